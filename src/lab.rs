@@ -1,5 +1,5 @@
-//! The oscilloscope without its screen, of the application and [outside of semver](crate#what-semver-promises):
-//! runs that a link can repeat, their measurements and decisions, and the history to draw.
+//! The oscilloscope without its screen: runs that a link can repeat, their measurements and decisions, and
+//! the history to draw. It is a part of the application and [outside of semver](crate#what-semver-promises).
 //!
 //! | module | content |
 //! |---|---|
@@ -8,6 +8,7 @@
 //! | [`scope`] | one limiter, measured closely |
 //! | [`trace`] | the history of a run of the scope, at several resolutions |
 //! | [`compare`] | the same events through several limiters at once, with the history of each |
+//! | [`live`] | the sums that a running service reports, and the history of each of its rules |
 //! | [`tune`] | the events of a log, and the clients that each possible limit would have refused |
 //!
 //! A run knows no clock and no screen. It is a function of its first settings and of its commands

@@ -1,11 +1,11 @@
-//! Pictures of runs, of the application and [outside of semver](crate#what-semver-promises): a state and a size
-//! in, marks out. No browser, and no formula of its own.
+//! Pictures of runs: a state and a size go in, marks come out. There is no browser here, and no formula. It
+//! is a part of the application and [outside of semver](crate#what-semver-promises).
 //!
-//! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many of them in lanes,
-//! `tune`, with the feature `log`, what every limit would do to the clients of a log, [`live`](mod@live) the
-//! rules of a running service.
-//! A [`Viewport`] is all that a picture depends on besides the run: its size, the time at the right
-//! edge, where the crosshair is. The page puts the marks on a canvas; here they become a file.
+//! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many limiters in lanes, `tune`
+//! (with the feature `log`) what every limit would do to the clients of a log, and [`live`](mod@live) the
+//! rules of a running service. Besides the run, a picture depends only on a [`Viewport`]: its size, the time
+//! at the right edge, the place of the crosshair. The page puts the marks on a canvas; here they become a
+//! file.
 //!
 //! ```
 //! use ratescope::plot::{palette::Theme, svg};
@@ -48,14 +48,15 @@ pub use timebase::{edges, seconds_per_pixel};
 use crate::lab::run::pace::Gap;
 use crate::time::{Span, Time};
 
-/// How a picture is looked at. No time passes in that of Tune.
+/// How a picture is looked at. The picture of Tune has no time: it uses the size, the pointer and `on_limit`
+/// only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Viewport<'a> {
     /// Width and height in CSS pixels.
     pub size: [f64; 2],
     /// The instant at the right edge.
     pub right: Time,
-    /// Whether that is the present.
+    /// Whether the right edge is the present.
     pub live: bool,
     /// The length of time between the edges.
     pub window: Span,
@@ -65,13 +66,13 @@ pub struct Viewport<'a> {
     /// The level at the upper edge of each lane's plot, above zero; a lane without one here gets its
     /// own [`top`](compare::top).
     pub tops: &'a [f64],
-    /// The place of the pointer in CSS pixels; a crosshair that keys moved is at the upper edge.
+    /// The place of the pointer in CSS pixels; a crosshair that was moved by keys alone is at the upper edge.
     pub pointer: Option<[f64; 2]>,
-    /// Whether the limit is held.
+    /// Whether the pointer holds the line of the limit, to drag it.
     pub holds_limit: bool,
-    /// Whether the limit is held, or would be by a press.
+    /// Whether the pointer holds the line of the limit, or a press would take hold of it.
     pub on_limit: bool,
-    /// Stretches to mark as unseen.
+    /// Stretches of time to mark, in which nobody saw the run.
     pub gaps: &'a [Gap],
     /// Whether the time axis counts from the start of the run, and not back from the right edge.
     pub own_time: bool,
@@ -107,7 +108,7 @@ impl Hit {
         matches!(self, Hit::Limit | Hit::Upright)
     }
 
-    /// The CSS cursor that says so.
+    /// The CSS cursor over the thing.
     pub fn cursor(self) -> &'static str {
         match self {
             Hit::None => "default",

@@ -1,12 +1,15 @@
 //! The page: events of the browser in, pictures and texts out. Only in WebAssembly.
 //!
-//! There are three modules of WebAssembly, of two classes. [`Page`] is a view: the script of a
-//! page makes one, calls it for everything that happens, and writes the texts that it returns. Times
-//! are those of the browser's own events and frames, in milliseconds. The class does what all views
-//! do alike. A view is an implementation of one trait; a new one is a file of [`page`] and a line in
-//! `view::named`. [`Tuner`] is for the Worker beside the Tune view, which reads logs and counts: no
-//! other page has to load that, and it is optimized for speed, where the page is for size. That view has a
-//! module of its own with all views in it, so that the others need not carry it.
+//! There are two classes. [`Page`] is a view: the script of a page makes one, calls it for everything that
+//! happens, and writes the texts that it returns. Times are those of the browser's own events and frames, in
+//! milliseconds. The class does what all views do alike. A view is an implementation of one trait; a new one
+//! is a file of [`page`] and a line in `view::named`. [`Tuner`] is for the Worker of the Tune view, which
+//! reads logs and counts.
+//!
+//! The classes are built into three modules of WebAssembly. The smallest has [`Page`] with Scope and Compare.
+//! The pages of Tune and Live load a second one with all views. The third has [`Tuner`], which only Tune
+//! loads; it is optimized for speed, and the others for size. The package for JavaScript, `limiters`, is a
+//! module of its own.
 
 #[cfg(feature = "npm")]
 pub mod limiters;

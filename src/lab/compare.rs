@@ -36,7 +36,8 @@ pub type Link = run::Link<Settings>;
 /// A run of several lanes.
 pub type Comparison = Run<Lanes>;
 
-/// The text of lanes: the limiter `own`, and the usual ones, which take the common rate.
+/// The text of the setting `lanes` with `own` first, then the usual limiters, which take the common rate. A
+/// usual limiter of the same algorithm as `own` is left out.
 #[cfg(feature = "log")]
 pub(crate) fn beside(own: &str) -> String {
     let others = ["exim strict", "token-bucket", "fixed-window", "sliding-log"].into_iter();
@@ -60,8 +61,8 @@ impl Comparison {
     /// changes, so that a link contains it.
     ///
     /// # Errors
-    /// When there are [`settings::LANES`] already, or the text cannot be read; the error is about
-    /// it.
+    /// When `text` cannot be read, or a lane would be added to [`settings::LANES`] lanes. The error is about
+    /// `text`.
     pub fn set_lane(&mut self, i: usize, text: &str) -> Result<(), ParseError> {
         let (template, _) = Template::read(text, self.settings().limit)?;
         let mut templates = self.settings().lanes.clone();
@@ -81,7 +82,7 @@ impl Comparison {
 
 /// Several lanes on the same events.
 ///
-/// When the settings change, lanes with the same policy keep their states; others begin anew.
+/// When the settings change, lanes with the same text and policy keep their states; others begin anew.
 #[derive(Clone, Debug)]
 pub struct Lanes {
     lanes: Vec<Lane>,
@@ -126,7 +127,8 @@ impl Experiment for Lanes {
         }
     }
 
-    /// Replaces the lanes by those of the settings; lanes that exist already stay as they are.
+    /// Replaces the lanes by those of the settings; a lane that exists already keeps its states. Of equal
+    /// lanes, the one at the same place is taken first.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let Settings { limit, cost, lanes: templates, script, .. } = settings;
         let policies = settings.resolve(*limit)?;
@@ -158,7 +160,7 @@ impl Experiment for Lanes {
         61.0
     }
 
-    /// One for each eight states, rounded up.
+    /// One for every eight states that the lanes hold, rounded up.
     fn weight(&self) -> usize {
         self.weight
     }

@@ -66,7 +66,8 @@ impl Lane {
         self.asked = (cost, period);
     }
 
-    /// Decides an event of the sender with the number `sender`. With it, the run has sent `sent` events.
+    /// Decides an event of the sender with the number `sender`, and returns the outcome. `sent` counts the
+    /// events of the run, including this one.
     #[inline]
     pub(crate) fn event(&mut self, event: &Event<'_>, sender: usize, sent: u64) -> Outcome {
         let outcome = self.store.check(event).outcome;
@@ -90,7 +91,7 @@ impl Lane {
             },
         };
         self.changed = false;
-        // If an event is allowed already, it does not matter since when.
+        // Zero stands for "at once", whatever the instant since which an event is allowed.
         let again = if again <= last { Time::ZERO } else { again };
         self.history.close(self.store.tightest(last), again);
     }
@@ -112,7 +113,7 @@ impl Lane {
         limits.collect::<Vec<_>>().join(" & ")
     }
 
-    /// A word for the level.
+    /// The unit of the level, in words: that of the only limit, or `of the tightest` for several limits.
     pub fn unit(&self) -> &'static str {
         let [limit] = self.policy().limits() else { return "of the tightest" };
         limit.limiter.unit()
@@ -133,21 +134,22 @@ impl Lane {
         &self.waits
     }
 
-    /// The level and the limit at `now`, not before the last event. Of several limits and several
-    /// users, those with the highest ratio of level to limit.
+    /// The level and the limit at `now`, which is not before the last event. With several limits or users,
+    /// these are the level and the limit with the highest ratio.
     pub fn level(&self, now: Time) -> (f64, f64) {
         let Outcome { level, limit, .. } = self.store.tightest(now);
         (level, limit)
     }
 
-    /// When an event of the settings' cost by the first user would be allowed, from `now` on.
+    /// How long after `now` an event of the first user, with the cost of the settings, would be allowed.
     pub fn retry_after(&self, now: Time) -> Retry {
         let fields = &Sender("");
         self.store.retry_after(&Event { time: now, cost: self.asked.0, fields })
     }
 
-    /// As [`retry_after`](Self::retry_after), at an instant `at` of the past that lies in `column` of the
-    /// history. `now` is the present of the run.
+    /// As [`retry_after`](Self::retry_after), for an instant `at` of the past, which lies in `column` of the
+    /// history. `now` is the present of the run. In a complete column the answer is the one that held at the
+    /// end of the column.
     pub fn retry_at(&self, column: &Column, at: Time, now: Time) -> Retry {
         match column.again {
             _ if self.history.is_filling(at) => self.retry_after(now),
@@ -162,7 +164,7 @@ impl Lane {
     }
 
     /// The most that one sender gets through in any period of the common rate, in events of cost
-    /// `cost`; infinite when there is no bound.
+    /// `cost`; infinite if there is no bound.
     pub fn max_admitted(&self, cost: f64) -> f64 {
         self.policy().max_admitted(self.asked.1, cost)
     }

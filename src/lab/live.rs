@@ -1,13 +1,14 @@
 //! The events that a running service allowed and refused, by rule, as the service reports them.
 //!
-//! The service reports the sums since its start, a few times a second, and those of the hours before. After
-//! a pause in the reports the sums still count the events of the pause. Only their times are unknown, so they
-//! are spread evenly over the pause. The [history](crate::lab::lane::history) is that of a lane.
+//! The service reports the sums since its start a few times a second, and for a time without such reports the
+//! sums at the beginnings of its hours. After a pause in the reports the sums still count the events of the
+//! pause. Only the times of these events are unknown, so they are spread evenly over the pause. The
+//! [history](crate::lab::lane::history) is of the same type as that of a lane.
 
 use crate::lab::lane::history::{Columns, Folded, Grain, History};
 use crate::time::{Span, Time};
 
-/// After a silence of this many columns, a day and a half, a history begins anew.
+/// After a silence of this many columns, 38 hours, a history begins anew.
 const SILENCE: i64 = 1 << 19;
 
 /// An hour in seconds.
@@ -43,15 +44,16 @@ pub struct ReportedRule {
 }
 
 impl ReportedRule {
-    /// Columns that show `from..to` at about `seconds` each; `None` before the first report. What was before
-    /// it is known by the hour only, so less than an hour shows nothing of it.
+    /// Columns that show `from..to` at about `seconds` each; `None` before the first report. The time before
+    /// that report is known by the hour only, so a view of less than an hour begins at the report.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Option<Columns<'_, Counts>> {
         let seen = self.seen.filter(|_| to.since(from) < HOUR);
         let from = seen.map_or(from, |seen| from.max(seen));
         self.history.as_ref().map(|history| history.columns(from, to, seconds))
     }
 
-    /// Takes the sums that the service reports at `at`.
+    /// Takes the sums that the service reports at `at`. The history begins anew after a long silence, and
+    /// if `at` is before the column that is filling, as after the service's clock was set back.
     fn take(&mut self, at: Time, sums: Counts) {
         let before = core::mem::replace(&mut self.sums, sums);
         let columns = self.history.as_ref().map_or(SILENCE, |history| history.columns_until(at));
@@ -60,7 +62,7 @@ impl ReportedRule {
             self.history = Some(History::beginning(Grain::QUARTER, at, Counts::default()));
             return;
         };
-        // Sums are reported at the beginning of a column, so they are about the columns before it.
+        // Sums are reported at the beginning of a column, so they count the events of the columns before it.
         let share = 1.0 / columns.max(1) as f64;
         let each = Counts([0, 1, 2].map(|i| (sums.0[i] - before.0[i]) * share));
         history.current().merge(&each);
@@ -111,7 +113,7 @@ impl Live {
         }
     }
 
-    /// Takes the sums of the rules at `at`: three numbers for each rule.
+    /// Takes the sums of the rules at `at`: for each rule three numbers, those of [`Counts`].
     pub fn take(&mut self, at: Time, sums: &[f64]) {
         for rule in &mut self.rules {
             rule.seen.get_or_insert(at);
@@ -119,7 +121,8 @@ impl Live {
         self.take_hour(at, sums);
     }
 
-    /// Takes the sums as of the beginning of an hour before all that was [taken](Self::take).
+    /// Takes the sums at the beginning of an hour without other reports. Hours and what is
+    /// [taken](Self::take) come in the order of time.
     pub fn take_hour(&mut self, at: Time, sums: &[f64]) {
         let (sums, _) = sums.as_chunks();
         for ((rule, sums), place) in self.rules.iter_mut().zip(sums).zip(0..) {

@@ -82,7 +82,8 @@ impl<E: Experiment> Run<E> {
     /// the work of one call is bounded; if [`now`](Self::now) is still before `until`, call again. An
     /// event that takes much work counts as several: see [`Experiment::weight`].
     ///
-    /// A run that is being [decided again](Self::set) catches up meanwhile.
+    /// If the run is being [decided again](Self::set), the call also continues that, with what is left of
+    /// `most`, or half of `most` if that is more.
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
         while left > 0 {
@@ -100,7 +101,7 @@ impl<E: Experiment> Run<E> {
         self.catch_up(left.max(most.div_ceil(2)));
     }
 
-    /// One event, now.
+    /// Makes one event at the present time, with the cost of the settings.
     pub fn click(&mut self) {
         let _ = self.apply(Command::Events(1));
     }
@@ -120,8 +121,8 @@ impl<E: Experiment> Run<E> {
         self.now
     }
 
-    /// A link that replays this run up to now. After too many commands, it only has the present
-    /// settings, and [says so](Link::is_replay).
+    /// A link that replays this run up to now. After more than [`MEMORY`](commands::MEMORY) commands it only
+    /// has the present settings, and [says so](Link::is_replay).
     pub fn link(&self) -> Link<E::Settings> {
         let run = self.decided();
         let Some(commands) = run.recording.all() else {
@@ -132,18 +133,19 @@ impl<E: Experiment> Run<E> {
         Link { settings, commands, at: self.now, ..Link::default() }
     }
 
-    /// Whether it has scripted events at fixed times, or commands of a link are still to come.
+    /// Whether the run has scripted events at fixed times, or commands of a link are still to come.
     pub fn is_scripted(&self) -> bool {
         self.recording.is_waiting() || self.settings.is_scripted()
     }
 
-    /// The mean number of events and columns in a second of the run.
+    /// The mean number of events and columns in a second of the run. Bursts and recorded events are not
+    /// counted.
     pub(crate) fn load(&self) -> f64 {
         let events: f64 = self.sources.iter().map(|source| source.per_second).sum();
         events + self.experiment.columns_a_second()
     }
 
-    /// Advances to `stop`, as far as the work `left` allows; returns whether it was enough.
+    /// Advances to `stop`, as far as the work `left` allows; returns whether it got there.
     fn pass(&mut self, stop: Time, left: &mut usize) -> bool {
         loop {
             let next = self.next_arrival();
@@ -157,8 +159,8 @@ impl<E: Experiment> Run<E> {
             if *left == 0 {
                 return false;
             }
-            // An instant is never left half done: otherwise a command would come in the middle of
-            // its events, but before all of them when the run is replayed.
+            // All events of an instant happen in one call. Otherwise a command could come in the middle of
+            // them, but would come before all of them when the run is replayed.
             for source in &mut self.sources {
                 while source.next == next {
                     source.take();
@@ -171,8 +173,8 @@ impl<E: Experiment> Run<E> {
         }
     }
 
-    /// Ends the columns that end before `at`, as far as the work `left` allows; returns whether it
-    /// was enough.
+    /// Ends the columns that end before `at`, as far as the work `left` allows; returns whether all of
+    /// them are ended.
     fn settle(&mut self, at: Time, left: &mut usize) -> bool {
         while self.experiment.column_end() < at {
             if *left == 0 {
@@ -186,7 +188,7 @@ impl<E: Experiment> Run<E> {
     }
 
     fn apply(&mut self, command: Command) -> Result<(), ParseError> {
-        // The last instant may have been the end of its column.
+        // The last event may have come at the last instant of its column, which is then still open.
         self.settle(self.now, &mut 1);
         let change = match &command {
             Command::Events(n) => {
@@ -218,7 +220,7 @@ impl<E: Experiment> Run<E> {
         let mut next = self.settings.clone();
         next.set(name, value)?;
         if next != self.settings {
-            // While it is decided again, the picture stays as it was.
+            // While the run is decided again, the experiment and its picture stay as they were.
             if self.again.is_none() {
                 self.experiment.follow(self.now, &next)?;
             }

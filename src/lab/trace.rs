@@ -20,8 +20,8 @@ pub use fold::{Extent, Fold};
 use crate::time::Time;
 use std::collections::VecDeque;
 
-/// How many columns are remembered at each level. Level 0 reaches 16 s into a dense past, and the last
-/// level 37 h; a sparse past goes further.
+/// How many columns are remembered at each level. If every column has events, level 0 reaches back 16.8 s
+/// and the last level 38 hours; with fewer events they reach back further.
 pub const COLUMNS: usize = 4096;
 
 /// The number of levels.
@@ -43,7 +43,8 @@ pub struct Trace<C = Column> {
 struct Level<C> {
     complete: VecDeque<C>,
     filling: Option<C>,
-    /// Whether a column was dropped, so that the past does not reach back to the start.
+    /// Whether something is missing before the first column, so that the level does not reach back to the
+    /// start of the run.
     dropped: bool,
 }
 
@@ -62,7 +63,7 @@ impl<C: Fold> Trace<C> {
         Self::after(0)
     }
 
-    /// A history that begins after `total` events. It knows only their number.
+    /// A history that begins after `total` events of the run, of which it knows only the number.
     pub(crate) fn after(total: u64) -> Self {
         let level = || Level { complete: VecDeque::new(), filling: None, dropped: total > 0 };
         Trace { levels: core::array::from_fn(|_| level()), total }
@@ -111,9 +112,9 @@ impl<C: Fold> Trace<C> {
     }
 
     /// The columns that show `from..to` at about `seconds` a column: those in between and, if it is
-    /// remembered, the last one before, since the lines go on from it.
+    /// remembered, the last one before, since the lines continue from it.
     ///
-    /// They are of the coarsest level with columns of at most `seconds`, or of a coarser one if that
+    /// The columns are of the coarsest level with columns of at most `seconds`, or of a coarser one if that
     /// does not reach back to `from`.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Vec<&C> {
         let level = self.level(from, seconds);
@@ -133,7 +134,7 @@ impl<C: Fold> Trace<C> {
         self.last_before(level, at)
     }
 
-    /// The instant from which on everything is remembered, at the coarsest level.
+    /// The earliest instant that is remembered, at the coarsest level; `None` before the first point.
     pub fn oldest(&self) -> Option<Time> {
         let coarsest = &self.levels[LEVELS - 1];
         let all = self.levels.iter().rev().flat_map(|l| l.complete.front().or(l.filling.as_ref()));
@@ -164,8 +165,8 @@ impl<C: Fold> Trace<C> {
 }
 
 impl Trace {
-    /// How many events had arrived by `at`. This is exact unless `at` lies inside a column of several
-    /// events; such events count from the last one of the column on.
+    /// How many events had arrived by `at`; `None` if that is no longer remembered. This is exact unless `at`
+    /// lies inside a column of several events: these count only from the last one of them on.
     pub fn total_at(&self, at: Time) -> Option<u64> {
         let level = self.level(at, 0.0);
         match self.last_before(level, at) {

@@ -27,16 +27,16 @@ use crate::view::Viewport;
 use crate::view::timebase::is_narrow;
 use layout::Layout;
 
-/// [`head`] where there is room for all controls in a row.
+/// [`head`] on a canvas that is wide enough for all controls in one row.
 const HEAD: f64 = 28.0;
 
-/// [`pitch`] then, at least.
+/// The least [`pitch`] with that head.
 const PITCH: f64 = 86.0;
 
-/// [`pitch`] at most: lanes share the room that they have.
+/// The greatest [`pitch`] with that head. In between, the lanes share the height of the canvas.
 const TALL: f64 = 160.0;
 
-/// The height that a narrow canvas adds: the controls take two rows there.
+/// What a narrow canvas adds to the head and the pitch: the controls take two rows there.
 const SECOND_ROW: f64 = 24.0;
 
 /// The height above each lane's plot that is left empty, in CSS pixels: the page lays the lane's controls
@@ -52,10 +52,10 @@ pub fn pitch(lanes: usize, [width, height]: [f64; 2]) -> f64 {
     share.max(PITCH + more).min(TALL + more)
 }
 
-/// The length of a column of the histories in CSS pixels, at most.
+/// The greatest width of a column of the histories, in CSS pixels.
 const COLUMN: f64 = 1.5;
 
-/// About how many columns are looked at to find a top: fewer than are drawn are enough.
+/// About how many columns are looked at to find the top of a scale: fewer than are drawn are enough.
 const COLUMNS: f64 = 600.0;
 
 /// Everything there is to draw, back to front.
@@ -81,8 +81,8 @@ fn columns<'a>(lane: &'a Lane, layout: &Layout) -> Columns<'a> {
     lane.history().columns(layout.time.from, layout.time.to, COLUMN / layout.time.pace)
 }
 
-/// The level that the upper edge of a lane's plot should have: all of the level that is seen, and
-/// the limit with a quarter of it above.
+/// The level that the upper edge of a lane's plot should have: 5 % above the highest level and 25 % above the
+/// highest limit of the window.
 pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
     let mut top: f64 = 0.0;
     let columns = lane.history().columns(right.before(window), right, window.secs() / COLUMNS);
@@ -91,12 +91,12 @@ pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
             top = if most.is_finite() && most > top { most } else { top };
         }
     }
-    // Without a limit and without events there is still a scale to show.
+    // Without a limit and without events the plot still needs a scale.
     if top > 0.0 { top } else { 1.0 }
 }
 
-/// The events that the upper edge of the cumulative picture should have: all that were sent
-/// within the window, with some air above.
+/// The count of events that the upper edge of the cumulative picture should have: 8 % above what was sent
+/// within the window, or above 4.
 pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
     let from = right.before(window);
     let sent = totals::elder(comparison)
@@ -116,8 +116,9 @@ pub fn height(lanes: usize, width: f64, room: f64) -> f64 {
     lanes as f64 * pitch(lanes, [width, room]) + layout::below(lanes)
 }
 
-/// The colour of each lane, the number of its [ink](crate::plot::Ink::Lane). It belongs to the algorithm, in
-/// any place; a second lane of the same takes the next free colour, if there is one.
+/// The colour of each lane, as the number of its [ink](crate::plot::Ink::Lane), from 1 to 8. An algorithm has
+/// the same colour in any place. Further lanes of that colour take the next free one; if none is free, they
+/// share it.
 pub fn colours(lanes: &[Lane]) -> Vec<u8> {
     let mut colours = vec![0; lanes.len()];
     for (i, lane) in lanes.iter().enumerate() {
@@ -135,8 +136,8 @@ pub fn colours(lanes: &[Lane]) -> Vec<u8> {
     colours
 }
 
-/// The colour of a lane's algorithm, of several the first's. Those that are alike, and seldom side by
-/// side, have the same.
+/// The colour of the lane's first algorithm. Algorithms that are alike, and seldom compared with each other,
+/// have the same colour.
 fn own_colour(lane: &Lane) -> u8 {
     use AnyLimiter::*;
     let [limit, ..] = lane.policy().limits() else { return 1 };
@@ -148,7 +149,7 @@ fn own_colour(lane: &Lane) -> u8 {
         FixedWindow(_) | Envoy(_) => 5,
         SlidingWindow(_) | Fail2ban(_) => 6,
         SlidingCounter(_) | Haproxy(_) => 7,
-        // And one that was added after this was written.
+        // The sliding log, and any algorithm that is added without a line here.
         _ => 8,
     }
 }

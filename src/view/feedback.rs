@@ -14,15 +14,15 @@ const RING: [f64; 2] = [6.0, 14.0];
 pub struct Feedback {
     /// The verdict, as in `refused: 11.6 of 10`.
     pub words: String,
-    /// Whether nothing let the event pass.
+    /// Whether every limiter refused the event.
     pub refused: bool,
     /// The height of each new mark, in CSS pixels from the top.
     pub marks: Vec<f64>,
 }
 
 impl Feedback {
-    /// Draws it on a canvas `across` CSS pixels wide. The new marks are at `x`; `share` of its time has
-    /// passed, from 0 to 1. Without a cursor, the words stand beside the first mark.
+    /// Draws it on a canvas `across` CSS pixels wide. The new marks are at `x`; `share` is the part of its
+    /// time that has passed, from 0 to 1. Without a cursor, the words are above the first mark.
     pub fn draw(
         &self,
         marks: &mut Vec<Mark>,
@@ -42,7 +42,7 @@ impl Feedback {
         let beside = || [x - 8.0, self.marks.first().map_or(0.0, |y| y - 2.0 * LINE)];
         let [right, y] = cursor.unwrap_or_else(beside);
         let (width, height) = (width(&self.words, SIZE) + 16.0, LINE + 5.0);
-        // Above the cursor, where no hand covers it, and in the middle of it where there is room.
+        // The words are above the cursor, where no hand covers them, and centred on it if there is room.
         let left = (right - width / 2.0).min(across - width - 2.0).max(2.0);
         let rect = Rect { x: left, y: (y - height - 14.0).max(2.0), width, height };
         panel(marks, rect, 6.0);

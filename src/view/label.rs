@@ -6,7 +6,7 @@ use crate::time::Span;
 /// The size of text, in CSS pixels.
 pub(super) const SIZE: f64 = 12.0;
 
-/// The size of text in a tag on a narrow screen.
+/// The size of small text, as in a tag on a narrow screen, in CSS pixels.
 pub(super) const SMALL: f64 = 11.0;
 
 /// The height of a tag, in CSS pixels.
@@ -15,7 +15,7 @@ pub(super) const TAG: f64 = 18.0;
 /// The distance of two lines of text, in CSS pixels.
 pub(super) const LINE: f64 = 17.0;
 
-/// The distance of text from the edge of its box.
+/// The distance of text from the edge of its box, in CSS pixels.
 pub(super) const PAD: f64 = 8.0;
 
 /// A label of an axis, or of a mark on the picture, around the height `y`.
@@ -55,12 +55,12 @@ pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: &str, ink: Ink, size:
     marks.push(bold(x, y, text, Ink::Panel, size, Anchor::Middle));
 }
 
-/// Roughly the width of a text, in CSS pixels. It is rather too wide than too narrow.
+/// A rough estimate of the width of a text, in CSS pixels: too wide rather than too narrow.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.57
 }
 
-/// A span in the style of all other times on a picture: `1 m 30 s`. It is exact, as it is where it is typed.
+/// A span in the style of all other times on a picture: `1 m 30 s`. It is not rounded.
 pub fn spaced(span: Span) -> String {
     let mut text = String::new();
     let mut last = '0';
@@ -76,8 +76,9 @@ pub fn spaced(span: Span) -> String {
     text
 }
 
-/// The left edge of a box that is `width` wide and `away` from a crosshair at `x`: to the right of the
-/// crosshair if it ends before `right` there, otherwise to the left, or where the canvas has more room.
+/// The left edge of a box that is `width` wide and `away` from a crosshair at `x`. The box is to the right of
+/// the crosshair if it ends before `right` there, otherwise to the left. If it fits on neither side, it is on
+/// the side where the canvas has more room.
 pub(super) fn beside(x: f64, away: f64, width: f64, right: f64, canvas: f64) -> f64 {
     let [before, after] = [x - away - width, x + away];
     let is_after = after + width < right || before < 2.0 && x < canvas / 2.0;

@@ -29,7 +29,8 @@ fn time(view: &Viewport<'_>) -> Timebase {
     Timebase::new(edges(view.size[0]), view.right, view.window)
 }
 
-/// The columns of a rule that are seen: a second long, or as long as two pixels.
+/// The columns of a rule that are in sight, of about a second, or of up to two CSS pixels if that is longer;
+/// `None` before the first report.
 fn columns<'a>(rule: &'a ReportedRule, view: &Viewport<'_>) -> Option<Columns<'a, Counts>> {
     let time = time(view);
     rule.columns(time.from, time.to, (2.0 / time.pace).max(1.1))
@@ -51,7 +52,8 @@ pub fn height(live: &Live) -> f64 {
     live.rules().len().clamp(1, DRAWN) as f64 * (HEAD + PLOT) + AXIS
 }
 
-/// The events a second that the upper edge of a rule's lane should have.
+/// The events a second that the upper edge of a rule's lane should have: 15 % above the highest rate in
+/// sight, or above 1.
 pub fn top(rule: &ReportedRule, view: &Viewport<'_>) -> f64 {
     let columns = columns(rule, view);
     let most = columns.iter().flat_map(|columns| {
@@ -108,8 +110,8 @@ fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
     }
 }
 
-/// The lines, as steps: nothing tells when in a column its events came. Columns that are not complete yet
-/// are left out. The labels where they end stay within the width of the picture.
+/// The lines, as steps, since the times of events within a column are unknown. Columns that are not complete
+/// yet are left out. The labels at the ends of the lines stay within the width of the picture.
 fn lines(
     marks: &mut Vec<Mark>,
     time: &Timebase,
@@ -132,7 +134,7 @@ fn lines(
                 break;
             }
             let y = plot.bottom() - rate / top * plot.height;
-            // Straight on where nothing changes.
+            // A step of the same height extends the last one.
             match points.last_mut().filter(|last| last.y == y) {
                 Some(last) => last.x = x + wide,
                 None => points.extend([Point::new(x, y), Point::new(x + wide, y)]),
@@ -140,7 +142,7 @@ fn lines(
         }
         let Some(last) = points.last().copied() else { continue };
         let is_seen = points.iter().any(|point| point.y < plot.bottom());
-        // A kind without events has no line.
+        // Only the line of allowed events is drawn without any.
         if !is_seen && which != 0 {
             continue;
         }
@@ -161,7 +163,7 @@ fn lines(
         above = y.min(above - SMALL - 3.0).max(plot.y - 12.0);
         let wide = width(&text, SMALL);
         let x = (plot.right() + 6.0).min(all - wide);
-        // On a narrow screen it lies over the ends of the lines.
+        // On a narrow screen the label lies over the ends of the lines, so it has a ground.
         if x < plot.right() {
             let rect = Rect { x: x - 3.0, y: above - 7.0, width: wide + 6.0, height: 14.0 };
             marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(Ink::Panel, 0.85) });
@@ -170,7 +172,8 @@ fn lines(
     }
 }
 
-/// The columns under the crosshair, in words.
+/// The sentences about the instant under the crosshair: how long it is before the right edge, then the rates
+/// of each rule there. Empty without a crosshair.
 pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
     let Some(x) = view.crosshair() else { return Vec::new() };
     let time = time(view);

@@ -1,8 +1,9 @@
 //! The scope's graph: both lines, every event, the limit, and the values under the crosshair.
 //!
-//! Time runs to the left, and the right edge is now. The left scale is in events per decay
-//! interval, as Exim measures, and the right one in events per second; the picture is laid out in
-//! events per second, so that a change of the decay interval moves numbers and not lines.
+//! Time runs to the left; the right edge is the present, or the instant to which the viewer looks back. The
+//! left scale is in events per decay interval, as Exim measures, and the right one in events per second. The
+//! picture is laid out in events per second, so that a change of the decay interval moves numbers and not
+//! lines.
 
 mod axes;
 mod crosshair;
@@ -52,9 +53,10 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     marks
 }
 
-/// The events per second that the upper edge should have: all of the red line that is on the
-/// screen, a `window` up to `right`, the exact count and thin lines if they are drawn, and the limit,
-/// with some air above.
+/// The events per second that the upper edge should have. Below it are the red line in the `window` up to
+/// `right`, the limit, and the exact count and the thin lines if they are drawn, except the mean. The edge is
+/// 18 % above the highest of them, and at least 18 % above one event per decay interval. With a lane, four
+/// fifths of its own [top](compare::top) count as the limit.
 pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let exact = scope.settings().exact;
     let instrument = scope.instrument();
@@ -62,7 +64,7 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let from = right.before(window);
     let mut seen: f64 = 0.0;
     for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
-        // The column before the left edge counts only by the rate that is left of it there.
+        // Of the column before the left edge, only the rate that remains at the edge counts.
         let entering = column.last() < from;
         seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
     }
@@ -78,7 +80,7 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
         Some(lane) => compare::top(lane, right, window) / 1.25,
         None => scope.settings().limit,
     };
-    // Without events and limit there is still one event per interval to show.
+    // Without events and without a limit the scale has room for one event per decay interval.
     1.18 * seen.max(limit * per_second).max(per_second)
 }
 
@@ -111,7 +113,8 @@ pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     let reach = if touch { 16.0 } else { 6.0 };
     let inside = layout.plot.x <= x && x <= layout.plot.right();
     let on_line = (y - layout.limit_y()).abs() <= reach;
-    // The tag at the left is a handle as well; a touch has only that, or it could not click.
+    // The tag at the left is a handle as well. A touch takes hold of the limit only there: on the line itself
+    // it makes an event.
     let handle = x < layout.plot.x;
     if layout.has_limit() && layout.moves && on_line && (handle || (inside && !touch)) {
         Hit::Limit
@@ -122,9 +125,9 @@ pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     }
 }
 
-/// The limit, in events per decay interval, for which the line is at `y`, or at the edge of the
-/// plot beyond which that is: to a round number of the size of a pixel, and at least that, since
-/// without a limit there would be no line to drag back.
+/// The limit, in events per decay interval, whose line is at `y`; a `y` beyond the plot stands for its
+/// nearest edge. The limit is rounded to a multiple of a step: the least power of ten that is at least a CSS
+/// pixel high. It is at least one step, since a limit of 0 would leave no line to drag back.
 pub fn limit_at(scope: &Scope, view: &Viewport, y: f64) -> f64 {
     let layout = Layout::new(scope, view);
     let per_pixel = layout.per_decay(view.top) / layout.plot.height;

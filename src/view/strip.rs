@@ -41,8 +41,8 @@ pub(super) fn allowed(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
     counts(marks, strip, groups, Ink::Allowed);
 }
 
-/// The crosses of refused events, from left to right: one each, and side by side where they would
-/// overlap.
+/// The crosses of refused events, from left to right: one for each group, or a row side by side where these
+/// would overlap.
 pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
     let y = strip.top + strip.height / 2.0;
     let mut arms = Vec::new();
@@ -59,7 +59,8 @@ pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
         if narrow && x - last_x >= APART && next_x - x >= APART {
             cross(x);
         } else {
-            // Each cross has a place of its own width; the places move with time, not with the screen.
+            // Each cross of a row has a place as wide as itself. The places are fixed in time, not on the
+            // screen.
             let place = |x: f64| libm::floor((x.max(strip.left) - strip.origin) / APART) as i64;
             for place in place(group.first).max(filled.saturating_add(1))..=place(x) {
                 cross(strip.origin + (place as f64 + 0.5) * APART);
@@ -72,14 +73,14 @@ pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
     counts(marks, strip, groups, Ink::Refused);
 }
 
-/// How many events there are at an instant, beside it where there is room.
+/// Writes how many events there are at an instant beside its mark, if there is room.
 fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
     let arm = if ink == Ink::Refused { ARM } else { 1.0 };
     let mut taken = strip.left;
     let mut groups = groups.iter().peekable();
     while let Some(group) = groups.next() {
         let next = groups.peek().map_or(strip.right, |next| next.first - arm);
-        // Up to two are seen without a number.
+        // Up to two events need no number.
         if group.events > 2 && group.last - group.first < APART && group.first > strip.left {
             let text = group.events.to_string();
             let (wide, away) = (width(&text, SMALL) + 2.0, arm + 2.5);
@@ -95,7 +96,8 @@ fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
     }
 }
 
-/// One bar a group, higher where it stands for more events; neighbours of a height are one.
+/// One bar for each group, higher if the group has more events. Neighbours that touch and have the same
+/// height become one bar.
 fn bars(strip: Strip, groups: &[Group]) -> Vec<Rect> {
     let mut bars: Vec<Rect> = Vec::new();
     for group in groups {

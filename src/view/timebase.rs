@@ -1,4 +1,4 @@
-//! The time base of a picture: the place of each instant, the scale of times, and the stretches that
+//! The time base of a picture: the place of each instant, the scale of times, and the stretches of time that
 //! nobody saw.
 
 use super::label::{SIZE, SMALL, TAG, label, tag, width};
@@ -43,7 +43,7 @@ pub(super) struct Timebase {
     left: f64,
     right: f64,
     window: Span,
-    /// Whether it counts from the start of the run, and not back from the right edge.
+    /// Whether its times count from the start of the run, and not back from the right edge.
     own: bool,
 }
 
@@ -54,7 +54,7 @@ impl Timebase {
         Timebase { from: to.before(window), to, pace, left, right, window, own: false }
     }
 
-    /// The same, in the run's own time if that is wanted.
+    /// The same time base; if `own`, its times count from the start of the run.
     pub(super) fn in_own_time(self, own: bool) -> Self {
         Timebase { own, ..self }
     }
@@ -71,18 +71,19 @@ impl Timebase {
         Time::from_micros(self.to.as_micros().saturating_add(micros))
     }
 
-    /// The labels of the scale around the height `y`, as far as that of the [end](Self::end) leaves them
-    /// room; returns where its grid lines are.
+    /// Draws the labels of the scale around the height `y`, without those that would meet the label of the
+    /// [right edge](Self::end); returns the x of each grid line.
     pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64, live: bool) -> Vec<f64> {
         let columns = ((self.right - self.left) / COLUMN).max(2.0) as usize;
         let end = self.end_text(live);
-        // A label centred on either edge would leave the picture or meet that of the edge.
+        // A label close to the left edge would leave the picture, and one close to the right edge would meet
+        // the label of the edge.
         let has_label = |(x, text): &(f64, String)| {
             let room = (width(text, SIZE) + width(&end, SIZE)) / 2.0 + 6.0;
             x - self.left > 24.0 && self.right - x > room
         };
         let labels = |ticks: &Vec<(f64, String)>| ticks.iter().filter(|t| has_label(t)).count();
-        // One label is no scale: a smaller step has more.
+        // One label is not enough for a scale, so the step gets smaller until there are two.
         let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(|ticks| labels(ticks) > 1);
         let ticks = enough.unwrap_or_else(|| self.ticks(columns));
         for (x, text) in ticks.iter().filter(|tick| has_label(tick)) {
@@ -91,7 +92,7 @@ impl Timebase {
         ticks.into_iter().map(|(x, _)| x).collect()
     }
 
-    /// The places and labels of the ticks of at most `about` intervals.
+    /// The x and the label of each tick, for at most `about` intervals.
     fn ticks(&self, about: usize) -> Vec<(f64, String)> {
         let seconds = self.to.as_secs();
         if is_date(self.to) {
@@ -106,7 +107,7 @@ impl Timebase {
         ticks.into_iter().map(|tick| (self.right - tick.value * self.pace, tick.label)).collect()
     }
 
-    /// The same where a clock has them.
+    /// The ticks on dates: at round times of a clock, in UTC. Midnight has the date in place of the time.
     fn hours(&self, about: usize) -> Vec<(f64, String)> {
         let first = axis::time_ticks(self.window.secs(), about).into_iter().next();
         let step = first.map_or(0, |tick| (tick.value * 1e6) as i64);
@@ -127,7 +128,7 @@ impl Timebase {
         (0..=about as i64).map(tick).filter(|(x, _)| *x >= self.left).collect()
     }
 
-    /// The label of the right edge: now, or a time of the run.
+    /// Draws the label of the right edge: `now`, a time of the run, or a date.
     pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
         let text = self.end_text(live);
         marks.push(label(self.right, y, &text, Anchor::Middle));
@@ -142,7 +143,7 @@ impl Timebase {
         }
     }
 
-    /// The time of something, as seen at `now`: its date if it has one, its time in the run, or how long ago
+    /// The time `at` as text, as seen at `now`: its date if it is one, its time in the run, or how long ago
     /// it was.
     pub(super) fn when(&self, at: Time, now: Time) -> String {
         match self.own {
@@ -152,7 +153,8 @@ impl Timebase {
         }
     }
 
-    /// A flag at each of some instants, through the plots, and its time around the height `y`.
+    /// Draws a flag at each of the instants `flags` that is in sight, with a pole through all plots and its
+    /// time around the height `y`.
     pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
         let (mut lines, mut taken) = (Vec::new(), f64::NEG_INFINITY);
         for &at in flags.iter().filter(|&&at| at >= self.from && at <= self.to) {
@@ -161,7 +163,7 @@ impl Timebase {
             marks.extend(plots.first().map(|plot| flag(x, plot.y)));
             let text = axis::instant(at.as_secs());
             let wide = width(&text, SMALL) + 6.0;
-            // Beside the one before it where they would meet.
+            // Right after the time before it, if the two would overlap.
             let left = (x - wide / 2.0).max(taken);
             let rect = Rect { x: left, y, width: wide, height: TAG };
             make_room(marks, rect);
@@ -171,7 +173,7 @@ impl Timebase {
         marks.push(Mark::Segments { pairs: lines, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
     }
 
-    /// Shades what nobody saw on a plot between the edges; `why` says so where there is room.
+    /// Shades the gaps on a plot. If `why`, the reason is written on each gap that has room for it.
     pub(super) fn gaps(&self, marks: &mut Vec<Mark>, plot: Rect, gaps: &[Gap], why: bool) {
         for gap in gaps.iter().filter(|gap| gap.to > self.from && gap.from < self.to) {
             let from = self.x(gap.from).max(plot.x);
@@ -192,7 +194,7 @@ impl Timebase {
     }
 }
 
-/// The cloth of a flag whose pole ends at a point.
+/// The cloth of a flag on top of a pole that ends at `x`, `y`.
 pub(super) fn flag(x: f64, y: f64) -> Mark {
     const SIZE: f64 = 8.0;
     let at = |across: f64, up: f64| Point::new(x + across, y - up);
@@ -200,7 +202,7 @@ pub(super) fn flag(x: f64, y: f64) -> Mark {
     Mark::Area { points, fill: Fill::new(Ink::Crosshair, 1.0) }
 }
 
-/// Takes away the labels around the height of a tag that it would touch.
+/// Removes the labels at the height of a tag that the tag would touch.
 pub(super) fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
     marks.retain(|mark| match mark {
         Mark::Text(text) if text.at.y == tag.y && text.ink == Ink::Muted => {
@@ -211,12 +213,13 @@ pub(super) fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
     });
 }
 
-/// Whether a time is one of the calendar, as in a run of recorded events. No other run gets so far.
+/// Whether a time is a date of the calendar, as in recorded events. No other run gets so far: it would take
+/// 31 years.
 fn is_date(at: Time) -> bool {
     at.as_secs() >= 1e9
 }
 
-/// A date and the time of day, in whole multiples of `micros` microseconds.
+/// A date and the time of day, cut off to a multiple of `micros` microseconds.
 fn date(at: Time, micros: i64) -> String {
     Civil(Time::from_micros(at.as_micros() / micros * micros)).to_string()
 }

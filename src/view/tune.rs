@@ -1,9 +1,9 @@
-//! The pictures of a log and its limit: what every limit would do, which buckets would, and when
-//! the chosen one refuses.
+//! The pictures of a log and its limit: what every limit would do, which buckets would be enough, and when
+//! the limit in force refuses.
 //!
-//! On the first, limits run to the right on a logarithmic scale, and shares downwards on another, as
-//! what matters is whether one client in a thousand is touched or one in a hundred; at the foot is
-//! none at all.
+//! In the first, limits grow to the right on a logarithmic scale, and shares fall downwards on another, since
+//! it matters whether a limit touches one client in a thousand or one in a hundred. The foot stands for none
+//! at all.
 
 mod curve;
 mod frontier;
@@ -24,7 +24,7 @@ use layout::Layout;
 pub struct Picture<'a> {
     /// The answer.
     pub data: &'a PictureData,
-    /// The measure of the curve.
+    /// What a limit of the curve bounds: the burst of a bucket, or a count over a period.
     pub measure: Measure,
     /// The limit in force, if there is one.
     pub limit: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    /// The picture of the answer to some choices; none without a curve.
+    /// The picture of the answer to some choices; `None` without a curve.
     pub fn new(data: &'a PictureData, choices: &Choices) -> Option<Self> {
         let frontier = Some(&data.frontier);
         let (measure, rate) = (choices.measure(frontier)?, choices.rate(frontier));
@@ -88,12 +88,12 @@ pub fn hit(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2], touch: bool
     }
 }
 
-/// The limit whose place is `x`, of three digits, or that at the edge beyond which it is; a whole
-/// number where a limit is one.
+/// The limit at `x`; an `x` beyond the plot stands for its nearest edge. From 0.5 to 100 the limit is rounded
+/// to a whole number, otherwise down to a mark of the curve's scale, which has three digits.
 pub fn limit_at(picture: &Picture<'_>, view: &Viewport, x: f64) -> f64 {
     let limit = Layout::new(picture, view.size).limits.invert(x);
     let whole = libm::round(limit);
-    // Counts and bursts are whole, and so are the rates that a person would write.
+    // Counts and bursts are whole numbers, and so are the rates that a person would write.
     if whole >= 1.0 && limit < 100.0 { whole } else { crate::lab::tune::Curve::answers_for(limit) }
 }
 
@@ -102,7 +102,7 @@ pub fn burst_at(picture: &Picture<'_>, view: &Viewport, at: [f64; 2]) -> Option<
     Layout::new(picture, view.size).burst_at(picture, at)
 }
 
-/// Returns whether a point is on the curve's plot.
+/// Returns whether a point is on the curve's plot or on the axis below it.
 pub fn is_on_curve(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2]) -> bool {
     let plot = Layout::new(picture, view.size).curve;
     (plot.x..=plot.right()).contains(&x) && (plot.y..=plot.bottom() + layout::TAGS).contains(&y)

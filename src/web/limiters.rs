@@ -185,7 +185,8 @@ fn milliseconds(retry: Retry) -> f64 {
     retry.wait().map_or(f64::INFINITY, in_milliseconds)
 }
 
-/// From whole microseconds: those of seconds would have an error in their last digit.
+/// A span in milliseconds, from its whole microseconds: computed from its seconds, the last digit could be
+/// wrong.
 fn in_milliseconds(span: Span) -> f64 {
     Duration::try_from(span).map_or(f64::INFINITY, |span| span.as_micros() as f64 / 1e3)
 }

@@ -33,7 +33,7 @@ use viewer::Viewer;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
 
-/// With reduced motion, the picture is drawn anew only this often, in milliseconds.
+/// With reduced motion, a moving picture is drawn anew at most this often, in milliseconds.
 const STILL: f64 = 1000.0;
 
 /// A picture that moves by less than this, in pixels of the screen, is not drawn anew: nobody would see it.
@@ -77,9 +77,9 @@ impl Page {
         })
     }
 
-    /// Lets time pass until `wall` and draws the picture then; a paused one stays once its scales have
-    /// come to rest. Returns the texts beside it that changed, mostly none: for each the id of its element,
-    /// the text, and the number it was made of, or an empty text.
+    /// Lets time pass until `wall`, and draws the picture if it has changed; a paused one stays once its
+    /// scales have come to rest. Returns the texts beside the picture if they are due, and mostly none: for
+    /// each text the id of its element, the text, and the number it was made of, or an empty text.
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.sees(self.view.run());
@@ -98,8 +98,9 @@ impl Page {
         Ok(self.texts.take())
     }
 
-    /// The canvas has another size, in CSS pixels and, if the browser tells, in those of the
-    /// screen: it is drawn at once, within the same frame.
+    /// Gives the canvas another size, and draws it at once, within the same frame. The size is in CSS pixels
+    /// and, if the browser tells it, as `device` in pixels of the screen; `ratio` is the number of these in a
+    /// CSS pixel.
     pub fn resize(
         &mut self,
         width: f64,
@@ -112,41 +113,42 @@ impl Page {
         self.paint()
     }
 
-    /// Light or dark, drawn at once: paper takes the picture as it is, and waits for no frame.
+    /// Puts the dark or the light theme in force, and draws at once: a browser that prints takes the picture
+    /// as it is, and waits for no frame.
     pub fn theme(&mut self, dark: bool) -> Result<(), JsValue> {
         self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
         self.paint()
     }
 
-    /// Whether the viewer asked for less motion.
+    /// Says whether the viewer asked for less motion.
     pub fn reduce_motion(&mut self, still: bool) {
         self.viewer.still = still;
         self.dirty = true;
     }
 
-    /// The height in CSS pixels that the canvas should have where there is `room` for that height; none if
-    /// the style sheet decides.
+    /// The height in CSS pixels that the canvas should have if there is `room`, in CSS pixels, for it; `None`
+    /// if the style sheet decides.
     pub fn height(&self, room: f64) -> Option<f64> {
         self.view.height(self.viewer.size[0], room)
     }
 
-    /// The distance from lane to lane in CSS pixels.
+    /// The distance from lane to lane in CSS pixels; 0 without lanes.
     pub fn pitch(&self) -> f64 {
         self.view.pitch(self.viewer.size)
     }
 
-    /// The colour of each lane, by its number.
+    /// The number of each lane's colour.
     pub fn colours(&self) -> Vec<u8> {
         self.view.colours()
     }
 
-    /// Whether something is wrong with the last link.
+    /// Whether there is a problem with the last link.
     pub fn has_problem(&self) -> bool {
         !self.problem.is_empty()
     }
 
-    /// Takes numbers for the picture, by their name. They may come at any time, so a problem with the
-    /// link stays.
+    /// Takes numbers for the picture, by their name. They may come at any time and not only after an action
+    /// of the viewer, so the message about a wrong link stays.
     pub fn put(&mut self, name: &str, numbers: &[f64]) {
         self.dirty = true;
         self.turns.sum_up_soon();
@@ -161,7 +163,7 @@ impl Page {
         svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
     }
 
-    /// Whether the time of the picture has moved by as much as can be seen since it was drawn.
+    /// Whether the time of the picture has moved far enough to be seen since it was drawn.
     fn has_moved(&self, seen: &Viewport) -> bool {
         let pixel = seconds_per_pixel(seen.size[0], seen.window) / self.canvas.pixels_across();
         seen.right.since(self.right).abs() >= UNSEEN * pixel

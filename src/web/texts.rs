@@ -3,17 +3,17 @@
 /// The texts of a page.
 #[derive(Clone, Default)]
 pub(super) struct Texts {
-    /// Three for each: the id of the element, the text, and the number it was made of, or nothing.
+    /// Three for each text: the id of its element, the text, and the number it was made of, or an empty text.
     list: Vec<String>,
 }
 
 impl Texts {
-    /// The element `id` says `text`.
+    /// Has the element `id` say `text`.
     pub(super) fn say(&mut self, id: impl Into<String>, text: impl Into<String>) {
         self.list.extend([id.into(), text.into(), String::new()]);
     }
 
-    /// The element `id` says `text`, which is a form of `value`.
+    /// Has the element `id` say `text`, which is a form of the number `value`.
     pub(super) fn show(&mut self, id: impl Into<String>, text: impl Into<String>, value: f64) {
         let value = match value.is_finite() {
             true => value.to_string(),

@@ -1,5 +1,5 @@
-//! The Worker's half of the Tune view: logs in, answers out. It is a module of its
-//! own, so that the page goes on while this one reads and counts.
+//! The Worker's half of the Tune view: logs go in, answers come out. The page goes on while the Worker reads
+//! and counts.
 
 mod answer;
 mod import;
@@ -44,7 +44,7 @@ impl Tuner {
         if let Ok(choices) = fragment.parse::<Choices>() {
             self.choices = choices;
         }
-        // A text of marks is never wrong.
+        // Any text can be read as marks, so this cannot fail.
         self.marks = marks.parse().unwrap_or_default();
         if let Some(analysis) = &mut self.analysis {
             analysis.ask(self.choices.clone());
@@ -52,7 +52,7 @@ impl Tuner {
         }
     }
 
-    /// Goes on counting for about `budget` events; returns whether nothing is left to do.
+    /// Continues to count for about `budget` events; returns whether nothing is left to do.
     pub fn work(&mut self, budget: f64) -> bool {
         self.analysis.as_mut().is_none_or(|analysis| analysis.advance(budget as u64))
     }

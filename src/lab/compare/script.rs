@@ -9,8 +9,8 @@
 //! events at one instant, or a rate with a [pattern](Pattern), by default steady, from one instant up
 //! to but excluding another. A phase with a rate is a stream of
 //! [`Traffic`](crate::traffic::Traffic); its seed is the seed of the settings plus the number of the
-//! phase. A steady stream begins one interval after its `from`; the first line above adds an event
-//! at that instant itself.
+//! phase, counted from 1. The first event of a steady stream comes one interval after its `from`, so the
+//! first line above adds an event at that instant itself.
 
 use crate::lab::run::Source;
 use crate::rate::Rate;
@@ -82,7 +82,7 @@ impl Script {
         &self.phases
     }
 
-    /// The names of the users. The first name is empty: this user sends phases without a user, the
+    /// The names of the users. The first name is empty: this user sends the phases that name no user, the
     /// clicks and the generated events.
     pub fn users(&self) -> &[String] {
         &self.users
@@ -229,8 +229,8 @@ impl fmt::Display for Script {
 }
 
 impl Phase {
-    /// Its events from `now` on; a stream that would already be running begins anew at `now`. `None`
-    /// if there are no more events.
+    /// The events of the phase from `now` on; a stream that would already be running begins anew at `now`.
+    /// `None` for a burst before `now`. A stream that has ended is a source without events.
     pub(super) fn source(&self, seed: u64, now: Time) -> Option<Source> {
         let source = match self.when {
             When::Burst { count, at } => {

@@ -1,14 +1,14 @@
 //! The history of a lane: its level and its verdicts, at several resolutions.
 //!
 //! As in the [trace](crate::lab::trace) of the scope, events are folded into columns as they arrive,
-//! and drawing never walks them. But no closed form describes the level of every kind of
+//! and drawing never walks the events. But no closed form describes the level of every kind of
 //! limiter, so it is sampled at the end of every column, and the columns are without gaps. Level k
-//! has columns of 2^(14+k) microseconds, from 16 ms to 67 s, and two of them are one of the next. Of a
-//! log that is looked at from afar, the columns are longer: see [`Grain`].
+//! has columns of 2^(14+k) microseconds, from 16 ms to 67 s, and two columns make one of the next level.
+//! The columns of a log that is seen from afar are longer: see [`Grain`].
 //!
-//! The two are not one type. Here a column is found by its number and has no times of its own; in a
-//! trace most columns are missing, and are searched by their times. They share a ring of columns and the
-//! choice of a level, which is less than the type that would be generic in all else.
+//! The history and the trace are two types. Here a column is found by its number and has no times of its
+//! own; in a trace most columns are missing, and columns are searched by their times. Both have a ring of
+//! columns and choose a level, but one type for both would have to be generic in everything else.
 
 use crate::order::{larger, smaller};
 use crate::outcome::Outcome;
@@ -25,7 +25,7 @@ pub const COLUMNS: usize = 2048;
 /// The number of levels.
 pub const LEVELS: usize = 13;
 
-/// How long a column of level 0 is: 2 to that power, in microseconds. The default is 16 ms.
+/// The length of a column of level 0, as a power of two in microseconds. The default is 2^14, 16 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grain(u32);
 
@@ -36,13 +36,15 @@ impl Default for Grain {
 }
 
 impl Grain {
-    /// A quarter of a second: so often a service reports its sums, see [`live`](crate::lab::live).
+    /// 2^18 microseconds, about a quarter of a second: the columns in which a service reports its sums, see
+    /// [`live`](crate::lab::live).
     pub(crate) const QUARTER: Grain = Grain(18);
 
-    /// So coarse that no column ever ends. The time between events is then not remembered.
+    /// 2^50 microseconds, 36 years: so long that [past](crate::lab::run::past) decides events without a
+    /// history of what happened between them.
     pub(crate) const COARSEST: Grain = Grain(50);
 
-    /// The finest that remembers all of `span`, but not finer than the default.
+    /// The finest grain whose level 0 remembers all of `span`, but none finer than the default.
     pub(crate) fn of(span: Span) -> Self {
         let column = (span.secs() * 1e6 / (COLUMNS as f64 - 2.0)).max(1.0);
         Grain((libm::ceil(libm::log2(column)) as u32).clamp(14, 50))
@@ -66,8 +68,8 @@ impl Grain {
 
 /// Everything that happened in a short interval.
 ///
-/// The level is known at the end of the column before, after each event, and at the last microsecond
-/// of the column. `low` and `high` are the extremes of these.
+/// The level is sampled at the end of the column before, after each event, and at the last microsecond
+/// of the column. `low` and `high` are the extremes of these samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     /// The lowest level.
@@ -89,7 +91,7 @@ pub struct Column {
     /// Events sent since the start of the run, including this column.
     pub sent: u64,
     /// When another event would be allowed, as of the end of the column: [`Time::ZERO`] if at once,
-    /// [`Time::LAST`] if never. While the column is filling, it is that of the column before.
+    /// [`Time::LAST`] if never. While the column is filling, the value is that of the column before.
     pub again: Time,
 }
 
@@ -150,7 +152,7 @@ impl History {
     /// The most memory the columns of a history take, in bytes.
     pub const BYTES: usize = LEVELS * COLUMNS * size_of::<Column>();
 
-    /// A history that begins at `now`, when `passed` of the `sent` events were allowed. The level and its
+    /// A history that begins at `now`, when `passed` of the `sent` events were allowed. Its first level and
     /// limit are those of `at_rest`.
     pub(crate) fn new(grain: Grain, now: Time, at_rest: Outcome, passed: u64, sent: u64) -> Self {
         Self::beginning(grain, now, Column::quiet(at_rest, passed, sent, now))
@@ -177,7 +179,7 @@ impl History {
         self.turn(Column::quiet(end, self.current.passed, self.current.sent, again));
     }
 
-    /// From when on another event would be allowed, as of the last column that is complete.
+    /// The instant from which another event would be allowed, as of the end of the last complete column.
     pub(crate) fn again(&self) -> Time {
         self.current.again
     }
@@ -249,8 +251,8 @@ impl<C: Folded> History<C> {
         }
     }
 
-    /// The finest column that contains `at`; `None` before the lane began, if it is forgotten, and
-    /// in the future.
+    /// The finest column that contains `at`; `None` if `at` is before the lane began, no longer remembered,
+    /// or in the future.
     pub fn column_at(&self, at: Time) -> Option<&C> {
         if at < self.begun {
             return None;
@@ -270,14 +272,14 @@ impl<C: Folded> History<C> {
         self.grain.slot(at, 0) == self.slot
     }
 
-    /// The instant from which on everything is remembered, at the coarsest resolution.
+    /// The earliest instant that the coarsest resolution remembers.
     pub fn oldest(&self) -> Time {
         let k = LEVELS - 1;
         let first = (self.slot >> k) - self.scales[k].complete.len() as i64;
         self.begun.max(Time::from_micros(first.saturating_mul(self.grain.micros(k))))
     }
 
-    /// The column of scale `k` that is filling, including the ones that are filling below it.
+    /// The column of scale `k` that is filling, merged with those that are filling on the finer scales.
     fn filling(&self, k: usize) -> C {
         let parts = self.scales[..=k].iter().rev().filter_map(|scale| scale.filling.as_ref());
         let mut all = parts.chain([&self.current]);

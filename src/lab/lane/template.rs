@@ -15,16 +15,16 @@ use crate::text::{ParseError, parts};
 use core::fmt;
 use core::str::FromStr;
 
-/// The text of a lane, with one space between words. It is kept as text, since it depends on the common
-/// rate whether it can be read.
+/// The text of a lane, with one space between words. It is kept as text and not as a policy, since the common
+/// rate decides what it means and whether it can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(String);
 
 impl Template {
-    /// Reads a template, and the policy that it means when limits without a rate have `rate`.
+    /// Reads a template, and the policy that it means if limits without a rate have `rate`.
     ///
     /// # Errors
-    /// As for [`Policy::read`]. The error points at the word.
+    /// As for [`Policy::read`]. The error points at the wrong word of `text`.
     pub fn read(text: &str, rate: Rate) -> Result<(Template, Policy), ParseError> {
         let is_old = words(text).any(|word| word.starts_with("address"));
         let names = ["user", "ip"].into_iter().chain(is_old.then_some("address"));
@@ -47,7 +47,7 @@ impl Template {
         }
     }
 
-    /// The policy that it means when limits without a rate have `rate`.
+    /// The policy that the template means if limits without a rate have `rate`.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -61,18 +61,18 @@ impl Template {
     }
 }
 
-/// The words of a template, each with what ends it.
+/// The words of a template, each with the `+`, `&` or white space after it.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(|c: char| c == '+' || c == '&' || c.is_whitespace())
 }
 
-/// A word of a template, with today's name of the address.
+/// A word of a template, in which the old name `address` becomes `ip`.
 fn renamed(word: &str) -> String {
     word.strip_prefix("address").map_or(word.to_owned(), |rest| format!("ip{rest}"))
 }
 
 /// The text with `&` for each `+` that joins limits, as in old links. A `+` right before a field of
-/// the run joins fields, and one before the span of an `offset` is a sign.
+/// the run joins fields, and a `+` before the span of an `offset` is a sign: both stay.
 fn old_joints(text: &str) -> String {
     let mut joined = String::new();
     let mut parts = parts(text, '+').peekable();

@@ -2,18 +2,18 @@
 
 use crate::time::{Span, Time};
 
-/// The most binary digits of a wait in microseconds: more than a century.
+/// The number of classes of waits: 2^52 microseconds are more than a century.
 const LENGTHS: usize = 53;
 
-/// The waits of all senders of a lane. One begins with the first refusal after an allowed event and ends
-/// with the next event of the same sender that is allowed.
+/// The waits of all senders of a lane. A wait begins with a sender's first refusal since its last allowed
+/// event, and ends with the sender's next allowed event.
 #[derive(Clone, Debug)]
 pub struct Waits {
-    /// When the wait of each sender began, if it waits.
+    /// When the wait of each sender began; `None` for a sender that does not wait.
     since: Vec<Option<Time>>,
-    /// How many waits there were of each length, by binary digits.
+    /// How many waits there were of each [`length`].
     counts: [u64; LENGTHS],
-    /// The shortest and the longest.
+    /// The shortest wait and the longest.
     range: Option<[Span; 2]>,
 }
 
@@ -24,7 +24,8 @@ impl Default for Waits {
 }
 
 impl Waits {
-    /// Takes the decision about an event of the sender with the number `sender`. There are few senders.
+    /// Takes the decision about an event of the sender with the number `sender`. There are few senders, so a
+    /// list by their numbers is enough.
     pub(super) fn event(&mut self, sender: usize, at: Time, allowed: bool) {
         if self.since.len() <= sender {
             self.since.resize(sender + 1, None);
@@ -61,7 +62,8 @@ impl Waits {
     }
 }
 
-/// The binary digits of a wait in microseconds.
+/// The class of a wait: the whole part of log2 of its microseconds. A wait below 2 µs is in class 0, and one
+/// of more than a century in the last.
 fn length(wait: Span) -> usize {
     let micros = (wait.secs() * 1e6) as u64;
     (micros.max(1).ilog2() as usize).min(LENGTHS - 1)

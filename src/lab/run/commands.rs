@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 /// Something that a person does to a run, beyond looking at it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// The number of events at once: a click is one.
+    /// Makes this number of events at once; a click makes one.
     Events(u32),
     /// Gives a setting a value.
     Set {
@@ -29,7 +29,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Its work, as a number of events. A change reads text and may create lanes.
+    /// Its work, as a number of events. A change of a setting counts as 20: it reads text and may create
+    /// lanes.
     pub(super) fn work(&self) -> usize {
         if let Command::Events(n) = self { *n as usize } else { 20 }
     }
@@ -46,21 +47,21 @@ const BURST: u32 = 100_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Recording {
     coming: VecDeque<(Time, Command)>,
-    /// `None` once there were too many.
+    /// `None` once there were more than [`MEMORY`] commands.
     done: Option<Vec<(Time, Command)>>,
     /// The last command, if a later one may replace it.
     last: Option<Replaceable>,
 }
 
-/// A change of a setting of [`Named::TRAFFIC`]. A later change of the same setting undoes it fully, and
-/// replaces it if no event came in between, and none would have come without it. So a drag makes no more
-/// commands than events came during it.
+/// A change of a setting of [`Named::TRAFFIC`], which restarts all streams of events. The next change of the
+/// same setting restarts them again. So it replaces this one if no event came between the two, and none would
+/// have come with the value before. Therefore a drag makes no more commands than events came during it.
 #[derive(Clone, Debug)]
 pub(super) struct Replaceable {
     name: String,
-    /// The value before it, and when the next event would have come.
+    /// The value before the change, and when the next event would have come with it.
     from: (String, Time),
-    /// The value after it, and when the next event comes.
+    /// The value after the change, and when the next event comes with it.
     to: (String, Time),
 }
 
@@ -74,9 +75,9 @@ impl Replaceable {
         S::TRAFFIC.contains(&name).then(|| Replaceable { name: name.to_owned(), from, to })
     }
 
-    /// Both changes as one, if `second` comes next, at `now`. A change back to the first value is not
-    /// merged: the merged change would change nothing, so it would not restart what the first one
-    /// restarted.
+    /// This change and the next one, `second` at `now`, as one change; `None` if they cannot be merged. A
+    /// change back to the first value is not merged: the merged change would change nothing, and so would not
+    /// restart the streams that both changes restarted.
     fn then(&self, second: &Replaceable, now: Time) -> Option<Replaceable> {
         let one = Replaceable { to: second.to.clone(), ..self.clone() };
         let unseen = now <= self.from.1.min(self.to.1);
@@ -91,21 +92,21 @@ impl Recording {
         Recording { coming, done: Some(Vec::new()), last: None }
     }
 
-    /// The recording with all commands still to come, except changes of that setting; `None` if there
-    /// were too many commands to remember.
+    /// The recording of a run at its start: all commands are still to come, without the changes of
+    /// `setting`. `None` if there were too many commands to remember.
     pub(super) fn without(&self, setting: &str) -> Option<Self> {
         let is_other = |(_, command): &(Time, Command)| !matches!(command, Command::Set { name, .. } if name == setting);
         let coming = self.all()?.into_iter().filter(is_other).collect();
         Some(Recording { coming, done: Some(Vec::new()), last: None })
     }
 
-    /// One more command is to come, after the others of its time.
+    /// Adds a command that is to come at `at`, after the others of that time.
     pub(super) fn forward(&mut self, at: Time, command: Command) {
         let place = self.coming.partition_point(|(other, _)| *other <= at);
         self.coming.insert(place, (at, command));
     }
 
-    /// When the next command is due, if it is due by `until`.
+    /// When the next command is due; `None` if that is after `until`, or no command is to come.
     pub(crate) fn due(&self, until: Time) -> Option<Time> {
         self.coming.front().map(|&(at, _)| at).filter(|&at| at <= until)
     }
@@ -126,8 +127,8 @@ impl Recording {
         Some(done.iter().chain(&self.coming).cloned().collect())
     }
 
-    /// Remembers a command for the link; `change` is about it, if a later one may replace it. Events of one
-    /// instant are added up.
+    /// Remembers a command for the link. `change` describes it if a later command may replace it. Events at
+    /// the same instant become one command.
     pub(super) fn remember(&mut self, now: Time, command: Command, change: Option<Replaceable>) {
         let one = match (&self.last, &change) {
             (Some(first), Some(second)) => first.then(second, now),

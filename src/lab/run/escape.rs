@@ -1,5 +1,5 @@
 //! The characters that separate the parts of a link are percent-encoded in values, as in `%26` for
-//! `&`. Older links have `+` instead, which the settings concerned still read.
+//! `&`. Older links have `+` in place of `&` and `,`: the settings that may contain these still read it.
 
 use crate::text::ParseError;
 use core::fmt::Display;
@@ -16,7 +16,8 @@ pub(crate) fn encoded(value: &str, set: &'static AsciiSet) -> impl Display {
     utf8_percent_encode(value, set)
 }
 
-/// Decodes percent-encoded text. A `%` that encodes nothing stays.
+/// Decodes percent-encoded text. A `%` that encodes nothing stays, and bytes that are not UTF-8 become
+/// U+FFFD.
 pub(crate) fn decoded(raw: &str) -> String {
     percent_decode_str(raw).decode_utf8_lossy().into_owned()
 }

@@ -28,7 +28,7 @@ pub trait Experiment: Sized {
     /// As for [`new`](Self::new).
     fn follow(&mut self, now: Time, settings: &Self::Settings) -> Result<(), ParseError>;
 
-    /// The last instant of the column that is filling, if columns end without an event.
+    /// The last instant of the column that is filling; [`Time::LAST`] if only events end columns.
     fn column_end(&self) -> Time {
         Time::LAST
     }
@@ -36,16 +36,16 @@ pub trait Experiment: Sized {
     /// Ends that column.
     fn end_column(&mut self) {}
 
-    /// How many columns of its history end in a second; each takes as much work as an event.
+    /// How many columns of its history end in a second of the run; each takes as much work as an event.
     fn columns_a_second(&self) -> f64 {
         0.0
     }
 
-    /// The same states with a history that begins at `now` and is as fine as `grain`, where columns end
-    /// without an event.
+    /// The same states with a history that begins at `now`. If columns end without an event, they have the
+    /// length `grain`.
     fn afresh(&self, now: Time, grain: Grain) -> Self;
 
-    /// The work of an event or a column.
+    /// The work of an event or a column, in the unit of the budget of [`Run::advance`](super::Run::advance).
     fn weight(&self) -> usize {
         1
     }

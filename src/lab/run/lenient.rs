@@ -5,7 +5,8 @@ use crate::rate::Rate;
 use crate::text::{ParseError, leading_number, split};
 use crate::time::Span;
 
-/// Reads a number, with spaces between thousands, and a power of ten or one of the suffixes k, M, G.
+/// Reads a number. It may have spaces between thousands, and a power of ten or a suffix: k, M or G, in either
+/// case. `None` if the text is no number.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let tight = tight(text);
     if let Some(plain) = crate::text::number(&tight) {
@@ -24,7 +25,7 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     crate::text::number(digits).map(|value| value * scale)
 }
 
-/// Reads a span, with spaces before its units, and units that may be written out.
+/// Reads a span. It may have spaces before its units, and units that are written out.
 ///
 /// # Errors
 /// As for reading a [`Span`].
@@ -54,7 +55,7 @@ pub(crate) fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
     })
 }
 
-/// Whether a text is meant for a rate, and not for a number.
+/// Whether a text is meant as a rate, not as a number.
 pub(crate) fn is_rate(text: &str) -> bool {
     text.contains('/') || text.split_whitespace().any(|word| word.eq_ignore_ascii_case("per"))
 }
@@ -70,7 +71,7 @@ fn units(text: &str) -> String {
     while !rest.is_empty() {
         let (digits, tail) = leading_number(rest);
         let end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-        // A unit without digits before it cannot be read anyway.
+        // Without digits before the unit the text cannot be read anyway, so the rest of it stays.
         let (unit, next) = split(tail, if digits.is_empty() { tail.len() } else { end });
         short.push_str(digits);
         short.push_str(match unit.trim_end_matches('s') {

@@ -18,8 +18,8 @@ use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
 
-/// The longest text that is read as a link, in bytes: more than [`MEMORY`](commands::MEMORY) commands
-/// take.
+/// The longest text that is read as a link, in bytes: room for [`MEMORY`](commands::MEMORY) commands of 100
+/// bytes each.
 pub const LONGEST: usize = 1 << 20;
 
 /// The content of a link.
@@ -68,8 +68,8 @@ impl<S: Named> fmt::Display for Link<S> {
     }
 }
 
-/// Every part must be right: a link that is half read would show another run than the one meant.
-/// A caller that can show an error beside the run can use the [good parts](Link::good_parts).
+/// Every part must be right: a link of which only a part is read would show a different run. A caller that
+/// can show an error beside the run can use the [good parts](Link::good_parts).
 impl<S: Named> FromStr for Link<S> {
     type Err = ParseError;
 
@@ -99,7 +99,7 @@ impl<S: Named> Link<S> {
         wrong.map_or(Ok(link), Err)
     }
 
-    /// The link, how many of its parts are valid, and the first error.
+    /// The link made of the valid parts, how many parts are valid, and the first error.
     fn gather(text: &str) -> (Self, usize, Option<ParseError>) {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {

@@ -7,10 +7,10 @@ use crate::time::{Span, Time};
 /// hidden, or the machine was asleep or busy.
 const ABSENCE: f64 = 1000.0;
 
-/// The most events that are generated for one absence: a few seconds of work.
+/// The most events and columns that are generated for one absence: a few seconds of work.
 pub const CATCH_UP: f64 = 5e6;
 
-/// How many absences are remembered.
+/// How many absences are remembered: the latest ones.
 const GAPS: usize = 16;
 
 /// A stretch of the run that was generated while nobody looked.
@@ -20,7 +20,8 @@ pub struct Gap {
     pub from: Time,
     /// When it ended.
     pub to: Time,
-    /// How long the run also stood still, because there were too many events to generate.
+    /// How far the run fell behind, in its own time: there were too many events to generate, so it stood
+    /// still for the rest of the absence.
     pub skipped: Span,
     /// Whether the page was hidden; otherwise the machine was asleep or busy.
     pub hidden: bool,
@@ -31,7 +32,8 @@ pub struct Gap {
 pub struct Pace {
     /// The viewer's time at the last frame, in milliseconds; `None` if the clock is stopped.
     wall: Option<f64>,
-    /// The time that the run should reach, and a fraction of a microsecond beyond it.
+    /// The time that the run should reach, in whole microseconds, and the fraction of a microsecond beyond
+    /// it.
     target: Time,
     rest: f64,
     gaps: Vec<Gap>,
@@ -49,7 +51,7 @@ impl Pace {
         self.play(run, wall, run.settings().run().speed, Time::LAST);
     }
 
-    /// As [`run`](Self::run), at another `speed` and only up to `end`.
+    /// As [`run`](Self::run), at another `speed` and only up to `end`. A run that is past `end` stays.
     pub fn play<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64, speed: f64, end: Time) {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
@@ -71,7 +73,8 @@ impl Pace {
         }
     }
 
-    /// Notes that the page is hidden until the next [`run`](Self::run), as the reason of an absence.
+    /// Notes that the page is hidden until the next [`run`](Self::run): that is the reason of the next
+    /// absence.
     pub fn hide(&mut self) {
         self.hidden = true;
     }

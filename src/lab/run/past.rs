@@ -9,14 +9,14 @@ use crate::lab::lane::history::Grain;
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 
-/// The most events before which states are kept.
+/// The most places in the list of events at which states are kept.
 const MARKS: usize = 64;
 
 /// Recorded events.
 #[derive(Clone, Debug)]
 pub struct Past<E: Experiment> {
     events: Vec<(Time, f64)>,
-    /// The states that are kept, each with the place of the event that they are before.
+    /// The states that are kept, each with the index of the first event that they have not seen.
     marks: Vec<(usize, E)>,
     /// The states after all events.
     end: E,
@@ -48,9 +48,10 @@ impl<E: Experiment + Clone> Past<E> {
         Ok(Past { events, marks, end, run, known, grain: Grain::COARSEST })
     }
 
-    /// Makes [`run`](Self::run) the run of the time between two instants.
+    /// Makes [`run`](Self::run) the run of the time between two instants, unless it has them already, in
+    /// columns that are fine enough.
     pub fn look(&mut self, from: Time, to: Time) {
-        // Half of the stretch is decided in addition on either side, since a user looks there next.
+        // Half as much is decided in addition on either side, since a user is likely to look there next.
         let [half, twice] =
             [0.5, 2.0].map(|part| Span::from_secs(part * to.since(from)).unwrap_or_default());
         let grain = Grain::of(twice);
@@ -62,6 +63,7 @@ impl<E: Experiment + Clone> Past<E> {
         let (first, last) = (upto(from), upto(to));
         let mark = self.marks.partition_point(|(place, _)| *place <= first);
         let mut experiment = match mark.checked_sub(1).and_then(|mark| self.marks.get(mark)) {
+            // There are no marks only if there are no events: then the end is the beginning, too.
             None => self.end.clone(),
             Some((place, states)) => {
                 let mut states = states.clone();

@@ -9,8 +9,8 @@ use core::ops::RangeInclusive;
 
 /// The settings of a run: each has a name, and its value a text form.
 pub trait Named: Clone + Default + PartialEq + fmt::Debug {
-    /// The names, in the order in which a link has them; a setting comes after those that it depends
-    /// on when it is read.
+    /// The names, in the order in which a link has them. A setting comes after those that are needed to
+    /// read it.
     const NAMES: &'static [&'static str];
 
     /// The names of settings in old links, with their present names.
@@ -22,8 +22,8 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// The settings that restart all streams of events, and change nothing else.
     const TRAFFIC: &'static [&'static str];
 
-    /// The settings that people mean for the whole run and not from a moment on: how its events are
-    /// decided. They take effect [from the start](super::Run::set).
+    /// The settings that say how events are decided. People mean them for the whole run, so they take effect
+    /// [from the start](super::Run::set) and not from the moment of the change.
     const FROM_START: &'static [&'static str];
 
     /// The most events a second that can be generated, on average.
@@ -35,7 +35,7 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
     /// When there is no such setting, or it cannot have that value; nothing changes then.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
 
-    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
+    /// The value of `name`, as a text that [`set`](Self::set) reads; empty for an unknown name.
     fn get(&self, name: &str) -> String;
 
     /// The present name of the setting that a link calls `name`.
@@ -52,12 +52,13 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug {
         1.0
     }
 
-    /// Whether there are scripted events, at times of the run.
+    /// Whether there are scripted events, at fixed times of the run.
     fn is_scripted(&self) -> bool {
         false
     }
 
-    /// Events from `now` on, beside the generated ones. At one instant they come before those.
+    /// The streams of events from `now` on, beside the generated ones. At the same instant, their events come
+    /// before the generated ones.
     fn streams(&self, now: Time) -> Vec<Source> {
         let _ = now;
         Vec::new()
@@ -74,7 +75,7 @@ pub struct RunSettings {
     pub auto: bool,
     /// How the events are spaced.
     pub pattern: Pattern,
-    /// How many a second, on average, from 0.001 to [`Named::MOST_AUTO_RATE`].
+    /// How many events are generated in a second, on average: from 0.001 to [`Named::MOST_AUTO_RATE`].
     pub auto_rate: f64,
     /// The seed of all randomness.
     pub seed: u64,
@@ -84,7 +85,7 @@ pub struct RunSettings {
     pub window: Span,
 }
 
-/// Poisson events, 0.7 a second, and a minute on the screen.
+/// Poisson events at 0.7 a second, at the viewer's own speed, and a minute on the screen.
 impl Default for RunSettings {
     fn default() -> Self {
         RunSettings {
@@ -99,8 +100,8 @@ impl Default for RunSettings {
 }
 
 impl RunSettings {
-    /// Sets `name` to the value of the text `value`. Any name that is not common is an error, which
-    /// lists those of `S`.
+    /// Sets `name` to the value of the text `value`. Any other name is an error, whose message lists the
+    /// names of `S`.
     pub(crate) fn set<S: Named>(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match name {
             "auto" => self.auto = switch(value)?,
@@ -132,7 +133,7 @@ impl RunSettings {
         Ok(())
     }
 
-    /// The value of `name` as [`set`](Self::set) reads it; empty for any other name.
+    /// The value of `name`, as a text that [`set`](Self::set) reads; empty for any other name.
     pub(crate) fn get(&self, name: &str) -> String {
         match name {
             "auto" => on_off(self.auto),
@@ -161,7 +162,7 @@ pub(crate) fn on_off(switch: bool) -> String {
 
 pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, ParseError> {
     match lenient::number(text) {
-        // Without a unit, it is no span either way.
+        // Zero means the same in any unit, so it needs none.
         Some(0.0) => within(text, Span::ZERO, &range),
         _ => within(text, lenient::span(text)?, &range),
     }

@@ -7,11 +7,11 @@ use crate::traffic::{Pattern, Traffic};
 /// An event of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arrival {
-    /// When.
+    /// When it comes.
     pub at: Time,
     /// The cost.
     pub cost: f64,
-    /// The number of its sender; 0 sends the clicks and the generated events.
+    /// The number of its sender; sender 0 sends the clicks and the generated events.
     pub user: u32,
 }
 
@@ -21,9 +21,9 @@ pub struct Source {
     /// When the next event comes; [`Time::LAST`] means never.
     pub(super) next: Time,
     stream: Stream,
-    /// The mean number of events a second, until they end.
+    /// The mean number of events a second until they end; 0 for a burst and for a list.
     pub(super) per_second: f64,
-    /// The cost of an event; `None` takes that of the settings.
+    /// The cost of the event that was taken last; `None` means that of the settings.
     pub(super) cost: Option<f64>,
     pub(super) user: u32,
 }
@@ -32,7 +32,7 @@ pub struct Source {
 enum Stream {
     /// The number of events after the next one, at the same instant.
     Burst(u32),
-    /// The events of a list, and the cost of the next one.
+    /// The events of a list after the next one, and the cost of the next one.
     Given(std::vec::IntoIter<(Time, f64)>, Option<f64>),
     /// Traffic up to, but excluding, an instant.
     Flow(Traffic, Time),
@@ -59,7 +59,7 @@ impl Source {
         Ok(Source::new(Stream::Flow(traffic, to), from, per_second))
     }
 
-    /// Events with their times, in order, and their costs.
+    /// The events of a list in the order of time, each with its cost.
     pub(super) fn given(events: Vec<(Time, f64)>) -> Self {
         Source::new(Stream::Given(events.into_iter(), None), Time::ZERO, 0.0)
     }
@@ -75,7 +75,7 @@ impl Source {
         Source { cost: Some(cost), user, ..self }
     }
 
-    /// Removes the next event.
+    /// Removes the next event; afterwards `cost` is that of the event.
     #[inline(always)]
     pub(super) fn take(&mut self) {
         self.next = match &mut self.stream {

@@ -1,28 +1,30 @@
-//! Settings that are turned: the whole run so far is decided again, or the change is remembered.
+//! Settings that a user turns during a run: the whole run so far is decided again, or the change is
+//! remembered as one that applies from its time on.
 
 use super::{Command, Experiment, Named, Run};
 use crate::text::ParseError;
 use crate::time::Time;
 
-/// The most work of deciding a run again, in frames: some tenths of a second.
+/// A run of more work than this many frames is not decided again: that would take more than some tenths of a
+/// second.
 const AGAIN: usize = 12;
 
-/// How many changes are remembered.
+/// How many changes are remembered: the latest ones.
 const MEMORY: usize = 32;
 
-/// Changes of one setting that are less than this apart, in seconds, are one: those of a drag.
+/// Changes of one setting that are less than this apart, in seconds of the run, are one: those of a drag.
 const DRAG: f64 = 0.5;
 
-/// The same run as if its settings had always been those in force, on its way to the present. It takes
-/// the place of the other when it arrives.
+/// A run that is decided again from its start, as if its settings had always been those in force. It replaces
+/// the present run when it reaches the present time.
 #[derive(Clone, Debug)]
 pub(super) struct Again<E: Experiment> {
     pub(super) run: Run<E>,
-    /// The settings that were turned while this run was on its way, each with its value before.
+    /// The settings that were turned since the run was last up to date, each with its value before.
     turns: Vec<[String; 2]>,
 }
 
-/// `settings`, with the settings of the view as in `view`.
+/// `settings`, but with the values of `view` for the settings of the view.
 pub(super) fn seen_as<S: Named>(settings: &S, view: &S) -> S {
     let mut settings = settings.clone();
     for name in S::VIEW {
@@ -32,11 +34,11 @@ pub(super) fn seen_as<S: Named>(settings: &S, view: &S) -> S {
     settings
 }
 
-/// A change of a setting that earlier events have not seen: one of a link, or one after too much
-/// to decide it all again.
+/// A change of a setting that does not apply to earlier events: it came from a link, or the run so far was
+/// too much work to decide again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turned {
-    /// When.
+    /// When the setting changed.
     pub at: Time,
     /// The name of the setting.
     pub name: String,
@@ -50,10 +52,10 @@ pub struct Turned {
 
 impl<E: Experiment> Run<E> {
     /// Gives a setting another value. A setting of [`Named::FROM_START`] gets it from the start of the
-    /// run, for which the run is decided again: at once if that is no more than a frame's work,
-    /// otherwise during the next calls of [`advance`](Self::advance) or [`catch_up`](Self::catch_up),
-    /// while this run stays as it is. If it is too much work, and for other settings, the value is in
-    /// force from now on.
+    /// run, so the run is decided again: at once if that is no more than a frame's work, otherwise during
+    /// the next calls of [`advance`](Self::advance) or [`catch_up`](Self::catch_up), and until then this run
+    /// stays as it is. The value of any other setting is in force from now on, as it is if deciding again
+    /// would be too much work.
     ///
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
@@ -76,8 +78,8 @@ impl<E: Experiment> Run<E> {
         self.apply(Command::Set { name: name.to_owned(), value: value.to_owned() })
     }
 
-    /// Goes on with deciding the run again after a [change](Self::set), by at most about `most` events
-    /// and columns. Returns whether that is done now, so that the history is another.
+    /// Continues to decide the run again after a [change](Self::set), by at most about `most` events and
+    /// columns. Returns whether this call has finished that, so that the history has changed.
     pub fn catch_up(&mut self, most: usize) -> bool {
         let Some(mut again) = self.again.take() else { return false };
         let run = &mut again.run;
@@ -91,7 +93,7 @@ impl<E: Experiment> Run<E> {
             *self = again.run;
             return true;
         }
-        // A new value makes a later command of a link impossible: all are in force from now on.
+        // With a new value, a later command of a link was refused. So the changes apply from now on.
         for [name, before] in again.turns {
             let value = self.settings.get(&name);
             let _ = self.settings.set(&name, &before);
@@ -100,13 +102,13 @@ impl<E: Experiment> Run<E> {
         true
     }
 
-    /// Changes that earlier events have not seen, oldest first.
+    /// The changes that do not apply to earlier events, oldest first.
     pub fn turned(&self) -> &[Turned] {
         &self.turned
     }
 
-    /// This run at its start, as if `name` had always had that value; `None` if that is too much work or
-    /// impossible.
+    /// This run at its start, as if `name` had always had the value `value`. `None` if deciding it again is
+    /// too much work, its commands are not all remembered, or the first settings refuse the value.
     fn always(&self, name: &str, value: &str) -> Option<Self> {
         let run = self.decided();
         let mut first = seen_as(&run.first, &self.settings);
@@ -117,7 +119,7 @@ impl<E: Experiment> Run<E> {
         Some(Run { recording, ..new })
     }
 
-    /// This run, or the one that takes its place.
+    /// The run that is to replace this one, or this one if there is none.
     pub(super) fn decided(&self) -> &Self {
         self.again.as_ref().map_or(self, |again| &again.run)
     }

@@ -29,7 +29,7 @@ pub struct Instrument {
     /// One event per decay interval, in events per second.
     per_second: f64,
     state: Option<Measured>,
-    /// The smoothed rate in events per decay interval, and its time: that of `state`, or of the last
+    /// The smoothed rate in events per decay interval, and its time: the time of `state`, or of a later
     /// change of the intervals.
     smoothed: f64,
     since: Time,
@@ -47,7 +47,7 @@ pub struct Instrument {
 pub struct LastEvent {
     /// When it came.
     pub at: Time,
-    /// The limiter that measured it; its limit and its interval may have changed since.
+    /// Exim's limiter, which measured it; its limit and its interval may have changed since.
     pub limiter: Exim,
     /// Seconds since the rate was stored last; `None` for the first event.
     pub gap: Option<f64>,
@@ -125,11 +125,11 @@ impl Experiment for Instrument {
         }
     }
 
-    /// Rates in events per second stay the same. The limit is a number of events in the decay
-    /// interval, also when that changes.
+    /// Rates in events per second stay the same. The limit stays the same number of events in the decay
+    /// interval, also when the interval changes.
     ///
-    /// Only another decay interval changes the red line: the rate is stored anew at the present time.
-    /// Otherwise the gap of the next event is still counted from the last event.
+    /// Only a new decay interval changes the stored rate: it is rescaled and stored anew at the present time.
+    /// After any other change, the gap of the next event is still counted from the last event.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         self.decide_by(now, settings)?;
         let (limiter, increase) = (settings.measure()?, settings.increase);
@@ -172,7 +172,7 @@ impl Experiment for Instrument {
         if self.lane.is_some() { 61.0 } else { 0.0 }
     }
 
-    /// A lane takes several times as long as Exim's limiter alone.
+    /// A lane takes about eight times as long as Exim's limiter alone, for every four limits of its policy.
     fn weight(&self) -> usize {
         self.lane.as_ref().map_or(1, |lane| 8 * lane.policy().limits().len().div_ceil(4))
     }
@@ -189,7 +189,7 @@ impl Experiment for Instrument {
     }
 }
 
-/// The models, if one of their lines is drawn.
+/// The models, if one of their lines is drawn; `whole` says that the run had no events so far.
 fn models(settings: &Settings, whole: bool) -> Result<Option<Box<Models>>, ParseError> {
     settings.shows_models().then(|| Models::new(settings, whole).map(Box::new)).transpose()
 }
@@ -200,12 +200,12 @@ impl Instrument {
         self.limiter
     }
 
-    /// The lane that decides in place of it.
+    /// The lane that decides in place of Exim's limiter, if there is one.
     pub fn lane(&self) -> Option<&Lane> {
         self.lane.as_deref()
     }
 
-    /// Makes the lane of the settings, unless it is there already.
+    /// Makes the lane of the settings, unless it is there already, or removes it if they have none.
     fn decide_by(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let Some((template, policy)) = settings.policy()? else {
             self.lane = None;
@@ -245,7 +245,7 @@ impl Instrument {
         smoothing.after(self.smoothed, rate, now.since(self.since))
     }
 
-    /// When an event would be allowed, from `now` on; at once if there is no limit.
+    /// How long after `now` an event of cost 1 would be allowed; at once if there is no limit.
     pub fn retry_after(&self, now: Time) -> Retry {
         if let Some(lane) = &self.lane {
             return lane.retry_after(now);

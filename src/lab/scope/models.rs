@@ -1,5 +1,5 @@
 //! Other measurements of the same events: two models that the page of 2009 rejects, and a simpler
-//! form of its own.
+//! form of its own formula.
 //!
 //! | line | formula | why the red line differs |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | N of the recent average | [`estimate::recent_average`](crate::estimate::recent_average) | it is about a half too high |
 //!
 //! They are measured only while one of them is drawn. The bucket sees every event. It drains at the
-//! limit and holds as much, so its maximum lies at the limit. The other two count the events that the
-//! red line counts.
+//! rate of the limit and holds the limit's number of events, so its maximum lies at the limit. The other two
+//! count the events that the red line counts.
 
 mod column;
 
@@ -70,7 +70,7 @@ impl Models {
     pub(super) fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let limit = Rate::new(settings.limit, settings.decay)?;
         if settings.last != self.last {
-            // The line drawn so far is another mean.
+            // The line drawn so far is the mean of another number of events.
             (self.mean, self.last) = (MovingAverage::new(settings.last), settings.last);
             self.whole = self.trace.total() == 0;
         }
@@ -92,7 +92,7 @@ impl Models {
         Ok(())
     }
 
-    /// Whether their history begins with the run.
+    /// Whether the history begins with the run, for the same three lines throughout.
     pub fn is_whole(&self) -> bool {
         self.whole
     }
@@ -102,14 +102,14 @@ impl Models {
         &self.trace
     }
 
-    /// All three at `now`, at or after the last event.
+    /// The three lines at `now`, which is not before the last event.
     pub fn at(&self, now: Time) -> Point {
         let impulse = self.recent.add(self.impulse, now, 0.0).size;
         let (limit, level, mean) = (self.limit, self.level_at(now), self.mean.tally());
         Point { at: now, limit, level, mean, impulse, events: 0 }
     }
 
-    /// The level of the bucket.
+    /// The level of the bucket, in events; 0 without a bucket.
     fn level_at(&self, now: Time) -> f64 {
         self.bucket.as_ref().map_or(0.0, |(bucket, state)| bucket.level(state, now))
     }

@@ -15,7 +15,7 @@
 //! It passes a limit m when r_n < m. So for R > m > 1, as many events pass as there are whole numbers
 //! n - 1 >= 0 below R ln((R-1)/(R-m)). That is `events_between(1, m, R)`, rounded up.
 //!
-//! After that, it depends on the mode. Strict goes on counting: nothing passes, and the rate tends
+//! What passes after that depends on the mode. Strict goes on counting: nothing passes, and the rate tends
 //! to R. In silence the rate is back at the limit after p ln(R/m). The next event adds to the rate,
 //! so it passes slightly later. Leaky holds the rate r below the limit m. Then
 //! (1-e^-x)/x + r e^-x < m from x = 1/m on, so the next event passes after p/m at the latest, and
@@ -24,7 +24,7 @@
 //! # The edges
 //! * **Limit 0:** the limiter only measures, and all events pass.
 //! * **A limit of 1 or less:** a single event reads 1, so none ever passes.
-//! * **R up to the limit, or up to 1:** r_n stays below R, or is 1: all pass. At R = m, only the
+//! * **R up to the limit, or up to 1:** r_n stays below R, or is 1, so all pass. At R = m, only the
 //!   rounding of r_n can reach the limit, after some 36 R events.
 //! * **At once:** the estimator takes the gap as a nanosecond, so R is very large. Then the limit,
 //!   rounded down, is the number of events that pass.
@@ -102,7 +102,7 @@ impl Outlook {
     }
 
     /// The time from the first of even events to the last one that passes before a refusal, in
-    /// seconds; infinite if all pass.
+    /// seconds; infinite if all pass, 0 if none does.
     pub fn last_passes(&self) -> f64 {
         match self.fate {
             Fate::Over(over) => (over.events - 1.0) * self.decay / self.steady,
@@ -112,8 +112,8 @@ impl Outlook {
     }
 
     /// The rate `after` seconds (at least 0) after the first of even events, on the curve through
-    /// their readings. The last one that passes before a refusal is followed by silence. `None` if
-    /// none passes.
+    /// their readings. The sender is silent after the last event that passes before a refusal. `None`
+    /// if no event passes.
     pub fn even_at(&self, after: f64) -> Option<f64> {
         let last = self.last_passes();
         let left = |seconds: f64| decay(seconds / self.decay).left;

@@ -8,7 +8,7 @@ use crate::time::{Span, Time};
 /// The readings of an instrument just after what happened at an instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// When.
+    /// The instant.
     pub at: Time,
     /// The red line, in events per second.
     pub rate: f64,
@@ -18,12 +18,13 @@ pub struct Point {
     pub decay: Span,
     /// The increase interval in force from here on.
     pub increase: Span,
-    /// The rate that the last event was judged by, in events per decay interval.
+    /// The level that the last event was judged by: with Exim's limiter the rate in events per decay
+    /// interval, with a lane the level of its outcome.
     pub judged: f64,
-    /// The limit that it was compared with, in events per decay interval.
+    /// The limit of Exim's limiter, in events per decay interval; 0 where a lane decides.
     pub limit: f64,
-    /// The state of the limiter, in events per decay interval. The red line and later verdicts follow
-    /// from it. An event that is not counted does not change it.
+    /// The state of Exim's limiter, in events per decay interval. The red line follows from it, and the
+    /// later verdicts of that limiter. An event that is not counted does not change it.
     pub stored: Measured,
     /// Events that were allowed here.
     pub allowed: u32,
@@ -66,7 +67,7 @@ pub struct Column {
     pub rate: Extent,
     /// The range of the blue line over the same time.
     pub smoothed: Extent,
-    /// All events since the start of the run, including this column.
+    /// The number of events since the start of the run, including this column.
     pub total: u64,
 }
 

@@ -23,8 +23,8 @@ pub trait Fold: Copy {
     /// When its last point happened.
     fn last(&self) -> Time;
 
-    /// Adds a point, at the finest level. Columns there are so short compared with any interval that
-    /// can be set that the course of a line between two points of a column would not show.
+    /// Adds a point to a column of the finest level. Such a column is so short, compared with any interval
+    /// that can be set, that the course of a line between two of its points cannot be seen.
     fn add(&mut self, point: &Self::Point, total: u64);
 
     /// Appends a later column.

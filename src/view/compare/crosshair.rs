@@ -25,8 +25,8 @@ const PAD: f64 = 7.0;
 /// The distance of a box from the crosshair.
 const BESIDE: f64 = 9.0;
 
-/// The sentences about the instant `at`, or about the event that is shown next to it, for a screen
-/// reader: one line a lane, with its number and template, its level, its verdict and the reason.
+/// The sentences for a screen reader about the instant `at`, or about an event that is shown close to it: one
+/// line for each lane, with its number and template, its level, its verdict and the reason.
 pub fn words(comparison: &Comparison, view: &Viewport, at: Time) -> Vec<String> {
     let layout = Layout::new(comparison.lanes(), view);
     let all: Vec<_> = comparison.lanes().iter().map(|lane| columns(lane, &layout)).collect();
@@ -43,17 +43,17 @@ pub fn words(comparison: &Comparison, view: &Viewport, at: Time) -> Vec<String> 
     comparison.lanes().iter().enumerate().map(line).collect()
 }
 
-/// The reading of a lane at the crosshair, as it stands in the lane's head.
+/// The reading of a lane at the crosshair, as the head of the lane shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The decisions of that instant, if there are any, the level, and when the next event would be
+    /// The decisions at that instant, if there are any, the level, and when the next event would be
     /// allowed.
     pub text: String,
-    /// Whether an event was refused.
+    /// Whether an event was refused at that instant.
     pub refused: bool,
 }
 
-/// The reading of each lane at the crosshair; `None` for a lane that knows nothing of that instant. Without
+/// The reading of each lane at the crosshair; `None` for a lane that does not remember that instant. Without
 /// a crosshair the list is empty.
 pub fn readings(comparison: &Comparison, view: &Viewport) -> Vec<Option<Reading>> {
     let layout = Layout::new(comparison.lanes(), view);
@@ -106,7 +106,9 @@ pub(super) fn draw(
     tag(marks, rect, &text, Ink::Crosshair, SMALL);
 }
 
-/// The instant of the event next to `at`, where one is near enough to be meant.
+/// The instant of the event closest to `at`, if one is near enough to be meant; otherwise `at`, or the
+/// present if that is earlier. All lanes have the same events, so those of the lane with the longest memory
+/// are searched.
 fn snap(layout: &Layout, comparison: &Comparison, columns: &[Columns<'_>], at: Time) -> Time {
     let at = at.min(comparison.now());
     let Some(columns) = elder(comparison).and_then(|(i, _)| columns.get(i)) else { return at };
@@ -121,8 +123,8 @@ fn snap(layout: &Layout, comparison: &Comparison, columns: &[Columns<'_>], at: T
     nearest
 }
 
-/// The counts of the cumulative picture: the requests sent, and below them every lane in columns of
-/// four.
+/// The box with the counts of the cumulative picture: the requests sent, and below them what each lane
+/// allowed, in columns of four lanes.
 fn counts(
     marks: &mut Vec<Mark>,
     layout: &Layout,

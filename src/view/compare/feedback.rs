@@ -5,7 +5,8 @@ use super::layout::Layout;
 use crate::lab::compare::Comparison;
 use crate::view::Feedback;
 
-/// How many lanes allowed the last event; `None` before any.
+/// The feedback to the event that was just made: how many lanes allowed it. `None` if a lane has no event in
+/// the column of the present.
 pub fn feedback(comparison: &Comparison, view: &Viewport) -> Option<Feedback> {
     let lanes = comparison.lanes();
     let layout = Layout::new(lanes, view);

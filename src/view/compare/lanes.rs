@@ -1,4 +1,4 @@
-//! A lane: its scale, its level, its strips of events and the tag that says where it stands.
+//! A lane: its scale, its level, its strips of events and the tag with its present level.
 
 use super::Viewport;
 use super::layout::{Layout, Parts};
@@ -14,7 +14,7 @@ use crate::view::strip::{self, Group};
 /// The height of the tag beside a line.
 const TAG: f64 = 16.0;
 
-/// The time axis with its grid through all plots, and the stretches nobody saw.
+/// The time axis with its grid through all plots, and the stretches of time that nobody saw.
 pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     for plot in layout.plots() {
         layout.time.gaps(marks, plot, view.gaps, plot == layout.totals);
@@ -30,7 +30,7 @@ pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     layout.time.flags(marks, view.flags, &plots, layout.axis);
 }
 
-#[allow(clippy::too_many_arguments)] // All of them are what one lane is.
+#[allow(clippy::too_many_arguments)] // One lane is drawn from all of these.
 pub(super) fn draw(
     marks: &mut Vec<Mark>,
     layout: &Layout,
@@ -96,7 +96,8 @@ fn events(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts, columns: &Colum
     strip::allowed(marks, parts.allowed, &allowed);
 }
 
-/// The stretch of the events with one verdict: the last event of a column is known exactly.
+/// The left and the right end of the events with one verdict in a column. The column knows the exact time of
+/// its last event only.
 fn place(
     layout: &Layout,
     column: &Column,
@@ -122,7 +123,7 @@ fn stand(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, ink: Ink, level: 
         text = numbers::short(level);
     }
     let plot = scale.plot;
-    // Clear of the names of the strips.
+    // The tag must not cover the names of the strips.
     let y = scale.y(level).max(plot.y + TAG / 2.0 + 1.0).min(plot.bottom() - TAG / 2.0 - 1.0);
     let rect = Rect { x: layout.right + 2.0, y, width: room, height: TAG };
     tag(marks, rect, &text, ink, SMALL);

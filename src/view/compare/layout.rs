@@ -16,10 +16,10 @@ const AXIS: f64 = 26.0;
 /// The height of the cumulative picture's title.
 const TITLE: f64 = 22.0;
 
-/// Below the cumulative picture.
+/// The height that is left empty below the cumulative picture.
 const FOOT: f64 = 12.0;
 
-/// The distance that the numbers of the lanes have in the cumulative picture, at most.
+/// The greatest distance between the counts of two lanes beside the cumulative picture.
 pub(super) const ROW: f64 = 15.0;
 
 /// The height of the picture below `lanes` lanes.
@@ -55,7 +55,7 @@ pub(super) struct Layout {
 /// The parts of one lane, from top to bottom.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
-    /// All of them.
+    /// The whole plot, which contains the other parts.
     pub(super) plot: Rect,
     pub(super) refused: Strip,
     pub(super) level: Rect,

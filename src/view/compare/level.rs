@@ -7,7 +7,7 @@ use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
 use crate::view::timebase::Timebase;
 
-/// Less than this many pixels of a column's range can't be seen.
+/// A column's range of fewer CSS pixels than this cannot be seen.
 const VISIBLE: f64 = 0.5;
 
 /// The vertical scale of a lane.
@@ -19,14 +19,14 @@ pub(in crate::view) struct Scale {
 }
 
 impl Scale {
-    /// The y of a level; a higher one than the upper edge stays just above it.
+    /// The y of a level; a level beyond the upper edge stays just above it.
     pub(super) fn y(&self, level: f64) -> f64 {
         let share = (level / self.top).min(1.1);
         self.plot.bottom() - share.max(0.0) * self.plot.height
     }
 }
 
-/// Draws both lines up to `now`, when the level is what the lane says.
+/// Draws both lines up to `now`, where they have the lane's present level and limit.
 pub(in crate::view) fn draw(
     marks: &mut Vec<Mark>,
     time: &Timebase,
@@ -67,7 +67,8 @@ fn lines(
     let begun = time.x(lane.history().oldest());
     for (column, [start, end]) in places(time, columns) {
         if level.points.is_empty() {
-            // The lowest or the highest of the first column is where the line enters.
+            // The level before the first column is unknown. If the column allowed events, they raised the
+            // level, so the line enters at the lowest level; otherwise it fell from the highest.
             let entering = if column.allowed > 0 { column.low } else { column.high };
             level.to(start.max(begun), scale.y(entering));
             limit.to(start.max(begun), scale.y(column.limit));
@@ -88,7 +89,8 @@ fn lines(
     (level.points, limit.points)
 }
 
-/// The events of a column: up or down at the last of them, over all of the column's range.
+/// Draws the events of a column as one upright stretch over all of the column's range, at the time of its
+/// last event. The stretch ends on the side that is nearer to the level at the end of the column.
 fn jump(level: &mut Trail, time: &Timebase, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
     let Some((at, _)) = column.judged else { return };
     let (low, high) = (scale.y(column.low), scale.y(column.high));

@@ -25,9 +25,10 @@ pub(super) fn short(value: f64) -> String {
     axis::compact(value)
 }
 
-/// The column of a lane at the instant `at` when it is `now`; `None` before it began and where it is forgotten.
+/// The column of a lane that contains `at`, as of `now`; `None` before the lane began, and if the column is
+/// no longer remembered.
 pub(in crate::view) fn column(now: Time, lane: &Lane, at: Time) -> Option<&Column> {
-    // Events at the present instant itself are not known yet.
+    // The column of the present instant may not have begun yet, so the instant before it is looked up.
     lane.history().column_at(at.min(now.before(Span::micros(1))))
 }
 
@@ -57,13 +58,16 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     })
 }
 
-/// How much a lane ever allows in a period.
+/// The most that a lane allows in any `period`, that of the common rate, if each event has the cost `cost`:
+/// in words.
 pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let most = lane.max_admitted(cost);
-    // Events of cost 1 pass whole.
+    // An event of cost 1 passes as a whole, so the bound is rounded down. The small term is for bounds that
+    // are just below a whole number by rounding.
     let whole = if cost == 1.0 { libm::floor(most + 1e-3) } else { libm::round(most) };
     let most = if cost == 1.0 || (most - whole).abs() < 1e-3 { whole } else { most };
-    // The bound is one sender's. All users share one address.
+    // The bound is for one sender. All users share one address, so only a limit per user bounds each by
+    // itself.
     let mut fields = lane.policy().limits().iter().flat_map(|limit| limit.per.fields());
     let each = if fields.any(|field| field == "user") { " per user" } else { "" };
     match most.is_finite() {
@@ -72,7 +76,7 @@ pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     }
 }
 
-/// When the next event would be allowed.
+/// When the next event would be allowed, in words.
 pub fn next(retry: Retry) -> String {
     match retry {
         Retry::After(wait) if wait == Span::ZERO => "next now".to_owned(),
@@ -81,8 +85,8 @@ pub fn next(retry: Retry) -> String {
     }
 }
 
-/// How long a sender waited each time after a refusal, from the shortest to the longest: a bar for waits
-/// of each length, the next twice as long. Empty while nobody has waited.
+/// How long senders waited after refusals: the shortest wait, a bar for each class of waits, and the longest.
+/// Each class has waits twice as long as the one before it. Empty before any wait has ended.
 pub fn waits(lane: &Lane) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let waits = lane.waits();
@@ -95,7 +99,7 @@ pub fn waits(lane: &Lane) -> String {
     let highest = counts.iter().max().map_or(1, |most| (*most).max(1));
     let bar = |count: &u64| match *count {
         0 => ' ',
-        // At least the lowest one, so that a single long wait among thousands is seen.
+        // At least the lowest bar, so that a single long wait among thousands is seen.
         count => BARS[(count.saturating_mul(8).div_ceil(highest) as usize).clamp(1, 8) - 1],
     };
     format!("waits {least} {} {most}", counts.iter().map(bar).collect::<String>())

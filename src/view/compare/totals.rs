@@ -15,13 +15,13 @@ use crate::view::label::{SMALL, bold, label, small};
 /// A count of events from an instant on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
-    /// The lane's count before that instant.
+    /// The count before the column that contains that instant.
     before: u64,
     of: fn(&Column) -> u64,
 }
 
 impl Count {
-    /// Events sent from `from` on, as far as a lane saw them.
+    /// Events sent from `from` on, as far as the lane remembers.
     pub(super) fn of_sent(lane: &Lane, from: Time) -> Self {
         let events = |c: &Column| u64::from(c.allowed) + u64::from(c.refused);
         Self::beginning(lane, from, |c| c.sent, events)
@@ -42,13 +42,13 @@ impl Count {
         (self.of)(column).saturating_sub(self.before)
     }
 
-    /// The count at an instant; zero where nothing is remembered.
+    /// The count at an instant; zero if nothing is remembered there.
     pub(super) fn until(&self, comparison: &Comparison, lane: &Lane, at: Time) -> u64 {
         numbers::column(comparison.now(), lane, at).map_or(0, |column| self.at(column))
     }
 }
 
-/// The lane that remembers the most.
+/// The lane whose history reaches back furthest, with its index; `None` without lanes.
 pub(super) fn elder(comparison: &Comparison) -> Option<(usize, &Lane)> {
     comparison.lanes().iter().enumerate().min_by_key(|(_, lane)| lane.history().oldest())
 }
@@ -105,7 +105,7 @@ fn scale(marks: &mut Vec<Mark>, layout: &Layout, top: f64) {
     marks.push(label(8.0, layout.title, title, Anchor::Start));
 }
 
-/// The line of a count: up at an event, and sloping where a column has several.
+/// The line of a count: it steps up at a single event, and slopes over a column of several events.
 fn steps(
     layout: &Layout,
     columns: &Columns<'_>,
@@ -141,14 +141,14 @@ struct Row {
     count: u64,
 }
 
-/// Keeps rows in the order of their lines, from the top.
+/// Adds a row; rows are in the order of their lines, from the top.
 fn insert(rows: &mut Vec<Row>, row: Row) {
     let place = rows.partition_point(|other| other.y <= row.y);
     rows.insert(place, row);
 }
 
-/// The names and counts of all lines where they end, each as near to its line as the others let
-/// it be.
+/// The names and counts of all lines at their ends, each as near to its line as there is room between the
+/// others.
 fn names(marks: &mut Vec<Mark>, layout: &Layout, rows: &mut [Row]) {
     let plot = layout.totals;
     let (above, below) = (plot.y - 4.0, plot.bottom() + 4.0);

@@ -1,4 +1,4 @@
-//! A line through columns that leaves out what would not be seen.
+//! A line through columns that leaves out points which cannot be seen.
 
 use crate::plot::Point;
 
@@ -9,7 +9,8 @@ const UNSEEN: f64 = 0.1;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trail {
     pub(super) points: Vec<Point>,
-    /// The slopes from the last point but one that pass all points left out since, and the last one.
+    /// The least and the greatest slope of a line that begins at the last point but one and passes within
+    /// [`UNSEEN`] of the last point and of all points left out between them.
     slopes: Option<[f64; 2]>,
 }
 
@@ -19,7 +20,7 @@ impl Trail {
         Trail { points: Vec::with_capacity(2 * columns + 4), slopes: None }
     }
 
-    /// Goes on to `x`, `y`. A straight stretch of any length is one line.
+    /// Extends the line to `x`, `y`. A straight stretch of any length has two points.
     pub(super) fn to(&mut self, x: f64, y: f64) {
         let [.., before, last] = self.points.as_mut_slice() else {
             self.slopes = self.points.last().and_then(|last| slopes(*last, x, y));
@@ -39,7 +40,9 @@ impl Trail {
     }
 }
 
-/// The slopes from a point that pass `x`, `y` unseen; none if that is right above or below it.
+/// The least and the greatest slope of a line from a point that passes within [`UNSEEN`] of `x`, `y`; `None`
+/// if
+/// `x` is not to the right of the point.
 fn slopes(from: Point, x: f64, y: f64) -> Option<[f64; 2]> {
     let across = x - from.x;
     (across > 0.0).then(|| [(y - UNSEEN - from.y) / across, (y + UNSEEN - from.y) / across])

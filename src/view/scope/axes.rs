@@ -29,7 +29,7 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let limit = if layout.has_limit() { layout.limit_y() } else { f64::NEG_INFINITY };
     numbers(marks, layout, &ticks, per_decay, (plot.x - 8.0, Anchor::End), &[limit]);
-    // The two zeros are one, and on the right there is a lane's name beside it.
+    // Both scales have the same zero, which the left one writes: on the right a strip's name is close to it.
     let ticks = axis::ticks(0.0, per_second, rows);
     let ticks = ticks.get(1..).unwrap_or_default();
     let covered: Vec<f64> = tags.iter().map(|tag| tag.0).collect();
@@ -46,8 +46,8 @@ fn height(layout: &Layout, tick: &Tick, top: f64) -> f64 {
     layout.plot.bottom() - tick.value / top * layout.plot.height
 }
 
-/// The numbers of a scale up to `top`, in full where there is room for all of them, and without
-/// those that a tag would cover in part.
+/// The numbers of a scale up to `top`, in full if there is room for all of them. Those that a tag would
+/// cover, even in part, are left out.
 fn numbers(
     marks: &mut Vec<Mark>,
     layout: &Layout,

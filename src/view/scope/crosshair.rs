@@ -18,7 +18,7 @@ use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, bold, panel, plain, spa
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
 
-/// The sentences about an instant, for the box on the graph and for a screen reader.
+/// The sentences about the instant under the crosshair, for a screen reader; empty without a crosshair.
 pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
     let layout = Layout::new(scope, view);
     view.crosshair().map_or_else(Vec::new, |x| describe(scope, &layout, x, false).1)
@@ -27,7 +27,7 @@ pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: &Viewport) {
     let plot = layout.plot;
     let Some(x) = view.crosshair().filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
-    // On a narrow screen the box leaves room beside it.
+    // On a narrow screen the box is smaller, so that there is room beside it.
     let (size, pad) = if layout.narrow { (SMALL, 6.0) } else { (SIZE, PAD) };
     let (values, words) = describe(scope, layout, x, layout.narrow);
     let (from, to) = plot.upright(x);
@@ -48,8 +48,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     }
 }
 
-/// A disc on the red line and a square on the blue one; on the thin ones a diamond, and triangles with
-/// a corner up and a corner down.
+/// Marks a value of a line: a disc on the red line, and a square on the blue one. On the thin lines it is a
+/// diamond, a triangle with a corner up, and a triangle with a corner down.
 fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
     let (half, fill) = (3.5, Fill::new(ink, 1.0));
     let corners: &[(f64, f64)] = match ink {
@@ -66,8 +66,8 @@ fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
     marks.push(Mark::Area { points, fill });
 }
 
-/// All lines in events per second at `x`, the red one first, and the sentences about it, in whole words or
-/// in `brief`.
+/// The values of all lines at `x` in events per second, each with its ink and the red one first, and the
+/// sentences about that instant, shorter if `brief`. An event near `x` stands for `x`.
 fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, Ink)>, Vec<String>) {
     let trace = scope.instrument().trace();
     let pointed = layout.time_at(x);
@@ -128,7 +128,8 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
     (values, words)
 }
 
-/// The decisions in a column of events, with the reason; none if only a setting changed there.
+/// The decisions of Exim's limiter in a column, with the reason if there is only one; empty if only a setting
+/// changed there.
 fn verdict(column: &Column, brief: bool) -> Vec<String> {
     let end = column.end;
     match column.events() {
@@ -149,7 +150,8 @@ fn verdict(column: &Column, brief: bool) -> Vec<String> {
         return vec![format!("allowed: {reason}")];
     }
     let again = match Rate::new(end.limit, end.decay) {
-        // Both modes say the same of a stored rate; they differ in the rate that they store.
+        // Both modes wait equally long for the same stored rate. They differ only in the rate that they
+        // store.
         Ok(limit) => Exim { limit, mode: Mode::Strict }.retry_after(&end.stored, end.at, 1.0),
         Err(_) => Retry::Never,
     };

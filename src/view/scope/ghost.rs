@@ -1,7 +1,6 @@
-//! The ghost: what the limit lets through, drawn as if it came from rest.
-//!
-//! The ghost stands still while time runs, and shows the rate of two senders: one sends at once, the
-//! other evenly, and both fall silent before they would be refused.
+//! The ghost: the rate of two senders that were at rest and send as much as the limit lets through. One sends
+//! all at once, the other evenly, and both fall silent before they would be refused. The ghost stands still
+//! while time runs.
 
 use super::layout::Layout;
 use crate::lab::scope::Scope;
@@ -11,11 +10,11 @@ use crate::view::label::small;
 /// The distance between two points of a curve, in CSS pixels.
 const STEP: f64 = 2.0;
 
-/// The place at which it begins, as a share of the width.
+/// The place at which the ghost begins, as a share of the width.
 const BEGIN: f64 = 0.1;
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
-    // A run has no settings that make no limiter.
+    // The settings of a run always make a limiter, so this cannot fail.
     let Ok(outlook) = scope.settings().outlook() else { return };
     let plot = layout.plot;
     let begin = plot.x + BEGIN * plot.width;
@@ -30,7 +29,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     // The last even event that passes has a point of its own, which a step may miss.
     let last = outlook.last_passes();
     curve(marks, layout, begin, &[last], &even);
-    // Each name is beside its own curve, a little after the highest point.
+    // Each name is beside its own curve, a tenth of the decay interval after the highest point.
     let later = 0.1 * outlook.decay;
     for (name, at) in
         [("at once", burst(visible.min(later))), ("even", even(visible.min(last + later)))]
@@ -45,8 +44,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     marks.push(Mark::Unclip);
 }
 
-/// A line that rises from nothing at `begin` and follows the curve to the right edge, through its
-/// points at some seconds after it begins, too.
+/// A line that rises from zero at `begin` and follows the curve `at` to the right edge. Besides the points at
+/// even steps it has those at the seconds `through` after it begins.
 fn curve(
     marks: &mut Vec<Mark>,
     layout: &Layout,

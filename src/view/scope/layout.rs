@@ -19,7 +19,7 @@ pub(super) struct Layout {
     period: f64,
     /// The limit in events per decay interval.
     pub(super) limit: f64,
-    /// Whether a drag moves it.
+    /// Whether a drag moves the limit: with a lane, only if the lane takes the limit of the settings.
     pub(super) moves: bool,
     pub(super) narrow: bool,
 }
@@ -58,7 +58,7 @@ impl Layout {
         self.time.time_at(x)
     }
 
-    /// The y of a rate in events per second; a higher one than the upper edge stays just above it.
+    /// The y of a rate in events per second; a rate beyond the upper edge stays just above it.
     pub(super) fn y(&self, rate: f64) -> f64 {
         let share = (rate / self.top).min(1.05);
         self.plot.bottom() - share * self.plot.height

@@ -12,7 +12,7 @@ use crate::view::compare::numbers;
 /// The distance between two points of a curve, in CSS pixels.
 const STEP: f64 = 2.0;
 
-/// Less than this many pixels of a column's range can't be seen.
+/// A column's range of fewer CSS pixels than this cannot be seen.
 const VISIBLE: f64 = 0.5;
 
 /// The ink of a lane's level.
@@ -26,7 +26,7 @@ enum Line {
 }
 
 impl Line {
-    /// Its value at `at`, when nothing happened after the point.
+    /// Its value at `at` in events per second, if nothing happened after the point.
     fn at(self, point: &trace::Point, at: Time) -> f64 {
         match self {
             Line::Red => point.rate_at(at),
@@ -108,8 +108,9 @@ pub(super) struct Stretch {
     pub(super) range: Extent,
 }
 
-/// One line through all columns, in closed form where nothing happened: `at` has its value at an
-/// instant after a column. It begins at zero, or with the first column if there is more before.
+/// The points of one line: through all columns by `of`, and between them in closed form by `at`, the line's
+/// value at an instant after a column. If `whole`, the columns have the line's past from the start of the
+/// run, so a line whose first column is in sight begins at zero; otherwise it begins with the first column.
 pub(super) fn path<C>(
     layout: &Layout,
     columns: &[&C],
@@ -146,7 +147,8 @@ pub(super) fn path<C>(
     points
 }
 
-/// The line from the end of a column until something happens again.
+/// Adds the points of the line from the end of a column, at `last`, until something happens again, at
+/// `until`.
 fn curve(
     points: &mut Vec<Point>,
     layout: &Layout,
@@ -158,7 +160,7 @@ fn curve(
     if to - from < 1.0 {
         return;
     }
-    // At steps from the event, not from the edge: the points move with the line and don't shimmer.
+    // The steps begin at the event, not at the edge, so the points move with the line and don't shimmer.
     let first = libm::ceil((layout.plot.x - from).max(0.0) / STEP).max(1.0);
     let end = libm::ceil((to - from) / STEP);
     for i in first as i64..end as i64 {
@@ -168,7 +170,7 @@ fn curve(
     points.push(Point::new(to, layout.y(at(until))));
 }
 
-/// The line of the number of events in the last decay interval, where that is remembered.
+/// The points of the line of the number of events in the last decay interval, as far as that is remembered.
 fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
     let instrument = scope.instrument();
     let (trace, period) = (instrument.trace(), instrument.period());

@@ -63,8 +63,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: T
     }
 }
 
-/// The highest value of the level and of N between two instants, in events per second.
-/// The mean is not bounded, and may leave the picture.
+/// The highest value of the level and of N between two instants, in events per second. The mean is left out:
+/// it has no bound, and may leave the picture.
 pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], step: f64) -> f64 {
     let bounded = || shown(settings).filter(|model| *model != Model::Mean);
     let highest = |column: &&Column| {
@@ -77,7 +77,8 @@ pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], s
     models.trace().columns(from, to, step).iter().map(highest).fold(0.0, f64::max)
 }
 
-/// A sentence for each line: its value for even events at the rate of the automatic ones.
+/// A sentence for each line, in the order of [`Model::ALL`]: its value for even events at the rate of the
+/// automatic ones.
 pub fn models(settings: &Settings) -> [String; 3] {
     let (per_second, period) = (settings.run.auto_rate, settings.decay.secs());
     let (steady, rate) = (per_second * period, plain(per_second));

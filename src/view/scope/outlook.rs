@@ -4,7 +4,7 @@ use crate::lab::scope::Settings;
 use crate::lab::scope::outlook::{Fate, Outlook};
 use crate::plot::axis;
 
-/// Three sentences: on a burst, on even events, and on the silence after them.
+/// Three sentences: about a burst, about even events, and about the silence after them.
 pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
     let once = match outlook.at_once {
         f64::INFINITY => "all events".to_owned(),
@@ -36,7 +36,8 @@ pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
     [format!("At once: {once}."), format!("At an even {rate} a second: {even}."), after]
 }
 
-/// A whole number as it is, or one as short as it was set, or else three digits of it.
+/// A number as text: in full if it is whole or takes fewer than six characters, as most numbers that were
+/// typed do; otherwise as a [readout](axis::readout).
 pub(super) fn plain(value: f64) -> String {
     if (0.0..1e15).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);

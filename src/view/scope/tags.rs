@@ -7,7 +7,7 @@ use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
 use crate::view::label::{SIZE, SMALL, TAG, small, tag};
 
-/// The width of a bold letter of a wide font, in sizes of the type.
+/// The width of a bold letter of a wide font, as a share of the size of the type.
 const BOLD: f64 = 0.67;
 
 /// The height of a tag, the name and the value of its line, and its ink.
@@ -24,7 +24,7 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
     let thin = models::at(scope, now).into_iter();
     values.extend(thin.map(|(model, value)| (models::name(model), value, models::ink(model))));
     let tag = |(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink);
-    // The upper ones first; the lower ones make room.
+    // The upper tags are placed first; the lower ones make room for them.
     let mut tags = Vec::<Tag>::with_capacity(values.len());
     for tag in values.into_iter().map(tag) {
         tags.insert(tags.partition_point(|above| above.0 <= tag.0), tag);
@@ -39,7 +39,7 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     let plot = layout.plot;
-    // Wide enough for the longer name and a number of four characters.
+    // Wide enough for the longest name and a number of four characters.
     let (width, size) = if layout.narrow { (78.0, SMALL - 2.0) } else { (104.0, SIZE) };
     for &(y, name, value, ink) in tags {
         let number = axis::compact(value);

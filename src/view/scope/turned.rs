@@ -1,5 +1,5 @@
-//! Settings that were turned in the middle of the run, where the events before were not decided again:
-//! the limit's line has a step there, and a flag names the change.
+//! Settings that were turned in the middle of the run, after which the earlier events were not decided again.
+//! The limit's line has a step there, and a flag names the change.
 
 use super::layout::Layout;
 use crate::lab::run::{Named, Turned};
@@ -11,7 +11,7 @@ use crate::view::timebase::flag;
 /// The distance of a flag's text from its pole, in CSS pixels.
 const AWAY: f64 = 11.0;
 
-/// The changes that are seen, with the places of their flags, the latest first.
+/// The changes after the left edge, each with the x of its flag, the latest first.
 fn seen<'a>(layout: &Layout, scope: &'a Scope) -> impl Iterator<Item = (f64, &'a Turned)> {
     let place = |turned: &'a Turned| (layout.x(turned.at), turned);
     let places: Vec<_> = scope.turned().iter().rev().map(place).collect();
@@ -19,7 +19,8 @@ fn seen<'a>(layout: &Layout, scope: &'a Scope) -> impl Iterator<Item = (f64, &'a
     places.into_iter().take_while(move |(x, _)| *x > left)
 }
 
-/// The line of the limit: as it is now, and before each change as it was until then.
+/// The line of the limit: the present one back to the last change, and before each change the one of that
+/// time.
 pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, stroke: Stroke) {
     let y = |settings: &Settings| layout.y(settings.limit / settings.decay.secs());
     let mut line = |from: Point, to: Point| marks.push(Mark::Line { from, to, stroke });

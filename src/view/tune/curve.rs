@@ -13,14 +13,14 @@ use crate::view::label::{LINE, PAD, SIZE, TAG, bold, disc, label, panel, small, 
 struct Line {
     name: &'static str,
     stroke: Stroke,
-    /// The number to draw, and the number of all.
+    /// The number whose share is drawn, and the number of all.
     of: fn(&Picture<'_>, &Stair) -> [u64; 2],
 }
 
-/// The line of the requests, whichever way they are counted.
+/// The stroke of the line of refused requests, whether the staircase has them or replays counted them.
 const REQUESTS: Stroke = Stroke::solid(Ink::Rate, 1.75);
 
-/// The lines, back to front. Those without anything to show are left out.
+/// The lines, back to front. A line whose number of all is 0 is left out.
 const LINES: [Line; 5] = [
     Line {
         name: "requests refused",
@@ -78,7 +78,7 @@ fn lines<'a>(picture: &'a Picture<'_>) -> impl Iterator<Item = &'static Line> + 
     LINES.iter().filter(|line| (line.of)(picture, &everything(picture))[1] > 0)
 }
 
-/// The effect of a limit below all levels: it touches everything.
+/// The effect of a limit below all levels: it touches all clients and refuses all requests.
 fn everything(picture: &Picture<'_>) -> Stair {
     let steps = picture.stairs();
     Stair {
@@ -114,7 +114,7 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
     points
 }
 
-/// The requests that some limits refuse, if a replay had to count them.
+/// Draws the requests that some limits refuse, if replays had to count them.
 fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let replayed = &picture.data.counted;
     if replayed.is_empty() {
@@ -210,7 +210,7 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     }
 }
 
-/// Their height above the plot.
+/// The height of the signs and their names above the plot, in CSS pixels.
 const SIGNS: f64 = 18.0;
 
 /// Marks the recommended limit and the knee.
@@ -258,7 +258,7 @@ fn limit(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
 fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
     let plot = layout.curve;
     let pointed = view.pointer.filter(|_| !view.on_limit).filter(|[x, y]| {
-        // Keys move it along the upper edge of the canvas.
+        // Keys move the pointer along the upper edge of the canvas.
         let inside = *y == 0.0 || (plot.y..=plot.bottom()).contains(y);
         inside && (plot.x..=plot.right()).contains(x)
     });
@@ -283,11 +283,11 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     lines.extend(words(picture, limit));
     let room = lines.iter().map(|line| width(line, SIZE)).fold(0.0, f64::max) + 2.0 * PAD;
     let height = lines.len() as f64 * LINE + PAD;
-    // Curves fall to the right: there is room above them on the right, and below them on the left.
+    // Curves fall to the right, so there is room above them to the right of `x`, and below them to the left.
     let top = plot.y + 8.0;
     let covers = highest < top + height && x - 12.0 - room >= plot.x;
     let (left, top) = match x + 12.0 + room <= plot.right() && !covers {
-        // On a narrow canvas there is none beside them.
+        // On a narrow canvas there is no room beside them, so the box is above the plot.
         _ if layout.narrow => {
             let most = plot.right() + 16.0 - room;
             ((x - room / 2.0).min(most).max(4.0), plot.y - SIGNS - height)

@@ -8,7 +8,7 @@ use crate::view::label::label;
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 
-/// Shades of the cells: from few to most.
+/// The opacities of the cells, from few refusals to most.
 const SHADES: [f64; 5] = [0.18, 0.36, 0.55, 0.76, 1.0];
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
@@ -67,7 +67,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     marks.push(label(plot.right(), plot.y - 12.0, &said, Anchor::End));
 }
 
-/// The shade of a count; `None` for 0.
+/// The shade of a count, as an index into [`SHADES`]; `None` for 0.
 fn shade(n: u64, most: u64) -> Option<usize> {
     let share = n as f64 / most.max(1) as f64;
     (n > 0).then(|| ((share * 5.0) as usize).min(4))

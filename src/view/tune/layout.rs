@@ -21,7 +21,8 @@ const HEAD: f64 = 46.0;
 /// The height of the second row of names on a narrow canvas.
 const ROW: f64 = 18.0;
 
-/// The height of the text about a limit there: within the plot it would cover the lines.
+/// The height of the text about a limit above the plot of a narrow canvas, where it would cover the lines
+/// within the plot.
 const ABOUT: f64 = 84.0;
 
 /// The height below each plot, for its axis.
@@ -30,7 +31,7 @@ const FOOT: f64 = 40.0;
 /// The height of the tag of the limit, below the curve's plot.
 pub(super) const TAGS: f64 = 24.0;
 
-/// The height at the foot of the curve's plot that means none at all.
+/// The height of the foot of the curve's plot, below the least share. The lower edge means none at all.
 const NONE: f64 = 14.0;
 
 /// The widths beside each plot.
@@ -67,7 +68,7 @@ impl Layout {
             height: height - HEAD - FOOT,
         };
         let curve = plot(0.0, 0.0, width, first);
-        // Marked clients are told in a line of their own.
+        // The text has one more line if clients are marked.
         let about = if picture.stairs().marked > 0 { ABOUT + LINE } else { ABOUT };
         let row = if narrow { ROW + about } else { 0.0 };
         let curve = Rect { y: curve.y + row, height: curve.height - 8.0 - row, ..curve };
@@ -101,12 +102,12 @@ impl Layout {
             .all(|rect| rect.width > 40.0 && rect.height > 20.0)
     }
 
-    /// The place of a limit.
+    /// The x of a limit.
     pub(super) fn x(&self, limit: f64) -> f64 {
         self.limits.at(limit)
     }
 
-    /// The height of a share.
+    /// The y of the share that `some` are of `all`.
     pub(super) fn y(&self, some: u64, all: u64) -> f64 {
         match some {
             0 => self.curve.bottom(),
@@ -114,12 +115,13 @@ impl Layout {
         }
     }
 
-    /// The place of a bucket.
+    /// The x and y of a bucket on the frontier's plot.
     pub(super) fn place(&self, burst: &Burst) -> [f64; 2] {
         [self.rates.at(burst.rate.per_second()), self.bursts.at(burst.burst)]
     }
 
-    /// The bucket nearest to a point, if the point is on their plot.
+    /// The bucket whose x is nearest to that of a point, if the point is on the frontier's plot or within 12
+    /// CSS pixels of it.
     pub(super) fn burst_at(&self, picture: &Picture<'_>, [x, y]: [f64; 2]) -> Option<Burst> {
         let plot = self.frontier;
         let inside = (plot.x - 12.0..=plot.right() + 12.0).contains(&x)
@@ -141,7 +143,8 @@ fn limits(picture: &Picture<'_>) -> [f64; 2] {
     [from / 1.25, to * 1.4]
 }
 
-/// A power of ten at or below the share of one client.
+/// The greatest power of ten that is at or below the share of one client and of one request: from 0.1 down to
+/// 10^-7.
 fn least_share(picture: &Picture<'_>) -> f64 {
     let all = picture.stairs().clients[0].max(picture.stairs().requests).clamp(10, 10_000_000);
     let mut least = 0.1;

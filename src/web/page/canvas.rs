@@ -1,4 +1,4 @@
-//! Marks onto a canvas. The only place that knows how a canvas draws.
+//! Paints marks on a canvas. This is the only place that knows how a canvas draws.
 
 use crate::plot::palette::Theme;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke, Text};
@@ -8,7 +8,7 @@ use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
-/// A canvas of the page, and what its context is set to: setting it again costs time.
+/// A canvas of the page, and the font that its context is set to: setting it again would cost time.
 pub(crate) struct Canvas {
     element: HtmlCanvasElement,
     context: CanvasRenderingContext2d,
@@ -39,14 +39,15 @@ impl Canvas {
         self.theme
     }
 
-    /// The pixels of the screen in a CSS pixel, from left to right.
+    /// The pixels of the bitmap in a CSS pixel, from left to right.
     pub(crate) fn pixels_across(&self) -> f64 {
         self.ratio[0]
     }
 
-    /// Makes the bitmap as large as the element is in the pixels of the screen: `device`, where the
-    /// browser knows. The ratio alone does not say which of them an edge falls on, and a bitmap
-    /// that is off by one is blurred. A browser that imitates another screen tells something else.
+    /// Makes the bitmap as large as the element is in pixels of the screen. That is `device`, if the browser
+    /// tells it: the ratio alone does not say on which pixel an edge falls, and a bitmap that is off by one
+    /// pixel is blurred. A browser that imitates another screen tells other numbers, so a `device` more
+    /// than one pixel off the rounded size is not used.
     pub(crate) fn resize(&mut self, size: [f64; 2], ratio: f64, device: Option<&[f64]>) {
         let rounded = size.map(|side| libm::round(side * ratio));
         let bitmap = match device {
@@ -134,7 +135,7 @@ impl Canvas {
     fn stroke(&self, stroke: &Stroke) {
         self.context.set_stroke_style_str(self.colour(stroke.ink));
         self.context.set_line_width(stroke.width);
-        // Only the dashed ones change the context; each puts it back.
+        // Only a dashed stroke changes the dash of the context, and then puts it back.
         if stroke.dashed {
             let _ = self.context.set_line_dash(&self.dash[1]);
         }
@@ -182,7 +183,7 @@ fn segment(context: &CanvasRenderingContext2d, from: Point, to: Point) {
 }
 
 fn through(context: &CanvasRenderingContext2d, points: &[Point]) {
-    // Without a point to start from, the first line begins where it ends.
+    // The path is empty, so the first call only moves to its point.
     for point in points {
         context.line_to(point.x, point.y);
     }

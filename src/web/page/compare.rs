@@ -1,5 +1,5 @@
 //! Compare: every limiter on the same events. Each lane is a setting of its own here, `lane-1` and
-//! so on, so that the page has a box for it; one that is not there yet is added.
+//! so on, so that the page can have a box for it. Setting one that is not there yet adds a lane.
 
 use super::ease::Eased;
 use super::run::{AnyRun, Shown};
@@ -25,7 +25,7 @@ impl View {
         Ok(Self::of(Shown::new()?))
     }
 
-    /// The recorded events of a log's client.
+    /// The view of the recorded events of a log's client.
     #[cfg(feature = "log")]
     pub(super) fn of_client() -> Result<Self, ParseError> {
         Ok(Self::of(Shown::past()?))
@@ -51,12 +51,12 @@ impl View {
         Span::from_secs(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
     }
 
-    /// The distance from lane to lane.
+    /// The distance from lane to lane, in CSS pixels.
     fn distance(&self, size: [f64; 2]) -> f64 {
         compare::pitch(self.comparison().lanes().len(), size)
     }
 
-    /// The limiters of the lanes and their readings, where no controls lie over them.
+    /// The limiters of the lanes and their readings, for a picture without controls over its lanes.
     fn names(&self, seen: &Viewport) -> Vec<Mark> {
         let ([left, right], pitch) = (edges(seen.size[0]), self.distance(seen.size));
         let mut marks = Vec::new();
@@ -78,13 +78,13 @@ impl View {
         marks
     }
 
-    /// The lane that a setting or something about it belongs to.
+    /// The lane that the setting `name` is; `None` if it is another setting, or there is no such lane.
     fn lane(&self, name: &str) -> Option<&Lane> {
         self.comparison().lanes().get(place(name)?)
     }
 }
 
-/// The number of the lane that a setting is, from 0; `None` if it is another setting.
+/// The index, from 0, of the lane that the setting `name` is; `None` if it is another setting.
 fn place(name: &str) -> Option<usize> {
     name.strip_prefix("lane-")?.parse::<usize>().ok()?.checked_sub(1)
 }
@@ -126,7 +126,7 @@ impl view::View for View {
         }
     }
 
-    /// The limiter of a lane with all of its words.
+    /// The policy of a lane with all of its optional words.
     fn about(&self, name: &str) -> String {
         let Some(lane) = self.lane(name) else { return String::new() };
         // The block of a window is a sixtieth of it, which is seldom a round time.
@@ -214,7 +214,7 @@ impl view::View for View {
         }
     }
 
-    /// A sentence a lane.
+    /// A sentence for each lane: at the crosshair, or about the whole run.
     fn summary(&self, seen: &Viewport) -> String {
         if let Some(at) = self.pointed_at(seen) {
             return compare::words(self.comparison(), &self.viewport(seen), at).join(". ");

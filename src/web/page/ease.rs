@@ -20,8 +20,9 @@ impl Eased {
         self.at = None;
     }
 
-    /// Comes nearer to `target` by what has passed until `wall`, in milliseconds, or jumps to it
-    /// when motion is unwanted. Returns whether it moved.
+    /// Moves towards `target`, which is above zero, by the time that has passed until `wall`, in
+    /// milliseconds. Jumps to it on the first call, and if motion is unwanted (`still`). Returns whether it
+    /// moved.
     pub(crate) fn follow(&mut self, target: f64, wall: f64, still: bool) -> bool {
         let passed = self.at.map_or(f64::INFINITY, |last| (wall - last).max(0.0));
         self.at = Some(wall);

@@ -1,10 +1,11 @@
 //! The pointer over the picture, and keys.
 //!
-//! The way of a click to the drawn line begins here, at [`Page::press`]. Where the press ends without having
-//! moved, `click` gives an event to the run (`lab/run.rs`), which hands it to what decides: the instrument of
-//! the Scope (`lab/scope/instrument.rs`) or each lane (`lab/lane.rs`). That folds it into columns
-//! (`lab/trace.rs`, `lab/lane/history.rs`). At the next frame `view/scope` or `view/compare` makes marks of
-//! them, and `canvas.rs` paints these.
+//! A click becomes a line in these steps. [`Page::press`] and [`Page::release`] find that the press was no
+//! drag, and `click` gives an event to the run (`lab/run.rs`). The run remembers it for a link, and hands it
+//! to the instrument of the Scope (`lab/scope/instrument.rs`) or to the lanes (`lab/lane.rs`), which decide
+//! it and fold it into columns (`lab/trace.rs`, `lab/lane/history.rs`). At the next [`Page::frame`],
+//! `view/scope` or
+//! `view/compare` makes marks of the columns, and `canvas.rs` paints the marks.
 
 use super::Page;
 use crate::view::{Hit, edges, seconds_per_pixel};
@@ -12,12 +13,13 @@ use crate::web::page::pointer::Press;
 use crate::web::page::viewer::Clicked;
 use wasm_bindgen::prelude::*;
 
-/// Two clicks on the axis in less time than this, in milliseconds, are a double one.
+/// Two clicks on the axis in less time than this, in milliseconds, are a double click.
 const DOUBLE: f64 = 500.0;
 
 #[wasm_bindgen]
 impl Page {
-    /// The pointer goes down; with `zooms` or on the axis, to choose a stretch of time.
+    /// The pointer goes down. With `zooms`, or with a mouse on the axis, a drag then chooses a stretch of
+    /// time.
     pub fn press(&mut self, x: f64, y: f64, touch: bool, zooms: bool) {
         let (from, seen) = ([x, y], self.viewer.sees(self.view.run()));
         let zooms = zooms || !touch && self.view.is_axis(&seen, y);
@@ -30,7 +32,7 @@ impl Page {
         self.viewer.pointer.press = Some(press);
     }
 
-    /// The crosshair is put there, and nothing is held.
+    /// Puts the crosshair at a point; the pointer holds nothing then.
     pub fn point(&mut self, x: f64, y: f64) {
         self.dirty = true;
         let pointer = &mut self.viewer.pointer;
@@ -53,8 +55,8 @@ impl Page {
         self.viewer.pointer.holds_limit()
     }
 
-    /// The pointer moves, and is still `held` down or not; returns the cursor that shows what a
-    /// press would do.
+    /// The pointer moves, and is still `held` down or not. Returns the CSS cursor, which shows what the press
+    /// does or what a press would do.
     pub fn move_to(&mut self, x: f64, y: f64, held: bool) -> String {
         self.dirty = true;
         let press = self.viewer.pointer.follow([x, y], held);
@@ -81,8 +83,8 @@ impl Page {
         cursor.to_owned()
     }
 
-    /// The pointer goes up; if it did not move, that is an event at the time `wall`. False if it
-    /// held nothing.
+    /// The pointer goes up. A press that was no drag is a click: an event at the viewer's time `wall`, or in
+    /// a picture in which no time passes a choice. Returns whether the pointer held a press.
     pub fn release(&mut self, wall: f64) -> bool {
         let chosen = self.viewer.pointer.chosen();
         let Some(press) = self.viewer.pointer.press.take() else { return false };
@@ -110,7 +112,7 @@ impl Page {
         true
     }
 
-    /// The pointer is gone. A drag that it has not ended is undone.
+    /// The pointer is gone. If it was looking back by a drag, the picture returns to where it was before.
     pub fn leave(&mut self) {
         self.dirty = true;
         let pointer = core::mem::take(&mut self.viewer.pointer);
@@ -119,7 +121,7 @@ impl Page {
         }
     }
 
-    /// A key on the picture, at the time `wall`; false if it means nothing.
+    /// A key on the picture, at the viewer's time `wall`. Returns whether the key means something here.
     pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
         let pixels = if shift { 10.0 } else { 1.0 };
         let half = self.window().secs() / 2.0;
@@ -148,15 +150,10 @@ impl Page {
         true
     }
 
-    /// An event at the viewer's time `wall`, and not at the last frame before it.
-    ///
-    /// Its way to the picture: `Shown::click` hands it to `Run::click`, which remembers it for a link and
-    /// gives it to `Instrument::event` (or `Lanes::event`); that decides, and pushes a point to its
-    /// `Trace` (or `History`). The next `Page::frame` calls `View::draw`, whose `view::scope::lines` makes
-    /// marks of the columns, which `Canvas::paint` draws.
+    /// Makes an event at the viewer's time `wall`, and not at the last frame before it.
     fn click(&mut self, wall: f64) {
         self.pass(wall);
-        // The feedback is seen at the present.
+        // The feedback is drawn at the present, so the picture returns there.
         self.viewer.past = None;
         self.view.run_mut().click();
         let (at, cursor) = (self.view.run().now(), self.viewer.pointer.at);

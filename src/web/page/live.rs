@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 use crate::view::{Viewport, live};
 use crate::web::texts::Texts;
 
-/// Without messages the picture goes on for at most this many of the viewer's seconds.
+/// Without messages the time of the picture goes on for at most this many seconds of the viewer.
 const PATIENCE: f64 = 2.0;
 
 /// A service, and the upper edges of the lanes of its rules.
@@ -31,10 +31,11 @@ pub(super) struct View {
 struct Service {
     live: Live,
     now: Time,
-    /// How many of its seconds pass in one of the viewer's: 1 but for a replay.
+    /// Seconds of the service in a second of the viewer: 1, except in a replay.
     speed: f64,
-    /// The viewer's time of the last message, in milliseconds, and the service's.
+    /// The time of the last message: the viewer's, in milliseconds, and the service's.
     heard: Option<(f64, Time)>,
+    /// The viewer's time of the last frame, in milliseconds.
     wall: f64,
 }
 
@@ -63,8 +64,8 @@ impl view::View for View {
         self.service.live.heard().map_or(self.service.now, |[first, _]| first)
     }
 
-    /// Sets what a link has, and two more: `rules`, a line for each with its name, a tab and its limits, and
-    /// `limiter`, the limits of the key that is opened.
+    /// Sets what a link may have, and two more: `rules`, with a line for each rule of its name, a tab and its
+    /// limits, and `limiter`, the limits of the key that is opened.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match name {
             "rules" => {
@@ -77,8 +78,8 @@ impl view::View for View {
         Ok(())
     }
 
-    /// Gets what a link has, and two more about the key that is opened: `limit`, the rate of its first limit,
-    /// and `lanes`, with which Compare shows its limits beside others.
+    /// Returns what a link may have, and two more about the key that is opened: `limit`, the rate of its
+    /// first limit, and `lanes`, the setting with which Compare shows its limits beside others.
     fn get(&self, name: &str) -> String {
         let first = || self.limiters.split(" & ").next()?.parse::<AnyLimiter>().ok()?.quota();
         match name {
@@ -113,9 +114,10 @@ impl view::View for View {
         live::draw(&self.service.live, &self.viewport(seen))
     }
 
-    /// Takes the sums of `columns`, or of the `hours` before them. The first number says how many numbers a
-    /// column has. These are the microseconds since 1970, and three sums of each rule. `begin` comes before the
-    /// sums of another process, and `speed` has that of a replay.
+    /// Takes the sums of `columns`, or of the `hours` before them. The first number is the length of a
+    /// column; each column is a time in microseconds since 1970 and three sums for each rule. `begin` comes
+    /// before the sums of another process, without numbers. `speed` is the speed of a replay, in seconds of
+    /// the service in a second of the viewer.
     fn put(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {
@@ -152,8 +154,8 @@ impl view::View for View {
     }
 }
 
-/// The time is that of the messages. Between two messages it passes as the viewer's time does, or in a replay
-/// so many times as fast.
+/// The time is that of the messages. Between two messages it passes as the viewer's time does, or `speed`
+/// times as fast.
 impl AnyRun for Service {
     fn now(&self) -> Time {
         self.now
@@ -168,7 +170,8 @@ impl AnyRun for Service {
         let Some((then, at)) = self.heard else { return };
         let passed = ((wall - then) / 1e3).clamp(0.0, PATIENCE) * self.speed;
         let now = at.after(Span::from_secs(passed).unwrap_or_default());
-        // Not back a little, because something arrived late; but with the service's clock.
+        // A message that arrives late does not set the time back. A larger step back is one of the service's
+        // clock, and the time follows it.
         let is_late = now < self.now && self.now.since(now) < PATIENCE * self.speed;
         self.now = if is_late { self.now } else { now };
     }

@@ -5,9 +5,9 @@ use crate::rate::Rate;
 use crate::text::number;
 use crate::time::Span;
 
-/// The value after `text` (`by` is 1) or before it (`by` is -1): the next round span; in a rate one
-/// event more or less; the next whole number, or for the generated events, which have a slider, the
-/// next round one. `None` where the text is none of these.
+/// The value after `text` (`by` is 1) or before it (`by` is -1). For a span that is the next round span, for
+/// a rate one event more or less, and for a number the next whole number; but for `auto-rate`, which has a
+/// slider, the next round number. `None` if the text is none of these.
 pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
     let step = |value: f64| libm::round(value) + by;
     if name == "auto-rate" {

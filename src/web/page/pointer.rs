@@ -23,11 +23,11 @@ pub(super) struct Press {
     pub(super) from: [f64; 2],
     /// The right edge of the picture when it began.
     pub(super) right: Time,
-    /// The right edge to return to when it is broken off; `None` for the present.
+    /// The right edge to return to if the press is broken off; `None` for the present.
     pub(super) past: Option<Time>,
     /// Whether it became a drag.
     pub(super) moved: bool,
-    /// Whether it means nothing any more: a finger that scrolls the page.
+    /// Whether it is no longer a press on the picture: a finger that scrolls the page.
     pub(super) ended: bool,
     /// Whether a drag chooses a stretch of time to see larger.
     pub(super) zooms: bool,
@@ -35,12 +35,14 @@ pub(super) struct Press {
     pub(super) touch: bool,
 }
 
-/// Fewer CSS pixels than these are a click by an unsteady hand, or a tap by a finger.
+/// A press that moves by no more CSS pixels than this is a click, by an unsteady hand.
 const DRAG: f64 = 4.0;
+
+/// The same for a finger.
 const WOBBLE: f64 = 10.0;
 
 impl Press {
-    /// The pointer is at another place: the press may become a drag.
+    /// Takes the pointer's new place, by which the press may become a drag.
     fn follow(&mut self, [x, y]: [f64; 2]) {
         let [across, up] = [(x - self.from[0]).abs(), (y - self.from[1]).abs()];
         // The limit follows at once: each pixel of its line is another value.
@@ -56,7 +58,8 @@ impl Press {
 }
 
 impl Pointer {
-    /// Moves the pointer, which still holds its press if `held`; returns the press that it holds.
+    /// Moves the pointer, which drops its press unless it is still `held` down; returns the press that it
+    /// holds.
     pub(super) fn follow(&mut self, at: [f64; 2], held: bool) -> Option<Press> {
         self.at = Some(at);
         self.press = self.press.filter(|_| held);
@@ -66,7 +69,7 @@ impl Pointer {
         self.press
     }
 
-    /// The stretch that is being chosen, in CSS pixels, from left to right.
+    /// The left and right ends, in CSS pixels, of the stretch of time that a drag is choosing.
     pub(super) fn chosen(&self) -> Option<[f64; 2]> {
         let Press { from: [from, _], .. } =
             self.press.filter(|press| press.zooms && press.moved)?;
@@ -74,19 +77,19 @@ impl Pointer {
         Some([from.min(to), from.max(to)])
     }
 
-    /// Moves the crosshair by `by` CSS pixels, no further than to either edge of the plot; it comes in
-    /// from the right.
+    /// Moves the crosshair by `by` CSS pixels, no further than to either edge of the plot. If there is none,
+    /// it begins at the right edge.
     pub(super) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {
         let [x, y] = self.at.unwrap_or([to, 0.0]);
         self.at = Some([(x + by).max(from).min(to), y]);
     }
 
-    /// Whether the limit is held.
+    /// Whether the pointer holds the limit.
     pub(super) fn holds_limit(&self) -> bool {
         self.press.is_some_and(|press| press.hit.is_limit())
     }
 
-    /// Whether the limit is held, or would be by a press.
+    /// Whether the pointer holds the limit, or a press would take hold of it.
     pub(super) fn is_on_limit(&self) -> bool {
         self.over.is_limit() || self.holds_limit()
     }

@@ -13,20 +13,20 @@ use crate::view::Viewport;
 /// A link opens with the work of this many frames at most: a second or so.
 const FRAMES: usize = 32;
 
-/// A link that only has settings opens with this much to look at.
+/// A link that only has settings opens at this time, so that there is a minute to look at.
 const PAST: Time = Time::from_micros(60_000_000);
 
-/// A run, as the page uses it. In recorded events and in Tune no time passes: the defaults of Tune do nothing,
-/// which is shorter than asking at each use whether there is a clock.
+/// A run, as the page uses it. In recorded events and in Tune no time passes. The methods that Tune does not
+/// need do nothing by default: that is shorter than asking at each use whether there is a clock.
 pub(super) trait AnyRun {
-    /// The time that it is in the run.
+    /// The present time of the run.
     fn now(&self) -> Time;
 
     /// The length of time on the screen.
     fn window(&self) -> Span;
 
-    /// Lets time pass until the viewer's `wall`, in milliseconds; where it is played, at a speed and
-    /// up to an end of its own.
+    /// Lets time pass until the viewer's `wall`, in milliseconds. If a part of the run is played, `play` has
+    /// its speed and its end.
     fn pass(&mut self, _pace: &mut Pace, _wall: f64, _play: Option<(f64, Time)>) {}
 
     /// Lets `span` pass with the viewer's clock stopped.
@@ -37,15 +37,18 @@ pub(super) trait AnyRun {
         false
     }
 
-    /// One event, now.
+    /// Makes one event at the present time.
     fn click(&mut self) {}
 
     /// Begins the run that a link's fragment describes, as near as possible to `from` if that is given, or
     /// else to the instant that the link names. A link that only has settings opens with a minute of their
-    /// events. Wrong parts of a link are left out; if nothing is left of it, nothing changes.
+    /// events. Wrong parts of a link are left out; if no part is left, nothing changes.
+    ///
+    /// # Errors
+    /// When no part of the fragment can be read.
     fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError>;
 
-    /// Whether its events are written down with their times.
+    /// Whether it has events at fixed times, from a script or a link.
     fn is_scripted(&self) -> bool {
         false
     }
@@ -62,7 +65,7 @@ pub(super) trait AnyRun {
     }
 
     /// Whether [`recording`](Self::recording) replays the run; otherwise it has the settings only, because
-    /// too much was done.
+    /// the run had too many commands.
     fn is_recorded(&self) -> bool {
         true
     }
@@ -80,7 +83,7 @@ pub(super) struct Entry {
     pub(super) paused: bool,
     /// The instant that the link names.
     pub(super) at: Time,
-    /// Whether the run is where it should be entered.
+    /// Whether the run got to the instant at which it should be entered, within the work of [`FRAMES`].
     pub(super) arrived: bool,
     /// The first error in the link, if there is one.
     pub(super) wrong: Option<ParseError>,
@@ -113,17 +116,17 @@ impl<E: Experiment + Clone> Shown<E> {
         self.past.as_ref().map_or(&self.run, |(past, _)| past.run())
     }
 
-    /// The run, to change it.
+    /// The run that goes on, to change it; recorded events are not changed by it.
     pub(super) fn run_mut(&mut self) -> &mut Run<E> {
         &mut self.run
     }
 
-    /// Whether it goes on.
+    /// Whether the run goes on: there are no recorded events.
     pub(super) fn is_live(&self) -> bool {
         self.past.is_none()
     }
 
-    /// The states and counts after all recorded events.
+    /// The states and counts after all recorded events; `None` for a run that goes on.
     pub(super) fn end(&self) -> Option<&E> {
         self.past.as_ref().map(|(past, _)| past.end())
     }
@@ -139,7 +142,7 @@ impl<E: Experiment + Clone> Shown<E> {
         let event = |[micros, cost]: &[f64; 2]| (Time::from_micros(*micros as i64), *cost);
         let events = numbers.as_chunks().0.iter().map(event).collect();
         if let Some((past, _)) = &mut self.past {
-            // Settings in force were taken before, so this cannot fail.
+            // The settings in force were accepted before, so this cannot fail.
             *past = Past::new(past.run().settings().clone(), events).unwrap_or(past.clone());
         }
     }
@@ -243,7 +246,7 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
         self.run.link().is_replay()
     }
 
-    /// For recorded events, `all` is a window too.
+    /// For recorded events, the window may also be `all`: a tenth longer than all of them, and at least 10 s.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let Some((past, window)) = &mut self.past else { return self.run.set(name, value) };
         match (name, value, past.events()) {

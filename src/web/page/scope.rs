@@ -27,7 +27,7 @@ impl View {
         Ok(Self::of(Shown::new()?))
     }
 
-    /// The recorded events of a log's client.
+    /// The view of the recorded events of a log's client.
     #[cfg(feature = "log")]
     pub(super) fn of_client() -> Result<Self, ParseError> {
         Ok(Self::of(Shown::past()?))
@@ -46,7 +46,7 @@ impl View {
         Viewport { top: self.top.top, ..*seen }
     }
 
-    /// When the next event would be allowed.
+    /// How long from now the next event would be allowed.
     fn again(&self) -> Retry {
         self.scope().instrument().retry_after(self.scope().now())
     }
@@ -83,7 +83,7 @@ impl view::View for View {
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         self.shown.look(seen);
-        // While the limit is dragged the scale stays, or the line would run away from the pointer.
+        // While the limit is dragged the scale stays. Otherwise the line would run away from the pointer.
         let target = match seen.holds_limit {
             true => self.top.top,
             false => scope::top(self.scope(), seen.right, seen.window),
@@ -193,8 +193,8 @@ impl View {
         }
     }
 
-    /// The limit as Exim's configuration has it, or the limiter that decides in its place; or why
-    /// there is none.
+    /// The limit as a line of Exim's configuration, or the text of the lane that decides in its place. The
+    /// error says why there is no such line.
     fn exim(&self) -> Result<String, &'static str> {
         let instrument = self.scope().instrument();
         let Settings { limit, decay, mode, .. } = *self.scope().settings();
@@ -225,7 +225,7 @@ impl View {
         }
     }
 
-    /// The formula of the smoothed line, as it is now.
+    /// The numbers in the formula of the smoothed line, at present.
     fn this_moment(&self, texts: &mut Texts) {
         let (now, instrument) = (self.scope().now(), self.scope().instrument());
         let (rate, smoothed) = (instrument.rate_at(now), instrument.smoothed_at(now));
@@ -240,7 +240,7 @@ impl View {
         }
     }
 
-    /// The thin lines: their values while they are drawn, and what each makes of even events.
+    /// The thin lines: their values while they are drawn, and the value of each for even events.
     fn models(&self, texts: &mut Texts) {
         let settings = self.scope().settings();
         for (id, said) in ["bucket", "mean", "recent"].into_iter().zip(scope::models(settings)) {
@@ -255,7 +255,7 @@ impl View {
             ("recent-now", "recent-second", Model::Recent),
         ] {
             let Some((_, value)) = shown.iter().find(|(shown, _)| *shown == model) else {
-                // An empty readout is not seen.
+                // The style sheet hides an empty readout.
                 texts.say(id, "");
                 continue;
             };
@@ -273,7 +273,7 @@ impl View {
     /// The prediction of how much the limit lets through, and the formulas behind it.
     fn outlook(&self, texts: &mut Texts) {
         let settings = self.scope().settings();
-        // A run has no settings that make no limiter.
+        // The settings of a run always make a limiter, so this cannot fail.
         let Ok(outlook) = settings.outlook() else { return };
         let said = match self.scope().instrument().lane() {
             None => scope::outlook(settings, &outlook),
@@ -288,11 +288,11 @@ impl View {
         let (steady, limit) = (outlook.steady, settings.limit);
         let (events, pace, back, again) = match outlook.fate {
             Fate::Over(over) => (over.events, over.pace, over.back, over.again),
-            // Without a refusal or a passage there is nothing to wait for.
+            // If all events pass or none does, there is nothing to wait for.
             Fate::Passes => (f64::INFINITY, f64::NAN, f64::NAN, f64::NAN),
             Fate::Barred => (0.0, f64::NAN, f64::NAN, f64::NAN),
         };
-        // Up to the limit, there is no logarithm to take.
+        // The formula has a logarithm only if the rate is over the limit.
         let [begun, over] = match outlook.fate {
             Fate::Over(_) => [steady - 1.0, steady - limit],
             Fate::Passes | Fate::Barred => [f64::NAN; 2],
@@ -328,7 +328,7 @@ impl View {
     }
 }
 
-/// The verdict on the last event, whose number is the level that was compared with the limit.
+/// Says the verdict on the last event; the number of the text is the level that was compared with the limit.
 fn verdict(instrument: &Instrument, texts: &mut Texts) {
     let Some(event) = instrument.last() else { return texts.say("verdict", "no event yet") };
     let (lane, limit) = (instrument.lane(), event.outcome.limit);

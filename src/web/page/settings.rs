@@ -15,18 +15,19 @@ const SETTINGS_ONLY: &str = "Too much was done to replay it: the link has the se
 
 #[wasm_bindgen]
 impl Page {
-    /// Begins the run that a link's fragment describes and shows the instant it names, or says the
-    /// problem with it.
+    /// Begins the run that a link's fragment describes and shows the instant that it names. A problem with
+    /// the link becomes the note beside the picture.
     pub fn open(&mut self, fragment: &str) {
         self.enter(fragment, None);
     }
 
-    /// The fragment for the address: the settings in force.
+    /// The fragment for the address, with the settings in force.
     pub fn fragment(&self) -> String {
         self.view.run().fragment()
     }
 
-    /// The fragment that replays this run, or has the settings only, and the page says so then.
+    /// The fragment that replays this run. After too many commands it has the settings only, and the note
+    /// beside the picture says so.
     pub fn recording(&mut self) -> String {
         if !self.view.run().is_recorded() {
             self.act();
@@ -46,7 +47,7 @@ impl Page {
             }
             return String::new();
         };
-        // The message names the wrong one of several words.
+        // Of a value of several words, the message names the wrong one.
         let problem = match value.trim().contains(' ') {
             true => error.to_string(),
             false => error.problem().to_owned(),
@@ -67,21 +68,21 @@ impl Page {
         self.view.about(name)
     }
 
-    /// Moves a setting to its next value up or down.
+    /// Moves a setting to its next value, up if `by` is 1 and down if it is -1.
     pub fn nudge(&mut self, name: &str, by: f64) {
         self.act();
         if let Some(value) = self.view.next(name, by) {
-            // At the end of the range nothing changes.
+            // A value beyond the end of the range is refused, so nothing changes there.
             let _ = self.view.set(name, &value);
         }
     }
 
-    /// The position of a setting's slider: its power of ten.
+    /// The position of a setting's slider: the decimal logarithm of the value.
     pub fn slider(&self, name: &str) -> f64 {
         number(&self.view.get(name)).map_or(0.0, libm::log10)
     }
 
-    /// Gives a setting the value of two digits that is at a position of its slider.
+    /// Gives a setting the value at a position of its slider, rounded to two digits.
     pub fn slide(&mut self, name: &str, position: f64) {
         self.act();
         let value = axis::two_digits(libm::exp(position * core::f64::consts::LN_10));
@@ -90,14 +91,15 @@ impl Page {
 }
 
 impl Page {
-    /// Enters the run that a link's fragment describes, at an instant or at the one it names; `None`
-    /// if there is no such run. Its problems are said.
+    /// Enters the run that a link's fragment describes, at `from` or at the instant that the link names.
+    /// Problems become the note beside the picture. Returns `None`, and keeps the present run, if no part of
+    /// the fragment can be read.
     pub(super) fn enter(&mut self, fragment: &str, from: Option<Time>) -> Option<Entry> {
         self.act();
         let entry = match self.view.run_mut().open(fragment, from) {
             Ok(entry) => entry,
             Err(error) => {
-                // There is something to look at in any case.
+                // A page that was just opened still needs a run to look at.
                 if self.view.run().now() == Time::ZERO {
                     self.enter("", None);
                 }

@@ -5,16 +5,16 @@ use crate::time::{Span, Time};
 use crate::web::page::viewer::Play;
 use wasm_bindgen::prelude::*;
 
-/// The least and the most time that one can zoom to, in seconds.
+/// The shortest and the longest window that a viewer can zoom to, in seconds.
 const SHORTEST: f64 = 0.1;
 const LONGEST: f64 = 86_400.0;
 
-/// The time that passes in a step.
+/// The time of the run that passes in a step.
 const STEP: Span = Span::micros(100_000);
 
 #[wasm_bindgen]
 impl Page {
-    /// The page is hidden until the next frame.
+    /// Notes that the page is hidden until the next frame.
     pub fn hide(&mut self) {
         self.viewer.pace.hide();
     }
@@ -31,7 +31,7 @@ impl Page {
         self.viewer.paused
     }
 
-    /// Stops, and lets a tenth of a second pass.
+    /// Stops the time of the run, after a tenth of a second more.
     pub fn step(&mut self) {
         self.act();
         self.viewer.paused = true;
@@ -52,8 +52,8 @@ impl Page {
         self.viewer.return_to_live();
     }
 
-    /// Shows an instant in the middle, in microseconds since 1970, or the view's landmark; returns the
-    /// instant.
+    /// Shows the instant `at`, in microseconds since 1970, or else the view's landmark in the middle of the
+    /// picture. Returns the instant, or `None` if there is neither.
     pub fn show(&mut self, at: Option<f64>) -> Option<f64> {
         self.act();
         let at = at.map(|micros| Time::from_micros(micros as i64)).or(self.view.landmark())?;
@@ -68,7 +68,7 @@ impl Page {
     }
 
     /// Begins the run that a link's fragment describes at the second `from`, and plays it up to the
-    /// instant that it names, within `seconds`.
+    /// instant that the link names, within `seconds` of the viewer.
     pub fn play(&mut self, fragment: &str, from: f64, seconds: f64) {
         let Some(entry) = self.enter(fragment, Time::from_secs(from).ok()) else { return };
         let left = entry.at.since(self.view.run().now());
@@ -85,13 +85,14 @@ impl Page {
         self.viewer.flags = seconds.into_iter().flat_map(Time::from_secs).collect();
     }
 
-    /// Another run begins.
+    /// Resets the viewer and the scales, since another run begins.
     pub(super) fn begin(&mut self) {
         self.viewer.begin();
         self.view.jump();
     }
 
-    /// Lets time pass until the viewer's `wall`, in milliseconds, unless it is stopped.
+    /// Lets time pass until the viewer's `wall`, in milliseconds. While it is stopped, a run that is decided
+    /// again still catches up.
     pub(super) fn pass(&mut self, wall: f64) {
         if self.viewer.paused {
             self.dirty |= self.view.run_mut().catch_up();

@@ -1,4 +1,4 @@
-//! The Tune view. The Worker reads and counts; here are the choices and the picture of the answer.
+//! The Tune view. The Worker reads and counts; this file has the choices and the picture of the answer.
 
 use super::run::{AnyRun, Entry};
 use super::view;
@@ -45,7 +45,7 @@ impl view::View for View {
     fn get(&self, name: &str) -> String {
         match (name, self.limit()) {
             ("limit", Some(limit)) => limit.to_string(),
-            // If one of these changes, the log has to be read again.
+            // If these options change, the log has to be read again.
             ("reading", _) => self.choices.reading.to_string(),
             _ => self.choices.get(name),
         }
@@ -100,7 +100,7 @@ impl view::View for View {
         }
     }
 
-    /// A click on a bucket chooses it, one on the curve the limit there.
+    /// A click on a bucket chooses the bucket, and a click on the curve the limit there.
     fn click(&mut self, seen: &Viewport, at: [f64; 2]) {
         let Some(picture) = self.picture() else { return };
         if let Some(Burst { rate, .. }) = tune::burst_at(&picture, seen, at) {
@@ -129,7 +129,7 @@ impl view::View for View {
     }
 }
 
-/// The page holds choices in place of a run: no time passes in them.
+/// The page has choices in place of a run; no time passes in them.
 impl AnyRun for Choices {
     fn now(&self) -> Time {
         Time::ZERO

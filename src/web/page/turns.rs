@@ -1,12 +1,12 @@
-//! When something is said: not faster than it can be read, or listened to.
+//! How often something is said: no faster than it can be read, or listened to.
 
-/// Texts change at most this often, in milliseconds; faster can't be read.
+/// Texts change at most this often, in milliseconds; faster changes can't be read.
 const READABLE: f64 = 100.0;
 
 /// A screen reader is told at most this often, in milliseconds.
 const POLITE: f64 = 10_000.0;
 
-/// When the texts were last asked for, and when they were summed up, in milliseconds.
+/// When the texts were last said, and when they were last summed up for a screen reader, in milliseconds.
 #[derive(Clone, Copy)]
 pub(super) struct Turns {
     said: f64,
@@ -20,7 +20,7 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Whether it is time to say something, at the viewer's time `wall`, or it is `urgent`.
+    /// Whether the texts are due at the viewer's time `wall`; they always are if `urgent`.
     pub(super) fn are_due(&mut self, wall: f64, urgent: bool) -> bool {
         is_due(&mut self.said, wall, if urgent { f64::NEG_INFINITY } else { READABLE })
     }
@@ -30,13 +30,13 @@ impl Turns {
         is_due(&mut self.summed_up, wall, POLITE)
     }
 
-    /// The screen reader is told at the next chance: something was done that it should hear of.
+    /// Makes the summary due with the next texts: something was done that a screen reader should tell.
     pub(super) fn sum_up_soon(&mut self) {
         self.summed_up = f64::NEG_INFINITY;
     }
 }
 
-/// Whether `every` milliseconds have passed since `last`, which is now if so.
+/// Whether `every` milliseconds have passed from `last` to `wall`; if so, `last` becomes `wall`.
 fn is_due(last: &mut f64, wall: f64, every: f64) -> bool {
     let due = wall - *last >= every;
     if due {

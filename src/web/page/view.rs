@@ -35,10 +35,10 @@ pub(super) trait View {
     /// The run, to change it.
     fn run_mut(&mut self) -> &mut dyn AnyRun;
 
-    /// The oldest instant that can be looked back at.
+    /// The earliest instant that can be seen by looking back; of recorded events, the earliest right edge.
     fn oldest(&self) -> Time;
 
-    /// An instant worth looking at.
+    /// An instant worth looking at, if there is one.
     fn landmark(&self) -> Option<Time> {
         None
     }
@@ -53,28 +53,28 @@ pub(super) trait View {
         self.run().get(name)
     }
 
-    /// The next value of a setting, up or down; none where there is no more.
+    /// The next value of a setting, up if `by` is 1 and down if it is -1; `None` if there is none.
     fn next(&self, name: &str, by: f64) -> Option<String> {
         nudge::next(name, &self.get(name), by)
     }
 
-    /// More on the value of a setting, where there is more to say.
+    /// More about the value of a setting; empty if there is no more to say.
     fn about(&self, _name: &str) -> String {
         String::new()
     }
 
-    /// The height in CSS pixels of a picture of that width where there is `room` for that height; `None` if
-    /// the style sheet decides.
+    /// The height in CSS pixels of a picture of that width if there is `room`, in CSS pixels, for it; `None`
+    /// if the style sheet decides.
     fn height(&self, _width: f64, _room: f64) -> Option<f64> {
         None
     }
 
-    /// The distance from lane to lane, where there are lanes.
+    /// The distance from lane to lane in CSS pixels; 0 without lanes.
     fn pitch(&self, _size: [f64; 2]) -> f64 {
         0.0
     }
 
-    /// The colour of each lane.
+    /// The number of each lane's colour.
     fn colours(&self) -> Vec<u8> {
         Vec::new()
     }
@@ -82,7 +82,7 @@ pub(super) trait View {
     /// Moves the scales towards their targets; returns whether they moved.
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool;
 
-    /// Puts the scales on their targets at the next call of [`ease`](Self::ease).
+    /// Has the scales jump to their targets at the next call of [`ease`](Self::ease).
     fn jump(&mut self);
 
     /// The picture.
@@ -115,18 +115,18 @@ pub(super) trait View {
         None
     }
 
-    /// Whether time passes in it, and clicks are events.
+    /// Whether time passes in the run, so that clicks are events.
     fn is_live(&self) -> bool {
         true
     }
 
-    /// Takes numbers that were found elsewhere, by their name.
+    /// Takes numbers that were computed elsewhere, by their name.
     fn put(&mut self, _name: &str, _numbers: &[f64]) {}
 
     /// Writes the texts beside the picture.
     fn say(&self, seen: &Viewport, texts: &mut Texts);
 
-    /// A few sentences for a screen reader: the readings at the crosshair, or else those of now.
+    /// A few sentences for a screen reader: the readings at the crosshair, or else the present ones.
     fn summary(&self, seen: &Viewport) -> String;
 
     /// A remark about an unusual state of the run; mostly empty.

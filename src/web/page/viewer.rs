@@ -12,7 +12,7 @@ use crate::view::{Feedback, SEEN, Viewport, edges, seconds_per_pixel};
 pub(super) struct Viewer {
     /// The clock by which the run goes on.
     pub(super) pace: Pace,
-    /// Whether it is stopped.
+    /// Whether the time of the run is stopped.
     pub(super) paused: bool,
     /// The instant at the right edge while looking back; the present otherwise.
     pub(super) past: Option<Time>,
@@ -21,13 +21,13 @@ pub(super) struct Viewer {
     pub(super) size: [f64; 2],
     /// Whether the viewer asked for less motion.
     pub(super) still: bool,
-    /// The length of time on the screen, while it is not the run's.
+    /// The length of time on the screen while the viewer zooms; `None` for the run's own window.
     pub(super) zoom: Option<Span>,
     /// The part of the run that is being played, if any.
     pub(super) play: Option<Play>,
     /// Instants that are marked, ascending.
     pub(super) flags: Vec<Time>,
-    /// When the axis was clicked, in milliseconds.
+    /// When the axis was clicked last, in milliseconds, while a second click would make a double click.
     pub(super) axis: Option<f64>,
     /// The last click, while its feedback is seen.
     pub(super) clicked: Option<Clicked>,
@@ -38,19 +38,19 @@ pub(super) struct Clicked {
     pub(super) feedback: Feedback,
     /// When the viewer clicked, in milliseconds.
     pub(super) wall: f64,
-    /// When that was in the run.
+    /// When that was, in the time of the run.
     pub(super) at: Time,
     /// The place of the pointer then.
     pub(super) cursor: Option<[f64; 2]>,
 }
 
 impl Clicked {
-    /// Whether it is still seen at the viewer's `wall`.
+    /// Whether the feedback is still seen at the viewer's `wall`.
     pub(super) fn is_seen(&self, wall: f64) -> bool {
         wall - self.wall < SEEN
     }
 
-    /// Draws it as it is at `wall`, or without motion.
+    /// Draws the feedback as it is at `wall`, or without motion if `still`.
     pub(super) fn draw(&self, marks: &mut Vec<Mark>, seen: &Viewport, wall: f64, still: bool) {
         let pixel = seconds_per_pixel(seen.size[0], seen.window);
         let x = edges(seen.size[0])[1] - seen.right.since(self.at) / pixel;
@@ -64,14 +64,14 @@ impl Clicked {
 pub(super) struct Play {
     /// Seconds of the run in a second of the viewer.
     pub(super) speed: f64,
-    /// When it ends.
+    /// The instant of the run at which it ends.
     pub(super) end: Time,
-    /// Whether the run stops there.
+    /// Whether the run is paused there.
     pub(super) stops: bool,
 }
 
 impl Viewer {
-    /// How the run is looked at; the view knows the upper edges.
+    /// How the run is looked at, without the upper edges of the scales: these the view adds.
     pub(super) fn sees(&self, run: &dyn AnyRun) -> Viewport<'_> {
         Viewport {
             size: self.size,
@@ -103,8 +103,9 @@ impl Viewer {
         (self.past, self.zoom) = (None, None);
     }
 
-    /// Looks back from `from` by `seconds`, or forward if negative: until only a quarter of the `window` is
-    /// still remembered, which is from `oldest` on, or to the present, `now`.
+    /// Puts the right edge at `seconds` before `from`, or after it if negative. The edge goes back no further
+    /// than a quarter of the `window` after `oldest`, from which on the run is remembered. An edge at or
+    /// after `now` returns to the present.
     pub(super) fn look_back(
         &mut self,
         from: Time,

@@ -9,7 +9,7 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 impl Tuner {
     /// The texts beside the pictures, three for each: the id of its element, the text, and the number
-    /// it was made of, or nothing.
+    /// it was made of, or an empty text.
     pub fn said(&self) -> Vec<String> {
         let mut texts = Texts::default();
         if let Some(analysis) = &self.analysis {
@@ -23,8 +23,8 @@ impl Tuner {
         self.analysis.as_ref().map_or(Vec::new(), |analysis| analysis.picture_data().to_numbers())
     }
 
-    /// The configuration as texts: itself and an empty text, or the reason why there is none and `no`;
-    /// then notes on it.
+    /// The configuration as texts. If there is one: the configuration, an empty text, and notes on it. If
+    /// there cannot be one: the reason, and `no`. Empty without a log.
     pub fn configuration(&self) -> Vec<String> {
         match self.analysis.as_ref().and_then(Analysis::configuration) {
             Some(Ok((text, notes))) => [text, String::new()].into_iter().chain(notes).collect(),
@@ -33,8 +33,8 @@ impl Tuner {
         }
     }
 
-    /// The recommendations for other periods, four texts each: the period, the limit, and the clients
-    /// that it touches where it was learned and where it was checked.
+    /// The recommendations for other periods, four texts each: the period, the limit, and the clients that
+    /// it touches in the part of the log from which it was learned and in the part that checks it.
     pub fn periods(&self) -> Vec<String> {
         let periods = self.analysis.as_ref().map_or(&[][..], Analysis::periods);
         let texts = periods.iter().map(|(period, advice)| {
@@ -50,8 +50,8 @@ impl Tuner {
         texts.flatten().collect()
     }
 
-    /// The first clients of the table whose key contains `search`, seven texts each: see
-    /// [`Analysis::cells`]. Before them is how many there are.
+    /// The first clients of the table whose key contains `search`, at most `most`, seven texts each: see
+    /// [`Analysis::cells`]. The text before them is the number of all such clients. Empty without a log.
     pub fn table(&self, search: &str, most: usize) -> Vec<String> {
         let Some(analysis) = &self.analysis else { return Vec::new() };
         let (clients, all) = analysis.table(search, most);
@@ -59,8 +59,9 @@ impl Tuner {
         [grouped(all as u64)].into_iter().chain(cells).collect()
     }
 
-    /// The paths whose requests are refused most, or the agents (`field` 1), three texts each: see
-    /// [`LabelRow::cells`]. Before them is how many there are, or nothing where none is known.
+    /// The paths (`field` 0) or the agents (`field` 1) whose requests are refused most, at most `most`, three
+    /// texts each: see [`LabelRow::cells`]. The text before them is the number of all. Empty if none is
+    /// known.
     pub fn labels(&self, field: usize, most: usize) -> Vec<String> {
         let tables = self.analysis.as_ref().map(|analysis| analysis.labels(most));
         let table = tables.and_then(|tables| tables.into_iter().nth(field));
@@ -98,7 +99,7 @@ impl Tuner {
     }
 
     /// The lanes for a client's events, as two texts: the limit of lanes that have none of their own,
-    /// and the lanes; nothing as long as there is no limit.
+    /// and the lanes. Empty as long as there is no limit.
     pub fn lanes(&self) -> Vec<String> {
         let lanes = self.analysis.as_ref().and_then(|analysis| {
             let ((curve, _), limit) = analysis.shown().zip(analysis.limit())?;
@@ -139,7 +140,7 @@ fn say(analysis: &Analysis, texts: &mut Texts) {
     texts.say("t-doubts", report.doubts.join("\n"));
 }
 
-/// A cell of CSV. A key that a spreadsheet would take for a formula is made a text.
+/// A cell of CSV. A `'` before a key that a spreadsheet would take for a formula makes it a text.
 fn quoted(cell: &str) -> String {
     let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let cell = if formula { format!("'{cell}") } else { cell.to_owned() };

@@ -7,15 +7,16 @@ use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
 
-/// The room for clients: half of the memory that a page may well take, and some 40 million requests.
+/// The room for the clients of a log. 256 MiB are half of the memory that a page may reasonably take, and
+/// hold some 40 million requests.
 const ROOM: Room = Room { clients: 2_000_000, bytes: 256 << 20 };
 
-/// The made-up log: that of `ratescope sample`.
+/// The made-up log: the one that `ratescope sample` writes by default.
 const SEED: u64 = 1;
 const LINES: u64 = 100_000;
 const OVER: Span = Span::hours(48);
 
-/// The bytes of it written at once.
+/// The bytes of the made-up log that are written at once.
 const PIECE: usize = 1 << 18;
 
 #[wasm_bindgen]
@@ -30,15 +31,15 @@ impl Tuner {
         (self.sample, self.proposal) = (None, None);
     }
 
-    /// Names the next log, where its lines are told that could not be read.
+    /// Names the next log, for the reports about lines that could not be read.
     pub fn name(&mut self, name: &str) {
         if let Some(import) = &mut self.import {
             import.name(name);
         }
     }
 
-    /// Reads the next piece of a log; returns the problem with it, if there is one. Then no more of it is
-    /// wanted.
+    /// Reads the next piece of a log; returns the problem with it, or an empty text. After a problem, no more
+    /// pieces of that log are wanted.
     pub fn feed(&mut self, piece: &[u8]) -> String {
         let Some(import) = &mut self.import else { return String::new() };
         let fed = import.feed(piece);
@@ -49,7 +50,7 @@ impl Tuner {
         wrong(fed)
     }
 
-    /// Ends the log; returns the problem with it, if there is one.
+    /// Ends the log; returns the problem with it, or an empty text.
     pub fn end(&mut self) -> String {
         let Some(import) = &mut self.import else { return String::new() };
         let ended = import.end();
@@ -82,7 +83,7 @@ impl Tuner {
             };
             sample.all(entry)
         });
-        // The sample is a log that can be read.
+        // The sample can be read, so this cannot fail.
         let _ = import.feed(text.as_bytes());
         !more
     }
@@ -92,8 +93,8 @@ impl Tuner {
         self.import.as_ref().map_or(0.0, |import| import.lines() as f64)
     }
 
-    /// Ends the reading; the logs replace those before them. Returns why there are no events, if there
-    /// are none; then nothing changes.
+    /// Ends the reading. The logs replace those that were read before, and an empty text is returned. If they
+    /// have no events, nothing changes, and the reason is returned.
     pub fn finish(&mut self) -> String {
         let Some(import) = self.import.take() else { return String::new() };
         match import.finish() {
@@ -107,7 +108,7 @@ impl Tuner {
         }
     }
 
-    /// Ends the reading; nothing changes.
+    /// Gives up the reading; the answer about the logs before stays.
     pub fn cancel(&mut self) {
         (self.import, self.sample) = (None, None);
     }

@@ -1,4 +1,4 @@
-//! The history of two days, without a run, which would take a minute to get there.
+//! A history of two days, filled without a run: a run would take a minute to get there.
 #![cfg(not(target_arch = "wasm32"))]
 
 use super::*;

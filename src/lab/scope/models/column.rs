@@ -23,16 +23,16 @@ impl Model {
     pub const ALL: [Model; 3] = [Model::Bucket, Model::Mean, Model::Recent];
 }
 
-/// The three lines just after an instant, and the values that they follow from there on.
+/// The three lines just after an instant, and the numbers from which they continue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// When.
+    /// The instant.
     pub at: Time,
     /// The limit in force from here on, in the decay interval.
     pub limit: Rate,
     /// The level of the bucket, in events.
     pub level: f64,
-    /// The events that the mean is of, and their time.
+    /// The events whose mean is drawn, and the time that they span.
     pub mean: Tally,
     /// N of the recent average, in events.
     pub impulse: f64,
@@ -41,8 +41,8 @@ pub struct Point {
 }
 
 impl Point {
-    /// The value of a line at `at` in events per second, if nothing happens until then. The level and
-    /// N are in events per decay interval.
+    /// The value of a line at `at` in events per second, if nothing happens until then. The level and N,
+    /// which are numbers of events, are divided by the decay interval.
     pub fn value_at(&self, model: Model, at: Time) -> f64 {
         let (period, elapsed) = (self.limit.per().secs(), at.since(self.at).max(0.0));
         match model {
@@ -52,7 +52,7 @@ impl Point {
         }
     }
 
-    /// The value of a line at its own instant.
+    /// The value of a line at the point's own instant, in events per second.
     pub fn value(&self, model: Model) -> f64 {
         self.value_at(model, self.at)
     }
@@ -117,7 +117,7 @@ impl Fold for Column {
         self.end = *point;
     }
 
-    /// All three lines fall without events, so the end of the gap is enough.
+    /// All three lines fall while there are no events, so of the gap only its end is included.
     fn merge(&mut self, later: &Column) {
         let end = self.end;
         self.include(|model| end.value_at(model, later.first));
