@@ -1,8 +1,8 @@
-// Measures the pages in headless Chromium and prints tables: script time of a frame, weight, first
-// frame, memory over ten minutes of many events, and what Lighthouse says. uPlot draws the scope's two
-// lines beside it, for comparison, and an empty page is opened beside the first frames. Live shows a
-// replay. Of other engines that are installed, the frames in a second. Run by ./scripts/bench page, all
-// of it or the table that is named.
+// Measures the pages in headless Chromium and prints tables: the script time of a frame, the weight, the
+// first frame, the memory over ten minutes of many events, and what Lighthouse says. For comparison, uPlot
+// draws two lines like the scope's, and an empty page is opened in turn with the others. Live shows a replay.
+// Of other engines that are installed, the frames in a second are measured. ./scripts/bench page runs all of
+// it, or the table that is named.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ writeFileSync(`${folder}/www/empty.js`, 'requestAnimationFrame(() => {});');
 const server = await startServer(['--dir', `${folder}/www`]);
 const browser = await launchBrowser();
 
-// Where a page is: Live needs something to show, so it is that of a replay.
+// The address of a page: Live needs something to show, so its page is that of a replay.
 const sample = ['sample', '--lines', '8000', '--over', '2h'];
 writeFileSync(`${folder}/log`, execFileSync(process.env.RATESCOPE, sample, { maxBuffer: 1 << 26 }));
 const replay = await startReplay(`${folder}/log`, 'gcra 30/1m per ip', '10/1s per all');
@@ -67,7 +67,7 @@ async function frameTime(name, path, ratio, viewport) {
     const { clientWidth, clientHeight } = document.getElementById('graph');
     return `${clientWidth} x ${clientHeight}`;
   });
-  // The window is full of events, and the browser has compiled everything, before it counts.
+  // After 11 s the window is full of events, and the browser has compiled everything: now the frames count.
   await page.waitForTimeout(11_000);
   await page.evaluate(() => { globalThis.frames_ms.length = 0; });
   await page.waitForFunction((n) => globalThis.frames_ms.length >= n, FRAMES, { timeout: 60_000 });
@@ -106,7 +106,8 @@ async function uplotTime() {
   await page.context().close();
 }
 
-// When each page has drawn its first frame, in turn with an empty page that draws one.
+// When each page has drawn its first frame, in milliseconds, measured in turn with an empty page that draws
+// one.
 async function firstFrames() {
   const times = new Map(['empty.html', ...pages].map((name) => [name, []]));
   for (let i = 0; i < 15; i++) {
@@ -119,7 +120,7 @@ async function firstFrames() {
   return [...times].map(([name, each]) => [name, quantile(each, 0.5)]);
 }
 
-// The module's memory after one and after ten minutes of its page's time.
+// The bytes of the module's memory after one and after ten minutes of its page's time, told by its events.
 async function memory(path, events) {
   const page = await open(path, 1);
   const bytes = async (events) => {
@@ -135,18 +136,19 @@ async function memory(path, events) {
   return result;
 }
 
-// What a page loads is what its HTML file names, and what its scripts name: others, modules, Workers.
+// The files that a page loads: those that its HTML file names, and those that its scripts name, which are
+// other scripts, modules and Workers.
 const pages = readdirSync(`${root}www`).filter((file) => file.endsWith('.html'));
 const read = (file) => readFileSync(`${root}www/${file}`);
 const named = (file, pattern) => [...`${read(file)}`.matchAll(pattern)].map(([, name]) => name);
 const loads = (page) => {
   const files = new Set([page, ...named(page, /(?:href|src)="([\w/.-]+\.(?:css|js|svg))"/g)]);
   const beside = (file) => named(file, /(?:new URL\(|\bfrom\s*)"([\w/.-]+\.(?:js|wasm))"/g).map((name) => join(dirname(file), name));
-  // What is added is visited as well.
+  // A set visits what is added during the loop as well.
   for (const file of files) if (file.endsWith('.js')) beside(file).forEach((name) => files.add(name));
   return files;
 };
-// The bytes that files come to, each gzipped and by Brotli.
+// The sum of the bytes of files, each packed by gzip, and each by Brotli.
 const packers = [(bytes) => gzipSync(bytes, { level: 9 }), brotliCompressSync];
 const weights = (files) => packers.map((pack) => [...files].reduce((sum, file) => sum + pack(read(file)).length, 0));
 

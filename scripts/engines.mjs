@@ -1,10 +1,10 @@
-// The page's frames in other engines than Chromium's. One that is not installed is left out.
+// The page's frames in other engines than Chromium's. An engine that is not installed is left out.
 
 import { browse, ENGINES, missing } from '../tests/engines/driver.mjs';
 
 const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
-/** Of each engine that is there and each page: how many frames a second, and how long scripts take in one. */
+/** For each installed engine and each page: the frames a second, and the median script time of one, in ms. */
 export async function* frames(origin, pages) {
   for (const engine of ENGINES.filter((engine) => engine.name !== 'Chromium' && !missing(engine))) {
     const { driver, close } = await browse(engine);

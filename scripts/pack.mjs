@@ -1,4 +1,4 @@
-// Packs each file that is named, by Brotli, into a file beside it.
+// Packs each file that is named, by Brotli, into a file beside it that ends in .br.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { brotliCompressSync } from 'node:zlib';

@@ -2,8 +2,8 @@
 import { wireFingers } from "./fingers.js";
 
 /**
- * Wires a canvas to its page: `changed` is told what was done, `key` gets its keys, and `fit` gives it
- * another height, where the view wants one.
+ * Wires a canvas to its page: `changed` is called after each action, `key` gets the keys, and `fit` gives
+ * the canvas another height if the view wants one.
  */
 export function wireCanvas(graph, page, { on, guard, changed, key, fit }) {
   const at = (event) => [event.offsetX, event.offsetY];
@@ -32,7 +32,7 @@ export function wireCanvas(graph, page, { on, guard, changed, key, fit }) {
   const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) => {
     page.resize(width, height, devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
     graph.parentElement.style.setProperty("--pitch", page.pitch());
-    // Another width may want another height, but not before this one is laid out.
+    // Another width may want another height, but only once the new width is laid out.
     requestAnimationFrame(() => guard(fit));
   };
   const measure = () => resize({ contentRect: { width: graph.clientWidth, height: graph.clientHeight } });
@@ -40,7 +40,7 @@ export function wireCanvas(graph, page, { on, guard, changed, key, fit }) {
   try {
     observer.observe(graph, { box: "device-pixel-content-box" });
   } catch {
-    // Without those pixels, a screen of another resolution is not told either.
+    // A browser that does not tell device pixels does not tell that the resolution changed, either.
     observer.observe(graph);
     const follow = () => {
       const same = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);

@@ -1,11 +1,11 @@
 // The events of one client or key: under the Scope, and through several limiters.
 import { $, join, on } from "./page.js";
 
-/** The two pictures; there once they are needed. */
+/** The two pictures, made when the first client is opened. */
 let scope;
 let lanes;
 
-/** Shows as much time as is chosen. */
+/** Gives both pictures the window that is chosen. */
 const look = () => { for (const it of [scope, lanes]) it.set("window", $("client-window").value); };
 
 /** Opens the section for the client `name`. Until its limiter is known, its events are only measured, over `period`. */
@@ -18,15 +18,18 @@ export function openClient(name, period) {
   $("client").scrollIntoView({ block: "nearest" });
 }
 
-/** Takes what decides: the limit of lanes that have none of their own, the lanes, and the limiter of the Scope. */
+/** Sets what decides: the limit of lanes without one of their own, the lanes, and the limiter of the Scope. */
 export function decideClient(limit, list, limiter = list.split(";")[0]) {
   lanes.set("limit", limit);
   lanes.set("lanes", list);
   scope.set("limiter", limiter);
 }
 
-/** Shows its events, two numbers each: microseconds since 1970, and the cost; and until when there were
- * no others, if that is known. */
+/**
+ * Shows the events of the client, two numbers each: microseconds since 1970 and the cost. `settings` are
+ * those of a link to Compare, if there can be one. `until`, if known, is the time up to which the events are
+ * complete.
+ */
 export function showClient(events, settings, until) {
   $("lanes").style.height = `${lanes.height(0)}px`;
   for (const it of [scope, lanes]) {
@@ -38,10 +41,13 @@ export function showClient(events, settings, until) {
   if (settings) $("client-compare").hash = recorded(events, settings);
 }
 
-/** As much of a client as a link to Compare may hold: in microseconds, and in events. */
+/** The most of a client that a link to Compare holds: a time in microseconds, and a number of events. */
 const [LONGEST, MOST] = [1.8e9, 2000];
 
-/** A link for Compare with the busiest half hour of a client: events since its start, and nothing of who it was. */
+/**
+ * The fragment of a link to Compare with the busiest half hour of a client. The times count from its first
+ * event, every event has the cost 1, and nothing tells who the client was.
+ */
 function recorded(events, settings) {
   const times = events.filter((_, i) => i % 2 === 0);
   let [from, best] = [0, 0];

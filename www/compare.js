@@ -2,10 +2,10 @@
 // setting lane-n, and all of them together are the setting lanes.
 import { $, changed, on, page, start, wrong } from "./page.js";
 
-/** One row a lane, in their order. */
+/** One row of controls for each lane, in the order of the lanes. */
 const rows = [];
 
-/** The texts of the lanes, and a change to all of them at once; the focus goes to one of them then. */
+/** The texts of the lanes. `put` replaces all of them at once, and then gives the box of one the focus. */
 const texts = () => page.get("lanes").split(";");
 function put(lanes, focus) {
   page.set("lanes", lanes.join(";"));
@@ -14,14 +14,14 @@ function put(lanes, focus) {
   rows[focus].box.focus();
 }
 
-/** Chooses a lane for "Only these", or not. */
+/** Chooses a lane for "Only these", or takes the choice back. */
 function choose(row, chosen) {
   row.querySelector(".number").ariaPressed = String(chosen);
   const all = rows.filter((row) => row.querySelector(".number").ariaPressed === "true");
   for (const row of rows) row.querySelector(".only").hidden = row !== all[0] || all.length === rows.length;
 }
 
-/** As many rows as there are lanes. */
+/** Makes as many rows as there are lanes, and brings them up to date. */
 function shown() {
   const lanes = texts().length;
   const colours = page.colours();
@@ -36,7 +36,7 @@ function shown() {
   });
 }
 
-/** The row of lane `i`, wired. */
+/** Makes and wires the row of lane `i`, from 0. */
 function row(i) {
   const row = $("lane").content.cloneNode(true).firstElementChild;
   row.style.setProperty("--lane", i);
@@ -50,7 +50,7 @@ function row(i) {
   row.box.setAttribute("aria-describedby", `lane-${i + 1}-error`);
   for (const output of row.querySelectorAll("output")) output.id = `${output.className}-${i + 1}`;
 
-  // Its button may be gone or belong to another lane then.
+  // After a move the button may be disabled or belong to another lane, so the lane's box gets the focus.
   const move = (to) => {
     if (to < 0 || to >= rows.length) return;
     const lanes = texts();
@@ -87,7 +87,7 @@ function row(i) {
   return row;
 }
 
-/** Takes away what is said of a limiter. */
+/** Closes the explanations of limiters. */
 function closeAll() {
   for (const row of rows) {
     row.querySelector(".about").hidden = true;
@@ -95,7 +95,7 @@ function closeAll() {
   }
 }
 
-/** Shows the lines of the glossary about a limiter, beside its lane. */
+/** Shows the glossary's lines about a limiter beside its lane. */
 function explain(about, what, text) {
   const [name] = text.trim().split(/[\s/]/);
   const term = text.includes("&") ? "policy" : { haproxy: "nginx", envoy: "nginx", fail2ban: "nginx" }[name] ?? name;
@@ -105,7 +105,7 @@ function explain(about, what, text) {
   what.ariaExpanded = "true";
 }
 
-/** The box below the lanes, for another one. */
+/** Wires the box below the lanes that adds another one, and what closes the explanations. */
 function wire() {
   const add = () => {
     const error = page.set(`lane-${rows.length + 1}`, $("add").value);

@@ -1,25 +1,25 @@
 // What fingers do on the graph. A tap is an event, a swipe looks back, and a press that is held shows
 // the crosshair, which then follows the finger and stays until a tap ends it. Two fingers zoom in time
-// where the graph has the focus, as after a tap; else they are the browser's, and zoom the page.
+// if the graph has the focus, as after a tap; otherwise the browser zooms the page by them.
 
 /** How long a press is held, in milliseconds. */
 const HELD = 450;
 
-/** Less than this, in CSS pixels, is a finger that rests. */
+/** A finger that moves by no more than this, in CSS pixels, rests. */
 const RESTS = 10;
 
 export function wireFingers(graph, { page, on, at, changed }) {
-  /** Where each is, by its pointer. */
+  /** The place of each finger, by the id of its pointer. */
   const fingers = new Map();
-  /** How far apart two are that zoom in time. */
+  /** The distance of two fingers that zoom in time, in CSS pixels; undefined if none do. */
   let apart;
   /** Where the finger went down. */
   let from;
   /** Whether it moved since. */
   let moved = false;
-  /** Whether the crosshair follows it, or stays where it left it. */
+  /** Whether the crosshair is shown: it follows the finger, and stays where the finger left it. */
   let held = false;
-  /** Whether the crosshair was there before it. */
+  /** Whether the crosshair was shown before the finger went down. */
   let kept = false;
   let timer;
 
@@ -29,7 +29,7 @@ export function wireFingers(graph, { page, on, at, changed }) {
     held = false;
     page.leave();
   };
-  /** How far apart the first two fingers are, and what is in the middle between them. */
+  /** The distance of the first two fingers, in CSS pixels, and the x of the middle between them. */
   const span = () => {
     const [[x, y], [left, top]] = fingers.values();
     return [Math.max(Math.hypot(x - left, y - top), RESTS), (x + left) / 2];
@@ -89,7 +89,7 @@ export function wireFingers(graph, { page, on, at, changed }) {
   });
   on(graph, "blur", end);
   on(document, "pointerdown", ({ target }) => { if (held && target !== graph) end(); });
-  // A finger that moves upwards scrolls the page, but not when it holds the limit or the crosshair.
+  // A finger that moves up or down scrolls the page, unless it holds the limit or the crosshair.
   for (const type of ["touchstart", "touchmove"]) {
     on(graph, type, (event) => {
       const takes = apart || event.touches.length === 1 && (held || page.holds_limit());

@@ -1,7 +1,7 @@
 // Hands logs that are dropped on another view to Tune. They wait in a store of this browser while the
-// page changes, and are taken out of it by the view that reads them: nothing stays, nothing leaves.
+// page changes, and Tune takes them out of it: nothing stays there, and nothing leaves the browser.
 
-/** Does something with the store of logs. */
+/** Does something with the store of logs; resolves to the result of the request that `step` returns. */
 const within = (step) => new Promise((done, fail) => {
   const request = indexedDB.open("handed", 1);
   request.onupgradeneeded = () => request.result.createObjectStore("logs");
@@ -14,13 +14,13 @@ const within = (step) => new Promise((done, fail) => {
   };
 });
 
-/** What was dropped: files, or else lines. */
+/** The logs that were dropped: files, or else lines of text. */
 export function dropped({ files, text }, name = "The dropped lines") {
   if (files.length > 0) return [...files].map((file) => ({ name: file.name, blob: file }));
   return text ? [{ name, blob: new Blob([text]) }] : [];
 }
 
-/** Takes logs to Tune. */
+/** Puts logs in the store and opens Tune. */
 export async function hand(logs) {
   await within((store) => store.put(logs, "logs"));
   location.href = "tune.html#handed";

@@ -1,5 +1,5 @@
-// Live: a running service. It tells the sums of its rules and the busiest keys; the module draws them.
-// A key that is pressed is watched: its events come, too, and are shown as Tune shows those of a client.
+// Live: a running service. It tells the sums of its rules, which the module draws, and the busiest keys. A
+// key that is pressed is watched: its events come, too, and are shown as Tune shows those of a client.
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { hand } from "./hand.js";
 import { $, on, page, start } from "./page.js";
@@ -8,7 +8,7 @@ import { $, on, page, start } from "./page.js";
 let last = "";
 let probe;
 
-/** The rules, each a name and its limits, and the last time and sums: three for each rule. */
+/** The rules, each a name and its limits; the time of the last report; and its sums, three for each rule. */
 let rules = [];
 let now;
 let sums = [];
@@ -21,10 +21,10 @@ let refused = 0;
 /** The most events of a key that are kept here. */
 const MOST = 20_000;
 
-/** How much was lost on the way. */
+/** How many columns and events were lost on the way. */
 let lost = { columns: 0, events: 0 };
 
-/** What is seen: a service at work, or a replay of a log. */
+/** What the state says while messages come: that this is a service at work, or a replay of a log. */
 let doing = "Live";
 
 let token = sessionStorage.getItem("ratescope-token") ?? "";
@@ -42,7 +42,7 @@ function state(text, isWrong = false) {
   document.documentElement.dataset.told = "";
 }
 
-/** Listens, again and again, until another request takes its place. */
+/** Listens, with a new request a second after each one that ends, until another call takes its place. */
 async function listen() {
   request?.abort();
   const mine = request = new AbortController();
@@ -79,7 +79,7 @@ async function* messages(body) {
   throw new Error("it has ended");
 }
 
-/** What the service says, by what it is. */
+/** Takes the messages of the service, by their kind. */
 const heard = {
   rules(told) {
     if (told.probe !== probe) {
@@ -90,12 +90,12 @@ const heard = {
     }
     ({ rules } = told);
     page.set("rules", rules.map((rule) => rule.join("\t")).join("\n"));
-    // As many lanes as there are rules.
+    // Another number of rules needs another height.
     $("graph").style.height = `${page.height(0)}px`;
   },
   speed(speed) {
     page.put("speed", [speed]);
-    // A minute of it may be over soon.
+    // A fast replay is soon over, so the pictures of a key begin with the window of the rules.
     const same = [...$("client-window").options].find(({ value }) => value === $("window").value);
     if (doing === "Live" && same) same.selected = true;
     doing = speed === 0 ? "The replay has ended" : `A replay${speed === 1 ? "" : `, ${number(speed)} times as fast`}`;
@@ -118,7 +118,8 @@ const heard = {
   keys({ since, busiest, refused }) {
     $("since").textContent = `Counted since somebody looks, ${clock(since)}. Press a key to see its events.`;
     for (const [id, keys] of [["t-busiest", busiest], ["t-refused", refused]]) {
-      // Below a pointer no key takes the place of another.
+      // While the pointer is over a table, its rows keep their keys, so that a press meets the key it was
+      // meant for.
       const stays = $(id).matches(":hover") ? [...$(id).rows].map(({ known }) => keys.find(({ hash }) => hash === known.hash) ?? known) : [];
       rows($(id), stays.length > 0 ? stays : keys, 4, (row, it) => {
         row.known = it;
@@ -149,15 +150,17 @@ const heard = {
   },
 };
 
-/** The sums of columns in one list, after how many numbers each has. */
+/** The columns as one list of numbers, which begins with the length of a column. */
 function whole(columns) {
   const width = 1 + 3 * rules.length;
-  // A column from before a rule was there has none of it.
+  // A column from before a rule was added has no sums of it: they are 0.
   return [width, ...columns.flatMap((column) => [...column, ...Array(Math.max(0, width - column.length)).fill(0)])];
 }
 
-/** As many rows of so many cells as there are items, each filled by `fill`; rows that are there stay, and
- * with them a focus and a press that has not ended. */
+/**
+ * Gives a table a row of `width` cells for each item, filled by `fill`. Rows that are there stay, and with
+ * them the focus and a press that has not ended.
+ */
 function rows(body, items, width, fill) {
   while (body.rows.length > items.length) body.deleteRow(-1);
   items.forEach((it, i) => {
@@ -182,7 +185,7 @@ function open(it) {
   key.settings = limit && `limit=${limit}&lanes=${encodeURIComponent(list)}`;
   show();
   $("client").dataset.watched = "false";
-  // The events of this key from the first on; all else goes on.
+  // Without its last part, the id asks for the events of this key from the first on; all else continues.
   last = last.split(".").slice(0, 2).join(".");
   listen();
 }
@@ -201,7 +204,7 @@ function close() {
   listen();
 }
 
-/** The events as a log, a line each. */
+/** The events of the key as a log, with a line for each. */
 function log() {
   const lines = [];
   for (let i = 0; i < events.length; i += 2) {

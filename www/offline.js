@@ -1,6 +1,6 @@
-// Keeps the page for when there is no network. With one, every file comes from it, so nothing that is seen
-// is ever old. The build lists the files of a version in pkg/files.js; another list is another version,
-// which takes the place of what was kept.
+// Keeps the page for when there is no network. If there is one, every file comes from the network, so that
+// the page is never an old one. The build lists the files of a version in pkg/files.js; another list is
+// another version, which replaces what was kept.
 importScripts("pkg/files.js");
 
 /* global files, version */
@@ -8,7 +8,7 @@ const kept = `ratescope-${version}`;
 
 async function keep() {
   const cache = await caches.open(kept);
-  // What the page has just loaded is only asked for anew if it changed.
+  // The browser asks whether a file that the page has just loaded has changed, and only then loads it again.
   await cache.addAll(files.map((file) => new Request(file, { cache: "no-cache" })));
   await skipWaiting();
 }

@@ -1,10 +1,10 @@
 // The page: loads the module, tells it what happens, and shows what it says. What is measured, drawn
 // and said is decided by the view, which the canvas names with data-view.
 //
-// An input or select with a name is the setting of that name; [data-step] moves one by [data-by], and
-// [data-does] is one of the page's methods; [data-goes] gives an element the focus, [data-copies] copies
-// one's text. What is wrong with a setting stands in the .error beside it. What is seldom needed is in
-// #more, which is open where a link has it.
+// An input or select with a name is the setting of that name; [data-step] moves a setting by [data-by], and
+// [data-does] calls a method of the page; [data-goes] gives an element the focus, [data-copies] copies the
+// text of one. What is wrong with a setting stands in the .error beside it. Settings that are seldom needed
+// are in #more, which opens if a link has one of them.
 import { wireCanvas } from "./canvas.js";
 import * as story from "./story.js";
 import * as undo from "./undo.js";
@@ -16,16 +16,16 @@ const graph = $("graph");
 /** The module's class for a picture. */
 let Page;
 
-/** The view; there once it is loaded. */
+/** The view, once its module is loaded. */
 export let page;
 
-/** Further pictures on the page: each its page, and what the ids of its texts begin with. */
+/** Further pictures on the page: each a Page, and the text with which the ids of its texts begin. */
 const others = [];
 
 /** All pictures. */
 const pages = () => [page, ...others.map(([other]) => other)];
 
-/** The view's own part: it runs `wire` once it is loaded, `shown` when a setting has changed; time passes if `runs`. */
+/** The view's own part: `wire` runs once it is loaded, `shown` after settings changed; time passes if `runs`. */
 let own;
 
 /** Starts the page. */
@@ -33,7 +33,7 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
   own = { wire, shown, runs };
   guard(async () => {
     await painted();
-    // All views are in the one of Tune, and the others need less.
+    // The module of Tune has all views; the others need a smaller one.
     const module = await import(`./pkg/${graph.dataset.module ?? "ratescope"}.js`);
     await module.default();
     Page = module.Page;
@@ -51,14 +51,14 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
     open();
     animate();
     document.documentElement.dataset.started = "";
-    // So that it starts without a network, too. Where that can't be, nothing else is less.
+    // Lets the page start without a network, too. If the browser refuses that, everything else still works.
     navigator.serviceWorker?.register("offline.js").catch(() => {});
   });
 }
 
 /**
- * Waits until what is in the HTML is on the screen, or half a second: the module, larger than all else,
- * comes after it.
+ * Waits until the content of the HTML is on the screen, but at most half a second: the module is larger than
+ * all else, so it is loaded after that.
  */
 const painted = () => new Promise((done) => {
   new PerformanceObserver(done).observe({ type: "paint", buffered: true });
@@ -67,7 +67,7 @@ const painted = () => new Promise((done) => {
 
 let failed = false;
 
-/** Runs a step; what goes wrong in it, now or later, stops the page. */
+/** Runs a step; an error in it, now or later, stops the page. */
 function guard(step) {
   if (failed) return;
   try {
@@ -97,7 +97,7 @@ const isBox = (it) => it.matches("input[name]") && !["checkbox", "range"].includ
 /** For each box, the value that was in force when the box was last written or checked. */
 let known = new WeakMap();
 
-/** The settings that the controls show, and whether they show that time stands still. */
+/** The fragment of the settings that the controls show, and whether they show that time stands still. */
 let synced, stopped;
 
 /** Shows the settings in force in the controls. */
@@ -114,24 +114,25 @@ function sync() {
   $("pause").textContent = stopped ? "Run" : "Pause";
 }
 
-/** Gives the canvas the height that the view wants, if it wants one; the rest of the screen may be used. */
+/** Gives the canvas the height that the view wants, if any; there is room down to the foot of the screen. */
 function fit() {
   const height = page.height(document.documentElement.clientHeight - graph.getBoundingClientRect().top - scrollY);
   if (!height) return;
   graph.style.height = `${height}px`;
-  // On paper the shape of the bitmap counts, which was never on a screen if the page is opened for print.
+  // On paper the shape of the bitmap counts; if the page was opened only to print, no screen has given it
+  // one.
   if (matchMedia("print").matches && Math.abs(graph.clientHeight - height) > 2) graph.height = Math.round(graph.width * height / graph.clientWidth);
-  // What lies over it is placed in parts of it: it may be scaled, as on paper.
+  // The controls over the canvas are placed in parts of its size, since it may be scaled, as on paper.
   graph.parentElement.style.setProperty("--height", height);
   graph.parentElement.style.setProperty("--width", graph.width / devicePixelRatio);
   graph.parentElement.style.setProperty("--pitch", page.pitch());
 }
 
-/** The settings of the view, of which each has a control but the lanes together. */
+/** The names of the view's settings: those that have a control, and `lanes`, which has none. */
 const names = [...new Set([...document.querySelectorAll(settings)].map((it) => it.name)), "lanes"];
 const values = () => Object.fromEntries(names.map((name) => [name, page.get(name)]));
 
-/** The settings that Scope and Compare both know, and the values of all before any is set. */
+/** The settings that Scope and Compare share; and the values of all settings before any is changed. */
 const shared = ["limit", "decay", "auto", "pattern", "auto-rate", "seed", "speed", "window"];
 let defaults;
 
@@ -142,7 +143,7 @@ function takeAlong() {
   const limited = changed.includes("limit") || changed.includes("decay");
   const given = changed.filter((name) => !["limit", "decay"].includes(name)).map((name) => [name, is[name]]);
   if (limited && is.limit !== "0") {
-    // There a rate, here its two parts.
+    // The limit of Compare is a rate; the Scope has its two parts, limit and decay.
     if (is.decay) given.push(["limit", `${is.limit}/${is.decay}`]);
     else given.push(...is.limit.split("/").map((part, i) => [["limit", "decay"][i], part]));
   }
@@ -165,38 +166,38 @@ function show(it) {
     it.value = page.slider(it.name);
     it.ariaValueText = `${value} ${it.dataset.unit}`;
   } else {
-    // A link may have chosen from outside the list.
+    // A link may have a value that is not in the list.
     if (![...it.options].some((option) => option.value === value)) it.add(new Option(value));
     it.value = value;
   }
 }
 
-/** Puts the value in force in a box, whatever it has. */
+/** Puts the value in force in a box, whatever is written there. */
 function put(box) {
   box.value = page.get(box.name);
   wrong(box, "");
 }
 
-/** Says what is wrong with a box; nothing, mostly. */
+/** Shows what is wrong with a box; an empty text takes the message away. */
 export function wrong(box, error) {
   known.set(box, page.get(box.name));
   box.ariaInvalid = String(error !== "");
   box.closest(".field, .lane, .add").querySelector(".error").textContent = error;
 }
 
-/** The controls show what was done, and the address keeps it. */
+/** Brings the controls up to date after an action, and a little later the address. */
 export function changed() {
   undo.note(values(), performance.now());
   sync();
-  // Not too often: browsers refuse that.
+  // The address is written with a delay, since browsers refuse to change it too often.
   clearTimeout(due);
   due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment() || "at=60"}`)), 300);
 }
 
-/** When to write the address next. */
+/** The timer that writes the address. */
 let due;
 
-/** Begins the run that the address describes, or has a minute to look at. */
+/** Begins the run that the address describes, or the opening one; `end` shows a scenario at its end. */
 function open(end = still.matches) {
   clearTimeout(due);
   if (own.runs) {
@@ -223,7 +224,7 @@ function say(box) {
   wrong(box, error);
 }
 
-/** A box was typed in: what is right is in force, what is wrong is told when typing rests. */
+/** Takes a text typed in a box: a right value is in force at once, a wrong one is told when typing rests. */
 function typed(box) {
   const error = page.set(box.name, box.value);
   clearTimeout(waiting.get(box)?.[1]);
@@ -266,7 +267,7 @@ function wireSettings() {
   on(document, "submit", (event) => event.preventDefault());
 }
 
-/** A log that is dropped here belongs to Tune; the browser would leave the page for it. */
+/** Hands a log that is dropped here to Tune; the browser itself would leave the page to show it. */
 function wireDrop() {
   on(document, "dragover", (event) => event.preventDefault());
   on(document, "drop", async (event) => {
@@ -280,7 +281,7 @@ function wireDrop() {
   });
 }
 
-/** Copies the text of an element, or selects it; its button says so. */
+/** Copies the text of an element, or selects it if that is refused; the button says which. */
 function copy(it) {
   const button = document.querySelector(`[data-copies="${it.id}"]`);
   navigator.clipboard.writeText(it.textContent).then(
@@ -289,14 +290,14 @@ function copy(it) {
   );
 }
 
-/** Has a button say something else for two seconds. */
+/** Changes the text of a button for two seconds. */
 function tells(button, text) {
   button.dataset.text ??= button.textContent;
   button.textContent = text;
   setTimeout(() => { button.textContent = button.dataset.text; }, 2000);
 }
 
-/** A further picture of a view, on a canvas whose id is what those of its texts begin with. */
+/** Adds a picture of a view, on a canvas whose id begins the ids of its texts. Returns its Page. */
 export function join(canvas, view) {
   const other = new Page(canvas, view);
   others.push([other, `${canvas.id}-`]);
@@ -308,7 +309,7 @@ export function join(canvas, view) {
 function wireGraph() {
   wireCanvas(graph, page, { on, guard, changed, key, fit });
   on(window, "resize", fit);
-  // Space is an event wherever nothing else has the keys, as long as one sees it; otherwise it scrolls.
+  // Space makes an event while nothing has the focus and the graph is in sight; otherwise it scrolls.
   on(document, "keydown", (event) => {
     const { top, bottom } = graph.getBoundingClientRect();
     const isSeen = top < innerHeight && bottom > 0;
@@ -317,10 +318,10 @@ function wireGraph() {
   if ($("live")) on($("live"), "click", () => { page.live(); graph.focus(); });
 }
 
-/** A key on a picture. */
+/** Takes a key on a picture. */
 function key(event, page, changed) {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
-  // A key that is held is one event.
+  // Space makes one event, however long it is held.
   if (event.repeat && event.key === " ") return event.preventDefault();
   if (event.key.toLowerCase() === "r" && story.isTold()) story.replay(open);
   else if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
@@ -329,15 +330,15 @@ function key(event, page, changed) {
 function wireLinks() {
   if (own.runs) story.wire(page, on, open);
   const follow = ({ newURL }) => {
-    // The address of the settings may have been written after it.
+    // The timer may have written the address of the settings after it.
     if (newURL) history.replaceState(null, "", newURL);
     open();
-    // The sentence sticks to the screen, so its own place would not tell.
+    // The sentence sticks to the screen, so the stage around it is scrolled to.
     if (story.isTold()) graph.closest(".stage").scrollIntoView({ block: "start" });
     else graph.scrollIntoView({ block: "nearest" });
   };
   on(window, "hashchange", follow);
-  // A scenario that is in the address already begins again, too.
+  // A scenario that is already in the address begins again, although the address does not change.
   for (const link of document.querySelectorAll(".try a")) {
     on(link, "click", () => { if (link.hash === location.hash) follow({}); });
   }
@@ -356,7 +357,7 @@ function wireLinks() {
   });
 }
 
-/** Shows what the view says beside its picture: of each text the id, the text, and its number or nothing. */
+/** Shows the texts of a view, three for each: its element's id, the text, and its number or an empty text. */
 export function tell(said, before = "") {
   for (let i = 0; i < said.length; i += 3) {
     const [it, text, value] = [$(before + said[i]), said[i + 1], said[i + 2]];

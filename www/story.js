@@ -5,10 +5,10 @@
 const $ = (id) => document.getElementById(id);
 const links = [...document.querySelectorAll(".try a")];
 
-/** The run of a page that is opened without one: in the middle of something. */
+/** The fragment with which a page is opened that has none in its address: a run with something to see. */
 const opening = $("graph").dataset.opens ?? "";
 
-/** How long a scenario plays, in seconds. */
+/** How long a scenario plays, in seconds of the viewer. */
 const PLAYS = 15;
 
 /** The scenario in force, if there is one. */
@@ -18,8 +18,8 @@ let told;
 export const isTold = () => told !== undefined;
 
 /**
- * Begins the run that the address describes on the page, and shows its sentence if it is a scenario's;
- * that is played, unless its `end` is wanted.
+ * Begins the run that the address describes. If that is a scenario, its sentence is shown, and it is played
+ * unless its `end` is wanted.
  */
 export function begin(page, hash, end) {
   told = links.find((link) => hash && link.hash === hash);
@@ -35,7 +35,7 @@ export function begin(page, hash, end) {
   $("story-end").hidden = !told.dataset.from;
 }
 
-/** Wires the buttons: `again` begins what is in the address, or goes to its end. */
+/** Wires the buttons: `again(end)` begins what is in the address, or goes to its end. */
 export function wire(page, on, again) {
   const go = (by) => { location.hash = links.at((links.indexOf(told) + by) % links.length).hash; };
   on($("story-before"), "click", () => go(-1));
@@ -50,7 +50,7 @@ export function wire(page, on, again) {
   });
 }
 
-/** The scenario from its beginning, or its end; what was changed meanwhile is not part of it. */
+/** Shows the scenario in force from its beginning, or its end, without what was changed meanwhile. */
 export function replay(again, end) {
   history.replaceState(null, "", told.hash);
   again(end);

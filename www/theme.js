@@ -1,4 +1,4 @@
-// How pictures are to be seen, which is the viewer's to say: light or dark, and with less motion or not.
+// How the viewer wants to see pictures: light or dark, and with less motion or not.
 const button = document.getElementById("theme");
 const { dataset } = document.documentElement;
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -7,7 +7,7 @@ const paper = matchMedia("print");
 /** Whether less motion is asked for. */
 export const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** Uses the browser's store, if it grants one. */
+/** Uses the browser's store; null if it grants none. */
 function stored(use) {
   try {
     return use(localStorage);
@@ -16,7 +16,7 @@ function stored(use) {
   }
 }
 
-/** Puts theme and motion in force in pictures. On paper they are light. */
+/** Applies the theme and the motion that are asked for to pictures. On paper they are light. */
 export function dress(pages) {
   const isDark = dataset.theme ? dataset.theme === "dark" : dark.matches;
   button.ariaPressed = String(isDark);
@@ -26,7 +26,7 @@ export function dress(pages) {
   }
 }
 
-/** Dresses all pictures now, and whenever something else is asked for; watch.js read what was chosen. */
+/** Dresses all pictures now, and whenever something else is asked for. watch.js has read the stored choice. */
 export function wireTheme(on, pages) {
   for (const asked of [dark, still, paper]) on(asked, "change", () => dress(pages()));
   on(button, "click", () => {

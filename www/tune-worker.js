@@ -1,15 +1,15 @@
-// Reads logs and counts for the Tune view, beside the page, with a module of its own.
-// What it is told waits until that is loaded. It sends what it finds, and nothing leaves this machine.
+// Reads logs and counts for the Tune view, beside the page, with a module of its own. Orders wait until that
+// is loaded. What it finds it sends to the page, and nothing leaves this machine.
 import load, { Tuner } from "./pkg/tuner.js";
 
 let tuner;
 
-/** What came before the module was there. */
+/** The orders that came before the module was loaded; null once it is. */
 let early = [];
 
 addEventListener("message", ({ data }) => { if (early) early.push(data); else take(data); });
 
-/** Whatever goes wrong, the page is told. */
+/** Tells the page if the promise fails. */
 const guard = (promise) => promise.catch((error) => postMessage({ failed: String(error?.stack ?? error) }));
 
 guard(load().then(() => {
@@ -22,7 +22,7 @@ guard(load().then(() => {
 /** The number of the latest reading; those before it are given up. */
 let reading = 0;
 
-/** What the table shows: clients whose key has a text in it, and how many at most. */
+/** What the table shows: clients whose key contains a text, and how many of them at most. */
 let shown = { search: "", most: 50 };
 
 const orders = {
@@ -49,10 +49,10 @@ function take(order) {
   guard((async () => orders[order.do](order))());
 }
 
-/** How much of a log the module gets at once, in bytes: what a processor has at hand while it looks at it again. */
+/** The bytes of a log that the module gets at once: few enough to stay in a cache until they are read again. */
 const BITE = 1 << 17;
 
-/** How often the page is told how far it is, in milliseconds. */
+/** How often the page is told how far the reading or the count is, in milliseconds. */
 const OFTEN = 100;
 
 async function read(logs, number) {
@@ -90,7 +90,7 @@ async function read(logs, number) {
       }
     } catch (error) {
       if (error instanceof WebAssembly.RuntimeError) throw error;
-      // Half a packed file is what it is: what came before counts.
+      // A packed file may be damaged: what came before the damage counts.
       problem = `after ${tuner.lines()} lines: ${wrong(error)}`;
       tuner.end();
     }
@@ -111,7 +111,7 @@ function wrong(error) {
   return error.message;
 }
 
-/** The pieces of a log, unpacked, each with how far it is in the file. */
+/** The pieces of a log, unpacked, each with the number of bytes of the file up to its end. */
 async function* pieces(blob) {
   const [a, b] = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
   if (a === 0x1f && b === 0x8b) {
@@ -121,19 +121,21 @@ async function* pieces(blob) {
   for await (const [piece, from] of chunks(blob)) yield [piece, from + piece.length];
 }
 
-/** A file as it comes, each chunk with where it begins. */
+/** The chunks of a file as they come, each with the place in the file where it begins. */
 async function* chunks(blob) {
   const reader = blob.stream().getReader();
   try {
     for (let from = 0, next; !(next = await reader.read()).done; from += next.value.length) yield [next.value, from];
   } finally {
-    // Where no more is wanted, no more is read.
+    // If no more is wanted, no more is read.
     reader.cancel().catch(() => {});
   }
 }
 
-/** A packed file may be several in one: rotated logs put together, or what bgzip writes. A browser
- * unpacks one and takes what follows for damage. So each is unpacked by itself. */
+/**
+ * The unpacked pieces of a gzip file. It may be several in one: rotated logs put together, or what bgzip
+ * writes. A browser unpacks the first and takes what follows for damage, so each is unpacked by itself.
+ */
 async function* unpacked(blob) {
   const starts = await members(blob);
   for (let i = 0, end = 1; i < starts.length - 1; i = end++) {
@@ -151,7 +153,9 @@ async function* unpacked(blob) {
         }
         break;
       } catch (error) {
-        // What looks like the beginning of another may be within this one, by chance. Not so twice.
+        // The next beginning may be bytes within this one that only look like one. Then it is unpacked again,
+        // up to the beginning after that, and what was given before is left out. That two look so is taken
+        // for damage.
         if (end === starts.length - 1 || end > i + 1) throw error;
         end++;
       }
@@ -159,17 +163,17 @@ async function* unpacked(blob) {
   }
 }
 
-/** Where packed texts begin in a file, and its end. */
+/** The places in a file where gzip members begin, or may begin, and the end of the file. */
 async function members(blob) {
   const starts = [];
-  const first = 10; // bytes that each begins with
+  const first = 10; // bytes of a member's header
   let rest = new Uint8Array();
   for await (const [piece, from] of chunks(blob)) {
     const bytes = new Uint8Array(rest.length + piece.length);
     bytes.set(rest);
     bytes.set(piece, rest.length);
     for (let at = -1; (at = bytes.indexOf(0x1f, at + 1)) >= 0 && at + first <= bytes.length;) {
-      // Magic, deflate, known flags; what gzip programs say of how hard they tried, and of the system.
+      // The magic number, the method deflate, known flags, the effort of the compression, and the system.
       const [, magic, method, flags, , , , , effort, system] = bytes.subarray(at, at + first);
       if (magic === 0x8b && method === 8 && flags < 32 && [0, 2, 4].includes(effort) && (system < 14 || system === 255)) {
         starts.push(from - rest.length + at);
@@ -181,13 +185,13 @@ async function members(blob) {
   return [...starts, blob.size];
 }
 
-/** Lets messages in. */
+/** `turn()` resolves when the messages that wait have been taken. */
 const channel = new MessageChannel();
 const turns = [];
 channel.port1.onmessage = () => turns.shift()();
 const turn = () => new Promise((next) => { turns.push(next); channel.port2.postMessage(0); });
 
-/** How long it counts before messages are let in, in milliseconds. */
+/** How long it counts before it takes messages, in milliseconds. */
 const SLICE = 12;
 
 let counting = false;
@@ -203,7 +207,7 @@ async function count() {
       told = start;
       answer();
     }
-    // What was asked meanwhile is done as well, before this ends.
+    // An order that came meanwhile may have made more to count.
     await turn();
     if (done) done = tuner.work(0);
   }

@@ -1,13 +1,13 @@
-// Tune: besides what every view has, logs that are handed to a Worker, and what it answers. What is
-// read and counted is decided there, what is drawn and said by the module; here it is shown.
+// Tune: besides what every view has, logs that are handed to a Worker, and its answers. The Worker reads and
+// counts, the module draws and words the answer, and this file shows it.
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { dropped, handed } from "./hand.js";
 import { $, changed, on, page, start, tell } from "./page.js";
 
-/** Reads and counts; a new one after one has failed. */
+/** The Worker that reads and counts; a new one replaces one that has failed. */
 let worker;
 
-/** The logs that are shown: each its name, and its Blob or nothing. */
+/** The logs that are shown: each its name, and its Blob, except for the sample. */
 let logs = [];
 
 /** The logs that were given last. They are read again when the options of reading change. */
@@ -24,8 +24,10 @@ let client;
 
 const post = (order) => worker.postMessage(order);
 
-/** What the choices were when the Worker was last asked, of reading when they last changed, and when the
- * logs were last read. */
+/**
+ * The choices when the Worker was last asked; the options of reading when they last changed; and those with
+ * which logs were last read.
+ */
 let asked;
 let chosen;
 let how;
@@ -41,12 +43,12 @@ function shown() {
   ask();
   if (waysToRead() !== chosen) {
     chosen = waysToRead();
-    // What a link has chosen is seen.
+    // The sections with settings that the link has are opened.
     for (const id of ["settings", "more"]) {
       if (page.fragment().split("&").some((part) => part && $(id).querySelector(`[name=${part.split("=")[0]}]`))) $(id).open = true;
     }
   }
-  // A field that is being written is not read by at every letter.
+  // While somebody types an option of reading, the logs are not read again at every letter.
   clearTimeout(again);
   if (given.length > 0 && waysToRead() !== how) again = setTimeout(() => { if (waysToRead() !== how) read(given); }, 600);
 }
@@ -71,7 +73,7 @@ function read(next) {
   post({ do: "read", logs: next });
 }
 
-/** Shows how a log that is not recognized may be read: the notation of its columns, and what is in each. */
+/** Proposes how to read a log that is not recognized: the notation of its columns, and what each holds. */
 function propose([notation = "", ...columns]) {
   $("proposed").hidden = notation === "";
   $("notation").value = notation;
@@ -84,7 +86,7 @@ const problem = (text) => { $("problem").textContent = text; };
 const megabytes = (bytes) => bytes >= 1e9 ? `${(bytes / 1e9).toFixed(2)} GB` : `${(bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0)} MB`;
 const speed = ({ bytes, seconds }) => `${Math.round(bytes / 1e6 / Math.max(seconds, 0.001))} MB/s`;
 
-/** What the Worker says, by what it is. */
+/** Takes the messages of the Worker, by their kind. */
 const heard = {
   progress({ name, at, of, bytes, lines, seconds }) {
     if (!reading) return;
@@ -147,7 +149,7 @@ const heard = {
   },
 };
 
-/** A Worker, in place of one that failed. */
+/** Starts a Worker, in place of the one before. */
 function employ() {
   worker?.terminate();
   worker = new Worker(new URL("tune-worker.js", import.meta.url), { type: "module" });
@@ -158,7 +160,7 @@ function employ() {
   ask();
 }
 
-/** As many rows as there are texts for, each filled by `fill`. */
+/** Gives a table a row for every `width` texts, filled by `fill`. */
 function rows(body, texts, width, fill) {
   const all = [];
   for (let i = 0; i < texts.length; i += width) {
@@ -175,7 +177,7 @@ function cell(content) {
   return td;
 }
 
-/** What the table has, so that it is made anew only when that changes: a focus in it stays. */
+/** The texts of the table. It is made anew only when they change, so that a focus in it stays. */
 let tabled = "";
 
 function clients([count, ...table]) {
@@ -199,7 +201,7 @@ function clients([count, ...table]) {
   if (focused !== undefined && id === "") find(focused)?.focus();
 }
 
-/** What the table shows at most. */
+/** What the table was last asked to show: the most clients, and the text to search for. */
 let wanted = { most: 50 };
 
 const find = (key) => [...$("t-clients").querySelectorAll("button")].find((button) => button.dataset.key === key);
@@ -257,7 +259,7 @@ function wire() {
     const { files } = event.clipboardData;
     take(dropped({ files, text: event.clipboardData.getData("text") }, "The pasted lines"));
   });
-  // Wherever it is dropped: elsewhere the browser would leave the page for it.
+  // A log may be dropped anywhere on the page; otherwise the browser would leave the page to show it.
   on(document, "dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });
   on(document, "dragleave", (event) => { if (!event.relatedTarget) $("drop").classList.remove("over"); });
   on(document, "drop", (event) => {
@@ -267,7 +269,7 @@ function wire() {
     take(dropped({ files, text: event.dataTransfer.getData("text") }));
   });
 
-  // What another view was given.
+  // Logs that were dropped on another view.
   if (location.hash === "#handed") {
     history.replaceState(null, "", location.pathname);
     handed().then(take);

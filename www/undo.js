@@ -1,4 +1,4 @@
-// Takes changes of settings back, one after the other: a lane that was removed is there again.
+// Takes changes of settings back, one after the other: for example, a lane that was removed returns.
 const button = document.getElementById("undo");
 
 /** Changes of one setting in less time than this, in milliseconds, are one: those of a drag. */
@@ -7,18 +7,18 @@ const ONE = 1000;
 /** The settings before each change. */
 const before = [];
 
-/** The settings in force, and what was changed last, and when. */
+/** The settings in force, the names of those that were changed last, and when, in milliseconds. */
 let now, what, when;
 
 const differs = (a, b) => Object.keys(b).filter((name) => a[name] !== b[name]).join();
 const show = () => { if (button) button.disabled = before.length === 0; };
 
-/** Settings that were changed otherwise, as by a link, are nothing to take back. */
+/** Takes settings that were not changed by the viewer, as by a link: that is not to be taken back. */
 export function follow(values) {
   now = values;
 }
 
-/** The viewer changed something, perhaps a setting. */
+/** Notes the settings after an action of the viewer at the time `at`, which may have changed some. */
 export function note(values, at) {
   const names = now ? differs(now, values) : "";
   if (!names) return;
@@ -27,7 +27,7 @@ export function note(values, at) {
   show();
 }
 
-/** Another run begins. */
+/** Forgets all changes, since another run begins. */
 export function forget() {
   before.length = 0;
   what = undefined;
@@ -47,7 +47,7 @@ export function wire(on, set, changed) {
     show();
   };
   on(button, "click", undo);
-  // In a box that is being written in, the keys are the browser's.
+  // In a box that somebody writes in, the keys take back what was written there, as the browser does it.
   let written;
   on(document, "input", ({ target }) => { written = target; });
   on(document, "focusin", () => { written = undefined; });

@@ -1,5 +1,5 @@
-// Before anything is seen: the theme that the viewer chose is in force. And says so when what the page is
-// made of can't be loaded or read; what happens once it has started, page.js tells.
+// Runs before anything is seen. Puts the theme in force that the viewer chose. Shows a message if a file of
+// the page can't be loaded or read; once the page has started, page.js tells what goes wrong.
 try {
   const { theme } = localStorage;
   if (theme) document.documentElement.dataset.theme = theme;

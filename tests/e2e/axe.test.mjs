@@ -1,4 +1,4 @@
-// axe-core finds nothing, in any dress.
+// axe-core finds nothing wrong, in either theme and at any width.
 
 import assert from 'node:assert/strict';
 import { assertClean } from './clean.mjs';
@@ -7,8 +7,8 @@ import { pageTest } from './harness.mjs';
 import { click, prefer, resize, show, type } from './scope.mjs';
 import { choose, sampled, says, tune } from './tune.mjs';
 
-// How each view is opened, what it is headed by, and how all that can appear on it does: wrong boxes,
-// looking back, the note.
+// How each view is opened, its headings, and actions that make appear what seldom does: wrong boxes, looking
+// back, the note.
 const views = {
   scope: {
     begin: (page, open) => show(page, open, 'auto-rate=2&at=20&paused'),
@@ -61,7 +61,7 @@ for (const [view, { begin, headings, disturb }] of Object.entries(views)) {
     assert.deepEqual(found, ['H1 Ratescope', ...headings]);
     assert.equal(await page.locator('main').count(), 1);
     assert.equal(await page.getAttribute('html', 'lang'), 'en');
-    // A screen reader would read out each number that moves. The summary is written for it instead.
+    // A screen reader would read out each number that changes, so it reads the summary instead.
     const spoken = await page.$$eval('output', (all) =>
       all.filter((output) => output.closest('[aria-live]')?.ariaLive !== 'off').map(({ id }) => id));
     assert.deepEqual(spoken, []);

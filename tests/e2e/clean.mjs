@@ -1,4 +1,4 @@
-// What axe-core must not find on any page.
+// Fails if axe-core finds anything wrong on a page.
 
 import assert from 'node:assert/strict';
 import { axe } from './harness.mjs';

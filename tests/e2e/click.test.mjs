@@ -59,7 +59,7 @@ pageTest('clicks and keys that are events, and those that are not', async ({ pag
     await page.mouse.up();
     await page.mouse.move(...at(800));
     await page.mouse.up({ button: 'right' });
-    await page.clock.runFor(400); // longer than the address waits
+    await page.clock.runFor(400); // longer than the page waits before it writes the address
     assert.equal(await page.evaluate(() => location.hash), `#${link}`, 'the recording is still in the address');
     assert.equal(await events(page), 2);
     assert(await page.locator('#live').isHidden(), 'nothing was dragged');
@@ -94,7 +94,7 @@ pageTest('the red line jumps where the click was', crisp, async ({ page, open })
   // At the click itself the line is upright.
   const jump = (await at(2)).filter((colour) => colour === red).length;
   assert(jump >= 0.95 * 0.3 * (zero - ten), `${jump} of ${0.3 * (zero - ten)} pixels`);
-  // Below, the event has its tick, of whatever shade its edges are.
+  // Below the plot the event has its tick; the shade of the tick's edges may differ.
   const below = async (ago) => (await at(ago)).slice(2 * bottom + 2, 2 * bottom + 28);
   assert.notDeepEqual(await below(2), await below(2.2));
   assert.deepEqual(await below(2.2), await below(2.4));
@@ -108,7 +108,8 @@ pageTest('a tap is an event', { hasTouch: true, viewport: { width: 360, height: 
   assert.equal(await events(page), 1);
 });
 
-// The clock of the page is stopped, so frames come only when told: clicks between two of them.
+// The clock of the page is stopped, so frames come only when the test says, and clicks come between two
+// frames.
 pageTest('an event is at the instant of the click, not at a frame', clipboard, async ({ page, open }) => {
   await show(page, open, 'auto=off');
   await page.clock.runFor(1000);

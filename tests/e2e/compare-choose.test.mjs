@@ -1,5 +1,5 @@
-// What a lane tells of itself and what can be done with it: only these, what it is, its promise, when
-// the next event would pass.
+// What a lane tells of itself, and the choice of a few lanes: "Only these", what a limiter is, what it
+// promises, when the next event would pass.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
@@ -31,7 +31,7 @@ pageTest('lanes', tall, async ({ page, open, test }) => {
     assert.equal(await page.textContent('#again-1'), 'next in 1.0\u202fs');
     assert.equal(await page.textContent('#again-2'), 'next in 10.0\u202fs');
     assert.equal(await page.textContent('#again-3'), 'next never');
-    // No microseconds where nobody wrote any.
+    // Nobody wrote the precision, a sixtieth of the window, so it is shown rounded and not in microseconds.
     assert.equal(await page.getAttribute('#promise-4', 'title'), 'sliding-window 10/10s precision 167\u202fms per ip');
   });
 

@@ -1,4 +1,4 @@
-// An event, however it is made, is one for all lanes.
+// An event, however it is made, goes to all lanes.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
@@ -15,7 +15,7 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
       assert.equal(await sent(page), n);
       assert.deepEqual(await counts(page), each(n, 0));
     }
-    // Where the lanes are counted together too.
+    // A click on the cumulative picture is an event, too.
     await click(page, 9);
     assert.equal(await sent(page), 9);
   });
@@ -37,11 +37,10 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
   await test('sixteen in one instant, each lane by its rule', async () => {
     await compare(page, open, quiet);
     await click(page, 1, 16);
-    // Ten fit into a bucket, a queue, a window or a log of ten. Exim's rate is n after the n-th of
-    // them, and over when it is not below 10, but for the nanosecond that it takes two events to be
-    // apart: ten pass. The recent average asks what it estimates before the event, n ln 2 / 10 s
-    // after n of them: with a half-life of 10 s it is not above 1 a second up to n = 14, and so
-    // lets the fifteenth pass.
+    // Ten fit into a bucket, a queue, a window or a log of ten. Exim's rate after the n-th event is just
+    // below n, since it takes two events to be a nanosecond apart. It refuses a rate that is not below 10, so
+    // ten pass. The recent average decides by its estimate before the event, which after n events is n ln 2 /
+    // 10 s with a half-life of 10 s. That is not above 1 a second up to n = 14, so the fifteenth passes.
     assert.equal(Math.floor(10 / Math.LN2) + 1, 15);
     assert.deepEqual(await allowed(page), [10, 10, 10, 10, 10, 10, 10, 15]);
     assert.deepEqual((await counts(page)).map(([passed, denied]) => passed + denied), Array(8).fill(16));
@@ -60,7 +59,7 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
     await page.keyboard.press('Space');
     await settle(page);
     assert.equal(await sent(page), 0);
-    // But between them, and where only numbers are, the head of a lane is a part of the graph.
+    // Between its controls, and where it only has numbers, the head of a lane is a part of the graph.
     await page.evaluate(() => scrollTo(0, 0));
     for (const part of ['.counts', '.promise']) {
       const { x, y, width, height } = await page.locator(`.lane ${part} >> nth=3`).boundingBox();
@@ -74,7 +73,7 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
     await compare(page, open, 'auto=off&pattern=steady&auto-rate=5&at=10&paused');
     assert.equal(await sent(page), 0);
     await page.locator('#auto').check();
-    // Every 0.2 s from now; an event at the very end of a step waits for the next one.
+    // One every 0.2 s from now; an event at the very end of a step comes in the next step.
     await step(page, 11);
     assert.equal(await sent(page), 5);
     assert.deepEqual(await counts(page), each(5, 0));

@@ -13,7 +13,8 @@ const write = async (page, n, text) => {
   await settle(page);
 };
 
-// What lane `n` says of its text, whether its box is marked, and whether that is seen beside it.
+// The message about the text of lane `n`, whether its box is marked as wrong, and whether the message is
+// seen.
 const said = async (page, n) => ({
   message: await page.textContent(`#lane-${n}-error`),
   invalid: await lane(page, n).getAttribute('aria-invalid'),
@@ -29,7 +30,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     await write(page, 1, 'token-bucket  burst 3');
     assert.deepEqual(await counts(page), [[3, 9], [12, 0], [10, 2]], 'it has seen what the others saw');
     await click(page, 1, 4);
-    // It has had its burst of 3; the recent average takes up to its fifteenth.
+    // The bucket has used its burst of 3; the recent average lets up to its fifteenth event pass.
     assert.deepEqual(await counts(page), [[3, 13], [15, 1], [10, 6]]);
     assert.equal(await lane(page, 1).inputValue(), 'token-bucket burst 3', 'tidy, when it is left');
     assert.equal(await page.textContent('#promise-1'), 'at most 13 in any 10\u202fs');
@@ -59,10 +60,10 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     const words = await said(page, 2);
     assert.match(words.message, /brust/, 'it names the word');
     const [box, beside] = await Promise.all([lane(page, 2), page.locator('#lane-2-error')].map((it) => it.boundingBox()));
-    // In the row, over nothing that is drawn.
+    // The message is in the row of the controls, and covers no drawing.
     assert(beside.x >= box.x + box.width && beside.y >= box.y - 1 && beside.y + beside.height <= box.y + box.height + 2);
     assert.equal(await lane(page, 2).getAttribute('aria-describedby'), 'lane-2-error');
-    // It counts on, is in the address, and the wrong text stays to be corrected.
+    // The last good limiter still counts and is in the address, and the wrong text stays to be corrected.
     await click(page, 1, 11);
     assert.deepEqual((await counts(page))[1], [10, 1]);
     await address(page, 'lanes=token-bucket;gcra;sliding-log&');
@@ -155,7 +156,7 @@ pageTest('as many lanes as one likes', { viewport: { width: 1280, height: 1300 }
     assert.deepEqual(await rules(page), ['token-bucket', 'sliding-log', 'earrrl']);
     assert.deepEqual(await allowed(page), [10, 10, 15]);
     assert.equal(await focused(page), 'Lane 3, its limiter');
-    // By keys, and no further than the ends.
+    // Keys move a lane, too, and no further than the ends.
     for (const [key, place] of [['ArrowUp', 2], ['ArrowUp', 1], ['ArrowUp', 1], ['ArrowDown', 2]]) {
       await page.keyboard.press(`Alt+${key}`);
       await settle(page);
@@ -185,7 +186,7 @@ pageTest('lanes share the height of the screen', tall, async ({ page, open, test
       const tops = await page.$$eval('.lane', (rows) => rows.map((row) => row.getBoundingClientRect().top));
       tops.forEach((at, i) => assert(Math.abs(at - top - distance * i - 4) < 1.5, `row ${i + 1} at ${at - top}`));
     }
-    // But for the edge of the canvas.
+    // The edge of the canvas takes 2 pixels.
     assert.equal(found[0], TALL - 2);
     assert.equal(found[3], PITCH);
     assert(found[1] > found[2] && found[2] > PITCH, `${found}`);
@@ -218,8 +219,8 @@ pageTest('a colour belongs to an algorithm', tall, async ({ page, open }) => {
 });
 
 pageTest('the waits of who is refused', tall, async ({ page, open }) => {
-  // Ten pass at 1 s and one is refused; the next comes 2 s later. Then four more, of which two pass, and
-  // 9 s of silence.
+  // At 1 s ten pass and one is refused. At 3 s four come, of which the bucket lets two pass. After 9 s of
+  // silence comes one more.
   await compare(page, open, 'auto=off&lanes=token-bucket;sliding-log&at=20&paused&do=1:events*11,3:events*4,12:events');
   const waits = await page.$$eval('.lane .waits', (all) => all.map((it) => it.textContent));
   assert.match(waits[0], /^waits 2\.0\u202fs [▁-█ ]+ 9\.0\u202fs$/);

@@ -7,7 +7,7 @@ import {
 } from './compare.mjs';
 import { column, crisp, height, inks, plot, press, settle } from './scope.mjs';
 
-// Twelve at 2 s, and one each at 5 and 6 s.
+// Twelve events at 2 s, and one each at 5 and 6 s.
 const run = 'auto=off&lanes=token-bucket;fixed-window;sliding-log;earrrl;exim strict&window=10s&at=9&paused'
   + '&do=2:events*12,5:events,6:events';
 
@@ -18,11 +18,11 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   const { left, right } = await plot(page);
   const distance = await pitch(page);
   const { level: LEVEL, allowed: ALLOWED, refused: REFUSED } = parts(distance);
-  // Of the five lanes: token bucket, fixed window, sliding log, recent average, Exim.
+  // The inks of the five lanes: token bucket, fixed window, sliding log, recent average, Exim.
   const own = [3, 5, 8, 2, 1].map((colour) => laneInks[colour - 1]);
   const x = (t) => right - (9 - t) * (right - left) / 10;
-  // The device pixels of a part of lane `i` at `t` seconds. A column has those of all lanes, and the
-  // picture stands still: each is read once.
+  // The device pixels of a part of lane `i` at `t` seconds. A column has the pixels of all lanes, and the
+  // picture stands still, so each column is read once.
   const columns = {};
   const part = async (i, t, from, to) => {
     const at = Math.round(2 * x(t)) / 2;
@@ -32,8 +32,8 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   const level = (i, t) => part(i, t, LEVEL.top - 2, LEVEL.bottom + 2);
 
   await test('a level is where its number is, in the colour of its lane', async () => {
-    // The upper edge is a quarter above the limit of 10, or a little above the highest level: the
-    // estimate and Exim's rate reach 12 of them at 2 s.
+    // The upper edge is a quarter above the limit of 10, or 5 % above the highest level if that is more, as
+    // for Exim: its rate reaches 12 at 2 s.
     const lambda = Math.LN2 / 10;
     const lanes = [
       { top: 12.5, at: { 1: 0, 3.5: 8.5, 4.5: 7.5, 8: 6 } }, // 10 at 2 s, one back a second, 8 at 5 and at 6 s
@@ -63,7 +63,8 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   });
 
   await test('crosses above, bars below', async () => {
-    // A cross is around its event, a bar begins there, or where its column of 16 ms does.
+    // A cross is centred on its event; a bar begins at the event, or where the event's column of 16 ms
+    // begins.
     const around = async (i, t, middle) => {
       const colours = [];
       for (let by = -2; by <= 2; by += 0.5) {
@@ -79,9 +80,9 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
       }
       return [below.includes(inks.light.Allowed), above.includes(inks.light.Refused)];
     };
-    // At 2 s ten passed and two did not, but for the recent average. From then on a bucket has room,
-    // the window and the log are full, and the estimate is below its limit. Exim's rate is 9.75 at
-    // 5 s, and 9.78 at 6 s.
+    // At 2 s every lane let ten pass and refused two, except the recent average, which let all pass. After
+    // that the bucket has room, the window and the log are full, and the estimate is below its limit. Exim's
+    // rate is 9.75 at 5 s, and 9.78 at 6 s.
     const expected = [
       [[true, true], [true, false], [true, false]],
       [[true, true], [false, true], [false, true]],
@@ -100,7 +101,7 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   });
 });
 
-// Their counters have five and six digits.
+// A run whose counters have five and six digits.
 const many = `${quiet}&limit=40000/10s&script=${'10000 at 1s,'.repeat(12)}3456 at 2s`;
 
 for (const width of [1280, 360]) {
@@ -126,7 +127,7 @@ for (const width of [1280, 360]) {
             const head = distance * i;
             assert(top >= head && bottom <= head + HEAD + more(inside), `lane ${i + 1}: ${top - head} to ${bottom - head}`);
           }
-          // Side by side.
+          // The controls of a row are side by side.
           const all = parts.slice(0, -1).sort(([a], [b]) => a - b);
           const middle = parts.at(-1)[2] + (HEAD + more(inside)) / 2;
           const rows = inside < 480 ? [all.filter((part) => part[2] < middle - 6), all.filter((part) => part[2] >= middle - 6)] : [all];
@@ -163,7 +164,7 @@ pageTest('the style sheet has the colours of the palette', async ({ page, open }
     }
     const numbers = await page.$$eval('.lane .number', (all) => all.map((number) =>
       `#${getComputedStyle(number).backgroundColor.match(/\d+/g).map((c) => Number(c).toString(16).padStart(2, '0')).join('')}`));
-    // Those of the windows, the buckets, Exim and the recent average.
+    // The colours of the windows and the log, the buckets, Exim and the recent average.
     assert.deepEqual(numbers, [5, 6, 7, 8, 3, 4, 1, 2].map((colour) => laneInks[colour - 1][theme]));
   }
 });

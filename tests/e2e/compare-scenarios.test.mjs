@@ -5,7 +5,7 @@ import { pageTest } from './harness.mjs';
 import { compare, counts, lane, quiet, rules, sent, tall } from './compare.mjs';
 import { press, settle, type, until } from './scope.mjs';
 
-// What each claims, of [allowed, refused] by rule. tests/scenarios.rs has the rest of the claims.
+// What each scenario claims: [allowed, refused] by lane. tests/scenarios.rs checks the rest of the claims.
 const claims = {
   'A burst at the window’s edge': { sent: 20, lanes: { 'fixed-window': [20, 0], 'sliding-log': [10, 10] } },
   'Token bucket against sliding window': { sent: 49, lanes: { 'token-bucket': [29, 20], 'sliding-window': [20, 29] } },
@@ -25,7 +25,7 @@ const claims = {
     },
   },
   'Expensive requests': { sent: 31, lanes: { 'token-bucket': [30, 1], 'sliding-log': [29, 2], earrrl: [22, 9] } },
-  // Ann's ten per 10 s pass in both lanes, and per user all of Bob's 19 besides.
+  // Ten of Ann's pass in every 10 s in both lanes. Per user, all of Bob's 19 pass besides.
   'Two users behind one address': { sent: 179 + 19, lanes: { 'sliding-log per ip': [60, 138], 'sliding-log per user': [60 + 19, 119] } },
   'One a minute, as servers count it': { sent: 11, lanes: { nginx: [6, 5], 'haproxy allowed': [4, 7], 'envoy burst 1': [11, 0] } },
 };
@@ -63,7 +63,7 @@ pageTest('a scenario can be followed again and again', async ({ page, open }) =>
   for (let i = 0; i < 3; i++) {
     await page.getByRole('link', { name: 'The relentless abuser' }).click();
     await page.clock.runFor(50);
-    // A minute of it is played in 15 s, from the start.
+    // A minute of the run is played in 15 s, from its start.
     assert(await sent(page) < 2);
     await page.clock.runFor(5000);
     assert(Math.abs(await sent(page) - 100) <= 3);

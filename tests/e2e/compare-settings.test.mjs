@@ -19,7 +19,7 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     await press(page, '[data-step=limit][data-by="1"]');
     assert.equal(await page.inputValue('#limit'), '7/10s');
     await click(page, 1, 8);
-    // A lane whose limit is another one has seen the first eight with it, too.
+    // The new limit decided the first eight events, too.
     assert.deepEqual(await allowed(page), [7, 4, 7, 7]);
     await page.locator('#limit').press('ArrowDown');
     await page.locator('#limit').press('ArrowDown');
@@ -54,14 +54,14 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     await compare(page, open, quiet);
     await type(page, 'cost', '3');
     await click(page, 1, 8);
-    // Three of them are 9 of 10. The recent average has 0, 3, 6, 9, 12 before its first five, and
-    // 10 / ln 2 is 14.4.
+    // Three events take 9 of 10. The recent average has counted 0, 3, 6, 9 and 12 before its first five
+    // events, which is below its limit of 10 / ln 2 = 14.4.
     assert.deepEqual(await allowed(page), [3, 3, 3, 3, 3, 3, 3, 5]);
     await press(page, '[data-step=cost][data-by="-1"]');
     assert.equal(await page.inputValue('#cost'), '2');
     await type(page, 'cost', 'much');
     assert.match((await state(page, 'cost'))[0], /\. Still 2\.$/);
-    // What costs nothing passes wherever the limit is not exceeded yet.
+    // An event of cost 0 passes where the limit is not exceeded yet.
     await type(page, 'cost', '0');
     const before = await counts(page);
     await click(page, 1);
@@ -80,7 +80,7 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     // At 7 s the bucket has 7 of 10 in use and the log 8: 5 more fit into neither.
     await step(page, 10);
     assert.deepEqual(await counts(page), [[8, 1], [8, 1]]);
-    // At 10.5, 11 and 11.5 s, and none at 12.
+    // Three more come, at 10.5, 11 and 11.5 s, and none at 12 s.
     await step(page, 50);
     assert.equal(await sent(page), 12);
     await type(page, 'script', '8 at');

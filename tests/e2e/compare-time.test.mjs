@@ -1,4 +1,4 @@
-// The time of the comparison: steps, reset, and what the tags say of the past.
+// The time of the comparison: steps, reset, and the levels on the tags while one looks back.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
@@ -11,7 +11,7 @@ pageTest('steps and reset', tall, async ({ page, open, test }) => {
     await press(page, '#step');
     assert.equal(await page.textContent('#pause'), 'Run');
     assert.equal(await page.textContent('#note'), 'paused');
-    // A bucket of ten that gets one back in ten steps.
+    // The bucket holds ten tokens, and gets one back in ten steps.
     await click(page, 1, 11);
     assert.deepEqual(await counts(page), [[10, 1]]);
     await step(page, 9);
@@ -38,14 +38,14 @@ pageTest('steps and reset', tall, async ({ page, open, test }) => {
 
 pageTest('looking back, the tags say what the lanes said', tall, async ({ page, open }) => {
   await noteTexts(page);
-  // Eight in use at 2 s, one back in a second: none is left at 45 s.
+  // Eight tokens are used at 2 s, and one comes back each second: at 12 s none is in use.
   await compare(page, open, 'auto=off&lanes=token-bucket&window=10s&at=12&paused&do=2:events*8');
   await page.mouse.move(1, 1);
   await settle(page);
   assert((await written(page)).includes('0 of 10'));
   await page.locator('#graph').focus();
   await page.keyboard.press('PageUp');
-  // At 7 s five came back; what is known is from within 16 ms of it.
+  // By 7 s five have come back, so three are in use. The level is known within 16 ms of that instant.
   await settle(page);
   assert((await written(page)).includes('at 7\u202fs'));
   assert((await written(page)).some((text) => /^(3|3\.0\d|2\.9\d) of 10$/.test(text)), (await written(page)).join());

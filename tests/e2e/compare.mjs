@@ -1,32 +1,32 @@
-// What the tests of the Compare page have in common: its lanes, what they say and where they are.
+// What the tests of the Compare page share: its lanes, their texts and their places.
 
 import { readFileSync } from 'node:fs';
 import { root } from './launch.mjs';
 import { plot, settle, visit } from './scope.mjs';
 
-// Nothing comes by itself, and time stands still.
+// A link to a run without automatic events, in which time stands still.
 export const quiet = 'auto=off&at=5&paused';
 
 // Opens the comparison at a fragment.
 export const compare = (page, open, fragment = '') => visit(page, open, '/compare.html', fragment);
 
-// Allowed and refused of every lane.
+// The numbers of events that every lane allowed and refused.
 export const counts = (page) => page.$$eval('.lane', (lanes) => lanes.map((_, i) =>
   ['allowed', 'refused'].map((name) => Number(document.getElementById(`${name}-${i + 1}`).dataset.value))));
 
-// What every lane allowed.
+// The number of events that every lane allowed.
 export const allowed = async (page) => (await counts(page)).map(([n]) => n);
 
 // How many events were sent.
 export const sent = (page) => page.$eval('#sent', (output) => Number(output.dataset.value));
 
-// What is written in every lane.
+// The texts in the boxes of all lanes.
 export const rules = (page) => page.$$eval('.lane input', (boxes) => boxes.map((box) => box.value));
 
 // The box of lane `n`, from 1.
 export const lane = (page, n) => page.locator('.lane input').nth(n - 1);
 
-// Where in the window the canvas has a place that is in its CSS pixels; it is scrolled there.
+// The place in the window of a point of the canvas, both in CSS pixels; the page is scrolled to its top.
 export const place = (page, x, y) => page.$eval('#graph', (graph, [x, y]) => {
   scrollTo(0, 0);
   const box = graph.getBoundingClientRect();
@@ -42,18 +42,19 @@ export async function click(page, n = 1, times = 1) {
   await settle(page);
 }
 
-// Numbers of src/view/compare.rs, and of its layout.rs where the strips and the level of a lane are.
+// Numbers from src/view/compare.rs. Those of the strips and the level below are from its layout.rs.
 const source = readFileSync(`${root}src/view/compare.rs`, 'utf8');
 const constant = (name) => Number(source.match(new RegExp(`const ${name}: f64 = ([\\d.]+);`))[1]);
 export const [HEAD, PITCH, TALL] = ['HEAD', 'PITCH', 'TALL'].map(constant);
 
-// How much more both are on a canvas of that width.
+// How much larger HEAD and PITCH are on a canvas of that width.
 export const more = (width) => (width < 480 ? constant('SECOND_ROW') : 0);
 
-// The distance from lane to lane, of which there is more where the screen has more room.
+// The distance from lane to lane, which is larger on a screen with more room.
 export const pitch = (page) => page.$eval('.screen', (screen) => Number(screen.style.getPropertyValue('--pitch')));
 
-// Where in a lane its level is, and the middles of its crosses and bars, at that distance.
+// The y in a lane of the edges of its level and of the middles of its crosses and bars, if lanes are `pitch`
+// apart.
 const STRIP = 11;
 export const parts = (pitch) => ({
   level: { top: HEAD + STRIP + 1, bottom: pitch - 1 - STRIP - 1 },
@@ -61,11 +62,11 @@ export const parts = (pitch) => ({
   allowed: pitch - 1 - STRIP / 2,
 });
 
-// The colours of the lanes from the palette's source: [light, dark] of each.
+// The colours of the lanes from the palette's source, each as { light, dark }.
 const palette = readFileSync(`${root}src/plot/palette.rs`, 'utf8').match(/const LANES[^=]*= \[([^;]*)\];/)[1];
 export const laneInks = [...palette.matchAll(/\["(#\w+)", "(#\w+)"\]/g)].map(([, light, dark]) => ({ light, dark }));
 
-// A window in which all of eight lanes are seen.
+// A window that is tall enough for eight whole lanes.
 export const tall = { viewport: { width: 1280, height: 1000 } };
 
 // The colour of a custom property, as "#rrggbb".

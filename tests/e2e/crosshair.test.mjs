@@ -29,13 +29,13 @@ pageTest('the mouse shows exact values where it is', crisp, async ({ page, open 
   const [[rate, smoothed], words] = await point(2);
   assert.match(words, new RegExp(`at [67](\\.\\d+)?\u202fs\nrate ${rate} per 10\u202fs, .*\nsmoothed ${smoothed} per 10\u202fs`));
   assert.match(words, /exactly 4 events in the last 10s/);
-  // On an event, its verdict and the reason.
+  // On an event: its verdict and the reason.
   const refused = (await point(4))[1];
   const judged = three(expected(5)[0]);
   assert.match(refused, new RegExp(`refused: rate ${judged} per 10\u202fs, limit 3\nallowed again in `));
   assert.match((await point(7))[1], /^(3 allowed, 0|2 allowed, 1) refused$/m);
 
-  // Where only a setting changed, nothing was decided.
+  // Where only a setting changed, there is no verdict.
   await show(page, open, `${run},6:increase=30s`);
   assert.doesNotMatch((await point(3))[1], /(refused|allowed)[:,]/);
 

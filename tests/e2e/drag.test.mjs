@@ -1,4 +1,4 @@
-// Drags that are no look back, and those of a finger; time.test.mjs has the others.
+// Drags that do not look back, and drags with a finger; time.test.mjs has the others.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
@@ -17,7 +17,7 @@ pageTest('a drag upwards is no event', async ({ page, open }) => {
   assert(await page.locator('#live').isHidden());
 });
 
-// What a finger does, as the browser sees it: Playwright itself only taps.
+// Swipes with a finger, by events of the browser's own: Playwright itself can only tap.
 async function swipe(page, dx, dy) {
   const box = await page.locator('#graph').boundingBox();
   const [x, y] = [box.x + 150, box.y + 180];

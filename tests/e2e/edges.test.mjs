@@ -23,7 +23,7 @@ for (const path of ['/', '/compare.html']) {
     const early = await values(other);
     const late = await page.$$eval('input[name], select[name], [data-does]', (all) => all
       .filter((it) => !it.name?.startsWith('lane-')).map((it) => (it.type === 'checkbox' ? it.checked : it.value || it.textContent)));
-    // The slider is a logarithm.
+    // The HTML has the slider's place rounded: it is a logarithm.
     const alike = (a, b) => a === b || Math.abs(a - b) < 0.01;
     assert.equal(early.length, late.length);
     early.forEach((value, i) => assert(alike(value, late[i]), `${value}, not ${late[i]}`));
@@ -236,7 +236,7 @@ pageTest('on paper is what is to be read, in light', { viewport: { width: 1280, 
 pageTest('what lies over the lanes is on paper as much smaller as they are', { viewport: { width: 1280, height: 800 } }, async ({ page, open }) => {
   await compare(page, open, `${quiet}&lanes=gcra;exim strict`);
   await prefer(page, { media: 'print' });
-  // As if the bitmap were of a screen of twice the width, which paper does not draw anew.
+  // As if the bitmap had been drawn for a screen twice as wide: for paper it is not drawn anew.
   const [head, text] = await page.$eval('.screen', (screen) => {
     screen.style.setProperty('--width', 2 * screen.clientWidth);
     const lane = screen.querySelector('.lane');

@@ -19,13 +19,13 @@ const tall = { viewport: { width: 1280, height: 1000 } };
 const module = '**/ratescope_bg.wasm';
 const gone = { status: 404, body: 'gone' };
 
-// Has one of the module's functions trap, as a panic does.
+// Makes one of the module's functions trap, as a panic does.
 const trap = (page, name) => page.route(module, (route) => route.fulfill({
   body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), name),
   contentType: 'application/wasm',
 }));
 
-// The message is shown, and the console has the trace, once.
+// Fails unless the message is shown, and the console has the trace once.
 async function assertStopped(page, problems, { why, trace }) {
   await page.locator('#failed').waitFor();
   const text = await page.locator('#failed').innerText();
@@ -38,12 +38,12 @@ async function assertStopped(page, problems, { why, trace }) {
   assert.equal(problems.length, said, 'it is said once');
 }
 
-// The button brings the page back.
+// Fails unless the button starts the page again.
 async function assertRestarts(page, { click, count }) {
   await page.locator('#restart').click();
   await loaded(page);
   await settle(page);
-  await page.evaluate(() => scrollTo(0, 0)); // the browser is where it was, which may be below the graph
+  await page.evaluate(() => scrollTo(0, 0)); // the browser keeps its place, which may be below the graph
   const before = await count(page);
   await click(page);
   assert(await count(page) > before);
@@ -80,7 +80,7 @@ for (const [name, view] of Object.entries(views)) {
     await page.locator('#step').click();
     await assertStopped(page, problems, { why: /RuntimeError: unreachable/, trace: /RuntimeError: unreachable\n\s+at .*wasm/ });
     assert.deepEqual((await axe(page)).map(({ id }) => id), []);
-    // What is done now changes nothing and says nothing more.
+    // Further actions change nothing and cause no further message.
     const said = problems.length;
     await page.locator('#pause').click();
     await page.keyboard.press('Space');

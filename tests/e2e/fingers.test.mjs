@@ -41,13 +41,13 @@ pageTest('a press that is held shows the crosshair, and keeps it', phone, async 
   await up();
   assert.equal(await crosshair(page), second, 'it stays');
   assert.equal(await events(page), before);
-  // Another finger moves it on.
+  // Another press of a finger moves the crosshair on.
   await down([100, 150]);
   for (let i = 1; i <= 4; i++) await move(100 + 8 * i, 150);
   await up();
   const third = await crosshair(page);
   assert(third && third !== second);
-  // A tap ends it, and is no event; the next one is.
+  // A tap ends the crosshair and is no event; the next tap is one.
   await down([200, 150]);
   await up();
   assert.equal(await crosshair(page), undefined);
@@ -71,7 +71,7 @@ pageTest('a tap beside the graph ends the crosshair too', phone, async ({ page, 
 });
 
 pageTest('a finger that scrolls the page leaves the picture alone, and one that wobbles taps', phone, async ({ page, open, test }) => {
-  // Anew, as a page that was scrolled may still move.
+  // Opens the page anew, since one that was scrolled may still be moving.
   const anew = async (settings) => {
     await page.goto('about:blank');
     await show(page, open, settings);

@@ -1,4 +1,4 @@
-// The first minute: what one sees before one does anything, and how a first click is answered.
+// The first minute: what a visitor sees before doing anything, and how a first click is answered.
 
 import assert from 'node:assert/strict';
 import { compare, quiet, sent } from './compare.mjs';
@@ -7,7 +7,7 @@ import { click, events, loaded, noteTexts, plot, settle, show, stopClock, type, 
 
 const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const desk = { viewport: { width: 1440, height: 900 } };
-// Opened by nothing but its address, with all as it comes.
+// Opens the Scope by its address alone, with every control as it is at first.
 const plain = (page, open, fragment = '') => visit(page, open, '/', fragment);
 const box = (page, what) => page.locator(what).boundingBox();
 const said = (page) => written(page).then((words) => words.filter((text) => /^(allowed( by.*)?|refused(:| by).*|measured:.*)$/.test(text)));
@@ -64,12 +64,12 @@ pageTest('on a phone the graph stays while the controls scroll', phone, async ({
     const [graph, it] = await Promise.all(['#graph', control].map((what) => box(page, what)));
     assert(graph.y >= 0 && graph.y + graph.height <= it.y, `${control} at ${it.y} under the graph, from ${graph.y}`);
   }
-  // Nor is one hidden under it that keys go to.
+  // A control that has the focus is not hidden under the graph, either.
   await page.locator('#window').focus();
   for (let i = 0; i < 6; i++) await page.keyboard.press('Shift+Tab');
   const [graph, there] = [await box(page, '#graph'), await page.evaluate(() => document.activeElement.getBoundingClientRect().top)];
   assert(there >= graph.y + graph.height, `${there}`);
-  // A box of smaller text would have an iPhone zoom.
+  // An iPhone would zoom in on a box with smaller text.
   for (const box of await page.locator('input:visible, select:visible').all()) {
     assert(await box.evaluate((it) => parseFloat(getComputedStyle(it).fontSize)) >= 16);
   }

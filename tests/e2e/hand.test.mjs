@@ -7,7 +7,7 @@ import { until } from './scope.mjs';
 const lines = Array.from({ length: 40 }, (_, i) =>
   `192.0.2.${1 + (i % 3)} - - [18/May/2015:08:05:${String(10 + i).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 12 "-" "-"\n`).join('');
 
-// Drops a file of that text on the page, or the text itself.
+// Drops a file with that text on the page, or without a name the text itself.
 const drop = (page, name, text) => page.evaluate(([name, text]) => {
   const dataTransfer = new DataTransfer();
   if (name) dataTransfer.items.add(new File([text], name));
@@ -15,7 +15,7 @@ const drop = (page, name, text) => page.evaluate(([name, text]) => {
   for (const type of ['dragover', 'drop']) {
     const event = new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true });
     document.body.dispatchEvent(event);
-    // Otherwise the browser would open the file in place of the page.
+    // If the page did not take the event, the browser would open the file in place of the page.
     if (!event.defaultPrevented) throw new Error(`${type} is left to the browser`);
   }
 }, [name, text]);

@@ -30,11 +30,11 @@ import { after, test } from 'node:test';
 import { launchBrowser, root, startServer } from './launch.mjs';
 import { until } from './scope.mjs';
 
-// One server and one browser a process, started by its first test.
+// One server and one browser for each process, started by its first test.
 let shared;
 
-// The tests that were begun and what waits until they are through; and the test that they are part of,
-// if any.
+// The tests that were begun, a function that waits until they are through, and the test of which they are
+// parts, if any.
 const begun = [];
 export const finished = () => Promise.all(begun.splice(0));
 let all = { test };
@@ -57,7 +57,7 @@ function share() {
 }
 
 after(async () => {
-  // Settled, not all: if one did not start, the other must still be closed.
+  // allSettled and not all: if one of them did not start, the other must still be closed.
   for (const { value } of await Promise.allSettled(shared ?? [])) await value?.close();
 });
 
@@ -66,16 +66,16 @@ export function pageTest(name, ...rest) {
   const { allow = [], ...options } = rest.pop() ?? {};
   begun.push(all.test(name, { timeout: 600_000 }, noted(name, async (t) => {
     const [{ origin }, browser] = await share();
-    // The worker that keeps the page asks for files when it likes, so only its own tests have it.
+    // The service worker asks for files when it likes, so only its own tests have it.
     const context = await browser.newContext({ serviceWorkers: 'block', ...options });
-    context.setDefaultTimeout(240_000); // that of the test is the one that tells what hangs
+    context.setDefaultTimeout(240_000); // less than the test's, so that the error tells which step hangs
     try {
       const problems = watch(context, origin);
       const page = await context.newPage();
       const open = (path = '/') => page.goto(origin + path);
       const test = (name, body) => t.test(name, noted(name, body));
       await body({ page, context, origin, open, problems, test });
-      await page.title().catch(() => {}); // what the page said before it answers has arrived
+      await page.title().catch(() => {}); // once it answers, all earlier messages of the page have arrived
       const unexpected = problems.filter((text) => !allow.some((pattern) => pattern.test(text)));
       assert.deepEqual(unexpected, [], 'the browser reported problems');
     } finally {
@@ -84,7 +84,7 @@ export function pageTest(name, ...rest) {
   })));
 }
 
-// The list to which the problems of every page in the context are added.
+// Returns the list to which the problems of every page in the context are added.
 function watch(context, origin) {
   const problems = [];
   context.on('console', (message) => {
@@ -103,12 +103,12 @@ function watch(context, origin) {
   return problems;
 }
 
-// Evaluated in the page, because the page's Content-Security-Policy lets no script be added.
+// axe-core is evaluated in the page, since the page's Content-Security-Policy lets no script be added.
 export async function axe(page) {
   await page.evaluate(readFileSync(`${root}node_modules/axe-core/axe.min.js`, 'utf8'));
   await page.evaluate(() => {
     globalThis.found = undefined;
-    // Also what axe leaves out unless it is asked for: whether targets have 24 pixels, or room around them.
+    // axe does not check by default whether targets have 24 pixels, or room around them.
     globalThis.axe.run({ rules: { 'target-size': { enabled: true } } }).then(({ violations }) => { globalThis.found = violations; });
   });
   await until(page, () => globalThis.found !== undefined);

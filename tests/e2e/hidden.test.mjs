@@ -7,8 +7,8 @@ import {
   clipboard, column, events, hide, inks, loaded, noteTexts, plot, recording, show, value, values, written,
 } from './scope.mjs';
 
-// How each view is opened, what it counts and all that it tells, and where the gap is shaded: between
-// two heights of the canvas, of each lane if it has several.
+// How each view is opened, its path, how many events it counted, all that it tells, and where it shades a
+// gap: between two heights of the canvas, or of some lanes.
 const views = {
   scope: {
     begin: show, path: '/', count: events, tells: (page) => values(page, 'rate', 'smoothed', 'allowed', 'refused'), parts: [[0, undefined]],
@@ -42,11 +42,11 @@ for (const [view, { begin, path, count, tells, parts }] of Object.entries(views)
       await hide(page, false);
       await page.clock.runFor(150);
       assert(Math.abs(await count(page) - before - 10) <= 1);
-      // Half of what is allowed: every lane lets all of them pass.
+      // Events come at half the limit, so every lane lets all of them pass.
       if (view === 'compare') assert.deepEqual(await allowed(page), Array(8).fill(await sent(page)));
       assert((await written(page)).includes('while hidden'));
 
-      // The shade covers the 20 s, and neither what came before nor after.
+      // The shade covers the 20 s, and nothing before or after them.
       await page.clock.runFor(2000);
       const { left, right } = await plot(page);
       for (const [top, bottom] of parts) {
@@ -92,7 +92,7 @@ for (const [view, { begin, path, count, tells, parts }] of Object.entries(views)
       await begin(page, open, 'pattern=steady&auto-rate=5&at=20');
       await page.clock.runFor(1000);
       const before = await count(page);
-      await page.clock.fastForward(20_000); // as a machine that was asleep: no frame in between
+      await page.clock.fastForward(20_000); // without a frame in between, as when a machine was asleep
       await page.clock.runFor(150);
       assert(Math.abs(await count(page) - before - 100) <= 1);
       const texts = await written(page);
@@ -110,7 +110,7 @@ pageTest('at a million events a second the gap is bounded, and says so', async (
   await hide(page, true);
   await page.clock.runFor(600_000);
   await hide(page, false);
-  await page.clock.runFor(500); // frame by frame, each with a part of it
+  await page.clock.runFor(500); // several frames, each of which generates a part of the gap
   const made = await value(page, 'allowed') - before;
   assert(made >= 5e6 && made < 6e6, `${made} events`);
   const note = (await written(page)).find((text) => text.startsWith('while hidden'));

@@ -6,7 +6,7 @@ import { close, lines, press, show, smooth, step, type, value, values } from './
 
 const busy = 'auto=off&limit=0&at=12&paused&do=1:events*8,5:events*3,9:events';
 
-// Both lines at 12 s, when all of it was measured with the intervals p and q.
+// Both lines at 12 s, if all events were measured with the intervals p and q.
 const told = (p, q) => lines([...Array(8).fill(1), ...Array(3).fill(5), 9], 12, p, q);
 
 pageTest('the two intervals', async ({ page, open, test }) => {
@@ -72,7 +72,7 @@ pageTest('the two intervals', async ({ page, open, test }) => {
     await show(page, open, busy);
     for (const [text, unit] of [['1h30m', 'per 1\u202fh 30\u202fm'], ['90s', 'per 1\u202fm 30\u202fs'], [' 250ms ', 'per 250\u202fms'], ['1.5s', 'per 1.5\u202fs']]) {
       await type(page, 'decay', text);
-      // What is typed stays as it was typed, until it is done.
+      // The text stays as it was typed until the box loses the focus.
       assert.equal(await page.inputValue('#decay'), text);
       assert.equal(await page.textContent('#rate-unit'), unit);
       await page.locator('#decay').blur();

@@ -1,4 +1,4 @@
-// Everything without a mouse: what Tab reaches, that one sees where it is, and the whole flow.
+// Everything without a mouse: what Tab reaches, that the focus is seen, and the whole flow.
 
 import assert from 'node:assert/strict';
 import { compare, counts, quiet, rules, sent } from './compare.mjs';
@@ -62,7 +62,7 @@ async function flowOfScope(page, open) {
   assert(Math.abs(await value(page, 'rate') - 4 * Math.exp(-0.1)) < 1e-6);
   await press(page, 'ArrowUp', 'ArrowUp');
   assert.equal(await page.inputValue('#limit'), '5');
-  // There is only a second of it: nothing to look back at.
+  // The run is only a second long: there is nothing to look back at.
   await press(page, 'PageUp');
   assert(await page.locator('#live').isHidden());
 
@@ -97,9 +97,9 @@ async function flowOfCompare(page, open) {
   assert.deepEqual(await counts(page), [[3, 1], [3, 1]]);
   for (let i = 0; i < 34; i++) await page.keyboard.press('s');
   await press(page, 'Space');
-  // One comes back in 10/3 s; the log keeps all for 10 s.
+  // The bucket gets one token back in 10/3 s; the log keeps all its events for 10 s.
   assert.deepEqual(await counts(page), [[4, 1], [3, 2]]);
-  // There are only some seconds of it: nothing to look back at.
+  // The run is only a few seconds long: there is nothing to look back at.
   await press(page, 'PageUp');
   assert(await page.locator('#live').isHidden());
 
@@ -113,7 +113,7 @@ async function flowOfCompare(page, open) {
   await page.keyboard.type('fixed-window');
   await press(page, 'Enter');
   assert.deepEqual(await rules(page), ['gcra burst 5', 'token-bucket', 'fixed-window']);
-  await press(page, 'Shift+Tab'); // its Remove
+  await press(page, 'Shift+Tab'); // to the Remove of the new lane
   assert.equal(await focused(page), 'Remove lane 3');
   await press(page, 'Enter');
   assert.deepEqual(await rules(page), ['gcra burst 5', 'token-bucket']);

@@ -13,15 +13,16 @@ import { chromium } from 'playwright-core';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-// `ratescope serve` on a free port, of the folder www or as the arguments and the folder it runs in
-// say: its origin, and close().
+// Starts `ratescope serve` on a free port, for the folder www or as the arguments say, in the folder `cwd`.
+// Returns its origin, and close().
 export async function startServer(args = ['--dir', 'www'], cwd = root) {
   const { line, close } = await start(['serve', '--port', '0', ...args], cwd);
   return { origin: line.match(/http:\/\/\S+/)[0], close };
 }
 
-// `ratescope run` by a rule file: the addresses of its HTTP and its admin port, and close(). The admin
-// port is the same as before if it is given.
+// Starts `ratescope run` with a rule file. Returns the addresses of its HTTP port and its admin port, and
+// close().
+// `admin` may name the admin port of an earlier service.
 export async function startService(rules, admin = '127.0.0.1:0', ...args) {
   const ports = ['--grpc', 'off', '--http', '127.0.0.1:0', '--admin', admin, '--notice', '0s'];
   const { line, close } = await start(['run', ...ports, ...args, rules], root);
@@ -29,18 +30,18 @@ export async function startService(rules, admin = '127.0.0.1:0', ...args) {
   return { http, admin: port, close };
 }
 
-// `ratescope simulate --live` of a log on a free port: the address of its page, and close().
+// Starts `ratescope simulate --live` of a log on a free port. Returns the address of its page, and close().
 export async function startReplay(log, ...args) {
   const { line, close } = await start(['simulate', '--live', '--port', '0', ...args, log], root);
   return { url: line.match(/http:\/\/\S+/)[0], close };
 }
 
-// What `ratescope simulate` prints of a log, an object for each event.
+// What `ratescope simulate` prints about a log: an object for each event.
 export const simulate = (limiter, log) =>
   execFileSync(program(), ['simulate', '--format', 'jsonl', limiter], { input: log, stdio: ['pipe', 'pipe', 'ignore'] })
     .toString().trim().split('\n').map((line) => JSON.parse(line));
 
-// The first line that a command of the program prints, and close().
+// Starts a command of the program. Returns the first line that it prints, and close().
 async function start(args, cwd) {
   const child = spawn(program(), args, { cwd, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = new Promise((resolve) => child.once('exit', resolve));
@@ -66,7 +67,7 @@ function program() {
   return built[0].path;
 }
 
-// Playwright's browser, with the flags of webdriver.json and any more.
+// Starts Playwright's browser, with the flags of webdriver.json and those of `more`.
 export function launchBrowser(...more) {
   const { args } = JSON.parse(readFileSync(`${root}webdriver.json`))['goog:chromeOptions'];
   return chromium.launch({

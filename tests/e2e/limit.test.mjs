@@ -39,7 +39,7 @@ pageTest('the limit, and what it decides', async ({ page, open, test }) => {
     await show(page, open, `${quiet}&do=1:events*10,5:events`);
     const rate = exim(10, 4, 10);
     assert.equal(await page.textContent('#verdict'), `allowed: rate ${rate.toFixed(2)}, limit 10`);
-    // Another limit decides all of it again.
+    // Another limit decides the whole run again.
     await type(page, 'limit', '2');
     assert.equal(await page.textContent('#verdict'), `✕ refused: rate ${rate.toFixed(2)}, limit 2`);
     assert.deepEqual(await values(page, 'allowed', 'refused'), [2, 9]);
@@ -58,7 +58,7 @@ pageTest('the limit, and what it decides', async ({ page, open, test }) => {
       await click(page);
       assert.deepEqual(await values(page, 'allowed', 'refused'), counts);
     }
-    // And so by hand: as many steps as it takes.
+    // The same by hand: as many steps as it takes.
     await show(page, open, `${run}&at=3`);
     await step(page, Math.floor(again * 10));
     assert((await value(page, 'again')) > 0);
@@ -91,7 +91,7 @@ pageTest('what can be undone is: by a button, by keys', async ({ page, open }) =
   await page.clock.runFor(1100);
   await page.locator('#mode').selectOption('leaky');
   await page.clock.runFor(1100);
-  // A drag is one change.
+  // A drag is one change to undo.
   for (const value of ['1', '1.5', '2']) await page.locator('#auto-rate-slider').fill(value);
   const is = () => Promise.all(['limit', 'mode', 'auto-rate'].map((id) => page.inputValue(`#${id}`)));
   assert.deepEqual(await is(), ['3', 'leaky', '100']);
@@ -115,12 +115,12 @@ pageTest('the limit is dragged and stays under the pointer', { ...crisp, viewpor
     await page.mouse.move(box.x + x, inner + y);
     assert.equal(await page.$eval('#graph', (graph) => graph.style.cursor), 'ns-resize');
     await page.mouse.down();
-    // Slowly, so that it is drawn: the scale must not run away below the pointer.
+    // The drag is slow, so that its steps are drawn: the scale must not run away below the pointer.
     for (let i = 10; i <= Math.abs(by); i += 10) {
       await page.mouse.move(box.x + x, inner + y + Math.sign(by) * i);
       await settle(page);
     }
-    // It snaps to tenths, of 3 pixels here.
+    // The limit snaps to tenths, which are 3 pixels high here.
     assert(Math.abs(await limitLine(page) - y - by) <= 2);
     const value = Number(await page.inputValue('#limit'));
     await page.mouse.up();
@@ -129,7 +129,7 @@ pageTest('the limit is dragged and stays under the pointer', { ...crisp, viewpor
     const expected = before * (bottom - y - by) / (bottom - y);
     assert(Math.abs(value - expected) <= 0.06, `${value}, not ${expected}`);
   }
-  // Beyond the edge of the plot it goes no further, so that it can be seen.
+  // Beyond the edge of the plot the line goes no further, so that it stays in sight.
   await page.mouse.move(box.x + 500, inner + await limitLine(page));
   await page.mouse.down();
   await page.mouse.move(box.x + 500, 1, { steps: 5 });
@@ -140,7 +140,7 @@ pageTest('the limit is dragged and stays under the pointer', { ...crisp, viewpor
   assert(await page.locator('#live').isHidden());
 });
 
-// Crosses appear under the line as it comes down, and go as it comes up again.
+// Crosses appear below the plot as the line comes down, and disappear as it goes up again.
 pageTest('a limit that is dragged decides what was', { ...crisp, ...clipboard }, async ({ page, open }) => {
   await show(page, open, 'auto=off&limit=10&at=30&paused&do=2:events*8,25:events*8');
   const box = await page.locator('#graph').boundingBox();
@@ -160,7 +160,8 @@ pageTest('a limit that is dragged decides what was', { ...crisp, ...clipboard },
     const passed = Math.min(8, Math.floor(limit));
     const [allowed, refused] = await values(page, 'allowed', 'refused');
     assert.equal(allowed + refused, 16);
-    // The second burst comes when less than one of the first is left.
+    // Of the first burst, a rate of less than 1 is left when the second comes, so it may refuse one event
+    // more.
     assert(allowed === 2 * passed || allowed === 2 * passed - 1, `${allowed} under ${limit}`);
     assert.equal(await crosses(2), passed < 8, `at 2 s under ${limit}`);
     assert.equal(await crosses(25), refused > 8 - passed, `at 25 s under ${limit}`);
@@ -169,7 +170,7 @@ pageTest('a limit that is dragged decides what was', { ...crisp, ...clipboard },
   assert.match(await recording(page), /&at=30&paused&do=2:events\*8,25:events\*8$/);
 });
 
-// The box of a lane: any limiter decides, and the link has it.
+// The box `limiter` takes any limiter, as a lane does: the limiter decides, and the link has it.
 pageTest('another limiter decides what was and what comes', clipboard, async ({ page, open }) => {
   await show(page, open, 'auto=off&limit=10&at=30&paused&do=2:events*15');
   assert.equal(await page.inputValue('#limiter'), 'exim');

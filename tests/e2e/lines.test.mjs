@@ -1,4 +1,4 @@
-// Both lines are what their formulas say, computed here once more.
+// Both lines have the values of their formulas, which are computed here once more.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
@@ -41,13 +41,13 @@ pageTest('both lines and their formulas', async ({ page, open, test }) => {
   await test('the formulas have the numbers of this moment', async () => {
     await show(page, open, 'auto=off&limit=0&at=6&paused&do=1:events*4,3:events');
     const [p, q] = [10, 60];
-    const before = exim(0, Infinity, p) + 3; // to within the three digits
+    const before = exim(0, Infinity, p) + 3; // exact enough for the three digits shown
     await assertFormulas(page, { gap: 2, before, p, q });
     await click(page);
     const stored = exim(before, 2, p);
     await assertFormulas(page, { gap: 3, before: stored, p, q });
 
-    // With another interval all of them are measured again.
+    // With another interval all events are measured again.
     await type(page, 'decay', '1m');
     const again = exim(before, 2, 60);
     await assertFormulas(page, { gap: 3, before: again, p: 60, q });
@@ -57,7 +57,7 @@ pageTest('both lines and their formulas', async ({ page, open, test }) => {
   });
 });
 
-// A number as the page writes it: thin spaces between thousands, a true minus, a power of ten.
+// Reads a number as the page writes it: with commas between thousands, a true minus, a power of ten.
 async function shown(page, id) {
   const superscript = (c) => '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'.indexOf(c);
   const raised = (all, digits) =>

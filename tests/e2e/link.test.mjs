@@ -10,8 +10,8 @@ import {
 const hash = (page) => page.evaluate(() => decodeURIComponent(location.hash));
 const go = (page, fragment) => page.evaluate((fragment) => { location.hash = fragment; }, fragment);
 
-// How each view is opened, what it tells of a run, and what its links may say. Of the last wrong one the
-// rest is shown.
+// How each view is opened, what it tells of a run, and wrong links with their messages. Of the last wrong
+// link, the rest is shown.
 const views = {
   scope: {
     begin: show,
@@ -27,7 +27,7 @@ const views = {
       ['limit=%zz', '"%zz" in "limit=%zz": not a number'],
       ['limit=10&do=5:events,1:events', 'a time before zero or before the one before it'],
     ],
-    // From a run of a second to what is to be copied.
+    // Opens a short run and makes of it the run that is to be copied.
     async use(page) {
       await show(page, undefined, 'auto-rate=4&seed=9&limit=10&at=2&paused');
       await page.locator('#pattern').selectOption('bursts');
@@ -87,8 +87,8 @@ const views = {
   },
 };
 
-// At an imitated pixel ratio, letters come out in one of two ways, depending on when a page hears
-// of it; so this is at 1.
+// At an imitated pixel ratio, letters are drawn in one of two ways, depending on when a page hears of the
+// ratio. So the ratio is 1 here.
 const copying = { ...crisp, ...tall, deviceScaleFactor: 1, ...clipboard };
 
 for (const [view, { begin, click, count, tells, boxes, limits: [usual, other], wrong, use }] of Object.entries(views)) {
@@ -98,7 +98,7 @@ for (const [view, { begin, click, count, tells, boxes, limits: [usual, other], w
     const link = await recording(page);
     await page.mouse.move(5, 5);
     await page.evaluate(() => document.activeElement.blur());
-    // The answer to the last click is gone by then.
+    // By then the feedback to the last click is gone.
     await page.clock.runFor(1100);
     await settle(page);
     const [seen, sent, drawn] = [await tells(page), await count(page), await picture(page)];
@@ -109,7 +109,7 @@ for (const [view, { begin, click, count, tells, boxes, limits: [usual, other], w
     assert(await picture(copy) === drawn, 'the pictures differ');
     assert.equal(await copy.textContent('#note'), 'paused');
     for (const id of boxes) assert.equal(await copy.inputValue(`#${id}`), await page.inputValue(`#${id}`), id);
-    // And its own link is the same one.
+    // The link copied from the copy is the same.
     assert.equal(await recording(copy), link);
   });
 
@@ -118,7 +118,7 @@ for (const [view, { begin, click, count, tells, boxes, limits: [usual, other], w
       const link = 'auto=off&at=5&paused&do=1:events*13';
       await begin(page, open, link);
       const seen = await tells(page);
-      await page.clock.runFor(400); // longer than the address waits
+      await page.clock.runFor(400); // longer than the page waits before it writes the address
       assert.equal(await hash(page), `#${link}`);
       await reload(page);
       assert.deepEqual([await tells(page), await hash(page)], [seen, `#${link}`]);
@@ -158,7 +158,7 @@ for (const [view, { begin, click, count, tells, boxes, limits: [usual, other], w
       assert(await count(page) > before);
       assert(await page.locator('#failed').isHidden());
     }
-    // A right one is shown, and the message is gone.
+    // A right link is shown, and the message is gone.
     await begin(page, open, 'auto=off&paused&at=5&do=1:events');
     assert.deepEqual([await page.textContent('#note'), await count(page)], ['paused', 1]);
   });
@@ -200,7 +200,7 @@ pageTest('without a clipboard the link is in the address', async ({ page, open }
   await click(page);
   await page.locator('#copy').click();
   await page.getByText('It is in the address').waitFor();
-  await page.clock.runFor(400); // longer than the address waits
+  await page.clock.runFor(400); // longer than the page waits before it writes the address
   assert.match(await hash(page), /&at=5&paused&do=5:events\*1$/);
   assert.equal(await events(page), 1);
 });
@@ -210,7 +210,7 @@ pageTest('a link that can not replay says so', clipboard, async ({ page, open })
   await click(page);
   assert.match(await recording(page), /do=5:events\*1$/);
   assert.equal(await page.textContent('#note'), 'paused');
-  // As many commands as a link holds, and one more.
+  // The link has as many commands as a run remembers; the click is one more.
   await show(page, open, `auto=off&paused&at=5&limit=7&do=${Array(10_000).fill('9:events').join()}`);
   await click(page);
   assert.match(await recording(page), /^limit=7&(?!.*(do|at)=)/);

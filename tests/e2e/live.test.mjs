@@ -17,7 +17,8 @@ descriptors:
 - {key: ip, shadow: true, limit: gcra 2/1h}
 `;
 
-// The service is another origin than that of the other tests; a process that is gone does not answer.
+// Problems to expect: the service has another origin than the other tests, and a process that is gone does
+// not answer.
 const allow = [/^request to another origin: http:\/\/127/, /ERR_|Failed to load resource/];
 
 async function withService(body, text = RULES) {
@@ -38,7 +39,7 @@ const ask = async ({ http }, field, times) => {
   for (let i = 0; i < times; i++) await (await fetch(`${http}/check?domain=web&${field}`)).text();
 };
 
-// What /metrics says of a rule: within, over and would be over the limit, as the page has them.
+// The counts of a rule from /metrics, as the page has them: allowed, refused, and allowed by a shadow rule.
 async function metrics({ admin }, rule) {
   const text = await (await fetch(`http://${admin}/metrics`)).text();
   const [within, over, shadow] = ['within_limit', 'over_limit', 'shadow_mode'].map((name) => {
@@ -54,18 +55,18 @@ pageTest('figures are those of the counters, and a key is replayed', { allow }, 
   await withService(async (service) => {
     await ask(service, 'user=bob', 2);
     await page.goto(`http://${service.admin}/live.html`);
-    // What was before somebody looked is in the sums.
+    // The sums count events from before somebody looked, too.
     await until(page, () => document.querySelector('#t-rules tr')?.dataset.sums === '2 0 0');
     await ask(service, 'user=ann', 1);
     const ann = page.locator('#t-busiest button', { hasText: 'user=ann' });
     await ann.click();
     await until(page, () => document.querySelector('#client-said').dataset.value === '0 0');
-    // The service says when it has begun to watch.
+    // A message of the service says that it has begun to watch the key.
     await until(page, () => document.querySelector('#client').dataset.watched === 'true');
     await ask(service, 'user=ann', 8);
     await ask(service, 'ip=192.0.2.1', 3);
     await until(page, () => document.querySelector('#client-said').dataset.value === '8 4');
-    // The limiter here begins with the first event that was seen, the service had counted one before.
+    // The limiter on the page begins with the first event that it saw; the service had counted one before.
     await until(page, () => document.querySelector('#scope-counts').textContent.startsWith('5 allowed, 3 refused by gcra 5/1h'));
     await until(page, () => [...document.querySelectorAll('#t-rules tr')].map((row) => row.dataset.sums).join() === '7 4 0,2 0 1');
     assert.deepEqual(await sums(page), [await metrics(service, 'web:user'), await metrics(service, 'web:ip')]);
@@ -77,13 +78,13 @@ pageTest('figures are those of the counters, and a key is replayed', { allow }, 
 
     await assertClean(page, 'with a key');
 
-    // In Compare: the same events, without who it was.
+    // The link to Compare has the same events, without the key.
     const href = await page.locator('#client-compare').getAttribute('href');
     assert.match(href, /compare\.html#limit=5\/1h&lanes=gcra/);
     assert.equal(href.includes('ann'), false);
     assert.equal(href.split('do=')[1].split(',').reduce((sum, it) => sum + Number(it.split('*')[1] ?? 1), 0), 8);
 
-    // To Tune: all of them, as a log.
+    // Tune gets all of the events, as a log.
     await page.locator('#to-tune').click();
     await page.waitForURL(/tune\.html/);
     await counted(page);
@@ -106,7 +107,7 @@ async function events({ admin }, hash, count) {
   return list();
 }
 
-// Limiters of which every level depends on all events before, and on the time between them.
+// Limiters whose level depends on all earlier events, and on the times between them.
 const MEASURING = ['exim 3/10s strict', 'exim 3/10s leaky', 'earrrl 3/10s half-life 10s', 'adaptive x3 decay 10s increase 1h floor 3', 'gcra 3/10s burst 2'];
 
 pageTest('a key under the Scope is a replay of its events, bit for bit', { allow }, async ({ page }) => {
@@ -115,7 +116,7 @@ pageTest('a key under the Scope is a replay of its events, bit for bit', { allow
     await page.goto(`http://${service.admin}/live.html`);
     await until(page, () => document.querySelector('#state').textContent === 'Live');
     for (const [i, limiter] of MEASURING.entries()) {
-      await page.mouse.move(0, 0); // below a pointer no key takes the place of another
+      await page.mouse.move(0, 0); // the rows of a table keep their keys while the pointer is over it
       await ask(service, `k${i}=ann`, 1);
       const key = page.locator('#t-busiest button', { hasText: `k${i}=ann` });
       await key.click();
@@ -155,7 +156,7 @@ pageTest('a long key is cut in its row, and whole in its heading', { allow, view
     await until(page, () => document.querySelector('#client-said').dataset.value.startsWith('3 '));
     assert.equal(await page.textContent('#client-title'), `user=${user}`);
     assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 390);
-    // Its beginning is seen, also with the focus.
+    // The beginning of the key is seen, also while its button has the focus.
     assert.deepEqual(await key.evaluate((it) => [it.closest('td').scrollLeft, getComputedStyle(it).textOverflow]), [0, 'ellipsis']);
     assert(await key.evaluate((it) => it.getBoundingClientRect().right <= it.closest('td').getBoundingClientRect().right));
     await assertClean(page, 'dark, on a phone');
@@ -170,7 +171,7 @@ pageTest('a page that lost its process says so, and goes on with the next', { al
     await service.close();
     await until(page, () => document.querySelector('#state').textContent.includes('does not answer'));
     await ask(await again(), 'user=ann', 1);
-    // Its sums are its own.
+    // The sums are those of the new process alone.
     await until(page, () => document.querySelector('#t-rules tr').dataset.sums === '1 0 0' && document.querySelector('#state').textContent === 'Live');
   });
 });
@@ -178,7 +179,7 @@ pageTest('a page that lost its process says so, and goes on with the next', { al
 pageTest('a log is replayed: rules and keys as the command decides them', { allow }, async ({ page }) => {
   const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
   const log = join(folder, 'log.csv');
-  // A day, with every user at another pace.
+  // The log of a day, in which every user sends at a different pace.
   const lines = Array.from({ length: 4000 }, (_, i) => `${i * 21},${'abcdefghi'[i * 7 % 9 * (i % 2)]}\n`).join('');
   writeFileSync(log, `time,user\n${lines}`);
   const limiter = 'gcra 30/1h burst 5 per user';

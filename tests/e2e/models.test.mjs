@@ -1,4 +1,4 @@
-// The thin lines: off by default, in the link, and each what its formula says.
+// The thin lines: off by default, in the link, and each with the values of its formula.
 
 import assert from 'node:assert/strict';
 import { assertClean } from './clean.mjs';
@@ -19,8 +19,8 @@ const even = async (page) => {
 const seen = (page) => page.$$eval('.readouts > div', (all) =>
   all.filter((box) => box.checkVisibility()).map((box) => box.className));
 
-// The level of a bucket that drains at m in p and holds m, the mean of the last N, and the recent
-// average's N, at `now` after events at the times given; all in events of p.
+// Three values at `now`, after events at the times given: the level of a bucket that drains m events in p and
+// holds m; the mean of the last events, in events per p; and N of the recent average.
 function expected(times, now, { m, p, last }) {
   let [level, n, at] = [0, 0, 0];
   const pass = (time) => {
@@ -57,7 +57,7 @@ pageTest('the thin lines', { ...crisp, ...clipboard }, async ({ page, open, test
       assert.deepEqual(await seen(page), [...all, name]);
       const link = await recording(page);
       assert.match(link, new RegExp(`&${name}=on`));
-      // With its past, as someone else sees it.
+      // Whoever opens the link sees the same line, with its past.
       const here = await picture(page);
       await show(page, open, link);
       assert(await picture(page) === here, `${name} from the link`);
@@ -73,7 +73,7 @@ pageTest('the thin lines', { ...crisp, ...clipboard }, async ({ page, open, test
     await show(page, open, `${script}&limit=0&bucket=on&mean=on&last=6&recent=on`);
     const { right, top, bottom } = await plot(page);
     const pixels = await column(page, right - 1);
-    // One decay interval is ten units of the scale on the right; the red line tells where one is.
+    // Heights are compared with that of the red line, whose value is known.
     const [rate, mean, recent] = await values(page, 'rate', 'mean-now', 'recent-now');
     const up = (ink) => 2 * bottom - height(pixels, inks.light[ink]);
     assert(up('Recent') > up('Rate') && top > 0);

@@ -54,7 +54,7 @@ for (const [view, { begin, count, writes }] of Object.entries(views)) {
       assert(await picturesIn(page, 50) >= 1);
     });
 
-    // Not on the lanes: the scale of their total follows each event.
+    // Only on the Scope: on the lanes, the scale of the totals follows each event.
     if (view === 'scope') await test('a slow picture when it has moved by half a pixel', async () => {
       await begin(page, open, 'window=1m');
       await picturesIn(page, 2500); // while it eases

@@ -1,5 +1,5 @@
-// What someone who has never been here wants, from an empty tab: in how many actions they have it, and
-// whether what they look for is in sight. An action is a click, a drop, or a text that is written.
+// What a newcomer wants, from an empty tab: how many actions it takes, and whether the answer is in sight. An
+// action is a click, a drop, or a text that is written; they are numbered.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
@@ -8,7 +8,7 @@ import { counted, log } from './tune.mjs';
 
 const started = (page) => until(page, () => document.documentElement?.dataset.started === '');
 
-// Whether what fits `selector` is on the screen, all of its height.
+// Whether the element that fits `selector` is on the screen with all of its height.
 const isInSight = (page, selector) => page.$eval(selector, (it) => {
   const { top, bottom } = it.getBoundingClientRect();
   return it.checkVisibility() && top >= 0 && bottom <= innerHeight;
@@ -23,7 +23,7 @@ for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 
     assert.match(await page.textContent('.gist'), /red line.*refused/);
     assert(await isInSight(page, '.gist'));
     assert(Number(await page.$eval('#refused', (it) => it.dataset.value)) > 0, 'some were refused already');
-    // A lower limit, and an event of one's own.
+    // The two actions: a lower limit, and an event of one's own.
     await page.fill('#limit', '1'); // 1
     await page.click('#graph', { position: { x: 150, y: 100 } }); // 2
     await until(page, () => /refused/.test(document.querySelector('#verdict').textContent));

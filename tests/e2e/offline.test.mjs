@@ -1,4 +1,4 @@
-// Without a network after the first visit, and never older than what the network has.
+// The page works without a network after the first visit, and is never older than what the network has.
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,10 +9,11 @@ import { pageTest } from './harness.mjs';
 import { root, startServer } from './launch.mjs';
 import { until } from './scope.mjs';
 
-// Requests that fail are what these tests are about, and one has a server of its own.
+// These tests are about requests that fail, and one has a server of its own.
 const options = { serviceWorkers: 'allow', allow: [/ERR_INTERNET_DISCONNECTED/, /ERR_FAILED/, /another origin: http:\/\/127\.0\.0\.1:/] };
 
-// Waits until a version of the page is kept, and answers for this page; the names of what is kept.
+// Waits until the service worker answers for this page and keeps exactly one version, not `other`; returns
+// its name.
 async function kept(page, other) {
   await page.evaluate((other) => {
     globalThis.kept = undefined;
@@ -40,7 +41,7 @@ pageTest('all views work without a network after the first visit', options, asyn
     await started(page);
     assert.equal(await page.locator('#failed').isVisible(), false, path);
   }
-  // What reads logs is there as well.
+  // The module that reads logs is kept as well.
   await page.click('#sample');
   await until(page, () => document.querySelector('#t-sentence').dataset.value === '1');
 });
@@ -74,7 +75,7 @@ pageTest('a new version is seen at once, and takes the place of the old one', op
       assert.match(await page.title(), /^Newer, /);
     });
   } finally {
-    await context.close(); // or the server would wait for it
+    await context.close(); // first, since the server would wait for its connections
     await server.close();
     rmSync(www, { recursive: true });
   }

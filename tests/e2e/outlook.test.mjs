@@ -1,4 +1,5 @@
-// What the limit lets through, told beforehand: it turns with the knobs. tests/outlook.rs holds the run against it.
+// The prediction of what the limit lets through: it follows the settings. tests/outlook.rs compares it with
+// runs.
 
 import assert from 'node:assert/strict';
 import { assertClean } from './clean.mjs';
@@ -48,7 +49,7 @@ pageTest('what the limit lets through', { ...clipboard, reducedMotion: 'reduce' 
     assert.deepEqual((await said(page)).slice(1), [
       'At an even 0.4 a second: all; the rate settles at 8.00.', 'Nothing has to wait.',
     ]);
-    // Instead of formulas without numbers.
+    // A sentence is shown in place of formulas without numbers.
     assert.match(await page.innerText('#m-free'), /Even events at this rate all pass/);
     assert(await page.locator('#math-outlook-now').isHidden());
     await type(page, 'limit', '0');

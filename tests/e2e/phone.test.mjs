@@ -1,4 +1,4 @@
-// Where there is little room: nothing is beside the screen, and everything can be reached and hit.
+// On a small screen nothing reaches beyond the screen, and everything can be reached and hit.
 
 import assert from 'node:assert/strict';
 import { compare, lane, quiet } from './compare.mjs';
@@ -9,8 +9,8 @@ import { sampled } from './tune.mjs';
 const phone = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true, deviceScaleFactor: 2 };
 const widths = [1280, 1101, 1024, 768, 390, 360, 320];
 
-// How each view is opened with all that may be long, what is written into its boxes, and how many
-// controls it has at least.
+// How each view is opened, links to long content, what is written into its boxes, and the least number of its
+// controls.
 const views = {
   scope: {
     begin: show,
@@ -52,8 +52,8 @@ const views = {
   },
 };
 
-// What makes the page scroll sideways, is cut off, or reaches into what is beside it. Tables and
-// pictures of Tune have bars of their own.
+// The elements that are cut off or reach beyond the screen, and whether the page scrolls sideways. Tables and
+// pictures of Tune have scroll bars of their own, so these are not looked at.
 const tooWide = (page, view) => page.evaluate((view) => {
   const { scrollWidth, clientWidth } = document.documentElement;
   const inside = '.readouts dd, .readouts dt, .lane .counts, .lane .error, .add, .add .error, .field, .try p, .explain p, button, legend, #note';
@@ -92,7 +92,7 @@ for (const view of ['scope', 'compare']) {
         const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
         return {
           name: element.id || element.ariaLabel || element.textContent,
-          // A tick has its label as well, a link its line.
+          // A checkbox can be hit on its label as well, and a link on its line.
           text: element.tagName === 'A' || element.type === 'checkbox',
           width: box.width,
           height: box.height,
@@ -127,11 +127,11 @@ pageTest('what belongs to a lane is in one row of its head', phone, async ({ pag
 pageTest('all of what is wrong with a lane is said', phone, async ({ page, open }) => {
   await compare(page, open, quiet);
   await lane(page, 2).fill('something that is no limiter at all');
-  await page.clock.runFor(1000); // it is told when typing rests
+  await page.clock.runFor(1000); // the error is told when typing rests
   const error = page.locator('#lane-2-error');
   assert.match(await error.textContent(), /Still sliding-window/);
   assert(await error.evaluate((it) => it.clientHeight > 30 && it.scrollHeight <= it.clientHeight));
-  // And seen, over what is drawn.
+  // The error is seen: it lies over the drawing.
   assert(await error.evaluate((it) => {
     const { left, bottom } = it.getBoundingClientRect();
     return document.elementFromPoint(left + 5, bottom - 5) === it;

@@ -5,7 +5,7 @@ import { pageTest } from './harness.mjs';
 import { launchBrowser } from './launch.mjs';
 import { column, inks, plot, resize, settle, show } from './scope.mjs';
 
-// The size of the canvas in CSS pixels, in device pixels as the browser counts them, and that of
+// The size of the canvas in CSS pixels, its size in device pixels as the browser counts them, and the size of
 // its bitmap.
 const sizes = (page) => page.$eval('#graph', (graph) => new Promise((done) => {
   const observer = new ResizeObserver(([entry]) => {
@@ -48,7 +48,8 @@ for (const deviceScaleFactor of [1, 1.5, 2]) {
 
     await test('it follows a resize within the frame', async () => {
       await show(page, open, 'at=20&paused');
-      // After the page's own observer and before the browser paints: is there a picture of that size?
+      // This observer runs after the page's own and before the browser paints: it looks for a picture of that
+      // size.
       await page.$eval('#graph', (graph) => {
         globalThis.seen = [];
         new ResizeObserver(([entry]) => {
@@ -69,7 +70,8 @@ for (const deviceScaleFactor of [1, 1.5, 2]) {
   });
 }
 
-// Playwright only imitates a ratio; here the browser really has it, and rounds as it does.
+// Playwright only imitates a ratio. Here the browser really has one, so it rounds as it does on such a
+// screen.
 pageTest('every pixel of the bitmap is one of the screen', async ({ origin }) => {
   const browser = await launchBrowser('--force-device-scale-factor=1.25');
   try {
@@ -87,7 +89,8 @@ pageTest('every pixel of the bitmap is one of the screen', async ({ origin }) =>
   }
 });
 
-// Round corners of what changes in each frame cost WebKit without a graphics card most of a frame.
+// A canvas with round corners that changes in each frame costs WebKit without a graphics card most of a
+// frame.
 pageTest('the canvas has square corners, and what lies under it round ones', async ({ page, open }) => {
   for (const path of ['/', '/compare.html', '/tune.html']) {
     await open(path);

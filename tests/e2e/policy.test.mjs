@@ -1,4 +1,4 @@
-// The page works under its policy, asks for its own files, and after that for nothing.
+// The page works under its Content-Security-Policy, asks for its own files, and after that for nothing.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -41,7 +41,7 @@ pageTest('what is put inline does not run', { allow: [/Content Security Policy/]
 
 const shared = ['/canvas.js', '/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
 
-// What each view asks for, and what can be done on it.
+// The files that each view asks for, and actions on it.
 const views = {
   scope: {
     begin: show,
@@ -68,7 +68,7 @@ const views = {
 
 for (const [view, { begin, files, use }] of Object.entries(views)) {
   pageTest(`after load ${view} asks for nothing, and keeps nothing but the theme`, async ({ page, open, context }) => {
-    const asked = []; // the icon is left out: the browser asks for it when it likes
+    const asked = []; // without the icon, for which the browser asks when it likes
     page.on('request', (request) => {
       const { pathname } = new URL(request.url());
       if (pathname !== '/icon.svg') asked.push(pathname);

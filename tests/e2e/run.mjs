@@ -1,11 +1,11 @@
-// Runs the tests of the page, or those of the files named, with one browser and one server for each
-// process, of which there are a few: as many as processors, and one that works while others wait.
+// Runs the tests of the page, or those of the files named, in several processes, each with one browser and
+// one server. There is one process more than processors, since some wait while others work.
 //
 //   node tests/e2e/run.mjs [FILE...]
 //
-// Each process takes the next file when it is through with one. Its report is printed when it ends, and
-// that of a process with a failure last. With E2E_AGAIN=1, as on a shared machine whose network may change
-// under a browser, a file that failed is tried once more by itself.
+// Each process takes the next file when it is through with one. Its report is printed when it ends, but the
+// reports of processes with a failure come last. With E2E_AGAIN=1, for a shared machine whose network may
+// change under a browser, the files that failed are tried once more, in one process.
 
 import { spawn } from 'node:child_process';
 import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,14 +14,14 @@ import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-// A process that failed, but no file of it.
+// Stands for the file of a process that failed without naming one.
 const UNKNOWN = '?';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const { RATESCOPE_TAKEN: taken } = process.env;
 const named = process.argv.slice(2).map((file) => basename(file));
 const files = named.length > 0 ? named : readdirSync(here).filter((file) => file.endsWith('.test.mjs'));
 
-// Whether a file is this process's to test: it is the first to say so.
+// Takes a file for this process; returns false if another process has taken it.
 function takes(file) {
   try {
     writeFileSync(join(taken, file), '', { flag: 'wx' });
@@ -33,7 +33,7 @@ function takes(file) {
 
 if (taken) {
   const { failures, finished, within } = await import('./harness.mjs');
-  // Within one test, which keeps the browser until the last file is through.
+  // All files are parts of one test, so that the browser is kept until the last file is through.
   test('the page', async (t) => {
     within(t);
     for (const file of files) {
@@ -52,7 +52,7 @@ if (taken) {
   process.exitCode = (again.length > 0 ? await tried(again, 1) : failed).length > 0 ? 1 : 0;
 }
 
-// Tries the files in some processes, and says which failed.
+// Tries the files in some processes, and returns those that failed.
 async function tried(files, processes) {
   const folder = mkdtempSync(join(tmpdir(), 'ratescope-e2e-'));
   const args = ['--test-reporter=spec', process.argv[1], ...files];

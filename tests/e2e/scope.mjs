@@ -1,10 +1,11 @@
-// What the tests of the page have in common: reading the scope, its picture and its link.
+// What the tests of the page share: reading the Scope, its picture and its link.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { root } from './launch.mjs';
 
-// A picture without easing, at two device pixels a CSS pixel: every line has pixels of its own ink.
+// A picture without easing, at two device pixels a CSS pixel, so that every line has pixels of its exact
+// colour.
 export const crisp = {
   viewport: { width: 1280, height: 800 },
   deviceScaleFactor: 2,
@@ -15,9 +16,9 @@ export const crisp = {
 // The contexts whose pages have a stopped clock.
 const stopped = new WeakSet();
 
-// Stops the clock of every page of the context, before one is opened: the page's time passes only as
-// the test says, with settle, until and page.clock.runFor(milliseconds). So no test depends on how fast
-// the machine is, and none waits for what the page puts off.
+// Stops the clock of every page of the context, before one is opened. The page's time then passes only as the
+// test says, with settle, until and page.clock.runFor(milliseconds). So no test depends on the speed of the
+// machine, and none waits for the delays of the page.
 export async function stopClock(page) {
   const context = page.context();
   if (stopped.has(context)) return;
@@ -27,7 +28,7 @@ export async function stopClock(page) {
   await page.clock.pauseAt(1000);
 }
 
-// Opens a page at a path with its clock stopped; if it is open already, by its address.
+// Opens a page at a path with its clock stopped. If the page is open already, only its fragment changes.
 export async function visit(page, open, path, fragment) {
   if (page.url() === 'about:blank') {
     await stopClock(page);
@@ -45,7 +46,7 @@ export async function show(page, open, fragment = '') {
   await page.$eval('#more', (more) => { more.open = true; });
 }
 
-// Waits for the first frame of either page, which is later than its load event.
+// Waits for the first frame of a page, which comes after its load event.
 export async function loaded(page) {
   await page.waitForFunction((stopped) => document.querySelector('#failed')?.hidden && (stopped
     ? document.documentElement.dataset.started !== undefined
@@ -59,7 +60,7 @@ export async function reload(page) {
   await settle(page);
 }
 
-// Lets the page's time pass until something holds in it, two minutes at most.
+// Lets the page's time pass until `holds` is true in it; fails after two minutes of that time.
 export async function until(page, holds, argument) {
   if (!stopped.has(page.context())) return page.waitForFunction(holds, argument);
   for (let tenths = 0; tenths < 1200; tenths++) {
@@ -69,10 +70,10 @@ export async function until(page, holds, argument) {
   assert.fail(`it never is so that ${holds}`);
 }
 
-// Waits until the address has a part, which follows the settings a little later.
+// Waits until the address has a part; it follows the settings a little later.
 export const address = (page, part) => until(page, (part) => decodeURIComponent(location.hash).includes(part), part);
 
-// Has an open page load a fragment, even the one that is in its address.
+// Gives the address of an open page a fragment, which the page loads even if it was there already.
 export const follow = (page, fragment) => page.evaluate((fragment) => {
   scrollTo(0, 0);
   history.replaceState(null, '', '#it-may-be-there-already');
@@ -82,8 +83,8 @@ export const follow = (page, fragment) => page.evaluate((fragment) => {
   });
 }, fragment);
 
-// Waits until what was done is on the screen: a frame of the browser's, in which it tells of sizes and
-// of what the viewer prefers, and some of the page's.
+// Waits until the last action is on the screen: for a frame of the browser, in which it tells the page of
+// sizes and of the viewer's preferences, and for some frames of the page.
 export async function settle(page) {
   await page.evaluate(() => new Promise((done) => {
     if (globalThis.browserFrame) browserFrame(() => done());
@@ -107,13 +108,13 @@ export const values = (page, ...ids) => page.evaluate((ids) => ids.map((id) => {
 
 export const value = async (page, id) => (await values(page, id))[0];
 
-// How many events there were.
+// The number of events, allowed and refused.
 export const events = async (page) => {
   const [allowed, refused] = await values(page, 'allowed', 'refused');
   return allowed + refused;
 };
 
-// A press of the primary button in the middle of the graph, away from the limit's line.
+// Clicks with the primary button in the middle of the graph, away from the limit's line.
 export async function click(page) {
   const [x, y] = await page.$eval('#graph', (graph) => {
     const box = graph.getBoundingClientRect();
@@ -128,7 +129,7 @@ export async function press(page, selector) {
   await settle(page);
 }
 
-// Lets tenths of a second pass.
+// Lets tenths of a second pass, by the button for a step.
 export async function step(page, times = 1) {
   await page.$eval('#step', (button, times) => {
     for (let i = 0; i < times; i++) button.click();
@@ -136,16 +137,17 @@ export async function step(page, times = 1) {
   await settle(page);
 }
 
-// Writes in a box and is done with it: what is wrong is told when typing rests, or now.
+// Writes in a box and ends the typing, so that an error is told at once.
 export async function type(page, id, text) {
   await page.locator(`#${id}`).fill(text);
   await page.locator(`#${id}`).dispatchEvent('change');
   await settle(page);
 }
 
-// The fragment of the copied link. The context needs the permissions of `clipboard`.
+// The options of a context in which `recording` works.
 export const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
 
+// Copies the link, and returns its fragment.
 export async function recording(page) {
   await page.evaluate(() => navigator.clipboard.writeText(''));
   await page.locator('#copy').click();
@@ -161,9 +163,8 @@ export async function plot(page) {
   return { left: before, right: width - after, top: 30, bottom: height - 62 };
 }
 
-// The colours of the canvas down the line at `x` CSS pixels: one "#rrggbb" a device pixel.
-//
-// Read from a copy: reading the canvas itself makes the browser warn, and turns it slow.
+// The colours of the canvas down the line at `x` CSS pixels: one "#rrggbb" for each device pixel. They are
+// read from a copy: after reading the canvas itself the browser warns, and draws on it slowly.
 export const column = (page, x) => page.$eval('#graph', (graph, x) => {
   const copy = Object.assign(document.createElement('canvas'), { width: 1, height: graph.height });
   const context = copy.getContext('2d', { willReadFrequently: true });
@@ -173,14 +174,14 @@ export const column = (page, x) => page.$eval('#graph', (graph, x) => {
   return Array.from({ length: graph.height }, (_, y) => `#${hex(4 * y)}`);
 }, x);
 
-// Where in a column an ink is: the middle of its pixels, in device pixels.
+// The place of an ink in a column: the middle of its pixels, in device pixels.
 export function height(colours, ink) {
   const found = colours.flatMap((colour, y) => (colour === ink ? [y] : []));
   if (found.length === 0) throw new Error(`no pixel is ${ink}`);
   return (found[0] + found.at(-1)) / 2;
 }
 
-// Where the line of the limit is, in CSS pixels from the top; it is dashed.
+// The y of the limit's line, in CSS pixels from the top. The line is dashed, so several columns are tried.
 export async function limitLine(page) {
   const [{ left, right }, ratio] = [await plot(page), await page.evaluate(() => devicePixelRatio)];
   for (let x = (left + right) / 2; x < right; x++) {
@@ -201,7 +202,7 @@ for (const [, ink, light, dark] of readFileSync(`${root}src/plot/palette.rs`, 'u
   inks.dark[ink] = dark;
 }
 
-// Notes what is written on the canvas; call before the page opens, then ask written(page).
+// Notes the texts of the last picture on the canvas; call it before the page opens, then ask written(page).
 export const noteTexts = (page) => page.addInitScript(() => {
   const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (...args) {
@@ -216,7 +217,7 @@ export const noteTexts = (page) => page.addInitScript(() => {
 
 export const written = (page) => page.evaluate(() => globalThis.written);
 
-// Counts pictures, each of which begins by clearing the last; call before the page opens.
+// Counts pictures: each begins by clearing the last one. Call it before the page opens.
 export const countPictures = (page) => page.addInitScript(() => {
   const { clearRect } = CanvasRenderingContext2D.prototype;
   globalThis.pictures = 0;
@@ -226,14 +227,14 @@ export const countPictures = (page) => page.addInitScript(() => {
   };
 });
 
-// How many are drawn while the clock of the page goes on.
+// The number of pictures that are drawn while so many milliseconds pass on the clock of the page.
 export async function picturesIn(page, milliseconds) {
   const before = await page.evaluate(() => globalThis.pictures);
   await page.clock.runFor(milliseconds);
   return await page.evaluate(() => globalThis.pictures) - before;
 }
 
-// Has an open page seen by somebody with another theme, motion or medium, and waits until the page was told.
+// Gives an open page a viewer who prefers another theme, motion or medium, and waits until the page was told.
 export async function prefer(page, wish) {
   const [[what, value]] = Object.entries(wish);
   const feature = { colorScheme: 'prefers-color-scheme', reducedMotion: 'prefers-reduced-motion' }[what];
@@ -246,7 +247,7 @@ export async function prefer(page, wish) {
   await told;
 }
 
-// Hides the tab or shows it again, as the browser does it, which a test can't have it do: first the
+// Imitates a browser that hides the tab or shows it again, since a test can't make it do so: first comes the
 // state, then the event.
 export async function hide(page, hidden) {
   await page.evaluate((hidden) => {
@@ -257,14 +258,14 @@ export async function hide(page, hidden) {
   }, hidden);
 }
 
-// The name of what has the focus.
+// The name of the element that has the focus.
 export const focused = (page) => page.evaluate(() => {
   const { activeElement: element } = document;
   return element.id || element.ariaLabel || element.textContent;
 });
 
-// Fails unless a ring shows what has the focus, and it is on the screen. The browser may scroll to it
-// a frame after the key, and scrolls by whole pixels: up to one of them may be missing.
+// Fails unless the element that has the focus has a ring and is on the screen. The browser may scroll to it a
+// frame after the key, and scrolls by whole pixels, so up to one pixel of it may be missing.
 export async function assertFocusIsSeen(page) {
   const name = await focused(page);
   assert(await page.evaluate(() => {
@@ -292,7 +293,8 @@ export function exim(r, d, p) {
   return Math.max(mean + Math.exp(-x) * r, 1);
 }
 
-// The smoothed rate d seconds after it was B and the rate R, with the increase interval q.
+// The smoothed rate d seconds after it was B and the rate was R; p is the decay interval, q the increase
+// interval.
 export function smooth(B, R, d, p, q) {
   const x = d / q - d / p;
   const phi = x === 0 ? 1 : Math.expm1(x) / x;
@@ -313,8 +315,7 @@ export function lines(times, now, p, q) {
 
 export const close = (a, b, relative = 1e-9) => Math.abs(a - b) <= relative * Math.max(Math.abs(a), Math.abs(b));
 
-// The summary of either page, with its clock stopped, is told seldom, and at once when something
-// is done.
+// Fails unless the summary of a page, whose clock is stopped, is told seldom, and at once after an action.
 export async function assertPolite(page) {
   await page.evaluate(() => {
     globalThis.said = 0;

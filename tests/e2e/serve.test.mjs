@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { pageTest } from './harness.mjs';
 import { root, startServer } from './launch.mjs';
 
-// A script shown as text: a place on the site where nothing else happens. It names no icon, so the
-// browser looks for one.
+// A script that the browser shows as text: a page of the site on which nothing happens. It names no icon, so
+// the browser looks for one.
 const somewhere = '/pkg/ratescope.js';
 const icon = /favicon\.ico/;
 
@@ -39,7 +39,7 @@ pageTest('options reach the browser', options, async ({ page, open }) => {
   assert.deepEqual(seen, [360, 2, true, true]);
 });
 
-// Nothing listens there, and it is not this origin.
+// Another origin, at which nothing listens.
 const elsewhere = 'http://127.0.0.2:9/';
 const expected = [icon, /on purpose/, /127\.0\.0\.2/];
 
@@ -82,7 +82,7 @@ pageTest('the page is in the program, from wherever it is run', async () => {
     assert.equal(await index.text(), readFileSync(`${root}www/index.html`, 'utf8'));
     assert.equal(index.headers.get('content-type'), 'text/html');
 
-    // Who has it already gets no second copy.
+    // A browser that has the page already gets no second copy.
     const again = await fetch(`${origin}/`, { headers: { 'if-none-match': index.headers.get('etag') } });
     assert.equal(again.status, 304);
     assert.equal(await again.text(), '');

@@ -1,5 +1,5 @@
-// A scenario tells its story at the graph: its sentence stands there, it is played, on an axis of the
-// run's own time with flags at the instants that the sentence names.
+// A scenario tells its story at the graph: its sentence is shown there, and it is played, on an axis with the
+// run's own time and with flags at the instants that the sentence names.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
@@ -24,7 +24,7 @@ pageTest('a scenario is played beside its sentence', tall, async ({ page, open, 
     assert(seen && name === 'A burst at the window’s edge' && text.startsWith('Ten requests at 9.9 s'), text);
     assert.equal(await page.textContent('#note'), 'playing at 0.8×');
     assert.equal(await sent(page), 0, 'it begins before the burst');
-    // From 8 s to 20 s in 15 s.
+    // It is played from 8 s to 20 s of the run in 15 s.
     await page.clock.runFor(3000);
     assert.equal(await sent(page), 20);
     assert.deepEqual(await allowed(page), [20, 10, 10, 10, 10]);

@@ -1,5 +1,4 @@
-// Light and dark: from the system, by the switch, the same colours as the graph's, and alike on both
-// views.
+// Light and dark: as the system asks, by the switch, in the colours of the graph, and alike on both views.
 
 import assert from 'node:assert/strict';
 import { compare, HEAD, laneInks, property, quiet } from './compare.mjs';
@@ -14,7 +13,7 @@ const views = {
 
 const isDark = (page) => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor !== 'rgb(246, 247, 249)');
 
-// Fails unless page, switch and graph are in a theme: the tags have that ink, and not the other's.
+// Fails unless page, switch and graph are in a theme: the tags have its ink, and not that of the other theme.
 async function assertIn(page, theme, ink) {
   assert.equal(await isDark(page), theme === 'dark');
   assert.equal(await page.getAttribute('#theme', 'aria-pressed'), `${theme === 'dark'}`);

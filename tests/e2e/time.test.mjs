@@ -8,12 +8,12 @@ import {
 } from './scope.mjs';
 import { views } from './views.mjs';
 
-// The one test whose clock is the real one. It compares the times of frames with what was written in
-// them, however far apart they are.
+// The one test with the real clock. It compares the times of frames with the numbers written in them, however
+// far apart the frames are.
 pageTest('in the time of the real clock', async ({ page, open }) => {
   await open('/#pattern=steady&auto-rate=1000&limit=0');
   await loaded(page);
-  // The time of the frame in which so many events are written.
+  // The time of the frame in which at least `enough` events are written, and their number.
   const written = (enough) => page.evaluate((enough) => new Promise((done) => {
     const allowed = document.querySelector('#allowed');
     new MutationObserver((_, observer) => {
@@ -60,7 +60,7 @@ for (const [view, { begin, light, count, told, grip }] of Object.entries(views))
       await page.clock.runFor(50);
       assert.deepEqual(await told(page), still);
       assert.deepEqual([await page.textContent('#pause'), await page.textContent('#note')], ['Run', 'paused']);
-      // It goes on where it stopped; what the pause took is no gap.
+      // The run goes on where it stopped, and the pause is no gap.
       await page.locator('#pause').click();
       await page.clock.runFor(2000);
       const more = await count(page) - before;
@@ -99,7 +99,7 @@ for (const [view, { begin, light, count, told, grip }] of Object.entries(views))
       await page.mouse.down();
       await page.mouse.move(x + 200, y + 3, { steps: 5 });
       await page.mouse.up();
-      // 200 of the plot's pixels, in a window of a minute.
+      // The drag was 200 pixels of the plot, in a window of a minute.
       const { left, right } = await plot(page);
       const back = 50 - 60 * 200 / (right - left);
       assert(Math.abs(parseFloat((await edge(page)).slice(3)) - back) <= 0.1, `${await edge(page)}, not at ${back}`);
@@ -122,7 +122,7 @@ for (const [view, { begin, light, count, told, grip }] of Object.entries(views))
         assert.equal(await edge(page), `at ${where}\u202fs`, key);
         assert.equal(await page.locator('#live').isVisible(), where !== 50);
       }
-      // Not beyond the first event.
+      // The right edge stops a quarter of the window after the first event.
       for (let i = 0; i < 20; i++) await page.keyboard.press('PageUp');
       assert.match(await edge(page), /^at 2\.\d+\u202fs$/);
       assert.deepEqual(await told(page), before);
@@ -160,7 +160,7 @@ pageTest('the Scope, step by step', async ({ page, open, test }) => {
     assert.equal(await page.inputValue('#decay'), '20s');
     await click(page);
     assert.deepEqual(await values(page, 'rate', 'allowed'), [1, 1]);
-    // The formula is that of a first event.
+    // The formula has the numbers of a first event.
     assert.equal(await page.textContent('#m-gap'), '∞');
     assert.equal(await page.textContent('#m-after'), '1.00');
   });

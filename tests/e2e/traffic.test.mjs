@@ -9,7 +9,7 @@ pageTest('automatic events', async ({ page, open, test }) => {
     await show(page, open, 'auto=off&pattern=steady&auto-rate=5&limit=0&at=10&paused');
     assert.equal(await events(page), 0);
     await page.locator('#auto').check();
-    // Every 0.2 s from now; an event at the very end of a step waits for the next one.
+    // One every 0.2 s from now; an event at the very end of a step comes in the next step.
     await step(page, 11);
     assert.equal(await events(page), 5);
     await page.locator('#auto').uncheck();
@@ -58,7 +58,7 @@ pageTest('automatic events', async ({ page, open, test }) => {
     for (const [key, rate] of [['End', '1000000'], ['Home', '0.001']]) {
       await page.keyboard.press(key);
       assert.equal(await page.inputValue('#auto-rate'), rate);
-      // A reader of the screen hears the rate and not its logarithm.
+      // A screen reader tells the rate and not its logarithm.
       assert.match(await slider.getAttribute('aria-valuetext'), new RegExp(`^${rate}\\b`));
     }
   });

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 
-// The module with one of its functions doing nothing but to trap, as a panic does.
+// The bytes of a module in which the exported function `name` does nothing but trap, as a panic does.
 export function trapping(wasm, name) {
   const bytes = Uint8Array.from(wasm);
   const leb = (at) => {
@@ -17,7 +17,7 @@ export function trapping(wasm, name) {
     [size, at] = leb(at + 1);
     sections[id] = at;
   }
-  // Imported functions (kind 0) have the first indices; then come those with code.
+  // Imported functions have the first indices; those with code come after them.
   const imports = WebAssembly.Module.imports(new WebAssembly.Module(wasm)).filter(({ kind }) => kind === 'function').length;
   let [count, at] = leb(sections[7]);
   let index;
@@ -34,7 +34,7 @@ export function trapping(wasm, name) {
   [, at] = leb(sections[10]);
   let [size, body] = leb(at);
   for (; index > 0; index--) [size, body] = leb(body + size);
-  // Keep the size; no locals, then `unreachable` up to `end`.
+  // The body keeps its size: no locals (0), then `unreachable` (0) in each byte up to `end`.
   bytes.fill(0, body, body + size - 1);
   return Buffer.from(bytes);
 }

@@ -1,4 +1,4 @@
-// A trap while a log is read: it is said, and the next log is read by a new Worker.
+// A trap while a log is read is told, and a new Worker reads the next log.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Files of all kinds: what they are, what is wrong with them, and a page that stays of use.
+// Files of all kinds: how they are read, what the page says is wrong with them, and that it stays usable.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
@@ -36,7 +36,8 @@ pageTest('logs are read', async ({ page, open, test }) => {
     assert.equal(await text(page, 'problem'), '');
     await choose(page, ['small.log', log({ '192.0.2.9': 1 })]);
     await says(page, 't-read', /^1 request from /);
-    // Within one that is only stored, bytes with which another could begin.
+    // A part that is stored without compression may contain bytes that look like the beginning of another
+    // part.
     const odd = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]);
     const stored = gzip(Buffer.concat([Buffer.from(two), odd, Buffer.from(`\n${two}`)]), { level: 0 });
     await choose(page, ['odd.log.gz', Buffer.concat([stored, gzip(two)])]);
@@ -139,7 +140,7 @@ pageTest('what is no log says so, and what was shown stays', async ({ page, open
 pageTest('reading a big log can be cancelled, and the page goes on meanwhile', async ({ page, open }) => {
   await sampled(page, open);
   const before = await text(page, 't-read');
-  // A log without end is made in the page: so many copies of one, of which no more than one is there.
+  // A very long log is made in the page: many copies of a piece, of which the memory holds only one.
   await page.evaluate((part) => {
     const piece = new Blob([part.repeat(2000)]);
     const blob = new Blob(Array.from({ length: 400 }, () => piece));
@@ -160,7 +161,7 @@ pageTest('reading a big log can be cancelled, and the page goes on meanwhile', a
   await says(page, 'problem', /^Cancelled\. What is shown is what was read before\.$/);
   assert(await page.locator('#progress').isHidden());
   assert.equal(await text(page, 't-read'), before);
-  // And another is read as ever.
+  // Another log is read as before.
   await choose(page, ['small.log', two]);
   await says(page, 't-read', /^33 requests/);
 });
@@ -173,7 +174,7 @@ pageTest('a log that is not recognized is read by the columns that one says', as
   assert.equal(await page.inputValue('#notation'), '$time;$ip;$c3;$c4');
   const shown = await page.$$eval('#columns > *', (all) => all.map((it) => it.textContent));
   assert.deepEqual(shown, ['$time', '02/Mar/2026:12:00:00 +0000', '$ip', '192.0.2.1', '$c3', 'user0', '$c4', 'ok']);
-  // What can't be a notation is told, and nothing is read.
+  // A text that is no notation is told, and nothing is read.
   await page.fill('#notation', 'no column at all');
   await page.click('#read-so');
   await says(page, 'problem', /column/);

@@ -1,10 +1,10 @@
-// How a log is read is chosen on the page as on the command line: which requests, and what they count.
+// The page has the same options of reading as the command line: which requests count, and as how much.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { choose, counted, row, says, text, tune } from './tune.mjs';
 
-// So many requests of each kind, a second apart, each of a client of its own group.
+// Some requests of each kind, a second apart; each kind has a client of its own.
 const kinds = [['192.0.2.1', 'GET /api/a/1', 200, 20], ['192.0.2.2', 'POST /api/a/2', 404, 7], ['192.0.2.3', 'POST /login', 403, 5], ['2001:db8::1', 'GET /', 500, 3]];
 const mixed = kinds.flatMap(([ip, request, status, count]) => Array.from({ length: count }, (_, i) =>
   `${ip} - - [02/Mar/2026:12:00:${String(i).padStart(2, '0')} +0000] "${request}?q=${i} HTTP/1.1" ${status} 1000\n`)).join('');
@@ -128,7 +128,7 @@ pageTest('what few need is there as well', async ({ page, open, test }) => {
   await test('the year, and messages of syslog', async () => {
     const line = (second, message) => `Mar  2 12:00:0${second} host sshd[1]: ${message}\n`;
     await choose(page, ['auth.log', [line(0, 'Invalid user ann, from 192.0.2.7'), line(1, 'Connection closed by 192.0.2.8'), line(2, 'Invalid user bob, from 192.0.2.7')].join('')]);
-    // What was handed in last is read again, though it had nothing at first.
+    // The log that was chosen last is read again, though it had no events at first.
     await says(page, 'problem', /^auth.log: syslog: 3 lines, no failed login of sshd, Postfix or Dovecot among them/);
     await fill(page, 'year', '2020');
     await fill(page, 'message', 'Connection closed');
@@ -143,7 +143,7 @@ pageTest('a link says how to read', async ({ page, open }) => {
   for (const [name, value] of [['path', '/api'], ['method', 'POST'], ['status', '4xx'], ['ipv6-prefix', '56']]) {
     assert.equal(await page.locator(`#${name}`).inputValue(), value);
   }
-  // What it has chosen is seen.
+  // The section with the options of the link is open.
   assert(await page.locator('#ipv6-prefix').isVisible());
   await choose(page, ['access.log', mixed]);
   await says(page, 't-read', /^7 requests from 1 client/);

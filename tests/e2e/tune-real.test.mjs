@@ -15,7 +15,7 @@ for (const file of ['docker-jsonfile-nginx.log', 'haproxy-stdout.httplog.log', '
     await choose(page, [`${file}.gz`, real(`${file}.gz`)]);
     await says(page, 't-read', new RegExp(`^${events} .+ from ${clients} clients`));
     await counted(page);
-    // An IPv6 address stands for its network, which is another name.
+    // IPv6 addresses are left out: the page shows their networks, which have other names.
     for (const [ip, count] of each.split(' ').map((client) => client.split('=')).filter(([ip]) => !ip.includes(':'))) {
       assert.equal((await row(page, ip))?.[0], count, ip);
     }

@@ -9,7 +9,7 @@ import { counted, row, sampled, says, text } from './tune.mjs';
 
 const ratescope = (args, input) => execFileSync(process.env.RATESCOPE ?? `${root}target/debug/ratescope`, args, { input, maxBuffer: 1 << 28 });
 
-// Where the tag of the limit is in the window: the longest row of its ink.
+// The place of the limit's tag in the window: the longest row of pixels of its ink.
 async function handle(page) {
   await page.$eval('#graph', (graph) => graph.scrollIntoView({ block: 'center' }));
   const box = await page.locator('#graph').boundingBox();
@@ -39,9 +39,9 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     const bucket = report.recommended[1].limit;
     const { rate, burst } = bucket.match(/gcra (?<rate>\S+) burst (?<burst>\d+)/).groups;
     assert.equal(await text(page, 'measure'), `Burst, at ${rate}`);
-    // nginx's roundings may take one more or less.
+    // With nginx's roundings the burst may be one more or one less.
     assert(Math.abs(await page.locator('#limit').inputValue() - burst) <= 1);
-    // The sentence is the server's own.
+    // The sentence is about the limit as nginx has it.
     const own = `nginx ${rate} burst ${await page.locator('#limit').inputValue() - 1} nodelay`;
     const tried = JSON.parse(ratescope(['tune', '--json', '--only', '--period', '1m', '--limit', own, '-'], log)).limits[0];
     assert.match(await text(page, 't-sentence'), new RegExp(`^For nginx: .* It would have refused .* from ${tried.clients_touched} of ${report.clients.toLocaleString('en')} clients`));
@@ -71,7 +71,7 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     assert.match(await text(page, 't-learned'), new RegExp(`^Recommended would be ${before}`));
     await page.waitForFunction((limit) => location.hash.includes(`limit=${limit}`), limit);
     await says(page, 'configuration', new RegExp(`burst=${limit - 1} nodelay`));
-    // Keys go on to the next usual limit; a button returns to the recommended one.
+    // Keys move the limit to the next usual one; a button returns to the recommended one.
     await page.locator('#graph').focus();
     await page.keyboard.press('ArrowUp');
     await page.waitForFunction((limit) => Number(document.querySelector('#limit').value) > limit, limit);
@@ -97,7 +97,7 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     assert.equal(readFileSync(await download.path(), 'utf8'), `${office}\n`);
     await page.getByLabel(`${office} is legitimate`).uncheck();
     await page.waitForFunction((before) => Number(document.querySelector('#limit').value) === before, before);
-    // The file that was saved is read as well.
+    // A file of marks can be loaded, with comments in it.
     await page.locator('#load-marks').setInputFiles({ name: 'marks.txt', mimeType: 'text/plain', buffer: Buffer.from(`# ours\n${office} # the office\n`) });
     await page.waitForFunction((before) => Number(document.querySelector('#limit').value) > before, before);
     await page.getByLabel(`${office} is legitimate`).uncheck();
@@ -115,9 +115,8 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     const number = (text) => Number(text.replaceAll(/[ ,]/g, ''));
     assert.equal(number(denied), number(refused));
     assert.equal(number(allowed) + number(denied), number(requests));
-    // Its red, blue and dashed lines are on the canvas.
     await page.locator('#client-window').selectOption('1h');
-    // Both pictures show the same hour then.
+    // The button shows the same hour around the peak on both pictures.
     await page.evaluate(() => {
       globalThis.times = {};
       const { fillText } = CanvasRenderingContext2D.prototype;
@@ -130,13 +129,14 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     await page.waitForFunction(() => globalThis.times.scope?.size > 2 && globalThis.times.lanes?.size > 2);
     const [red, lanes] = await page.evaluate(() => ['scope', 'lanes'].map((id) => [...globalThis.times[id]].sort()));
     assert.deepEqual(red, lanes);
+    // The red, the blue and the dashed line are on the canvas.
     await page.waitForFunction(() => {
       const { width, height } = document.querySelector('#scope');
       const { data } = document.querySelector('#scope').getContext('2d').getImageData(0, 0, width, height);
       const has = (r, g, b) => { for (let i = 0; i < data.length; i += 4) if (data[i] === r && data[i + 1] === g && data[i + 2] === b) return true; };
       return has(0xc2, 0x32, 0x1f) && has(0x1f, 0x63, 0xb5) && has(0x4a, 0x2a, 0x75);
     });
-    // So are those of four lanes, with the half hour around the peak, in a canvas that has room for them.
+    // So are the lines of four lanes, on a canvas that is high enough for them.
     await page.waitForFunction(() => {
       const canvas = document.querySelector('#lanes');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -156,7 +156,7 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
   });
 
   await test('the configuration can be copied', async () => {
-    // It is said for two seconds only.
+    // The button says it for two seconds only, so its texts are noted.
     await page.$eval('#copy-configuration', (button) => {
       globalThis.labels = [];
       new MutationObserver(() => globalThis.labels.push(button.textContent)).observe(button, { childList: true });
@@ -207,7 +207,7 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     assert.equal(lines[0], 'client,marked,requests,peak,peak_at,refused,first_refused');
     assert(lines.length > 5000 && lines[1].startsWith('203.0.113.10,,10101,'), lines[1]);
     assert.match(lines[1].split(',')[4], /^2026-03-0\dT\d\d:\d\d:\d\d\+00:00$/);
-    // The summary is one for the command, and has all that it would have read.
+    // The command can merge the summary, and then reports the same as if it had read the log.
     const [download] = await Promise.all([page.waitForEvent('download'), page.locator('#save-summary').click()]);
     assert.equal(download.suggestedFilename(), 'ratescope.tune');
     const reports = [['--merge', await download.path()], ['-']].map((args) => {

@@ -1,4 +1,4 @@
-// What the tests of the Tune page have in common: logs, and what the page says of them.
+// What the tests of the Tune page share: logs, and what the page says of them.
 
 import { gzipSync } from 'node:zlib';
 
@@ -9,11 +9,11 @@ export async function tune(page, open, fragment = '') {
   if (!await page.$eval('#settings', (settings) => settings.open)) await page.locator('#settings-title').click();
 }
 
-// Waits until all is counted that was asked for.
+// Waits until everything that was asked for is counted.
 export const counted = (page) => page.waitForFunction(
   () => document.querySelector('#t-sentence').dataset.value === '1' && document.querySelector('#progress').hidden, null, { polling: 50 });
 
-// The sample, read and counted.
+// Opens the page with the sample, read and counted.
 export async function sampled(page, open, fragment) {
   await tune(page, open, fragment);
   await page.locator('#sample').click();
@@ -22,7 +22,7 @@ export async function sampled(page, open, fragment) {
 
 export const text = (page, id) => page.locator(`#${id}`).textContent();
 
-// Waits until a text fits a pattern, and gives what it says.
+// Waits until a text fits a pattern, and returns the text.
 export async function says(page, id, pattern) {
   await page.waitForFunction(([id, source]) => new RegExp(source).test(document.getElementById(id).textContent), [id, pattern.source]);
   return text(page, id);
@@ -32,7 +32,8 @@ export async function says(page, id, pattern) {
 export const choose = (page, ...files) => page.locator('#files').setInputFiles(
   files.map(([name, content]) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(content) })));
 
-// Lines of an access log: so many requests of each client, `apart` seconds from each other.
+// The lines of an access log, in the order of time: `clients` has the number of requests of each, which come
+// `apart` seconds from each other.
 export function log(clients, apart = 1) {
   const lines = [];
   for (const [ip, count] of Object.entries(clients)) {
@@ -47,7 +48,8 @@ export function log(clients, apart = 1) {
 
 export const gzip = (content, options) => gzipSync(content, options);
 
-// What the table says of a client: its requests, its peak and when that was, its refused requests and when the first was.
+// What the table says of a client: its requests, its peak and the time of that, its refused requests and the
+// time of the first.
 export const row = (page, key) => page.$$eval('#t-clients tr', (rows, key) => {
   const row = rows.find((row) => row.querySelector('button').textContent === key);
   return row && [2, 3, 4, 1, 5].map((i) => row.cells[i].textContent.replaceAll(/\s/g, ' '));

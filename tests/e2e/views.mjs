@@ -1,5 +1,5 @@
-// The two views with a run: how each is opened, the part of a link that spares it work, how many events it
-// counted, what it says of them, and a place on its graph that a drag can begin at.
+// The two views with a run: how each is opened, a part of a link that gives it less work, how many events it
+// counted, what it says of them, and a place on its graph where a drag can begin.
 
 import { compare, counts, HEAD, place, sent } from './compare.mjs';
 import { events, show, values } from './scope.mjs';

@@ -12,7 +12,7 @@ const boxes = {
   seed: { good: '4', wrong: ['', '-1', '1.5', '99999999999999999999999'] },
 };
 
-// What a box says, and whether it is marked.
+// The error beside a box, and whether the box is marked as wrong.
 const state = (page, id) => page.evaluate((id) => [
   document.getElementById(`${id}-error`).textContent,
   document.getElementById(id).getAttribute('aria-invalid'),
@@ -30,7 +30,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
         assert(message.length > 20, `'${text}': ${message}`);
         assert.equal(invalid, 'true');
       }
-      // Beside the box: below it, within the same field, and named by it.
+      // The error is below the box, within the same field, and the box names it as its description.
       const [box, beside] = await Promise.all(
         [`#${id}`, `#${id}-error`].map((selector) => page.locator(selector).boundingBox()),
       );
@@ -57,7 +57,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
     assert.equal(invalid, 'true');
     assert.match(message, /a unit is missing/);
     assert.equal(await page.inputValue('#seed'), 'x');
-    // All the time the good value counted.
+    // The good value was in force all the time.
     assert.equal(await page.textContent('#rate-unit'), 'per 10\u202fs');
     const x = 0.1 * 5;
     assert(close(await value(page, 'rate'), -Math.expm1(-x) / x + before * Math.exp(-0.1)));

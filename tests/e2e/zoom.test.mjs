@@ -106,6 +106,6 @@ pageTest('a drag with a short history leaves it in the graph', async ({ page, op
   await page.mouse.move(box.x + 1100, box.y + 200, { steps: 4 });
   await page.mouse.up();
   await settle(page);
-  // A quarter of the minute is still what happened since the first event.
+  // A quarter of the minute still shows what happened since the first event.
   assert((await written(page)).some((text) => /^at 15\.\d+\u202fs$/.test(text)), (await written(page)).join());
 });
