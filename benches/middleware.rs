@@ -1,4 +1,4 @@
-//! Prints what the layer adds to a request, as the table of the README: `./scripts/bench middleware`.
+//! Prints what the layer adds to a request, as the table of BENCHMARKS.md: `./scripts/bench middleware`.
 //!
 //! # How it is measured
 //! * As in `benches/limiters`, all rows are measured in turn, many times. Each is compared with the

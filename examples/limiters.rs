@@ -1,4 +1,4 @@
-//! Prints the README's table of the algorithms: what each remembers, and what a sender gets out of
+//! Prints BENCHMARKS.md's table of the algorithms: what each remembers, and what a sender gets out of
 //! ten a minute, measured.
 //!
 //! `cargo run --release --example limiters`
@@ -13,10 +13,10 @@ const LIMITERS: [(&str, &str); 17] = [
     ("exim 10/1m strict", "abuse: a sender that stays over the limit gets nothing until it stops"),
     ("exim 10/1m leaky", "a burst, then a steady rate, and a measured rate to look at"),
     ("earrrl 10/1m", "abuse that goes on and on; the half-life is how long it is remembered"),
-    ("token-bucket 10/1m", "interfaces: a burst, then a steady rate"),
+    ("token-bucket 10/1m", "APIs: a burst, then a steady rate"),
     ("gcra 10/1m", "the same decisions, under the name that networks know"),
     ("leaky-bucket 10/1m", "handing work on at a steady pace: what passes waits in a queue"),
-    ("fixed-window 10/1m", "quotas and invoices, which are per day or month of the calendar"),
+    ("fixed-window 10/1m", "quotas and invoices, which are per hour or day of the clock"),
     (
         "sliding-window 10/1m precision 1s",
         "long windows: 16 bytes a block in use, whatever the limit",

@@ -51,6 +51,7 @@ async function listen() {
       const headers = { ...last && { "last-event-id": last }, ...token && { authorization: `Bearer ${token}` } };
       const response = await fetch(`live/events${key ? `?watch=${key.hash}` : ""}`, { headers, signal: mine.signal, cache: "no-store" });
       if (response.status === 401) return ask();
+      if (response.status === 404) throw new Error("there is none here; `ratescope run` has one, and `ratescope simulate --live` replays a log");
       if (!response.headers.get("content-type")?.startsWith("text/event-stream")) throw new Error(await response.text());
       for await (const { event, data, id } of messages(response.body)) {
         if (mine !== request) return;
@@ -60,7 +61,7 @@ async function listen() {
       }
     } catch (error) {
       if (mine !== request) return;
-      const why = error instanceof TypeError || error.message.length > 200 ? "" : `: ${error.message.trim()}`;
+      const why = error instanceof TypeError || error.message.length > 200 || !error.message.trim() ? "" : `: ${error.message.trim()}`;
       state(`The service does not answer${why}. Trying again …`, true);
     }
     await pause(1000);
@@ -108,15 +109,15 @@ const heard = {
     page.put("columns", numbers);
     [now, ...sums] = numbers.slice(-numbers[0]);
     $("clock").textContent = clock(now);
-    rows($("t-rules"), rules.map(([name, limits], i) => [name, limits, ...sums.slice(3 * i, 3 * i + 3)]), 5, (row, it) => {
-      it.forEach((it, i) => say(row.cells[i], i < 2 ? it : number(it)));
-      for (const i of [3, 4]) row.cells[i].classList.toggle("some", it[i] > 0);
-      row.dataset.sums = it.slice(2).join(" ");
+    rows($("t-rules"), rules.map(([name, limits], i) => [name, ...sums.slice(3 * i, 3 * i + 3), limits]), 5, (row, it) => {
+      it.forEach((it, i) => say(row.cells[i], typeof it === "string" ? it : number(it)));
+      for (const i of [2, 3]) row.cells[i].classList.toggle("some", it[i] > 0);
+      row.dataset.sums = it.slice(1, 4).join(" ");
     });
     if (key) show();
   },
   keys({ since, busiest, refused }) {
-    $("since").textContent = `Counted since somebody looks, ${clock(since)}. Press a key to see its events.`;
+    $("since").textContent = `Counted since somebody began to look, ${clock(since)}. Choose a key to see its events.`;
     for (const [id, keys] of [["t-busiest", busiest], ["t-refused", refused]]) {
       // While the pointer is over a table, its rows keep their keys, so that a press meets the key it was
       // meant for.

@@ -1,4 +1,4 @@
-//! Prints what a decision costs, as the tables of the README: `./scripts/bench limiters`.
+//! Prints what a decision costs, as the tables of BENCHMARKS.md: `./scripts/bench limiters`.
 //!
 //! # How it is measured
 //! * A machine that does other things too is now fast and now slow, and memory now near and now

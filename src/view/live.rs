@@ -53,13 +53,13 @@ pub fn height(live: &Live) -> f64 {
 }
 
 /// The events a second that the upper edge of a rule's lane should have: 15 % above the highest rate in
-/// sight, or above 1.
+/// sight, or above one in a hundred seconds.
 pub fn top(rule: &ReportedRule, view: &Viewport<'_>) -> f64 {
     let columns = columns(rule, view);
     let most = columns.iter().flat_map(|columns| {
         columns.iter().flat_map(|column| column.0.map(|n| n / columns.width.secs()))
     });
-    1.15 * most.fold(1.0, |top: f64, rate| if rate > top { rate } else { top })
+    1.15 * most.fold(0.01, |top: f64, rate| if rate > top { rate } else { top })
 }
 
 /// Everything there is to draw, back to front.
@@ -180,8 +180,12 @@ pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
     let at = time.time_at(x);
     let of = |(_, rule): (usize, &ReportedRule)| {
         let columns = columns(rule, view)?;
-        let place = at.since(columns.first) / columns.width.secs();
-        let column = (place >= 0.0).then(|| columns.iter().nth(place as usize)).flatten()?;
+        let wide = columns.width.secs();
+        let place = libm::floor(at.since(columns.first) / wide);
+        // Of a column that is not complete yet the rate would be too low.
+        let [_, heard] = live.heard()?;
+        let is_told = place >= 0.0 && (place + 1.0) * wide <= heard.since(columns.first) + 1e-3;
+        let column = is_told.then(|| columns.iter().nth(place as usize)).flatten()?;
         let rate = |n: f64| axis::readout(n / columns.width.secs());
         let [allowed, refused, would] = column.0;
         let shadow =

@@ -55,8 +55,8 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
 
 /// The events per second that the upper edge should have. Below it are the red line in the `window` up to
 /// `right`, the limit, and the exact count and the thin lines if they are drawn, except the mean. The edge is
-/// 18 % above the highest of them, and at least 18 % above one event per decay interval. With a lane, four
-/// fifths of its own [top](compare::top) count as the limit.
+/// 18 % above the highest of them, and at least 18 % above one event per decay interval. With a lane, it
+/// is also at least the lane's own [top](compare::top).
 pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let exact = scope.settings().exact;
     let instrument = scope.instrument();
@@ -76,12 +76,12 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
         }
         None => seen,
     };
-    let limit = match instrument.lane() {
-        Some(lane) => compare::top(lane, right, window) / 1.25,
-        None => scope.settings().limit,
-    };
     // Without events and without a limit the scale has room for one event per decay interval.
-    1.18 * seen.max(limit * per_second).max(per_second)
+    let seen = 1.18 * seen.max(per_second);
+    match instrument.lane() {
+        Some(lane) => seen.max(compare::top(lane, right, window) * per_second),
+        None => seen.max(1.18 * scope.settings().limit * per_second),
+    }
 }
 
 /// The most events per second, on average over a decay interval, that the exact count shows.

@@ -134,9 +134,17 @@ impl Timebase {
         marks.push(label(self.right, y, &text, Anchor::Middle));
     }
 
+    /// The date is left out where the tick of a midnight has it.
     fn end_text(&self, live: bool) -> String {
+        let day = |at: Time| at.as_micros().div_euclid(DAY);
         match (self.own, live) {
-            _ if is_date(self.to) => date(self.to, 1_000_000),
+            _ if is_date(self.to) => {
+                let text = date(self.to, 1_000_000);
+                let has_midnight = day(self.from) < day(self.to);
+                text.split_once(' ')
+                    .filter(|_| has_midnight)
+                    .map_or(text.clone(), |(_, of_day)| of_day.to_owned())
+            }
             (true, _) => self.when(self.to, self.to),
             (false, true) => "now".to_owned(),
             (false, false) => clock(self.to),

@@ -217,4 +217,19 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     assert.deepEqual(reports[0], reports[1]);
     assert(reports[0][0] > 0);
   });
+
+  await test('a peak at the very beginning is seen', async () => {
+    const two = (n) => String(n).padStart(2, '0');
+    const at = (minute, second) => `192.0.2.7 - - [02/Mar/2026:${12 + (minute / 60 | 0)}:${two(minute % 60)}:${two(second)} +0000] "GET / HTTP/1.1" 200 1\n`;
+    const burst = Array.from({ length: 50 }, (_, i) => at(0, i)).join('');
+    const quiet = Array.from({ length: 200 }, (_, i) => at(i + 1, 0)).join('');
+    await page.locator('#files').setInputFiles({ name: 'a.log', mimeType: 'text/plain', buffer: Buffer.from(burst + quiet) });
+    await page.getByRole('button', { name: '192.0.2.7', exact: true }).click();
+    await page.locator('#client-window').selectOption('1h');
+    await page.evaluate(() => { globalThis.times = {}; });
+    await page.locator('#client-peak').click();
+    // The first quarter of an hour is at the right end, and before it there is nothing.
+    await page.waitForFunction(() => globalThis.times.scope?.has('11:30') && globalThis.times.lanes?.has('11:30'));
+    await page.locator('#client-close').click();
+  });
 });

@@ -63,8 +63,9 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
 pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let most = lane.max_admitted(cost);
     // An event of cost 1 passes as a whole, so the bound is rounded down. The small term is for bounds that
-    // are just below a whole number by rounding.
-    let whole = if cost == 1.0 { libm::floor(most + 1e-3) } else { libm::round(most) };
+    // are just below a whole number by rounding; that of a bucket is less by a microsecond of its rate, and so
+    // it is a whole event less.
+    let whole = if cost == 1.0 { libm::floor(most + 1e-9) } else { libm::round(most) };
     let most = if cost == 1.0 || (most - whole).abs() < 1e-3 { whole } else { most };
     // The bound is for one sender. All users share one address, so only a limit per user bounds each by
     // itself.

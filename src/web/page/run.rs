@@ -162,10 +162,10 @@ impl<E: Experiment + Clone> Shown<E> {
         Measure::Exim(period).peak(moments).map(|peak| peak.at)
     }
 
-    /// The earliest right edge of a picture of the recorded events.
+    /// The time of the first of the recorded events.
     pub(super) fn oldest(&self) -> Option<Time> {
-        let (past, window) = self.past.as_ref()?;
-        past.events().first().map(|(first, _)| first.after(*window))
+        let (past, _) = self.past.as_ref()?;
+        past.events().first().map(|(first, _)| *first)
     }
 }
 

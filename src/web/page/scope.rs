@@ -299,8 +299,8 @@ impl View {
         };
         let free = match outlook.fate {
             Fate::Over(_) => "",
-            Fate::Passes => "Even events at this rate all pass: there is nothing to reckon.",
-            Fate::Barred => "With these settings no event passes: there is nothing to reckon.",
+            Fate::Passes => "Even events at this rate all pass: there is nothing to compute.",
+            Fate::Barred => "With these settings no event passes: there is nothing to compute.",
         };
         texts.say("m-free", free);
         texts.say("m-free-too", free);

@@ -169,7 +169,7 @@ impl Replay {
     }
 
     /// In words, for these events, as in "would have refused 92 of 10,000 requests, all from 2 of 1,753
-    /// clients; most of them (74) from 192.0.2.9, first on 18 May at 08:05".
+    /// clients; 74 of these requests came from 192.0.2.9, first on 18 May at 08:05".
     pub fn says(&self, summary: &Summary, noun: &str) -> String {
         let clients = &summary.clients;
         let Share { touched, clients: all } = self.touched(clients);
@@ -194,7 +194,7 @@ impl Replay {
         match most.refused {
             _ if touched == 1 => format!("{refused}: {key}, first on {first}"),
             many if 2 * many > whole => {
-                format!("{refused}; most of them ({n}) from {key}, first on {first}")
+                format!("{refused}; {n} of these requests came from {key}, first on {first}")
             }
             _ => format!("{refused}; {n} of them from {key}, first on {first}"),
         }
