@@ -11,7 +11,7 @@ mod number;
 mod words;
 
 #[cfg(any(feature = "lab", feature = "log"))]
-pub(crate) use names::{listed, name_of, named};
+pub(crate) use names::{by_name, name_of, named};
 pub(crate) use number::{count, leading_number, number, split, thousands};
 pub(crate) use words::{Word, Words};
 

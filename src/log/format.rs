@@ -6,9 +6,8 @@ use super::filter::Filter;
 use super::layout::Layout;
 use super::reader::Counts;
 use super::wrap::Wrapper;
-use crate::text::{ParseError, listed, name_of, named, visible};
+use crate::text::{by_name, visible};
 use core::fmt;
-use core::str::FromStr;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -73,22 +72,7 @@ impl Format {
     ];
 }
 
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&NAMES, self))
-    }
-}
-
-impl FromStr for Format {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        named(&NAMES, text).ok_or_else(|| {
-            let names = listed(&NAMES);
-            ParseError::whole(text, format!("not a format of logs; they are {names}"))
-        })
-    }
-}
+by_name!(Format, NAMES, "not a format of logs; they are {}");
 
 /// The reason why a line cannot be read.
 pub(super) type Problem = Cow<'static, str>;

@@ -1,10 +1,8 @@
 //! Times that are written as numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
 
 use super::stamp::Instant;
-use crate::text::{ParseError, name_of, named};
+use crate::text::by_name;
 use crate::time::Time;
-use core::fmt;
-use core::str::FromStr;
 
 /// The unit of a time that is written as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,21 +36,7 @@ impl Unit {
     }
 }
 
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&UNITS, self))
-    }
-}
-
-impl FromStr for Unit {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        named(&UNITS, text).ok_or_else(|| {
-            ParseError::whole(text, "not a unit of times in numbers; write s, ms, us or ns")
-        })
-    }
-}
+by_name!(Unit, UNITS, "not a unit of times in numbers; write s, ms, us or ns");
 
 /// Reads a number as a time, in the given unit or in the guessed one, cut to microseconds. `None` if the text
 /// is no number or the time is out of range.

@@ -5,9 +5,7 @@
 //! second are put at the multiples of 1/n of a second, beginning with 0, in the order of their lines. A
 //! single event stays where it is.
 
-use crate::text::{ParseError, name_of, named};
-use core::fmt;
-use core::str::FromStr;
+use crate::text::by_name;
 
 /// When the events of a second are spread over it. The text form is `coarse`, `always` or `never`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,20 +22,7 @@ pub enum Spread {
 const NAMES: [(Spread, &str); 3] =
     [(Spread::Coarse, "coarse"), (Spread::Always, "always"), (Spread::Never, "never")];
 
-impl fmt::Display for Spread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&NAMES, self))
-    }
-}
-
-impl FromStr for Spread {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let help = || ParseError::whole(text, "write coarse, always or never");
-        named(&NAMES, text).ok_or_else(help)
-    }
-}
+by_name!(Spread, NAMES, "write coarse, always or never");
 
 /// The time of event `i` of `count` in microseconds, if they are spread over the `length` microseconds from
 /// `from` on.

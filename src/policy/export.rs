@@ -52,7 +52,7 @@ use super::{Limit, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::limit::nginx::{Delay, Nginx};
 use crate::rate::Rate;
-use crate::text::ParseError;
+use crate::text::{ParseError, named};
 use crate::time::Span;
 use core::fmt;
 use core::str::FromStr;
@@ -294,11 +294,8 @@ impl FromStr for Target {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let known = Target::ALL.iter().find(|target| target.names().0 == text);
-        known.copied().ok_or_else(|| {
-            let names = Target::ALL.map(|target| target.names().0).join(", ");
-            ParseError::whole(text, format!("not a target; write one of {names}"))
-        })
+        let names = Target::ALL.map(|target| (target, target.names().0));
+        named(&names, text, "not a target; write one of {}")
     }
 }
 

@@ -1,6 +1,6 @@
 //! Text forms of types with a name for each value, as tables of values and their names.
 
-use alloc::string::String;
+use super::ParseError;
 use alloc::vec::Vec;
 
 /// The name of a value in `names`; empty if the table has none.
@@ -8,12 +8,36 @@ pub(crate) fn name_of<T: PartialEq>(names: &[(T, &'static str)], of: &T) -> &'st
     names.iter().find(|(value, _)| value == of).map_or("", |(_, name)| name)
 }
 
-/// The value whose name is `text`; `None` if no value has that name.
-pub(crate) fn named<T: Copy>(names: &[(T, &str)], text: &str) -> Option<T> {
-    names.iter().find(|(_, name)| *name == text).map(|(value, _)| *value)
+/// The value with the name `text`.
+///
+/// # Errors
+/// When none has that name: then `help` says what would be right, with all names in place of `{}`.
+pub(crate) fn named<T: Copy>(names: &[(T, &str)], text: &str, help: &str) -> Result<T, ParseError> {
+    let value = names.iter().find(|(_, name)| *name == text).map(|(value, _)| *value);
+    value.ok_or_else(|| {
+        let all: Vec<_> = names.iter().map(|(_, name)| *name).collect();
+        ParseError::whole(text, help.replace("{}", &all.join(", ")))
+    })
 }
 
-/// All names, with commas between them.
-pub(crate) fn listed<T>(names: &[(T, &str)]) -> String {
-    names.iter().map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
+/// Implements `Display` and `FromStr` of a type by the names of its values, with the help that
+/// [`named`] gives.
+macro_rules! by_name {
+    ($type:ty, $names:expr, $help:expr) => {
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str($crate::text::name_of(&$names, self))
+            }
+        }
+
+        impl core::str::FromStr for $type {
+            type Err = $crate::text::ParseError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $crate::text::named(&$names, text, $help)
+            }
+        }
+    };
 }
+
+pub(crate) use by_name;

@@ -2,9 +2,8 @@
 
 use super::Entry;
 use crate::civil::{Civil, SECOND};
-use crate::text::{ParseError, name_of, named};
+use crate::text::by_name;
 use core::fmt::{self, Write};
-use core::str::FromStr;
 
 /// The style of a log. Its text form is the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,22 +54,7 @@ impl Style {
     }
 }
 
-impl fmt::Display for Style {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&STYLES, self))
-    }
-}
-
-impl FromStr for Style {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        named(&STYLES, text).ok_or_else(|| {
-            let help = "not a style of logs; they are combined, json, exim, syslog and csv";
-            ParseError::whole(text, help)
-        })
-    }
-}
+by_name!(Style, STYLES, "not a style of logs; they are combined, json, exim, syslog and csv");
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

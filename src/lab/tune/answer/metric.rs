@@ -1,10 +1,8 @@
 //! The metrics that can be limited in a period, by name.
 
 use crate::lab::tune::Measure;
-use crate::text::{ParseError, listed, name_of, named};
+use crate::text::by_name;
 use crate::time::Span;
-use core::fmt;
-use core::str::FromStr;
 
 /// The usual periods, the most common one first.
 pub const PERIODS: [Span; 5] =
@@ -52,19 +50,4 @@ const NAMES: [(Metric, &str); 6] = [
     (Metric::SlidingLog, "sliding-log"),
 ];
 
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&NAMES, self))
-    }
-}
-
-impl FromStr for Metric {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        named(&NAMES, text).ok_or_else(|| {
-            let names = listed(&NAMES);
-            ParseError::whole(text, format!("not a measure; write one of {names}"))
-        })
-    }
-}
+by_name!(Metric, NAMES, "not a measure; write one of {}");

@@ -1,8 +1,6 @@
 //! The order of the clients in the table.
 
-use crate::text::{ParseError, listed, name_of, named};
-use core::fmt;
-use core::str::FromStr;
+use crate::text::by_name;
 
 /// The column by which the clients in the table are sorted. The text form is its name, as in `requests`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,19 +29,4 @@ const NAMES: [(TableOrder, &str); 6] = [
     (TableOrder::First, "first"),
 ];
 
-impl fmt::Display for TableOrder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(name_of(&NAMES, self))
-    }
-}
-
-impl FromStr for TableOrder {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        named(&NAMES, text).ok_or_else(|| {
-            let names = listed(&NAMES);
-            ParseError::whole(text, format!("not a column; write one of {names}"))
-        })
-    }
-}
+by_name!(TableOrder, NAMES, "not a column; write one of {}");
