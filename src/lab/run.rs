@@ -14,8 +14,9 @@ pub(crate) mod lenient;
 pub mod link;
 pub mod pace;
 pub mod past;
-mod settings;
+pub(crate) mod settings;
 mod source;
+mod table;
 mod turned;
 
 pub use commands::Command;
@@ -23,11 +24,14 @@ pub use experiment::Experiment;
 pub use link::Link;
 pub use settings::{MOST_SPEED, Named, RunSettings};
 pub use source::{Arrival, Source};
+pub use table::{Effect, Setting};
 pub use turned::Turned;
 
 #[cfg(feature = "log")]
-pub(crate) use escape::{VALUE, decoded, encoded};
-pub(crate) use settings::{decimal, on_off, span, switch, whole, within};
+pub(crate) use escape::decoded;
+pub(crate) use table::setting;
+#[cfg(feature = "log")]
+pub(crate) use table::{changed, find, listed, names};
 
 use crate::text::ParseError;
 use crate::time::{Span, Time};
@@ -202,7 +206,7 @@ impl<E: Experiment> Run<E> {
                 let from = (self.settings.get(name), self.next_arrival());
                 self.assign(name, value)?;
                 let to = (self.settings.get(name), self.next_arrival());
-                if from.0 == to.0 || E::Settings::VIEW.contains(&name.as_str()) {
+                if from.0 == to.0 || E::Settings::has(name, Effect::View) {
                     return Ok(());
                 }
                 self.turn(name, &from.0, &to.0);
@@ -225,7 +229,7 @@ impl<E: Experiment> Run<E> {
                 self.experiment.follow(self.now, &next)?;
             }
             self.settings = next;
-            if E::Settings::TRAFFIC.contains(&name) {
+            if E::Settings::has(name, Effect::Traffic) {
                 self.restart_sources()?;
             }
         }

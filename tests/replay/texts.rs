@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use ratescope::ParseError;
 use ratescope::lab::compare::script::Script;
 use ratescope::lab::compare::{Link, Template};
+use ratescope::lab::run::Setting;
 
 #[track_caller]
 pub(super) fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str, problem: &str) {
@@ -285,7 +286,7 @@ proptest! {
             prop_assert_eq!(link.to_string().parse::<Link>().unwrap(), link);
         }
         let mut settings = Settings::default();
-        for name in Settings::NAMES {
+        for Setting { name, .. } in Settings::SETTINGS {
             if checked(&text, settings.set(name, &text)).is_some() {
                 let value = settings.get(name);
                 let mut again = settings.clone();

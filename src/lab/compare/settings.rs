@@ -2,7 +2,8 @@
 
 use super::script::Script;
 use crate::lab::lane::Template;
-use crate::lab::run::{Named, RunSettings, Source, decimal, lenient};
+use crate::lab::run::settings::{auto_rate, decimal, on_off, seed, speed, switch, window};
+use crate::lab::run::{Named, RunSettings, Setting, Source, lenient, setting};
 use crate::limit::sliding_log::MAX_ENTRIES;
 use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
@@ -50,59 +51,19 @@ impl Default for Settings {
 }
 
 impl Named for Settings {
-    const NAMES: &'static [&'static str] = &[
-        "limit",
-        "lanes",
-        "auto",
-        "pattern",
-        "auto-rate",
-        "seed",
-        "cost",
-        "script",
-        "speed",
-        "window",
+    const SETTINGS: &'static [Setting<Self>] = &[
+        setting!("limit", [FromStart], |s, text| s.limit = s.common(text)?, s.limit),
+        setting!("lanes", [FromStart], |s, text| *s = s.comparing(text)?, joined(&s.lanes)),
+        setting!("auto", [Traffic], |s| s.run.auto, switch, on_off),
+        setting!("pattern", [Traffic], |s| s.run.pattern, str::parse),
+        setting!("auto-rate", [Traffic], |s| s.run.auto_rate, auto_rate::<10_000>),
+        setting!("seed", [Traffic], |s| s.run.seed, seed),
+        setting!("cost", |s, text| s.cost = decimal(text, 0.0..=1e6)?, s.cost),
+        setting!("script", [Traffic], |s, text| *s = s.playing(text)?, s.script),
+        setting!("speed", [View], |s| s.run.speed, speed),
+        setting!("window", [View], |s| s.run.window, window),
     ];
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
-    const VIEW: &'static [&'static str] = &["speed", "window"];
-    const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed", "script"];
-    const FROM_START: &'static [&'static str] = &["limit", "lanes"];
-    const MOST_AUTO_RATE: f64 = 1e4;
-
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let value = value.trim();
-        match name {
-            "limit" => {
-                let limit = rate(value, self.limit.per())?;
-                self.resolve(limit).map_err(|e| ParseError::whole(value, e.to_string()))?;
-                self.limit = limit;
-            }
-            "lanes" => {
-                let lanes = lanes(value, self.limit)?;
-                few(&lanes, self.limit, self.script.users().len())
-                    .map_err(|help| ParseError::whole(value, help))?;
-                self.lanes = lanes;
-            }
-            "cost" => self.cost = decimal(value, 0.0..=1e6)?,
-            "script" => {
-                let script: Script = value.parse()?;
-                few(&self.lanes, self.limit, script.users().len())
-                    .map_err(|help| ParseError::whole(value, help))?;
-                self.script = script;
-            }
-            _ => self.run.set::<Self>(name, value)?,
-        }
-        Ok(())
-    }
-
-    fn get(&self, name: &str) -> String {
-        match name {
-            "limit" => self.limit.to_string(),
-            "lanes" => joined(&self.lanes),
-            "cost" => self.cost.to_string(),
-            "script" => self.script.to_string(),
-            _ => self.run.get(name),
-        }
-    }
 
     fn run(&self) -> &RunSettings {
         &self.run
@@ -124,6 +85,32 @@ impl Named for Settings {
 }
 
 impl Settings {
+    /// Reads a common rate, unless a lane can't have it.
+    fn common(&self, text: &str) -> Result<Rate, ParseError> {
+        let limit = rate(text, self.limit.per())?;
+        self.resolve(limit).map_err(|e| ParseError::whole(text, e.to_string()))?;
+        Ok(limit)
+    }
+
+    /// These settings with the lanes of the text.
+    fn comparing(&self, text: &str) -> Result<Self, ParseError> {
+        Settings { lanes: lanes(text, self.limit)?, ..self.clone() }.few(text)
+    }
+
+    /// These settings with the script of the text.
+    fn playing(&self, text: &str) -> Result<Self, ParseError> {
+        Settings { script: text.parse()?, ..self.clone() }.few(text)
+    }
+
+    /// Refuses more than [`STATES`] states: a single instant would take seconds.
+    fn few(self, text: &str) -> Result<Self, ParseError> {
+        let help = "limits in all, one per user counted for each";
+        match self.states() {
+            ..=STATES => Ok(self),
+            n => Err(ParseError::whole(text, format!("{n} {help}; {STATES} are the most"))),
+        }
+    }
+
     /// The policy of every lane, if the common rate is `rate`.
     pub(super) fn resolve(&self, rate: Rate) -> Result<Vec<Policy>, ParseError> {
         self.lanes.iter().map(|template| template.resolve(rate)).collect()
@@ -131,7 +118,8 @@ impl Settings {
 
     /// How many states the lanes hold when all users have sent something.
     pub(super) fn states(&self) -> usize {
-        states(&self.lanes, self.limit, self.script.users().len())
+        let policies = self.lanes.iter().flat_map(|template| template.resolve(self.limit));
+        policies.map(|policy| states_of(&policy, self.script.users().len())).sum()
     }
 }
 
@@ -161,30 +149,11 @@ fn lanes(text: &str, rate: Rate) -> Result<Vec<Template>, ParseError> {
     Ok(templates)
 }
 
-/// How many states the lanes of `templates` hold.
-fn states(templates: &[Template], rate: Rate, users: usize) -> usize {
-    templates
-        .iter()
-        .flat_map(|template| template.resolve(rate))
-        .map(|policy| states_of(&policy, users))
-        .sum()
-}
-
 /// How many states a policy holds: a limit per user has one for each user.
 pub(in crate::lab) fn states_of(policy: &Policy, users: usize) -> usize {
     let per_user = |limit: &&Limit| limit.per.fields().iter().any(|name| name == "user");
     let several = policy.limits().iter().filter(per_user).count();
     policy.limits().len() + several * (users - 1)
-}
-
-/// Refuses templates with more than [`STATES`] states: a single instant would take seconds.
-fn few(templates: &[Template], rate: Rate, users: usize) -> Result<(), String> {
-    match states(templates, rate, users) {
-        ..=STATES => Ok(()),
-        n => {
-            Err(format!("{n} limits in all, one per user counted for each; {STATES} are the most"))
-        }
-    }
 }
 
 /// Reads a rate in the range that every kind of limiter accepts. A number alone is a count in `per`.

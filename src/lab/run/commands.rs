@@ -7,8 +7,9 @@
 //! Each command has its time in seconds. `events*10` is ten events at once. Any other command gives
 //! a setting a value, in which `,` is percent-encoded, too.
 
-use super::Named;
 use super::escape::{LISTED, decoded, encoded, inside};
+use super::table::{find, listed};
+use super::{Effect, Named};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
 use core::fmt;
@@ -53,7 +54,7 @@ pub(crate) struct Recording {
     last: Option<Replaceable>,
 }
 
-/// A change of a setting of [`Named::TRAFFIC`], which restarts all streams of events. The next change of the
+/// A change of a setting of [`Effect::Traffic`], which restarts all streams of events. The next change of the
 /// same setting restarts them again. So it replaces this one if no event came between the two, and none would
 /// have come with the value before. Therefore a drag makes no more commands than events came during it.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ impl Replaceable {
         from: (String, Time),
         to: (String, Time),
     ) -> Option<Self> {
-        S::TRAFFIC.contains(&name).then(|| Replaceable { name: name.to_owned(), from, to })
+        S::has(name, Effect::Traffic).then(|| Replaceable { name: name.to_owned(), from, to })
     }
 
     /// This change and the next one, `second` at `now`, as one change; `None` if they cannot be merged. A
@@ -197,14 +198,14 @@ pub(super) fn read<S: Named>(
                 let n = n.parse().ok().filter(|n| (1..=BURST).contains(n));
                 Command::Events(n.ok_or_else(|| wrong(part, 0, "write from 1 to 100000 events"))?)
             }
-            Some((name, coded)) if S::NAMES.contains(&name) => {
+            Some((name, coded)) if find(S::SETTINGS, name).is_some() => {
                 let at = offset + part.len() - coded.len();
                 settings.set(name, &decoded(coded)).map_err(|e| inside(e, raw, at))?;
                 Command::Set { name: name.to_owned(), value: settings.get(name) }
             }
             None if what == "events" => Command::Events(1),
             Some((name, _)) => {
-                let names = S::NAMES.join(", ");
+                let names = listed(S::SETTINGS);
                 let help = format!("nothing that can be done; write events or one of {names}");
                 return Err(wrong(name, time.len() + 1, &help));
             }

@@ -11,7 +11,8 @@
 //! The text follows `#` in an address: `&`, `%` and `+` in a value are percent-encoded, and any other
 //! character may be.
 
-use super::escape::{VALUE, decoded, encoded, inside};
+use super::escape::{decoded, inside};
+use super::table::{changed, listed, names};
 use super::{Command, Named, commands};
 use crate::text::{ParseError, parts};
 use crate::time::Time;
@@ -47,15 +48,9 @@ impl<S> Link<S> {
 
 impl<S: Named> fmt::Display for Link<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = S::default();
-        let mut and = "";
-        for name in S::NAMES {
-            let value = self.settings.get(name);
-            if value != usual.get(name) {
-                write!(f, "{and}{name}={}", encoded(&value, &VALUE))?;
-                and = "&";
-            }
-        }
+        let changed = changed(S::SETTINGS, &self.settings);
+        f.write_str(&changed)?;
+        let mut and = if changed.is_empty() { "" } else { "&" };
         if self.at != Time::ZERO {
             write!(f, "{and}at={}", self.at)?;
             and = "&";
@@ -113,7 +108,7 @@ impl<S: Named> Link<S> {
             return (Self::default(), 0, Some(ParseError::whole(&format!("{shown}…"), help)));
         }
         // Commands change the settings, so the settings are read first.
-        let names = || S::NAMES.iter().copied().chain(["at", "paused", "do"]);
+        let names = || names(S::SETTINGS).chain(["at", "paused", "do"]);
         let (mut present, mut wrong) = (Vec::new(), None);
         for (offset, name, ..) in given() {
             if names().any(|known| known == name) {
@@ -122,7 +117,7 @@ impl<S: Named> Link<S> {
                 }
             } else {
                 let error = || {
-                    let known = S::NAMES.join(", ");
+                    let known = listed(S::SETTINGS);
                     let help = format!("not part of a link; it has at, paused, do, {known}");
                     inside(ParseError::whole(&decoded(name), help), text, offset)
                 };

@@ -1,6 +1,7 @@
-//! Settings by name: their effects on a run, the common ones of every run, and how values are read.
+//! Settings by name: the common ones of every run, and how values are read and written.
 
-use super::{Source, lenient};
+use super::table::{find, listed};
+use super::{Effect, Setting, Source, lenient};
 use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::traffic::Pattern;
@@ -8,35 +9,35 @@ use core::fmt;
 use core::ops::RangeInclusive;
 
 /// The settings of a run: each has a name, and its value a text form.
-pub trait Named: Clone + Default + PartialEq + fmt::Debug {
-    /// The names, in the order in which a link has them. A setting comes after those that are needed to
+pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
+    /// The settings, in the order in which a link has them. A setting comes after those that are needed to
     /// read it.
-    const NAMES: &'static [&'static str];
+    const SETTINGS: &'static [Setting<Self>];
 
     /// The names of settings in old links, with their present names.
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[];
-
-    /// The settings that only change the view of a run.
-    const VIEW: &'static [&'static str];
-
-    /// The settings that restart all streams of events, and change nothing else.
-    const TRAFFIC: &'static [&'static str];
-
-    /// The settings that say how events are decided. People mean them for the whole run, so they take effect
-    /// [from the start](super::Run::set) and not from the moment of the change.
-    const FROM_START: &'static [&'static str];
-
-    /// The most events a second that can be generated, on average.
-    const MOST_AUTO_RATE: f64;
 
     /// Sets `name` to the value of the text `value`.
     ///
     /// # Errors
     /// When there is no such setting, or it cannot have that value; nothing changes then.
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        let Some(setting) = find(Self::SETTINGS, name) else {
+            let help = format!("not a setting; there are {}", listed(Self::SETTINGS));
+            return Err(ParseError::whole(name, help));
+        };
+        (setting.set)(self, value.trim())
+    }
 
-    /// The value of `name`, as a text that [`set`](Self::set) reads; empty for an unknown name.
-    fn get(&self, name: &str) -> String;
+    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
+    fn get(&self, name: &str) -> String {
+        find(Self::SETTINGS, name).map_or(String::new(), |setting| (setting.get)(self))
+    }
+
+    /// Whether a setting has an effect.
+    fn has(name: &str, effect: Effect) -> bool {
+        find(Self::SETTINGS, name).is_some_and(|setting| setting.effects.contains(&effect))
+    }
 
     /// The present name of the setting that a link calls `name`.
     fn name_now(name: &str) -> &str {
@@ -75,7 +76,8 @@ pub struct RunSettings {
     pub auto: bool,
     /// How the events are spaced.
     pub pattern: Pattern,
-    /// How many events are generated in a second, on average: from 0.001 to [`Named::MOST_AUTO_RATE`].
+    /// How many events are generated in a second, on average: from 0.001 to a million in the Scope, and to ten
+    /// thousand in Compare.
     pub auto_rate: f64,
     /// The seed of all randomness.
     pub seed: u64,
@@ -99,52 +101,27 @@ impl Default for RunSettings {
     }
 }
 
-impl RunSettings {
-    /// Sets `name` to the value of the text `value`. Any other name is an error, whose message lists the
-    /// names of `S`.
-    pub(crate) fn set<S: Named>(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        match name {
-            "auto" => self.auto = switch(value)?,
-            "pattern" => self.pattern = value.parse()?,
-            "auto-rate" => {
-                let range = 0.001..=S::MOST_AUTO_RATE;
-                self.auto_rate = match lenient::is_rate(value) {
-                    true => {
-                        let rate = lenient::rate(value, Span::seconds(1))?;
-                        within(value, rate.per_second(), &range)?
-                    }
-                    false => decimal(value, range)?,
-                };
-            }
-            "seed" => {
-                let help = "write a whole number from 0 up";
-                let whole =
-                    lenient::number(value).filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n));
-                let seed = value.parse().ok().or(whole.map(|n| n as u64));
-                self.seed = seed.ok_or_else(|| ParseError::whole(value, help))?;
-            }
-            "speed" => self.speed = decimal(value, 0.1..=MOST_SPEED)?,
-            "window" => self.window = span(value, Span::seconds(10)..=Span::hours(24))?,
-            _ => {
-                let help = format!("not a setting; there are {}", S::NAMES.join(", "));
-                return Err(ParseError::whole(name, help));
-            }
-        }
-        Ok(())
+/// Reads a number or a rate, as events in a second.
+pub(crate) fn auto_rate<const MOST: u32>(text: &str) -> Result<f64, ParseError> {
+    let range = 0.001..=f64::from(MOST);
+    match lenient::is_rate(text) {
+        true => within(text, lenient::rate(text, Span::seconds(1))?.per_second(), &range),
+        false => decimal(text, range),
     }
+}
 
-    /// The value of `name`, as a text that [`set`](Self::set) reads; empty for any other name.
-    pub(crate) fn get(&self, name: &str) -> String {
-        match name {
-            "auto" => on_off(self.auto),
-            "pattern" => self.pattern.to_string(),
-            "auto-rate" => self.auto_rate.to_string(),
-            "seed" => self.seed.to_string(),
-            "speed" => self.speed.to_string(),
-            "window" => self.window.to_string(),
-            _ => String::new(),
-        }
-    }
+pub(crate) fn seed(text: &str) -> Result<u64, ParseError> {
+    let whole = lenient::number(text).filter(|n| n.fract() == 0.0 && (0.0..1e15).contains(n));
+    let seed = text.parse().ok().or(whole.map(|n| n as u64));
+    seed.ok_or_else(|| ParseError::whole(text, "write a whole number from 0 up"))
+}
+
+pub(crate) fn speed(text: &str) -> Result<f64, ParseError> {
+    decimal(text, 0.1..=MOST_SPEED)
+}
+
+pub(crate) fn window(text: &str) -> Result<Span, ParseError> {
+    span(text, Span::seconds(10)..=Span::hours(24))
 }
 
 pub(crate) fn switch(text: &str) -> Result<bool, ParseError> {
@@ -156,8 +133,13 @@ pub(crate) fn switch(text: &str) -> Result<bool, ParseError> {
 }
 
 /// The text that [`switch`] reads.
-pub(crate) fn on_off(switch: bool) -> String {
-    if switch { "on" } else { "off" }.to_owned()
+pub(crate) fn on_off(switch: &bool) -> &'static str {
+    if *switch { "on" } else { "off" }
+}
+
+/// The value, or else the text for none.
+pub(crate) fn or<T: fmt::Display>(value: &Option<T>, none: &str) -> String {
+    value.as_ref().map_or(none.to_owned(), T::to_string)
 }
 
 pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, ParseError> {

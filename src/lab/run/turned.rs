@@ -1,7 +1,7 @@
 //! Settings that a user turns during a run: the whole run so far is decided again, or the change is
 //! remembered as one that applies from its time on.
 
-use super::{Command, Experiment, Named, Run};
+use super::{Command, Effect, Experiment, Named, Run, Setting};
 use crate::text::ParseError;
 use crate::time::Time;
 
@@ -27,7 +27,7 @@ pub(super) struct Again<E: Experiment> {
 /// `settings`, but with the values of `view` for the settings of the view.
 pub(super) fn seen_as<S: Named>(settings: &S, view: &S) -> S {
     let mut settings = settings.clone();
-    for name in S::VIEW {
+    for Setting { name, .. } in S::SETTINGS.iter().filter(|s| s.effects.contains(&Effect::View)) {
         // A setting reads its own text, so this cannot fail.
         let _ = settings.set(name, &view.get(name));
     }
@@ -51,11 +51,11 @@ pub struct Turned {
 }
 
 impl<E: Experiment> Run<E> {
-    /// Gives a setting another value. A setting of [`Named::FROM_START`] gets it from the start of the
-    /// run, so the run is decided again: at once if that is no more than a frame's work, otherwise during
-    /// the next calls of [`advance`](Self::advance) or [`catch_up`](Self::catch_up), and until then this run
-    /// stays as it is. The value of any other setting is in force from now on, as it is if deciding again
-    /// would be too much work.
+    /// Gives a setting another value. A setting of [`Effect::FromStart`] gets it from the start of the
+    /// run, for which the run is decided again: at once if that is no more than a frame's work,
+    /// otherwise during the next calls of [`advance`](Self::advance) or [`catch_up`](Self::catch_up),
+    /// while this run stays as it is. If it is too much work, and for other settings, the value is in
+    /// force from now on.
     ///
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
@@ -65,7 +65,7 @@ impl<E: Experiment> Run<E> {
         if settings == self.settings {
             return Ok(());
         }
-        if E::Settings::FROM_START.contains(&name)
+        if E::Settings::has(name, Effect::FromStart)
             && let Some(run) = self.always(name, value)
         {
             let mut turns = self.again.take().map_or(Vec::new(), |again| again.turns);
@@ -124,9 +124,9 @@ impl<E: Experiment> Run<E> {
         self.again.as_ref().map_or(self, |again| &again.run)
     }
 
-    /// Remembers a change of a setting of [`Named::FROM_START`].
+    /// Remembers a change of a setting of [`Effect::FromStart`].
     pub(super) fn turn(&mut self, name: &str, from: &str, to: &str) {
-        if !E::Settings::FROM_START.contains(&name) {
+        if !E::Settings::has(name, Effect::FromStart) {
             return;
         }
         let now = self.now;

@@ -4,7 +4,10 @@ use super::Outlook;
 use crate::lab::compare::settings::{STATES, states_of};
 use crate::lab::lane::Template;
 use crate::lab::run::lenient::{is_rate, rate};
-use crate::lab::run::{Named, RunSettings, decimal, on_off, span, switch, whole, within};
+use crate::lab::run::settings::{
+    auto_rate, decimal, on_off, or, seed, span, speed, switch, whole, window, within,
+};
+use crate::lab::run::{Named, RunSettings, Setting, setting};
 use crate::limit::any::AnyLimiter;
 use crate::limit::exim::{Exim, Mode};
 use crate::limit::leaky_bucket::LeakyBucket;
@@ -70,94 +73,61 @@ impl Default for Settings {
 }
 
 impl Named for Settings {
-    const NAMES: &'static [&'static str] = &[
-        "decay",
-        "increase",
-        "limit",
-        "mode",
-        "auto",
-        "pattern",
-        "auto-rate",
-        "seed",
-        "speed",
-        "window",
-        "exact",
-        "ghost",
-        "bucket",
-        "mean",
-        "last",
-        "recent",
-        "limiter",
+    const SETTINGS: &'static [Setting<Self>] = &[
+        setting!("decay", [FromStart], |s, text| *s = s.decaying(text)?, s.decay),
+        setting!("increase", [FromStart], |s| s.increase, interval),
+        setting!("limit", [FromStart], |s, text| *s = s.allowing(text)?, s.limit),
+        setting!("mode", [FromStart], |s| s.mode, mode),
+        setting!("auto", [Traffic], |s| s.run.auto, switch, on_off),
+        setting!("pattern", [Traffic], |s| s.run.pattern, str::parse),
+        setting!("auto-rate", [Traffic], |s| s.run.auto_rate, auto_rate::<1_000_000>),
+        setting!("seed", [Traffic], |s| s.run.seed, seed),
+        setting!("speed", [View], |s| s.run.speed, speed),
+        setting!("window", [View], |s| s.run.window, window),
+        setting!("exact", [View], |s| s.exact, switch, on_off),
+        setting!("ghost", [View], |s| s.ghost, switch, on_off),
+        // These thin lines have their past when they are switched on.
+        setting!("bucket", [View, FromStart], |s| s.bucket, switch, on_off),
+        setting!("mean", [View, FromStart], |s| s.mean, switch, on_off),
+        setting!("last", [View, FromStart], |s, text| s.last = whole(text, 1..=1000)?, s.last),
+        setting!("recent", [View, FromStart], |s| s.recent, switch, on_off),
+        setting!("limiter", [FromStart], |s, text| *s = s.decided(text)?, or(&s.template, "exim")),
     ];
-    const VIEW: &'static [&'static str] =
-        &["speed", "window", "exact", "ghost", "bucket", "mean", "last", "recent"];
-    const TRAFFIC: &'static [&'static str] = &["auto", "pattern", "auto-rate", "seed"];
-    /// Also the thin lines: one that is switched on has its past.
-    const FROM_START: &'static [&'static str] =
-        &["decay", "increase", "limit", "mode", "limiter", "bucket", "mean", "last", "recent"];
-    const MOST_AUTO_RATE: f64 = 1e6;
-
-    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let value = value.trim();
-        match name {
-            "decay" => *self = self.limited(value, self.limit, span(value, INTERVAL)?)?,
-            "increase" => self.increase = span(value, INTERVAL)?,
-            "limit" => {
-                let (limit, decay) = limit_of(value)?;
-                *self = self.limited(value, limit, decay.unwrap_or(self.decay))?;
-            }
-            "mode" => {
-                self.mode = match value {
-                    "strict" => Mode::Strict,
-                    "leaky" => Mode::Leaky,
-                    _ => return Err(ParseError::whole(value, "write strict or leaky")),
-                }
-            }
-            "limiter" => *self = self.decided(value)?,
-            "exact" => self.exact = switch(value)?,
-            "ghost" => self.ghost = switch(value)?,
-            "bucket" => self.bucket = switch(value)?,
-            "mean" => self.mean = switch(value)?,
-            "last" => self.last = whole(value, 1..=1000)?,
-            "recent" => self.recent = switch(value)?,
-            _ => self.run.set::<Self>(name, value)?,
-        }
-        Ok(())
-    }
-
-    fn get(&self, name: &str) -> String {
-        match name {
-            "decay" => self.decay.to_string(),
-            "increase" => self.increase.to_string(),
-            "limit" => self.limit.to_string(),
-            "mode" => self.mode.to_string(),
-            "limiter" => self.template.as_ref().map_or("exim".to_owned(), Template::to_string),
-            "exact" => on_off(self.exact),
-            "ghost" => on_off(self.ghost),
-            "bucket" => on_off(self.bucket),
-            "mean" => on_off(self.mean),
-            "last" => self.last.to_string(),
-            "recent" => on_off(self.recent),
-            _ => self.run.get(name),
-        }
-    }
 
     fn run(&self) -> &RunSettings {
         &self.run
     }
 }
 
-/// Reads a limit, and the decay interval if it is a rate, which has one of its own: `60/min`.
-fn limit_of(value: &str) -> Result<(f64, Option<Span>), ParseError> {
-    if !is_rate(value) {
-        return Ok((decimal(value, LIMIT)?, None));
+fn interval(text: &str) -> Result<Span, ParseError> {
+    span(text, INTERVAL)
+}
+
+fn mode(text: &str) -> Result<Mode, ParseError> {
+    match text {
+        "strict" => Ok(Mode::Strict),
+        "leaky" => Ok(Mode::Leaky),
+        _ => Err(ParseError::whole(text, "write strict or leaky")),
     }
-    let rate = rate(value, *INTERVAL.start())?;
-    let limit = within(value, rate.count(), &LIMIT)?;
-    Ok((limit, Some(within(value, rate.per(), &INTERVAL)?)))
 }
 
 impl Settings {
+    /// These settings with the decay interval of the text.
+    fn decaying(&self, text: &str) -> Result<Self, ParseError> {
+        self.limited(text, self.limit, interval(text)?)
+    }
+
+    /// These settings with the limit of the text; with the decay interval, too, if it is a rate, which has one
+    /// of its own: `60/min`.
+    fn allowing(&self, text: &str) -> Result<Self, ParseError> {
+        if !is_rate(text) {
+            return self.limited(text, decimal(text, LIMIT)?, self.decay);
+        }
+        let rate = rate(text, *INTERVAL.start())?;
+        let limit = within(text, rate.count(), &LIMIT)?;
+        self.limited(text, limit, within(text, rate.per(), &INTERVAL)?)
+    }
+
     /// These settings with another limit, if what decides can have it.
     fn limited(&self, value: &str, limit: f64, decay: Span) -> Result<Self, ParseError> {
         let limited = Settings { limit, decay, ..self.clone() };

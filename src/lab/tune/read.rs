@@ -6,5 +6,5 @@ mod options;
 
 pub use batch::{Batch, Queue, See, Times};
 pub use import::{Failure, Import, Imported};
-pub(super) use options::{OPEN, changed, open, or_open};
+pub(super) use options::{OPEN, open, or_open};
 pub use options::{ReadOptions, path};

@@ -2,8 +2,9 @@
 
 use super::{Aim, Burst, Frontier, Metric, TableOrder, Today};
 use crate::lab::compare::beside;
-use crate::lab::run::{decimal, decoded, span};
-use crate::lab::tune::read::{OPEN, changed, open, or_open};
+use crate::lab::run::settings::{decimal, or, span};
+use crate::lab::run::{Setting, changed, decoded, find, listed, names, setting};
+use crate::lab::tune::read::{OPEN, open, or_open};
 use crate::lab::tune::{Measure, ReadOptions};
 use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
@@ -77,14 +78,17 @@ pub fn percentage(text: &str) -> Result<f64, ParseError> {
 }
 
 impl Choices {
-    /// The names beside [those of reading](ReadOptions::NAMES), in the order in which a link has them.
-    pub const NAMES: [&'static str; 8] =
-        ["for", "by", "period", "rate", "untouched", "limit", "today", "order"];
-
-    /// All names.
-    fn names() -> impl Iterator<Item = &'static str> {
-        ReadOptions::NAMES.into_iter().chain(Self::NAMES)
-    }
+    /// All choices but [those of reading](ReadOptions::SETTINGS), in the order in which a link has them.
+    pub const SETTINGS: &'static [Setting<Self>] = &[
+        setting!("for", |s, text| s.write_for(text.parse()?), s.target),
+        setting!("by", |s, text| s.limit_by(by(text)?), or(&s.by, BUCKET)),
+        setting!("period", |s, text| s.limit_in(period(text)?), s.period),
+        setting!("rate", |s, text| (s.rate, s.limit) = (open(text)?, None), or_open(&s.rate)),
+        setting!("untouched", |s, text| s.leave_alone(percentage(text)?), percents(&s.aim)),
+        setting!("limit", |s| s.limit, limit, or_open),
+        setting!("today", |s, text| s.today = open(text)?, or(&s.today, "")),
+        setting!("order", |s| s.order, str::parse),
+    ];
 
     /// Sets `name` to `value`. Another server also brings its own way to limit. A change of
     /// the meaning of the limit puts the recommended one in force.
@@ -93,62 +97,48 @@ impl Choices {
     /// When the choice or the value is unknown; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let value = value.trim();
-        match name {
-            "for" => {
-                self.target = value.parse()?;
-                let by = match self.target {
-                    Target::Exim => Some(Metric::Exim),
-                    Target::Haproxy | Target::Cloudflare => Some(Metric::SlidingCounter),
-                    Target::Descriptors => Some(Metric::FixedWindow),
-                    Target::Caddy | Target::Fail2ban => Some(Metric::SlidingLog),
-                    Target::Rust => self.by,
-                    _ => None,
-                };
-                self.limit_by(by);
-            }
-            "by" => self.limit_by(if is_bucket(value) { None } else { Some(by(value)?) }),
-            "period" => {
-                let period = span(value, Span::micros(100_000)..=Span::hours(366 * 24))?;
-                if period != self.period {
-                    (self.period, self.rate, self.limit) = (period, None, None);
-                }
-            }
-            "rate" => {
-                self.rate = open(value)?;
-                self.limit = None;
-            }
-            "untouched" => {
-                self.aim = Aim { untouched: percentage(value)? };
-                self.limit = None;
-            }
-            "limit" if value == OPEN => self.limit = None,
-            "limit" => self.limit = Some(decimal(value, 0.001..=1e12)?),
-            "today" => self.today = open(value)?,
-            "order" => self.order = value.parse()?,
-            _ if ReadOptions::NAMES.contains(&name) => self.reading.set(name, value)?,
-            _ => {
-                let names: Vec<&str> = Self::names().collect();
-                let help = format!("not a choice; there are {}", names.join(", "));
-                return Err(ParseError::whole(name, help));
-            }
+        if let Some(setting) = find(Self::SETTINGS, name) {
+            return (setting.set)(self, value);
         }
-        Ok(())
+        let Some(setting) = find(ReadOptions::SETTINGS, name) else {
+            let (reading, own) = (listed(ReadOptions::SETTINGS), listed(Self::SETTINGS));
+            let help = format!("not a choice; there are {reading}, {own}");
+            return Err(ParseError::whole(name, help));
+        };
+        (setting.set)(&mut self.reading, value)
+    }
+
+    /// All names.
+    fn names() -> impl Iterator<Item = &'static str> {
+        names(ReadOptions::SETTINGS).chain(names(Self::SETTINGS))
     }
 
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
-        match name {
-            "for" => self.target.to_string(),
-            "by" => self.by.map_or(BUCKET.to_owned(), |by| by.to_string()),
-            "period" => self.period.to_string(),
-            "rate" => or_open(self.rate.as_ref()),
-            // A percentage computed from the share may have digits that nobody wrote.
-            "untouched" => (libm::round(self.aim.untouched * 1e10) / 1e8).to_string(),
-            "limit" => or_open(self.limit.as_ref()),
-            "today" => self.today.as_ref().map_or(String::new(), ToString::to_string),
-            "order" => self.order.to_string(),
-            _ => self.reading.get(name),
+        find(Self::SETTINGS, name)
+            .map_or_else(|| self.reading.get(name), |setting| (setting.get)(self))
+    }
+
+    fn write_for(&mut self, target: Target) {
+        self.target = target;
+        self.limit_by(match target {
+            Target::Exim => Some(Metric::Exim),
+            Target::Haproxy | Target::Cloudflare => Some(Metric::SlidingCounter),
+            Target::Descriptors => Some(Metric::FixedWindow),
+            Target::Caddy | Target::Fail2ban => Some(Metric::SlidingLog),
+            Target::Rust => self.by,
+            _ => None,
+        });
+    }
+
+    fn limit_in(&mut self, period: Span) {
+        if self.period != period {
+            (self.period, self.rate, self.limit) = (period, None, None);
         }
+    }
+
+    fn leave_alone(&mut self, untouched: f64) {
+        (self.aim, self.limit) = (Aim { untouched }, None);
     }
 
     fn limit_by(&mut self, by: Option<Metric>) {
@@ -240,18 +230,33 @@ impl Choices {
     }
 }
 
-fn by(value: &str) -> Result<Metric, ParseError> {
-    value.parse().map_err(|error: ParseError| {
-        ParseError::whole(value, format!("{}, or {BUCKET}", error.problem()))
-    })
+fn by(text: &str) -> Result<Option<Metric>, ParseError> {
+    let other = |error: ParseError| format!("{}, or {BUCKET}", error.problem());
+    match is_bucket(text) {
+        true => Ok(None),
+        false => text.parse().map(Some).map_err(|error| ParseError::whole(text, other(error))),
+    }
+}
+
+fn period(text: &str) -> Result<Span, ParseError> {
+    span(text, Span::micros(100_000)..=Span::hours(366 * 24))
+}
+
+/// A percentage computed from the share may have digits that nobody wrote.
+fn percents(aim: &Aim) -> f64 {
+    libm::round(aim.untouched * 1e10) / 1e8
+}
+
+fn limit(text: &str) -> Result<Option<f64>, ParseError> {
+    if text == OPEN { Ok(None) } else { decimal(text, 0.001..=1e12).map(Some) }
 }
 
 /// The choices that differ from the default ones, as in a link.
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = Choices::default();
-        let names: Vec<&str> = Self::names().collect();
-        f.write_str(&changed(&names, &|name| self.get(name), &|name| usual.get(name)))
+        let (reading, own) = (self.reading.to_string(), changed(Self::SETTINGS, self));
+        let and = if reading.is_empty() || own.is_empty() { "" } else { "&" };
+        write!(f, "{reading}{and}{own}")
     }
 }
 

@@ -1,11 +1,13 @@
 //! The options for reading a log, by name. If one of these [choices](crate::lab::tune::Choices) changes,
 //! the log has to be read again.
 
-use crate::lab::run::{VALUE, encoded};
-use crate::log::{Options, Spread, Test, ipv6_prefix};
+use crate::lab::run::settings::or;
+use crate::lab::run::{Setting, changed, find, setting};
+use crate::log::{Layout, Options, Spread, Test, ipv6_prefix};
 use crate::text::{ParseError, parts};
 use crate::time::Span;
 use core::fmt;
+use core::num::NonZeroU8;
 use core::str::FromStr;
 use std::sync::Arc;
 
@@ -21,28 +23,32 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// The names, in the order in which a link has them. But for `spread` they and their values are the
+    /// All options, in the order in which a link has them. But for `spread` they and their values are the
     /// arguments of `ratescope tune`; a list has commas.
-    pub const NAMES: [&'static str; 19] = [
-        "log",
-        "log-format",
-        "key",
-        "only-keyed",
-        "path",
-        "method",
-        "status",
-        "message",
-        "since",
-        "until",
-        "where",
-        "not",
-        "cost",
-        "ipv6-prefix",
-        "path-depth",
-        "field",
-        "time-unit",
-        "year",
-        "spread",
+    pub const SETTINGS: &'static [Setting<Self>] = &[
+        setting!("log", |s| s.options.format, open, or_open),
+        setting!("log-format", |s| s.options.layout, layout, or_open),
+        setting!("key", |s| s.options.key, open, or_open),
+        setting!("only-keyed", |s| s.options.only_keyed, true_or_false),
+        setting!("path", |s| s.options.filter.paths, paths, joined),
+        setting!("method", |s| s.options.filter.methods, list, joined),
+        setting!("status", |s| s.options.filter.statuses, list, joined),
+        setting!("message", |s| s.options.filter.messages, messages, joined),
+        setting!("since", |s| s.options.filter.since, open, or_open),
+        setting!("until", |s| s.options.filter.until, open, or_open),
+        setting!("where", |s| s.options.filter.also, tests, joined),
+        setting!("not", |s| s.options.filter.not, tests, joined),
+        setting!("cost", |s| s.options.cost, open, or_open),
+        setting!("ipv6-prefix", |s| s.options.ipv6_prefix, ipv6_prefix),
+        setting!("path-depth", |s| s.options.path_depth, depth, or_open),
+        setting!("field", |s| s.options.aliases, list, joined),
+        setting!("time-unit", |s| s.options.unit, open, or_open),
+        setting!(
+            "year",
+            |s, text| s.options.year = open(text)?.unwrap_or_default(),
+            s.options.year
+        ),
+        setting!("spread", |s| s.spread, str::parse),
     ];
 
     /// Sets `name` to `value`.
@@ -50,81 +56,35 @@ impl ReadOptions {
     /// # Errors
     /// When the name or the value is unknown; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let ReadOptions { options, spread, .. } = self;
-        let filter = &mut options.filter;
-        match name {
-            "log" => options.format = open(value)?,
-            "log-format" => options.layout = open(value)?.map(Arc::new),
-            "key" => options.key = open(value)?,
-            "only-keyed" => {
-                let wrong = |_| ParseError::whole(value, "write true or false");
-                options.only_keyed = value.parse().map_err(wrong)?;
-            }
-            "path" => filter.paths = list::<Path>(value)?.into_iter().map(|path| path.0).collect(),
-            "method" => filter.methods = list(value)?,
-            "status" => filter.statuses = list(value)?,
-            // A message may have commas.
-            "message" => {
-                let text = Some(value.to_owned()).filter(|text| !text.is_empty());
-                filter.messages = text.into_iter().collect();
-            }
-            "since" => filter.since = open(value)?,
-            "until" => filter.until = open(value)?,
-            "where" => filter.also = tests(value)?,
-            "not" => filter.not = tests(value)?,
-            "cost" => options.cost = open(value)?,
-            "ipv6-prefix" => options.ipv6_prefix = ipv6_prefix(value)?,
-            "path-depth" => {
-                let help = |_| ParseError::whole(value, "write auto, or a number from 1 to 255");
-                options.path_depth = open(value).map_err(help)?;
-            }
-            "field" => options.aliases = list(value)?,
-            "time-unit" => options.unit = open(value)?,
-            "year" => options.year = open(value)?.unwrap_or_default(),
-            "spread" => *spread = value.parse()?,
-            _ => return Err(ParseError::whole(name, "not a way to read a log")),
-        }
-        Ok(())
+        let wrong = || ParseError::whole(name, "not a way to read a log");
+        (find(Self::SETTINGS, name).ok_or_else(wrong)?.set)(self, value)
     }
 
     /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
-        let ReadOptions { options, spread, .. } = self;
-        let filter = &options.filter;
-        match name {
-            "log" => or_open(options.format.as_ref()),
-            "log-format" => or_open(options.layout.as_deref()),
-            "key" => or_open(options.key.as_ref()),
-            "only-keyed" => options.only_keyed.to_string(),
-            "path" => joined(&filter.paths),
-            "method" => joined(&filter.methods),
-            "status" => joined(&filter.statuses),
-            "message" => joined(&filter.messages),
-            "since" => or_open(filter.since.as_ref()),
-            "until" => or_open(filter.until.as_ref()),
-            "where" => joined(&filter.also),
-            "not" => joined(&filter.not),
-            "cost" => or_open(options.cost.as_ref()),
-            "ipv6-prefix" => options.ipv6_prefix.to_string(),
-            "path-depth" => or_open(options.path_depth.as_ref()),
-            "field" => joined(&options.aliases),
-            "time-unit" => or_open(options.unit.as_ref()),
-            "year" => options.year.to_string(),
-            "spread" => spread.to_string(),
-            _ => String::new(),
-        }
+        find(Self::SETTINGS, name).map_or(String::new(), |setting| (setting.get)(self))
     }
 }
 
-/// The beginning of a path.
-struct Path(String);
+fn layout(text: &str) -> Result<Option<Arc<Layout>>, ParseError> {
+    Ok(open(text)?.map(Arc::new))
+}
 
-impl FromStr for Path {
-    type Err = ParseError;
+fn true_or_false(text: &str) -> Result<bool, ParseError> {
+    text.parse().map_err(|_| ParseError::whole(text, "write true or false"))
+}
 
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        path(text).map(Path)
-    }
+fn paths(text: &str) -> Result<Vec<String>, ParseError> {
+    list_of(text, path)
+}
+
+/// One text: a message may have commas.
+fn messages(text: &str) -> Result<Vec<String>, ParseError> {
+    Ok(Some(text.to_owned()).filter(|text| !text.is_empty()).into_iter().collect())
+}
+
+fn depth(text: &str) -> Result<Option<NonZeroU8>, ParseError> {
+    open(text).map_err(|_| ParseError::whole(text, "write auto, or a number from 1 to 255"))
 }
 
 /// Reads the beginning of a path.
@@ -145,29 +105,25 @@ pub(crate) fn open<T: FromStr>(value: &str) -> Result<Option<T>, T::Err> {
     if value == OPEN || value.is_empty() { Ok(None) } else { value.parse().map(Some) }
 }
 
-pub(crate) fn or_open(value: Option<&impl fmt::Display>) -> String {
-    value.map_or(OPEN.to_owned(), ToString::to_string)
+pub(crate) fn or_open<T: fmt::Display>(value: &Option<T>) -> String {
+    or(value, OPEN)
 }
 
-/// The text of a link: the names whose value is not the default one, with their values.
-pub(crate) fn changed(
-    names: &[&str],
-    get: &dyn Fn(&str) -> String,
-    usual: &dyn Fn(&str) -> String,
-) -> String {
-    let changed = names.iter().filter(|name| get(name) != usual(name));
-    let said = changed.map(|name| format!("{name}={}", encoded(&get(name), &VALUE)));
-    said.collect::<Vec<_>>().join("&")
+fn list<T: FromStr<Err: Into<ParseError>>>(text: &str) -> Result<Vec<T>, ParseError> {
+    list_of(text, |entry| entry.parse().map_err(T::Err::into))
 }
 
 /// Reads a list with commas; empty entries are ignored.
-fn list<T: FromStr<Err: Into<ParseError>>>(text: &str) -> Result<Vec<T>, ParseError> {
+fn list_of<T>(
+    text: &str,
+    read: impl Fn(&str) -> Result<T, ParseError>,
+) -> Result<Vec<T>, ParseError> {
     let mut list = Vec::new();
     for (at, part) in parts(text, ',') {
         let entry = part.trim();
         let at = at + part.len() - part.trim_start().len();
         if !entry.is_empty() {
-            list.push(entry.parse().map_err(|wrong: T::Err| wrong.into().inside(text, at))?);
+            list.push(read(entry).map_err(|wrong| wrong.inside(text, at))?);
         }
     }
     Ok(list)
@@ -210,7 +166,6 @@ fn joined<T: ToString>(list: &[T]) -> String {
 /// The options that differ from the default ones, as in a link.
 impl fmt::Display for ReadOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = ReadOptions::default();
-        f.write_str(&changed(&Self::NAMES, &|name| self.get(name), &|name| usual.get(name)))
+        f.write_str(&changed(Self::SETTINGS, self))
     }
 }
