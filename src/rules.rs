@@ -270,7 +270,12 @@ impl Rules {
 
     /// The names of all fields of descriptors and limits, each once.
     pub fn fields(&self) -> Vec<&str> {
-        let each = self.rules.iter().flat_map(|rule| {
+        self.fields_of(|_| true)
+    }
+
+    /// The same of some rules.
+    pub(crate) fn fields_of(&self, of: impl Fn(&Rule) -> bool) -> Vec<&str> {
+        let each = self.rules.iter().filter(|rule| of(rule)).flat_map(|rule| {
             let steps = rule.path.iter().map(|step| &step.key);
             steps.chain(rule.limits().iter().flat_map(|limit| limit.per.fields()))
         });

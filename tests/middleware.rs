@@ -42,5 +42,7 @@ mod reports;
 #[cfg(feature = "redis")]
 #[path = "redis/server.rs"]
 mod server;
+#[path = "middleware/unidentified.rs"]
+mod unidentified;
 #[path = "middleware/waiting.rs"]
 mod waiting;

@@ -16,6 +16,7 @@ mod report;
 mod service;
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 mod teller;
+mod unidentified;
 
 pub use crate::address::{IPV6_PREFIX, Networks};
 pub use crate::clock::{Clock, FakeClock, SystemClock};
@@ -27,6 +28,7 @@ pub use proxies::Proxies;
 pub use refusal::{Answer, Grpc, Problem, Refused};
 pub use report::seen;
 pub use service::{RateLimited, ResponseFuture};
+pub use unidentified::Unidentified;
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 pub(crate) use {
     keys::text,

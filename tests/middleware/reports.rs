@@ -29,7 +29,7 @@ impl<'a> MakeWriter<'a> for Lines {
 }
 
 /// The lines that are told while something is done.
-fn told(done: impl FnOnce()) -> Vec<String> {
+pub(crate) fn told(done: impl FnOnce()) -> Vec<String> {
     let lines = Lines::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(lines.clone())

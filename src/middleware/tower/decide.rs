@@ -8,6 +8,7 @@ use super::prepared::Prepared;
 use super::queue::{Queue, Seat};
 use super::refusal::{Answer, Refused};
 use super::report::{self, Sample};
+use super::unidentified::Unidentified;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::outcome::Decision;
@@ -147,13 +148,17 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     {
         let made;
         let latest = match &**cached.load() {
-            [Some((_, latest)), _] => latest,
-            [None, _] => {
+            // A reload may have come since that was made, after which a key is demanded.
+            [Some((_, latest)), _] if !self.settings.keys.may_fail => latest,
+            _ => {
                 made = self.prepared(&self.store.rules());
                 &made
             }
         };
         let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
+        if let Some(why) = latest.unidentified(fields) {
+            return Some(self.refuse_unidentified(head, latest, why));
+        }
         let asked = &mut self.asked(head, fields, latest);
         let answered = self.store.check_now(&asked.event, self.details(&asked.reserved));
         Some(self.judge(asked, answered.as_ref()?))
@@ -166,6 +171,9 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     {
         let latest = &self.prepared(&self.store.rules());
         let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
+        if let Some(why) = latest.unidentified(fields) {
+            return self.refuse_unidentified(head, latest, why);
+        }
         let asked = &mut self.asked(head, fields, latest);
         let details = self.details(&asked.reserved);
         if matches!(asked.reserved, Reserved::Full) {
@@ -254,6 +262,26 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             report::refused(event, &refused, self.name(), passed_over);
         }
         Box::new(refused.respond(&self.answer, &self.settings.headers))
+    }
+
+    /// The response to a request that lacks this field. The store is not asked about it.
+    #[cold]
+    fn refuse_unidentified<B>(
+        &self,
+        head: Head<'_>,
+        prepared: &Prepared,
+        (field, why): (&str, &Unidentified),
+    ) -> Next<B>
+    where
+        A: Answer<B>,
+    {
+        self.meters().count(RequestOutcome::Unidentified);
+        if let Some(passed_over) = self.refusals.take(self.clock.now()) {
+            report::unidentified(field, why, self.name(), passed_over);
+        }
+        let ruling = &Ruling::new(Arc::clone(&prepared.rules));
+        let refused = Refused::unidentified(head, ruling, why, prepared);
+        Next::Refuse(Box::new(refused.respond(&self.answer, &self.settings.headers)))
     }
 
     #[inline]

@@ -6,6 +6,7 @@
 //! [`headers`](super::headers) documents the items.
 
 use core::fmt::{self, Write};
+use http::StatusCode;
 use http::header::HeaderName;
 
 pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -22,6 +23,11 @@ pub(super) const REDUCED_CAPACITY: ProblemType = ProblemType {
     kind: "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
     title: "Request cannot be satisfied due to temporary server capacity constraints",
 };
+
+/// The problem of a status that says it all (RFC 9457, section 4.2.1).
+pub(super) fn of_status(status: StatusCode) -> ProblemType {
+    ProblemType { kind: "about:blank", title: status.canonical_reason().unwrap_or_default() }
+}
 
 /// A problem type.
 pub(super) struct ProblemType {

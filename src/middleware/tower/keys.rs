@@ -20,12 +20,12 @@
 //! a field never apply. The layer logs a warning at its first request. A service that should not even
 //! start like this makes its layer by [`RateLimit::try_layer`](super::RateLimit::try_layer).
 //!
-//! A field that a request must have, such as the key of an API, is asked for before the limits: a layer that is
-//! added after this one answers 401 without it, and otherwise leaves it in the
-//! [extensions](super::RateLimit::extension), in a type of the service's own.
+//! A field that a request must have, such as the key of an API, comes from a source that may fail: see
+//! [`RateLimit::key`](super::RateLimit::key).
 
 use super::proxies::Proxies;
 use super::report;
+use super::unidentified::Unidentified;
 use crate::address::{IPV6_PREFIX, Made, canonical};
 use crate::event::Fields;
 use crate::rules::Rules;
@@ -74,7 +74,9 @@ pub(super) struct Keys {
     pub(super) proxies: Option<Proxies>,
     pub(super) ipv6_prefix: u8,
     /// Each source with the name of its field.
-    pub(super) sources: Vec<(String, Source)>,
+    sources: Vec<(String, Source)>,
+    /// Whether any source may fail.
+    pub(super) may_fail: bool,
     /// Whether it was logged that the peer is not known.
     no_peer: Once,
 }
@@ -86,21 +88,45 @@ pub(super) type Peer = Box<dyn Fn(&Extensions) -> Option<Option<IpAddr>> + Send 
 /// Finds a text in the head of a request.
 pub(super) type Find = Box<dyn for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync>;
 
+/// The same, of a request that must have it.
+pub(super) type Demand =
+    Box<dyn for<'a> Fn(Head<'a>) -> Result<Option<Cow<'a, str>>, Unidentified> + Send + Sync>;
+
 pub(super) enum Source {
     Header(HeaderName),
     /// Maps each pattern to itself.
     Routes(matchit::Router<String>),
     Closure(Find),
+    Demand(Demand),
 }
+
+/// What a source found, or why the request is refused.
+type Found<'a> = Result<Option<Cow<'a, str>>, Box<Unidentified>>;
 
 impl Default for Keys {
     fn default() -> Self {
         let (sources, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
-        Keys { peer: None, proxies: None, ipv6_prefix, sources, no_peer: Once::new() }
+        let no_peer = Once::new();
+        Keys { peer: None, proxies: None, ipv6_prefix, sources, may_fail: false, no_peer }
     }
 }
 
 impl Keys {
+    /// Adds a source, or replaces the one of the same name.
+    pub(super) fn add(&mut self, field: &str, source: Source) {
+        self.may_fail |= matches!(source, Source::Demand(_));
+        self.sources.retain(|(known, _)| known != field);
+        self.sources.push((field.to_owned(), source));
+    }
+
+    /// The places of the sources that may fail, of those for some fields.
+    pub(super) fn demanding(&self, fields: &[&str]) -> Vec<usize> {
+        let demands = |(_, (name, source)): &(usize, &(String, Source))| {
+            matches!(source, Source::Demand(_)) && fields.contains(&name.as_str())
+        };
+        self.sources.iter().enumerate().filter(demands).map(|(place, _)| place).collect()
+    }
+
     /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer) that is
     /// sure of `ip` only when a request comes.
     pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
@@ -162,15 +188,16 @@ impl fmt::Display for MissingSources {
 impl core::error::Error for MissingSources {}
 
 impl Source {
-    fn find<'a>(&'a self, head: Head<'a>) -> Option<Cow<'a, str>> {
-        match self {
+    fn find<'a>(&'a self, head: Head<'a>) -> Found<'a> {
+        Ok(match self {
             Source::Header(name) => head.headers.get(name).map(|value| text(value.as_bytes())),
             Source::Routes(routes) => {
-                let found = routes.at(head.uri.path()).ok()?;
-                Some(Cow::Borrowed(found.value.as_str()))
+                let found = routes.at(head.uri.path()).ok();
+                found.map(|found| Cow::Borrowed(found.value.as_str()))
             }
             Source::Closure(find) => find(head),
-        }
+            Source::Demand(find) => find(head)?,
+        })
     }
 }
 
@@ -191,7 +218,7 @@ pub(super) struct RequestFields<'a> {
     /// The address, if it was known that rules are about it.
     ip: Option<Made>,
     later_ip: OnceLock<Box<Made>>,
-    found: SmallVec<[OnceLock<Option<Cow<'a, str>>>; 2]>,
+    found: SmallVec<[OnceLock<Found<'a>>; 2]>,
 }
 
 impl<'a> RequestFields<'a> {
@@ -217,7 +244,8 @@ impl<'a> RequestFields<'a> {
         let sources = self.keys.sources.iter().zip(&self.found);
         for ((known, source), found) in sources {
             if known == name {
-                return found.get_or_init(|| source.find(self.head)).as_deref().map(Text::Is);
+                let found = found.get_or_init(|| source.find(self.head));
+                return found.as_ref().ok()?.as_deref().map(Text::Is);
             }
         }
         match name {
@@ -226,6 +254,16 @@ impl<'a> RequestFields<'a> {
             "path" => Some(Text::Is(self.head.uri.path())),
             _ => Some(Text::Is(UNKNOWN)),
         }
+    }
+}
+
+impl RequestFields<'_> {
+    /// The first failure of the sources at these places, as far as they were asked, with its field.
+    pub(super) fn failure(&self, places: &[usize]) -> Option<(&str, &Unidentified)> {
+        places.iter().find_map(|&place| {
+            let failure = self.found.get(place)?.get()?.as_ref().err()?;
+            Some((self.keys.sources.get(place)?.0.as_str(), &**failure))
+        })
     }
 }
 

@@ -219,7 +219,7 @@ impl<S, A, C> RateLimit<S, A, C> {
         Ok(self.source("route", Source::Routes(routes)))
     }
 
-    /// Takes a field from a closure.
+    /// Takes a field from a closure. For a field that a request must have, see [`key`](Self::key).
     pub fn field(
         self,
         field: &str,
@@ -229,10 +229,8 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     /// Adds a source, or replaces the one of the same name.
-    fn source(mut self, field: &str, source: Source) -> Self {
-        let sources = &mut self.settings.keys.sources;
-        sources.retain(|(known, _)| known != field);
-        sources.push((field.to_owned(), source));
+    pub(super) fn source(mut self, field: &str, source: Source) -> Self {
+        self.settings.keys.add(field, source);
         self
     }
 

@@ -2,7 +2,7 @@
 //!
 //! | name | labels | what |
 //! |---|---|---|
-//! | `ratescope_requests_total` | `outcome`: `allowed`, `delayed`, `refused`, `unavailable` | requests |
+//! | `ratescope_requests_total` | `outcome`: `allowed`, `delayed`, `refused`, `unavailable`, `unidentified` | requests |
 //! | `ratescope_decisions_total` | `rule`, `outcome`: `allowed`, `soft`, `refused`, `shadow_refused` | answers of each limit of each rule that applied |
 //! | `ratescope_waiting` | | requests in the queue |
 //! | `ratescope_store_errors_total` | `fault`: as [`Fault::name`](crate::rules::Fault::name) has it | decisions without the store |
@@ -12,7 +12,8 @@
 //! | `ratescope_keys_forgotten_total` | | keys that were forgotten because there was no room |
 //! | `ratescope_reloads_total` | `outcome`: as [`FileNews::name`](crate::middleware::watch::FileNews::name) has it | changed rule files |
 //!
-//! A request is `unavailable` if it was refused because the store failed, as its rule demands. An
+//! A request is `unavailable` if it was refused because the store failed, as its rule demands, and
+//! `unidentified` if it lacks a [key](super::RateLimit::key), so that no limit was asked. An
 //! answer is `shadow_refused` if a shadow would have refused the request. A charge is lost if the
 //! service computed a `cost` that is negative or no number; if the store has to be waited for and there
 //! is no `runtime`; or if the task that told the store was `dropped`, as at the end of a runtime.
@@ -34,6 +35,7 @@ pub(super) struct Meters {
     delayed: Counter,
     refused: Counter,
     unavailable: Counter,
+    unidentified: Counter,
     waiting: Gauge,
     store_seconds: Histogram,
     keys: Gauge,
@@ -56,6 +58,7 @@ pub(super) enum RequestOutcome {
     Delayed,
     Refused,
     Unavailable,
+    Unidentified,
 }
 
 impl Meters {
@@ -69,6 +72,7 @@ impl Meters {
             delayed: requests("delayed"),
             refused: requests("refused"),
             unavailable: requests("unavailable"),
+            unidentified: requests("unidentified"),
             waiting: gauge!("ratescope_waiting", own()),
             store_seconds: histogram!("ratescope_store_seconds", own()),
             keys: gauge!("ratescope_keys", own()),
@@ -83,6 +87,7 @@ impl Meters {
             RequestOutcome::Delayed => &self.delayed,
             RequestOutcome::Refused => &self.refused,
             RequestOutcome::Unavailable => &self.unavailable,
+            RequestOutcome::Unidentified => &self.unidentified,
         };
         counter.increment(1);
     }

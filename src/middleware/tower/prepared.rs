@@ -3,14 +3,17 @@
 
 use super::draft;
 use super::headers::number;
+use super::keys::RequestFields;
 use super::layer::Settings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
-use crate::event::Event;
+use super::unidentified::Unidentified;
+use crate::event::{Event, Fields};
 use crate::limit::any::AnyLimiter;
 use crate::policy::Limit;
 use crate::rules::asked::Ask;
 use crate::rules::{Place, Rule, Rules, Ruling};
+use crate::time::Time;
 use http::HeaderValue;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,12 +21,14 @@ use std::sync::Arc;
 /// The preparations for some rules.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    rules: Arc<Rules>,
+    pub(super) rules: Arc<Rules>,
     each: Vec<PreparedRule>,
     /// Whether any limit may delay a request.
     pub(super) may_delay: bool,
     /// Whether any rule is about the field `ip`.
     pub(super) by_ip: bool,
+    /// The places of the sources without whose fields a request is refused.
+    demanding: Vec<usize>,
 }
 
 /// The preparations for a rule.
@@ -69,7 +74,30 @@ impl Prepared {
         let may_delay =
             rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
         let by_ip = rules.fields().contains(&"ip");
-        Prepared { rules: Arc::clone(rules), each, may_delay, by_ip }
+        let demanding = settings.keys.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
+        Prepared { rules: Arc::clone(rules), each, may_delay, by_ip, demanding }
+    }
+
+    /// Why a request can't be decided about, with the field that it lacks: a source failed that a rule
+    /// for this request needs. A shadow refuses nobody.
+    #[inline]
+    pub(super) fn unidentified<'f>(
+        &self,
+        fields: &'f RequestFields<'_>,
+    ) -> Option<(&'f str, &'f Unidentified)> {
+        if self.demanding.is_empty() { None } else { self.demand(fields) }
+    }
+
+    fn demand<'f>(&self, fields: &'f RequestFields<'_>) -> Option<(&'f str, &'f Unidentified)> {
+        let asked = self.rules.ask(&Event { time: Time::ZERO, cost: 0.0, fields }, None);
+        for ask in asked.iter().filter(|ask| !ask.is_shadow) {
+            let limit =
+                self.rules.rules().get(ask.rule).and_then(|rule| rule.limits().get(ask.limit));
+            for field in limit.into_iter().flat_map(|limit| limit.per.fields()) {
+                fields.value(field);
+            }
+        }
+        fields.failure(&self.demanding)
     }
 
     pub(super) fn is_for(&self, rules: &Arc<Rules>) -> bool {

@@ -22,15 +22,19 @@
 //! ```
 //!
 //! The layer adds the [headers](super::Headers) to any of these responses.
+//!
+//! Requests without a [key](super::RateLimit::key) that they must have are answered in the same way, with
+//! the status and the reason of an [`Unidentified`].
 
 use super::draft;
 use super::headers::{Headers, up};
 use super::keys::Head;
 use super::prepared::Prepared;
+use super::unidentified::Unidentified;
 use crate::outcome::{Decision, Retry};
 use crate::rules::{Answered, Fault, OnStoreFailure, Opinion, Rule, Ruling};
 use crate::time::Span;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde_json::Value;
@@ -41,12 +45,15 @@ use serde_json::Value;
 pub struct Refused<'a> {
     /// The request.
     pub head: Head<'a>,
-    /// The ruling. If the queue is full, the ruling lets the request pass after a wait.
+    /// The ruling. If the queue is full, the ruling lets the request pass after a wait. If the request is
+    /// unidentified, no limit was asked, and the ruling has no opinions.
     pub ruling: &'a Ruling,
     /// When the request would pass, if nothing is counted before; `None` if that is not known.
     pub retry: Option<Retry>,
     /// The store's error, or `None` if it was asked.
     pub fault: Option<&'a Fault>,
+    /// Why the limits were not asked: the request lacks a [key](super::RateLimit::key).
+    pub unidentified: Option<&'a Unidentified>,
     pub(super) prepared: &'a Prepared,
 }
 
@@ -55,7 +62,17 @@ impl<'a> Refused<'a> {
     pub(super) fn new(head: Head<'a>, answered: &'a Answered, prepared: &'a Prepared) -> Self {
         let Answered { ruling, fault, .. } = answered;
         let retry = retry(answered).flatten();
-        Refused { head, ruling, retry, fault: fault.as_ref(), prepared }
+        Refused { head, ruling, retry, fault: fault.as_ref(), unidentified: None, prepared }
+    }
+
+    /// A request that lacks a key. The ruling is empty.
+    pub(super) fn unidentified(
+        head: Head<'a>,
+        ruling: &'a Ruling,
+        why: &'a Unidentified,
+        prepared: &'a Prepared,
+    ) -> Self {
+        Refused { head, ruling, retry: None, fault: None, unidentified: Some(why), prepared }
     }
 
     /// The response, with the headers.
@@ -64,6 +81,10 @@ impl<'a> Refused<'a> {
         let retry = Some(self.retry_after());
         if let Some(values) = headers.values(self.prepared, self.ruling, retry) {
             values.put(response.headers_mut());
+        }
+        if let Some(challenge) = self.unidentified.and_then(Unidentified::challenge) {
+            let headers = response.headers_mut();
+            headers.entry(WWW_AUTHENTICATE).or_insert_with(|| challenge.clone());
         }
         response
     }
@@ -80,14 +101,15 @@ impl<'a> Refused<'a> {
 
     /// Whether it was refused because the queue is full, or its client has its share of the seats.
     pub fn is_queue_full(&self) -> bool {
-        self.ruling.is_allowed()
+        self.unidentified.is_none() && self.ruling.is_allowed()
     }
 
-    /// 429, or 503 if the store failed.
+    /// 429, or 503 if the store failed, or the status of an unidentified request.
     pub fn status(&self) -> StatusCode {
-        match self.is_unavailable() {
-            true => StatusCode::SERVICE_UNAVAILABLE,
-            false => StatusCode::TOO_MANY_REQUESTS,
+        match (self.unidentified, self.is_unavailable()) {
+            (Some(why), _) => why.status(),
+            (None, true) => StatusCode::SERVICE_UNAVAILABLE,
+            (None, false) => StatusCode::TOO_MANY_REQUESTS,
         }
     }
 
@@ -101,6 +123,9 @@ impl<'a> Refused<'a> {
 
     /// One sentence for the client. It says nothing about others who share the limit.
     fn detail(&self) -> String {
+        if let Some(why) = self.unidentified {
+            return why.reason().to_owned();
+        }
         let why = match (self.is_unavailable(), self.is_queue_full()) {
             (true, _) => "The limits can't be checked at the moment",
             (_, true) => "Too many requests are waiting",
@@ -142,27 +167,32 @@ impl<B, F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static> Answer<B> fo
 }
 
 /// Answers with status 429, or 503 if the store failed, and `application/problem+json`. Its member
-/// `retry_after` has the seconds of the header Retry-After.
+/// `retry_after` has the seconds of the header Retry-After. An unidentified request has the status of its
+/// [`Unidentified`], whose reason is the `detail`, and a problem without a type.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Problem;
 
 impl<B: From<String>> Answer<B> for Problem {
     fn answer(&self, refused: &Refused<'_>) -> Response<B> {
-        let problem = match refused.is_unavailable() || refused.is_queue_full() {
-            true => draft::REDUCED_CAPACITY,
-            false => draft::QUOTA_EXCEEDED,
+        let problem = match (refused.unidentified, refused.is_unavailable()) {
+            (Some(why), _) => draft::of_status(why.status()),
+            (None, true) => draft::REDUCED_CAPACITY,
+            (None, false) if refused.is_queue_full() => draft::REDUCED_CAPACITY,
+            (None, false) => draft::QUOTA_EXCEEDED,
         };
         let text = |text: &str| Value::from(text).to_string();
         let violated: Vec<String> = refused.violated().map(text).collect();
+        let violated = match refused.unidentified {
+            Some(_) => String::new(),
+            None => format!(",\"{}\":[{}]", draft::VIOLATED, violated.join(",")),
+        };
         let retry = refused.retry_after().map(|wait| format!(",\"retry_after\":{}", up(wait)));
         let body = format!(
-            "{{\"type\":{},\"title\":{},\"status\":{},\"detail\":{},\"{}\":[{}]{}}}\n",
+            "{{\"type\":{},\"title\":{},\"status\":{},\"detail\":{}{violated}{}}}\n",
             text(problem.kind),
             text(problem.title),
             refused.status().as_u16(),
             text(&refused.detail()),
-            draft::VIOLATED,
-            violated.join(","),
             retry.unwrap_or_default(),
         );
         let mut response = Response::new(body.into());
@@ -174,14 +204,21 @@ impl<B: From<String>> Answer<B> for Problem {
 }
 
 /// Answers with the gRPC status `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` if the store failed, in a
-/// response without a body: for tonic, as in `examples/grpc.rs`.
+/// response without a body: for tonic, as in `examples/grpc.rs`. An unidentified request gets
+/// `UNAUTHENTICATED` for 401, `PERMISSION_DENIED` for 403, and otherwise `INVALID_ARGUMENT`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Grpc;
 
 impl<B: Default> Answer<B> for Grpc {
     fn answer(&self, refused: &Refused<'_>) -> Response<B> {
         const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
-        let code = if refused.is_unavailable() { "14" } else { "8" };
+        let code = match refused.status() {
+            StatusCode::SERVICE_UNAVAILABLE => "14",
+            StatusCode::UNAUTHORIZED => "16",
+            StatusCode::FORBIDDEN => "7",
+            StatusCode::TOO_MANY_REQUESTS => "8",
+            _ => "3",
+        };
         let mut response = Response::new(B::default());
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));

@@ -7,6 +7,7 @@
 use super::layer::Settings;
 use super::meters;
 use super::refusal::Refused;
+use super::unidentified::Unidentified;
 use crate::event::{Event, Fields};
 use crate::middleware::watch::FileNews;
 use crate::policy::Limit;
@@ -91,6 +92,19 @@ pub(super) fn refused(
         "{}{}",
         if refused.is_queue_full() { "refused, as the queue is full: " } else { "" },
         refused.ruling,
+    );
+}
+
+/// Logs that the layer of this name refused a request because it lacks a field.
+pub(super) fn unidentified(field: &str, why: &Unidentified, layer: Option<&str>, passed_over: u64) {
+    tracing::info!(
+        target: "ratescope",
+        layer,
+        field,
+        status = why.status().as_u16(),
+        reason = beginning(why.reason(), LONGEST),
+        passed_over,
+        "refused before the limits were asked",
     );
 }
 
