@@ -164,10 +164,7 @@ impl RedisStore {
     /// [`Ruled::reload`]. On Redis, the states of a rule go on if its name and the shapes of its limits
     /// stay the same.
     pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
-        match Rules::read(file, text) {
-            Ok(rules) => self.replace(rules, now),
-            Err(error) => Reloaded::Rejected(error),
-        }
+        AsyncStore::reload(self, file, text, now)
     }
 
     /// Puts `rules` in force if Redis can compute them.
@@ -374,5 +371,17 @@ impl AsyncStore for RedisStore {
             inner.local.give_back(event);
         }
         done
+    }
+
+    async fn reset(
+        &self,
+        fields: &dyn Fields,
+        of: impl Fn(&Rule, &Per) -> bool + Send + Sync,
+    ) -> Result<usize, Fault> {
+        RedisStore::reset(self, fields, of).await
+    }
+
+    fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+        RedisStore::replace(self, rules, now)
     }
 }

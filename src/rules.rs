@@ -253,7 +253,6 @@ impl Rules {
     }
 
     /// The error that all of the file is wrong.
-    #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
     pub(crate) fn wrong(&self, problem: String) -> RulesError {
         RulesError::new(&self.file, vec![Mistake::new(At { line: 1, column: 1 }, "", problem)])
     }

@@ -1,8 +1,10 @@
 //! A store whose kind is chosen at run time.
 
 use super::async_store::forward;
-use super::{Answered, AsyncStore, Details, Fault, Memory, Rules, Ruling};
-use crate::event::Event;
+use super::{Answered, AsyncStore, Details, Fault, Memory, Reloaded, Rule, Rules, Ruling};
+use crate::event::{Event, Fields};
+use crate::policy::Per;
+use crate::time::Time;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -11,7 +13,8 @@ use std::sync::Arc;
 /// A store of any kind, chosen at run time, such as by the configuration of a service. A clone is the
 /// same store.
 ///
-/// A store in memory answers at once. A check on a store that is far away allocates its future.
+/// A store in memory answers at once. A check on a store that is far away allocates its future. By the methods of
+/// [`AsyncStore`] it can also be operated: keys [reset](AsyncStore::reset), rules [replaced](AsyncStore::replace).
 ///
 /// ```
 /// use ratescope::rules::{AnyStore, Ruled, Rules};
@@ -67,7 +70,16 @@ trait DynStore: Send + Sync + 'static {
     fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool;
     fn can_give_back(&self, event: &Event<'_>) -> bool;
     fn give_back<'a>(&'a self, event: &'a Event<'_>) -> Boxed<'a, Result<bool, Fault>>;
+    fn reset<'a>(
+        &'a self,
+        fields: &'a dyn Fields,
+        of: &'a Of<'a>,
+    ) -> Boxed<'a, Result<usize, Fault>>;
+    fn replace(&self, rules: Rules, now: Time) -> Reloaded;
 }
+
+/// Chooses limits by their rule and key.
+type Of<'a> = dyn Fn(&Rule, &Per) -> bool + Send + Sync + 'a;
 
 impl<S: AsyncStore> DynStore for S {
     fn rules(&self) -> Arc<Rules> {
@@ -108,5 +120,17 @@ impl<S: AsyncStore> DynStore for S {
 
     fn give_back<'a>(&'a self, event: &'a Event<'_>) -> Boxed<'a, Result<bool, Fault>> {
         Box::pin(S::give_back(self, event))
+    }
+
+    fn reset<'a>(
+        &'a self,
+        fields: &'a dyn Fields,
+        of: &'a Of<'a>,
+    ) -> Boxed<'a, Result<usize, Fault>> {
+        Box::pin(S::reset(self, fields, of))
+    }
+
+    fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+        S::replace(self, rules, now)
     }
 }

@@ -26,10 +26,12 @@
 //! # }
 //! ```
 
-use super::{Ruled, Rules, Ruling};
-use crate::event::Event;
+use super::{Reloaded, Rule, Ruled, Rules, Ruling};
+use crate::event::{Event, Fields};
 use crate::outcome::Retry;
+use crate::policy::Per;
 use crate::text::BadNumber;
+use crate::time::Time;
 use core::error::Error;
 use core::fmt;
 use core::future::Future;
@@ -94,6 +96,35 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// If the store could not be told; the cost may have been given back all the same.
     fn give_back(&self, _event: &Event<'_>) -> impl Future<Output = Result<bool, Fault>> + Send {
         core::future::ready(Ok(false))
+    }
+
+    /// Makes new ones of the keys that an event with these fields has in some limits, chosen by their rule and
+    /// key, and returns how many were remembered: see [`Ruled::reset`].
+    ///
+    /// # Errors
+    /// If the store could not be told, and some keys may have been reset; or with a [`Fault::Failed`] if the
+    /// store does not have this method.
+    fn reset(
+        &self,
+        _fields: &dyn Fields,
+        _of: impl Fn(&Rule, &Per) -> bool + Send + Sync,
+    ) -> impl Future<Output = Result<usize, Fault>> + Send {
+        core::future::ready(Err(Fault::Failed("this store resets no keys".to_owned())))
+    }
+
+    /// Puts `rules` in force: see [`Ruled::replace`]. A store that can't compute them rejects them, and so
+    /// does one that does not have this method.
+    fn replace(&self, rules: Rules, _now: Time) -> Reloaded {
+        Reloaded::Rejected(rules.wrong("this store takes no other rules".to_owned()))
+    }
+
+    /// Reads rules, and [puts them in force](Self::replace) if they have no mistakes. `file` is their name,
+    /// for errors.
+    fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
+        match Rules::read(file, text) {
+            Ok(rules) => self.replace(rules, now),
+            Err(error) => Reloaded::Rejected(error),
+        }
     }
 }
 
@@ -269,6 +300,18 @@ impl AsyncStore for Ruled {
     async fn give_back(&self, event: &Event<'_>) -> Result<bool, Fault> {
         Ok(Ruled::give_back(self, event))
     }
+
+    async fn reset(
+        &self,
+        fields: &dyn Fields,
+        of: impl Fn(&Rule, &Per) -> bool + Send + Sync,
+    ) -> Result<usize, Fault> {
+        Ok(Ruled::reset(self, fields, of))
+    }
+
+    fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+        Ruled::replace(self, rules, now)
+    }
 }
 
 /// The methods of a store that hands them to another one, all of them or all but those that check.
@@ -315,6 +358,18 @@ macro_rules! forward {
 
         async fn give_back(&$self, event: &Event<'_>) -> Result<bool, Fault> {
             $store.give_back(event).await
+        }
+
+        async fn reset(
+            &$self,
+            fields: &dyn Fields,
+            of: impl Fn(&Rule, &Per) -> bool + Send + Sync,
+        ) -> Result<usize, Fault> {
+            $store.reset(fields, &of).await
+        }
+
+        fn replace(&$self, rules: Rules, now: Time) -> Reloaded {
+            $store.replace(rules, now)
         }
     };
 }

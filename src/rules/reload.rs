@@ -12,7 +12,7 @@
 //!   limit's key or its shape changes. [`Changes`] says so.
 
 use super::ruled::{Generation, Home};
-use super::{Rule, Ruled, Rules, RulesError};
+use super::{AsyncStore, Rule, Ruled, Rules, RulesError};
 use crate::policy::Limit;
 use crate::store::KeyedLimit;
 use crate::time::Time;
@@ -85,10 +85,7 @@ impl Ruled {
     /// Reads rules, and puts them in force if they have no mistakes. `file` is their name, for errors.
     /// States of limits that change are converted at `now`, by the clock of the events.
     pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
-        match Rules::read(file, text) {
-            Ok(rules) => self.replace(rules, now),
-            Err(error) => Reloaded::Rejected(error),
-        }
+        AsyncStore::reload(self, file, text, now)
     }
 
     /// Puts `rules` in force.

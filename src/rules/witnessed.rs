@@ -1,8 +1,10 @@
 //! A store whose decisions are seen by another.
 
 use super::async_store::forward;
-use super::{Answered, AsyncStore, Details, Fault, Memory, Rules, Ruling};
-use crate::event::Event;
+use super::{Answered, AsyncStore, Details, Fault, Memory, Reloaded, Rule, Rules, Ruling};
+use crate::event::{Event, Fields};
+use crate::policy::Per;
+use crate::time::Time;
 use std::sync::Arc;
 
 /// Sees the decisions of a store.

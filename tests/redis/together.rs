@@ -48,6 +48,7 @@ fn a_key_is_reset() {
     options.deadline = Duration::from_secs(2);
     run(async {
         let store = open(&server.url(), text, options);
+        let any = AnyStore::new(store.clone());
         let passes = async |user| {
             let fields = [("user", user), ("ip", "x")];
             check(&store, Time::ZERO, 1.0, &fields, Details::default()).await.ruling.is_allowed()
@@ -55,7 +56,7 @@ fn a_key_is_reset() {
         assert!(passes("ann").await && passes("bob").await && !passes("ann").await);
         let of_users = async |user| {
             let fields = [("user", user)];
-            store.reset(&fields, |_, per| per.fields() == ["user"]).await
+            any.reset(&fields, |_, per| per.fields() == ["user"]).await
         };
         assert_eq!(of_users("ann").await, Ok(1), "both limits are at one key");
         assert_eq!(of_users("eve").await, Ok(0));
@@ -247,6 +248,7 @@ fn what_waits_can_be_spawned() {
         of(store.reset(&fields, |_, _| true));
         of(store.clear());
         of(any.check(&event, Details::ALL));
+        of(any.reset(&fields, |_, _| true));
         #[cfg(feature = "wait")]
         {
             use ratescope::waiting::{SystemClock, Waiting, until_allowed};
@@ -353,6 +355,13 @@ fn states_go_on_after_a_reload() {
             "rejected"
         );
         assert_eq!(ask().await, "allowed by d: level 3, limit 5");
+        // The same as a store whose kind is chosen at run time.
+        let any = AnyStore::new(store.clone());
+        assert_eq!(
+            any.reload("rules.yaml", &text.replace("3/1h", "9/1h"), Time::ZERO).name(),
+            "applied"
+        );
+        assert_eq!(ask().await, "allowed by d: level 4, limit 9");
     });
 }
 

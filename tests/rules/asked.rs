@@ -4,7 +4,9 @@ use super::{check, ruled};
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
-use ratescope::rules::{Answered, AnyStore, AsyncStore, Details, Memory, Ruled, Rules};
+use ratescope::rules::{
+    Answered, AnyStore, AsyncStore, Details, Fault, Memory, Ruled, Rules, Ruling,
+};
 use ratescope::{Event, Policy, Retry, Span, Time};
 use std::sync::Arc;
 
@@ -60,6 +62,48 @@ fn answers_at_once(store: &impl AsyncStore) {
     assert!(!now(store.peek(&event(later), Details::default())).ruling.is_allowed());
     assert_eq!(store.rules().domain(), "d");
     assert_eq!(store.memory(), Some(Memory { keys: 1, forgotten: 0 }));
+    // A key is made new, and other rules are put in force.
+    let reset = |user| {
+        now(store
+            .reset(&[("user", user)], |rule, per| rule.name() == "d" && per.fields() == ["user"]))
+    };
+    assert_eq!((reset("bob"), reset("ann")), (Ok(0), Ok(1)));
+    assert!(store.check_now(&event(later), Details::default()).unwrap().ruling.is_allowed());
+    assert_eq!(store.reload("r", "domain: d\nlimt: 1/1m\n", later).name(), "rejected");
+    assert_eq!(
+        store.reload("r", "domain: d\nlimit: gcra 1/1m per user\n", later).name(),
+        "applied"
+    );
+    assert!(!store.check_now(&event(later), Details::default()).unwrap().ruling.is_allowed());
+}
+
+/// A store of somebody's own need not have what operates it, and then says so.
+#[test]
+fn a_store_that_can_only_decide() {
+    struct Own(Ruled);
+    impl AsyncStore for Own {
+        fn rules(&self) -> Arc<Rules> {
+            self.0.rules()
+        }
+
+        async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+            AsyncStore::check(&self.0, event, details).await
+        }
+
+        async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+            AsyncStore::peek(&self.0, event, details).await
+        }
+
+        async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+            AsyncStore::charge(&self.0, event, passed).await
+        }
+    }
+    let store = AnyStore::new(Own(ruled("domain: d\nlimit: 1/1m per user\n")));
+    let fault = now(store.reset(&[("user", "ann")], |_, _| true)).unwrap_err();
+    assert_eq!(fault.to_string(), "the store says: this store resets no keys");
+    let reloaded = store.reload("r.yaml", "domain: d\nlimit: 2/1m per user\n", Time::ZERO);
+    let told = "rejected, and the old rules stay:\nr.yaml:1:1: this store takes no other rules";
+    assert_eq!(reloaded.to_string(), told);
 }
 
 #[test]
