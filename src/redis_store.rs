@@ -32,6 +32,7 @@ mod address;
 mod algorithm;
 mod breaker;
 mod clear;
+mod keys;
 mod link;
 mod masters;
 mod options;

@@ -12,6 +12,8 @@ mod equal;
 mod faults;
 #[path = "redis/hostile.rs"]
 mod hostile;
+#[path = "redis/listed.rs"]
+mod listed;
 #[path = "redis/nodes.rs"]
 mod nodes;
 #[path = "redis/proxy.rs"]

@@ -1,6 +1,7 @@
 //! Removing keys.
 
 use super::address::Address;
+use super::keys::Scan;
 use super::link::Link;
 use super::options::Options;
 use super::server::Server;
@@ -34,13 +35,8 @@ pub(super) async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
 
 async fn at(server: &Server, begin: &str) -> Result<u64, Fault> {
     let unread = |error: ParsingError| Fault::Failed(error.to_string());
-    let (mut cursor, mut removed) = (0u64, 0);
-    let pattern = format!("{}*", escaped(begin));
-    loop {
-        let mut scan = redis::cmd("SCAN");
-        scan.arg(cursor).arg("MATCH").arg(&pattern).arg("COUNT").arg(1000);
-        let found = server.send(&scan, soon()).await?;
-        let (next, keys): (u64, Vec<Vec<u8>>) = from_redis_value(found).map_err(unread)?;
+    let (mut scan, mut removed) = (Scan::new(server, begin), 0);
+    while let Some(keys) = scan.next().await? {
         // One by one, since in a cluster no command may be about keys of several slots.
         let mut unlink = Pipeline::new();
         keys.iter().for_each(|key| _ = unlink.cmd("UNLINK").arg(key));
@@ -49,20 +45,11 @@ async fn at(server: &Server, begin: &str) -> Result<u64, Fault> {
                 removed += from_redis_value::<u64>(count).map_err(unread)?;
             }
         }
-        cursor = next;
-        if cursor == 0 {
-            return Ok(removed);
-        }
     }
+    Ok(removed)
 }
 
 /// When an answer must be there, at the latest.
-fn soon() -> Instant {
+pub(super) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(10)
-}
-
-/// Escapes a text for Redis, so that as a pattern it matches only itself.
-fn escaped(text: &str) -> String {
-    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^');
-    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
 }

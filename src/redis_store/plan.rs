@@ -105,6 +105,13 @@ impl Plan {
         self.groups.get(rule)?.get(group)?.items.get(item)
     }
 
+    /// The rule whose keys end with a tag.
+    pub(super) fn rule(&self, tag: &str) -> Option<&Rule> {
+        let mut rules = self.rules.rules().iter().zip(&self.groups);
+        let (rule, _) = rules.find(|(_, groups)| groups.iter().any(|group| group.tag == tag))?;
+        Some(rule)
+    }
+
     /// The limiter that a question is about.
     pub(super) fn limiter(&self, ask: &Ask) -> Option<&AnyLimiter> {
         let items = self.groups.get(ask.rule)?.iter().flat_map(|group| &group.items);
@@ -315,6 +322,12 @@ pub(super) fn begin(options: &Options) -> String {
     if options.one_node { format!("{{{prefix}}}") } else { prefix.clone() }
 }
 
+/// What stands before the subject of each key.
+pub(super) fn before_subject(options: &Options) -> String {
+    let open = if options.one_node { "" } else { "{" };
+    begin(options) + open
+}
+
 /// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node. A subject of
 /// more than [`LONGEST_SUBJECT`] bytes is replaced by its SHA-1, so that nobody fills the memory with
 /// long names. A client can make up two names with one SHA-1, but then shares a limit only with itself:
@@ -326,8 +339,7 @@ fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     } else if subject.len() > LONGEST_SUBJECT {
         subject = format!("#{}", Sha1::from(&subject).digest());
     }
-    let open = if options.one_node { "" } else { "{" };
-    [&begin(options), open, &subject, "}", tag].concat().into_bytes()
+    [&before_subject(options), &subject, "}", tag].concat().into_bytes()
 }
 
 /// The time of the host in microseconds, its largest difference from the clock of Redis (below 0, any),

@@ -83,7 +83,13 @@ fn a_cluster_decides_as_memory_does() {
             assert_eq!(theirs.fault, None);
             assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
         }
-        // It clears its own keys on all nodes, and no others.
+        // It lists its own keys on all nodes, and no others; and so it clears them.
+        let keys = store.keys(1000).await.unwrap();
+        let subjects: Vec<&str> = keys.iter().map(|key| key.subject.as_str()).collect();
+        let expected = "ip=192.0.2.0 ip=192.0.2.1 ip=192.0.2.2 \
+                        user=u0 user=u1 user=u2 user=u3 user=u4 user=u5 user=u6";
+        assert_eq!(subjects.join(" "), expected);
+        assert_eq!(open_at(&cluster, text, patient("rs:")).keys(1000).await.unwrap().len(), 40);
         assert_eq!(store.clear().await, Ok(10), "seven users and three addresses");
         assert_eq!(ratescope::redis_store::clear(&cluster.url(), "rs:").await, Ok(40));
         // On a single Redis nothing is apart.

@@ -247,6 +247,7 @@ fn what_waits_can_be_spawned() {
         of(store.give_back(&event));
         of(store.reset(&fields, |_, _| true));
         of(store.clear());
+        of(store.keys(9));
         of(any.check(&event, Details::ALL));
         of(any.reset(&fields, |_, _| true));
         #[cfg(feature = "wait")]

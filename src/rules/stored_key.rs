@@ -1,0 +1,12 @@
+//! The keys that a store remembers, as it lists them.
+
+/// A key that a store remembers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct StoredKey {
+    /// Who is remembered, as in `user=ann,path=/login`: see [`Per::key`](crate::policy::Per::key). Everybody
+    /// together is `all`.
+    pub subject: String,
+    /// The name of the rule by which; `None` if it is none of the rules in force.
+    pub rule: Option<String>,
+}
