@@ -22,6 +22,9 @@ use {
 };
 
 /// Something that happened: a request, a mail, a login.
+///
+/// It is written as a literal, in which each number has its name. So it stays at these three: whatever else is
+/// known of an event is one of its `fields`.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     /// When it happened.

@@ -26,14 +26,11 @@
 //! # }
 //! ```
 
-use super::{Reloaded, Rule, Ruled, Rules, Ruling};
+use super::{Fault, Reloaded, Rule, Ruled, Rules, Ruling};
 use crate::event::{Event, Fields};
 use crate::outcome::Retry;
 use crate::policy::Per;
-use crate::text::BadNumber;
 use crate::time::Time;
-use core::error::Error;
-use core::fmt;
 use core::future::Future;
 use std::sync::Arc;
 
@@ -129,7 +126,15 @@ pub trait AsyncStore: Send + Sync + 'static {
 }
 
 /// The details that an answer has beside the ruling; none by default.
+///
+/// ```
+/// use ratescope::rules::Details;
+///
+/// let details = Details::default().with_standings();
+/// assert!(details.standings && !details.retry);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Details {
     /// Whether the ruling has the [standings](Ruling::standings) of the sender after the event.
     pub standings: bool,
@@ -144,11 +149,27 @@ pub struct Details {
 impl Details {
     /// Everything, for an event that can wait.
     pub const ALL: Details = Details { standings: true, retry: true, at_once: false };
+
+    /// The same with the standings of the sender.
+    pub const fn with_standings(self) -> Self {
+        Details { standings: true, ..self }
+    }
+
+    /// The same with the time when a refused event would pass.
+    pub const fn with_retry(self) -> Self {
+        Details { retry: true, ..self }
+    }
+
+    /// The same for an event that cannot wait.
+    pub const fn at_once(self) -> Self {
+        Details { at_once: true, ..self }
+    }
 }
 
 /// The answer of a store.
 #[derive(Clone, Debug)]
 #[must_use = "an event may pass only if it was allowed"]
+#[non_exhaustive]
 pub struct Answered {
     /// The decision of the rules.
     pub ruling: Ruling,
@@ -159,8 +180,16 @@ pub struct Answered {
     pub fault: Option<Fault>,
 }
 
+impl Answered {
+    /// An answer with this ruling and nothing beside it, for stores of one's own.
+    pub fn new(ruling: Ruling) -> Self {
+        Answered { ruling, retry: None, fault: None }
+    }
+}
+
 /// The size of a store's memory, for all limits in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Memory {
     /// The number of keys.
     pub keys: usize,
@@ -168,99 +197,10 @@ pub struct Memory {
     pub forgotten: u64,
 }
 
-/// The reason that a store could not be asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// No answer came in time. It may have counted the event.
-    Late,
-    /// The connection broke before the answer. It may have counted the event.
-    Lost,
-    /// The store can't be reached, and has counted nothing. The cause is also the error's source.
-    Unreachable(Cause),
-    /// The store was not asked, because it failed just before.
-    Resting,
-    /// The store refused, in these words, and has counted nothing; or its answer can't be read, and it may have
-    /// counted the event.
-    Failed(String),
-    /// The cost of a charge is negative or not a number, as these words say. Nothing was counted.
-    Cost(String),
-}
-
-impl From<BadNumber> for Fault {
-    fn from(error: BadNumber) -> Self {
-        Fault::Cost(error.to_string())
-    }
-}
-
-/// Why a store can't be reached or opened, such as a host that does not resolve. Two causes are equal if they
-/// read the same.
-#[derive(Clone, Debug)]
-pub struct Cause(Arc<dyn Error + Send + Sync>);
-
-impl Cause {
-    pub(crate) fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Cause(cause.into().into())
-    }
-
-    /// The error itself.
-    pub fn get(&self) -> &(dyn Error + 'static) {
-        &*self.0
-    }
-}
-
-impl PartialEq for Cause {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.to_string() == other.0.to_string()
-    }
-}
-
-impl Eq for Cause {}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Fault {
-    /// The fault of a store that can't be reached.
-    pub fn unreachable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Fault::Unreachable(Cause::new(cause))
-    }
-
-    /// A word for a counter: `late`, `lost`, `unreachable`, `resting`, `failed` or `cost`.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Fault::Late => "late",
-            Fault::Lost => "lost",
-            Fault::Unreachable(_) => "unreachable",
-            Fault::Resting => "resting",
-            Fault::Failed(_) => "failed",
-            Fault::Cost(_) => "cost",
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Fault::Late => "the store did not answer in time",
-            Fault::Lost => "the connection to the store broke",
-            Fault::Unreachable(_) => "the store can't be reached",
-            Fault::Resting => "the store is not asked for a while, since it failed",
-            Fault::Failed(words) => return write!(f, "the store says: {words}"),
-            Fault::Cost(words) => return write!(f, "a charge was not counted: {words}"),
-        })
-    }
-}
-
-impl Error for Fault {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Fault::Unreachable(cause) => Some(cause.get()),
-            _ => None,
-        }
+impl Memory {
+    /// A memory of so many keys, from which so many were forgotten because there was no room.
+    pub const fn new(keys: usize, forgotten: u64) -> Self {
+        Memory { keys, forgotten }
     }
 }
 

@@ -153,9 +153,10 @@ impl AsyncStore for Far {
 
     async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let answer = AsyncStore::check(&*self.ruled, event, details).await;
+        let mut answer = AsyncStore::check(&*self.ruled, event, details).await;
         pending(self.polls).await;
-        Answered { fault: self.fault.clone(), ..answer }
+        answer.fault.clone_from(&self.fault);
+        answer
     }
 
     async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {

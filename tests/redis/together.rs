@@ -320,7 +320,7 @@ fn a_host_is_believed_as_far_as_its_skew() {
         let store = open(&server.url(), rules("fixed-window 1/1000w per user"), options);
         let reset = async |micros: i64| {
             let time = Time::from_micros(micros);
-            let details = Details { standings: true, ..Details::default() };
+            let details = Details::default().with_standings();
             let fields = [("user", "ann")];
             let answer = check(&store, time, 1.0, &fields, details).await;
             assert_eq!(answer.fault, None);

@@ -333,11 +333,11 @@ mod far_away {
         }
 
         async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
-            let answered = AsyncStore::peek(&self.0, event, details).await;
-            match self.1 {
-                true => Answered { retry: None, fault: Some(Fault::Late), ..answered },
-                false => answered,
+            let mut answered = AsyncStore::peek(&self.0, event, details).await;
+            if self.1 {
+                (answered.retry, answered.fault) = (None, Some(Fault::Late));
             }
+            answered
         }
 
         async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {

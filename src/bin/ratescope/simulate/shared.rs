@@ -95,7 +95,7 @@ impl Shared {
         load: Option<Load>,
     ) -> io::Result<(Ruling, Option<Retry>)> {
         self.store.set_load(load);
-        let details = Details { retry: true, ..Details::default() };
+        let details = Details::default().with_retry();
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = self.runtime.block_on(self.store.check(event, details));
         match answer.fault {

@@ -1,0 +1,102 @@
+//! Why a store could not be asked.
+
+use crate::text::BadNumber;
+use core::error::Error;
+use core::fmt;
+use std::sync::Arc;
+
+/// The reason that a store could not be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// No answer came in time. It may have counted the event.
+    Late,
+    /// The connection broke before the answer. It may have counted the event.
+    Lost,
+    /// The store can't be reached, and has counted nothing. The cause is also the error's source.
+    Unreachable(Cause),
+    /// The store was not asked, because it failed just before.
+    Resting,
+    /// The store refused, in these words, and has counted nothing; or its answer can't be read, and it may have
+    /// counted the event.
+    Failed(String),
+    /// The cost of a charge is negative or not a number, as these words say. Nothing was counted.
+    Cost(String),
+}
+
+impl From<BadNumber> for Fault {
+    fn from(error: BadNumber) -> Self {
+        Fault::Cost(error.to_string())
+    }
+}
+
+/// Why a store can't be reached or opened, such as a host that does not resolve. Two causes are equal if they
+/// read the same.
+#[derive(Clone, Debug)]
+pub struct Cause(Arc<dyn Error + Send + Sync>);
+
+impl Cause {
+    pub(crate) fn new(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Cause(cause.into().into())
+    }
+
+    /// The error itself.
+    pub fn get(&self) -> &(dyn Error + 'static) {
+        &*self.0
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_string() == other.0.to_string()
+    }
+}
+
+impl Eq for Cause {}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Fault {
+    /// The fault of a store that can't be reached.
+    pub fn unreachable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Fault::Unreachable(Cause::new(cause))
+    }
+
+    /// A word for a counter: `late`, `lost`, `unreachable`, `resting`, `failed` or `cost`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Fault::Late => "late",
+            Fault::Lost => "lost",
+            Fault::Unreachable(_) => "unreachable",
+            Fault::Resting => "resting",
+            Fault::Failed(_) => "failed",
+            Fault::Cost(_) => "cost",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Fault::Late => "the store did not answer in time",
+            Fault::Lost => "the connection to the store broke",
+            Fault::Unreachable(_) => "the store can't be reached",
+            Fault::Resting => "the store is not asked for a while, since it failed",
+            Fault::Failed(words) => return write!(f, "the store says: {words}"),
+            Fault::Cost(words) => return write!(f, "a charge was not counted: {words}"),
+        })
+    }
+}
+
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Fault::Unreachable(cause) => Some(cause.get()),
+            _ => None,
+        }
+    }
+}
