@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use ratescope::event::Fields;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::Mode;
-use ratescope::limit::gcra::Gcra;
+use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::TokenBucket};
 use ratescope::policy::{FIELDS, Limit, Per};
 use ratescope::{Event, Policy, Rate, Span, Store, Time};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -77,16 +77,23 @@ proptest! {
     fn limits_of_whole_numbers(count in 1..=u32::MAX, small in 1..100_000u32, burst in 1..=u32::MAX) {
         let whole = |n: u32| NonZeroU32::new(n).unwrap();
         for count in [count, small] {
-            let same = |gcra: Gcra, rate| {
-                prop_assert_eq!(gcra, Gcra::new(rate, f64::from(count)).unwrap());
-                let other = Gcra::new(rate, f64::from(burst)).unwrap();
-                prop_assert_eq!(gcra.with_burst(whole(burst)), other);
-                Ok(())
-            };
-            same(Gcra::each_second(whole(count)), Rate::each_second(count))?;
-            same(Gcra::each_minute(whole(count)), Rate::each_minute(count))?;
-            same(Gcra::each_hour(whole(count)), Rate::each_hour(count))?;
-            same(Gcra::each_day(whole(count)), Rate::each_day(count))?;
+            macro_rules! same {
+                ($limiter:ident, $with:ident) => {
+                    let same = |made: $limiter, rate| {
+                        prop_assert_eq!(made, $limiter::new(rate, f64::from(count)).unwrap());
+                        let other = $limiter::new(rate, f64::from(burst)).unwrap();
+                        prop_assert_eq!(made.$with(whole(burst)), other);
+                        Ok(())
+                    };
+                    same($limiter::each_second(whole(count)), Rate::each_second(count))?;
+                    same($limiter::each_minute(whole(count)), Rate::each_minute(count))?;
+                    same($limiter::each_hour(whole(count)), Rate::each_hour(count))?;
+                    same($limiter::each_day(whole(count)), Rate::each_day(count))?;
+                };
+            }
+            same!(Gcra, with_burst);
+            same!(TokenBucket, with_burst);
+            same!(LeakyBucket, with_queue);
         }
     }
 }

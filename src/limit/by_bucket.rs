@@ -2,13 +2,61 @@
 //! share is here; the source file `bucket.rs` has the arithmetic.
 
 /// Implements [`Limiter`](super::Limiter) and [`Algorithm`](super::algorithm::Algorithm) for a type with a
-/// bucket in it. `$size` is the word for the size of the bucket; `$waits` says whether an event waits
-/// until everything that was in the bucket before it has drained.
+/// bucket in it, and its constructors of whole numbers. `$size` is the word for the size of the bucket, and
+/// `$with` sets it; `$waits` says whether an event waits until the bucket before it has drained.
 macro_rules! limit_by_bucket {
     (
-        $limiter:ident, $name:literal, $size:ident, $unit:literal, waits: $waits:literal,
-        $about:literal $(,)?
+        $module:ident::$limiter:ident, $name:literal, $size:ident by $with:ident, $unit:literal,
+        waits: $waits:literal, $about:literal $(,)?
     ) => {
+        impl $limiter {
+            #[doc = concat!("`count` events in a second, and a ", stringify!($size), " of as many.")]
+            /// With whole numbers nothing can be out of range, so this is a constant:
+            ///
+            /// ```
+            /// use core::num::NonZeroU32;
+            #[doc = concat!("use ratescope::limit::", stringify!($module), "::", stringify!($limiter), ";")]
+            ///
+            /// const TEN: NonZeroU32 = NonZeroU32::new(10).unwrap();
+            /// const TWENTY: NonZeroU32 = NonZeroU32::new(20).unwrap();
+            #[doc = concat!(
+                "const OFTEN: ", stringify!($limiter), " = ", stringify!($limiter),
+                "::each_second(TEN).", stringify!($with), "(TWENTY);",
+            )]
+            #[doc = concat!(
+                "assert_eq!(OFTEN.to_string(), \"", $name, " 10/1s ", stringify!($size), " 20\");",
+            )]
+            /// ```
+            #[doc(alias = "per_second")]
+            pub const fn each_second(count: NonZeroU32) -> Self {
+                $limiter(Bucket::of_whole(Rate::each_second(count.get()), 1, count))
+            }
+
+            /// The same for a minute.
+            #[doc(alias = "per_minute")]
+            pub const fn each_minute(count: NonZeroU32) -> Self {
+                $limiter(Bucket::of_whole(Rate::each_minute(count.get()), 60, count))
+            }
+
+            /// The same for an hour.
+            #[doc(alias = "per_hour")]
+            pub const fn each_hour(count: NonZeroU32) -> Self {
+                $limiter(Bucket::of_whole(Rate::each_hour(count.get()), 3600, count))
+            }
+
+            /// The same for a day.
+            #[doc(alias = "per_day")]
+            pub const fn each_day(count: NonZeroU32) -> Self {
+                $limiter(Bucket::of_whole(Rate::each_day(count.get()), 86_400, count))
+            }
+
+            #[doc = concat!("The same rate with a ", stringify!($size), " of as many events.")]
+            #[doc(alias = "allow_burst")]
+            pub const fn $with(self, $size: NonZeroU32) -> Self {
+                $limiter(self.0.of_size($size))
+            }
+        }
+
         impl Limiter for $limiter {
             type State = State;
 

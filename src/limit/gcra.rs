@@ -43,47 +43,6 @@ impl Gcra {
         Bucket::new(rate, "the burst", burst).map(Gcra)
     }
 
-    /// `count` events in a second, all of which may come at once. With whole numbers nothing can be out of
-    /// range, so this is a constant:
-    ///
-    /// ```
-    /// use core::num::NonZeroU32;
-    /// use ratescope::limit::gcra::Gcra;
-    ///
-    /// const TEN: NonZeroU32 = NonZeroU32::new(10).unwrap();
-    /// const TWENTY: NonZeroU32 = NonZeroU32::new(20).unwrap();
-    /// const OFTEN: Gcra = Gcra::each_second(TEN).with_burst(TWENTY);
-    /// assert_eq!(OFTEN.to_string(), "gcra 10/1s burst 20");
-    /// ```
-    #[doc(alias = "per_second")]
-    pub const fn each_second(count: NonZeroU32) -> Self {
-        Gcra(Bucket::of_whole(Rate::each_second(count.get()), 1, count))
-    }
-
-    /// `count` events in a minute, all of which may come at once; also a constant.
-    #[doc(alias = "per_minute")]
-    pub const fn each_minute(count: NonZeroU32) -> Self {
-        Gcra(Bucket::of_whole(Rate::each_minute(count.get()), 60, count))
-    }
-
-    /// `count` events in an hour, all of which may come at once; also a constant.
-    #[doc(alias = "per_hour")]
-    pub const fn each_hour(count: NonZeroU32) -> Self {
-        Gcra(Bucket::of_whole(Rate::each_hour(count.get()), 3600, count))
-    }
-
-    /// `count` events in a day, all of which may come at once; also a constant.
-    #[doc(alias = "per_day")]
-    pub const fn each_day(count: NonZeroU32) -> Self {
-        Gcra(Bucket::of_whole(Rate::each_day(count.get()), 86_400, count))
-    }
-
-    /// The same rate with up to `burst` events at once.
-    #[doc(alias = "allow_burst")]
-    pub const fn with_burst(self, burst: NonZeroU32) -> Self {
-        Gcra(self.0.of_size(burst))
-    }
-
     /// The rate of a steady sender that is never refused.
     pub fn rate(&self) -> Rate {
         self.0.rate
@@ -96,6 +55,6 @@ impl Gcra {
 }
 
 limit_by_bucket!(
-    Gcra, "gcra", burst, "tokens used", waits: false,
+    gcra::Gcra, "gcra", burst by with_burst, "tokens used", waits: false,
     "as the token bucket, kept in one timestamp",
 );

@@ -43,6 +43,7 @@ use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
+use core::num::NonZeroU32;
 
 /// A leaky bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -91,6 +92,6 @@ impl LeakyBucket {
 }
 
 limit_by_bucket!(
-    LeakyBucket, "leaky-bucket", queue, "queue", waits: true,
+    leaky_bucket::LeakyBucket, "leaky-bucket", queue by with_queue, "queue", waits: true,
     "there is room in the queue, which drains at the rate",
 );

@@ -29,6 +29,7 @@ use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
+use core::num::NonZeroU32;
 
 /// A token bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,6 +56,6 @@ impl TokenBucket {
 }
 
 limit_by_bucket!(
-    TokenBucket, "token-bucket", burst, "tokens used", waits: false,
+    token_bucket::TokenBucket, "token-bucket", burst by with_burst, "tokens used", waits: false,
     "there are enough tokens",
 );

@@ -52,10 +52,10 @@ pub struct Turned {
 
 impl<E: Experiment> Run<E> {
     /// Gives a setting another value. A setting of [`Effect::FromStart`] gets it from the start of the
-    /// run, for which the run is decided again: at once if that is no more than a frame's work,
-    /// otherwise during the next calls of [`advance`](Self::advance) or [`catch_up`](Self::catch_up),
-    /// while this run stays as it is. If it is too much work, and for other settings, the value is in
-    /// force from now on.
+    /// run, so the run is decided again: at once if that is no more than a frame's work, otherwise during
+    /// the next calls of [`advance`](Self::advance) or [`catch_up`](Self::catch_up), and until then this run
+    /// stays as it is. The value of any other setting is in force from now on, as it is if deciding again
+    /// would be too much work.
     ///
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
