@@ -62,7 +62,30 @@
 //!   [waiting](crate::waiting#what-is-counted) says.
 //! * Memory is bounded: [`HOSTS`] keys of each limit, and pauses of as many hosts, are remembered.
 //!
-//! reqwest's client has requests and responses of its own, which convert from and to those of `http`.
+//! # With reqwest
+//! The client of reqwest is a service, too, but for requests and responses of its own. Those convert from and to
+//! the ones of `http`, so a few lines lead from one to the other, here for reqwest 0.13 and with the feature `util`
+//! of tower:
+//!
+//! ```text
+//! let client = reqwest::Client::new();
+//! let inner = client.clone();
+//! let inner = tower::service_fn(move |request: http::Request<reqwest::Body>| {
+//!     let client = inner.clone();
+//!     async move {
+//!         let response = client.execute(request.try_into()?).await?;
+//!         Ok::<_, reqwest::Error>(http::Response::from(response))
+//!     }
+//! });
+//! let mut paced = Pace::new("gcra 5/1s burst 10")?.layer(inner);
+//!
+//! let request = client.post("https://api.example.com/items").json(&item).build()?;
+//! let response = reqwest::Response::from(paced.call(request.try_into()?).await?);
+//! let items: Vec<Item> = response.json().await?;
+//! ```
+//!
+//! A timeout of reqwest begins when the call is made, after its wait. Redirects that reqwest follows are no calls
+//! of their own. The response no longer knows its URL.
 
 mod pause;
 mod service;
