@@ -154,7 +154,7 @@ fn what_cannot_be_said_is_an_error() {
         (Target::Fail2ban, "10/1m per ip", "it bans by failures; write a limit such as fail2ban"),
         (Target::Fail2ban, "fail2ban 5/10m per all", "it bans addresses only"),
         (Target::Caddy, "10/1m per ip", "its plugin keeps a log only"),
-        (Target::Caddy, "sliding-log 0.5/1m per ip", "a whole number from 1"),
+        (Target::Caddy, "sliding-log 0.5/1m per ip", "must be whole, and at least 1"),
         // The whole burst would come back after 7 s, where it takes a minute.
         (Target::Traefik, "token-bucket 10/1m burst 10 per ip", "the burst is 1 at most"),
         (Target::Traefik, "token-bucket 10/1s burst 20 per ip+host", "one of them only"),

@@ -288,7 +288,7 @@ fn a_wrong_line_is_named() {
         "line 2: a quote is not closed; within quotes it is written twice",
     );
     let long = format!("time,key\n1,a\n2,{}\n", "b".repeat(2_000_000));
-    assert_wrong(&long, "line 3: more than 1 MiB long; no event is");
+    assert_wrong(&long, "line 3: longer than 1 MiB, so it is not read");
     assert_wrong("", "the input is empty: there is no line in it");
     assert_wrong("\n\n", "the input is empty: there is no line in it");
     assert_wrong(
@@ -321,7 +321,11 @@ fn a_wrong_limiter_is_pointed_at() {
     assert!(says.contains("write a limiter of several words in quotes"), "{says}");
     let none = simulate(&["1/1s", "--keys", "0"], "time\n");
     assert_eq!(none.status.code(), Some(2));
-    assert!(text(&none.stderr).contains("it is 1 at least"), "{}", text(&none.stderr));
+    assert!(
+        text(&none.stderr).contains("write a whole number of at least 1"),
+        "{}",
+        text(&none.stderr)
+    );
 }
 
 /// `ratescope simulate … | head -1`, with far more to print than a pipe holds.

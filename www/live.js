@@ -217,7 +217,7 @@ function log() {
 
 /** Asks for the token. */
 function ask() {
-  $("token-error").textContent = token ? "It is another one." : "";
+  $("token-error").textContent = token ? "That is not the token." : "";
   $("ask").hidden = false;
   state("The service asks for its token.", true);
   $("token").focus();

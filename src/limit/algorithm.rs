@@ -115,7 +115,7 @@ impl From<BadNumber> for Unstretched {
 impl fmt::Display for Unstretched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unstretched::Fixed(why) => write!(f, "{why}, and can only be hard"),
+            Unstretched::Fixed(why) => write!(f, "{why}, so it cannot be stretched"),
             Unstretched::Number(error) => write!(f, "when stretched, {error}"),
         }
     }

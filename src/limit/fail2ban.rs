@@ -215,7 +215,7 @@ impl Algorithm for Fail2ban {
         name: "fail2ban",
         words: "RATE [ban SPAN]",
         example: "fail2ban 5/10m",
-        about: "as a jail of fail2ban: with it there are fewer than the count, which fades as if events came evenly; the one that reaches it bans its sender, for 10 minutes by default",
+        about: "as a jail of fail2ban: the failures including this one stay below the count, which fades as if events came evenly; the one that reaches it bans its sender, for 10 minutes by default",
     };
     const UNIT: &'static str = "failures";
 

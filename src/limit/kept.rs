@@ -329,7 +329,7 @@ impl fmt::Display for KeptError {
             KeptError::Version { found } => {
                 write!(f, "the version is {found}, and this is read by version {VERSION}")
             }
-            KeptError::Shape(error) => write!(f, "the shape is none: {error}"),
+            KeptError::Shape(error) => write!(f, "the shape cannot be read: {error}"),
             KeptError::OutOfRange { part } => write!(f, "{part} is out of range"),
             KeptError::Trailing { bytes } => write!(f, "{bytes} bytes follow the state"),
         }

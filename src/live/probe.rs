@@ -24,7 +24,7 @@ pub struct Probe {
     secret: Secret,
     hides_keys: bool,
     /// Whether there are viewers, or were until a moment ago.
-    is_seen: AtomicBool,
+    has_viewers: AtomicBool,
     /// The hour since 1970 that is counted now; `i64::MIN` before the first one.
     hour: AtomicI64,
     /// For a replay, the bits of its speed: how many times as fast as the original the events come, or 0
@@ -38,7 +38,7 @@ impl Default for Probe {
         Probe {
             secret: Secret::default(),
             hides_keys: false,
-            is_seen: AtomicBool::default(),
+            has_viewers: AtomicBool::default(),
             hour: AtomicI64::new(i64::MIN),
             speed: None,
             kept: Mutex::default(),
@@ -148,8 +148,8 @@ impl Probe {
 
     /// Whether there are viewers, or were within the last minute.
     #[must_use]
-    pub fn is_seen(&self) -> bool {
-        self.is_seen.load(Ordering::Relaxed)
+    pub fn has_viewers(&self) -> bool {
+        self.has_viewers.load(Ordering::Relaxed)
     }
 
     /// The speed of a replay: how many times as fast as the original the events come, or 0 after the last of
@@ -197,7 +197,7 @@ impl Probe {
             return None;
         }
         kept.enter(asked.watch, now);
-        self.is_seen.store(true, Ordering::Relaxed);
+        self.has_viewers.store(true, Ordering::Relaxed);
         kept.sample(now);
         drop(kept);
         Some(Viewer::new(Arc::clone(self), asked))
@@ -206,13 +206,13 @@ impl Probe {
     /// Forgets the data for viewers if there were none for a minute. Every decision checks this too, so call
     /// it now and then only where there may be no decisions for long.
     pub fn forget(&self, now: Time) {
-        if !self.is_seen() {
+        if !self.has_viewers() {
             return;
         }
         let mut kept = self.kept();
         // Stored while the lock is held, so that a viewer who enters right after this sets it again.
         if kept.forget(now) {
-            self.is_seen.store(false, Ordering::Relaxed);
+            self.has_viewers.store(false, Ordering::Relaxed);
         }
     }
 
@@ -280,7 +280,7 @@ impl Taps {
             let which = usize::from(is_refused) + usize::from(is_refused && rule.is_shadow());
             series.add(which, rule.hits(event.cost));
         }
-        if self.probe.is_seen() {
+        if self.probe.has_viewers() {
             self.count_keys(ruling, event);
         }
     }
@@ -307,7 +307,7 @@ impl Taps {
         let mut kept = self.probe.kept();
         let kept = &mut *kept;
         if kept.forget(event.time) {
-            self.probe.is_seen.store(false, Ordering::Relaxed);
+            self.probe.has_viewers.store(false, Ordering::Relaxed);
             return;
         }
         for &Counted { kind, hash, hits, cost, refused } in &keys {

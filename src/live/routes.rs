@@ -156,18 +156,18 @@ impl Routes {
         if self.token.is_none() {
             let peer = (self.peer)(request.extensions());
             if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
-                let why = "without a token it is told to this machine only\n";
+                let why = "without a token, Live answers this machine only\n";
                 return said(StatusCode::FORBIDDEN, why);
             }
             if !page::is_local(request.headers(), None) {
-                let why = "without a token it is told at localhost only\n";
+                let why = "without a token, Live answers at localhost only\n";
                 return said(StatusCode::MISDIRECTED_REQUEST, why);
             }
         }
         let last = request.headers().get("last-event-id").and_then(|id| id.to_str().ok());
         let asked = Asked::read(request.uri().query().unwrap_or_default(), last);
         let Some(viewer) = self.probe.look(&asked, (self.now)()) else {
-            let why = "no more can look at once; close one, and try again\n";
+            let why = "too many viewers are connected; close one, and try again\n";
             return said(StatusCode::SERVICE_UNAVAILABLE, why);
         };
         let news = Body::news(viewer, Arc::clone(&self.now), Arc::clone(&self.ends));

@@ -245,8 +245,8 @@ impl FromStr for Alias {
             _ if field.is_empty() => wrong("a field is missing after the =, as in time=when"),
             Some(standard) => Ok(Alias { standard, field: field.to_owned() }),
             None => wrong(
-                "not a name that is known; time, ip, user, method, path, status, bytes, host, \
-                 agent, referer and forwarded are",
+                "an unknown name; the known ones are time, ip, user, method, path, status, bytes, host, \
+                 request, agent, referer and forwarded",
             ),
         }
     }

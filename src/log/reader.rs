@@ -266,7 +266,7 @@ impl Work {
     ) -> Result<(), Unread> {
         self.counts.lines = number;
         let Some(line) = line else {
-            return self.unread(number, "more than 1 MiB long; no event is".into());
+            return self.unread(number, "longer than 1 MiB, so it is not read".into());
         };
         match self.event(number, line, on_event) {
             Ok(()) => Ok(()),

@@ -142,7 +142,7 @@ impl Stamps {
     ///
     /// The year goes up by one when the month falls by more than one, as from December to January. A line of
     /// the month before is only out of order, and so is a line of December after one of January.
-    pub(super) fn read_of_year<'a>(&mut self, text: &'a str) -> Option<(Instant, &'a str)> {
+    pub(super) fn read_without_year<'a>(&mut self, text: &'a str) -> Option<(Instant, &'a str)> {
         let (stamp, rest) = text.split_at_checked(15)?;
         let stamp = stamp.as_bytes();
         let (begin, seconds) = stamp.split_at_checked(13)?;

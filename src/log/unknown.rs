@@ -33,7 +33,7 @@ const OTHERS: [(&[u8], &str); 9] = [
 
 /// The formats that are read, for people.
 const READ: &str = "\
-Read are: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, Istio, Squid, \
+These logs are read: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, Istio, Squid, \
 IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, Postfix and Dovecot; \
 and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. Of any other log, say the \
 columns by --log-format, as in '$remote_addr [$time_local] \"$request\" $status'";

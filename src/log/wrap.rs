@@ -49,7 +49,7 @@ enum Stamp<'a> {
     #[default]
     None,
     /// A time without a year.
-    OfYear(&'a str),
+    WithoutYear(&'a str),
     /// A time with a year, or a number.
     Any(&'a str),
 }
@@ -63,7 +63,7 @@ impl<'a> Envelope<'a> {
     pub(super) fn instant(&self, stamps: &mut Stamps) -> Option<Instant> {
         match self.stamp {
             Stamp::None => None,
-            Stamp::OfYear(text) => stamps.read_of_year(text).map(|(instant, _)| instant),
+            Stamp::WithoutYear(text) => stamps.read_without_year(text).map(|(instant, _)| instant),
             Stamp::Any(text) => stamps.read(text).or_else(|| number::read(text, None)),
         }
     }

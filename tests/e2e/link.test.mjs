@@ -25,7 +25,7 @@ const views = {
       ['decay=soon', 'soon'],
       ['evnts=3', '"evnts" in "evnts=3": not part of a link'],
       ['limit=%zz', '"%zz" in "limit=%zz": not a number'],
-      ['limit=10&do=5:events,1:events', 'a time before zero or before the one before it'],
+      ['limit=10&do=5:events,1:events', 'a time before zero, or earlier than the command before it'],
     ],
     // Opens a short run and makes of it the run that is to be copied.
     async use(page) {

@@ -106,7 +106,7 @@ fn what_is_wrong_is_named() {
     says(&with(0, 2), "the version is 2, and this is read by version 1");
     says(
         &with(2, b'p'),
-        "the shape is none: \"pucket\": not an algorithm; one of fixed-window, sliding-window, \
+        "the shape cannot be read: \"pucket\": not an algorithm; one of fixed-window, sliding-window, \
          sliding-counter, sliding-log, bucket, exim, earrrl, adaptive, nginx, haproxy, envoy, \
          fail2ban, adaptive-by-hour",
     );
@@ -121,7 +121,7 @@ fn what_is_wrong_is_named() {
     }
     says(
         b"\x01\x07exim/0s",
-        "the shape is none: \"0s\" in \"exim/0s\": a span of zero shapes nothing",
+        "the shape cannot be read: \"0s\" in \"exim/0s\": a span must be longer than zero",
     );
     let window = b"\x01\x0ffixed-window/1m".as_slice();
     // A window that ends before it begins, beyond the end of time, or with no end at all.

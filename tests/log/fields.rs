@@ -199,7 +199,7 @@ fn statuses_have_a_text_form() {
 
 /// A filter or a cost by a field that no line can have is an error, instead of a log without events.
 #[test]
-fn fields_that_there_are_not_are_refused() {
+fn unknown_fields_are_refused() {
     let refused = |log: &str, options: &Options| {
         let error = Reader::new(&shape(log.as_bytes(), options), options).unwrap_err();
         error.to_string()

@@ -78,7 +78,7 @@ fn fields_may_be_named() {
     for (wrong, says) in [
         ("time", "write the name and the field that has it, as in time=when"),
         ("time=", "a field is missing after the ="),
-        ("tim=when", "not a name that is known; time, ip, user,"),
+        ("tim=when", "an unknown name; the known ones are time, ip, user,"),
     ] {
         let error = wrong.parse::<ratescope::log::Alias>().unwrap_err();
         assert!(error.problem().starts_with(says), "{error}");

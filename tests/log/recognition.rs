@@ -70,13 +70,13 @@ fn more_is_asked_for() {
 }
 
 #[test]
-fn what_is_none_is_told() {
+fn unknown_formats_are_reported() {
     let line = "2024-05-01 something that \u{1b}[31mno format has, and that goes on and on and on";
     assert_eq!(
         unknown(line.as_bytes(), &Options::default()),
         "the format of the log is unknown; its first line is\n  \
          2024-05-01 something that ·[31mno format has, and that goes …\n\
-         Read are: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, \
+         These logs are read: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, \
          Istio, Squid, IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, \
          Postfix and Dovecot; and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. \
          Of any other log, say the columns by --log-format, as in '$remote_addr [$time_local] \"$request\" \

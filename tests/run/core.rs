@@ -290,7 +290,7 @@ fn hits_are_given_back() {
 
 /// Limiters that measure a rate can't give hits back, since their states don't tell what is left of these.
 #[test]
-fn who_can_not_give_back_says_so_and_counts_nothing() {
+fn limiters_that_cannot_give_back_refuse_it() {
     let text =
         "domain: web\ndescriptors:\n- {key: user, limit: gcra 5/1h}\n- {key: ip, limit: LIMIT}\n";
     let can = ["token-bucket 5/1h", "leaky-bucket 5/1h", "fixed-window 5/1h", "gcra 5/1h"];
@@ -316,7 +316,7 @@ fn who_can_not_give_back_says_so_and_counts_nothing() {
 }
 
 #[test]
-fn what_can_not_be_meant_is_refused() {
+fn invalid_requests_are_refused() {
     let (service, _) = service(RULES);
     let ann = || descriptor(&[("user", "ann")]);
     for wrong in [

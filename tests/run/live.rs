@@ -213,7 +213,7 @@ fn the_clock_is_set_back() {
 }
 
 #[test]
-fn nonsense_from_a_viewer_is_as_nothing() {
+fn unreadable_requests_of_viewers_are_ignored() {
     for (query, id) in [("watch=", "x"), ("watch=zz&watch=1", "1.2"), ("", "."), ("&&=", "1.x.2")] {
         let asked = Asked::read(query, Some(id));
         let scene = Scene::new(RULES, Probe::default());

@@ -74,7 +74,7 @@ fn a_link_that_is_wrong_says_where() {
         ),
         (
             "do=5:events,1:events",
-            "\"1:events\" in \"do=5:events,1:events\": a time before zero or before the one before it",
+            "\"1:events\" in \"do=5:events,1:events\": a time before zero, or earlier than the command before it",
         ),
     ] {
         assert_eq!(link.parse::<Link>().unwrap_err().to_string(), problem);

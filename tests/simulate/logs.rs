@@ -135,7 +135,7 @@ fn no_events_are_an_error() {
         text(&output.stderr).lines().last().unwrap().to_owned()
     };
     let read = error(&[], "what is this\n");
-    assert!(read.starts_with("Read are: the access logs of nginx, Apache, "), "{read}");
+    assert!(read.starts_with("These logs are read: the access logs of nginx, Apache, "), "{read}");
     assert_eq!(
         error(&["--log", "exim"], LOG),
         "It is not read as exim: no line begins with a date and a time"

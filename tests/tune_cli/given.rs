@@ -19,7 +19,7 @@ fn what_is_no_log_is_an_error() {
         b"time,key,cost\n0,a,nan\n0,a,1e13\n",
         "error: there are no events; 2 of 3 lines could not be read:\n  line 2: cost \"nan\": ",
     );
-    assert_wrong(&["--period", "0s"], b"time,key\n0,a\n", "a period is longer than that");
+    assert_wrong(&["--period", "0s"], b"time,key\n0,a\n", "a period must be longer than zero");
     // Before the logs are read.
     assert_wrong(&["--marks", "nowhere", "nowhere.log"], b"", "error: nowhere: ");
 }
@@ -54,7 +54,7 @@ fn no_client_speaks_to_the_terminal() {
 #[test]
 fn there_is_room_for_something() {
     for room in ["--clients", "--memory"] {
-        assert_wrong(&[room, "0"], b"", "it is 1 at least");
+        assert_wrong(&[room, "0"], b"", "write a whole number of at least 1");
         assert_wrong(&[room, "many"], b"", "invalid digit");
     }
 }

@@ -88,7 +88,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NETWORKS", default_value = "127.0.0.0/8, ::1")]
     trusted_proxies: Networks,
 
-    /// The header in which they write its address
+    /// The header in which these proxies write the client's address
     #[arg(long, value_name = "HEADER", default_value = "x-forwarded-for")]
     client_header: HeaderName,
 

@@ -88,7 +88,7 @@ pub(crate) struct Args {
 
     /// Where the states are: a Redis, as in redis://127.0.0.1:6379, some nodes of a Redis Cluster, as in
     /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001, or the sentinels of a master, as in
-    /// redis-sentinel://127.0.0.1:26379/mymaster. Not said, in this program
+    /// redis-sentinel://127.0.0.1:26379/mymaster. By default, in this program
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
@@ -216,9 +216,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
         return Err(log.shape().no_events(&options.filter, counts).into());
     }
     if order.is_some_and(|order| order.is_newest_first()) {
-        return Err(
-            "the newest line of the log is the first; turn it around, as tac FILE does".into()
-        );
+        return Err("the newest line of the log is the first; reverse it, as tac FILE does".into());
     }
     let mut out = Visible(io::stderr().lock());
     until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))

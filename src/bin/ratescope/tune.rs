@@ -121,7 +121,7 @@ fn written(text: &str) -> Result<String, ParseError> {
 }
 
 fn period(text: &str) -> Result<Span, ParseError> {
-    let none = || ParseError::whole(text, "a period is longer than that; write it as in 1m");
+    let none = || ParseError::whole(text, "a period must be longer than zero; write it as in 1m");
     text.parse().and_then(|span: Span| (span > Span::ZERO).then_some(span).ok_or_else(none))
 }
 
@@ -252,7 +252,7 @@ impl Asked<'_> {
             let mut choices = Choices::default();
             choices.set("for", &target.to_string())?;
             decide(&mut analysis, asked(&choices));
-            let none = || Err("no limit that it has leaves so many clients alone".to_owned());
+            let none = || Err("none of its limits leaves enough clients alone".to_owned());
             let configuration = analysis.configuration().unwrap_or_else(none);
             Ok(Server { target: *target, effect: analysis.effect(), configuration })
         };

@@ -52,7 +52,7 @@ pub(crate) fn without_numbers(message: &str) -> String {
 /// Reads a whole number of at least 1, for an argument.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("it is 1 at least".to_owned()),
+        Ok(0) => Err("write a whole number of at least 1".to_owned()),
         read => read.map_err(|error: ParseIntError| error.to_string()),
     }
 }

@@ -190,7 +190,11 @@ pub(super) fn read<S: Named>(
         let (time, what) = part.split_once(':').ok_or_else(|| wrong(part, 0, HELP))?;
         let at: Time = time.parse().map_err(|e| inside(e, raw, offset))?;
         if at < commands.last().map_or(Time::ZERO, |&(last, _)| last) {
-            return Err(wrong(part, 0, "a time before zero or before the one before it"));
+            return Err(wrong(
+                part,
+                0,
+                "a time before zero, or earlier than the command before it",
+            ));
         }
         let done = what.split_once(['=', '*']).map(|(name, value)| (S::name_now(name), value));
         let command = match done {
@@ -206,7 +210,7 @@ pub(super) fn read<S: Named>(
             None if what == "events" => Command::Events(1),
             Some((name, _)) => {
                 let names = listed(S::SETTINGS);
-                let help = format!("nothing that can be done; write events or one of {names}");
+                let help = format!("not a command; write events or one of {names}");
                 return Err(wrong(name, time.len() + 1, &help));
             }
             None => return Err(wrong(part, 0, HELP)),

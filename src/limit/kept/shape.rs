@@ -104,7 +104,7 @@ impl FromStr for Shape {
             *to = span.parse().map_err(|e: ParseError| e.inside(text, from))?;
             if *to == Span::ZERO {
                 let at = from..from + span.len();
-                return Err(ParseError::new(text, at, "a span of zero shapes nothing"));
+                return Err(ParseError::new(text, at, "a span must be longer than zero"));
             }
         }
         match parts.next() {

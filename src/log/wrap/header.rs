@@ -56,7 +56,7 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
                 b'.' => 16 + bytes[16..].iter().position(|b| !b.is_ascii_digit())?,
                 _ => 15,
             };
-            Some((Stamp::OfYear(line.get(..end)?), line.get(end..)?.strip_prefix(' ')?))
+            Some((Stamp::WithoutYear(line.get(..end)?), line.get(end..)?.strip_prefix(' ')?))
         }
         // A day of the week, as in `Tue 2000-10-10 13:55:36 UTC`.
         [_, _, b'a'..=b'z', b' ', b'0'..=b'9', _, _, _, b'-', ..] => {

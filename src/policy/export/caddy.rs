@@ -16,7 +16,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         };
         let count = log.limit().count();
         if !is_whole(count) {
-            return Err("its events are a whole number from 1".to_owned());
+            return Err("its number of events must be whole, and at least 1".to_owned());
         }
         let key = key(&limit.per, addresses, notes)?;
         let window = duration(log.limit().per())?;

@@ -9,7 +9,7 @@ use crate::view::label::{SIZE, bold, disc, label, width};
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
     let plot = layout.frontier;
-    let title = "Buckets that would do: the burst that a rate needs";
+    let title = "Buckets that are enough: the burst that a rate needs";
     marks.push(label(plot.x - 52.0, plot.y - 30.0, title, Anchor::Start));
     let mut pairs = Vec::new();
     if !picture.bursts().is_empty() {

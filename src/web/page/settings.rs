@@ -11,7 +11,8 @@ use wasm_bindgen::prelude::*;
 const STOPS_EARLY: &str = "This recording is too long to replay; it stops early.";
 
 /// The message about a link to a run with too many commands.
-const SETTINGS_ONLY: &str = "Too much was done to replay it: the link has the settings only.";
+const SETTINGS_ONLY: &str =
+    "This run has too many changes to replay: the link has the settings only.";
 
 #[wasm_bindgen]
 impl Page {

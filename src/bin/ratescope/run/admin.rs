@@ -59,7 +59,7 @@ impl<B: States> Admin<B> {
     pub(super) fn readiness(&self) -> (StatusCode, Bytes) {
         match self.is_ready.load(Ordering::Relaxed) {
             true => (StatusCode::OK, "ok\n".into()),
-            false => (StatusCode::SERVICE_UNAVAILABLE, "it is about to end\n".into()),
+            false => (StatusCode::SERVICE_UNAVAILABLE, "the service is about to end\n".into()),
         }
     }
 
@@ -68,7 +68,10 @@ impl<B: States> Admin<B> {
         let broken = files.iter().filter(|(_, problem)| problem.is_some()).count();
         let mut text = match broken {
             0 => "green: all rules are in force\n".to_owned(),
-            n => format!("yellow: {n} of {} files are not in force as they are\n", files.len()),
+            n => format!(
+                "yellow: {n} of {} files have mistakes; their earlier rules stay in force\n",
+                files.len()
+            ),
         };
         for (path, problem) in files {
             // Writing to a String does not fail.

@@ -40,7 +40,7 @@ pub(crate) struct Options {
     #[arg(long, conflicts_with_all = ["format", "store"])]
     live: bool,
 
-    /// How many times as fast as they came the events pass
+    /// How many times faster than in the log the events pass
     #[arg(long, value_name = "TIMES", default_value = "1", requires = "live", value_parser = speed)]
     speed: f64,
 
@@ -128,7 +128,7 @@ impl Screen {
     /// earlier.
     fn begin(&self) {
         let Inner { probe, begun, .. } = &*self.0;
-        if probe.is_seen() {
+        if probe.has_viewers() {
             begun.get_or_init(Instant::now);
         }
     }

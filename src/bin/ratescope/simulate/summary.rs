@@ -19,7 +19,7 @@ pub(crate) fn of_log<T>(
         write!(out, "{}: {} lines, {} events", log.shape(), counts.lines, counts.events)?;
         for (count, what) in [
             (counts.filtered, "filtered out"),
-            (counts.others, "of other things"),
+            (counts.others, "that are no events"),
             (counts.unread, "could not be read"),
         ] {
             if count > 0 {

@@ -319,7 +319,7 @@ mod tests {
         let wanted = wanted.map(shifted);
         assert_eq!(seen, wanted);
         let seen = reports(&folder, Vec::new());
-        assert_eq!(seen, ["it is no file; pipe it to standard input to follow it"]);
+        assert_eq!(seen, ["it is not a regular file; pipe it to standard input to follow it"]);
         fs::remove_dir_all(folder).unwrap();
     }
 

@@ -85,7 +85,9 @@ impl Tail {
 fn open(path: &Path) -> io::Result<Option<Handle>> {
     let file = fs::metadata(path).and_then(|metadata| match metadata.is_file() {
         true => Handle::from_path(path),
-        false => Err(io::Error::other("it is no file; pipe it to standard input to follow it")),
+        false => Err(io::Error::other(
+            "it is not a regular file; pipe it to standard input to follow it",
+        )),
     });
     match file {
         // Also if it was renamed between the two calls above.

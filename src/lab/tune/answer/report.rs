@@ -190,7 +190,7 @@ fn room(clients: &Clients) -> Option<String> {
     let say = || {
         format!(
             "There was no room for all: {} of the requests are kept, of {} clients. The busiest are all \
-             there; of the others one in {} was kept, by chance, and stands for so many. Numbers of \
+             there; of the others one in {} was kept, by chance, and represents that many. Numbers of \
              clients are estimates.",
             percent(clients.share_kept()),
             grouped(clients.len() as u64),

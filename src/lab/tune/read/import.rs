@@ -167,7 +167,7 @@ impl Import {
         let Some((mut queue, mut into)) = self.open.take() else { return Ok(()) };
         queue.finish(&mut into, see);
         if queue.is_newest_first() {
-            return Err("its newest line is the first; turn it around, as tac FILE does".into());
+            return Err("its newest line is the first; reverse it, as tac FILE does".into());
         }
         (into.lines, into.unread) = (counts.lines, counts.unread);
         match &mut self.sum {
