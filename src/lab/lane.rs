@@ -7,7 +7,7 @@ mod waits;
 pub use template::Template;
 pub use waits::Waits;
 
-pub(crate) use template::Sender;
+pub(crate) use template::{Sender, of_link};
 
 use crate::event::Event;
 use crate::outcome::{Outcome, Retry};

@@ -80,10 +80,10 @@ fn a_link_that_is_wrong_says_where() {
     wrong(link("seed=%zz"), "%zz", "write a whole number");
     wrong(link("seed=%ff"), "\u{fffd}", "write a whole number");
     wrong(link("limit=10/10x"), "x", "not a unit");
-    wrong(link("lanes=gcra;gcra+exm"), "exm", "not a limiter");
+    wrong(link("lanes=gcra;gcra+exm"), "gcra+exm", "not a limiter");
     wrong(link("decay=10"), "decay", "it has at, paused, do, limit,");
     wrong(link("do=1:lanes=gcra,2:lanes=gcr"), "gcr", "not a limiter");
-    wrong(link("do=5:events,1:events"), "1:events", "before the one before it");
+    wrong(link("do=5:events,1:events"), "1:events", "earlier than the command before it");
     wrong(link("at=soon"), "soon", "not a time");
 }
 

@@ -1,7 +1,7 @@
 //! The settings of a comparison, by the names that its controls and links use.
 
 use super::script::Script;
-use crate::lab::lane::Template;
+use crate::lab::lane::{Template, of_link};
 use crate::lab::run::settings::{auto_rate, decimal, on_off, seed, speed, switch, window};
 use crate::lab::run::{Named, RunSettings, Setting, Source, lenient, setting};
 use crate::limit::sliding_log::MAX_ENTRIES;
@@ -65,6 +65,14 @@ impl Named for Settings {
     ];
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
 
+    fn text_now(name: &str, text: String) -> String {
+        // More lanes than that are refused in any form.
+        match name == "lanes" && text.matches(';').count() < LANES {
+            true => text.split(';').map(of_link).collect::<Vec<_>>().join(";"),
+            false => text,
+        }
+    }
+
     fn run(&self) -> &RunSettings {
         &self.run
     }
@@ -123,7 +131,7 @@ impl Settings {
     }
 }
 
-/// Rules as one text.
+/// Lanes as one text.
 pub(super) fn joined(templates: &[Template]) -> String {
     let mut text = String::new();
     for (i, template) in templates.iter().enumerate() {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! All events of a run come from one address, the `ip`. A limit is for the address unless it says
-//! `per user` or `per all`. Older links call it `address`.
+//! `per user` or `per all`.
 
 use crate::event::Fields;
 use crate::policy::{Defaults, Policy};
@@ -26,25 +26,13 @@ impl Template {
     /// # Errors
     /// As for [`Policy::read`]. The error points at the wrong word of `text`.
     pub fn read(text: &str, rate: Rate) -> Result<(Template, Policy), ParseError> {
-        let is_old = words(text).any(|word| word.starts_with("address"));
-        let names = ["user", "ip"].into_iter().chain(is_old.then_some("address"));
-        let fields = Some(names.map(str::to_owned).collect());
+        let fields = Some(["user", "ip"].map(str::to_owned).into());
         let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields, cost: 0.0 };
-        let (joined, policy) = match Policy::read(text, &defaults) {
-            Ok(policy) => (text.to_owned(), policy),
-            Err(_) => {
-                let joined = old_joints(text);
-                let policy = Policy::read(&joined, &defaults);
-                (joined, policy.map_err(|e| ParseError::new(text, e.at(), e.problem()))?)
-            }
-        };
+        let policy = Policy::read(text, &defaults)?;
         let tidied =
             |(_, limit): (usize, &str)| limit.split_whitespace().collect::<Vec<_>>().join(" ");
-        let tidy = parts(&joined, '&').map(tidied).collect::<Vec<_>>().join(" & ");
-        match is_old {
-            true => Self::read(&words(&tidy).map(renamed).collect::<String>(), rate),
-            false => Ok((Template(tidy), policy)),
-        }
+        let tidy = parts(text, '&').map(tidied).collect::<Vec<_>>().join(" & ");
+        Ok((Template(tidy), policy))
     }
 
     /// The policy that the template means if limits without a rate have `rate`.
@@ -61,9 +49,14 @@ impl Template {
     }
 }
 
-/// The words of a template, each with the `+`, `&` or white space after it.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split_inclusive(|c: char| c == '+' || c == '&' || c.is_whitespace())
+/// A template of a link, as it is written now. Old links have `+` between limits, and call the `ip` the
+/// `address`.
+pub(crate) fn of_link(text: &str) -> String {
+    let words = text.split_inclusive(|c: char| c == '+' || c == '&' || c.is_whitespace());
+    let renamed: String = words.map(renamed).collect();
+    let joined = joined(&renamed);
+    let is_read = |text: &String| text.parse::<Template>().is_ok();
+    [renamed, joined].into_iter().find(is_read).unwrap_or(text.to_owned())
 }
 
 /// A word of a template, in which the old name `address` becomes `ip`.
@@ -71,9 +64,9 @@ fn renamed(word: &str) -> String {
     word.strip_prefix("address").map_or(word.to_owned(), |rest| format!("ip{rest}"))
 }
 
-/// The text with `&` for each `+` that joins limits, as in old links. A `+` right before a field of
-/// the run joins fields, and a `+` before the span of an `offset` is a sign: both stay.
-fn old_joints(text: &str) -> String {
+/// The text with `&` for each `+` that joins limits. A `+` right before a field of the run joins fields, and a
+/// `+` before the span of an `offset` is a sign: both stay.
+fn joined(text: &str) -> String {
     let mut joined = String::new();
     let mut parts = parts(text, '+').peekable();
     while let Some((_, part)) = parts.next() {
@@ -81,8 +74,7 @@ fn old_joints(text: &str) -> String {
         let Some((_, next)) = parts.peek() else { break };
         let word = next.split(|c: char| c.is_whitespace() || c == '&').next().unwrap_or("");
         let is_sign = part.split_whitespace().next_back() == Some("offset") && !word.contains('/');
-        let is_kept = is_sign || matches!(word, "user" | "ip" | "address");
-        joined.push(if is_kept { '+' } else { '&' });
+        joined.push(if is_sign || matches!(word, "user" | "ip") { '+' } else { '&' });
     }
     joined
 }

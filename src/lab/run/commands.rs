@@ -204,7 +204,8 @@ pub(super) fn read<S: Named>(
             }
             Some((name, coded)) if find(S::SETTINGS, name).is_some() => {
                 let at = offset + part.len() - coded.len();
-                settings.set(name, &decoded(coded)).map_err(|e| inside(e, raw, at))?;
+                let value = S::text_now(name, decoded(coded));
+                settings.set(name, &value).map_err(|e| inside(e, raw, at))?;
                 Command::Set { name: name.to_owned(), value: settings.get(name) }
             }
             None if what == "events" => Command::Events(1),

@@ -141,7 +141,7 @@ impl<S: Named> Link<S> {
             "at" => self.at = decoded(raw).parse()?,
             "paused" => self.paused = true,
             "do" => self.commands = commands::read(raw, self.settings.clone())?,
-            _ => self.settings.set(name, &decoded(raw))?,
+            _ => self.settings.set(name, &S::text_now(name, decoded(raw)))?,
         }
         Ok(())
     }

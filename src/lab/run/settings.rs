@@ -45,6 +45,11 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
         old.map_or(name, |(_, now)| now)
     }
 
+    /// The text of the setting `name` as it is written now, from a link that may be old.
+    fn text_now(_name: &str, text: String) -> String {
+        text
+    }
+
     /// The common settings.
     fn run(&self) -> &RunSettings;
 

@@ -2,7 +2,7 @@
 
 use super::Outlook;
 use crate::lab::compare::settings::{STATES, states_of};
-use crate::lab::lane::Template;
+use crate::lab::lane::{Template, of_link};
 use crate::lab::run::lenient::{is_rate, rate};
 use crate::lab::run::settings::{
     auto_rate, decimal, on_off, or, seed, span, speed, switch, whole, window, within,
@@ -93,6 +93,10 @@ impl Named for Settings {
         setting!("recent", [View, FromStart], |s| s.recent, switch, on_off),
         setting!("limiter", [FromStart], |s, text| *s = s.decided(text)?, or(&s.template, "exim")),
     ];
+
+    fn text_now(name: &str, text: String) -> String {
+        if name == "limiter" { of_link(&text) } else { text }
+    }
 
     fn run(&self) -> &RunSettings {
         &self.run
