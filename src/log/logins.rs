@@ -13,9 +13,10 @@
 //! `user`, `ip` and `message`.
 //!
 //! A client chooses the name that it logs in with, which may look like an address or like a part of the
-//! message. So the address is first looked for where the program writes it: in sshd's messages before the
-//! last ` port `, in Postfix's in the first brackets, in Dovecot's after the last `rip=`. Only if there is
-//! none, another address in the message counts.
+//! message. So the address of a failed login is where the program writes it: in sshd's messages before the
+//! last ` port `, in Postfix's in the first brackets, in Dovecot's after the last `rip=` outside of the user.
+//! If there is none, as in `unknown[unknown]`, the event has no address. In other messages, an address in
+//! another place counts, too.
 
 use super::format::Problem;
 use super::names::Standard;
@@ -117,10 +118,12 @@ impl<'a> Login<'a> {
         let text = match self.program {
             Some(Program::Sshd) => of_sshd(message),
             Some(Program::Postfix) => message.split_once('[').and_then(|(_, rest)| word(rest)),
-            Some(Program::Dovecot) => message.rsplit_once("rip=").and_then(|(_, rest)| word(rest)),
+            Some(Program::Dovecot) => of_dovecot(message),
             None => None,
         };
-        text.filter(|text| is_address(text)).or_else(|| self.any_address())
+        let is_login = self.program.is_some_and(|program| program.failed(message) > 0);
+        let other = || if is_login { None } else { self.any_address() };
+        text.filter(|text| is_address(text)).or_else(other)
     }
 
     /// An address in a message of any program: at its beginning, after a mark such as `from `, or else the
@@ -148,11 +151,7 @@ impl<'a> Login<'a> {
                 Some(user.strip_prefix("invalid user ").unwrap_or(user))
             }
             Some(Program::Postfix) => message.split_once("sasl_username=").map(|(_, user)| user),
-            Some(Program::Dovecot) => {
-                let (_, rest) = message.split_once("user=<")?;
-                let end = rest.rfind(">, method=").or(rest.rfind(">, rip="));
-                rest.get(..end.or(rest.find('>'))?)
-            }
+            Some(Program::Dovecot) => user_of_dovecot(message).map(|[_, user, _]| user),
             None => {
                 let (_, rest) = message.split_once("user=")?;
                 rest.trim_start_matches('<').split([' ', ',', '>']).next()
@@ -182,4 +181,18 @@ fn of_sshd(message: &str) -> Option<&str> {
         before.rsplit(' ').next().filter(|text| is_port && is_address(text))
     };
     before_port().or_else(|| word(message.rsplit_once("from ")?.1))
+}
+
+/// The address in a message of Dovecot: after the last `rip=`, before or after the user.
+fn of_dovecot(message: &str) -> Option<&str> {
+    let [before, _, after] = user_of_dovecot(message).unwrap_or([message, "", ""]);
+    [before, after].into_iter().find_map(|text| word(text.rsplit_once("rip=")?.1))
+}
+
+/// The user in a message of Dovecot, with the text before and after it.
+fn user_of_dovecot(message: &str) -> Option<[&str; 3]> {
+    let (before, rest) = message.split_once("user=<")?;
+    let end = rest.rfind(">, method=").or(rest.rfind(">, rip=")).or(rest.find('>'))?;
+    let (user, after) = rest.split_at_checked(end)?;
+    Some([before, user, after])
 }

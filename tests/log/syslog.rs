@@ -69,6 +69,40 @@ fn failed_logins_are_events() {
     );
 }
 
+/// If a program does not know the address of a failed login, no other one stands in for it: the client
+/// chooses its name, and would blame somebody else.
+#[test]
+fn a_name_is_no_address() {
+    let ip = |line: &str| {
+        let read = read(format!("Oct 10 13:55:36 {line}").as_bytes(), &first_of(2000), ["ip"]);
+        read.fields().concat().concat()
+    };
+    let sshd = |user: &str| {
+        format!(
+            "web1 sshd[1]: Failed password for invalid user {user} from UNKNOWN port 65535 ssh2"
+        )
+    };
+    let postfix = |user: &str| {
+        format!(
+            "mx postfix/smtpd[1]: warning: unknown[unknown]: SASL LOGIN authentication failed: x, sasl_username={user}"
+        )
+    };
+    let dovecot = |elements: &str| {
+        format!(
+            "mx dovecot: imap-login: Disconnected (auth failed, 1 attempts in 2 secs): {elements}"
+        )
+    };
+    for user in ["192.0.2.9", "[192.0.2.9]", "x rhost=192.0.2.9", "x from 192.0.2.9 port 5 ssh2"] {
+        assert_eq!([ip(&sshd(user)), ip(&postfix(user))], ["", ""], "{user}");
+    }
+    // Dovecot leaves the address out of a login over a socket of the same machine.
+    for user in ["192.0.2.9", "x, rip=192.0.2.9", "x>, method=PLAIN, rip=192.0.2.9"] {
+        assert_eq!(ip(&dovecot(&format!("user=<{user}>, method=PLAIN, secured"))), "", "{user}");
+        let first = dovecot(&format!("rip=192.0.2.7, user=<{user}>, method=PLAIN"));
+        assert_eq!(ip(&first), "192.0.2.7", "{user}");
+    }
+}
+
 #[test]
 fn other_lines_are_no_events() {
     let log = "\
@@ -126,6 +160,21 @@ Oct 10 13:55:38 web1 sshd[3]: Accepted publickey for ann from 192.0.2.9 port 6 s
     assert_eq!(messages(&["Accepted", "DROP"]), "192.0.2.7 192.0.2.9");
     assert_eq!(messages(&[""]), "192.0.2.7 192.0.2.8 192.0.2.9");
     assert_eq!(messages(&[]), "192.0.2.8");
+}
+
+/// Where a message of another kind has its address is not known, so any in it counts.
+#[test]
+fn other_messages_have_addresses_too() {
+    let filter = Filter { messages: vec![String::new()], ..Filter::default() };
+    let options = Options { filter, ..first_of(2000) };
+    for line in [
+        "web1 sshd[1]: pam_unix(sshd:auth): authentication failure; logname= uid=0 rhost=192.0.2.7  user=root",
+        "mx postfix/smtpd[1]: warning: hostname example.org does not resolve to address 192.0.2.7",
+        "mx dovecot: auth: pam(ann,192.0.2.7): unknown user",
+    ] {
+        let read = read(format!("Oct 10 13:55:36 {line}").as_bytes(), &options, ["ip"]);
+        assert_eq!(read.fields(), [["192.0.2.7"]], "{line}");
+    }
 }
 
 /// The dates of the lines with these times, each as year-month-day.
