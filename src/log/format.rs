@@ -150,7 +150,11 @@ impl Shape {
     /// Whether each line can be read without the lines before it. Lines that take their time from syslog
     /// cannot: their time may have no year, and the year follows from earlier lines.
     pub fn is_divisible(&self) -> bool {
-        let own_time = matches!(self.format, Format::Combined | Format::Columns);
+        let own_time = match self.format {
+            Format::Combined => true,
+            Format::Columns => self.layout.as_ref().is_some_and(|layout| layout.has_time()),
+            _ => false,
+        };
         // An entry of an exported journal has several lines.
         let is_whole = self.format != Format::Syslog && !self.is_export;
         is_whole && (own_time || !self.wrappers.contains(&Wrapper::Syslog))

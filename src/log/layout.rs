@@ -152,6 +152,11 @@ impl Layout {
         Layout { about: about.to_owned(), ..self }
     }
 
+    /// Whether the lines have a time of their own.
+    pub(super) fn has_time(&self) -> bool {
+        self.places.get(Standard::Time).is_some()
+    }
+
     /// The names of the columns, and the standard fields found in them.
     fn fields(&self) -> Vec<String> {
         let mut fields = self.names.clone();

@@ -1,7 +1,7 @@
 //! Lines inside the logs of other programs: each format in each wrapper.
 
-use super::{of, read, shape};
-use ratescope::log::{Format, Options, Year};
+use super::{invariants, of, read, shape};
+use ratescope::log::{Format, Layout, Options, Year};
 
 const TIME: &str = "10/Oct/2000:13:55:36 +0000";
 /// The time [`TIME`] in microseconds.
@@ -205,6 +205,26 @@ fn other_programs_may_write_to_the_same_log() {
     let shape = shape(log.as_bytes(), &Options::default());
     assert_eq!(shape.to_string(), "Common Log Format, in syslog");
     assert!(shape.is_divisible());
+}
+
+/// Columns without a time have that of syslog, whose year follows from the lines before: one reader reads
+/// them all.
+#[test]
+fn columns_with_the_time_of_syslog_are_read_in_order() {
+    let line = |day: &str, time: &str| {
+        format!("{day} 12:00:00 web1 nginx: {time}192.0.2.7 \"GET / HTTP/1.1\" 200\n")
+    };
+    let is_divisible = |layout: &str, time: &str| {
+        // The first ten lines show the format. Each line after them is a piece of its own.
+        let log = line("Dec 31", time).repeat(10) + &line("Jan  1", time).repeat(5);
+        invariants::hold(format!("\u{8}{layout}\n{log}").as_bytes());
+        let layout: Layout = layout.parse().unwrap();
+        let options = Options { layout: Some(layout.into()), ..Options::default() };
+        shape(log.as_bytes(), &options).is_divisible()
+    };
+    assert!(!is_divisible("$remote_addr \"$request\" $status", ""));
+    let time = format!("[{TIME}] ");
+    assert!(is_divisible("[$time_local] $remote_addr \"$request\" $status", &time));
 }
 
 /// A repeated message counts as that many events, in any format.
