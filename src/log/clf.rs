@@ -137,11 +137,17 @@ pub(super) fn read<'a>(
         Beside::Shown => parts(line)?,
         beside => any_parts(line, beside)?,
     };
-    let instant = stamps.read(stamp).or_else(|| seconds(stamp))?;
+    let instant = time(stamp, stamps)?;
     let (request, rest) = in_quotes(rest)?;
     let (status, bytes, rest) = numbers(rest)?;
     let believed = !form.many_peers;
     Some((instant, Clf { leading, believed, peer, user, request, status, bytes, rest }))
+}
+
+/// Reads a time.
+#[inline(always)]
+fn time(stamp: &str, stamps: &mut Stamps) -> Option<Instant> {
+    stamps.read(stamp).or_else(|| seconds(stamp))
 }
 
 /// Reads a time in seconds, as Apache's `%{sec}t` writes it.
@@ -156,7 +162,7 @@ pub(super) fn problem(line: &str) -> Problem {
     let Some((_, stamp, rest)) = parts(line) else {
         return "no address and [time] before a \"request\"".into();
     };
-    match (Stamps::default().read(stamp), in_quotes(rest)) {
+    match (time(stamp, &mut Stamps::default()), in_quotes(rest)) {
         (None, _) => format!("not a time: [{stamp}]").into(),
         (_, None) => "the request is not closed by a quote".into(),
         _ => "no status and bytes after the request".into(),

@@ -161,6 +161,27 @@ fn wrong_lines_are_told() {
     );
 }
 
+/// Apache's `%{sec}t` is a time, so it is not the problem of a line.
+#[test]
+fn a_time_in_seconds_is_no_problem() {
+    let line = |time: &str, rest: &str| format!("192.0.2.7 - - [{time}] \"GET /{rest}\n");
+    let log = [
+        line("971211336", " HTTP/1.1\" 200 1"),
+        line("971211336", ""),
+        line("971211336.5", " HTTP/1.1\" OK 1"),
+        line("soon", " HTTP/1.1\" 200 1"),
+    ]
+    .concat();
+    assert_eq!(
+        read(log.as_bytes(), &Options::default(), ["ip"]).problems(),
+        [
+            "line 2: the request is not closed by a quote",
+            "line 3: no status and bytes after the request",
+            "line 4: not a time: [soon]",
+        ]
+    );
+}
+
 proptest! {
     /// Columns are read as they were written, whatever the name of the user.
     #[test]
