@@ -13,8 +13,8 @@
 //! column if its second word is an address, and not if that is the identity, usually `-`.
 //!
 //! `peer` is the address that the connection came from. Anybody can send an X-Forwarded-For, so `ip` is the
-//! peer, too. Only if the peer is internal, as a proxy is, or is no address, `ip` is the last address of the
-//! list that is not internal. If the log begins with many internal peers, they are the clients and not
+//! peer, too. Only if the peer is an internal address, as a proxy's is, `ip` is the last address of the list
+//! that is not internal. If the log begins with many internal peers, they are the clients and not
 //! proxies. nginx writes the X-Forwarded-For at the end; there it is only the field `forwarded`, since
 //! nothing says that the server trusts it.
 //!
@@ -332,7 +332,7 @@ impl<'a> Clf<'a> {
 
     /// The client of a line with a column beside the address.
     fn client(&self) -> &'a str {
-        let is_proxy = self.believed && address::parse(self.peer).is_none_or(address::is_internal);
+        let is_proxy = self.believed && address::parse(self.peer).is_some_and(address::is_internal);
         let list = self.forwarded().filter(|_| is_proxy);
         list.and_then(forwarded).unwrap_or(self.peer)
     }

@@ -97,6 +97,19 @@ fn a_column_may_come_first() {
     );
 }
 
+/// A name in place of the peer's address, as with Apache's `HostnameLookups`, may be anybody's, so what that
+/// peer says of its client is not believed.
+#[test]
+fn a_name_is_no_proxy() {
+    let rest = format!("- - {TIME} \"GET / HTTP/1.1\" 200 1 \"-\" \"-\"");
+    let about = "Combined Log Format, after a column with X-Forwarded-For";
+    for (peer, name) in [("host.example.net", "host.example.net"), ("-", "")] {
+        let list = "198.51.100.1, 203.0.113.9,";
+        let fields = [name, "", "GET", "/", "200", "1", "", "", "", "203.0.113.9", name];
+        assert_line(&format!("{list} {peer} {rest}"), about, fields);
+    }
+}
+
 /// Odd requests count as requests, since somebody sent them.
 #[test]
 fn odd_requests_are_read() {
