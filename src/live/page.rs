@@ -52,10 +52,13 @@ pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response
     if method != Method::GET && method != Method::HEAD {
         return None;
     }
-    let path = path.strip_prefix('/')?;
-    let file = Page::get(if path.is_empty() { "index.html" } else { path })?;
+    let name = match path.strip_prefix('/')? {
+        "" => "index.html",
+        name => name,
+    };
+    let file = Page::get(name)?;
     let kind = file.metadata.mimetype().to_owned();
-    let packed = takes_brotli(headers).then(|| Page::get(&format!("{path}.br"))).flatten();
+    let packed = takes_brotli(headers).then(|| Page::get(&format!("{name}.br"))).flatten();
     let is_packed = packed.is_some();
     let file = packed.unwrap_or(file);
     let tag = tag(&file);
