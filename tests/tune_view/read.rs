@@ -54,6 +54,68 @@ fn what_is_no_log_is_given_up_and_those_before_it_stay() {
     assert!(error.starts_with("\"colour\": not a field of this log"), "{error}");
 }
 
+/// Of a log that is given up, nothing counts: not its format, not the word for its events, and not what it
+/// says about proxies.
+#[test]
+fn a_log_that_is_given_up_leaves_nothing() {
+    let mail = "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b H=mx (h) [192.0.2.7] P=smtp S=9\n";
+    let time = |minute: u32| format!("[10/Oct/2000:13:{minute:02}:36 -0700]");
+    let behind_proxy = |minute: u32| {
+        format!("203.0.113.9 10.0.0.5 - - {} \"GET / HTTP/1.1\" 200 1\n", time(minute))
+    };
+    let options = Options { key: Some("ip".parse().unwrap()), ..Options::default() };
+    let reading = ReadOptions { options, ..ReadOptions::default() };
+    let mut import = Import::new(reading, Room::default());
+    import.feed(mail.as_bytes()).unwrap();
+    import.end().unwrap();
+    // Once with the newest line first, and once dropped after its format was recognized.
+    let newest_first: String = (0..50).rev().map(behind_proxy).collect();
+    import.feed(newest_first.as_bytes()).unwrap();
+    assert!(import.end().unwrap_err().to_string().starts_with("its newest line is the first"));
+    let in_order: String = (0..50).map(behind_proxy).collect();
+    import.feed(in_order.as_bytes()).unwrap();
+    import.drop_log();
+    let read = import.finish().unwrap();
+    assert_eq!(read.summary.clients.requests(), 1);
+    assert_eq!((&*read.formats, read.events), (&["Exim's main log".to_owned()][..], "mails"));
+    assert_eq!((read.has_forwarded, read.addresses().forwarded), (false, false));
+    assert_eq!(read.shape.map(|shape| shape.to_string()).as_deref(), Some("Exim's main log"));
+}
+
+/// A log that is still read has its name, and the logs before it count.
+#[test]
+fn the_logs_so_far_have_their_names() {
+    let mut import = Import::new(ReadOptions::default(), Room::default());
+    let so_far = |import: &Import| {
+        let Imported { summary, counts, .. } = import.so_far().unwrap();
+        let problems: Vec<_> = counts.problems.iter().map(ToString::to_string).collect();
+        (summary.clients.requests(), problems.join("; "))
+    };
+    import.name("a.csv");
+    import.feed(b"time,key\n1,ann\nsoon,bob\n").unwrap();
+    import.end().unwrap();
+    import.name("b.csv");
+    import.feed(b"time,key\n2,ann\nsoon,bob\n").unwrap();
+    let problem =
+        "line 3: time \"soon\": not a time; write seconds with up to six decimals, such as 12.5";
+    assert_eq!(so_far(&import), (2, format!("a.csv, {problem}; b.csv, {problem}")));
+    // With so few lines, this format is not recognized yet.
+    let mut import = Import::new(ReadOptions::default(), Room::default());
+    let line = "192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\nnonsense\n";
+    for name in ["a.log", "b.log"] {
+        import.name(name);
+        import.feed(line.as_bytes()).unwrap();
+        let (requests, problems) = so_far(&import);
+        assert!(
+            problems
+                .ends_with(&format!("{name}, line 2: no address and [time] before a \"request\"")),
+            "{problems}"
+        );
+        assert_eq!(requests, if name == "a.log" { 1 } else { 2 });
+        import.end().unwrap();
+    }
+}
+
 #[test]
 fn what_became_of_lines_and_times_is_told() {
     let mut import = Import::new(ReadOptions::default(), Room::default());

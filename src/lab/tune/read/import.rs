@@ -73,8 +73,8 @@ impl Imported {
 pub struct Import {
     options: ReadOptions,
     room: Room,
-    /// The log that is being read.
-    open: Option<(Queue, Summary)>,
+    /// The log that is being read, and its shape.
+    open: Option<(Queue, Summary, Shape)>,
     /// The reader of a log in pieces. Before its format is recognized, `head` holds its beginning.
     reader: Option<(Reader, Batch)>,
     head: Vec<u8>,
@@ -135,25 +135,13 @@ impl Import {
         {
             summary.clients.keep_labels();
         }
-        self.open = Some((queue, summary));
-        self.shape = Some(shape.clone());
-        let events = shape.events(&options.filter);
-        self.events = match self.events {
-            Some(other) if other != events => Some("events"),
-            _ => Some(events),
-        };
-        let forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
-        self.has_forwarded |= shape.fields().is_some_and(forwarded);
-        let format = shape.to_string();
-        if !self.formats.contains(&format) {
-            self.formats.push(format);
-        }
+        self.open = Some((queue, summary, shape.clone()));
         Ok(per)
     }
 
     /// Takes the next events of the log. `see` is given each with its fields.
     pub fn take(&mut self, batch: &mut Batch, see: &mut See<'_>) {
-        if let Some((queue, into)) = &mut self.open {
+        if let Some((queue, into, _)) = &mut self.open {
             queue.take(batch, into, see);
         }
     }
@@ -164,7 +152,7 @@ impl Import {
     /// When its clients are made by another key than those of the logs before it, or its newest line is the
     /// first. Then only this log is given up.
     pub fn close(&mut self, counts: &Counts, see: &mut See<'_>) -> Result<(), Failure> {
-        let Some((mut queue, mut into)) = self.open.take() else { return Ok(()) };
+        let Some((mut queue, mut into, shape)) = self.open.take() else { return Ok(()) };
         queue.finish(&mut into, see);
         if queue.is_newest_first() {
             return Err("its newest line is the first; reverse it, as tac FILE does".into());
@@ -178,7 +166,24 @@ impl Import {
         counts.problems.iter_mut().for_each(|unread| unread.log.clone_from(&self.name));
         self.counts.add(&counts);
         self.times.add(queue.times());
+        self.accept(shape);
         Ok(())
+    }
+
+    /// Adds the shape of a log that was read to those of the logs before it.
+    fn accept(&mut self, shape: Shape) {
+        let events = shape.events(&self.options.options.filter);
+        self.events = match self.events {
+            Some(other) if other != events => Some("events"),
+            _ => Some(events),
+        };
+        let forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
+        self.has_forwarded |= shape.fields().is_some_and(forwarded);
+        let format = shape.to_string();
+        if !self.formats.contains(&format) {
+            self.formats.push(format);
+        }
+        self.shape = Some(shape);
     }
 
     /// Reads the next piece of a log.
@@ -225,11 +230,12 @@ impl Import {
     /// As for [`end`](Self::end) and [`finish`](Self::finish).
     pub fn so_far(&self) -> Result<Imported, Failure> {
         let mut now = Import::new(self.options.clone(), self.room);
+        (now.name, now.sum) = (self.name.clone(), self.sum.clone());
+        (now.formats, now.events) = (self.formats.clone(), self.events);
+        (now.counts, now.times) = (self.counts.clone(), self.times);
+        (now.has_forwarded, now.shape) = (self.has_forwarded, self.shape.clone());
         if let Some((reader, _)) = &self.reader {
-            (now.open, now.sum) = (self.open.clone(), self.sum.clone());
-            (now.formats, now.events) = (self.formats.clone(), self.events);
-            (now.counts, now.times) = (self.counts.clone(), self.times);
-            (now.has_forwarded, now.shape) = (self.has_forwarded, self.shape.clone());
+            now.open = self.open.clone();
             now.close(reader.counts(), &mut nobody)?;
         } else {
             let whole = memrchr(b'\n', &self.head).map_or(0, |end| end + 1);
@@ -257,7 +263,7 @@ impl Import {
         &mut self,
         read: impl FnOnce(&mut Reader, &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread>,
     ) -> Result<(), Failure> {
-        let (Some((reader, batch)), Some((queue, into))) = (&mut self.reader, &mut self.open)
+        let (Some((reader, batch)), Some((queue, into, _))) = (&mut self.reader, &mut self.open)
         else {
             return Ok(());
         };
