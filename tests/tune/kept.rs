@@ -1,6 +1,7 @@
 //! The events that are kept, with room for them and without.
 
 use super::*;
+use ratescope::lab::tune::Codes;
 
 #[test]
 fn events_come_back_as_they_were() {
@@ -33,6 +34,38 @@ fn late_and_unusable_events() {
     let times: Vec<f64> = clients.moments(0).map(|m| m.time.as_secs()).collect();
     assert_eq!(times, [5.0, 5.0]);
     assert_eq!((clients.find("b"), clients.find("c"), clients.key(2)), (Some(1), None, ""));
+}
+
+/// A ticket is good until the second thinning after it, also if that was to add up another reading.
+#[test]
+fn a_ticket_leads_to_its_client() {
+    let mut clients = Clients::new(Room { clients: 64, bytes: 1 << 20 });
+    let key = |i: u64| format!("client {i}");
+    (0..65).for_each(|i| clients.add(&key(i), Time::ZERO, 1.0));
+    let kept: Vec<u64> = (0..65).filter(|i| clients.find(&key(*i)).is_some()).collect();
+    assert!((16..64).contains(&kept.len()), "it was thinned, once: {}", kept.len());
+    let tickets: Vec<_> = kept.iter().map(|i| (*i, clients.ticket(&key(*i)))).collect();
+    // A reading that was thinned once more than this one.
+    let mut other = Clients::new(Room { clients: 64, bytes: 1 << 20 });
+    (0..)
+        .take_while(|i| {
+            other.add(&format!("other {i}"), Time::ZERO, 1.0);
+            other.one_in() < 4
+        })
+        .count();
+    clients.absorb(&other);
+    assert_eq!(clients.one_in(), 4);
+    let left_out = clients.left_out();
+    for (i, ticket) in &tickets {
+        clients.put(*ticket, Time::ZERO, *i as f64 + 2.0, Codes::default());
+    }
+    let stayed: Vec<u64> = kept.into_iter().filter(|i| clients.find(&key(*i)).is_some()).collect();
+    assert!(!stayed.is_empty() && stayed.len() < tickets.len());
+    for i in &stayed {
+        let costs = clients.moments(clients.find(&key(*i)).unwrap()).map(|moment| moment.cost);
+        assert_eq!(costs.collect::<Vec<_>>(), [1.0, *i as f64 + 2.0], "client {i}");
+    }
+    assert_eq!(clients.left_out() - left_out, (tickets.len() - stayed.len()) as u64);
 }
 
 /// A hundred thousand clients in room for a thousand: few bytes, and the busiest are there.

@@ -362,9 +362,14 @@ impl Clients {
     /// Makes room: halves the clients until the rest fits.
     #[cold]
     pub(super) fn thin(&mut self) {
+        self.halve_while(|clients| clients.is_over() && clients.sieve < 62 && !clients.is_empty());
+    }
+
+    /// Halves the clients as long as `is_due` is true, which is one thinning for the tickets.
+    pub(super) fn halve_while(&mut self, is_due: impl Fn(&Self) -> bool) {
         let era = self.sieve;
         let mut moved: Vec<u32> = (0..self.list.len() as u32).collect();
-        while self.is_over() && self.sieve < 62 && !self.is_empty() {
+        while is_due(self) {
             let next = self.halve();
             for place in &mut moved {
                 *place = next.get(*place as usize).copied().unwrap_or(NOBODY);

@@ -11,8 +11,8 @@ impl Clients {
     /// The result is that of reading both logs at once, whether they were split by key, by time or by
     /// chance. If some clients were left out, counts of clients are estimates, as before.
     pub fn absorb(&mut self, other: &Clients) {
-        while self.sieve < other.sieve {
-            self.halve();
+        if self.sieve < other.sieve {
+            self.halve_while(|clients| clients.sieve < other.sieve);
         }
         let mut merged = Vec::new();
         let translated = self.absorb_labels(other);
