@@ -10,10 +10,11 @@ use ratescope::log::{Counts, Error, Options, Pieces, Reader, Record};
 use std::io::Read;
 use std::num::NonZero;
 use std::ops::Range;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
@@ -37,13 +38,22 @@ pub(super) fn count(clients: &Clients, curves: &mut [Curve], cut: &Cut, places: 
             clients.measure(&mut curves, cut, from..places.end.min(from + AT_ONCE));
         }
     };
-    let parts = thread::scope(|scope| {
-        let running: Vec<_> = (0..threads()).map(|_| scope.spawn(part)).collect();
-        running.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>()
-    });
-    for part in parts.into_iter().flatten() {
+    for part in on_each(part) {
         curves.iter_mut().zip(&part).for_each(|(all, part)| all.add(part));
     }
+}
+
+/// Calls `part` once on each processor, and returns all results.
+fn on_each<T: Send>(part: impl Fn() -> T + Sync) -> Vec<T> {
+    let part = &part;
+    thread::scope(|scope| {
+        let running: Vec<_> = (0..threads()).map(|_| scope.spawn(part)).collect();
+        // A panic goes on here: without the result of its thread, the others would count too little.
+        let result = |thread: ScopedJoinHandle<'_, T>| {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        running.into_iter().map(result).collect()
+    })
 }
 
 /// How many pieces there are for each thread: enough that no thread waits for another.
@@ -216,4 +226,22 @@ impl<F: FnMut(&mut Batch)> Taker<F> {
 
 fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::panic::catch_unwind;
+
+    /// Without the result of that thread, the answer would be wrong.
+    #[test]
+    fn a_panic_of_one_thread_ends_all() {
+        let first = AtomicUsize::new(0);
+        let part = || {
+            let place = first.fetch_add(1, Ordering::Relaxed);
+            assert_ne!(place, 0, "this is the panic that the test is about");
+            place
+        };
+        assert!(catch_unwind(|| on_each(part)).is_err());
+    }
 }
