@@ -1,9 +1,10 @@
 //! Questions: the answer is that of one pass, in whatever steps it comes.
 
 use crate::{OFFICE, answer, imported, log};
+use ratescope::Time;
 use ratescope::lab::tune::{
     Aim, Analysis, Choices, ClientRow, Clients, Curve, Cut, Frontier, LogClock, MarkedKeys,
-    Measure, Part, PictureData, Replay, Report, advise, scale,
+    Measure, Part, PictureData, Replay, Report, Room, Summary, advise, scale,
 };
 use ratescope::traffic::sample::Style;
 
@@ -143,6 +144,25 @@ fn the_table_is_searched_and_sorted() {
     assert!(first[0].first.is_some() && first.is_sorted_by_key(|c| (c.first.is_none(), c.first)));
     let error = "order=colour".parse::<Choices>().unwrap_err();
     assert!(error.problem().starts_with("not a column; write one of requests, refused, "));
+}
+
+/// A client without a peak or a refusal has no time to sort by, and comes last.
+#[test]
+fn who_has_no_time_comes_last() {
+    let mut summary = Summary::new("ip".parse().unwrap(), Room::default());
+    let second = Time::from_micros(1_000_000);
+    // No limiter counts an event at the end of all time.
+    for (key, time) in [("nowhere", Time::LAST), ("early", Time::ZERO), ("late", second)] {
+        (0..3).for_each(|_| summary.clients.add(key, time, 9.0));
+    }
+    for order in ["peak-at", "first"] {
+        let choices = format!("for=exim&limit=4&order={order}").parse().unwrap();
+        let mut analysis = Analysis::new(summary.clone().into(), choices);
+        while !analysis.advance(u64::MAX) {}
+        let rows = analysis.table("", 9).0;
+        let keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
+        assert_eq!(keys, ["early", "late", "nowhere"], "{order}");
+    }
 }
 
 /// The limit of today is told beside the one that is recommended, by the same measure.

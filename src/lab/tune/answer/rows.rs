@@ -80,6 +80,7 @@ impl Analysis {
         let first = |place: &usize| by_place.get(place).map(|client| client.first);
         let peak = |place: &usize| self.peaks.get(*place).copied().flatten();
         let level = |place: &usize| peak(place).map_or(0.0, |peak| peak.level);
+        let at = |place: &usize| peak(place).map(|peak| peak.at);
         let order = self.choices().order;
         // The sort is stable and begins with the busiest, so the busiest come first among equals.
         let compare = |a: &usize, b: &usize| match order {
@@ -87,10 +88,8 @@ impl Analysis {
             TableOrder::Client => clients.key(*a).cmp(clients.key(*b)),
             TableOrder::Refused => count(b).cmp(&count(a)),
             TableOrder::Peak => level(b).total_cmp(&level(a)),
-            TableOrder::PeakAt => peak(a).map(|peak| peak.at).cmp(&peak(b).map(|peak| peak.at)),
-            TableOrder::First => {
-                (first(a).is_none(), first(a)).cmp(&(first(b).is_none(), first(b)))
-            }
+            TableOrder::PeakAt => earliest(at(a)).cmp(&earliest(at(b))),
+            TableOrder::First => earliest(first(a)).cmp(&earliest(first(b))),
         };
         if order != TableOrder::Requests {
             places.sort_by(compare);
@@ -126,6 +125,11 @@ impl Analysis {
             first,
         ]
     }
+}
+
+/// Sorts the earliest time first, and no time last.
+fn earliest(time: Option<Time>) -> (bool, Option<Time>) {
+    (time.is_none(), time)
 }
 
 /// A level, with a digit after the point if it is small.

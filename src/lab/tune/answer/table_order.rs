@@ -14,7 +14,7 @@ pub enum TableOrder {
     Client,
     /// The highest level first.
     Peak,
-    /// By the time of the highest level, the earliest first.
+    /// By the time of the highest level, the earliest first; clients without one come last.
     PeakAt,
     /// By the time of the first refusal, the earliest first; clients without one come last.
     First,
