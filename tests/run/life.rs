@@ -45,6 +45,13 @@ fn what_can_not_run_is_refused_with_a_reason() {
         let endless = ["--admin-token-file", "/dev/zero"];
         assert_refused(&run(&endless, &rules), &["/dev/zero: it has more than 65536 bytes"]);
     }
+    for watch in ["0s", "0ms", "-1s", "nan", "inf"] {
+        let refused = run(&[&format!("--watch={watch}"), "--check"], &rules);
+        assert_eq!(refused.status.code(), Some(2), "{watch}");
+        let message = String::from_utf8_lossy(&refused.stderr);
+        let right = if watch.starts_with('0') { "longer than zero" } else { "write a span as 10s" };
+        assert!(message.contains("--watch") && message.contains(right), "{message}");
+    }
     let bad = folder.write("bad.yaml", "domain: web\nlimit: gcra 10/1x\n");
     assert_refused(&run(&["--check"], &bad), &["bad.yaml:2:17"]);
     let good = run(&["--check"], &rules);

@@ -11,12 +11,12 @@ use hyper::header::HeaderName;
 use hyper_util::server::graceful::GracefulShutdown;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use ports::{Calls, Port, Ports};
-use ratescope::Span;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::live::{Probe, Routes};
 use ratescope::middleware::Networks;
 use ratescope::redis_store::Options;
 use ratescope::service::{Http, HttpSettings, InMemory, NAME, OnRedis, Service, States};
+use ratescope::{ParseError, Span};
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ pub(crate) struct Args {
     field: Vec<(String, HeaderName)>,
 
     /// How often to look whether rule files have changed
-    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = interval)]
     watch: Span,
 
     /// How long to go on serving after it was asked to end, so that balancers notice
@@ -129,6 +129,14 @@ fn field(text: &str) -> Result<(String, HeaderName), String> {
     match header.parse() {
         Ok(header) if !name.is_empty() => Ok((name.to_owned(), header)),
         _ => Err("write a field and its header as NAME=HEADER".to_owned()),
+    }
+}
+
+/// Reads how often to look. Without a pause, the program would do nothing else.
+fn interval(text: &str) -> Result<Span, ParseError> {
+    match text.parse()? {
+        Span::ZERO => Err(ParseError::whole(text, "it is longer than zero; write it as in 1s")),
+        span => Ok(span),
     }
 }
 
