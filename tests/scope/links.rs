@@ -68,7 +68,7 @@ fn a_link_that_is_wrong_says_where() {
         ("decay=10x", "\"x\" in \"decay=10x\": not a unit; the units are w, d, h, m, s, ms and us"),
         (
             "limit=10&do=1:evnts*3",
-            "\"evnts\" in \"limit=10&do=1:evnts*3\": nothing that can be done; \
+            "\"evnts\" in \"limit=10&do=1:evnts*3\": not a command; \
              write events or one of decay, increase, limit, mode, auto, pattern, auto-rate, seed, \
              speed, window, exact, ghost, bucket, mean, last, recent, limiter",
         ),
