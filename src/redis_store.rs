@@ -267,7 +267,7 @@ impl Inner {
 
     /// Decides in this process, because Redis could not be asked.
     fn instead(&self, event: &Event<'_>, deed: Deed, details: Details, fault: Fault) -> Answered {
-        let answered = self.local.answer_instead(event, details, deed == Deed::Check);
+        let answered = self.local.answer_instead(event, details, deed != Deed::Peek);
         Answered { fault: Some(fault), ..answered }
     }
 }
@@ -328,7 +328,8 @@ impl AsyncStore for RedisStore {
     }
 
     async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
-        self.ask(event, Deed::Check, details).await
+        let deed = if details.at_once { Deed::CheckAtOnce } else { Deed::Check };
+        self.ask(event, deed, details).await
     }
 
     async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {

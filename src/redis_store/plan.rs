@@ -65,6 +65,8 @@ pub(super) struct Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Check,
+    /// The same for an event that can't wait: it is not counted if it would have to.
+    CheckAtOnce,
     Peek,
     Charge,
     GiveBack,
@@ -129,7 +131,7 @@ impl Plan {
     ) -> Option<Call> {
         let (mut keys, mut numbers) = (Few::new(), Vec::new());
         let (mut order, mut at_key) = (Few::new(), Few::new());
-        let mut last = None;
+        let (mut last, mut may_wait) = (None, false);
         for rule in asked.iter().map(|ask| ask.rule) {
             if last.replace(rule) == Some(rule) {
                 continue;
@@ -138,9 +140,13 @@ impl Plan {
                 numbers.push(group.items.len() as u8);
                 for (i, item) in group.items.iter().enumerate() {
                     let place = asked.iter().position(|ask| item.is_asked(rule, ask))?;
+                    let ask = &asked[place];
                     let number = self.number(item)?;
                     let count = self.algorithm(number)?.numbers.len();
-                    item.write(&asked[place], number, count, &mut numbers);
+                    let is_queue = ask.is_firm() && item.limiter.delays();
+                    let refuses_waits = deed == Deed::CheckAtOnce && is_queue;
+                    item.write(ask, refuses_waits, number, count, &mut numbers);
+                    may_wait |= refuses_waits;
                     order.push((place, [rule, g, i]));
                 }
                 keys.push(key(options, &group.per, &group.tag, event));
@@ -148,19 +154,19 @@ impl Plan {
             }
         }
         let mode = match (deed, tell) {
-            (Deed::Check, false) => "check",
-            (Deed::Check, true) => "check+",
+            (Deed::Check | Deed::CheckAtOnce, false) => "check",
+            (Deed::Check | Deed::CheckAtOnce, true) => "check+",
             (Deed::Peek, false) => "peek",
             (Deed::Peek, true) => "peek+",
             (Deed::Charge, _) => "charge",
             (Deed::GiveBack, _) => "undo",
         };
-        let plain = at_key.len() == 1 && asked.iter().all(Ask::is_plain);
+        let plain = !may_wait && at_key.len() == 1 && asked.iter().all(Ask::is_plain);
         let few = plain.then(|| self.several(&order)).flatten();
         let script = match (order.as_slice(), few) {
             ([], _) => return None,
             _ if deed == Deed::GiveBack => Arc::clone(&self.undo),
-            ([(_, place)], _) => {
+            ([(_, place)], _) if !may_wait => {
                 numbers = self.bare(&numbers)?;
                 let number = self.number(self.item(*place)?)?;
                 Arc::clone(self.ones.get(usize::from(number).checked_sub(1)?)?)
@@ -262,10 +268,14 @@ impl Item {
         ask.rule == rule && ask.limit == self.limit && ask.is_stretched == self.is_stretched
     }
 
-    /// Writes a question, with the number of its algorithm and as many numbers as that reads.
-    fn write(&self, ask: &Ask, number: u8, count: usize, out: &mut Vec<u8>) {
+    /// Writes a question, with the number of its algorithm and as many numbers as that reads. If it
+    /// `refuses_waits`, an event that would have to wait is not counted.
+    fn write(&self, ask: &Ask, refuses_waits: bool, number: u8, count: usize, out: &mut Vec<u8>) {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
-        let flags = flag(ask.in_force, 1) | flag(ask.is_shadow, 2) | flag(ask.is_stretched, 4);
+        let flags = flag(ask.in_force, 1)
+            | flag(ask.is_shadow, 2)
+            | flag(ask.is_stretched, 4)
+            | flag(refuses_waits, 8);
         out.extend([number, flags]);
         out.extend((ask.rule as u16).to_le_bytes());
         out.extend(self.in_f64.weight(ask.cost).to_le_bytes());

@@ -141,8 +141,7 @@ pub struct Details {
     /// Whether to tell when a refused event would pass.
     pub retry: bool,
     /// Whether the event cannot wait: one that passes only after a wait is then not counted, and its
-    /// ruling says how long it would wait. A store that cannot do this in one step may count it all the
-    /// same, so ask [`peek`](AsyncStore::peek) first.
+    /// ruling says how long it would wait.
     pub at_once: bool,
 }
 

@@ -135,3 +135,50 @@ async fn without_its_redis_each_rule_says_what_happens() {
     let alone = channel.should_rate_limit(&other).await.unwrap();
     assert_eq!(alone.overall_code(), Code::Ok, "the process decides by what it has seen itself");
 }
+
+/// Each client sends its requests to a queue of its own, and can't wait in it.
+const QUEUES: &str = "
+domain: web
+descriptors:
+- {key: user, limit: leaky-bucket 1/1h queue 20}
+- {key: ip, limit: gcra 9/1h}
+";
+
+/// A client that asks again and again while it would have to wait is told the same wait each time: what is
+/// refused is not counted.
+#[tokio::test]
+async fn who_can_not_wait_is_refused_and_not_counted() {
+    let Some(redis) = Server::start(&[]) else { return };
+    let folder = Folder::new("queues");
+    let rules = folder.write("rules.yaml", QUEUES);
+    for (store, args) in [("memory", &[][..]), ("redis", &["--store", &redis.url()])] {
+        let program = Program::start(&rules, args);
+        assert_eq!(get(program.http, "/check?user=ann", "").0, 200, "{store}");
+        for _ in 0..5 {
+            let (status, refused) = get(program.http, "/check?user=ann", "");
+            let wait = refused.split("\nretry-after: ").nth(1).unwrap().lines().next().unwrap();
+            let wait: u32 = wait.parse().unwrap();
+            assert!(status == 429 && wait <= 3600, "{store}: {refused}");
+        }
+        let mut channel = Channel::open(program.grpc).await;
+        let (user, ip) = (|name| descriptor(&[("user", name)]), descriptor(&[("ip", "a")]));
+        // Alone, as the last of two, and as the first of them.
+        for (i, asked) in
+            [vec![user("bob")], vec![ip.clone(), user("eve")], vec![user("joe"), ip.clone()]]
+                .into_iter()
+                .enumerate()
+        {
+            let asked = request(asked);
+            for n in 0..6 {
+                let answer = channel.should_rate_limit(&asked).await.unwrap();
+                let code = if n == 0 { Code::Ok } else { Code::OverLimit };
+                assert_eq!(answer.overall_code(), code, "{store}, {i}");
+                let queued = answer.statuses.iter().find(|status| status.code() == code).unwrap();
+                let reset = queued.duration_until_reset.unwrap().seconds;
+                assert!(n == 0 || reset <= 3600, "{store}, {i}: {reset} s");
+            }
+        }
+        let answer = channel.should_rate_limit(&request(vec![ip])).await.unwrap();
+        assert_eq!(answer.statuses[0].limit_remaining, 6, "{store}: it counts what passed");
+    }
+}

@@ -68,21 +68,14 @@ impl Debtor {
     }
 }
 
-/// A seat for a request that is about to be asked about.
-enum Reserved {
-    /// No limit that may delay applies.
-    NotNeeded,
-    Seat(Seat),
-    /// The queue is full, or the client has its share of the seats.
-    Full,
-}
-
 /// A request that the store is asked about.
 struct Asked<'a> {
     head: Head<'a>,
     event: Event<'a>,
     latest: &'a Arc<Prepared>,
-    reserved: Reserved,
+    /// The seat for it, if it may have to wait. There is none while the queue is full, or while the client has its
+    /// share of the seats.
+    seat: Option<Seat>,
 }
 
 impl<S, A, C> Shared<S, A, C> {
@@ -117,10 +110,10 @@ impl<S, A, C> Shared<S, A, C> {
         self.meters.get_or_init(|| Meters::new(self.name()))
     }
 
-    fn details(&self, reserved: &Reserved) -> Details {
+    fn details(&self, asked: &Asked<'_>) -> Details {
         let Settings { headers, tells_handlers, .. } = &self.settings;
-        let at_once = !matches!(reserved, Reserved::Seat(_));
-        Details { standings: headers.want_standings() || *tells_handlers, retry: true, at_once }
+        let standings = headers.want_standings() || *tells_handlers;
+        Details { standings, retry: true, at_once: asked.seat.is_none() }
     }
 
     fn cost(&self, head: Head<'_>) -> f64 {
@@ -128,11 +121,9 @@ impl<S, A, C> Shared<S, A, C> {
     }
 
     /// Takes a seat for a request, if any limit may delay it.
-    fn reserve(&self, prepared: &Prepared, event: &Event<'_>) -> Reserved {
-        match prepared.may_delay.then(|| prepared.delaying(event, &self.queue)).flatten() {
-            None => Reserved::NotNeeded,
-            Some(keys) => self.queue.reserve(keys).map_or(Reserved::Full, Reserved::Seat),
-        }
+    fn reserve(&self, prepared: &Prepared, event: &Event<'_>) -> Option<Seat> {
+        let keys = prepared.may_delay.then(|| prepared.delaying(event, &self.queue)).flatten()?;
+        self.queue.reserve(keys)
     }
 }
 
@@ -160,7 +151,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             return Some(self.refuse_unidentified(head, latest, why));
         }
         let asked = &mut self.asked(head, fields, latest);
-        let answered = self.store.check_now(&asked.event, self.details(&asked.reserved));
+        let answered = self.store.check_now(&asked.event, self.details(asked));
         Some(self.judge(asked, answered.as_ref()?))
     }
 
@@ -175,16 +166,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             return self.refuse_unidentified(head, latest, why);
         }
         let asked = &mut self.asked(head, fields, latest);
-        let details = self.details(&asked.reserved);
-        if matches!(asked.reserved, Reserved::Full) {
-            // A request that cannot wait must not be counted, and the store may be unable to look and
-            // count in one step.
-            let looked = self.store.peek(&asked.event, details).await;
-            if matches!(looked.ruling.decision(), Decision::Allowed { wait } if wait > Span::ZERO) {
-                return self.judge(asked, &looked);
-            }
-        }
-        let answered = self.store.check(&asked.event, details).await;
+        let answered = self.store.check(&asked.event, self.details(asked)).await;
         self.meters().took(asked.event.time.until(self.clock.now()));
         self.judge(asked, &answered)
     }
@@ -204,8 +186,8 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         latest: &'a Arc<Prepared>,
     ) -> Asked<'a> {
         let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let reserved = self.reserve(latest, &event);
-        Asked { head, event, latest, reserved }
+        let seat = self.reserve(latest, &event);
+        Asked { head, event, latest, seat }
     }
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
@@ -232,8 +214,8 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             meters.count(RequestOutcome::Allowed);
             return Next::Call(self.passed(prepared, &asked.event, answered));
         }
-        match (ruling.decision(), core::mem::replace(&mut asked.reserved, Reserved::NotNeeded)) {
-            (Decision::Allowed { wait }, Reserved::Seat(mut seat)) => {
+        match (ruling.decision(), asked.seat.take()) {
+            (Decision::Allowed { wait }, Some(mut seat)) => {
                 seat.wait(meters.waiting());
                 meters.count(RequestOutcome::Delayed);
                 Next::Wait { wait, seat, passed: self.passed(prepared, &asked.event, answered) }

@@ -4,7 +4,7 @@
 local args, deed = ARGV[1], ARGV[2]
 local at, n, passes, refused = 1, 0, true, {}
 local found, ends, starts, stops, keep, reply = {}, {}, {}, {}, {}, {}
-local kinds, flags, rules, allowed = {}, {}, {}, {}
+local kinds, flags, rules, allowed, delayed = {}, {}, {}, {}, false
 for k = 1, #KEYS do
   local count, s, i = byte(args, at), call('GET', KEYS[k]), 1
   at, found[k] = at + 1, s
@@ -19,16 +19,18 @@ for k = 1, #KEYS do
       at, i, allowed[n], level, extra, keep[n] = look[kind](args, at, initial[kind], 1)
     end
     stops[n] = i - 1
-    -- The flags of a limit are added up. 1: it is in force, 2: it is a shadow, 4: it is stretched.
+    -- The flags of a limit are added up. 1: it is in force, 2: it is a shadow, 4: it is stretched, 8: an event
+    -- that would have to wait for it is not counted.
     if flag % 2 == 1 and not allowed[n] then
       refused[rule] = true
       if flag % 4 < 2 then passes = false end
     end
+    if flag >= 8 and allowed[n] and extra > 0 then delayed = true end
     reply[n] = pack('<Bdd', allowed[n] and 1 or 0, level, extra)
   end
   ends[k] = n
 end
-if deed ~= 'peek' and deed ~= 'peek+' then
+if deed ~= 'peek' and deed ~= 'peek+' and not (passes and delayed) then
   local writes, values, lives = {}, {}, {}
   local m = 1
   for k = 1, #KEYS do
