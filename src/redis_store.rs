@@ -33,6 +33,7 @@ mod algorithm;
 mod breaker;
 mod clear;
 mod keys;
+mod lasting;
 mod link;
 mod masters;
 mod options;

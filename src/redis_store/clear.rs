@@ -8,6 +8,7 @@ use super::server::Server;
 use crate::rules::Fault;
 use core::time::Duration;
 use redis::{ParsingError, Pipeline, from_redis_value};
+use std::sync::Arc;
 use tokio::time::Instant;
 
 /// Removes all keys of stores whose [prefix](Options::prefix) begins with `prefix`, and returns how many
@@ -33,7 +34,7 @@ pub(super) async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
     Ok(removed)
 }
 
-async fn at(server: &Server, begin: &str) -> Result<u64, Fault> {
+async fn at(server: &Arc<Server>, begin: &str) -> Result<u64, Fault> {
     let unread = |error: ParsingError| Fault::Failed(error.to_string());
     let (mut scan, mut removed) = (Scan::new(server, begin), 0);
     while let Some(keys) = scan.next().await? {
@@ -41,7 +42,7 @@ async fn at(server: &Server, begin: &str) -> Result<u64, Fault> {
         let mut unlink = Pipeline::new();
         keys.iter().for_each(|key| _ = unlink.cmd("UNLINK").arg(key));
         if !keys.is_empty() {
-            for count in server.send_all(&unlink, 0, soon()).await? {
+            for count in server.send_all(unlink, 0, soon(), None).await? {
                 removed += from_redis_value::<u64>(count).map_err(unread)?;
             }
         }

@@ -6,6 +6,7 @@ use super::{Inner, RedisStore, plan};
 use crate::rules::{Fault, StoredKey};
 use redis::{ParsingError, from_redis_value};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 impl RedisStore {
     /// The keys with the prefix of this store, on all nodes: at most `most`, sorted. If there are more, it is
@@ -54,14 +55,14 @@ impl RedisStore {
 
 /// The keys of a server that begin with a text, some at a time.
 pub(super) struct Scan<'a> {
-    server: &'a Server,
+    server: &'a Arc<Server>,
     pattern: String,
     /// Where to go on; `None` at the end.
     cursor: Option<u64>,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(server: &'a Server, begin: &str) -> Self {
+    pub(super) fn new(server: &'a Arc<Server>, begin: &str) -> Self {
         Scan { server, pattern: format!("{}*", escaped(begin)), cursor: Some(0) }
     }
 
@@ -70,7 +71,7 @@ impl<'a> Scan<'a> {
         let Some(cursor) = self.cursor else { return Ok(None) };
         let mut scan = redis::cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(1000);
-        let found = self.server.send(&scan, soon()).await?;
+        let found = self.server.send(scan, soon(), None).await?;
         let unread = |error: ParsingError| Fault::Failed(error.to_string());
         let (next, keys): (u64, _) = from_redis_value(found).map_err(unread)?;
         self.cursor = (next != 0).then_some(next);

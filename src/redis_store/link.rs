@@ -85,7 +85,7 @@ impl Link {
         let mut course = Course::begin(&self.way, key, Instant::now() + self.deadline).await?;
         let mut is_known = true;
         loop {
-            let (error, connection) = match course.send(&call.command(is_known)).await {
+            let (error, connection) = match course.send(call.command(is_known)).await {
                 Ok(answer) => return course.answered(answer, read),
                 Err(Failure::Refused(error, connection)) => (error, connection),
                 Err(Failure::Over(fault)) => return Err(course.broke(fault)),
@@ -121,7 +121,7 @@ struct Course<'a> {
     key: &'a [u8],
     until: Instant,
     server: Arc<Server>,
-    permit: Permit,
+    permit: Arc<Permit>,
     /// Whether the next command is meant for the server although it does not have the slot yet.
     asking: bool,
     /// Whether a connection was replaced for this call; once is enough.
@@ -138,13 +138,14 @@ impl<'a> Course<'a> {
         Ok(Course { way, key, until, server, permit, asking, renewed, redirections, pause })
     }
 
-    async fn send(&mut self, command: &Cmd) -> Result<Value, Failure> {
+    async fn send(&mut self, command: Cmd) -> Result<Value, Failure> {
+        let permit = Some(&self.permit);
         if !core::mem::take(&mut self.asking) {
-            return self.server.send(command, self.until).await;
+            return self.server.send(command, self.until, permit).await;
         }
         let mut both = Pipeline::new();
-        both.cmd("ASKING").add_command(command.clone());
-        let answers = self.server.send_all(&both, 1, self.until).await;
+        both.cmd("ASKING").add_command(command);
+        let answers = self.server.send_all(both, 1, self.until, permit).await;
         answers.map(|mut answers| answers.pop().unwrap_or(Value::Nil))
     }
 
@@ -241,7 +242,7 @@ impl Way {
 
     /// A permit for one call to a server. If it rests, another may have taken its place, so the masters
     /// are asked for.
-    fn permit(&self, server: &Server) -> Result<Permit, Fault> {
+    fn permit(&self, server: &Server) -> Result<Arc<Permit>, Fault> {
         server.permit().inspect_err(|_| self.refresh())
     }
 

@@ -8,7 +8,7 @@
 //! after the other, and the call waits for each that is silent.
 
 use super::options::Options;
-use super::server::{Failure, Server, patience};
+use super::server::{Server, patience, report};
 use super::slots::{self, Node, Range, SLOTS, slot};
 use crate::rules::Fault;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -262,18 +262,19 @@ impl Shared {
 }
 
 /// Asks a node of a cluster where the slots are, or a sentinel where the master of a name is.
-async fn ask(server: &Server, watched: Option<&str>, until: Instant) -> Result<Vec<Range>, Fault> {
+async fn ask(
+    server: &Arc<Server>,
+    watched: Option<&str>,
+    until: Instant,
+) -> Result<Vec<Range>, Fault> {
     let permit = server.permit()?;
     let mut question = redis::cmd(if watched.is_some() { "SENTINEL" } else { "CLUSTER" });
     match watched {
         Some(name) => question.arg("GET-MASTER-ADDR-BY-NAME").arg(name),
         None => question.arg("SLOTS"),
     };
-    let answer = server.send(&question, until).await;
-    match &answer {
-        Ok(_) | Err(Failure::Refused(..)) => permit.succeeded(),
-        Err(Failure::Over(_)) => permit.failed(std::time::Instant::now()),
-    }
+    let answer = server.send(question, until, Some(&permit)).await;
+    report(&permit, &answer);
     let (answer, host) = (answer?, server.host().unwrap_or_default());
     let Some(name) = watched else { return Ok(slots::ranges(&answer, host)) };
     let node = slots::watched(&answer, host);

@@ -1,14 +1,16 @@
 //! One Redis server: a connection that all calls share, made when it is first needed.
 //!
 //! A call that finds the connection broken, or waits on it in vain, takes it out of use, and the next
-//! call makes another. Calls that are still under way keep the old one until they end. The connection
-//! manager of the `redis` crate is not used: it keeps a connection that fell silent for ever, and its
-//! errors do not tell whether a command was sent.
+//! call makes another. Calls that are still under way keep the old one until they end. If a caller gives up
+//! earlier, its exchange [goes on](lasting) until the deadline. The connection manager of the `redis` crate is not
+//! used: it keeps a connection that fell silent for ever, and its errors do not tell whether a command was
+//! sent.
 
 use super::breaker::{Breaker, Permit};
+use super::lasting::Lasting;
 use super::options::Options;
 use crate::rules::Fault;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
@@ -42,6 +44,8 @@ pub(super) struct Connection {
     made: watch::Receiver<Option<RedisResult<MultiplexedConnection>>>,
     /// The number of answers that it has brought.
     answers: AtomicU64,
+    /// Whether an exchange goes on that its caller gave up.
+    pub(super) is_watched: AtomicBool,
 }
 
 /// Why there is no answer to a command.
@@ -88,14 +92,21 @@ impl Server {
     }
 
     /// A permit for one call to this server.
-    pub(super) fn permit(&self) -> Result<Permit, Fault> {
-        self.breaker.permit(std::time::Instant::now()).ok_or(Fault::Resting)
+    pub(super) fn permit(&self) -> Result<Arc<Permit>, Fault> {
+        let permit = self.breaker.permit(std::time::Instant::now());
+        permit.map(Arc::new).ok_or(Fault::Resting)
     }
 
-    /// Sends a command once and waits for its answer.
-    pub(super) async fn send(&self, command: &Cmd, until: Instant) -> Result<Value, Failure> {
-        self.exchange(until, |mut connection| async move {
-            connection.send_packed_command(command).await?.extract_error()
+    /// Sends a command once and waits for its answer. If the caller gives up before, the end is reported to
+    /// `permit`.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        command: Cmd,
+        until: Instant,
+        permit: Option<&Arc<Permit>>,
+    ) -> Result<Value, Failure> {
+        self.exchange(until, permit, |mut connection| async move {
+            connection.send_packed_command(&command).await?.extract_error()
         })
         .await
     }
@@ -103,22 +114,24 @@ impl Server {
     /// Sends commands together, each once, and returns their answers without those of the first
     /// `skipped`. If any is refused, its error is returned.
     pub(super) async fn send_all(
-        &self,
-        commands: &Pipeline,
+        self: &Arc<Self>,
+        commands: Pipeline,
         skipped: usize,
         until: Instant,
+        permit: Option<&Arc<Permit>>,
     ) -> Result<Vec<Value>, Failure> {
         let count = commands.len() - skipped;
-        self.exchange(until, |mut connection| async move {
-            let answers = connection.send_packed_commands(commands, skipped, count).await?;
+        self.exchange(until, permit, |mut connection| async move {
+            let answers = connection.send_packed_commands(&commands, skipped, count).await?;
             answers.into_iter().map(Value::extract_error).collect()
         })
         .await
     }
 
-    async fn exchange<T, F: Future<Output = RedisResult<T>>>(
-        &self,
+    async fn exchange<T: Send + 'static, F: Future<Output = RedisResult<T>> + Send + 'static>(
+        self: &Arc<Self>,
         until: Instant,
+        permit: Option<&Arc<Permit>>,
         send: impl FnOnce(MultiplexedConnection) -> F,
     ) -> Result<T, Failure> {
         let connection = self.connection();
@@ -131,8 +144,19 @@ impl Server {
             // Connecting goes on for the calls that follow.
             Err(elapsed) => return Err(Failure::Over(Fault::unreachable(elapsed))),
         };
+        let answer = Arc::clone(self).answer(Arc::clone(&connection), until, send(made));
+        Lasting::new(answer, connection, permit).await
+    }
+
+    /// Waits for the answer to what is sent on a connection, and takes that out of use if it is broken or silent.
+    async fn answer<T>(
+        self: Arc<Self>,
+        connection: Arc<Connection>,
+        until: Instant,
+        send: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, Failure> {
         let (sent, before) = (Instant::now(), connection.answers.load(Ordering::Relaxed));
-        let Ok(answer) = timeout_at(until, send(made)).await else {
+        let Ok(answer) = timeout_at(until, send).await else {
             let is_silent = connection.answers.load(Ordering::Relaxed) == before;
             // A call that had hardly any time left says little about the connection.
             if is_silent && sent.elapsed() >= self.deadline / 2 {
@@ -189,7 +213,8 @@ impl Server {
             let made = client.get_multiplexed_async_connection_with_config(&config).await;
             tell.send_replace(Some(made));
         });
-        Connection { begun: Instant::now(), made, answers: AtomicU64::new(0) }
+        let (answers, is_watched) = (AtomicU64::new(0), AtomicBool::new(false));
+        Connection { begun: Instant::now(), made, answers, is_watched }
     }
 }
 
@@ -199,6 +224,14 @@ impl Connection {
         let mut made = self.made.clone();
         let made = made.wait_for(Option::is_some).await.ok().and_then(|made| made.clone());
         made.unwrap_or_else(|| Err((ErrorKind::Io, "the runtime that was connecting ended").into()))
+    }
+}
+
+/// Reports how a question ended. A refusal, too, proves that a server is up.
+pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
+    match answer {
+        Ok(_) | Err(Failure::Refused(..)) => permit.succeeded(),
+        Err(Failure::Over(_)) => permit.failed(std::time::Instant::now()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The store on a cluster, and what happens to that.
 
+use super::hostile::until;
 use super::nodes::Cluster;
+use super::proxy::Proxy;
 use super::server::PATIENCE;
 use super::{check, open, patient, rules, run};
 use ratescope::redis_store::redis::Client;
@@ -239,5 +241,10 @@ fn a_silent_node_is_reached_anew_and_the_others_go_on() {
         for other in others {
             assert_eq!(ask(&store, other).await.fault, None);
         }
+        // Nor does it take a caller who waits until the deadline.
+        let store = open_at(&cluster, LIMIT, quick());
+        assert_eq!(ask(&store, "ann").await.fault, None);
+        cluster.proxies.iter().for_each(Proxy::silence);
+        until(&store, None).await;
     });
 }

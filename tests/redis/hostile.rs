@@ -6,7 +6,10 @@ use super::nodes::Cluster;
 use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
 use super::{check, open, rules, run};
+use core::future::poll_fn;
+use core::pin::pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::task::Poll;
 use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::{AsyncStore, Details, Fault};
 use ratescope::{Event, Span, Time};
@@ -169,6 +172,52 @@ fn an_event_whose_answer_is_lost_counts_once() {
             assert!(proxy.connections() > before, "{trick:?}: {fault:?}");
         }
     });
+}
+
+/// A silent connection is replaced although all callers give up before the deadline. However many do, one
+/// task is left of them.
+#[test]
+fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    run(async {
+        let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options());
+        level(&store, "ann").await;
+        let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        let (before, alone) = (proxy.connections(), tasks());
+        proxy.silence();
+        for _ in 0..200 {
+            let mut asked = pin!(given_up(&store, PATIENCE));
+            let once = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context).is_pending()));
+            assert!(once.await);
+        }
+        assert!(tasks() <= alone + 1, "{} tasks, and {alone} before", tasks());
+        until(&store, None).await;
+        // A call of which nobody learned is as a failure to the breaker.
+        let deadline = Duration::from_secs(1);
+        let options = Options { deadline, failures: 1, rest: PATIENCE, ..options() };
+        let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options);
+        level(&store, "ann").await;
+        proxy.silence();
+        until(&store, Some(Fault::Resting)).await;
+        let made = proxy.connections() - before;
+        assert!((2..10).contains(&made), "{made} connections");
+    });
+}
+
+/// The fault of a call, if that ends before its caller gives up.
+async fn given_up(store: &RedisStore, after: Duration) -> Option<Option<Fault>> {
+    let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
+    let asked = check(store, time, 1.0, &fields, Details::default());
+    Some(tokio::time::timeout(after, asked).await.ok()?.fault)
+}
+
+/// Asks and gives up long before the deadline, until a call ends with this fault.
+pub(super) async fn until(store: &RedisStore, fault: Option<Fault>) {
+    let begun = Instant::now();
+    while given_up(store, options().deadline / 10).await != Some(fault.clone()) {
+        assert!(begun.elapsed() < PATIENCE, "it stays silent");
+    }
 }
 
 /// Answers that nobody can read.
