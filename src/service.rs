@@ -91,7 +91,8 @@ use domain::Domain;
 use files::Files;
 use overrides::Overrides;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
 /// Rules by their domains, with their states.
 pub struct Service<B: States, C = SystemClock> {
@@ -102,6 +103,8 @@ pub struct Service<B: States, C = SystemClock> {
     probe: Arc<Probe>,
     /// The files that are followed; one look at a time.
     files: Mutex<Files<B>>,
+    /// Each of them, with its problem.
+    health: ArcSwap<Vec<(PathBuf, Option<String>)>>,
 }
 
 impl<B: States, C: Clock> Service<B, C> {
@@ -120,6 +123,7 @@ impl<B: States, C: Clock> Service<B, C> {
             clock,
             domains: ArcSwap::default(),
             files: Mutex::default(),
+            health: ArcSwap::default(),
         }
     }
 
@@ -182,10 +186,6 @@ impl<B: States, C: Clock> Service<B, C> {
         let domains = self.domains.load();
         let mut each = domains.values();
         each.next().filter(|_| each.next().is_none()).map(Arc::clone)
-    }
-
-    fn files(&self) -> std::sync::MutexGuard<'_, Files<B>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

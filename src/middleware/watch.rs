@@ -26,13 +26,13 @@
 //!
 //! A change counts when two readings in a row are equal, so that a file that is just being written is
 //! not taken. It is in force after one to two intervals. The surest way is still to write another file
-//! and rename it.
+//! and rename it. Only regular files are read.
 
 use crate::rules::{LONGEST, OpenError, Reloaded, Ruled, Rules, decode};
 use crate::time::Time;
 use core::fmt;
 use core::time::Duration;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -176,9 +176,13 @@ pub struct Watching {
     _stop: Sender<()>,
 }
 
-/// Reads the file that the name leads to now. Reading stops when the file is too long for rules.
+/// Reads the file that the name leads to now. Reading stops when the file is too long for rules. A pipe or a device is
+/// not opened: it could keep the reader waiting for ever.
 pub(crate) fn read(path: &Path) -> Content {
     let unreadable = |error: io::Error| OpenError::unreadable(path, error);
+    if !fs::metadata(path).map_err(unreadable)?.is_file() {
+        return Err(unreadable(io::Error::other("it is not a regular file")));
+    }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(LONGEST as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;

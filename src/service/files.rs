@@ -8,7 +8,7 @@ use core::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 /// The files that are followed.
 pub(super) struct Files<B: States> {
@@ -20,6 +20,12 @@ pub(super) struct Files<B: States> {
 impl<B: States> Default for Files<B> {
     fn default() -> Self {
         Files { named: Vec::new(), each: Vec::new() }
+    }
+}
+
+impl<B: States> Files<B> {
+    fn health(&self) -> Vec<(PathBuf, Option<String>)> {
+        self.each.iter().map(|file| (file.path.clone(), file.problem.clone())).collect()
     }
 }
 
@@ -84,7 +90,7 @@ impl<B: States, C: Clock> Service<B, C> {
     /// # Errors
     /// If any can't be read or is wrong, or if there is none.
     pub fn follow(&self, named: &[PathBuf]) -> Result<(), OpenError> {
-        let mut files = self.files();
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut problems = Vec::new();
         for name in named {
             match found(name) {
@@ -102,6 +108,7 @@ impl<B: States, C: Clock> Service<B, C> {
             }
         }
         files.named.extend_from_slice(named);
+        self.health.store(Arc::new(files.health()));
         match problems.len() {
             0 => Ok(()),
             1 => problems.pop().map_or(Ok(()), Err),
@@ -113,7 +120,8 @@ impl<B: States, C: Clock> Service<B, C> {
     /// same at the last look; wrong ones change nothing. A file that is new in a folder is added, and one
     /// that has left it is removed. It is meant to be called every second or so.
     pub fn look(&self) -> Vec<Changed> {
-        let (now, mut files) = (self.clock().now(), self.files());
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock().now();
         let mut changes = Vec::new();
         self.look_at_folders(&mut files, &mut changes);
         for file in &mut files.each {
@@ -133,6 +141,7 @@ impl<B: States, C: Clock> Service<B, C> {
                 changes.push(Changed::Seen(file.path.clone(), seen));
             }
         }
+        self.health.store(Arc::new(files.health()));
         let broken = files.each.iter().filter(|file| file.problem.is_some()).count();
         for change in &changes {
             meters::count_load(change.is_good(), broken);
@@ -206,10 +215,10 @@ impl<B: States, C: Clock> Service<B, C> {
         (Followed { path, watch, domain, problem: said, is_missing: false }, problem)
     }
 
-    /// The files that are followed, each with its problem, if it has one.
+    /// The files that are followed, each with its problem, if it has one, as the last look found them. It waits
+    /// for no look that is under way, since a file may be slow to read.
     pub fn health(&self) -> Vec<(PathBuf, Option<String>)> {
-        let files = self.files();
-        files.each.iter().map(|file| (file.path.clone(), file.problem.clone())).collect()
+        Vec::clone(&self.health.load())
     }
 }
 

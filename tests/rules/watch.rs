@@ -176,6 +176,24 @@ fn there_must_be_rules_to_begin_with() {
     assert_eq!(std::error::Error::source(&open).unwrap().to_string(), error.to_string());
 }
 
+/// A pipe would keep the reader waiting until somebody writes.
+#[cfg(unix)]
+#[test]
+fn only_a_regular_file_is_read() {
+    let folder = Folder::new("pipe");
+    let path = folder.path("rules.yaml");
+    fs::write(&path, rules("2/1h")).unwrap();
+    let (ruled, mut watch) = opened(&path);
+    fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    assert!(settled(&mut watch).to_string().ends_with(": it is not a regular file"));
+    assert_limit(&ruled, 2);
+    assert!(open(&path, 100).unwrap_err().to_string().ends_with(": it is not a regular file"));
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, rules("3/1h")).unwrap();
+    assert_eq!(settled(&mut watch).name(), "applied");
+}
+
 /// The thread: it looks, it reports, and it ends with what holds it.
 #[test]
 fn a_thread_that_looks() {

@@ -1,12 +1,16 @@
 //! Rule files: a folder of them, and the effects of changes.
 
 use super::core::{descriptor, request};
+use ratescope::Time;
 use ratescope::clock::FakeClock;
-use ratescope::rules::{OpenError, RulesError};
-use ratescope::service::{Changed, InMemory, RateLimitRequest, Service};
+use ratescope::rules::{OpenError, Reloaded, Ruled, Rules, RulesError};
+use ratescope::service::{Changed, InMemory, RateLimitRequest, Service, States};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
 
 /// A temporary folder that is removed when this is dropped.
 pub(crate) struct Folder(pub(crate) PathBuf);
@@ -159,4 +163,41 @@ fn a_start_without_right_rules_is_refused_with_all_reasons() {
     ] {
         assert!(error.contains(part), "{part} in {error}");
     }
+}
+
+/// States that are slow to put other rules in force: they wait twice for the test.
+struct Slow(Arc<Barrier>);
+
+impl States for Slow {
+    type Store = Ruled;
+
+    fn open(&self, rules: Rules) -> Result<Ruled, RulesError> {
+        Ok(Ruled::new(rules, 100))
+    }
+
+    fn replace(&self, store: &Ruled, rules: Rules, now: Time) -> Reloaded {
+        self.0.wait();
+        self.0.wait();
+        store.replace(rules, now)
+    }
+}
+
+/// Whoever asks about the files does not wait while they are looked at: that may take long, as on a network that hangs.
+#[test]
+fn the_health_does_not_wait_for_the_files() {
+    let folder = Folder::new("slow");
+    let web = folder.write("web.yaml", &rules("web", 2));
+    let barrier = Arc::new(Barrier::new(2));
+    let service = Arc::new(Service::new(Slow(Arc::clone(&barrier)), FakeClock::default()));
+    service.follow(std::slice::from_ref(&web)).unwrap();
+    folder.write("web.yaml", &rules("web", 3));
+    let looking = Arc::clone(&service);
+    let looks = thread::spawn(move || [looking.look(), looking.look()].concat());
+    barrier.wait();
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || tell.send(service.health()));
+    let health = told.recv_timeout(Duration::from_secs(20));
+    barrier.wait();
+    assert_eq!(health.unwrap(), [(web, None)]);
+    assert!(looks.join().unwrap()[0].is_good());
 }

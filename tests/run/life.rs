@@ -94,6 +94,24 @@ fn the_admin_port() {
     assert_eq!(get(program.admin, "/readyz", "").0, 200, "it goes on by the rules before");
 }
 
+/// Somebody puts a pipe in the place of a rule file: nobody waits for what is never written there.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_rule_file() {
+    let folder = Folder::new("pipe");
+    let rules = folder.write("rules.yaml", RULES);
+    let mut program = Program::start(&rules, &["--watch", "10ms"]);
+    std::fs::remove_file(&rules).unwrap();
+    assert!(Command::new("mkfifo").arg(&rules).status().unwrap().success());
+    let health = || get(program.admin, "/healthz?verbose", "").1;
+    let said = "rules.yaml: it is not a regular file";
+    assert!((0..1000).any(|_| health().contains(said)), "{}", health());
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200, "by the rules before");
+    program.signal("TERM");
+    assert!(program.child.wait().unwrap().success());
+    assert_refused(&run(&["--check"], &rules), &[said]);
+}
+
 /// When the program is asked to end, it announces that, serves on for the notice, and then ends. When it is
 /// asked twice, it ends at once.
 #[cfg(unix)]

@@ -158,7 +158,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         )
         .into());
     }
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
         match &args.store {
             None => serve(args, (probe, live), InMemory { keys: args.keys }).await,
             Some(url) => {
@@ -167,7 +168,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
                 serve(args, (probe, live), OnRedis::new(url, options)?).await
             }
         }
-    })
+    });
+    // A rule file that is just read may be on a network that hangs.
+    runtime.shutdown_background();
+    ended
 }
 
 /// The longest file with a token, in bytes.
@@ -230,7 +234,8 @@ async fn serve<B: States>(
     // Whether to end without waiting for requests: after a second signal, or if serving stopped by itself.
     let is_hurried = tokio::select! {
         () = ports.serve(&open, &calls, http, &admin) => true,
-        () = follow(&service, &metrics, interval) => true,
+        () = follow(&service, interval) => true,
+        () = keep_up(&service, &metrics, interval) => true,
         is_hurried = notice => is_hurried,
     };
     if is_hurried {
@@ -279,13 +284,8 @@ fn log(form: Log) -> Result<(), Box<dyn Error>> {
     begun.map_err(|error| error as Box<dyn Error>)
 }
 
-/// Looks for changed rule files every `interval`, for ever, and logs the result of each change. Also updates
-/// the gauges and lets the probe forget what is old.
-async fn follow<B: States>(
-    service: &Arc<Service<B>>,
-    prometheus: &PrometheusHandle,
-    interval: Duration,
-) {
+/// Looks for changed rule files every `interval`, for ever, and logs the result of each change.
+async fn follow<B: States>(service: &Arc<Service<B>>, interval: Duration) {
     loop {
         sleep(interval).await;
         let looks = Arc::clone(service);
@@ -296,6 +296,17 @@ async fn follow<B: States>(
                 false => tracing::error!(target: "ratescope", "{change}"),
             }
         }
+    }
+}
+
+/// Updates the gauges and lets the probe forget what is old every `interval`, for ever.
+async fn keep_up<B: States>(
+    service: &Service<B>,
+    prometheus: &PrometheusHandle,
+    interval: Duration,
+) {
+    loop {
+        sleep(interval).await;
         service.probe().forget(service.clock().now());
         if let Some(memory) = service.memory() {
             metrics::gauge!("ratescope_keys").set(memory.keys as f64);
