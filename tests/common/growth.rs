@@ -3,7 +3,7 @@
 #[path = "doubling.rs"]
 mod doubling;
 
-use doubling::{is_linear, time};
+use doubling::{ROUNDS, is_linear, time};
 use std::time::Duration;
 
 /// Something that reads, and an input of about a given length that should be hard to read.
@@ -17,11 +17,17 @@ pub(crate) struct Parser {
 /// Memory that does not grow with the input.
 const FIXED: u64 = 3 << 20;
 
-/// Lengths of inputs: from the first up to the second, until one takes long enough to be measured. If even
-/// twice the second takes less, it is read in proportion: with half a million bytes, anything else takes far
-/// longer.
-const LENGTHS: [usize; 2] = [1 << 12, 1 << 18];
+/// A short input is doubled from this length until it takes long enough to be measured.
+const SHORT: usize = 1 << 12;
 const LONG_ENOUGH: Duration = Duration::from_millis(2);
+
+/// The longest input of most parsers: as many bytes as a line of a log, or a rule file, may have. A parser
+/// that would take too long for the test gets a part of it.
+const LONGEST: usize = 1 << 20;
+const TOO_LONG: Duration = Duration::from_millis(120);
+
+/// A long input takes long enough to be measured in one go: see [`ROUNDS`].
+const FEW_ROUNDS: [usize; 2] = [1, 4];
 
 impl Parser {
     /// `bytes` may be allocated at once for each byte of the input, beside [`FIXED`].
@@ -35,26 +41,36 @@ impl Parser {
     }
 
     /// Whether twice the input takes less than treble the time, and the memory is bounded; if not, the
-    /// figures.
+    /// figures. A short input shows what is hard, and the longest one what has a small part in the time of
+    /// the short one.
     fn is_linear(&self) -> Result<(), String> {
         let name = self.name;
-        let mut length = LENGTHS[0];
         let takes = |length| time(|| (self.read)(&(self.input)(length)));
-        while length < LENGTHS[1] && takes(length) < LONG_ENOUGH {
-            length *= 2;
+        let (mut short, mut took) = (SHORT, takes(SHORT));
+        while 4 * short <= LONGEST && took < LONG_ENOUGH {
+            short *= 2;
+            took = takes(short);
         }
-        let inputs = [length, 2 * length].map(self.input);
-        if let Err(took) = is_linear(&inputs, |input| (self.read)(input))
-            && took.iter().max() >= Some(&LONG_ENOUGH)
-        {
-            return Err(format!("{name}: {length} bytes and twice as many take {took:?}"));
+        let mut long = LONGEST / 2;
+        while long > short && took * (long / short) as u32 > TOO_LONG {
+            long /= 2;
         }
-        let input = (self.input)(LENGTHS[1]);
-        let used = allocation_counter::measure(|| (self.read)(&input)).bytes_max;
-        let most = FIXED + self.bytes * input.len() as u64;
+        let mut used = 0;
+        for (length, rounds) in [(short, ROUNDS), (long, FEW_ROUNDS)] {
+            let inputs = [length, 2 * length].map(self.input);
+            let read = |input: &Vec<u8>| {
+                used = allocation_counter::measure(|| (self.read)(input)).bytes_max.max(used);
+            };
+            if let Err(took) = is_linear(&inputs, rounds, read)
+                && took.iter().max() >= Some(&LONG_ENOUGH)
+            {
+                return Err(format!("{name}: {length} bytes and twice as many take {took:?}"));
+            }
+        }
+        let most = FIXED + self.bytes * 2 * long as u64;
         match used <= most {
             true => Ok(()),
-            false => Err(format!("{name}: {used} bytes to read {}", input.len())),
+            false => Err(format!("{name}: {used} bytes to read {}", 2 * long)),
         }
     }
 }
