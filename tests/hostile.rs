@@ -3,6 +3,8 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
+#[path = "hostile/columns.rs"]
+mod columns;
 #[path = "common/growth.rs"]
 mod growth;
 #[path = "hostile/invariants/mod.rs"]

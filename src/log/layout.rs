@@ -226,7 +226,10 @@ struct Split<'a, 'b> {
 /// The longest time or address, with its zone or port.
 const LONGEST: usize = 64;
 
-impl Split<'_, '_> {
+/// No bound: the rest of the line.
+const LINE: usize = usize::MAX;
+
+impl<'a> Split<'a, '_> {
     /// Finds the columns of the line; returns the time from the first column that has one.
     fn all(&mut self, values: &mut Vec<Excerpt>) -> Result<Option<Instant>, Problem> {
         let (line, parts) = (self.line, &self.layout.parts);
@@ -246,7 +249,7 @@ impl Split<'_, '_> {
                     (end, after)
                 }
                 Kind::Braces => self.braces(next, at).ok_or_else(|| self.missing(next, at))?,
-                Kind::Address => self.address(i, at).ok_or_else(|| self.missing(next, at))?,
+                Kind::Address => self.address(i, at, LINE).ok_or_else(|| self.missing(next, at))?,
                 _ => self.text(i, at)?.ok_or_else(|| self.missing(next, at))?,
             };
             values.push(Excerpt::of_line(at, end));
@@ -274,22 +277,36 @@ impl Split<'_, '_> {
     }
 
     /// The places where column `i`, which begins at `at`, may end: for each the end of the column, and the
-    /// end of the fixed text after it.
-    fn ends(&self, i: usize, at: usize) -> impl Iterator<Item = (usize, usize)> {
-        let line = self.line;
-        let next = self.layout.parts.get(i + 1);
+    /// end of the fixed text after it. The column has at most `most` bytes, and no more of a long line is
+    /// searched: the columns after this one may begin in many places.
+    fn ends(
+        &self,
+        i: usize,
+        at: usize,
+        most: usize,
+    ) -> impl Iterator<Item = (usize, usize)> + use<'a> {
+        let Split { layout, line, .. } = *self;
+        let next = layout.parts.get(i + 1);
         let text = next.map_or("", |part| part.before.as_str());
-        let rest = line.get(at..).unwrap_or("");
+        let last = at.saturating_add(most).min(line.len());
+        let rest = line.as_bytes().get(at..line.len().min(last + text.len())).unwrap_or_default();
         // A column without a text after it goes on to the end of the line. So does a last column in quotes if
         // the line was cut off before its closing quote.
-        let is_cut = || text == "\"" && i + 2 == self.layout.parts.len() && !rest.contains('"');
-        let whole = (text.is_empty() || is_cut()).then_some((line.len(), line.len()));
-        let rest = if whole.is_some() { "" } else { rest };
+        let is_cut = || text == "\"" && i + 2 == layout.parts.len() && !rest.contains(&b'"');
+        let is_whole = last == line.len() && (text.is_empty() || is_cut());
+        let whole = is_whole.then_some((line.len(), line.len()));
+        let rest = if is_whole || text.is_empty() { &[] } else { rest };
         let quoted = text.starts_with('"');
-        let found = memmem::find_iter(rest.as_bytes(), text).map(move |from| at + from);
+        let found = memmem::find_iter(rest, text).map(move |from| at + from);
         let found = found.filter(move |from| !(quoted && is_escaped(line, at, *from)));
-        let end = move |from| next.map_or(from, |part| part.end(line, from));
-        whole.into_iter().chain(found.map(move |from| (from, end(from))))
+        let mut over = 0;
+        let found = found.filter_map(move |from| {
+            // A text with any number of spaces ends once, after the last of them.
+            let next = next.filter(|next| from + next.before.len() > over)?;
+            over = next.end(line, from);
+            Some((from, over))
+        });
+        whole.into_iter().chain(found)
     }
 
     /// The end of column `i`, a text, and the beginning of the next column; `None` if it ends nowhere.
@@ -299,31 +316,26 @@ impl Split<'_, '_> {
         let next = self.layout.parts.get(i + 1).map_or("", |part| part.before.as_str());
         Ok(match kind(i + 1) {
             Kind::Time => {
-                let ends: Vec<_> = self.ends(i, at).collect();
-                ends.into_iter().find(|(_, after)| self.time(i + 1, *after).is_some())
+                self.ends(i, at, LINE).find(|(_, after)| self.time(i + 1, *after).is_some())
             }
             Kind::Address => {
                 let is_address = |(_, after): &(usize, usize)| {
-                    let end = self.address(i + 1, *after);
+                    let end = self.address(i + 1, *after, LONGEST);
                     let text = end.and_then(|(end, _)| self.line.get(*after..end));
                     text.is_some_and(|text| address::parse(text).is_some())
                 };
                 let is_free = self.layout.names.get(i).is_some_and(|name| is_free(name));
-                // Leading spaces are allowed: they pad a number at the right of its column.
-                let may_have_spaces = is_free || !self.layout.is_exact;
-                let is_column = |(end, _): &(usize, usize)| {
-                    let text = self.line.get(at..*end).unwrap_or("");
-                    may_have_spaces || !text.trim_start().contains(' ')
-                };
-                let mut all = self.ends(i, at).filter(is_column).filter(is_address);
+                let space = if is_free || !self.layout.is_exact { None } else { self.space(at) };
+                let ends = self.ends(i, at, LINE);
+                let ends = ends.take_while(|(end, _)| space.is_none_or(|space| *end <= space));
+                let mut all = ends.filter(is_address);
                 let first = all.next();
                 if is_free && first.is_some() && all.next().is_some() {
                     return Err("two addresses could be that of the client".into());
                 }
-                drop(all);
-                first.or_else(|| self.ends(i, at).next())
+                first.or_else(|| self.ends(i, at, LINE).next())
             }
-            _ => self.ends(i, at).find(|(end, after)| {
+            _ => self.ends(i, at, LINE).find(|(end, after)| {
                 let text = self.line.get(at..*end).unwrap_or("");
                 let is_word = self.layout.is_exact && next.is_empty();
                 !last || *after == self.line.len() && !(is_word && text.contains(' '))
@@ -331,15 +343,21 @@ impl Split<'_, '_> {
         })
     }
 
-    /// The end of column `i`, an address, and the beginning of the next column. If that is a port after a
-    /// colon, the last colon counts, since an address may contain others.
-    fn address(&self, i: usize, at: usize) -> Option<(usize, usize)> {
-        let near = |from: usize| from <= at + LONGEST;
+    /// The first space after `at`, apart from leading spaces: they pad a number at the right of its column.
+    fn space(&self, at: usize) -> Option<usize> {
+        let rest = self.line.get(at..)?;
+        let padding = rest.len() - rest.trim_start().len();
+        Some(at + padding + rest.get(padding..)?.find(' ')?)
+    }
+
+    /// The end of column `i`, an address of at most `most` bytes, and the beginning of the next column. If
+    /// that is a port after a colon, the last colon counts, since an address may contain others.
+    fn address(&self, i: usize, at: usize, most: usize) -> Option<(usize, usize)> {
         let next = self.layout.parts.get(i + 1)?;
         if next.before != ":" {
-            return self.ends(i, at).next();
+            return self.ends(i, at, most).next();
         }
-        let (end, _) = self.ends(i + 1, at).next().filter(|(end, _)| near(*end))?;
+        let (end, _) = self.ends(i + 1, at, LONGEST).next()?;
         let colon = at + self.line.get(at..end)?.rfind(':')?;
         Some((colon, colon + 1))
     }
@@ -347,8 +365,7 @@ impl Split<'_, '_> {
     /// The time in column `i`, the end of the column, and the beginning of the next one. Of the first four
     /// possible ends the last one that gives a time counts, since a time may contain spaces.
     fn time(&mut self, i: usize, at: usize) -> Option<(Instant, usize, usize)> {
-        let near: Vec<_> =
-            self.ends(i, at).take(4).take_while(|(end, _)| *end <= at + LONGEST).collect();
+        let near: Vec<_> = self.ends(i, at, LONGEST).take(4).collect();
         near.into_iter().rev().find_map(|(end, after)| {
             let text = self.line.get(at..end)?;
             let instant = self.stamps.read(text).or_else(|| number::read(text, self.unit))?;

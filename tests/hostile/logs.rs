@@ -7,12 +7,15 @@ use ratescope::log::{Format, Options, Reader, recognize};
 /// The fields that are looked for in each event.
 const NAMES: [&str; 8] = ["ip", "user", "path", "forwarded", "agent", "message", "sender", "none"];
 
-/// Reads a log in pieces, after a first line that is right.
 fn read(format: Format, first: &str, log: &[u8]) {
-    let options = Options { format: Some(format), ..Options::default() };
+    read_with(&Options { format: Some(format), ..Options::default() }, first, log);
+}
+
+/// Reads a log in pieces, after a first line that is right.
+pub(crate) fn read_with(options: &Options, first: &str, log: &[u8]) {
     let log = [first.as_bytes(), log].concat();
-    let shape = recognize(&log, true, &options).unwrap().unwrap();
-    let mut reader = Reader::new(&shape, &options).unwrap();
+    let shape = recognize(&log, true, options).unwrap().unwrap();
+    let mut reader = Reader::new(&shape, options).unwrap();
     let mut found = 0;
     let mut see = |record: &ratescope::log::Record<'_>| {
         found += NAMES.iter().filter(|name| record.value(name).is_some()).count();

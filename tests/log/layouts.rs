@@ -60,6 +60,10 @@ fn the_notations_of_nginx_and_apache_say_the_columns() {
     let ip = |lists: &str| line(list, &format!("{lists} 192.0.2.7 {after}"));
     assert_eq!(ip("203.0.113.9, 10.0.0.1"), Ok("192.0.2.7   200  ".to_owned()));
     assert_eq!(ip("-"), Ok("192.0.2.7   200  ".to_owned()));
+    // Spaces before it are one place, where the layout has any number of them.
+    let padded = "$http_x_forwarded_for  $remote_addr - $status [$time_iso8601]";
+    let padded = line(padded, &format!("203.0.113.9    192.0.2.7 {after}"));
+    assert_eq!(padded, Ok("192.0.2.7   200  ".to_owned()));
     assert_eq!(
         ip("1.2.3.4 203.0.113.9 - x"),
         Err("It is not read as columns: two addresses could be that of the client".to_owned())

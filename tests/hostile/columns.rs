@@ -1,0 +1,179 @@
+//! Logs of columns, in every layout, and the notation of layouts.
+
+use crate::growth::{Parser, are_linear, repeat};
+use crate::logs::read_with;
+use crate::text;
+use ratescope::log::{Layout, Options};
+use std::sync::Arc;
+
+/// Reads a log with a layout.
+fn said(layout: &str, first: &str, log: &[u8]) {
+    let layout = Some(Arc::new(layout.parse().unwrap()));
+    read_with(&Options { layout, ..Options::default() }, &format!("{first}\n"), log);
+}
+
+/// Reads a log whose layout is known.
+fn known(first: &str, log: &[u8]) {
+    read_with(&Options::default(), &format!("{first}\n"), log);
+}
+
+fn notation(data: &[u8]) {
+    let _ = text(data).parse::<Layout>();
+}
+
+const TIME: &str = "10/Oct/2000:13:55:36 +0000";
+
+/// Whatever the client wrote, and then the columns of the server.
+fn agent_first(log: &[u8]) {
+    said("$http_user_agent [$time_local] $remote_addr", &format!("x [{TIME}] 192.0.2.7"), log);
+}
+
+fn address_after(log: &[u8]) {
+    said("$http_user_agent $remote_addr] $time_local", &format!("x 192.0.2.7] {TIME}"), log);
+}
+
+fn port_after(log: &[u8]) {
+    let first = format!("x 192.0.2.7:80 {TIME}");
+    said("$http_user_agent $remote_addr:$remote_port $time_local", &first, log);
+}
+
+fn quoted_time(log: &[u8]) {
+    said("$http_user_agent \"$time_local\"", &format!("x \"{TIME}\""), log);
+}
+
+fn padded(log: &[u8]) {
+    let first = format!("x  {TIME} 192.0.2.7");
+    said("$http_user_agent  $time_local $remote_addr", &first, log);
+}
+
+fn commas(log: &[u8]) {
+    said("$request_time,$remote_addr,$time_local", &format!("1,192.0.2.7,{TIME}"), log);
+}
+
+fn guessed(log: &[u8]) {
+    known(&format!("x|{TIME}|192.0.2.7|GET /a HTTP/1.1|200"), log);
+}
+
+fn haproxy(log: &[u8]) {
+    let first = "192.0.2.7:4711 [10/Oct/2000:13:55:36.000] in b/s 0/0/0/0/0 200 9 - - ---- 1/1/0/0/0 0/0 \
+                 {a|b} \"GET /a HTTP/1.1\"";
+    known(first, log);
+}
+
+fn envoy(log: &[u8]) {
+    let first = "[2000-10-10T13:55:36.000Z] \"GET /a HTTP/1.1\" 200 - 0 1 2 3 \"198.51.100.1,192.0.2.7\" \
+                 \"curl\" \"id\" \"host\" \"10.0.0.1:80\"";
+    known(first, log);
+}
+
+fn squid(log: &[u8]) {
+    known("971186136.000    120 192.0.2.7 TCP_MISS/000 9 GET http://a/ - HIER_NONE/- -", log);
+}
+
+fn alb(log: &[u8]) {
+    let first = "https 2000-10-10T13:55:36.000000Z app/a/b 192.0.2.7:4711 10.0.0.1:80 0.1 0.2 0.3 200 200 \
+                 34 9 \"GET https://a:443/a?b HTTP/1.1\" \"curl\" ECDHE TLSv1.2 arn \"Root=1\" \"-\" \"-\"";
+    known(first, log);
+}
+
+fn over_a_limit(log: &[u8]) {
+    let first = "2000/10/10 13:55:36 [error] 7#7: *3 limiting requests, excess: 5.320 by zone \"one\", \
+                 client: 192.0.2.7, server: _, request: \"GET /a HTTP/1.1\", host: \"x\"";
+    known(first, log);
+}
+
+fn iis(log: &[u8]) {
+    let first = "#Fields: date time cs-method cs(User-Agent) c-ip sc-status\n\
+                 2000-10-10 13:55:36 GET curl 192.0.2.7 200";
+    known(first, log);
+}
+
+fn cloudfront(log: &[u8]) {
+    let first = "#Fields: date time cs-method cs(User-Agent) c-ip sc-status\n\
+                 2000-10-10\t13:55:36\tGET\tcurl 7\t192.0.2.7\t200";
+    known(first, log);
+}
+
+const PARSERS: &[Parser] = &[
+    Parser::new("notation: nginx's columns", |n| repeat("", "$a ", "", n), notation, 256),
+    Parser::new("notation: Apache's columns", |n| repeat("", "%h ", "", n), notation, 256),
+    Parser::new("notation: open braces", |n| repeat("$a ", "${", "", n), notation, 16),
+    Parser::new("notation: quotes", |n| repeat("log_format a '", "' '", "$a'", n), notation, 16),
+    Parser::new("columns: a time anywhere", |n| repeat("x", " [", "\n", n), agent_first, 4),
+    Parser::new("columns: an address anywhere", |n| repeat("x", " a", "\n", n), address_after, 4),
+    Parser::new("columns: a port anywhere", |n| repeat("x", " a", "\n", n), port_after, 4),
+    Parser::new("columns: a port nowhere", |n| repeat("x", " :", "\n", n), port_after, 4),
+    Parser::new("columns: a quote anywhere", |n| repeat("x", " \"", "\n", n), quoted_time, 4),
+    Parser::new("columns: backslashes", |n| repeat("x", "\\", "\"\n", n), quoted_time, 4),
+    Parser::new("columns: spaces", |n| repeat("x", " ", "\n", n), padded, 4),
+    Parser::new("columns: commas", |n| repeat("", ",", "\n", n), commas, 4),
+    Parser::new("columns: guessed", |n| repeat("x|", "|[", "\n", n), guessed, 4),
+    Parser::new(
+        "haproxy: captures",
+        |n| {
+            let begin = "192.0.2.7:4711 [10/Oct/2000:13:55:36.000] in b/s 0/0/0/0/0 200 9 - - ---- \
+                         1/1/0/0/0 0/0 ";
+            repeat(begin, "{a} ", "\"GET /a HTTP/1.1\n", n)
+        },
+        haproxy,
+        4,
+    ),
+    Parser::new("haproxy: colons", |n| repeat("", "a:", " [\n", n), haproxy, 4),
+    Parser::new(
+        "envoy: quotes",
+        |n| repeat("[2000-10-10T13:55:36.000Z] \"", "\\\" \"", "\n", n),
+        envoy,
+        4,
+    ),
+    Parser::new(
+        "envoy: addresses",
+        |n| {
+            let begin = "[2000-10-10T13:55:36.000Z] \"GET / HTTP/1.1\" 200 - 0 1 2 3 \"";
+            repeat(begin, "::1,", "\" \"curl\" \"id\" \"host\" \"10.0.0.1:80\"\n", n)
+        },
+        envoy,
+        4,
+    ),
+    Parser::new("squid: spaces", |n| repeat("971186136.000", " ", "1 x\n", n), squid, 4),
+    Parser::new("squid: words", |n| repeat("971186136.000 ", " a", "\n", n), squid, 4),
+    Parser::new("alb: words", |n| repeat("https ", "2 ", "\n", n), alb, 4),
+    Parser::new(
+        "alb: quotes",
+        |n| {
+            let begin = "https 2000-10-10T13:55:36.000000Z app/a/b 192.0.2.7:4711 10.0.0.1:80 0.1 0.2 0.3 \
+                         200 200 34 9 \"";
+            repeat(begin, "\\\" \"", "\n", n)
+        },
+        alb,
+        4,
+    ),
+    Parser::new(
+        "nginx's error log: clients",
+        |n| {
+            let begin =
+                "2000/10/10 13:55:36 [error] 7#7: *3 limiting requests, excess: 1 by zone \"";
+            repeat(begin, "\", client: ", "\n", n)
+        },
+        over_a_limit,
+        4,
+    ),
+    Parser::new("iis: words", |n| repeat("2000-10-10 13:55:36 GET", " a", "\n", n), iis, 4),
+    Parser::new("iis: spaces", |n| repeat("2000-10-10 13:55:36 GET", " ", "\n", n), iis, 4),
+    Parser::new(
+        "cloudfront: tabs",
+        |n| repeat("2000-10-10\t13:55:36\tGET", "\ta", "\n", n),
+        cloudfront,
+        4,
+    ),
+    Parser::new(
+        "cloudfront: addresses",
+        |n| repeat("2000-10-10\t13:55:36\tGET\t", "::1\t", "\n", n),
+        cloudfront,
+        4,
+    ),
+];
+
+#[test]
+fn columns_are_read_in_proportion_to_their_length() {
+    are_linear(PARSERS);
+}
