@@ -12,8 +12,9 @@
 //! the log was, and the step is counted. A log whose first line is its newest cannot be put in order like
 //! this: see [`Order::is_newest_first`].
 //!
-//! A line that is far ahead of the others, such as one of 2099, waits for a second line with about that time
-//! or a later one. If none comes, the line is dropped and counted, and changes nothing else.
+//! A line that is far ahead of the others, such as one of 2099, waits for a second line of about that time, or
+//! for one of the day after it, unless earlier lines come meanwhile. If none comes, the line is dropped and
+//! counted, and changes nothing else. If all lines are that far from each other, none is dropped.
 //!
 //! ```
 //! use ratescope::log::{Order, Spread, When};
@@ -59,7 +60,8 @@ const LATE_IN_A_ROW: usize = 64;
 /// The greatest step ahead in seconds that is believed without a second line, if the slack is shorter.
 const USUAL_STEP: i64 = 60;
 
-/// The greatest step ahead in seconds that is believed at the end of a log without a second line.
+/// The greatest step ahead in seconds that is believed at the end of a log without a second line, and from a
+/// line to the one that confirms it.
 const FAR: i64 = 24 * 3600;
 
 /// Memory for this many lines more than four times those of a second is kept for the next second.
@@ -225,8 +227,8 @@ impl<T> Order<T> {
     /// Puts the lines that a line at the time `micros` confirms, and drops those that waited too long.
     #[cold]
     fn believe(&mut self, micros: i64, out: &mut impl FnMut(Time, &T)) {
-        let until = micros.saturating_add(start(self.step()));
-        for line in self.ahead.confirmed(until) {
+        let [near, far] = [self.step(), FAR].map(|seconds| start(seconds).unsigned_abs());
+        for line in self.ahead.confirmed(micros, near, far) {
             self.put(line, out);
         }
         let wrong = self.ahead.wrong();

@@ -105,20 +105,33 @@ fn newest_first_is_told() {
     assert!(!is_newest_first(&[50, 40, 30, 20, 10, 0]));
 }
 
-/// Single lines from the future, at the beginning, in the middle or at the end, change nothing else.
+/// Single lines from the future, at the beginning, in the middle or at the end, change nothing else, whether
+/// the later ones of them are earlier or later, and days or hours apart.
 #[test]
 fn a_line_far_ahead_is_dropped() {
-    for places in [&[0usize][..], &[1], &[500], &[998], &[0, 300, 301, 302, 600], &[0, 400, 997]] {
-        let mut future: Vec<i64> = (0..1000).collect();
-        for (i, place) in places.iter().enumerate() {
-            // No two of them are near each other.
-            future[*place] = 4_000_000_000 - 1_000_000 * i as i64;
+    const DAYS: i64 = 1_000_000;
+    const HOURS: i64 = 10_000;
+    for (places, apart) in [
+        (&[0usize][..], &[DAYS][..]),
+        (&[1], &[DAYS]),
+        (&[500], &[DAYS]),
+        (&[998], &[DAYS]),
+        (&[300, 310], &[-DAYS, DAYS, -HOURS, HOURS]),
+        (&[0, 300, 301, 302, 600], &[-DAYS, DAYS]),
+        (&[0, 400, 997], &[-DAYS, DAYS, -HOURS, HOURS]),
+    ] {
+        for apart in apart {
+            let mut future: Vec<i64> = (0..1000).collect();
+            for (i, place) in places.iter().enumerate() {
+                future[*place] = 4_000_000_000 + apart * i as i64;
+            }
+            let seen = order(&seconds(&future), 10, 1000, Spread::Never);
+            let Ordered { out, late, steps_back, dropped, .. } = seen;
+            let counts = (late, steps_back.count, dropped);
+            assert_eq!(counts, (0, 0, places.len() as u64), "{places:?} {apart}");
+            let wanted = (0..1000usize).filter(|i| !places.contains(i));
+            assert!(out.into_iter().eq(wanted.map(|i| (i as i64 * SECOND, i))), "{places:?}");
         }
-        let seen = order(&seconds(&future), 10, 1000, Spread::Never);
-        let Ordered { out, late, steps_back, dropped, .. } = seen;
-        assert_eq!((late, steps_back.count, dropped), (0, 0, places.len() as u64), "{places:?}");
-        let wanted = (0..1000usize).filter(|i| !places.contains(i));
-        assert!(out.into_iter().eq(wanted.map(|i| (i as i64 * SECOND, i))), "{places:?}");
     }
 }
 
@@ -133,6 +146,8 @@ fn the_log_may_go_ahead() {
             vec![0, far, 2 * far, 3 * far],
             vec![0, far, 1, far + 1],
             vec![0, 1, far],
+            // As many as are waited for.
+            (0..100).map(|i| i * far).collect(),
         ] {
             let Ordered { out, late, dropped, .. } =
                 order(&seconds(&lines), 10, 1000, Spread::Never);
@@ -142,6 +157,10 @@ fn the_log_may_go_ahead() {
             assert_eq!((out, late, dropped), (wanted, 0, 0), "{lines:?}");
         }
     }
+    // A late line in between.
+    let Ordered { out, dropped, .. } =
+        order(&seconds(&[0, 3600, 20, 7200, 10_800]), 10, 1000, Spread::Never);
+    assert_eq!((out.len(), dropped), (5, 0));
     // Backwards in steps of ten minutes: the first 65 lines are sorted, and later ones are late.
     let backwards: Vec<i64> = (0..300).map(|i| (300 - i) * 600).collect();
     let Ordered { out, dropped, .. } = order(&seconds(&backwards), 10, 1000, Spread::Never);

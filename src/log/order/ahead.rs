@@ -1,17 +1,29 @@
 //! Lines that are far ahead of the log, until another line confirms their time.
 //!
 //! A clock that is wrong for a moment, or a damaged byte, dates a line years ahead. If the log continued from
-//! there, all later lines would be late. So it continues only when a second line confirms that time. A line
-//! that 64 others follow without confirming it was wrong, and is dropped.
+//! there, all later lines would be late. So it continues only when a second line confirms that time: one of
+//! about the same time, or the next one if it is of the day after it, as where lines are rare. Where earlier
+//! lines followed, the log still goes on before the line, and only one of about the same time confirms it. A
+//! line that 64 others follow without confirming it was wrong, and is dropped, if any of them is earlier.
 
 use super::line::Line;
 
 /// The number of lines after which a line that none of them confirmed is dropped.
 const PATIENCE: u32 = 64;
 
+/// A line, and what is known of those after it.
+#[derive(Clone, Debug)]
+struct Waiting<T> {
+    line: Line<T>,
+    /// How many lines followed.
+    others: u32,
+    /// Whether one of them is earlier.
+    is_doubtful: bool,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Ahead<T> {
-    waiting: Vec<(Line<T>, u32)>,
+    waiting: Vec<Waiting<T>>,
 }
 
 impl<T> Ahead<T> {
@@ -25,38 +37,48 @@ impl<T> Ahead<T> {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.waiting.iter().map(|(line, _)| line.bytes).sum()
+        self.waiting.iter().map(|waiting| waiting.line.bytes).sum()
     }
 
     pub(super) fn push(&mut self, line: Line<T>) {
-        self.waiting.push((line, 0));
+        self.waiting.push(Waiting { line, others: 0, is_doubtful: false });
     }
 
-    /// Removes the lines up to the time `micros` in microseconds, which are now confirmed, in the order of
-    /// their times. Counts one more line that followed the others.
-    pub(super) fn confirmed(&mut self, micros: i64) -> Vec<Line<T>> {
-        self.waiting.iter_mut().for_each(|(_, others)| *others += 1);
-        self.remove(|line, _| line.micros <= micros)
+    /// Takes note of a line at the time `micros` in microseconds that followed the others, and removes those
+    /// that are confirmed now, in the order of their times: up to the last line that is at most `near` from
+    /// it, or is at most `far` before it and not in doubt, or that no earlier one followed for long.
+    pub(super) fn confirmed(&mut self, micros: i64, near: u64, far: u64) -> Vec<Line<T>> {
+        let mut until = None;
+        for Waiting { line, others, is_doubtful } in &mut self.waiting {
+            *others += 1;
+            let (apart, is_earlier) = (line.micros.abs_diff(micros), micros < line.micros);
+            *is_doubtful |= is_earlier && apart > near;
+            let follows = !is_earlier && apart <= far || *others >= PATIENCE;
+            if apart <= near || follows && !*is_doubtful {
+                until = until.max(Some(line.micros));
+            }
+        }
+        self.remove(|waiting| Some(waiting.line.micros) <= until)
     }
 
     /// Removes the lines that were not confirmed for too long, in the order of their times.
     pub(super) fn wrong(&mut self) -> Vec<Line<T>> {
-        self.remove(|_, others| others >= PATIENCE)
+        self.remove(|waiting| waiting.others >= PATIENCE)
     }
 
-    /// Removes the lines after the time `micros` that other lines followed, in the order of their times.
+    /// Removes the lines after the time `micros` that earlier lines followed, in the order of their times.
     pub(super) fn passed(&mut self, micros: i64) -> Vec<Line<T>> {
-        self.remove(|line, others| others > 0 && line.micros > micros)
+        self.remove(|waiting| waiting.is_doubtful && waiting.line.micros > micros)
     }
 
     /// Removes all lines, in the order of their times.
     pub(super) fn all(&mut self) -> Vec<Line<T>> {
-        self.remove(|_, _| true)
+        self.remove(|_| true)
     }
 
-    fn remove(&mut self, wanted: impl Fn(&Line<T>, u32) -> bool) -> Vec<Line<T>> {
-        let wanted = |(line, others): &mut (Line<T>, u32)| wanted(line, *others);
-        let mut lines: Vec<_> = self.waiting.extract_if(.., wanted).map(|(line, _)| line).collect();
+    fn remove(&mut self, wanted: impl Fn(&Waiting<T>) -> bool) -> Vec<Line<T>> {
+        let removed = self.waiting.extract_if(.., |waiting| wanted(waiting));
+        let mut lines: Vec<_> = removed.map(|waiting| waiting.line).collect();
         lines.sort_by_key(|line| line.micros);
         lines
     }
