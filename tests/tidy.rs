@@ -153,12 +153,9 @@ fn limiters_are_listed_once() {
     let limiters = listed(&limit);
     assert!(limiters.len() > A_FEW && limiters.contains(&("gcra", "Gcra")), "{limiters:?}");
     let others = |file: &Source| {
-        let named = |(module, limiter): &&(&str, &str)| {
-            let forms = [format!("{module}::{limiter}"), format!("AnyLimiter::{limiter}")];
-            let own = file.name.starts_with(&format!("src/limit/{module}"));
-            !own && forms.iter().any(|form| !file.code.find(form).is_empty())
-        };
-        limiters.iter().filter(named).map(|(_, limiter)| *limiter).collect::<Vec<_>>()
+        let own = |module: &str| file.name.starts_with(&format!("src/limit/{module}"));
+        let limiters = limiters.iter().filter(|(module, _)| !own(module));
+        limiters.filter(|limiter| is_named(limiter, &file.code)).map(|l| l.1).collect::<Vec<_>>()
     };
     let sources = sources().into_iter().filter(|file| file.name != "src/limit.rs");
     let lists = sources.filter(|file| !MEASURED.contains(&file.name.as_str()));
@@ -170,6 +167,22 @@ fn limiters_are_listed_once() {
     let more = limit.replacen("fixed_window::", "made_up::MadeUp,\n            fixed_window::", 1);
     assert_eq!(listed(&more).first(), Some(&("made_up", "MadeUp")));
     assert_eq!(listed(&more).len(), limiters.len() + 1);
+    for code in [
+        "made_up::MadeUp",
+        "AnyLimiter::MadeUp(_)",
+        "use AnyLimiter::*; match l { MadeUp(_) => 1 }",
+    ] {
+        assert!(is_named(&("made_up", "MadeUp"), &read(code)), "{code}");
+    }
+    assert!(!is_named(&("made_up", "MadeUp"), &read("use AnyLimiter::Gcra; MadeUp")));
+}
+
+/// Whether code names a limiter: by its module, as a variant, or as one that an import has made bare.
+fn is_named((module, limiter): &(&str, &str), code: &Code) -> bool {
+    let has = |form: &str| !code.find(form).is_empty();
+    let are_bare = has("AnyLimiter::*") || has("AnyLimiter::{");
+    let forms = [format!("{module}::{limiter}"), format!("AnyLimiter::{limiter}")];
+    forms.iter().any(|form| has(form)) || (are_bare && has(limiter))
 }
 
 /// The rows of the list of limiters: module and type.

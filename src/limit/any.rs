@@ -167,6 +167,15 @@ impl AnyLimiter {
         each!(self, |l| unit(l))
     }
 
+    /// The number of its colour in a picture.
+    #[cfg_attr(not(feature = "lab"), expect(dead_code, reason = "only pictures have colours"))]
+    pub(crate) fn colour(&self) -> u8 {
+        fn colour<L: Algorithm>(_: &L) -> u8 {
+            L::COLOUR
+        }
+        each!(self, |l| colour(l))
+    }
+
     /// The word for the number that bounds what passes at once: `burst`, `queue`, `floor` or `count`.
     pub(crate) fn size(&self) -> &'static str {
         fn words<L: Algorithm>(_: &L) -> &'static str {

@@ -6,7 +6,7 @@
 /// `$with` sets it; `$waits` says whether an event waits until the bucket before it has drained.
 macro_rules! limit_by_bucket {
     (
-        $module:ident::$limiter:ident, $name:literal, $size:ident by $with:ident, $unit:literal,
+        $module:ident::$limiter:ident, $name:literal, $size:ident by $with:ident, $unit:literal, colour: $colour:literal,
         waits: $waits:literal, $about:literal $(,)?
     ) => {
         impl $limiter {
@@ -122,6 +122,7 @@ macro_rules! limit_by_bucket {
                 about: concat!($about, "; the ", stringify!($size), " is the count by default"),
             };
             const UNIT: &'static str = $unit;
+            const COLOUR: u8 = $colour;
             const KIND: &'static Kind = Filled::KIND;
 
             fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {

@@ -233,6 +233,7 @@ impl Algorithm for Envoy {
         about: "as Envoy's local rate limit: there are enough tokens; the burst is the count by default",
     };
     const UNIT: &'static str = "tokens used";
+    const COLOUR: u8 = 5;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
         let rate = given.rate()?;

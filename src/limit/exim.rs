@@ -269,6 +269,7 @@ impl Algorithm for Exim {
         about: "the decaying rate, including the event, is below the limit; leaky by default",
     };
     const UNIT: &'static str = "rate";
+    const COLOUR: u8 = 1;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
         Ok(Exim { limit: given.rate()?, mode: Mode::read(given) }.into())

@@ -218,6 +218,7 @@ impl Algorithm for Fail2ban {
         about: "as a jail of fail2ban: the failures including this one stay below the count, which fades as if events came evenly; the one that reaches it bans its sender, for 10 minutes by default",
     };
     const UNIT: &'static str = "failures";
+    const COLOUR: u8 = 6;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
         let rate = given.rate()?;

@@ -55,6 +55,6 @@ impl Gcra {
 }
 
 limit_by_bucket!(
-    gcra::Gcra, "gcra", burst by with_burst, "tokens used", waits: false,
+    gcra::Gcra, "gcra", burst by with_burst, "tokens used", colour: 3, waits: false,
     "as the token bucket, kept in one timestamp",
 );

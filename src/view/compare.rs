@@ -20,7 +20,6 @@ pub use numbers::{next, promise, waits};
 
 use crate::lab::compare::{Comparison, Lane};
 use crate::lab::lane::history::Columns;
-use crate::limit::any::AnyLimiter;
 use crate::plot::Mark;
 use crate::time::{Span, Time};
 use crate::view::Viewport;
@@ -136,20 +135,7 @@ pub fn colours(lanes: &[Lane]) -> Vec<u8> {
     colours
 }
 
-/// The colour of the lane's first algorithm. Algorithms that are alike, and seldom compared with each other,
-/// have the same colour.
+/// The colour of the lane's first algorithm.
 fn own_colour(lane: &Lane) -> u8 {
-    use AnyLimiter::*;
-    let [limit, ..] = lane.policy().limits() else { return 1 };
-    match limit.limiter {
-        Exim(_) => 1,
-        Earrrl(_) | Adaptive(_) | ByHour(_) => 2,
-        TokenBucket(_) | Gcra(_) => 3,
-        LeakyBucket(_) | Nginx(_) => 4,
-        FixedWindow(_) | Envoy(_) => 5,
-        SlidingWindow(_) | Fail2ban(_) => 6,
-        SlidingCounter(_) | Haproxy(_) => 7,
-        // The sliding log, and any algorithm that is added without a line here.
-        _ => 8,
-    }
+    lane.policy().limits().first().map_or(1, |limit| limit.limiter.colour())
 }
