@@ -184,8 +184,9 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let keys = args.keys;
     let at = shared::At::new(args.store)?;
-    let policy = |text| Lane::policy(text, &defaults, keys, &at);
-    let rules = |rules| Lane::rules(rules, keys, &at);
+    let lane = |rules, text| at.open(&rules).map(|store| Lane::new(rules, text, keys, store));
+    let policy = |text: String| lane(Policy::read(&text, &defaults)?.into(), Some(text));
+    let rules = |rules| lane(rules, None);
     let lanes = match screen {
         Some(screen) => screen.lanes(policies, files, &defaults, keys)?,
         None => {
@@ -196,7 +197,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     let report = screen.is_none().then(|| {
         let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
         let out = io::BufWriter::new(io::stdout().lock());
-        let remarks = lanes.iter().any(Lane::is_rules);
+        let remarks = lanes.iter().any(|lane| lane.is_rules);
         Report::new(args.format, out, &texts, remarks, !is_csv)
     });
     let mut run = Run { lanes, per, report, screen, keyed: 0, result: Ok(()) };

@@ -1,11 +1,9 @@
 //! A lane of a simulation: a policy, or the rules of a file, with its counts.
 
-use super::shared::{self, Shared};
+use super::shared::Shared;
 use ratescope::live::{Probe, Taps};
-use ratescope::policy::Defaults;
-use ratescope::rules::{Load, Opinion, Ruled, Rules, Ruling};
-use ratescope::{Decision, Event, Outcome, Policy, Retry, Store};
-use std::error::Error;
+use ratescope::rules::{Answered, AsyncStore, Details, Load, Opinion, Ruled, Rules};
+use ratescope::{Decision, Event, Outcome, Retry};
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 
@@ -13,6 +11,8 @@ use std::sync::Arc;
 pub(crate) struct Lane {
     /// The limits as they were written, or the name of the rule file.
     pub(crate) text: String,
+    /// Whether these are the rules of a file, which may depend on the load.
+    pub(crate) is_rules: bool,
     decider: Decider,
     /// The counters of Live.
     taps: Option<Taps>,
@@ -24,17 +24,11 @@ pub(crate) struct Lane {
     shadowed: u64,
 }
 
+/// Rules with their states. A policy is one rule.
 enum Decider {
-    Policy(Store),
-    Rules {
-        ruled: Ruled,
-        is_rules: bool,
-    },
-    /// A policy or rules in a store outside of this process.
-    Shared {
-        store: Shared,
-        is_rules: bool,
-    },
+    Here(Ruled),
+    /// The states are outside of this process.
+    Shared(Shared),
 }
 
 /// A decision about an event.
@@ -54,72 +48,43 @@ pub(crate) struct Decided<'a> {
 }
 
 impl Lane {
-    /// A policy with room for `keys` keys of each limit.
-    ///
-    /// # Errors
-    /// When a limit is for an unknown field, or the store cannot be opened or has no such limit.
-    pub(crate) fn policy(
-        text: String,
-        defaults: &Defaults,
-        keys: usize,
-        at: &shared::At,
-    ) -> Result<Self, Box<dyn Error>> {
-        let policy = Policy::read(&text, defaults)?;
-        let decider = match at.open(policy.clone().into())? {
-            Some(store) => Decider::Shared { store, is_rules: false },
-            None => Decider::Policy(Store::new(policy, keys)),
-        };
-        Ok(Lane::new(text, decider, keys))
-    }
-
-    /// The rules of a file.
-    ///
-    /// # Errors
-    /// When the store cannot be opened or has no such limit.
-    pub(crate) fn rules(
+    /// The rules of a file, or a policy that was written as `text`, with room for `keys` keys of each limit.
+    /// They decide by the states in `store`, if there is one.
+    pub(crate) fn new(
         rules: Rules,
+        text: Option<String>,
         keys: usize,
-        at: &shared::At,
-    ) -> Result<Self, Box<dyn Error>> {
-        let text = rules.file().to_owned();
-        let decider = match at.open(rules.clone())? {
-            Some(store) => Decider::Shared { store, is_rules: true },
-            None => Decider::Rules { ruled: Ruled::new(rules, keys), is_rules: true },
+        store: Option<Shared>,
+    ) -> Self {
+        let is_rules = text.is_none();
+        let text = text.unwrap_or_else(|| rules.file().to_owned());
+        let decider = match store {
+            Some(store) => Decider::Shared(store),
+            None => Decider::Here(Ruled::new(rules, keys)),
         };
-        Ok(Lane::new(text, decider, keys))
+        let (taps, allowed, refused, softly, shadowed) = (None, 0, 0, 0, 0);
+        Lane { text, is_rules, decider, taps, keys, allowed, refused, softly, shadowed }
     }
 
-    /// A lane whose decisions `probe` sees. `text` is the policy that was made into `rules`, or `None` for
-    /// the rules of a file.
+    /// The same, with decisions that a probe sees.
     pub(crate) fn seen(
         rules: Rules,
         text: Option<String>,
         keys: usize,
         probe: &Arc<Probe>,
     ) -> Self {
-        let (taps, is_rules) = (Some(probe.taps(&rules)), text.is_none());
-        let text = text.unwrap_or_else(|| rules.file().to_owned());
-        let decider = Decider::Rules { ruled: Ruled::new(rules, keys), is_rules };
-        Lane { taps, ..Lane::new(text, decider, keys) }
-    }
-
-    fn new(text: String, decider: Decider, keys: usize) -> Self {
-        let (taps, allowed, refused, softly, shadowed) = (None, 0, 0, 0, 0);
-        Lane { text, decider, taps, keys, allowed, refused, softly, shadowed }
-    }
-
-    pub(crate) fn is_rules(&self) -> bool {
-        use Decider::{Rules, Shared};
-        matches!(self.decider, Rules { is_rules: true, .. } | Shared { is_rules: true, .. })
+        let taps = Some(probe.taps(&rules));
+        Lane { taps, ..Lane::new(rules, text, keys, None) }
     }
 
     /// The fields of events that it reads.
     pub(crate) fn fields(&self) -> Vec<String> {
-        match &self.decider {
-            Decider::Policy(store) => store.policy().fields().map(str::to_owned).collect(),
-            Decider::Rules { ruled, .. } => fields(&ruled.rules()),
-            Decider::Shared { store, .. } => fields(&store.rules()),
-        }
+        let rules = match &self.decider {
+            Decider::Here(ruled) => ruled.rules(),
+            Decider::Shared(store) => store.rules(),
+        };
+        let load = self.is_rules.then_some(LOAD);
+        rules.fields().into_iter().chain(load).map(str::to_owned).collect()
     }
 
     /// Decides about an event.
@@ -127,40 +92,41 @@ impl Lane {
     /// # Errors
     /// When the lane has rules and the event's field `load` is not a load; or the store can't be asked.
     pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<Decided<'_>> {
-        let (ruling, retry, is_rules);
-        let decided = match &self.decider {
-            Decider::Policy(store) => by_policy(&self.text, store, event),
-            decider => {
-                (ruling, retry, is_rules) = match decider {
-                    Decider::Shared { store, is_rules: false } => {
-                        let (ruling, retry) = store.check(event, None)?;
-                        (ruling, retry, false)
-                    }
-                    Decider::Shared { store, .. } => {
-                        let (ruling, retry) = store.check(event, load(event)?)?;
-                        (ruling, retry, true)
-                    }
-                    Decider::Rules { ruled, is_rules } => {
-                        if *is_rules {
-                            ruled.set_load(load(event)?);
-                        }
-                        let ruling = ruled.check(event);
-                        let retry = (!ruling.is_allowed()).then(|| ruled.retry_after(event));
-                        (ruling, retry, *is_rules)
-                    }
-                    Decider::Policy(_) => return Err(ErrorKind::Other.into()),
-                };
-                if let Some(taps) = &self.taps {
-                    taps.count(&ruling, event);
-                }
-                self.softly += u64::from(ruling.is_soft());
-                self.shadowed += u64::from(ruling.shadow_refusals().next().is_some());
-                by_ruling(&self.text, &ruling, retry.unwrap_or(Retry::NOW), is_rules, event)
+        let load = if self.is_rules { load(event)? } else { None };
+        let details = Details { retry: true, ..Details::default() };
+        let Answered { ruling, retry, .. } = match &self.decider {
+            Decider::Here(ruled) => {
+                ruled.set_load(load);
+                ruled.check_now(event, details).ok_or(ErrorKind::WouldBlock)?
             }
+            Decider::Shared(store) => store.check(event, load, details)?,
         };
-        let allowed = matches!(decided.decision, Decision::Allowed { .. });
-        *(if allowed { &mut self.allowed } else { &mut self.refused }) += 1;
-        Ok(decided)
+        if let Some(taps) = &self.taps {
+            taps.count(&ruling, event);
+        }
+        let mut shadows: Vec<&str> =
+            ruling.shadow_refusals().map(|shadow| shadow.rule.name()).collect();
+        shadows.dedup();
+        let mut remarks: Vec<String> = Vec::new();
+        remarks.extend(ruling.is_soft().then(|| "softly".to_owned()));
+        remarks.extend(shadows.iter().map(|name| format!("{name} would refuse")));
+        self.softly += u64::from(ruling.is_soft());
+        self.shadowed += u64::from(!shadows.is_empty());
+        *(if ruling.is_allowed() { &mut self.allowed } else { &mut self.refused }) += 1;
+        let by = ruling.decided_by();
+        let name = |by: &Opinion<'_>| match self.is_rules {
+            true => format!("{}: {}", by.rule.name(), by.limit),
+            false => by.limit.to_string(),
+        };
+        Ok(Decided {
+            text: &self.text,
+            decision: ruling.decision(),
+            outcome: by.map(|by| by.outcome),
+            by: by.as_ref().map(|by| (name(by), by.key(event))),
+            is_chosen: self.is_rules || ruling.opinions().nth(1).is_some(),
+            retry_after: retry.unwrap_or(Retry::NOW),
+            remark: remarks.join(", "),
+        })
     }
 
     /// Prints the counts.
@@ -179,9 +145,8 @@ impl Lane {
             write!(out, ", shadows would refuse {shadowed} more")?;
         }
         let (len, forgotten) = match &self.decider {
-            Decider::Policy(store) => (store.len(), store.forgotten()),
-            Decider::Rules { ruled, .. } => (ruled.len(), ruled.forgotten()),
-            Decider::Shared { store, .. } => (store.clear()?, 0),
+            Decider::Here(ruled) => (ruled.len(), ruled.forgotten()),
+            Decider::Shared(store) => (store.clear()?, 0),
         };
         write!(out, ", keys: {}", len as u64 + forgotten)?;
         match forgotten {
@@ -191,60 +156,7 @@ impl Lane {
     }
 }
 
-/// The fields of rules, and the field `load`, on which they may depend.
-fn fields(rules: &Rules) -> Vec<String> {
-    rules.fields().into_iter().chain([LOAD]).map(str::to_owned).collect()
-}
-
-fn by_ruling<'a>(
-    text: &'a str,
-    ruling: &Ruling,
-    retry_after: Retry,
-    is_rules: bool,
-    event: &Event<'_>,
-) -> Decided<'a> {
-    let by = ruling.decided_by();
-    let name = |by: &Opinion<'_>| match is_rules {
-        true => format!("{}: {}", by.rule.name(), by.limit),
-        false => by.limit.to_string(),
-    };
-    let mut shadows: Vec<&str> =
-        ruling.shadow_refusals().map(|shadow| shadow.rule.name()).collect();
-    shadows.dedup();
-    let mut remarks: Vec<String> = Vec::new();
-    remarks.extend(ruling.is_soft().then(|| "softly".to_owned()));
-    remarks.extend(shadows.iter().map(|name| format!("{name} would refuse")));
-    Decided {
-        text,
-        decision: ruling.decision(),
-        outcome: by.map(|by| by.outcome),
-        by: by.as_ref().map(|by| (name(by), by.key(event))),
-        is_chosen: is_rules || ruling.opinions().nth(1).is_some(),
-        retry_after,
-        remark: remarks.join(", "),
-    }
-}
-
-fn by_policy<'a>(text: &'a str, store: &Store, event: &Event<'_>) -> Decided<'a> {
-    let verdict = store.check(event);
-    let limits = store.policy().limits();
-    let by = limits.get(verdict.by).map(|limit| (limit.to_string(), limit.per.key(event)));
-    let retry_after = match verdict.is_allowed() {
-        true => Retry::NOW,
-        false => store.retry_after(event),
-    };
-    Decided {
-        text,
-        decision: verdict.outcome.decision,
-        outcome: Some(verdict.outcome),
-        by,
-        is_chosen: limits.len() > 1,
-        retry_after,
-        remark: String::new(),
-    }
-}
-
-/// The field with the load of the service.
+/// The field that is the load of the service.
 const LOAD: &str = "load";
 
 /// The load in the field `load` of an event; `None` if that is empty.

@@ -100,7 +100,7 @@ impl<W: Write> Report<W> {
         let Decided { text, outcome, .. } = decided;
         let allowed = matches!(decided.decision, Decision::Allowed { .. });
         let (level, limit) = (outcome.map(|o| o.level), outcome.map(|o| o.limit));
-        let (by, by_key) = decided.by.clone().unwrap_or_default();
+        let (by, by_key) = decided.by.as_ref().map_or(("", ""), |(by, key)| (by, key));
         let (wait, retry) = decided.waits();
         match self {
             Report::Table { out, limiter, dates } => {
@@ -126,8 +126,8 @@ impl<W: Write> Report<W> {
                     &retry,
                     &number(level),
                     &number(limit),
-                    &by,
-                    &by_key,
+                    by,
+                    by_key,
                 ];
                 let remark = remarks.then_some(decided.remark.as_str());
                 out.write_record(fields.into_iter().chain(remark)).map_err(io_error)
@@ -139,7 +139,7 @@ impl<W: Write> Report<W> {
                     Retry::Never => "\"never\"".to_owned(),
                 });
                 let (wait, level, limit) = (number(wait), number(level), number(limit));
-                let [key, text, by, by_key] = [key, text, &by, &by_key].map(json);
+                let [key, text, by, by_key] = [key, text, by, by_key].map(json);
                 let remark = match remarks {
                     true => format!(",\"{REMARK}\":{}", json(&decided.remark)),
                     false => String::new(),

@@ -1,8 +1,8 @@
 //! A store outside of this process, in a simulation. It has keys of its own, which are removed at the end.
 
 use ratescope::redis_store::{self, Options, RedisStore, TimeSource};
-use ratescope::rules::{AsyncStore, Details, Load, Rules, Ruling};
-use ratescope::{Event, Retry, Span};
+use ratescope::rules::{Answered, AsyncStore, Details, Load, Rules};
+use ratescope::{Event, Span};
 use std::cell::Cell;
 use std::error::Error;
 use std::io;
@@ -55,8 +55,8 @@ impl At {
         Ok(at)
     }
 
-    /// Opens a store for `rules` at this address, with keys of its own; `None` without an address.
-    pub(crate) fn open(&self, rules: Rules) -> Result<Option<Shared>, Box<dyn Error>> {
+    /// Rules at this address, with keys of their own; `None` without an address.
+    pub(crate) fn open(&self, rules: &Rules) -> Result<Option<Shared>, Box<dyn Error>> {
         let Some(url) = &self.url else { return Ok(None) };
         let number = self.opened.replace(self.opened.get() + 1);
         let _within = self.runtime.enter();
@@ -64,7 +64,7 @@ impl At {
         // On a cluster, the keys of an event with several subjects have to be on one node. Otherwise they are
         // spread over all nodes.
         options.one_node = rules.subjects().len() > 1;
-        let store = RedisStore::open(url, rules, options)?;
+        let store = RedisStore::open(url, rules.clone(), options)?;
         let (runtime, turn) = (Rc::clone(&self.runtime), Arc::clone(&self.turn));
         Ok(Some(Shared { store, runtime, turn, cleared: Cell::new(false) }))
     }
@@ -85,7 +85,7 @@ impl Shared {
         AsyncStore::rules(&self.store)
     }
 
-    /// The ruling about an event and, if it was refused, the time until it would pass.
+    /// The answer about an event.
     ///
     /// # Errors
     /// When the store does not answer.
@@ -93,9 +93,9 @@ impl Shared {
         &self,
         event: &Event<'_>,
         load: Option<Load>,
-    ) -> io::Result<(Ruling, Option<Retry>)> {
+        details: Details,
+    ) -> io::Result<Answered> {
         self.store.set_load(load);
-        let details = Details::default().with_retry();
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = self.runtime.block_on(self.store.check(event, details));
         match answer.fault {
@@ -103,7 +103,7 @@ impl Shared {
                 let cause = fault.source().map(|cause| format!(": {cause}")).unwrap_or_default();
                 Err(io::Error::other(format!("at {}: {fault}{cause}", event.time)))
             }
-            None => Ok((answer.ruling, answer.retry)),
+            None => Ok(answer),
         }
     }
 
