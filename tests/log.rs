@@ -22,6 +22,8 @@ mod json;
 mod layouts;
 #[path = "log/order.rs"]
 mod order;
+#[path = "log/posing.rs"]
+mod posing;
 #[cfg(feature = "unpack")]
 #[path = "log/real.rs"]
 mod real;

@@ -223,10 +223,8 @@ struct Split<'a, 'b> {
     unit: Option<Unit>,
 }
 
-/// The longest time or address, with its zone or port.
+/// The longest time or address, with its zone or port; and the rest of a line.
 const LONGEST: usize = 64;
-
-/// No bound: the rest of the line.
 const LINE: usize = usize::MAX;
 
 impl<'a> Split<'a, '_> {
@@ -277,8 +275,7 @@ impl<'a> Split<'a, '_> {
     }
 
     /// The places where column `i`, which begins at `at`, may end: for each the end of the column, and the
-    /// end of the fixed text after it. The column has at most `most` bytes, and no more of a long line is
-    /// searched: the columns after this one may begin in many places.
+    /// end of the fixed text after it. A column has at most `most` bytes, and no more of a line is searched.
     fn ends(
         &self,
         i: usize,
@@ -301,7 +298,6 @@ impl<'a> Split<'a, '_> {
         let found = found.filter(move |from| !(quoted && is_escaped(line, at, *from)));
         let mut over = 0;
         let found = found.filter_map(move |from| {
-            // A text with any number of spaces ends once, after the last of them.
             let next = next.filter(|next| from + next.before.len() > over)?;
             over = next.end(line, from);
             Some((from, over))

@@ -93,7 +93,7 @@ impl Lane {
     /// When the lane has rules and the event's field `load` is not a load; or the store can't be asked.
     pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<Decided<'_>> {
         let load = if self.is_rules { load(event)? } else { None };
-        let details = Details { retry: true, ..Details::default() };
+        let details = Details::default().with_retry();
         let Answered { ruling, retry, .. } = match &self.decider {
             Decider::Here(ruled) => {
                 ruled.set_load(load);
