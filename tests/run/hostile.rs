@@ -2,10 +2,13 @@
 
 use super::core::{RULES, descriptor, request};
 use super::files::Folder;
+use super::live_admin::listen;
 use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
 use ratescope::service::Code;
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The number of connections that are left open. `./scripts/test strangers` sets it to ten thousand.
 fn crowd() -> usize {
@@ -94,4 +97,46 @@ async fn strangers_do_no_harm() {
     }
     assert_eq!(get(program.http, "/check?user=eve", "").0, 200);
     drop(idle);
+}
+
+/// Asks again and again on a connection and reads no answer, until the server closes it.
+fn ask_and_never_read(at: SocketAddr, beginning: &[u8], request: &[u8]) {
+    let mut stream = TcpStream::connect(at).unwrap();
+    stream.write_all(beginning).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    let (requests, begun) = (request.repeat(1000), Instant::now());
+    let mut rest = requests.as_slice();
+    loop {
+        match stream.write(rest) {
+            Ok(written) => rest = &rest[written..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                assert!(begun.elapsed() < Duration::from_secs(60), "{at}: it is held for ever");
+                sleep(Duration::from_millis(5));
+            }
+            Err(_) => return,
+        }
+        if rest.is_empty() {
+            rest = &requests;
+        }
+    }
+}
+
+/// Who reads no answers loses the connection after a time, on each port. A viewer of Live, who reads what there is, keeps
+/// it for as long as the stream lasts.
+#[test]
+fn who_never_reads_holds_no_connection() {
+    let folder = Folder::new("unread");
+    let rules = folder.write("rules.yaml", RULES);
+    let program = Program::start(&rules, &["--unread", "100ms"]);
+    let mut viewer = TcpStream::connect(program.admin).unwrap();
+    let request = "GET /live/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    listen(&mut viewer, request, "event: columns");
+    let request = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    ask_and_never_read(program.http, b"", request("/check?user=ann").as_bytes());
+    ask_and_never_read(program.admin, b"", request("/metrics").as_bytes());
+    // The answer to each ping of HTTP/2 is a ping.
+    let settings = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    ask_and_never_read(program.grpc, settings, b"\0\0\x08\x06\0\0\0\0\0unread..");
+    assert_eq!(get(program.http, "/check?user=eve", "").0, 200);
+    listen(&mut viewer, "", "event: columns");
 }

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 /// Sends a request, and reads the event stream until it contains the text `until`.
-fn listen(stream: &mut TcpStream, request: &str, until: &str) -> String {
+pub(crate) fn listen(stream: &mut TcpStream, request: &str, until: &str) -> String {
     stream.write_all(request.as_bytes()).unwrap();
     let mut text = String::new();
     while !text.contains(until) {

@@ -101,6 +101,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = interval)]
     watch: Span,
 
+    /// How long a client may read nothing of an answer before its connection ends
+    #[arg(long, value_name = "SPAN", default_value = "30s")]
+    unread: Span,
+
     /// How long to go on serving after it was asked to end, so that balancers notice
     #[arg(long, value_name = "SPAN", default_value = "5s")]
     notice: Span,
@@ -202,6 +206,7 @@ async fn serve<B: States>(
         grpc: listen(args.grpc, "--grpc").await?,
         http: listen(args.http, "--http").await?,
         admin: listen(args.admin, "--admin").await?,
+        unread: Duration::try_from(args.unread).unwrap_or(Duration::MAX),
     };
     let (health, (end, ends)) = (HealthReporter::new(), watch::channel(false));
     let calls = Calls::new(Arc::clone(&service), health.clone(), ends)?;

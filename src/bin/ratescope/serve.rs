@@ -96,7 +96,7 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let open = GracefulShutdown::new();
     let answer = move |request, _| site.clone().answer(request);
     tokio::select! {
-        () = server::accept_http(&listener, &open, server::http(HEAD), answer) => {}
+        () = server::accept_http(&listener, &open, server::http(HEAD), server::UNREAD, answer) => {}
         () = signal() => {}
     }
     drop(listener);

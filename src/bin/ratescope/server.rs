@@ -1,6 +1,8 @@
 //! Connections, and their end: a client that never finishes its request, or never reads the answer,
 //! must neither keep the program alive nor keep others from being served.
 
+mod unread;
+
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,9 +19,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::signal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
+pub(crate) use unread::Unread;
 
 /// The most connections of a listener at once. More wait until others end.
 const MOST: usize = 16_384;
+
+/// The usual time for which a client may read nothing of an answer.
+pub(crate) const UNREAD: Duration = Duration::from_secs(30);
 
 /// The pause after a connection could not be accepted, usually for lack of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -65,11 +71,13 @@ pub(crate) fn http(head: Duration) -> http1::Builder {
 }
 
 /// Accepts connections of HTTP/1 for ever, and answers their requests by `answer`, which is given the address
-/// of the client. `open` watches the connections, so that [`end`] can end them.
+/// of the client. A client may read nothing for `unread`. `open` watches the connections, so that [`end`] can end
+/// them.
 pub(crate) async fn accept_http<A, F, B>(
     listener: &TcpListener,
     open: &GracefulShutdown,
     http: http1::Builder,
+    unread: Duration,
     answer: A,
 ) where
     A: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + 'static,
@@ -84,7 +92,8 @@ pub(crate) async fn accept_http<A, F, B>(
             let response = answer(request, peer);
             async { Ok::<_, Infallible>(response.await) }
         };
-        let connection = http.serve_connection(TokioIo::new(stream), service_fn(answer));
+        let stream = TokioIo::new(Unread::new(stream, unread));
+        let connection = http.serve_connection(stream, service_fn(answer));
         // An error is the client's: it has gone, or sent something else than HTTP.
         let connection = open.watch(connection);
         tokio::spawn(async move {

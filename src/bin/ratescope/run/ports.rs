@@ -1,7 +1,7 @@
 //! The ports of the service: gRPC, HTTP, and the one for those who run it.
 
 use super::admin::{Admin, plain};
-use crate::server;
+use crate::server::{self, Unread};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -76,6 +76,8 @@ pub(super) struct Ports {
     pub(super) grpc: Option<TcpListener>,
     pub(super) http: Option<TcpListener>,
     pub(super) admin: Option<TcpListener>,
+    /// How long a client may read nothing of an answer.
+    pub(super) unread: Duration,
 }
 
 impl Ports {
@@ -118,7 +120,7 @@ impl Ports {
                 }
             }
         };
-        let admin = Arc::clone(admin);
+        let (admin, unread) = (Arc::clone(admin), self.unread);
         let answer_admin = move |mut request: Request<Incoming>, peer: SocketAddr| {
             request.extensions_mut().insert(peer);
             ready(admin.answer(&request))
@@ -128,7 +130,7 @@ impl Ports {
                 server::accept(listener, |stream, _, place| {
                     let (watcher, calls) = (open.watcher(), calls.clone());
                     tokio::spawn(async move {
-                        calls.serve(stream, watcher).await;
+                        calls.serve(stream, unread, watcher).await;
                         drop(place);
                     });
                 })
@@ -140,12 +142,12 @@ impl Ports {
                 let mut spoken = server::http(HEAD);
                 // These answers are short, and are sent faster if head and body are copied into one buffer.
                 spoken.writev(false);
-                server::accept_http(listener, open, spoken, answer).await;
+                server::accept_http(listener, open, spoken, unread, answer).await;
             }
         };
         let admin = async {
             if let Some(listener) = &self.admin {
-                server::accept_http(listener, open, server::http(HEAD), answer_admin).await;
+                server::accept_http(listener, open, server::http(HEAD), unread, answer_admin).await;
             }
         };
         tokio::join!(grpc, http, admin);
@@ -199,8 +201,9 @@ impl Calls {
     }
 
     /// Serves a connection until it ends. A client that does not begin with HTTP/2 is told so in HTTP/1.
-    async fn serve(mut self, stream: TcpStream, watcher: Watcher) {
-        let (mut reader, mut writer) = stream.into_split();
+    async fn serve(mut self, stream: TcpStream, unread: Duration, watcher: Watcher) {
+        let (mut reader, writer) = stream.into_split();
+        let mut writer = Unread::new(writer, unread);
         let mut begin = [0; PREFACE.len()];
         tokio::select! {
             begun = timeout(HEAD, reader.read_exact(&mut begin)) => {
@@ -211,7 +214,7 @@ impl Calls {
             _ = self.ends.wait_for(|ends| *ends) => return,
         }
         if begin != *PREFACE {
-            _ = timeout(HEAD, writer.write_all(NOT_HERE)).await;
+            _ = writer.write_all(NOT_HERE).await;
             return;
         }
         let stream = tokio::io::join(Cursor::new(begin).chain(reader), writer);

@@ -205,7 +205,7 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     let served = async {
         // Until the first event there is no time to show.
         screen.0.has_events.notified().await;
-        server::accept_http(&listener, &open, server::http(HEAD), answer).await;
+        server::accept_http(&listener, &open, server::http(HEAD), server::UNREAD, answer).await;
     };
     let result = tokio::select! {
         () = served => Ok(()),
