@@ -3,6 +3,7 @@
 
 use super::body::Body;
 use bytes::Bytes;
+use core::net::IpAddr;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, HeaderMap,
     HeaderValue, IF_NONE_MATCH,
@@ -37,9 +38,6 @@ const HEADERS: [(&str, &str); 7] = [
     // Files such as the modules are also sent packed, to browsers that unpack Brotli.
     ("vary", "accept-encoding"),
 ];
-
-/// The host names of this machine itself, as a browser sends them.
-const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
 /// Whether the page was built into this program, with its modules.
 pub fn is_built() -> bool {
@@ -108,8 +106,8 @@ pub fn guard(headers: &mut HeaderMap) {
     }
 }
 
-/// Whether the request was sent to a name of this machine and to the port `own`, or to any port if that is
-/// `None`, since a tunnel may lead here. A foreign name that leads here (DNS rebinding) would let another
+/// Whether the request was sent to `localhost` or a loopback address, and to the port `own`, or to any port if
+/// that is `None`, since a tunnel may lead here. A foreign name that leads here (DNS rebinding) would let another
 /// site read the answers.
 pub fn is_local(headers: &HeaderMap, own: Option<u16>) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
@@ -120,7 +118,9 @@ pub fn is_local(headers: &HeaderMap, own: Option<u16>) -> bool {
         _ => (host, Some(80)),
     };
     let is_port = port.is_some() && own.is_none_or(|own| port == Some(own));
-    is_port && NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_loopback = address.parse().is_ok_and(|address: IpAddr| address.is_loopback());
+    is_port && (is_loopback || name.eq_ignore_ascii_case("localhost"))
 }
 
 #[cfg(test)]

@@ -138,8 +138,8 @@ impl Routes {
     }
 
     /// The refusal of a request for protected data: the token is missing or wrong, or the method is neither
-    /// GET nor HEAD. `None` if the request may be answered. Without a token to check, this says nothing about
-    /// who asks. Other routes for the same readers can use it, too.
+    /// GET nor HEAD. Without a token to check, the request must come from this machine and name it as its host.
+    /// `None` if the request may be answered. Other routes for the same readers can use it, too.
     pub fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
         if !self.is_known(request) {
             let mut response = said(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
@@ -147,23 +147,24 @@ impl Routes {
             response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
             return Some(response);
         }
-        let is_reading = request.method() == Method::GET || request.method() == Method::HEAD;
-        (!is_reading).then(|| said(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"))
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            return Some(said(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"));
+        }
+        if self.token.is_some() {
+            return None;
+        }
+        let peer = (self.peer)(request.extensions());
+        if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
+            let why = "without a token it is told to this machine only\n";
+            return Some(said(StatusCode::FORBIDDEN, why));
+        }
+        let why = "without a token it is told at localhost only\n";
+        (!page::is_local(request.headers(), None))
+            .then(|| said(StatusCode::MISDIRECTED_REQUEST, why))
     }
 
     /// The stream of events for a viewer, or an error.
     fn events<Q>(&self, request: &Request<Q>) -> Response<Body> {
-        if self.token.is_none() {
-            let peer = (self.peer)(request.extensions());
-            if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
-                let why = "without a token, Live answers this machine only\n";
-                return said(StatusCode::FORBIDDEN, why);
-            }
-            if !page::is_local(request.headers(), None) {
-                let why = "without a token, Live answers at localhost only\n";
-                return said(StatusCode::MISDIRECTED_REQUEST, why);
-            }
-        }
         let last = request.headers().get("last-event-id").and_then(|id| id.to_str().ok());
         let asked = Asked::read(request.uri().query().unwrap_or_default(), last);
         let Some(viewer) = self.probe.look(&asked, (self.now)()) else {

@@ -63,8 +63,13 @@ pub(crate) fn http(at: SocketAddr, request: &str) -> String {
 
 /// Sends a GET; returns the status and the whole answer.
 pub(crate) fn get(at: SocketAddr, path: &str, headers: &str) -> (u16, String) {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n{headers}\r\n");
-    let answer = http(at, &request);
+    get_by("localhost", at, path, headers)
+}
+
+/// Does the same by another name of the host.
+pub(crate) fn get_by(host: &str, at: SocketAddr, path: &str, headers: &str) -> (u16, String) {
+    let head = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}");
+    let answer = http(at, &format!("{head}\r\n"));
     let status = answer.split(' ').nth(1).unwrap_or_else(|| panic!("{answer:?}"));
     (status.parse().unwrap(), answer)
 }

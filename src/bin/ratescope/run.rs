@@ -62,7 +62,8 @@ pub(crate) struct Args {
     admin: Port,
 
     /// A file with the token that /metrics, /rules, /healthz?verbose and Live ask for, as in
-    /// `Authorization: Bearer TOKEN`; needed to listen beyond loopback
+    /// `Authorization: Bearer TOKEN`; needed to listen beyond loopback, and for clients that name another
+    /// host than localhost or a loopback address
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
 

@@ -22,8 +22,8 @@ pub(super) struct Admin<B: States> {
 }
 
 impl<B: States> Admin<B> {
-    /// Answers a request. `/healthz` and `/readyz` without a query and the files of the page need no token;
-    /// everything else does, if there is one.
+    /// Answers a request. `/healthz` and `/readyz` without a query and the files of the page are for everybody;
+    /// everything else needs the token or, if there is none, a name of this machine as the host.
     pub(super) fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
         let is_reading = request.method() == Method::GET || request.method() == Method::HEAD;
         let (status, text) = match (request.uri().path(), request.uri().query()) {
