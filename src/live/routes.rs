@@ -155,10 +155,10 @@ impl Routes {
         }
         let peer = (self.peer)(request.extensions());
         if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
-            let why = "without a token it is told to this machine only\n";
+            let why = "without a token, only this machine gets an answer\n";
             return Some(said(StatusCode::FORBIDDEN, why));
         }
-        let why = "without a token it is told at localhost only\n";
+        let why = "without a token, there are answers at localhost only\n";
         (!page::is_local(request.headers(), None))
             .then(|| said(StatusCode::MISDIRECTED_REQUEST, why))
     }
