@@ -42,8 +42,11 @@ use tokio::time::timeout;
 use tower_layer::Layer;
 use tower_service::Service as _;
 
-/// The most fields in a query.
+/// The most fields of a request.
 const MOST: usize = 64;
+
+/// The reason for which one with more is refused.
+const TOO_MANY: &str = "there are more than 64 fields";
 
 /// The longest body of a request in bytes.
 const LONGEST: usize = 64 << 10;
@@ -162,7 +165,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
                 }
             }
             if fields.len() > MOST {
-                return Err(bad("there are more than 64 fields"));
+                return Err(bad(TOO_MANY));
             }
         }
         self.check(&request, domain.as_deref(), &fields.as_slice(), hits).await
@@ -175,6 +178,9 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
     {
         let (head, body) = request.into_parts();
         let CheckBody { domain, fields, hits } = read(Request::new(body)).await?;
+        if fields.len() > MOST {
+            return Err(bad(TOO_MANY));
+        }
         let request = Request::from_parts(head, ());
         self.check(&request, domain.as_deref(), &fields, hits).await
     }

@@ -99,6 +99,13 @@ fn anything_by_its_fields() {
     );
     let many = |n: usize| (0..n).map(|i| format!("&f{i}=x")).collect::<String>();
     assert_eq!([check(&many(64)).0, check(&many(65)).0], [200, 400]);
+    let field = |i: usize| format!("\"f{i}\":\"x\"");
+    let many = |n: usize| (0..n).map(field).collect::<Vec<_>>().join(",");
+    let check_many =
+        |n: usize| post(&program, "/check", &format!("{{\"fields\":{{{}}}}}", many(n)));
+    assert_eq!([64, 65, 4000].map(|n| check_many(n).0), [200, 400, 400]);
+    let refused = check_many(65).1;
+    assert!(refused.ends_with("there are more than 64 fields\n"), "{refused}");
     let allowed = get(program.http, "/check?user=%22quoted%22", "").1;
     assert!(
         allowed.ends_with(
