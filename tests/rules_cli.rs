@@ -11,11 +11,17 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Runs `ratescope` in the folder of good rule files.
-fn ratescope(args: &[&str], input: &str) -> Output {
+/// `ratescope` in the folder of good rule files.
+fn command(args: &[&str]) -> Command {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules");
     let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
     command.args(args).current_dir(folder);
+    command
+}
+
+/// Runs it.
+fn ratescope(args: &[&str], input: &str) -> Output {
+    let mut command = command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // It may not read at all.
@@ -240,6 +246,28 @@ ok      right
     assert!(text(&output.stderr).starts_with(note), "{}", text(&output.stderr));
     let said = said(&["test", "good/nested.yaml", "bad/cases_unknown_key.yaml"]);
     assert!(said.contains("cases_unknown_key.yaml:3:5: \"evnets\""), "{said}");
+}
+
+/// `ratescope … | true`: whoever reads may have seen enough, which is no error. A test that fails is one.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    let failing =
+        file("fails.yaml", "tests:\n  - name: x\n    events:\n      - {expect: refused}\n");
+    let nested = "good/nested.yaml";
+    for (args, says) in [
+        (&["check", nested][..], ""),
+        (&["explain", nested, "ip=a"], ""),
+        (&["test", nested, "good/nested.cases.yaml"], ""),
+        (&["test", nested, &failing], "error: 1 of 1 tests failed\n"),
+        #[cfg(feature = "run")]
+        (&["run", "--check", nested], ""),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command(args).stdout(writer).output().unwrap();
+        assert_eq!(text(&output.stderr), says, "{args:?}");
+        assert_eq!(output.status.success(), says.is_empty(), "{args:?}");
+    }
 }
 
 /// The example in `ratescope test --help` is one that works.

@@ -1,8 +1,7 @@
 //! `ratescope check`: what the rules of a file mean.
 
 use crate::rules;
-use crate::simulate::until_closed;
-use crate::words::Visible;
+use crate::words::{Visible, until_closed};
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,8 +1,7 @@
 //! `ratescope explain`: which rules apply to an event.
 
 use crate::rules;
-use crate::simulate::until_closed;
-use crate::words::Visible;
+use crate::words::{Visible, until_closed};
 use ratescope::rules::{Rule, Rules, Why};
 use ratescope::{Event, Time};
 use std::error::Error;

@@ -5,7 +5,7 @@ mod ports;
 
 use crate::bounded;
 use crate::server;
-use crate::words::{Visible, at_least_one};
+use crate::words::{Visible, at_least_one, until_closed};
 use admin::Admin;
 use hyper::header::HeaderName;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -199,7 +199,7 @@ async fn serve<B: States>(
     let service = Arc::new(Service::with_probe(states, SystemClock, probe));
     service.follow(&args.rules)?;
     if args.check {
-        return check(&service);
+        return until_closed(check(&service));
     }
     log(args.log)?;
     let mut signal = server::catch_signals()?;
@@ -255,7 +255,7 @@ async fn serve<B: States>(
 }
 
 /// Prints the domain, the number of rules and the file of each of the rules that were read.
-fn check<B: States>(service: &Service<B>) -> Result<(), Box<dyn Error>> {
+fn check<B: States>(service: &Service<B>) -> io::Result<()> {
     let each = service.rules();
     let mut out = Visible(io::stdout());
     for rules in each {

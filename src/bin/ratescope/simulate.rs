@@ -8,7 +8,7 @@ mod summary;
 
 use crate::rules;
 use crate::source::{self, Source};
-use crate::words::{Visible, at_least_one, name, say};
+use crate::words::{Visible, at_least_one, name, say, until_closed};
 use clap::ValueEnum;
 use lane::Lane;
 use live::Screen;
@@ -301,13 +301,5 @@ fn warn_of_fields(rules: &Rules, known: &[String]) {
     if !missing.is_empty() {
         let (file, missing) = (rules.file(), missing.join(", "));
         say(&format!("note: {file} has rules for fields that are no columns here: {missing}"));
-    }
-}
-
-/// Treats a closed pipe as success: a reader such as `head` closes it when it has seen enough.
-pub(crate) fn until_closed(result: io::Result<()>) -> Result<(), Box<dyn Error>> {
-    match result {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
     }
 }

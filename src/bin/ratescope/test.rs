@@ -1,8 +1,8 @@
 //! `ratescope test`: tests the rules of a file.
 
 use crate::rules;
-use crate::words::{Visible, name, visible};
-use ratescope::rules::cases::Cases;
+use crate::words::{Visible, name, until_closed, visible};
+use ratescope::rules::cases::{Cases, Failure};
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -59,23 +59,28 @@ pub(crate) struct Args {
     cases: PathBuf,
 }
 
-/// Prints a line for each test, and its failures.
+/// Runs the tests and prints their results.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let rules = rules::read(&args.rules)?;
     let text = rules::text(&args.cases)?;
     let cases = Cases::read(&name(&args.cases), &text).map_err(rules::told)?;
     rules::note_unknown(&rules, cases.file(), &cases.fields());
     let results = cases.run(&rules);
-    let mut out = Visible(io::stdout().lock());
-    for (test, failures) in cases.names().zip(&results) {
+    until_closed(print(&cases, &results, &mut Visible(io::stdout().lock())))?;
+    match results.iter().filter(|failures| !failures.is_empty()).count() {
+        0 => Ok(()),
+        failed => Err(format!("{failed} of {} tests failed", results.len()).into()),
+    }
+}
+
+/// Prints a line for each test, and its failures.
+fn print(cases: &Cases, results: &[Vec<Failure>], out: &mut impl Write) -> io::Result<()> {
+    for (test, failures) in cases.names().zip(results) {
         let word = if failures.is_empty() { "ok" } else { "FAILED" };
         writeln!(out, "{word:6}  {}", visible(test))?;
         for failure in failures {
             writeln!(out, "        {}:{failure}", cases.file())?;
         }
     }
-    match results.iter().filter(|failures| !failures.is_empty()).count() {
-        0 => Ok(()),
-        failed => Err(format!("{failed} of {} tests failed", results.len()).into()),
-    }
+    Ok(())
 }

@@ -9,9 +9,8 @@ mod text;
 mod threads;
 
 use crate::bounded;
-use crate::simulate::until_closed;
 use crate::source::Source;
-use crate::words::{self, Visible, at_least_one};
+use crate::words::{self, Visible, at_least_one, until_closed};
 use files::Tried;
 use ratescope::lab::tune::{
     Aim, Analysis, Choices, ClientRow, Effect, Failure, Imported, MarkedKeys, Metric, PERIODS,

@@ -1,6 +1,7 @@
 //! Text for people at a terminal: messages, names of inputs, and text from elsewhere made harmless.
 
-use std::io::{self, Write};
+use std::error::Error;
+use std::io::{self, ErrorKind, Write};
 use std::num::ParseIntError;
 use std::path::Path;
 
@@ -54,5 +55,13 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("write a whole number of at least 1".to_owned()),
         read => read.map_err(|error: ParseIntError| error.to_string()),
+    }
+}
+
+/// Treats a closed pipe as success: a reader such as `head` closes it when it has seen enough.
+pub(crate) fn until_closed(result: io::Result<()>) -> Result<(), Box<dyn Error>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
     }
 }
