@@ -33,7 +33,7 @@ pageTest('what is written in a lane', tall, async ({ page, open, test }) => {
     // The bucket has used its burst of 3; the recent average lets up to its fifteenth event pass.
     assert.deepEqual(await counts(page), [[3, 13], [15, 1], [10, 6]]);
     assert.equal(await lane(page, 1).inputValue(), 'token-bucket burst 3', 'tidy, when it is left');
-    assert.equal(await page.textContent('#promise-1'), 'at most 13 in any 10\u202fs');
+    assert.equal(await page.textContent('#promise-1'), 'at most 12 in any 10\u202fs');
     assert.equal(await page.getAttribute('#promise-1', 'title'), 'token-bucket 10/10s burst 3 per ip');
   });
 

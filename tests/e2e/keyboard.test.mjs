@@ -7,7 +7,7 @@ import { assertFocusIsSeen, events, focused, settle, show, until, value, values 
 import { views } from './views.mjs';
 
 const scope = [
-  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme',
+  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'open your log in Tune',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'graph',
   'Lower limit', 'limit', 'Higher limit', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',

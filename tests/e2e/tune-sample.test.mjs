@@ -29,6 +29,16 @@ async function handle(page) {
   return [box.x + 1 + x, box.y + 1 + y];
 }
 
+// From now on the times of day that are drawn are in globalThis.times, by the id of the canvas.
+const noteTimes = (page) => page.evaluate(() => {
+  globalThis.times = {};
+  const { fillText } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.fillText = function fill(text, ...rest) {
+    if (/^\d\d:\d\d/.test(text)) (globalThis.times[this.canvas.id] ??= new Set()).add(text);
+    fillText.call(this, text, ...rest);
+  };
+});
+
 pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acceptDownloads: true }, async ({ page, open, test }) => {
   await sampled(page, open);
 
@@ -117,14 +127,7 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     assert.equal(number(allowed) + number(denied), number(requests));
     await page.locator('#client-window').selectOption('1h');
     // The button shows the same hour around the peak on both pictures.
-    await page.evaluate(() => {
-      globalThis.times = {};
-      const { fillText } = CanvasRenderingContext2D.prototype;
-      CanvasRenderingContext2D.prototype.fillText = function fill(text, ...rest) {
-        if (/^\d\d:\d\d/.test(text)) (globalThis.times[this.canvas.id] ??= new Set()).add(text);
-        fillText.call(this, text, ...rest);
-      };
-    });
+    await noteTimes(page);
     await page.locator('#client-peak').click();
     await page.waitForFunction(() => globalThis.times.scope?.size > 2 && globalThis.times.lanes?.size > 2);
     const [red, lanes] = await page.evaluate(() => ['scope', 'lanes'].map((id) => [...globalThis.times[id]].sort()));
@@ -226,10 +229,10 @@ pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acc
     await page.locator('#files').setInputFiles({ name: 'a.log', mimeType: 'text/plain', buffer: Buffer.from(burst + quiet) });
     await page.getByRole('button', { name: '192.0.2.7', exact: true }).click();
     await page.locator('#client-window').selectOption('1h');
-    await page.evaluate(() => { globalThis.times = {}; });
+    await noteTimes(page);
     await page.locator('#client-peak').click();
-    // The first quarter of an hour is at the right end, and before it there is nothing.
-    await page.waitForFunction(() => globalThis.times.scope?.has('11:30') && globalThis.times.lanes?.has('11:30'));
+    // The peak is in the middle, and before it there is nothing.
+    await page.waitForFunction(() => globalThis.times.scope?.has('11:50') && globalThis.times.lanes?.has('11:50'));
     await page.locator('#client-close').click();
   });
 });
