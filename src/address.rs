@@ -24,11 +24,15 @@
 //!   is the sender's (RFC 3964), so anybody could pretend to have any IPv4 address, even that of a trusted
 //!   proxy.
 
+#[cfg(feature = "rules")]
+mod index;
 #[cfg(any(feature = "log", feature = "tower"))]
 mod made;
 #[cfg(feature = "rules")]
 mod networks;
 
+#[cfg(feature = "rules")]
+pub(crate) use index::Index;
 #[cfg(any(feature = "log", feature = "tower"))]
 pub use made::IPV6_PREFIX;
 #[cfg(any(feature = "log", feature = "tower"))]

@@ -149,6 +149,7 @@ mod fault;
 mod file;
 mod in_code;
 mod matching;
+mod nearer;
 mod opening;
 mod paths;
 mod reader;
@@ -162,6 +163,7 @@ mod stored_key;
 mod throttle;
 mod utf8;
 mod value;
+mod wildcards;
 #[cfg(feature = "live")]
 mod witnessed;
 mod words;

@@ -37,16 +37,11 @@ impl Networks {
     /// Whether `text` is an address in one of the networks, or a group of addresses, such as
     /// `2001:db8:0:1::/64`, that lies wholly in one. `false` for any other text.
     pub(crate) fn has(&self, text: &str) -> bool {
-        let network = match text.split_once('/') {
-            None => parse(text).map(IpNet::from),
-            Some(_) => text.parse().ok(),
-        };
-        network.is_some_and(|network| self.0.iter().any(|known| known.contains(&network)))
+        read(text).is_some_and(|network| self.0.iter().any(|known| known.contains(&network)))
     }
 
-    /// Whether each network of `others` lies in one of these.
-    pub(crate) fn covers(&self, others: &Networks) -> bool {
-        others.0.iter().all(|other| self.0.iter().any(|network| network.contains(other)))
+    pub(super) fn each(&self) -> &[IpNet] {
+        &self.0
     }
 
     /// Whether the list is empty.
@@ -87,6 +82,14 @@ impl FromStr for Networks {
             networks.push(network(word).map_err(wrong)?);
         }
         Ok(Networks(networks))
+    }
+}
+
+/// An address, or a group of addresses, such as `2001:db8:0:1::/64`; `None` for any other text.
+pub(super) fn read(text: &str) -> Option<IpNet> {
+    match text.split_once('/') {
+        None => parse(text).map(IpNet::from),
+        Some(_) => text.parse().ok(),
     }
 }
 

@@ -75,7 +75,7 @@ fn leads_astray<'a>(
         }
         let before = rule.path.get(..i).unwrap_or_default();
         let nearest = nearest.entry((before, &*step.key)).or_insert_with(|| {
-            let all = paths.beside(before, step).iter().copied();
+            let all = paths.beside(before, step);
             all.filter(|other| other.value.matches(value)).min_by_key(|other| rank(other))
         });
         nearest.filter(|first| *first != step).map(Why::Nearer)

@@ -1,8 +1,9 @@
 //! Finds the rules that apply to an event.
 
-use super::value::{Value, Wildcard};
+use super::value::Value;
+use super::wildcards::Wildcards;
 use super::{Rule, Rules};
-use crate::address::Networks;
+use crate::address::Index;
 use crate::event::{Descriptor, Fields};
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -15,25 +16,15 @@ pub(super) type Places = SmallVec<[usize; 8]>;
 pub(super) struct Level(Vec<Group>);
 
 /// The descriptors of one list with the same key.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Group {
     key: String,
     is: HashMap<String, Branch>,
-    /// In their order.
-    within: Vec<(Networks, Branch)>,
-    like: Like,
+    /// Those of networks and wildcards, in their order.
+    several: Vec<Branch>,
+    within: Index,
+    like: Wildcards,
     any: Option<Branch>,
-}
-
-/// The descriptors of wildcards, in their order, found by the texts before their first star and after
-/// their last one. Many wildcards rarely share both.
-#[derive(Clone, Debug, Default)]
-struct Like {
-    all: Vec<(Wildcard, Branch)>,
-    /// The places of those with these ends.
-    by_ends: HashMap<String, HashMap<String, Vec<usize>>>,
-    /// The different lengths of both ends.
-    lengths: Vec<[usize; 2]>,
 }
 
 /// A descriptor: its rule, as an index into [`Rules::rules`], and the descriptors in it.
@@ -51,31 +42,38 @@ impl Level {
     /// When it, or another one, could never be chosen: the line of the other one.
     pub(super) fn add(&mut self, key: &str, value: &Value, branch: Branch) -> Result<(), usize> {
         let place = self.0.iter().position(|group| group.key == key).unwrap_or_else(|| {
-            let (is, within, like) = (HashMap::new(), Vec::new(), Like::default());
-            self.0.push(Group { key: key.to_owned(), is, within, like, any: None });
+            self.0.push(Group { key: key.to_owned(), ..Group::default() });
             self.0.len() - 1
         });
         let Some(group) = self.0.get_mut(place) else { return Ok(()) };
         let other = match value {
-            Value::Any => group.any.as_ref().or_else(|| group.like.all()),
+            Value::Any => group.any.as_ref().or_else(|| group.several.get(group.like.all()?)),
             Value::Is(text) => group.is.get(text),
-            Value::Within(new) => {
-                let covers = |known: &&(Networks, Branch)| known.0.covers(new);
-                group.within.iter().find(covers).map(|(_, branch)| branch)
+            Value::Within(networks) => {
+                let known = group.within.covering(networks);
+                known.first().and_then(|place| group.several.get(*place))
             }
-            Value::Like(new) => {
-                let known = group.like.find(new.as_str());
-                known.or(group.any.as_ref().filter(|_| new.is_all()))
+            Value::Like(wildcard) => {
+                let known = group.like.first(wildcard.as_str());
+                let known = known.and_then(|place| group.several.get(place));
+                known.or(group.any.as_ref().filter(|_| wildcard.is_all()))
             }
         };
         if let Some(other) = other {
             return Err(other.line);
         }
+        let place = group.several.len();
         match value {
             Value::Any => group.any = Some(branch),
             Value::Is(text) => drop(group.is.insert(text.clone(), branch)),
-            Value::Within(networks) => group.within.push((networks.clone(), branch)),
-            Value::Like(wildcard) => group.like.push(wildcard.clone(), branch),
+            Value::Within(networks) => {
+                group.within.push(place, networks);
+                group.several.push(branch);
+            }
+            Value::Like(wildcard) => {
+                group.like.push(place, wildcard.clone());
+                group.several.push(branch);
+            }
         }
         Ok(())
     }
@@ -105,51 +103,13 @@ impl Level {
 }
 
 impl Group {
-    /// The most specific descriptor for the value.
+    /// The most specific descriptor for the value: of networks, and of wildcards, the first.
     fn choose(&self, value: &str) -> Option<&Branch> {
-        let is = self.is.get(value).or_else(|| self.within(value));
-        is.or_else(|| self.like.find(value)).or(self.any.as_ref())
-    }
-
-    /// The first descriptor with networks that have this address.
-    fn within(&self, value: &str) -> Option<&Branch> {
-        let has = |within: &&(Networks, Branch)| within.0.has(value);
-        self.within.iter().find(has).map(|(_, branch)| branch)
-    }
-}
-
-impl Like {
-    fn push(&mut self, wildcard: Wildcard, branch: Branch) {
-        let [first, last] = wildcard.ends();
-        let lengths = [first.len(), last.len()];
-        if !self.lengths.contains(&lengths) {
-            self.lengths.push(lengths);
+        if let Some(is) = self.is.get(value) {
+            return Some(is);
         }
-        let places = self.by_ends.entry(first.to_owned()).or_default();
-        places.entry(last.to_owned()).or_default().push(self.all.len());
-        self.all.push((wildcard, branch));
-    }
-
-    /// The descriptor of the first wildcard that matches the text. With the text of a wildcard, that is
-    /// the first which [covers](Wildcard::covers) it.
-    fn find(&self, text: &str) -> Option<&Branch> {
-        let mut first: Option<usize> = None;
-        for [before, after] in &self.lengths {
-            let end = text.len().checked_sub(*after).filter(|end| end >= before);
-            let ends = text.get(..*before).zip(end.and_then(|end| text.get(end..)));
-            let places = ends.and_then(|(before, after)| self.by_ends.get(before)?.get(after));
-            let earlier = |place: &&usize| first.is_none_or(|first| **place < first);
-            let matches =
-                |place: &&usize| self.all.get(**place).is_some_and(|(w, _)| w.matches(text));
-            let places = places.into_iter().flatten().take_while(earlier);
-            first = places.copied().find(|place| matches(&place)).or(first);
-        }
-        Some(&self.all.get(first?)?.1)
-    }
-
-    /// The descriptor of the wildcard that matches everything.
-    fn all(&self) -> Option<&Branch> {
-        self.all.iter().find(|(wildcard, _)| wildcard.is_all()).map(|(_, branch)| branch)
+        let several = self.within.first(value).or_else(|| self.like.first(value));
+        several.and_then(|place| self.several.get(place)).or(self.any.as_ref())
     }
 }
 

@@ -6,8 +6,9 @@ use std::collections::{HashMap, HashSet};
 
 /// Rules by their paths.
 pub(super) struct Paths<'a> {
-    /// The steps that follow a path with the same key, each once, in the order of the file.
-    beside: HashMap<(&'a [Step], &'a str), Vec<&'a Step>>,
+    /// The paths that are one step longer than another one, with the same key at their end, each once, in the
+    /// order of the file.
+    beside: HashMap<(&'a [Step], &'a str), Vec<&'a [Step]>>,
     /// The first rule within each path.
     within: HashMap<&'a [Step], &'a Rule>,
 }
@@ -21,8 +22,8 @@ impl<'a> Paths<'a> {
                 let (before, rest) = rule.path.split_at(i);
                 let with = rule.path.get(..=i).unwrap_or_default();
                 if seen.insert(with) {
-                    let steps: &mut Vec<&Step> = beside.entry((before, &*step.key)).or_default();
-                    steps.push(step);
+                    let list: &mut Vec<&[Step]> = beside.entry((before, &*step.key)).or_default();
+                    list.push(with);
                 }
                 if rest.len() > 1 {
                     within.entry(with).or_insert(rule);
@@ -32,9 +33,19 @@ impl<'a> Paths<'a> {
         Paths { beside, within }
     }
 
+    /// The paths to the descriptors of each list with the same key.
+    pub(super) fn lists(&self) -> impl Iterator<Item = &[&'a [Step]]> {
+        self.beside.values().map(Vec::as_slice)
+    }
+
     /// The steps with the key of `step` in the list that follows `before`.
-    pub(super) fn beside(&self, before: &'a [Step], step: &'a Step) -> &[&'a Step] {
-        self.beside.get(&(before, &*step.key)).map_or(&[], Vec::as_slice)
+    pub(super) fn beside(
+        &self,
+        before: &'a [Step],
+        step: &'a Step,
+    ) -> impl Iterator<Item = &'a Step> {
+        let list = self.beside.get(&(before, &*step.key)).map_or(&[][..], Vec::as_slice);
+        list.iter().filter_map(|path| path.last())
     }
 
     /// The first rule whose descriptor lies within that of `rule`. The rule at the top has none,

@@ -72,14 +72,6 @@ impl Wildcard {
         true
     }
 
-    /// Whether it matches everything that `other` matches.
-    ///
-    /// It is enough to match the text of `other`: no part of `self` contains a star, so only a star
-    /// of `self` can match a star of `other`, and would match any characters in its place, too.
-    pub(super) fn covers(&self, other: &Wildcard) -> bool {
-        self.matches(&other.text)
-    }
-
     /// The texts before the first star and after the last one.
     pub(super) fn ends(&self) -> [&str; 2] {
         [self.parts.first(), self.parts.last()].map(|part| part.map_or("", String::as_str))

@@ -1,7 +1,8 @@
 //! Rules explained in words.
 
+use super::nearer::Nearer;
 use super::paths::{Paths, replacing};
-use super::value::{Step, Value};
+use super::value::Value;
 use super::{OnStoreFailure, Rule, Rules, Throttle};
 use crate::limit::Limiter;
 use crate::policy::{Limit, Per};
@@ -18,14 +19,12 @@ const SPANS: [(&str, Span); 5] = [
     ("in any day", Span::hours(24)),
 ];
 
-/// The most descriptors that are listed as chosen before another one.
-const SHOWN: usize = 5;
-
 /// Every rule in words, with the line in which it begins.
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (paths, nearer) = (Paths::new(&self.rules), HashMap::new());
-        let mut around = Around { paths, replacing: replacing(&self.rules), nearer };
+        let paths = Paths::new(&self.rules);
+        let (nearer, replacing) = (Nearer::new(&paths), replacing(&self.rules));
+        let around = Around { paths, replacing, nearer };
         for (i, rule) in self.rules.iter().enumerate() {
             let end = if i == 0 { "" } else { "\n" };
             writeln!(f, "{end}{} (line {})", rule.name, rule.line)?;
@@ -40,13 +39,12 @@ impl fmt::Display for Rules {
 struct Around<'a> {
     paths: Paths<'a>,
     replacing: HashMap<&'a str, &'a Rule>,
-    /// The text about the descriptors that are chosen before the last one of a path.
-    nearer: HashMap<&'a [Step], String>,
+    nearer: Nearer<'a>,
 }
 
-impl<'a> Around<'a> {
+impl Around<'_> {
     /// Writes which events a rule is for.
-    fn write_events(&mut self, rule: &'a Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn write_events(&self, rule: &Rule, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if rule.path.is_empty() {
             f.write_str("  for all events")?;
         }
@@ -58,7 +56,9 @@ impl<'a> Around<'a> {
                 Value::Within(networks) => write!(f, "{} in {networks}", step.key)?,
                 Value::Any => write!(f, "any {}", step.key)?,
             }
-            f.write_str(self.nearer(rule, i, step))?;
+            if let Some(before) = self.nearer.before(rule.path.get(..=i).unwrap_or_default()) {
+                write!(f, "{before}")?;
+            }
         }
         if self.paths.within(rule).is_some() {
             f.write_str(", unless a rule within it applies")?;
@@ -67,42 +67,6 @@ impl<'a> Around<'a> {
             write!(f, ", unless {} applies, which replaces it", other.name)?;
         }
         writeln!(f)
-    }
-
-    /// The other descriptors of the list that are chosen before a step for some values, as in
-    /// ` (but user=ann, user=bob)`.
-    fn nearer(&mut self, rule: &'a Rule, i: usize, step: &'a Step) -> &str {
-        let with = rule.path.get(..=i).unwrap_or_default();
-        let (paths, before) = (&self.paths, rule.path.get(..i).unwrap_or_default());
-        self.nearer.entry(with).or_insert_with(|| {
-            let mut is_behind = false;
-            let beside = paths.beside(before, step).iter();
-            let nearer: Vec<_> = beside
-                .filter(|other| {
-                    is_behind |= **other == step;
-                    is_nearer(&other.value, &step.value, is_behind)
-                })
-                .collect();
-            let shown: Vec<_> = nearer.iter().take(SHOWN).map(ToString::to_string).collect();
-            match nearer.len() {
-                0 => String::new(),
-                n if n > SHOWN => format!(" (but {} and {} more)", shown.join(", "), n - SHOWN),
-                _ => format!(" (but {})", shown.join(", ")),
-            }
-        })
-    }
-}
-
-/// Whether `a` is chosen before `b` for values that both match; `is_behind` says that `a` comes after
-/// `b` in the file. Two with networks, or two wildcards, are only compared if one matches everything that
-/// the other does.
-fn is_nearer(a: &Value, b: &Value, is_behind: bool) -> bool {
-    match (a, b) {
-        (Value::Is(text), Value::Like(_) | Value::Within(_)) => b.matches(text),
-        (Value::Within(a), Value::Within(b)) => !is_behind && b.covers(a),
-        (Value::Like(a), Value::Like(b)) => !is_behind && b.covers(a),
-        (Value::Is(_) | Value::Within(_) | Value::Like(_), Value::Any) => true,
-        _ => false,
     }
 }
 

@@ -11,6 +11,9 @@ use worked::worked;
 /// How often both inputs are taken at least, and at most until the ratio is right.
 pub(crate) const ROUNDS: [usize; 2] = [3, 30];
 
+/// The same for what takes long enough to be measured in one go.
+pub(crate) const FEW_ROUNDS: [usize; 2] = [1, 4];
+
 /// Whether `run` takes less than three times as long with the second input, which is twice the first;
 /// if not, both times. What is linear takes twice as long, and what is quadratic four times. The times
 /// are the shortest of several runs, of the processor: choose inputs that take a millisecond or two.
@@ -42,6 +45,14 @@ pub(crate) fn time(run: impl FnOnce()) -> Duration {
 #[track_caller]
 pub(crate) fn assert_linear(n: usize, mut run: impl FnMut(usize)) {
     if let Err(took) = is_linear(&[n, 2 * n], ROUNDS, |n| run(*n)) {
+        panic!("{n} and twice as many take {took:?}");
+    }
+}
+
+/// The same for what takes long enough to be measured in one go.
+#[track_caller]
+pub(crate) fn assert_linear_once(n: usize, mut run: impl FnMut(usize)) {
+    if let Err(took) = is_linear(&[n, 2 * n], FEW_ROUNDS, |n| run(*n)) {
         panic!("{n} and twice as many take {took:?}");
     }
 }

@@ -3,7 +3,7 @@
 #[path = "doubling.rs"]
 mod doubling;
 
-use doubling::{ROUNDS, is_linear, time};
+use doubling::{FEW_ROUNDS, ROUNDS, is_linear, time};
 use std::time::Duration;
 
 /// Something that reads, and an input of about a given length that should be hard to read.
@@ -25,9 +25,6 @@ const LONG_ENOUGH: Duration = Duration::from_millis(2);
 /// that would take too long for the test gets a part of it.
 const LONGEST: usize = 1 << 20;
 const TOO_LONG: Duration = Duration::from_millis(120);
-
-/// A long input takes long enough to be measured in one go: see [`ROUNDS`].
-const FEW_ROUNDS: [usize; 2] = [1, 4];
 
 impl Parser {
     /// `bytes` may be allocated at once for each byte of the input, beside [`FIXED`].

@@ -1,7 +1,7 @@
 //! Files with many rules: twice as many take twice as long.
 
 use super::{read, ruled};
-use crate::doubling::assert_linear;
+use crate::doubling::{assert_linear, assert_linear_once};
 use ratescope::Time;
 use ratescope::rules::{Reloaded, Rules};
 use std::fmt::Write;
@@ -36,6 +36,27 @@ fn wildcards(n: usize) -> String {
     })
 }
 
+/// Networks of one key, and values in some of them.
+fn networks(n: usize) -> String {
+    file(n, |i| match i % 2 {
+        0 => format!("key: ip, network: 10.{}.{}.0/24, limit: 5/1s", i >> 8, i & 255),
+        _ => format!("key: ip, value: 10.{}.{}.1, limit: 5/1s", i >> 8, i & 254),
+    })
+}
+
+/// Each rule has a key of its own.
+fn keys(n: usize) -> String {
+    file(n, |i| format!("key: k{i}, value: v, limit: 5/1s"))
+}
+
+/// All rules replace the same one.
+fn replacing(n: usize) -> String {
+    file(n, |i| match i {
+        0 => "key: a, limit: 5/1s, name: n".to_owned(),
+        _ => format!("key: k, value: v{i}, limit: 5/1s, replaces: [n]"),
+    })
+}
+
 #[test]
 fn many_wildcards_are_read_and_looked_up_in_one_pass() {
     let texts = [600, 1200].map(wildcards);
@@ -50,15 +71,28 @@ fn many_wildcards_are_read_and_looked_up_in_one_pass() {
 }
 
 #[test]
+fn many_networks_are_read_and_looked_up_in_one_pass() {
+    let texts = [1500, 3000].map(networks);
+    assert_linear_once(1500, |n| {
+        let rules = read(&texts[n / 3000]);
+        for i in (0..n).step_by(2) {
+            let ip = format!("10.{}.{}.7", i >> 8, i & 255);
+            let found = rules.matching(&[("ip", ip.as_str())]);
+            assert_eq!(found.iter().map(|rule| rule.line()).collect::<Vec<_>>(), [i + 3]);
+        }
+    });
+}
+
+#[test]
 fn many_rules_are_read_and_told_in_one_pass() {
-    for text in [values, chain] {
-        let texts = [text(300), text(600)];
-        assert_linear(300, |n| {
-            let rules = read(&texts[n / 600]);
+    for text in [values, chain, wildcards, networks, keys, replacing] {
+        let texts = [2000, 4000].map(text);
+        assert_linear_once(2000, |n| {
+            let rules = read(&texts[n / 4000]);
             let mut told = String::new();
             write!(told, "{rules}").unwrap();
             assert!(told.len() > 20 * n);
-            let fields = [("path", "p7"), ("ip", "a"), ("k", "v3")];
+            let fields = [("path", "p7"), ("ip", "10.0.1.7"), ("k", "v3")];
             assert_eq!(rules.explain(&fields).len(), rules.rules().len());
         });
     }

@@ -110,6 +110,52 @@ proptest! {
         prop_assert_eq!(names.len(), rules.rules().len());
     }
 
+    /// Lists of networks against a look at each: which is refused, which has an address, and which are chosen
+    /// before another.
+    #[test]
+    fn lists_of_networks_are_found(
+        drawn in proptest::collection::vec(proptest::collection::vec((0u8..16, 0u8..5), 1..4), 1..12),
+    ) {
+        let (mut lists, mut hidden): (Vec<Vec<Net>>, Vec<_>) = Default::default();
+        for list in drawn {
+            match lists.iter().position(|before| covers(before, &list)) {
+                None => lists.push(list),
+                Some(before) => hidden.push((list, before)),
+            }
+        }
+        let line = |list: &[Net]| {
+            let nets: Vec<_> = list.iter().map(|&(bits, len)| written(bits, len)).collect();
+            format!("  - {{key: ip, network: '{}', limit: 1/1s}}\n", nets.join(", "))
+        };
+        let each: String = lists.iter().map(|list| line(list)).collect();
+        let text = format!("domain: d\ndescriptors:\n{each}");
+        for (list, before) in hidden {
+            let wrong = Rules::read("r", &(text.clone() + &line(&list))).unwrap_err().to_string();
+            let says = format!("the descriptor in line {} is for the same values", before + 3);
+            prop_assert!(wrong.contains(&says), "{}{}", wrong, text);
+        }
+        let rules = read(&text);
+        for bits in 0..16 {
+            let ip = format!("10.{}.0.1", bits << 4);
+            let found = rules.matching(&[("ip", ip.as_str())]);
+            let first = lists.iter().position(|list| covers(list, &[(bits, 4)]));
+            prop_assert!(found.iter().map(|rule| rule.line()).eq(first.map(|i| i + 3)), "{}", text);
+        }
+        for (i, told) in rules.to_string().split("\n\n").enumerate() {
+            let before = (0..i).filter(|before| covers(&lists[i], &lists[*before]));
+            let before: Vec<_> =
+                before.map(|before| rules.rules()[before].path()[0].to_string()).collect();
+            let but = match before.as_slice() {
+                [] => String::new(),
+                [first @ .., _] if first.len() == 5 => format!(" (but {} and 1 more)", first.join(", ")),
+                all if all.len() < 6 => format!(" (but {})", all.join(", ")),
+                _ => continue,
+            };
+            prop_assert!(told.lines().nth(1).unwrap().ends_with(&but), "{}{}", told, but);
+            prop_assert_eq!(told.contains("but"), !but.is_empty());
+        }
+    }
+
     /// A wildcard against the plain meaning of its stars.
     #[test]
     fn stars_stand_for_any_characters(pattern in "[ab*]{1,6}", value in "[ab]{1,7}") {
@@ -118,6 +164,19 @@ proptest! {
         prop_assert_eq!(matches!(step.value, Value::Like(_)), pattern.contains('*'));
         prop_assert_eq!(step.value.matches(&value), like(pattern.as_bytes(), value.as_bytes()));
     }
+}
+
+/// The first of four bits of an address, and how many of them a network has.
+type Net = (u8, u8);
+
+fn written(bits: u8, len: u8) -> String {
+    format!("10.{}.0.0/{}", u16::from(bits >> (4 - len)) << (8 - len), 8 + len)
+}
+
+/// Whether each network of `inner` lies in one of `outer`.
+fn covers(outer: &[Net], inner: &[Net]) -> bool {
+    let lies_in = |(bits, len): Net, (b, l): Net| l <= len && bits >> (4 - l) == b >> (4 - l);
+    inner.iter().all(|net| outer.iter().any(|around| lies_in(*net, *around)))
 }
 
 fn like(pattern: &[u8], value: &[u8]) -> bool {

@@ -1,0 +1,82 @@
+//! For each descriptor, the others of its list that are chosen before it for some values.
+
+use super::paths::Paths;
+use super::value::{Step, Value};
+use super::wildcards::Wildcards;
+use crate::address::Index;
+use core::fmt;
+use std::collections::HashMap;
+
+/// The most descriptors that are listed.
+const SHOWN: usize = 5;
+
+/// The descriptors that are chosen before each one, by the path to it.
+pub(super) struct Nearer<'a>(HashMap<&'a [Step], Before<'a>>);
+
+/// The descriptors that are chosen before another one: the first of them, and how many there are. The text form
+/// is as in ` (but user=ann, user=bob)`.
+#[derive(Default)]
+pub(super) struct Before<'a> {
+    first: Vec<&'a Step>,
+    all: usize,
+}
+
+impl<'a> Nearer<'a> {
+    pub(super) fn new(paths: &Paths<'a>) -> Self {
+        let mut nearer = Nearer(HashMap::new());
+        paths.lists().for_each(|list| nearer.add(list));
+        nearer
+    }
+
+    /// The descriptors that are chosen before the one at the end of a path, if there are any.
+    pub(super) fn before(&self, path: &[Step]) -> Option<&Before<'a>> {
+        self.0.get(path)
+    }
+
+    /// Adds a list of descriptors with one key. A value is chosen before networks and wildcards that have it,
+    /// and each of these before the descriptor without a value. Two with networks, or two wildcards, are only
+    /// compared if one matches everything that the other does: then the first in the file is chosen.
+    fn add(&mut self, list: &[&'a [Step]]) {
+        let each = || list.iter().filter_map(|path| path.last()).enumerate();
+        let (mut within, mut like, mut any) = (Index::default(), Wildcards::default(), None);
+        for (place, step) in each() {
+            match &step.value {
+                Value::Is(_) => {}
+                Value::Within(networks) => within.push(place, networks),
+                Value::Like(wildcard) => like.push(place, wildcard.clone()),
+                Value::Any => any = Some(place),
+            }
+        }
+        for (place, step) in each() {
+            let mut others = match &step.value {
+                Value::Is(text) => [within.having(text), like.matching(text)].concat(),
+                Value::Within(networks) => within.covering(networks),
+                Value::Like(wildcard) => like.matching(wildcard.as_str()),
+                Value::Any => continue,
+            };
+            if !matches!(step.value, Value::Is(_)) {
+                others.retain(|other| *other > place);
+            }
+            for path in others.into_iter().chain(any).filter_map(|other| list.get(other)) {
+                let before = self.0.entry(path).or_default();
+                before.all += 1;
+                if before.all <= SHOWN {
+                    before.first.push(step);
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Before<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(" (but ")?;
+        for (i, step) in self.first.iter().enumerate() {
+            write!(f, "{}{step}", if i == 0 { "" } else { ", " })?;
+        }
+        match self.all - self.first.len() {
+            0 => f.write_str(")"),
+            more => write!(f, " and {more} more)"),
+        }
+    }
+}
