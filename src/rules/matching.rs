@@ -13,7 +13,11 @@ pub(super) type Places = SmallVec<[usize; 8]>;
 
 /// The descriptors of one list, by their keys.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Level(Vec<Group>);
+pub(super) struct Level {
+    groups: Vec<Group>,
+    /// The place of the group of each key.
+    places: HashMap<String, usize>,
+}
 
 /// The descriptors of one list with the same key.
 #[derive(Clone, Debug, Default)]
@@ -41,11 +45,11 @@ impl Level {
     /// # Errors
     /// When it, or another one, could never be chosen: the line of the other one.
     pub(super) fn add(&mut self, key: &str, value: &Value, branch: Branch) -> Result<(), usize> {
-        let place = self.0.iter().position(|group| group.key == key).unwrap_or_else(|| {
-            self.0.push(Group { key: key.to_owned(), ..Group::default() });
-            self.0.len() - 1
-        });
-        let Some(group) = self.0.get_mut(place) else { return Ok(()) };
+        let place = *self.places.entry(key.to_owned()).or_insert(self.groups.len());
+        if place == self.groups.len() {
+            self.groups.push(Group { key: key.to_owned(), ..Group::default() });
+        }
+        let Some(group) = self.groups.get_mut(place) else { return Ok(()) };
         let other = match value {
             Value::Any => group.any.as_ref().or_else(|| group.several.get(group.like.all()?)),
             Value::Is(text) => group.is.get(text),
@@ -81,7 +85,7 @@ impl Level {
     /// Finds the rules that apply to an event with these fields; returns whether there are any.
     fn find(&self, fields: &dyn Fields, found: &mut Places) -> bool {
         let mut any = false;
-        for group in &self.0 {
+        for group in &self.groups {
             let value = fields.value(&group.key).filter(|value| !value.is_empty());
             let Some(branch) = value.and_then(|value| group.choose(value)) else { continue };
             // The deepest descriptor with a rule counts.
@@ -97,7 +101,7 @@ impl Level {
     /// The rule with exactly these keys in this order.
     fn listed(&self, entries: &[(&str, &str)]) -> Option<usize> {
         let [(key, value), rest @ ..] = entries else { return None };
-        let branch = self.0.iter().find(|group| group.key == *key)?.choose(value)?;
+        let branch = self.groups.get(*self.places.get(*key)?)?.choose(value)?;
         if rest.is_empty() { branch.rule } else { branch.below.listed(rest) }
     }
 }

@@ -3,6 +3,7 @@
 use super::{read, ruled};
 use crate::doubling::{assert_linear, assert_linear_once};
 use ratescope::Time;
+use ratescope::event::{Descriptor, Fields};
 use ratescope::rules::{Reloaded, Rules};
 use std::fmt::Write;
 
@@ -78,6 +79,32 @@ fn many_networks_are_read_and_looked_up_in_one_pass() {
         for i in (0..n).step_by(2) {
             let ip = format!("10.{}.{}.7", i >> 8, i & 255);
             let found = rules.matching(&[("ip", ip.as_str())]);
+            assert_eq!(found.iter().map(|rule| rule.line()).collect::<Vec<_>>(), [i + 3]);
+        }
+    });
+}
+
+/// The list of keys and values that a client of the service sends.
+struct Sent<'a>([(&'a str, &'a str); 1]);
+
+impl Fields for Sent<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.0.value(name)
+    }
+
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
+        Some(Descriptor { entries: &self.0, is_first: true })
+    }
+}
+
+#[test]
+fn many_keys_are_read_and_looked_up_in_one_pass() {
+    let texts = [5000, 10_000].map(keys);
+    assert_linear_once(5000, |n| {
+        let rules = read(&texts[n / 10_000]);
+        for i in 0..n {
+            let key = format!("k{i}");
+            let found = rules.matching(&Sent([(&key, "v")]));
             assert_eq!(found.iter().map(|rule| rule.line()).collect::<Vec<_>>(), [i + 3]);
         }
     });
