@@ -394,6 +394,7 @@ impl Rule {
         limits.get(place)
     }
 
+    #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
     pub(crate) fn does_replace(&self, other: &Rule) -> bool {
         other.label().is_some_and(|label| self.replaces().iter().any(|name| name == label))
     }

@@ -148,12 +148,21 @@ impl Rules {
             found.sort_unstable();
         }
         if self.replaces {
-            let all: Vec<&Rule> = found.iter().filter_map(|&place| self.rules.get(place)).collect();
-            let replaced = |place: &usize| {
-                let rule = self.rules.get(*place);
-                rule.is_some_and(|rule| all.iter().any(|other| other.does_replace(rule)))
-            };
-            found.retain(|place| !replaced(place));
+            self.drop_replaced(found);
         }
+    }
+
+    /// Leaves out the rules that others replace.
+    fn drop_replaced(&self, found: &mut Places) {
+        let label = |place: &usize| self.rules.get(*place).and_then(Rule::label);
+        let mut labels: Vec<&str> = found.iter().filter_map(label).collect();
+        labels.sort_unstable();
+        let all = found.iter().filter_map(|place| self.rules.get(*place));
+        let names = all.flat_map(Rule::replaces).map(String::as_str);
+        let mut replaced: Vec<&str> =
+            names.filter(|name| labels.binary_search(name).is_ok()).collect();
+        replaced.sort_unstable();
+        found
+            .retain(|place| label(place).is_none_or(|name| replaced.binary_search(&name).is_err()));
     }
 }

@@ -5,6 +5,7 @@ use crate::doubling::{assert_linear, assert_linear_once};
 use ratescope::Time;
 use ratescope::event::{Descriptor, Fields};
 use ratescope::rules::{Reloaded, Rules};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// A file with `n` rules, the text of each by its number.
@@ -123,6 +124,26 @@ fn many_rules_are_read_and_told_in_one_pass() {
             assert_eq!(rules.explain(&fields).len(), rules.rules().len());
         });
     }
+}
+
+/// An event has the fields of all rules, of which each replaces the one before.
+#[test]
+fn many_rules_of_one_event_are_replaced_in_one_pass() {
+    let text = |n: usize| {
+        file(n, |i| match i {
+            0 => "key: k0, limit: 5/1s, name: n0".to_owned(),
+            _ => format!("key: k{i}, limit: 5/1s, name: n{i}, replaces: [n{}]", i - 1),
+        })
+    };
+    let given = [2000, 4000].map(|n| {
+        let fields = (0..n).map(|i| (format!("k{i}"), "v"));
+        (read(&text(n)), fields.collect::<HashMap<_, _>>())
+    });
+    assert_linear_once(2000, |n| {
+        let (rules, fields) = &given[n / 4000];
+        let found = rules.matching(fields);
+        assert_eq!(found.iter().map(|rule| rule.line()).collect::<Vec<_>>(), [n + 2]);
+    });
 }
 
 #[test]
