@@ -118,16 +118,15 @@
 //!
 //! # Before it is put in force
 //! `ratescope check rules.yaml` says what each rule means, and what is wrong with a file; `explain` says
-//! which rules apply to a request, and why the others do not. `ratescope test rules.yaml cases.yaml` runs
-//! [`cases`], events with their times and what is expected of each, for CI. `ratescope simulate --rules`
-//! puts a log through the file. A rule that is still in doubt begins as a [shadow](#shadows).
+//! which rules apply to a request, and why others do not. `ratescope test rules.yaml cases.yaml` runs [`cases`],
+//! events with times and expectations, for CI. `ratescope simulate --rules` puts a log through the file. A rule that is
+//! still in doubt begins as a [shadow](#shadows).
 //!
 //! # While a service runs
 //! [`Ruled`] decides; threads can share it. [`Ruled::reload`] replaces the rules, at once and only if
-//! the new ones have no mistakes. [`Reloaded`] says which limits keep the states that they had.
-//! `middleware::watch` follows a file. A service asks an [`AsyncStore`]: a [`Ruled`], the same rules with their
-//! states on Redis, or an [`AnyStore`], if that is chosen at run time. [`Ruled::save`] and [`Ruled::restore`]
-//! take the states over a restart.
+//! the new ones have no mistakes. [`Reloaded`] says which limits keep their states. `middleware::watch` follows
+//! a file. A service asks an [`AsyncStore`]: a [`Ruled`], the same rules with their states on Redis, or an
+//! [`AnyStore`], if that is chosen at run time. [`Ruled::save`] and [`Ruled::restore`] outlast a restart.
 //!
 //! # Shadows
 //! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
