@@ -42,6 +42,7 @@ use super::{Load, RulesError};
 use crate::limit::MAX_COST;
 use crate::text::{ParseError, number};
 use crate::time::{Span, Time};
+use std::collections::HashSet;
 
 const FILE: Form = Form { what: "a file of tests", keys: &[&["tests"]] };
 
@@ -135,14 +136,10 @@ impl Cases {
 
     /// The names of the fields of all events, each once. A name that no rule uses may be misspelled.
     pub fn fields(&self) -> Vec<&str> {
-        let mut fields: Vec<&str> = Vec::new();
         let events = self.tests.iter().flat_map(|test| &test.events);
-        for (name, _) in events.flat_map(|event| &event.fields) {
-            if !fields.contains(&name.as_str()) {
-                fields.push(name);
-            }
-        }
-        fields
+        let names = events.flat_map(|event| &event.fields).map(|(name, _)| name.as_str());
+        let mut seen = HashSet::new();
+        names.filter(|name| seen.insert(*name)).collect()
     }
 }
 
@@ -158,10 +155,10 @@ impl Reading {
             self.reader.missing(&map, "there are no tests; write tests: and a list");
             return None;
         };
-        let mut tests: Vec<Test> = Vec::new();
+        let (mut tests, mut names) = (Vec::new(), HashSet::new());
         for item in self.reader.list(node, "tests")? {
             let Some(test) = self.test(item) else { continue };
-            if tests.iter().any(|other| other.name == test.name) {
+            if !names.insert(test.name.clone()) {
                 self.reader.wrong(item.get("name").unwrap_or(item), "another test has this name");
             }
             tests.push(test);

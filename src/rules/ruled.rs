@@ -176,7 +176,7 @@ impl Ruled {
         let rules = generation.rules.rules().iter().zip(&generation.homes);
         let each = rules.flat_map(|(rule, homes)| {
             let homes = rule.limits().iter().zip(homes).filter(|(limit, _)| of(rule, &limit.per));
-            homes.flat_map(|(_, home)| core::iter::once(&home.own).chain(&home.stretched))
+            homes.flat_map(|(_, home)| home.each())
         });
         each.filter(|keyed| keyed.reset(fields)).count()
     }
@@ -185,6 +185,13 @@ impl Ruled {
     /// see [`Keyed::forget`](crate::store::Keyed::forget).
     pub fn forget(&self, now: Time) {
         self.current.load().each().for_each(|limit| limit.keys.forget(now));
+    }
+
+    /// Forgets all keys of the rules at these places.
+    pub(super) fn clear(&self, rules: impl IntoIterator<Item = usize>) {
+        let generation = self.generation();
+        let homes = rules.into_iter().filter_map(|rule| generation.homes.get(rule)).flatten();
+        homes.flat_map(Home::each).for_each(|limit| limit.keys.clear());
     }
 
     /// How many keys are remembered, over all limits.
@@ -332,8 +339,7 @@ impl Generation {
     }
 
     fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {
-        let homes = self.homes.iter().flatten();
-        homes.flat_map(|home| core::iter::once(&home.own).chain(&home.stretched))
+        self.homes.iter().flatten().flat_map(Home::each)
     }
 
     /// Locks the key of the event in the states of each limit that is asked, in their order.
@@ -360,6 +366,10 @@ impl Generation {
 }
 
 impl Home {
+    fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {
+        core::iter::once(&self.own).chain(&self.stretched)
+    }
+
     pub(super) fn new((own, stretched): (&Limit, Option<&Limit>), capacity: usize) -> Self {
         let keyed = |limit: &Limit| Arc::new(KeyedLimit::new(limit, capacity));
         Home { own: keyed(own), stretched: stretched.map(keyed) }

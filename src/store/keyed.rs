@@ -192,6 +192,16 @@ where
         self.each_mut(|state| self.limiter.forget(state, now));
     }
 
+    /// Forgets all keys, so that it is as new.
+    #[cfg(feature = "rules")]
+    pub(crate) fn clear(&self) {
+        for shard in &self.shards {
+            let mut memory = lock(&shard.0);
+            memory.latest = Time::from_micros(i64::MIN);
+            memory.table.clear();
+        }
+    }
+
     /// The hash of a key.
     pub(super) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
         self.hasher.hash_one(key)

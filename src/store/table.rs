@@ -84,6 +84,12 @@ impl<S: Clone> Table<S> {
         Table { tags, sets, uses: 0, len: 0, most, forgotten: 0, next: 0, blank }
     }
 
+    /// Forgets all entries, and frees their memory.
+    #[cfg(feature = "rules")]
+    pub(super) fn clear(&mut self) {
+        *self = Table::new(self.most, self.blank.clone());
+    }
+
     /// The largest number of entries.
     pub(super) fn capacity(&self) -> usize {
         self.most * WAYS

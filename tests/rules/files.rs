@@ -39,6 +39,28 @@ fn good_files_do_what_is_expected() {
     assert!(tests >= 30, "{tests} tests");
 }
 
+/// A test begins with empty states, also where the one before failed, and where a rule was stretched.
+#[test]
+fn tests_know_nothing_of_each_other() {
+    let rules = "domain: d\ndescriptors:\n  - {key: user, limit: 1/1h, throttle: elastic up to 2x while load < 70%}\n";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let test = |name: &str, load, times, expected| {
+        format!(
+            "  - {{name: {name}, load: {load}%, events: [{{at: 2h, fields: {{user: a}}, times: {times}, \
+             expect: {expected}}}]}}\n"
+        )
+    };
+    let each = [
+        test("a", 10, 3, "allowed"),
+        test("b", 10, 1, "allowed"),
+        test("c", 90, 2, "allowed"),
+        test("d", 90, 1, "allowed"),
+    ];
+    let cases = Cases::read("cases.yaml", &format!("tests:\n{}", each.concat())).unwrap();
+    let failed: Vec<_> = cases.run(&rules).iter().map(Vec::len).collect();
+    assert_eq!(failed, [1, 0, 1, 0]);
+}
+
 /// Each bad file ends with comments that begin with `#!`: the mistakes that are told of it, each with
 /// its place. A file of cases is known by its name.
 #[test]

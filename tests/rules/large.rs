@@ -4,6 +4,7 @@ use super::{read, ruled};
 use crate::doubling::{assert_linear, assert_linear_once};
 use ratescope::Time;
 use ratescope::event::{Descriptor, Fields};
+use ratescope::rules::cases::Cases;
 use ratescope::rules::{Reloaded, Rules};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -143,6 +144,25 @@ fn many_rules_of_one_event_are_replaced_in_one_pass() {
         let (rules, fields) = &given[n / 4000];
         let found = rules.matching(fields);
         assert_eq!(found.iter().map(|rule| rule.line()).collect::<Vec<_>>(), [n + 2]);
+    });
+}
+
+/// As many tests as rules, each of one of them.
+#[test]
+fn many_rules_are_tested_in_one_pass() {
+    let rules = |n| read(&file(n, |i| format!("key: path, value: p{i}, limit: 1/1s")));
+    let test = |i| {
+        format!(
+            "  - {{name: t{i}, events: [{{at: 0, fields: {{path: p{i}}}, expect: allowed}}]}}\n"
+        )
+    };
+    let cases = |n| "tests:\n".to_owned() + &(0..n).map(test).collect::<String>();
+    let given = [500, 1000].map(|n| (rules(n), cases(n)));
+    assert_linear_once(500, |n| {
+        let (rules, cases) = &given[n / 1000];
+        let cases = Cases::read("cases.yaml", cases).unwrap();
+        assert_eq!(cases.fields(), ["path"]);
+        assert_eq!(cases.run(rules), vec![vec![]; n]);
     });
 }
 

@@ -3,6 +3,7 @@
 use crate::bounded;
 use crate::words::{name, say};
 use ratescope::rules::{LONGEST, Rules, RulesError, decode};
+use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
 
 /// Prints the fields of `place` that no rule uses, since they may be misspelled.
 pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
-    let known = rules.fields();
+    let known: HashSet<&str> = rules.fields().into_iter().collect();
     let unknown: Vec<&str> = fields.iter().copied().filter(|name| !known.contains(name)).collect();
     if !unknown.is_empty() {
         let (file, unknown) = (rules.file(), unknown.join(", "));

@@ -17,7 +17,7 @@ use ratescope::policy::{Defaults, Per};
 use ratescope::rules::Rules;
 use ratescope::{Event, Policy};
 use report::Report;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::PathBuf;
@@ -296,8 +296,9 @@ impl<W: Write> Run<'_, W> {
 
 /// Prints the fields of the rules that the input does not have.
 fn warn_of_fields(rules: &Rules, known: &[String]) {
+    let known: HashSet<&str> = known.iter().map(String::as_str).collect();
     let mut missing: Vec<&str> = rules.fields();
-    missing.retain(|field| !known.iter().any(|known| known == field));
+    missing.retain(|field| !known.contains(field));
     if !missing.is_empty() {
         let (file, missing) = (rules.file(), missing.join(", "));
         say(&format!("note: {file} has rules for fields that are no columns here: {missing}"));

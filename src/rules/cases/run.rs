@@ -6,6 +6,7 @@ use crate::outcome::{Decision, Retry};
 use crate::rules::{Opinion, Ruled, Rules, Ruling};
 use crate::time::Time;
 use core::fmt;
+use std::collections::HashSet;
 
 /// How many keys of each limit a test can remember.
 const KEYS: usize = 100_000;
@@ -43,13 +44,21 @@ impl Cases {
     /// Runs the tests and returns the failures of each, in the order of [`names`](Self::names). A test
     /// ends with the first event that fails, since all later events depend on it.
     pub fn run(&self, rules: &Rules) -> Vec<Vec<Failure>> {
-        self.tests.iter().map(|test| test.run(rules)).collect()
+        let ruled = Ruled::new(rules.clone(), KEYS);
+        let run = |test: &Test| {
+            let mut asked = HashSet::new();
+            let failures = test.run(&ruled, &mut asked);
+            // The next test begins with empty states. All others are still empty.
+            ruled.clear(asked);
+            failures
+        };
+        self.tests.iter().map(run).collect()
     }
 }
 
 impl Test {
-    fn run(&self, rules: &Rules) -> Vec<Failure> {
-        let ruled = Ruled::new(rules.clone(), KEYS);
+    /// Returns the failures, and adds the places of the rules that were asked.
+    fn run(&self, ruled: &Ruled, asked: &mut HashSet<usize>) -> Vec<Failure> {
         ruled.set_load(self.load);
         let mut number = 0;
         for case in &self.events {
@@ -61,7 +70,8 @@ impl Test {
                 let (time, cost) = (case.time(n), case.cost);
                 let event = Event { time, cost, fields: &case.fields };
                 let ruling = ruled.check(&event);
-                let got = Got { ruling: &ruling, ruled: &ruled, event: &event };
+                asked.extend(ruling.answers().iter().map(|answer| answer.rule));
+                let got = Got { ruling: &ruling, ruled, event: &event };
                 let failures = case.failures(&got, &self.name, number);
                 if !failures.is_empty() {
                     return failures;
