@@ -1,4 +1,4 @@
-//! A day of mixed traffic through a store of each limiter, in virtual time: `./scripts/soak`.
+//! A day of mixed traffic through a store of each of twelve limits, in virtual time: `./scripts/soak`.
 //!
 //! Most senders are steady, some come in bursts, some are met once and never again, and one keeps to
 //! half of its limit. Each hour the clock steps forward or back, by seconds to a day. In the

@@ -19,7 +19,8 @@
 //! A service asks any [`AsyncStore`], so a layer (`middleware`) takes a [`RedisStore`] as it takes a
 //! [`Ruled`](crate::rules::Ruled), whose states are in memory. The command
 //! `ratescope simulate --store redis://127.0.0.1:6379` puts a log through Redis in the time of its events,
-//! and prints the same as without Redis. Each run has keys of its own and removes them at its end.
+//! and prints the same as without Redis, but that levels near 1e12 may differ in the last digit. Each run has
+//! keys of its own and removes them at its end.
 //!
 #![cfg_attr(feature = "tower", doc = include_str!("redis_store/in_a_service.md"))]
 //!

@@ -82,12 +82,12 @@
 //!
 //! Logs and windows take memory of their own for each event or block that they count. Every eighth
 //! event frees what one other key of its shard no longer counts, in turn. So eight times as many events
-//! as there are keys free the memory of all that have been silent for a period. [`Keyed::forget`] frees all
-//! of it at once.
+//! as a shard has keys free the memory of all its keys that have been silent for a period. Events of many keys
+//! reach all shards; events of one key free nothing in the others. [`Keyed::forget`] frees all of it at once.
 //!
 //! **Shards.** A store of many keys is cut into up to 32 tables, each behind its own lock. An event
-//! takes one lock for each limit, always in the order of the limits. Each limit has its own tables,
-//! so all threads lock in the same order and cannot deadlock.
+//! takes one lock for each limit. Each limit has its own tables, and all threads lock in the order of their
+//! addresses, so they cannot deadlock.
 
 mod all_or_none;
 mod held;
