@@ -148,7 +148,7 @@ fn shapes_are_read_as_they_are_written() {
         ("exam/1m", "\"exam\" in \"exam/1m\": not an algorithm"),
         ("exim", "\"exim\": a span is missing; write exim/period"),
         ("exim/1x", "\"x\" in \"exim/1x\": not a unit"),
-        ("exim/0s", "\"0s\" in \"exim/0s\": a span of zero"),
+        ("exim/0s", "\"0s\" in \"exim/0s\": a span must be longer than zero"),
         (
             "sliding-window/1h",
             "\"sliding-window/1h\": a span is missing; write sliding-window/period/precision",
