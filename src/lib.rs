@@ -130,7 +130,9 @@
 //!
 //! The modules of the application are no part of that: [`lab`], [`view`], [`plot`], [`log`], [`traffic`],
 //! `civil`, and the functions of [`text`]. They are public so that the page, the program and its tests can
-//! use them.
+//! use them. The same holds for some items of other modules: the numbers of limiters in doubles
+//! ([`limit::in_f64`]), configurations for servers (`policy::export`), [`estimate::moving_average`],
+//! `rules::decode`, and of `live` all but `Probe`, `Seen` and `Routes`.
 //!
 // Modules that the chosen features leave out are linked to the documentation of all features.
 #![cfg_attr(
