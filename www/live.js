@@ -61,8 +61,8 @@ async function listen() {
       }
     } catch (error) {
       if (mine !== request) return;
-      const why = error instanceof TypeError || error.message.length > 200 || !error.message.trim() ? "" : `: ${error.message.trim()}`;
-      state(`The service does not answer${why}. Trying again …`, true);
+      const said = error instanceof TypeError || error.message.length > 200 ? "" : error.message.trim();
+      state(`The service does not answer${said && `: ${said}`}. Trying again …`, true);
     }
     await pause(1000);
   }

@@ -13,9 +13,15 @@
 #[path = "../limiters/turns.rs"]
 mod turns;
 
+#[path = "../../tests/redis/nodes.rs"]
+mod cluster;
 mod nodes;
+#[path = "../../tests/redis/proxy.rs"]
+mod proxy;
 #[path = "../../tests/redis/server.rs"]
 mod server;
+#[path = "../../tests/common/worked.rs"]
+mod worked;
 
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::{AsyncStore, Details, Rules};

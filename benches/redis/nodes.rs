@@ -5,62 +5,44 @@
 //! find fewer questions each time it looks, and take longer for each. Beside the time that all nodes took for a
 //! decision stands that of the caller.
 
-use crate::server::Server;
+use crate::cluster::Cluster;
 use crate::turns::{median, ratio};
+use crate::worked::worked;
 use crate::{SENDERS, processor};
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::{AsyncStore, Details, Rules};
 use ratescope::{Event, Policy, Time};
-use rustix::time::{ClockId, clock_gettime};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-const SLOTS: usize = 16_384;
 const CALLERS: usize = 64;
 const SLICE: Duration = Duration::from_secs(1);
 
-struct Cluster {
-    nodes: Vec<Server>,
+struct Asked {
+    cluster: Cluster,
     store: RedisStore,
     /// Microseconds a decision in each round: of all nodes, and of this program.
     costs: [Vec<f64>; 2],
 }
 
-impl Cluster {
-    fn start(nodes: usize, runtime: &Runtime) -> Option<Cluster> {
-        let start = |_| Server::start(&["--cluster-enabled", "yes"]);
-        let nodes: Vec<Server> = (0..nodes).map(start).collect::<Option<_>>()?;
-        for (i, node) in nodes.iter().enumerate() {
-            let [from, to] = [i, i + 1].map(|i| SLOTS * i / nodes.len());
-            let (from, to) = (from.to_string(), (to - 1).to_string());
-            node.command(&["CLUSTER", "ADDSLOTSRANGE", &from, &to]);
-            node.command(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port.to_string()]);
-        }
-        let known = format!("cluster_known_nodes:{}", nodes.len());
-        let is_whole = |node: &Server| {
-            let info = node.command(&["CLUSTER", "INFO"]);
-            info.contains("cluster_state:ok") && info.contains(&known)
-        };
-        while !nodes.iter().all(is_whole) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let places: Vec<String> =
-            nodes.iter().map(|node| format!("127.0.0.1:{}", node.port)).collect();
+impl Asked {
+    fn start(nodes: usize, runtime: &Runtime) -> Option<Asked> {
+        let cluster = Cluster::of_masters(nodes)?;
         let rules = Rules::from("gcra 10/1m burst 20 per user".parse::<Policy>().unwrap());
         let options = Options { deadline: Duration::from_secs(10), ..Options::default() };
         let _entered = runtime.enter();
-        let url = format!("redis-cluster://{}", places.join(","));
-        let store = RedisStore::open(&url, rules, options).unwrap();
-        Some(Cluster { nodes, store, costs: Default::default() })
+        let store = RedisStore::open(&cluster.url(), rules, options).unwrap();
+        Some(Asked { cluster, store, costs: Default::default() })
     }
 
     fn round(&mut self, runtime: &Runtime) {
-        let used = |nodes: &[Server]| nodes.iter().map(processor).sum::<f64>();
-        let (before, own) = (used(&self.nodes), worked());
-        let decisions = runtime.block_on(decide(&self.store, CALLERS * self.nodes.len())) as f64;
-        self.costs[0].push((used(&self.nodes) - before) / decisions);
-        self.costs[1].push((worked() - own) / decisions);
+        let nodes = &self.cluster.nodes;
+        let used = || nodes.iter().map(processor).sum::<f64>();
+        let (before, own) = (used(), worked());
+        let decisions = runtime.block_on(decide(&self.store, CALLERS * nodes.len())) as f64;
+        self.costs[0].push((used() - before) / decisions);
+        self.costs[1].push((worked() - own).as_secs_f64() * 1e6 / decisions);
     }
 }
 
@@ -86,33 +68,27 @@ async fn decide(store: &RedisStore, callers: usize) -> usize {
     decisions.get()
 }
 
-/// Microseconds that this program has worked.
-fn worked() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
-}
-
 pub(crate) fn print(rounds: usize) {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let all = [1, 2, 3, 6].map(|nodes| Cluster::start(nodes, &runtime));
+    let all = [1, 2, 3, 6].map(|nodes| Asked::start(nodes, &runtime));
     let Some(mut all) = all.into_iter().collect::<Option<Vec<_>>>() else { return };
     for _ in 0..=rounds {
-        all.iter_mut().for_each(|cluster| cluster.round(&runtime));
+        all.iter_mut().for_each(|asked| asked.round(&runtime));
     }
     // The first time connections are made, and scripts are loaded.
-    for of in all.iter_mut().flat_map(|cluster| &mut cluster.costs) {
+    for of in all.iter_mut().flat_map(|asked| &mut asked.costs) {
         of.remove(0);
     }
     println!("| nodes | Redis, a decision | of one node | the caller | of one node |");
     println!("|--:|--:|--:|--:|--:|");
-    for cluster in &all {
+    for asked in &all {
         let [nodes, caller] = [0, 1].map(|i| {
-            let of = &cluster.costs[i];
+            let of = &asked.costs[i];
             (median(of.iter().copied()), ratio(of, &all[0].costs[i]))
         });
         println!(
             "| {} | {:.1} µs | {:.2} | {:.1} µs | {:.2} |",
-            cluster.nodes.len(),
+            asked.cluster.nodes.len(),
             nodes.0,
             nodes.1,
             caller.0,

@@ -72,7 +72,7 @@ impl State {
 /// The kept content of a bucket at an instant: `millionths` of an event, and the fraction `part / of` of
 /// one more.
 ///
-/// What drains in a microsecond is usually a fraction of a millionth, so whole millionths alone would
+/// In a microsecond usually less than a millionth drains, so a content in whole millionths alone would
 /// lose a little with every event. `of` is the denominator b of the rate in lowest terms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Filled {

@@ -6,8 +6,8 @@
 /// `$with` sets it; `$waits` says whether an event waits until the bucket before it has drained.
 macro_rules! limit_by_bucket {
     (
-        $module:ident::$limiter:ident, $name:literal, $size:ident by $with:ident, $unit:literal, colour: $colour:literal,
-        waits: $waits:literal, $about:literal $(,)?
+        $module:ident::$limiter:ident, $name:literal, $size:ident by $with:ident, $unit:literal,
+        colour: $colour:literal, waits: $waits:literal, $about:literal $(,)?
     ) => {
         impl $limiter {
             #[doc = concat!("`count` events in a second, and a ", stringify!($size), " of as many.")]

@@ -288,7 +288,7 @@ impl Taps {
     /// Counts the keys of an event: each key once for each rule, however many limits count by it.
     #[cold]
     fn count_keys(&self, ruling: &Ruling, event: &Event<'_>) {
-        // As much as possible is done before the lock is taken.
+        // All that needs no lock is done before it is taken, so that threads wait less for each other.
         let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
         for opinion in ruling.opinions() {
             let Some(Some(tap)) = self.rules.get(opinion.place.rule) else { continue };

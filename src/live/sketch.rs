@@ -81,7 +81,7 @@ pub struct Weighed<'a, T> {
     pub hash: u64,
     /// The value of the key.
     pub what: &'a T,
-    /// What was counted for it and possibly for others before it: no less than its true count.
+    /// The count in its place, which another key may have had before: never less than its true count.
     pub count: u64,
     /// How much of that may belong to other keys.
     pub error: u64,

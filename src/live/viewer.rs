@@ -202,7 +202,7 @@ impl Drop for Viewer {
     }
 }
 
-/// What is new since the viewer was last told.
+/// The next message for a viewer: all that changed since the last one.
 struct News {
     rules: Option<Vec<Arc<Series>>>,
     speed: Option<f64>,
@@ -214,7 +214,7 @@ struct News {
     keys: Option<(Time, [Vec<Ranked>; 2])>,
 }
 
-/// What is new of the watched key.
+/// The watched key and its events since the last message.
 struct Events {
     key: Option<(u64, Arc<Key>)>,
     seen: Vec<Seen>,

@@ -48,7 +48,7 @@ pub(super) struct Export {
     line: Vec<u8>,
 }
 
-/// What the next bytes belong to.
+/// The part of an entry that the next bytes are of.
 #[derive(Debug, Default)]
 enum Within {
     #[default]

@@ -171,7 +171,7 @@ impl Layers {
         Layers(wrappers.iter().map(layer).collect())
     }
 
-    /// What is wrong with a line that lacks these wrappers; `None` if the log may have other lines, too.
+    /// The problem of a line that lacks these wrappers; `None` if the log may have other lines, too.
     #[cold]
     pub(super) fn missing(wrappers: &[Wrapper]) -> Option<&'static str> {
         match wrappers.first()? {

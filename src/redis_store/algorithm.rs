@@ -78,13 +78,13 @@ impl Algorithm {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::limit::any::AnyLimiter;
     use crate::limit::{FORMS, Limiter};
     use crate::time::Time;
 
-    fn algorithm(limiter: &str) -> Algorithm {
+    pub(in super::super) fn algorithm(limiter: &str) -> Algorithm {
         Algorithm::new(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua)
     }
 

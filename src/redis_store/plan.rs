@@ -332,7 +332,7 @@ pub(super) fn begin(options: &Options) -> String {
     if options.one_node { format!("{{{prefix}}}") } else { prefix.clone() }
 }
 
-/// What stands before the subject of each key.
+/// The beginning of each key, up to its subject.
 pub(super) fn before_subject(options: &Options) -> String {
     let open = if options.one_node { "" } else { "{" };
     begin(options) + open

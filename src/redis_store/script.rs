@@ -166,15 +166,10 @@ fn parts(algorithms: &[&Algorithm], is_given: bool) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::algorithm::tests::algorithm;
     use super::*;
     use crate::limit::FORMS;
-    use crate::limit::any::AnyLimiter;
-
-    fn algorithm(limiter: &str) -> Algorithm {
-        Algorithm::new(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua)
-    }
 
     #[test]
     fn no_mark_is_left_in_a_script() {

@@ -19,7 +19,7 @@ pub enum OpenError {
     Rules(RulesError),
     /// The address of a store can't be read.
     Address {
-        /// What would be right.
+        /// The right form of it.
         want: &'static str,
         /// The reason.
         cause: Cause,

@@ -35,7 +35,7 @@ const PITCH: f64 = 86.0;
 /// The greatest [`pitch`] with that head. In between, the lanes share the height of the canvas.
 const TALL: f64 = 160.0;
 
-/// What a narrow canvas adds to the head and the pitch: the controls take two rows there.
+/// The height that a narrow canvas adds to the head and the pitch, since the controls take two rows there.
 const SECOND_ROW: f64 = 24.0;
 
 /// The height above each lane's plot that is left empty, in CSS pixels: the page lays the lane's controls

@@ -140,10 +140,10 @@ impl Timebase {
         match (self.own, live) {
             _ if is_date(self.to) => {
                 let text = date(self.to, 1_000_000);
-                let has_midnight = day(self.from) < day(self.to);
-                text.split_once(' ')
-                    .filter(|_| has_midnight)
-                    .map_or(text.clone(), |(_, of_day)| of_day.to_owned())
+                match text.split_once(' ') {
+                    Some((_, of_day)) if day(self.from) < day(self.to) => of_day.to_owned(),
+                    _ => text,
+                }
             }
             (true, _) => self.when(self.to, self.to),
             (false, true) => "now".to_owned(),

@@ -24,7 +24,7 @@ use layout::Layout;
 pub struct Picture<'a> {
     /// The answer.
     pub data: &'a PictureData,
-    /// What a limit of the curve bounds: the burst of a bucket, or a count over a period.
+    /// The number that a limit of the curve bounds: the burst of a bucket, or a count over a period.
     pub measure: Measure,
     /// The limit in force, if there is one.
     pub limit: Option<f64>,

@@ -54,13 +54,32 @@ impl Cluster {
             .status();
         assert!(created.unwrap().success());
         let cluster = Cluster { nodes, proxies };
-        let known = format!("cluster_known_nodes:{}", cluster.nodes.len());
-        cluster.until("all know of all", |node| {
+        cluster.until_whole();
+        cluster.until_replicas_follow();
+        cluster
+    }
+
+    /// So many masters without replicas, each with its share of the slots.
+    pub(crate) fn of_masters(count: usize) -> Option<Cluster> {
+        let start = |_| Server::start(&ENABLED[..2]);
+        let nodes: Vec<Server> = (0..count).map(start).collect::<Option<_>>()?;
+        for (i, node) in nodes.iter().enumerate() {
+            let [from, to] = [i, i + 1].map(|i| 16_384 * i / count);
+            let (from, to) = (from.to_string(), (to - 1).to_string());
+            node.command(&["CLUSTER", "ADDSLOTSRANGE", &from, &to]);
+            node.command(&["CLUSTER", "MEET", "127.0.0.1", &nodes[0].port.to_string()]);
+        }
+        let cluster = Cluster { nodes, proxies: Vec::new() };
+        cluster.until_whole();
+        Some(cluster)
+    }
+
+    fn until_whole(&self) {
+        let known = format!("cluster_known_nodes:{}", self.nodes.len());
+        self.until("all know of all", |node| {
             let info = node.try_command(&["CLUSTER", "INFO"]).unwrap_or_default();
             info.contains("cluster_state:ok") && info.contains(&known)
         });
-        cluster.until_replicas_follow();
-        cluster
     }
 
     /// Waits until it is so for all nodes.

@@ -5,7 +5,7 @@ mod ports;
 
 use crate::bounded;
 use crate::server;
-use crate::words::{Visible, at_least_one, until_closed};
+use crate::words::{Visible, above_zero, at_least_one, until_closed};
 use admin::Admin;
 use hyper::header::HeaderName;
 use hyper_util::server::graceful::GracefulShutdown;
@@ -139,10 +139,7 @@ fn field(text: &str) -> Result<(String, HeaderName), String> {
 
 /// Reads how often to look. Without a pause, the program would do nothing else.
 fn interval(text: &str) -> Result<Span, ParseError> {
-    match text.parse()? {
-        Span::ZERO => Err(ParseError::whole(text, "it is longer than zero; write it as in 1s")),
-        span => Ok(span),
-    }
+    above_zero(text, "it is longer than zero; write it as in 1s")
 }
 
 /// Runs until it is asked to end.

@@ -120,8 +120,7 @@ fn written(text: &str) -> Result<String, ParseError> {
 }
 
 fn period(text: &str) -> Result<Span, ParseError> {
-    let none = || ParseError::whole(text, "a period must be longer than zero; write it as in 1m");
-    text.parse().and_then(|span: Span| (span > Span::ZERO).then_some(span).ok_or_else(none))
+    words::above_zero(text, "a period must be longer than zero; write it as in 1m")
 }
 
 /// The names that `--by` reads besides those of [`Metric`].
@@ -222,7 +221,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
 }
 
-/// What each log is asked: the arguments, and the clients that are marked.
+/// The question to each log: the arguments, and the clients that are marked.
 pub(crate) struct Asked<'a> {
     args: &'a Args,
     marks: MarkedKeys,

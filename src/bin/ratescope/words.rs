@@ -1,5 +1,6 @@
 //! Text for people at a terminal: messages, names of inputs, and text from elsewhere made harmless.
 
+use ratescope::{ParseError, Span};
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::num::ParseIntError;
@@ -48,6 +49,14 @@ pub(crate) fn without_numbers(message: &str) -> String {
         );
     }
     kept
+}
+
+/// Reads a span longer than zero, for an argument; the error has this problem.
+pub(crate) fn above_zero(text: &str, problem: &str) -> Result<Span, ParseError> {
+    match text.parse()? {
+        Span::ZERO => Err(ParseError::whole(text, problem)),
+        span => Ok(span),
+    }
 }
 
 /// Reads a whole number of at least 1, for an argument.

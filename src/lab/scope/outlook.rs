@@ -15,7 +15,7 @@
 //! It passes a limit m when r_n < m. So for R > m > 1, as many events pass as there are whole numbers
 //! n - 1 >= 0 below R ln((R-1)/(R-m)). That is `events_between(1, m, R)`, rounded up.
 //!
-//! What passes after that depends on the mode. Strict goes on counting: nothing passes, and the rate tends
+//! After that the mode decides. Strict goes on counting attempts: nothing passes, and the rate tends
 //! to R. In silence the rate is back at the limit after p ln(R/m). The next event adds to the rate,
 //! so it passes slightly later. Leaky holds the rate r below the limit m. Then
 //! (1-e^-x)/x + r e^-x < m from x = 1/m on, so the next event passes after p/m at the latest, and

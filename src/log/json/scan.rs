@@ -42,7 +42,7 @@ struct Scan<'a> {
     made: &'a mut String,
 }
 
-/// What an object belongs to.
+/// The place of an object in the line.
 #[derive(Clone, Copy)]
 enum Outer {
     /// The object is the line itself.

@@ -100,7 +100,7 @@ pub(super) enum Source {
     Demand(Demand),
 }
 
-/// What a source found, or why the request is refused.
+/// The text that a source found, if any, or the reason to refuse the request.
 type Found<'a> = Result<Option<Cow<'a, str>>, Box<Unidentified>>;
 
 impl Default for Keys {
