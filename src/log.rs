@@ -97,7 +97,7 @@ pub use pieces::Pieces;
 pub use reader::{Counts, PROBLEMS, Reader, Unread};
 pub use recognize::{HEAD, recognize};
 pub use record::Record;
-pub use row::Row;
+pub use row::{Names, Row};
 pub use spread::Spread;
 pub use stamp::Year;
 pub use test::Test;

@@ -8,6 +8,8 @@ mod clf;
 mod corpus;
 #[path = "log/csv.rs"]
 mod csv;
+#[path = "common/doubling.rs"]
+mod doubling;
 #[path = "log/exim.rs"]
 mod exim;
 #[path = "log/fields.rs"]

@@ -1,9 +1,12 @@
 //! Fields, in all formats: addresses, paths, filters and costs.
 
 use super::{of, read, read_in_pieces, shape};
+use crate::doubling::assert_linear;
 use proptest::prelude::*;
 use ratescope::lab::tune::ReadOptions;
-use ratescope::log::{Cost, Filter, Format, Options, Reader, Statuses, Test, WrittenTime};
+use ratescope::log::{
+    Cost, Filter, Format, Log, Names, Options, Reader, Row, Statuses, Test, WrittenTime,
+};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The field `ip` of a line that has `text` there.
@@ -303,4 +306,29 @@ proptest! {
             prop_assert_eq!(text == ip(&other.to_string(), prefix), same, "{} {}", address, other);
         }
     }
+}
+
+/// A row has the fields by their names, in whatever order these are.
+#[test]
+fn a_row_has_its_fields() {
+    let row = |names: &[&str]| {
+        let names: Names = names.iter().copied().collect();
+        let mut log = Log::open(&b"time,key,ip\n1,a,192.0.2.7\n"[..], &Options::default()).unwrap();
+        let mut row = None;
+        log.read(&mut |record| row = Some(Row::new(record, &names))).unwrap();
+        row.unwrap()
+    };
+    for names in [["ip", "key", "none"], ["none", "key", "ip"], ["key", "none", "ip"]] {
+        let row = row(&names);
+        let fields = ["key", "ip", "none", "other"].map(|name| row.event().fields.value(name));
+        assert_eq!(fields, [Some("a"), Some("192.0.2.7"), None, None], "{names:?}");
+    }
+    // As a simulation has them, which looks for the fields of all rules.
+    let names: Vec<String> = (0..4000).map(|i| format!("k{i:04}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let rows = [2000, 4000].map(|n| row(&names[..n]));
+    assert_linear(2000, |n| {
+        let event = rows[n / 4000].event();
+        assert!(names[..n].iter().all(|name| event.fields.value(name).is_none()));
+    });
 }

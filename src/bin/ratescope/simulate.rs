@@ -12,17 +12,16 @@ use crate::words::{Visible, at_least_one, name, say, until_closed};
 use clap::ValueEnum;
 use lane::Lane;
 use live::Screen;
-use ratescope::log::{Format as LogFormat, HELD, Log, Order, Record, Row, unpack};
+use ratescope::log::{Format as LogFormat, HELD, Log, Names, Order, Record, Row, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::rules::Rules;
 use ratescope::{Event, Policy};
 use report::Report;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
 /// Put the events of a log to limiters, and print each decision
 ///
@@ -251,8 +250,7 @@ impl<W: Write> Run<'_, W> {
             return Ok(());
         };
         let names = self.lanes.iter().flat_map(Lane::fields);
-        let names: BTreeSet<String> = names.chain(self.per.fields().iter().cloned()).collect();
-        let names: Arc<[String]> = names.into_iter().collect();
+        let names: Names = names.chain(self.per.fields().iter().cloned()).collect();
         let mut push = |record: &Record<'_>, run: &mut Self| {
             let row = Row::new(record, &names);
             order.push(record.when(), row.bytes(), row, &mut |time, row| {

@@ -3,14 +3,13 @@
 use super::{Args, progress, threads};
 use crate::{bounded, words};
 use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial};
-use ratescope::log::{self, HEAD, Pieces, Shape, unpack};
+use ratescope::log::{self, HEAD, Names, Pieces, Shape, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Policy};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// A limit that was tried on every event.
 pub(crate) struct Tried {
@@ -104,10 +103,10 @@ fn trials(args: &Args, per: &Per, shape: &Shape) -> Result<Vec<Trial>, Failure> 
 }
 
 /// The fields that the limits and the key need; `None` without limits to try.
-fn fields(trials: &[Trial], per: &Per) -> Option<Arc<[String]>> {
+fn fields(trials: &[Trial], per: &Per) -> Option<Names> {
     let policies = trials.iter().flat_map(|trial| trial.policy().fields());
-    let all: BTreeSet<&str> = policies.chain(per.fields().iter().map(String::as_str)).collect();
-    (!trials.is_empty()).then(|| all.into_iter().map(str::to_owned).collect())
+    let names = policies.chain(per.fields().iter().map(String::as_str));
+    (!trials.is_empty()).then(|| names.collect())
 }
 
 /// Adds up summaries. A policy can be tried on them if it is a single limit for the same clients.

@@ -2,10 +2,9 @@
 
 use crate::event::Event;
 use crate::lab::tune::{Clients, Codes, Dictionary, Summary, Ticket, Zones, key};
-use crate::log::{Order, Record, Row, Spread, StepsBack, When};
+use crate::log::{Names, Order, Record, Row, Spread, StepsBack, When};
 use crate::policy::Per;
 use crate::time::{Span, Time};
-use std::sync::Arc;
 
 /// The events of a piece of a log. One thread can find them, and another add them to their clients.
 #[derive(Debug, Default)]
@@ -37,7 +36,7 @@ const LABELS: usize = 1 << 19;
 impl Batch {
     /// Adds the events of a line. `per` makes the key of their client. The values of `fields` are kept, too.
     #[inline]
-    pub fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Arc<[String]>>) {
+    pub fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Names>) {
         self.keys.push_str(&key(record, per));
         if let Some(east) = record.minutes_east() {
             self.zones.see(record.time(), east);
