@@ -100,12 +100,14 @@ fn main() {
 
 /// Microseconds of processor time that the server has taken.
 fn processor(server: &Server) -> f64 {
-    let info = server.command(&["INFO", "cpu"]);
-    let used = |name: &str| {
-        let line = info.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().parse::<f64>().unwrap() * 1e6
-    };
-    used("used_cpu_user:") + used("used_cpu_sys:")
+    1e6 * (figure(server, "cpu", "used_cpu_user:") + figure(server, "cpu", "used_cpu_sys:"))
+}
+
+/// A figure that the server tells of itself.
+fn figure(server: &Server, section: &str, name: &str) -> f64 {
+    let info = server.info(section);
+    let figure = info.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    figure.trim().parse().unwrap()
 }
 
 fn contestants(server: &Server) -> Vec<Contestant> {

@@ -1,14 +1,14 @@
 //! The processor's time of a decision on clusters of one node and of many: it must not grow with them.
 //!
 //! All clusters run at the same time, and each is asked in turn, through `RedisStore`, by 64 callers at
-//! once for each node, about senders drawn at random. With as many callers for all, a node with fewer of them would
-//! find fewer questions each time it looks, and take longer for each. Beside the time that all nodes took for a
-//! decision stands that of the caller.
+//! once for each node, about senders drawn at random. Beside the time that all nodes took for a decision
+//! stands that of the caller, and how many decisions a node finds each time that it reads: a read costs as
+//! much as a decision or two, so what shares its processor with more nodes has smaller batches and dearer decisions.
 
 use crate::cluster::Cluster;
 use crate::turns::{median, ratio};
 use crate::worked::worked;
-use crate::{SENDERS, processor};
+use crate::{SENDERS, figure, processor};
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::{AsyncStore, Details, Rules};
 use ratescope::{Event, Policy, Time};
@@ -24,6 +24,8 @@ struct Asked {
     store: RedisStore,
     /// Microseconds a decision in each round: of all nodes, and of this program.
     costs: [Vec<f64>; 2],
+    /// The decisions for which a node reads once, in each round.
+    at_once: Vec<f64>,
 }
 
 impl Asked {
@@ -33,16 +35,20 @@ impl Asked {
         let options = Options { deadline: Duration::from_secs(10), ..Options::default() };
         let _entered = runtime.enter();
         let store = RedisStore::open(&cluster.url(), rules, options).unwrap();
-        Some(Asked { cluster, store, costs: Default::default() })
+        Some(Asked { cluster, store, costs: Default::default(), at_once: Vec::new() })
     }
 
     fn round(&mut self, runtime: &Runtime) {
         let nodes = &self.cluster.nodes;
         let used = || nodes.iter().map(processor).sum::<f64>();
-        let (before, own) = (used(), worked());
+        let reads = || -> f64 {
+            nodes.iter().map(|node| figure(node, "stats", "total_reads_processed:")).sum()
+        };
+        let (before, own, read) = (used(), worked(), reads());
         let decisions = runtime.block_on(decide(&self.store, CALLERS * nodes.len())) as f64;
         self.costs[0].push((used() - before) / decisions);
         self.costs[1].push((worked() - own).as_secs_f64() * 1e6 / decisions);
+        self.at_once.push(decisions / (reads() - read));
     }
 }
 
@@ -79,20 +85,23 @@ pub(crate) fn print(rounds: usize) {
     for of in all.iter_mut().flat_map(|asked| &mut asked.costs) {
         of.remove(0);
     }
-    println!("| nodes | Redis, a decision | of one node | the caller | of one node |");
-    println!("|--:|--:|--:|--:|--:|");
+    println!(
+        "| nodes | Redis, a decision | of one node | the caller | of one node | decisions a read |"
+    );
+    println!("|--:|--:|--:|--:|--:|--:|");
     for asked in &all {
         let [nodes, caller] = [0, 1].map(|i| {
             let of = &asked.costs[i];
             (median(of.iter().copied()), ratio(of, &all[0].costs[i]))
         });
         println!(
-            "| {} | {:.1} µs | {:.2} | {:.1} µs | {:.2} |",
+            "| {} | {:.1} µs | {:.2} | {:.1} µs | {:.2} | {:.1} |",
             asked.cluster.nodes.len(),
             nodes.0,
             nodes.1,
             caller.0,
-            caller.1
+            caller.1,
+            median(asked.at_once.iter().copied())
         );
     }
 }
