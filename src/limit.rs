@@ -221,6 +221,15 @@ pub trait Limiter: Sealed {
         false
     }
 
+    /// Takes back a cost of which it is not known when it was counted. A bucket and a [`fixed_window`] do as if that
+    /// had been at `now`. A [`sliding_window`] and a [`sliding_log`] take it from the oldest events that still
+    /// count; a [`sliding_counter`] from the current window of the clock, and the rest from the one before. A
+    /// key never has more left than a new one. Returns whether the limiter can do that, as [`undo`](Self::undo)
+    /// does.
+    fn give_back(&self, state: &mut Self::State, now: Time, cost: f64) -> bool {
+        self.undo(state, now, now, cost)
+    }
+
     /// Whether the states of this limiter grow with the events that they count, so that
     /// [`forget`](Self::forget) can free memory.
     fn grows(&self) -> bool {

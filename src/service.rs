@@ -35,8 +35,9 @@
 //!   after the fact (`apply_on_stream_done`) need a limiter that counts refused ones, such as `exim strict`.
 //! * A descriptor's own **`limit`** counts in place of the rules, in a fixed window. States of the 64
 //!   limits that were used last are kept.
-//! * **`is_negative_hits`** gives hits back, if the descriptors that take some all pass. A key never has more
-//!   left than a new one. Buckets and windows can give back, in memory and on Redis: `gcra`, `token-bucket`,
+//! * **`is_negative_hits`** gives hits back, if the descriptors that take some all pass. It is not known when
+//!   they were taken, and [`give_back`](crate::Limiter::give_back) says what a limiter makes of that. A key never
+//!   has more left than a new one. Buckets and windows can give back, in memory and on Redis: `gcra`, `token-bucket`,
 //!   `leaky-bucket`, `fixed-window` (that of all files of envoyproxy/ratelimit) and the `sliding-` ones.
 //!   The others measure a rate or imitate a server, and can't: the call then fails with `UNIMPLEMENTED`, and
 //!   nothing is counted. Hits that are given back are in no counter.

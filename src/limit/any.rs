@@ -277,6 +277,10 @@ impl Limiter for AnyLimiter {
         matched!(self, state, |l, s| l.undo(s, at, now, cost), false)
     }
 
+    fn give_back(&self, state: &mut AnyState, now: Time, cost: f64) -> bool {
+        matched!(self, state, |l, s| l.give_back(s, now, cost), false)
+    }
+
     fn grows(&self) -> bool {
         each!(self, |l| l.grows())
     }

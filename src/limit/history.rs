@@ -155,6 +155,24 @@ impl Window {
         }
     }
 
+    /// Takes a cost out of the oldest blocks in the window. The event may be in any of them: as any other block
+    /// leaves the window later, no more is then left than if the event had not been.
+    pub(super) fn give_back(&self, history: &mut History, now: Time, cost: f64) {
+        let (current, _) = self.current(history, now);
+        self.drop_left(history, current);
+        let mut back = amount(cost).unwrap_or(0);
+        while let Some((_, counted)) = history.blocks.front_mut() {
+            let taken = back.min(*counted);
+            *counted -= taken;
+            back -= taken;
+            history.total = history.total.saturating_sub(taken);
+            if *counted > 0 {
+                return;
+            }
+            history.blocks.pop_front();
+        }
+    }
+
     /// The oldest blocks leave first. The event passes when enough of them have left.
     pub(super) fn retry_after(&self, history: &History, now: Time, cost: f64) -> Retry {
         let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
@@ -309,6 +327,11 @@ macro_rules! limit_by_window {
 
             fn undo(&self, state: &mut History, at: Time, _now: Time, cost: f64) -> bool {
                 self.window.undo(state, at, cost);
+                true
+            }
+
+            fn give_back(&self, state: &mut History, now: Time, cost: f64) -> bool {
+                self.window.give_back(state, now, cost);
                 true
             }
 

@@ -101,7 +101,7 @@ pub(super) mod tests {
     fn those_give_back_that_do_in_memory() {
         for form in FORMS {
             let limiter: AnyLimiter = form.example.parse().unwrap();
-            let can = limiter.undo(&mut limiter.initial(), Time::ZERO, Time::ZERO, 0.0);
+            let can = limiter.give_back(&mut limiter.initial(), Time::ZERO, 0.0);
             assert_eq!(algorithm(form.example).undo.is_some(), can, "{}", form.example);
         }
     }

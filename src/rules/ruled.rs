@@ -137,10 +137,9 @@ impl Ruled {
     }
 
     /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
-    /// can't, nothing changes. It is not known when that cost was counted, so it is given back as if that had
-    /// been at the event's time: see [`Limiter::undo`]. A key never has more left than a new one.
+    /// can't, nothing changes. It is not known when that cost was counted: see [`Limiter::give_back`].
     pub fn give_back(&self, event: &Event<'_>) -> bool {
-        self.can_give_back(event) && self.undo(event)
+        self.can_give_back(event) && self.take_back(event)
     }
 
     /// Whether all limits that apply to an event can [give back](Self::give_back): buckets and windows can.
@@ -149,15 +148,15 @@ impl Ruled {
         let asked = generation.rules.ask(event, self.load());
         asked.iter().all(|ask| {
             let limiter = generation.limit(ask).keys.limiter();
-            limiter.undo(&mut limiter.initial(), event.time, event.time, 0.0)
+            limiter.give_back(&mut limiter.initial(), event.time, 0.0)
         })
     }
 
-    fn undo(&self, event: &Event<'_>) -> bool {
-        let (generation, now) = (self.generation(), event.time);
+    fn take_back(&self, event: &Event<'_>) -> bool {
+        let generation = self.generation();
         let asked = generation.rules.ask(event, self.load());
         let mut held = generation.hold(&asked, event);
-        held.iter_mut().zip(&asked).all(|(held, ask)| held.undo(now, now, ask.cost))
+        held.iter_mut().zip(&asked).all(|(held, ask)| held.give_back(event.time, ask.cost))
     }
 
     /// How long after its time the event passes if nothing is counted before, and the load stays as

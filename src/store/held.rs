@@ -92,13 +92,21 @@ where
     }
 
     /// Takes back an event that was counted at `at`, and returns whether the limiter can.
-    pub(crate) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
-        let mut new = self.initial.clone();
-        let state = match self.slot {
-            Some(slot) => &mut self.memory.table.at_mut(slot).state,
-            None => &mut new,
-        };
-        self.limiter.undo(state, at, now, cost)
+    pub(super) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
+        self.take_back(|limiter, state| limiter.undo(state, at, now, cost))
+    }
+
+    /// Takes back a cost that was counted at any time, and returns whether the limiter can.
+    #[cfg(feature = "rules")]
+    pub(crate) fn give_back(&mut self, now: Time, cost: f64) -> bool {
+        self.take_back(|limiter, state| limiter.give_back(state, now, cost))
+    }
+
+    fn take_back(&mut self, of: impl FnOnce(&L, &mut L::State) -> bool) -> bool {
+        match self.slot {
+            Some(slot) => of(self.limiter, &mut self.memory.table.at_mut(slot).state),
+            None => of(self.limiter, &mut self.initial.clone()),
+        }
     }
 
     /// Makes the key a new one, and returns whether it was remembered. Its slot stays taken.

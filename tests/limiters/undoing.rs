@@ -83,3 +83,46 @@ fn what_is_given_back_is_what_still_counts() {
         assert_eq!(limiter.remaining(&state, at(now)) - before, back, "{text} after {now} s");
     }
 }
+
+/// Also when it is not known when that was. A window gives back its oldest events first, since the one that is
+/// given back may be as old; then later no more is left than without it.
+#[test]
+fn what_is_given_back_without_its_time() {
+    let at = |seconds: f64| Time::from_secs(seconds).unwrap();
+    // Three at 0 s and two at 5 s. Of these, `cost` is given back at `now`: then `left` are left at `later`.
+    for (text, now, cost, later, left) in [
+        ("gcra 1/10s burst 10", 6.0, 4.0, 6.0, 9.6),
+        ("fixed-window 10/10s", 6.0, 4.0, 6.0, 9.0),
+        ("fixed-window 10/10s", 10.0, 4.0, 10.0, 10.0),
+        ("sliding-log 10/10s", 6.0, 2.0, 6.0, 7.0),
+        ("sliding-log 10/10s", 6.0, 2.0, 10.0, 8.0),
+        ("sliding-log 10/10s", 6.0, 4.0, 10.0, 9.0),
+        ("sliding-log 10/10s", 6.0, 9.0, 6.0, 10.0),
+        ("sliding-log 10/10s", 12.0, 1.0, 12.0, 9.0),
+        ("sliding-window 10/10s precision 1s", 6.0, 2.0, 6.0, 7.0),
+        ("sliding-window 10/10s precision 1s", 6.0, 4.0, 10.0, 9.0),
+        ("sliding-counter 10/10s", 6.0, 2.0, 6.0, 7.0),
+        // Half of the five before counts, and then of the four.
+        ("sliding-counter 10/10s", 15.0, 1.0, 15.0, 8.0),
+        ("sliding-counter 10/10s", 25.0, 1.0, 25.0, 10.0),
+        // The clock was set back.
+        ("sliding-log 10/10s", -50.0, 2.0, -50.0, 7.0),
+        ("sliding-counter 10/10s", -50.0, 2.0, -50.0, 7.0),
+    ] {
+        let limiter = limiter(text);
+        let mut state = limiter.initial();
+        for (time, cost) in [(0.0, 3.0), (5.0, 2.0)] {
+            assert!(limiter.check(&mut state, at(time), cost).is_allowed());
+        }
+        assert!(limiter.give_back(&mut state, at(now), cost), "{text}");
+        assert_eq!(limiter.remaining(&state, at(later)), left, "{text}, {cost} back at {now} s");
+    }
+    // Of two windows, the current one gives back first.
+    let limiter = limiter("sliding-counter 10/10s");
+    let mut state = limiter.initial();
+    for (time, cost) in [(0.0, 4.0), (15.0, 2.0)] {
+        assert!(limiter.check(&mut state, at(time), cost).is_allowed());
+    }
+    assert!(limiter.give_back(&mut state, at(15.0), 3.0));
+    assert_eq!(limiter.remaining(&state, at(15.0)), 8.5);
+}

@@ -298,13 +298,14 @@ fn limiters_that_cannot_give_back_refuse_it() {
     let not = ["exim 5/1h strict", "exim 5/1h leaky", "earrrl 5/1h", "haproxy 5/1h", "nginx 5/1m"];
     let each = can.iter().chain(&windows).map(|limit| (limit, true));
     for (limit, can) in each.chain(not.iter().map(|limit| (limit, false))) {
-        let (service, _) = service(&text.replace("LIMIT", limit));
+        let (service, clock) = service(&text.replace("LIMIT", limit));
         let user = || descriptor(&[("user", "ann")]);
         let ip = |is_negative_hits| RateLimitDescriptor {
             is_negative_hits,
             ..descriptor(&[("ip", "a")])
         };
         assert_eq!(code(&service, &request(vec![user(), ip(false)])), Code::Ok);
+        clock.advance(Span::seconds(1));
         let answer = ask(&service, &request(vec![user(), ip(true)]));
         match answer {
             Ok(answer) => assert!(can && answer.overall_code() == Code::Ok, "{limit}"),
@@ -312,6 +313,11 @@ fn limiters_that_cannot_give_back_refuse_it() {
         }
         let left = ask(&service, &request(vec![user()])).unwrap().statuses[0].limit_remaining;
         assert_eq!(left, if can { 2 } else { 3 }, "{limit}");
+        let left = ask(&service, &request(vec![ip(false)])).unwrap().statuses[0].limit_remaining;
+        assert!(
+            !can || left == 4,
+            "{limit}: {left} are left, though one hit of two was given back"
+        );
     }
 }
 

@@ -30,6 +30,7 @@ repeat
   -- Time runs backwards: the latest block becomes the current one, and the blocks are read again.
   if count > 0 and latest > current then current, again = latest, true end
 until not again
+--- look
 local back = 0
 if current - here > blocks then current, back = here, current - here end
 local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
@@ -58,21 +59,18 @@ if counts or held < count or back ~= 0 then
 end
 
 --- undo
-local start, here, count, latest = i, floor(now / width)
-count, i = whole(s, i)
-for n = 1, count do
-  local gap, counted
-  if n == 1 then
-    latest, i = signed(s, i)
-  else
-    gap, i = whole(s, i)
-    latest = latest + gap
-  end
-  local from = i
-  counted, i = amount(s, i)
-  if latest == here then
-    bytes = sub(s, start, from - 1) .. put_amount(counted > w and counted - w or 0)
-    start = i
+-- The oldest blocks in the window give back first.
+while held > 0 and w >= first_amount do
+  w, held = w - first_amount, held - 1
+  if held > 0 then
+    local gap
+    gap, first_end = whole(s, first_end)
+    first_amount, first_end = amount(s, first_end)
+    first = first + gap
   end
 end
-if bytes then bytes = bytes .. sub(s, start, i - 1) end
+if held > 0 then
+  bytes = put(held) .. put_signed(first) .. put_amount(first_amount - w) .. sub(s, first_end, i - 1)
+elseif count > 0 then
+  bytes = BLOCKS
+end

@@ -7,7 +7,6 @@ local at = unpack('<i8', s, i)
 local previous, current
 previous, i = amount(s, i + 8)
 current, i = amount(s, i)
---- look
 local before, any = at, previous > 0 or current > 0
 if at - now > period then
   -- The clock was set back, and the level moves with it.
@@ -23,6 +22,7 @@ else
     previous, current = 0, 0
   end
 end
+--- look
 local left = period - (at - floor(at / period) * period)
 local room = most - current - w
 local passes = room >= 0 and not less(room, period, previous, left)
@@ -43,12 +43,13 @@ end
 life = (floor(at / period) + 2) * period - now
 
 --- undo
-local windows = floor(at / period) - floor(now / period)
-if windows == 0 then
-  current = current > w and current - w or 0
-elseif windows == 1 then
-  previous = previous > w and previous - w or 0
-end
-if windows == 0 or windows == 1 then
-  bytes = pack('<i8', at) .. put_amount(previous) .. put_amount(current)
+-- The current window gives back first.
+if any then
+  local more = w > current and w - current or 0
+  current = w < current and current - w or 0
+  previous = more < previous and previous - more or 0
+  bytes = COUNTER
+  if previous > 0 or current > 0 then
+    bytes = pack('<i8', at) .. put_amount(previous) .. put_amount(current)
+  end
 end
