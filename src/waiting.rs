@@ -50,6 +50,9 @@
 //!   event between the two, this one is refused, which limiters that count refused events count. If the
 //!   future is dropped during the second step, the event may have been counted.
 //!
+//! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards), but
+//! that for an `AsyncStore` by as much as the clock was set back, unless another event of its key is decided.
+//!
 //! # Who is first
 //! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
 //! When several wait for one key, the first to ask passes, and the others wait on; a cheap event may overtake

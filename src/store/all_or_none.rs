@@ -59,7 +59,8 @@ pub(super) fn check<L: Limiter<State: PartialEq>>(
 }
 
 /// Counts an event whose keys are locked if it passes after `most` at the latest. Otherwise counts nothing,
-/// and returns how long after `now` it would pass or should be tried again.
+/// and returns how long after `now` it would pass or should be tried again. If the clock was set back, the keys
+/// follow it, so that not every attempt finds the same wait.
 #[cfg(any(feature = "wait", all(test, loom)))]
 pub(super) fn pass<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],
@@ -69,7 +70,10 @@ pub(super) fn pass<L: Limiter<State: PartialEq>>(
 ) -> Result<Verdict, Retry> {
     let verdict = strictest(held.iter().map(|held| held.peek(now, cost)));
     match verdict.outcome.wait() {
-        None => Err(retry_after(held, now, cost)),
+        None => {
+            held.iter_mut().for_each(|held| held.follow(now));
+            Err(retry_after(held, now, cost))
+        }
         Some(wait) if wait > most => Err(Retry::After(wait)),
         Some(_) => Ok(check(held, now, cost)),
     }

@@ -91,6 +91,14 @@ where
         self.update(now, |limiter, state| limiter.charge(state, now, cost))
     }
 
+    /// Follows a clock that was set back, as with an event that is refused. Counts nothing.
+    #[cfg(any(feature = "wait", all(test, loom)))]
+    pub(super) fn follow(&mut self, now: Time) {
+        if self.slot.is_some() && now < self.memory.latest {
+            self.update(now, |limiter, state| limiter.record(state, now, 0.0, false));
+        }
+    }
+
     /// Takes back an event that was counted at `at`, and returns whether the limiter can.
     pub(super) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
         self.take_back(|limiter, state| limiter.undo(state, at, now, cost))

@@ -59,7 +59,8 @@
 //! # What is promised
 //! * A call that waits holds nothing of the client inside. It makes the client ready after its wait.
 //! * A call that is dropped, or gives up since its wait would be too long, leaves nothing behind, as
-//!   [waiting](crate::waiting#what-is-counted) says.
+//!   [waiting](crate::waiting#what-is-counted) says. One that gives up in a queue, since the host asked for a pause
+//!   meanwhile, is [taken back](Store::undo).
 //! * Memory is bounded: [`HOSTS`] keys of each limit, and pauses of as many hosts, are remembered.
 //!
 //! # With reqwest

@@ -173,6 +173,48 @@ fn a_pause_holds_for_calls_in_a_queue() {
     queued.iter_mut().for_each(|call| drop(assert_ready_ok!(call.poll())));
 }
 
+/// When the clock is set back, the pause goes back with it.
+#[test]
+fn a_clock_that_is_set_back_does_not_prolong_a_pause() {
+    let clock = Hand::default();
+    clock.set(86_400.0);
+    let mut client = pace("gcra 9/1s", &clock).layer(answering([(RETRY_AFTER, "5")]));
+    assert_ready_ok!(call(&mut client, "http://a/status/429").poll());
+    clock.set(0.0);
+    let mut later = call(&mut client, "http://a/later");
+    assert_pending!(later.poll());
+    clock.set(4.999_999);
+    assert_pending!(later.poll());
+    clock.set(5.0);
+    assert_ready_ok!(later.poll());
+    // By less than the pause, it ends when it would have.
+    assert_ready_ok!(call(&mut client, "http://a/status/429").poll());
+    clock.set(2.0);
+    let mut later = call(&mut client, "http://a/later");
+    clock.set(9.999_999);
+    assert_pending!(later.poll());
+    clock.set(10.0);
+    assert_ready_ok!(later.poll());
+}
+
+/// A call that gives up in a queue is given back to the other limits.
+#[test]
+fn a_call_that_a_pause_ends_is_not_counted() {
+    let clock = Hand::default();
+    let waiting = Waiting::DEFAULT.at_most(Span::seconds(5));
+    let pace = pace("leaky-bucket 1/1s queue 10 & sliding-log 2/1h", &clock).waiting(waiting);
+    let mut client = pace.layer(answering([(RETRY_AFTER, "60")]));
+    let mut refused = call(&mut client, "http://a/status/429");
+    let mut queued = call(&mut client, "http://a/queued");
+    assert_pending!(queued.poll());
+    assert_ready_ok!(refused.poll());
+    clock.set(1.0);
+    let error = assert_ready_err!(queued.poll());
+    assert_eq!(error, CallError::GaveUp(GaveUp::TooLong(Span::seconds(59))));
+    clock.set(60.0);
+    assert_ready_ok!(call(&mut client, "http://a/next").poll());
+}
+
 /// The pause in seconds after such an answer at the Unix time 1,000,000,000, which is 9 September 2001.
 fn pause<const N: usize>(status: u16, headers: [(http::HeaderName, &str); N]) -> f64 {
     let clock = Hand::default();

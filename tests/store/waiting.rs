@@ -1,7 +1,7 @@
 //! Waiting until an event is allowed: never sooner than the limiter allows, nobody is forgotten, and
 //! whoever gives up leaves nothing behind.
 
-use crate::random::{Case, KINDS, Step, admitting, limiter, magnitude};
+use crate::random::{COUNTING, Case, KINDS, RATES, Step, admitting, case, limiter, magnitude};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
@@ -249,6 +249,23 @@ fn a_clock_that_stands_still_ends_no_wait_and_prolongs_none() {
     let wait = "300ms".parse().unwrap();
     assert_eq!(assert_ready!(task.poll()), Err(GaveUp::TooLong(wait)));
     assert_eq!(clock.0.load(Ordering::Relaxed), 3);
+}
+
+/// A clock that is set back lengthens a wait by a period at most, as often as it is asked.
+#[test]
+fn nobody_waits_until_the_clock_has_caught_up() {
+    for kind in COUNTING.iter().chain(RATES) {
+        let limiter = case(kind, 2.0, Span::seconds(1), 2.0).limiter;
+        let (keyed, clock) = (Keyed::new(limiter, 10), FakeClock::default());
+        let late = micros(86_400_000_000);
+        while keyed.check("a", late, 1.0).is_allowed() {}
+        let longest = Span::seconds(1).max(keyed.retry_after("a", late, 1.0).wait().unwrap());
+        let mut task = spawn(keyed.until_allowed("a", &clock, Waiting::DEFAULT));
+        while task.poll().is_pending() {
+            clock.advance("10ms".parse().unwrap());
+            assert!(clock.now() <= Time::ZERO.after(longest).after(longest), "{}", keyed.limiter());
+        }
+    }
 }
 
 /// All limits have to pass, at the latest of their times; the future is one for a task of any thread.

@@ -35,7 +35,8 @@ impl<I, C> Paced<I, C> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CallError<E> {
-    /// The call was not made, and not counted: its wait would have been too long.
+    /// The call was not made, and not counted: its wait would have been too long. One that was in a queue when
+    /// the host asked for a pause is taken back, [as far as the limits can](crate::Limiter::undo).
     GaveUp(GaveUp),
     /// The call was made, and failed.
     Call(E),
@@ -107,10 +108,7 @@ impl Limits {
 
     /// When to ask again, while the host wants no calls.
     fn paused(&self, call: &Called, now: Time) -> Result<(), Retry> {
-        match self.pauses.retry_after(&call.host, now, 0.0) {
-            Retry::NOW => Ok(()),
-            retry => Err(retry),
-        }
+        self.pauses.pass(&call.host, now, 0.0, Span::ZERO).map(drop)
     }
 }
 
@@ -119,18 +117,24 @@ impl<C: Clock> Pace<C> {
     async fn until_allowed(&self, call: &Called) -> Result<(), GaveUp> {
         let (clock, limits, waiting) = (&*self.clock, &self.limits, self.waiting);
         let begin = clock.now();
-        until(clock, waiting, |most| {
-            let passed = limits.pass(call, clock.now(), waiting.cost, most);
-            ready(passed.map(|decision| ((), decision)).map_err(Refused::from))
+        let counted = until(clock, waiting, |most| {
+            let now = clock.now();
+            let passed = limits.pass(call, now, waiting.cost, most);
+            ready(passed.map(|decision| (now, decision)).map_err(Refused::from))
         })
         .await?;
         // The host may have asked for a pause while the call waited in a queue.
-        until(clock, waiting.after(begin.until(clock.now())), |_| {
+        let waited = until(clock, waiting.after(begin.until(clock.now())), |_| {
             let at_once = Decision::Allowed { wait: Span::ZERO };
             let paused = limits.paused(call, clock.now());
             ready(paused.map(|()| ((), at_once)).map_err(Refused::from))
         })
-        .await
+        .await;
+        if waited.is_err() {
+            let event = Event { time: counted, cost: waiting.cost, fields: call };
+            limits.store.undo(&event, clock.now());
+        }
+        waited
     }
 
     /// Begins the pause that a response asks for, and returns the response.
