@@ -50,6 +50,8 @@ mod key;
 mod serialize;
 mod text;
 
+#[cfg(feature = "std")]
+pub(crate) use decide::fullness;
 #[cfg(feature = "rules")]
 pub(crate) use decide::stricter;
 pub use decide::{Verdict, retry_after, strictest};

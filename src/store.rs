@@ -114,7 +114,7 @@ use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{Limit, Policy, Verdict, state_names, strictest};
+use crate::policy::{Limit, Policy, Verdict, fullness, state_names, strictest};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 
@@ -246,15 +246,16 @@ impl Store {
         each.filter(|(keyed, _)| keyed.reset(fields)).count()
     }
 
-    /// The tightest level of all keys at `now`; for a limit without keys, that of a new key. This
-    /// looks at every key.
+    /// The tightest level of all keys at `now`, which is the one with the highest ratio to its limit; for a
+    /// limit without keys, that of a new key. This looks at every key.
     pub fn tightest(&self, now: Time) -> Outcome {
         let mut tightest: Option<Outcome> = None;
         for keyed in self.each() {
             let mut see = |state: &_| {
                 let outcome = keyed.limiter().peek(state, now, 0.0);
-                tightest =
-                    Some(tightest.map_or(outcome, |so_far| strictest([so_far, outcome]).outcome));
+                if tightest.is_none_or(|so_far| fullness(&so_far, &outcome).is_lt()) {
+                    tightest = Some(outcome);
+                }
             };
             if keyed.is_empty() {
                 see(&keyed.limiter().initial());

@@ -33,7 +33,7 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::gcra::Gcra;
 use ratescope::policy::Verdict;
 use ratescope::store::Keyed;
-use ratescope::{Event, Limiter, Retry, Span, Store, Time};
+use ratescope::{Event, Limiter, Outcome, Retry, Span, Store, Time};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
@@ -138,6 +138,13 @@ fn the_tightest_level_of_all_keys() {
     let _ = mail(&store, "tom", "x", Time::ZERO);
     assert_eq!(tightest(Time::ZERO), (6.0, 10.0));
     assert_eq!(tightest(seconds(3600)), (0.0, 10.0));
+    // Envoy's limiter refuses to look at no event, which makes it no tighter.
+    let store = Store::new("gcra 2/10s & envoy 100/10s burst 100".parse().unwrap(), 10);
+    for _ in 0..2 {
+        assert!(mail(&store, "ann", "x", Time::ZERO).is_allowed());
+    }
+    let Outcome { level, limit, .. } = store.tightest(Time::ZERO);
+    assert_eq!((level, limit), (2.0, 2.0));
 }
 
 /// Entries that logs and windows no longer count are freed, which changes no decision.

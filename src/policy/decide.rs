@@ -53,11 +53,15 @@ pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
 }
 
 fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
+    b.is_allowed().cmp(&a.is_allowed()).then(fullness(a, b))
+}
+
+/// Compares the ratios of level to limit, then the limits.
+pub(crate) fn fullness(a: &Outcome, b: &Outcome) -> Ordering {
     // A limit of 0 that allows an event only measures, and never decides before another.
     let share =
         |x: &Outcome| if x.is_allowed() && x.limit == 0.0 { 0.0 } else { x.level / x.limit };
-    let refuses = b.is_allowed().cmp(&a.is_allowed());
-    refuses.then(share(a).total_cmp(&share(b))).then(a.limit.total_cmp(&b.limit))
+    share(a).total_cmp(&share(b)).then(a.limit.total_cmp(&b.limit))
 }
 
 /// The wait from `now` until all limits let an event pass. `ask` returns, for an instant, how long after
