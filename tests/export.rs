@@ -141,6 +141,7 @@ fn what_cannot_be_said_is_an_error() {
         (Target::Descriptors, "0.5/1m per ip", "its limits are whole numbers"),
         (Target::Exim, "adaptive x3 decay 1m floor 5 per ip", "it measures a rate of its own"),
         (Target::Exim, "exim 10/500ms per ip", "its periods are whole seconds"),
+        (Target::Exim, "exim 0/1m per ip", "a limit of 0 only measures; write one above 0"),
         (Target::Exim, "exim 10/1m per path", "it knows no path"),
         (Target::Nftables, "10/1m per ip", "it has a token bucket only"),
         (

@@ -15,6 +15,9 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
             let problem = "it measures a rate of its own; write a limit such as exim 10/1m strict";
             return Err(problem.to_owned());
         };
+        if exim.measures_only() {
+            return Err("a limit of 0 only measures; write one above 0".to_owned());
+        }
         let per = exim.limit.per();
         if per.secs() != libm::floor(per.secs()) {
             return Err("its periods are whole seconds".to_owned());
