@@ -239,9 +239,13 @@ impl Bucket {
     /// Compare the bucket with one that never had the event. At `at` it holds the event's cost more. The
     /// difference stays the same while the other bucket is not empty, and drains while the other one is.
     /// So by `now` it has shrunk by no more than what drains from `at` to `now`. The rest of it is
-    /// certainly still there, and is taken out.
+    /// certainly still there, and is taken out. That is nothing if the clock was set back to before `at`: how
+    /// much had drained by then is not known.
     pub(super) fn undo(&self, state: &mut State, at: Time, now: Time, cost: f64) {
-        let drained = self.drained(at, now.max(state.at)).max(0);
+        let drained = self.drained(at, now.max(state.at));
+        if drained < 0 {
+            return;
+        }
         let left = self.parts(amount(cost).unwrap_or(0)).saturating_sub(drained).max(0);
         state.content = Parts::new((state.content.get() - left).max(0));
     }

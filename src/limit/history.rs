@@ -147,11 +147,13 @@ impl Window {
     /// later block, since time ran backwards, stays there: then less is given back, or for a shorter time.
     pub(super) fn undo(&self, history: &mut History, at: Time, cost: f64) {
         let place = history.blocks.binary_search_by_key(&self.block(at), |(block, _)| *block);
-        let counted = place.ok().and_then(|place| history.blocks.get_mut(place));
-        if let (Some((_, counted)), Some(amount)) = (counted, amount(cost)) {
-            let taken = amount.min(*counted);
-            *counted -= taken;
-            history.total = history.total.saturating_sub(taken);
+        let (Ok(place), Some(amount)) = (place, amount(cost)) else { return };
+        let Some((_, counted)) = history.blocks.get_mut(place) else { return };
+        let taken = amount.min(*counted);
+        *counted -= taken;
+        history.total = history.total.saturating_sub(taken);
+        if *counted == 0 {
+            history.blocks.remove(place);
         }
     }
 

@@ -84,6 +84,40 @@ fn what_is_given_back_is_what_still_counts() {
     }
 }
 
+/// Events that were taken back take no room of a log: a full one blurs the times of others.
+#[test]
+fn what_is_undone_leaves_nothing_in_a_window() {
+    for text in ["sliding-log 10/1h", "sliding-window 10/1h"] {
+        let limiter = limiter(text);
+        let mut state = limiter.initial();
+        for micros in 0..1000 {
+            let at = Time::from_micros(micros * 50_000);
+            assert!(limiter.check(&mut state, at, 1.0).is_allowed());
+            assert!(limiter.undo(&mut state, at, at, 1.0));
+        }
+        assert_eq!(state, limiter.initial());
+        let minute = |minute: i64| Time::from_micros(minute * 60_000_000);
+        for event in 1..=10 {
+            assert!(limiter.check(&mut state, minute(6 * event), 1.0).is_allowed(), "{event}");
+        }
+        assert!(limiter.check(&mut state, minute(66), 1.0).is_allowed(), "{text}");
+    }
+}
+
+/// A bucket's time goes back with the clock, and then not all of what drained is known.
+#[test]
+fn what_is_undone_after_the_clock_was_set_back() {
+    let limiter = limiter("gcra 1/1s burst 10");
+    let mut state = limiter.initial();
+    let at = |seconds: f64| Time::from_secs(seconds).unwrap();
+    for (time, cost, passes) in [(1000.0, 10.0, true), (1009.5, 9.0, true), (0.0, 10.0, false)] {
+        assert_eq!(limiter.check(&mut state, at(time), cost).is_allowed(), passes);
+    }
+    assert_eq!(limiter.remaining(&state, at(1.0)), 1.5);
+    assert!(limiter.undo(&mut state, at(1000.0), at(1.0), 10.0));
+    assert_eq!(limiter.remaining(&state, at(1.0)), 1.5);
+}
+
 /// Also when it is not known when that was. A window gives back its oldest events first, since the one that is
 /// given back may be as old; then later no more is left than without it.
 #[test]
