@@ -48,13 +48,16 @@ pub(crate) fn canonical(address: IpAddr) -> IpAddr {
     if let Some(v4) = v6.to_ipv4_mapped() {
         return IpAddr::V4(v4);
     }
-    match v6.segments() {
-        [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
-            let v4 = IpAddr::V4(Ipv4Addr::from_bits(v6.to_bits() as u32));
-            if is_internal(v4) { address } else { v4 }
-        }
+    match nat64(v6).map(IpAddr::V4) {
+        Some(v4) if !is_internal(v4) => v4,
         _ => address,
     }
+}
+
+/// The IPv4 address in an address of NAT64.
+fn nat64(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+    let is_nat64 = v6.segments().starts_with(&[0x64, 0xff9b, 0, 0, 0, 0]);
+    is_nat64.then(|| Ipv4Addr::from_bits(v6.to_bits() as u32))
 }
 
 /// Whether an address is internal: private, loopback, link-local or unspecified. Such an address, as of a

@@ -1,6 +1,6 @@
 //! Lists of networks, such as those of the proxies in front of a service.
 
-use super::{canonical, parse};
+use super::{canonical, is_internal, nat64, parse};
 use crate::text::ParseError;
 use core::fmt;
 use core::net::IpAddr;
@@ -10,7 +10,7 @@ use ipnet::{IpNet, Ipv4Net};
 /// A list of networks. Its text form is `10.0.0.0/8, fd00::/8, 192.0.2.7`.
 ///
 /// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as that
-/// IPv4 address.
+/// IPv4 address. So no public address is in a network of `64:ff9b::/96`, and such a network is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Networks(Vec<IpNet>);
 
@@ -19,7 +19,7 @@ impl Networks {
     /// `10.0.0.0` and 8. A single address has the length 32 (IPv4) or 128 (IPv6).
     ///
     /// # Errors
-    /// When a prefix is too long, or an address is not the first of its network.
+    /// When a prefix is too long, an address is not the first of its network, or a network is one of NAT64.
     pub fn new(networks: impl IntoIterator<Item = (IpAddr, u8)>) -> Result<Self, ParseError> {
         let read = |(address, length): (IpAddr, u8)| {
             let text = format!("{address}/{length}");
@@ -104,10 +104,19 @@ fn network(word: &str) -> Result<IpNet, String> {
         // Probably a mistake, since the bits after the prefix mean nothing.
         return Err(format!("{address} is an address within the network {begin}"));
     }
-    let mapped = match (network.addr(), network.prefix_len()) {
-        (IpAddr::V6(v6), length @ 96..) => v6.to_ipv4_mapped().map(|v4| (v4, length - 96)),
-        _ => None,
+    let (IpNet::V6(v6), Some(length)) = (network, network.prefix_len().checked_sub(96)) else {
+        return Ok(network);
     };
-    let mapped = mapped.and_then(|(v4, length)| Ipv4Net::new(v4, length).ok());
-    Ok(mapped.map_or(network, IpNet::V4))
+    let of = |v4| Ipv4Net::new(v4, length).ok();
+    if let Some(mapped) = v6.addr().to_ipv4_mapped().and_then(of) {
+        return Ok(IpNet::V4(mapped));
+    }
+    let Some(inside) = nat64(v6.addr()).and_then(of) else { return Ok(network) };
+    // An internal address stays as it is. The shortest network of these is 10.0.0.0/8.
+    let ends = [inside.network(), inside.broadcast()];
+    if length >= 8 && ends.into_iter().all(|end| is_internal(end.into())) {
+        return Ok(network);
+    }
+    let instead = if length > 0 { inside.to_string() } else { "the networks of those".to_owned() };
+    Err(format!("addresses of NAT64 count as their IPv4 addresses: write {instead}"))
 }

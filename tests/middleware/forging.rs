@@ -171,6 +171,9 @@ fn networks_are_read_and_written() {
         ("10.0.0.0/8,fd00::/8 ,  192.0.2.7", "10.0.0.0/8, fd00::/8, 192.0.2.7"),
         ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
         ("0.0.0.0/0, ::/0", "0.0.0.0/0, ::/0"),
+        ("64:ff9b::192.0.2.7", "192.0.2.7"),
+        // An internal address of NAT64 stays as it is.
+        ("64:ff9b::10.0.0.0/104", "64:ff9b::a00:0/104"),
         ("2001:DB8::1", "2001:db8::1"),
     ] {
         let networks: Networks = text.parse().unwrap();
@@ -183,6 +186,15 @@ fn networks_are_read_and_written() {
         ("10.0.0.0/33", "not a network"),
         ("10.0.0.1/8", "10.0.0.1 is an address within the network 10.0.0.0/8"),
         ("localhost", "not an address"),
+        (
+            "64:ff9b::c000:200/120",
+            "addresses of NAT64 count as their IPv4 addresses: write 192.0.2.0/24",
+        ),
+        (
+            "64:ff9b::/96",
+            "addresses of NAT64 count as their IPv4 addresses: write the networks of those",
+        ),
+        ("64:ff9b::/97", "addresses of NAT64 count as their IPv4 addresses: write 0.0.0.0/1"),
     ] {
         let error = text.parse::<Networks>().unwrap_err();
         assert!(error.problem().starts_with(problem), "{text}: {error}");
