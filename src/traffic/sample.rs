@@ -41,6 +41,9 @@ use std::collections::BinaryHeap;
 /// The beginning of every log: midnight of Monday, 2 March 2026, UTC.
 const START: i64 = 20_514 * DAY;
 
+/// The longest span of a log. The gaps between few lines are thousands of times as long, and are still times.
+const LONGEST: Span = Span::hours(3650 * 24);
+
 /// An entry of the log: a request, a mail or a login, depending on the style of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
@@ -117,11 +120,12 @@ impl Sample {
     /// site.
     ///
     /// # Errors
-    /// When the span is zero.
+    /// When the span is zero, or longer than ten years (of 365 days).
     pub fn new(seed: u64, lines: u64, span: Span) -> Result<Self, BadNumber> {
-        if span == Span::ZERO {
-            let want = "longer than zero";
-            return Err(BadNumber { what: "the span of a log in seconds", given: 0.0, want });
+        if span == Span::ZERO || span > LONGEST {
+            let (what, given) = ("the span of a log in seconds", span.secs());
+            let want = "longer than zero, and at most ten years";
+            return Err(BadNumber { what, given, want });
         }
         let micros = span.secs() * 1e6;
         let all = (lines as f64).max(1.0);

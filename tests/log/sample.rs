@@ -130,6 +130,14 @@ fn styles_have_names() {
     }
     assert!("xml".parse::<Style>().is_err());
     assert!(Sample::new(1, 10, Span::ZERO).is_err());
+    let longest = Span::hours(24 * 3650);
+    for (seed, lines) in (0..100).map(|seed| (seed, 1 + seed % 4)) {
+        let entries: Vec<_> = Sample::new(seed, lines, longest).unwrap().collect();
+        assert!(entries.is_sorted_by_key(|entry| entry.time) && entries.len() as u64 == lines);
+    }
+    let error = Sample::new(1, 2, Span::hours(24 * 3650 + 1)).unwrap_err();
+    let told = "the span of a log in seconds cannot be 315363600: it must be longer than zero, and at most ten years";
+    assert_eq!(error.to_string(), told);
     assert_eq!(entries(1, 0).len(), 0);
     assert_eq!(entries(1, 1).len(), 1);
 }
