@@ -243,9 +243,8 @@ impl Algorithm for Fail2ban {
     }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        for span in [self.limit.per(), self.ban] {
-            in_f64::period(span.micros_up())?;
-        }
+        in_f64::period(in_f64::PERIOD, self.limit.per().micros_up())?;
+        in_f64::period("the ban in seconds", self.ban.micros_up())?;
         let numbers = [self.most.into(), self.limit.per().secs() * 1e6, self.ban.secs() * 1e6];
         InF64::new(lua!("fail2ban", counts: true), numbers)
     }

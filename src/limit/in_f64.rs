@@ -144,15 +144,17 @@ pub(super) fn amount(what: &'static str, amount: u64) -> Result<(), BadNumber> {
 /// Checks the limit and the period of a window.
 pub(super) fn window(most: u64, micros: i64) -> Result<(), BadNumber> {
     amount("the count of a rate", most)?;
-    period(micros)
+    period(PERIOD, micros)
 }
 
-pub(super) fn period(micros: i64) -> Result<(), BadNumber> {
+pub(super) const PERIOD: &str = "the period of a rate in seconds";
+
+pub(super) fn period(what: &'static str, micros: i64) -> Result<(), BadNumber> {
     if micros.unsigned_abs() < NUMBERS {
         return Ok(());
     }
     let want = "below 71 years to be exact in f64";
-    Err(BadNumber { what: "the period of a rate in seconds", given: micros as f64 / 1e6, want })
+    Err(BadNumber { what, given: micros as f64 / 1e6, want })
 }
 
 /// Checks a rate in lowest terms: `per_micro` millionths of an event drain in `per_millionth`

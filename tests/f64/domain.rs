@@ -56,6 +56,16 @@ fn what_is_outside_says_why() {
         ),
         ("sliding-window 10/3730w precision 1w", "the period of a rate in seconds cannot be"),
         ("sliding-log 10/3730w", "the period of a rate in seconds cannot be"),
+        (
+            "nginx 10/1s burst 3000000000",
+            "the burst cannot be 3000000000: it must be below 2.25e9 to be exact in f64",
+        ),
+        (
+            "haproxy 1000000000/20d",
+            "the product of a rate's count and milliseconds cannot be 1728000000000000000: it must be below 2^53",
+        ),
+        ("fail2ban 5/3730w", "the period of a rate in seconds cannot be 2255904000"),
+        ("fail2ban 5/10m ban 3730w", "the ban in seconds cannot be 2255904000"),
     ] {
         let error = exact(text).unwrap_err();
         assert!(error.starts_with(problem), "{text}: {error}");
