@@ -43,6 +43,7 @@
 //!   event may therefore pass a little later, but not once the habit has sunk.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched};
+use super::amount::limit;
 use super::any::AnyLimiter;
 use super::by_hour::{ByHour, Day};
 use super::exim::Mode;
@@ -50,7 +51,7 @@ use super::in_f64::{InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::text::{Form, Given, Unread};
-use super::{LONG_AGO, Limiter, SHORTEST, is_cost};
+use super::{LONG_AGO, Limiter, MAX_COST, SHORTEST, is_cost};
 use crate::estimate::exim::{Exim as Estimator, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::outcome::{Outcome, Retry};
@@ -84,11 +85,10 @@ impl Adaptive {
     /// events per decay interval.
     ///
     /// # Errors
-    /// * When the factor is not above 1 and finite: a limit no higher than the habit sinks to the
-    ///   floor.
+    /// * When the factor is not above 1, up to 10^12: a limit no higher than the habit sinks to the floor.
     /// * When the decay is less than a microsecond, or the increase less than twice the decay: a
     ///   limit that follows the rate at once limits nothing.
-    /// * When the floor is not above 0 and finite: a new sender could never begin.
+    /// * When the floor is not from 0.001 to 10^12: without one, a new sender could never begin.
     pub fn new(
         factor: f64,
         decay: Span,
@@ -97,8 +97,8 @@ impl Adaptive {
         mode: Mode,
     ) -> Result<Self, BadNumber> {
         let wrong = |what, given, want| Err(BadNumber { what, given, want });
-        if !(factor > 1.0 && factor.is_finite()) {
-            return wrong("the factor", factor, "above 1 and finite");
+        if !(factor > 1.0 && factor <= MAX_COST) {
+            return wrong("the factor", factor, "above 1, up to 1e12");
         }
         if decay < SHORTEST {
             return wrong("the decay", decay.secs(), "at least a microsecond");
@@ -106,9 +106,7 @@ impl Adaptive {
         if increase.secs() < 2.0 * decay.secs() {
             return wrong("the increase", increase.secs(), "at least twice the decay");
         }
-        if !(floor > 0.0 && floor.is_finite()) {
-            return wrong("the floor", floor, "above 0 and finite");
-        }
+        limit("the floor", floor, false)?;
         Ok(Adaptive { factor, smoothed: Smoothed { decay, increase }, floor, mode })
     }
 
