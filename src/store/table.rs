@@ -174,20 +174,26 @@ impl<S: Clone> Table<S> {
     }
 
     /// The next entry to be swept: each in turn, one with every eighth use of the table. An entry is
-    /// rarely in the cache, and one with each use would slow down every event. `None` where a slot is
-    /// free.
+    /// rarely in the cache, and one with each use would slow down every event. A free slot takes no
+    /// turn.
     pub(super) fn sweep(&mut self) -> Option<&mut Entry<S>> {
         if !self.uses.is_multiple_of(8) {
             return None;
         }
-        let slot = Slot { set: self.next / WAYS, way: self.next % WAYS };
-        let is_taken = self.tags.get(slot.set).is_some_and(|tags| slot.way < tags.len());
-        // From a free slot, go on with the next set.
-        self.next = if is_taken { self.next + 1 } else { (slot.set + 1) * WAYS };
-        if self.next >= self.sets.len() * WAYS {
-            self.next = 0;
+        // A set is rarely empty, and hardly ever are several in turn.
+        for _ in 0..WAYS {
+            let slot = Slot { set: self.next / WAYS, way: self.next % WAYS };
+            let is_taken = self.tags.get(slot.set).is_some_and(|tags| slot.way < tags.len());
+            // From a free slot, go on with the next set.
+            self.next = if is_taken { self.next + 1 } else { (slot.set + 1) * WAYS };
+            if self.next >= self.sets.len() * WAYS {
+                self.next = 0;
+            }
+            if is_taken {
+                return Some(self.at_mut(slot));
+            }
         }
-        is_taken.then(|| self.at_mut(slot))
+        None
     }
 
     /// Inserts a key that is not there yet, as the most recently used. If an entry must be given up
