@@ -241,6 +241,9 @@ where
         while !rest.is_empty() {
             let hash = u64::from_le_bytes(*chunk(rest)?);
             let refused = f32::from_le_bytes(*chunk(rest)?);
+            if !refused.is_finite() {
+                return Err(SavedError::Damaged);
+            }
             let state = keyed.limiter().read_state(rest).map_err(SavedError::State)?;
             keyed.put_back(hash, refused, state, latest);
         }

@@ -88,12 +88,21 @@ fn what_is_cut_or_changed_is_refused() {
     let at = wrong.windows(6).position(|some| some == b"bucket").unwrap() + 6;
     let length = (wrong.len() - at - 8) as u64;
     wrong[at..at + 8].copy_from_slice(&length.to_le_bytes());
-    let mut hasher = siphasher::sip::SipHasher13::new();
-    std::hash::Hasher::write(&mut hasher, &wrong);
-    wrong.extend(std::hash::Hasher::finish(&hasher).to_le_bytes());
-    let error = restore(&wrong).unwrap_err();
+    let sealed = |bytes: &[u8]| {
+        let mut hasher = SipHasher13::new();
+        hasher.write(bytes);
+        [bytes, &hasher.finish().to_le_bytes()].concat()
+    };
+    let error = restore(&sealed(&wrong)).unwrap_err();
     let cause = std::error::Error::source(&error).unwrap();
     assert!(cause.is::<KeptError>() && error.to_string().ends_with(&cause.to_string()), "{error}");
+    // A refused cost that is no number would protect its key for ever.
+    let mut wrong = bytes.clone();
+    wrong.truncate(wrong.len() - 8);
+    let at = wrong.windows(6).position(|some| some == b"bucket").unwrap() + 46;
+    assert_eq!(restore(&sealed(&wrong)), Ok(2));
+    wrong[at..at + 4].copy_from_slice(&f32::NAN.to_le_bytes());
+    assert_eq!(restore(&sealed(&wrong)), Err(SavedError::Damaged));
     let mut newer = bytes;
     newer[9] = VERSION + 1;
     assert_eq!(restore(&newer), Err(SavedError::Version { found: VERSION + 1 }));
@@ -106,6 +115,14 @@ fn states_of_another_limiter_are_refused() {
     assert_eq!(error.to_string(), "the saved states are of bucket, and the limiter's of exim/1m");
     // The numbers of a limiter may change, and a limiter may be chosen at run time.
     assert!(Keyed::restore(limiter("token-bucket 7/1h"), 10, &bytes).is_ok());
+}
+
+/// The secret is random, and so is each half of it.
+#[test]
+fn no_two_secrets_are_alike() {
+    let secrets = [0; 2].map(|_| Keyed::new(gcra(), 10).save(seconds(0))[32..48].to_vec());
+    assert_ne!(secrets[0], secrets[1]);
+    assert_ne!(secrets[0][..8], secrets[0][8..]);
 }
 
 /// With less room, those that were used last are there.
