@@ -19,7 +19,8 @@ pub(crate) fn hold(text: &str) {
     for (i, fields) in FIELDS.into_iter().cycle().take(30).enumerate() {
         let fields = fields.to_vec();
         let cost = [1.0, 0.0, 2.5, f64::NAN, -1.0][i % 5];
-        let time = Time::from_micros([0, 1, -1, 1_000_000, i64::MAX][i % 4] * i as i64);
+        let scale = [0, 1, -1, 1_000_000, i64::MAX][i / 5 % 5];
+        let time = Time::from_micros(scale.saturating_mul(i as i64));
         let event = Event { time, cost, fields: &fields };
         let peeked = store.peek(&event).is_allowed();
         assert_eq!(store.check(&event).is_allowed(), peeked);
