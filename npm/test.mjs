@@ -2,6 +2,7 @@
 // and Envoy were recorded making. `./scripts/test npm` runs it with the package in target/npm.
 
 import assert from 'node:assert/strict';
+import { execSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -74,4 +75,12 @@ test('what is wrong is said, and the program goes on', () => {
   // A state of another limiter counts as none.
   assert.equal(limiter.check(Limiter.parse('gcra 1/1h').state(), 0).level, 1);
   assert.equal(limiter.check(limiter.state(), 0, -1).allowed, false);
+});
+
+test('the packed package has its licences, and all files that it lists', () => {
+  const [{ files }] = JSON.parse(execSync('npm pack --dry-run --json', { cwd: process.env.PACKAGE, stdio: 'pipe' }));
+  const packed = files.map(({ path }) => path);
+  for (const file of ['LICENSE-MIT', 'LICENSE-APACHE', 'README.md', 'limiters_bg.wasm', 'node.js', 'browser.js']) {
+    assert.ok(packed.includes(file), `${file} is not among ${packed}`);
+  }
 });
