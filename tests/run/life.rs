@@ -37,6 +37,8 @@ fn what_can_not_run_is_refused_with_a_reason() {
         let args = options.map(address).concat();
         assert_refused(&run(&args, &rules), &[&port, "in use", option]);
     }
+    let nowhere = options.map(|option| [option, "off"]).concat();
+    assert_refused(&run(&nowhere, &rules), &["all ports are off", "--grpc"]);
     assert_refused(&run(&["--admin", "0.0.0.0:0"], &rules), &["--admin-token-file"]);
     let short = folder.write("short", "secret\n");
     let short = ["--admin-token-file", short.to_str().unwrap()];
@@ -92,6 +94,16 @@ fn the_admin_port() {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
     assert_eq!(get(program.admin, "/readyz", "").0, 200, "it goes on by the rules before");
+}
+
+/// How often the files are looked at says nothing of how often the gauges are set.
+#[test]
+fn the_gauges_are_set_between_two_looks_at_the_files() {
+    let folder = Folder::new("gauges");
+    let rules = folder.write("rules.yaml", RULES);
+    let program = Program::start(&rules, &["--watch", "1h"]);
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    while !get(program.admin, "/metrics", "").1.contains("\nratescope_keys 1\n") {}
 }
 
 /// Somebody puts a pipe in the place of a rule file: nobody waits for what is never written there.

@@ -129,6 +129,9 @@ enum Log {
     Json,
 }
 
+/// How often gauges are set, histograms emptied, and what is old in Live forgotten.
+const UPKEEP: Duration = Duration::from_secs(1);
+
 fn field(text: &str) -> Result<(String, HeaderName), String> {
     let (name, header) = text.split_once('=').unwrap_or_default();
     match header.parse() {
@@ -144,6 +147,9 @@ fn interval(text: &str) -> Result<Span, ParseError> {
 
 /// Runs until it is asked to end.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    if [args.grpc, args.http, args.admin].iter().all(|port| port.0.is_none()) {
+        return Err("all ports are off, so nobody could ask; leave --grpc or --http on".into());
+    }
     let probe = Probe::default();
     let probe = Arc::new(if args.hide_keys { probe.hiding_keys() } else { probe });
     let live = Routes::new(Arc::clone(&probe));
@@ -238,7 +244,7 @@ async fn serve<B: States>(
     let is_hurried = tokio::select! {
         () = ports.serve(&open, &calls, http, &admin) => true,
         () = follow(&service, interval) => true,
-        () = keep_up(&service, &metrics, interval) => true,
+        () = keep_up(&service, &metrics) => true,
         is_hurried = notice => is_hurried,
     };
     if is_hurried {
@@ -302,14 +308,10 @@ async fn follow<B: States>(service: &Arc<Service<B>>, interval: Duration) {
     }
 }
 
-/// Updates the gauges and lets the probe forget what is old every `interval`, for ever.
-async fn keep_up<B: States>(
-    service: &Service<B>,
-    prometheus: &PrometheusHandle,
-    interval: Duration,
-) {
+/// Updates the gauges and lets the probe forget what is old every [`UPKEEP`], for ever.
+async fn keep_up<B: States>(service: &Service<B>, prometheus: &PrometheusHandle) {
     loop {
-        sleep(interval).await;
+        sleep(UPKEEP).await;
         service.probe().forget(service.clock().now());
         if let Some(memory) = service.memory() {
             metrics::gauge!("ratescope_keys").set(memory.keys as f64);
