@@ -180,21 +180,48 @@ impl Reader {
     }
 }
 
-/// Help: the known word that `word` may have meant, or all of them.
+/// The most known words that are listed.
+const LISTED: usize = 20;
+
+/// The most known words that a word is compared with.
+const COMPARED: usize = 200;
+
+/// Help: the known word that `word` may have meant, or all of them, if they are not too many.
 pub(super) fn meant(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("write one of {}", known.join(", ")),
+        None => {
+            let each = known.iter().map(|name| format!("{name:.80}"));
+            format!("write one of {}", first_of(each, LISTED, ", "))
+        }
     }
+}
+
+/// At most so many names, and how many more there are.
+pub(super) fn first_of(
+    names: impl ExactSizeIterator<Item = impl AsRef<str>>,
+    most: usize,
+    between: &str,
+) -> String {
+    let more = names.len().saturating_sub(most);
+    let mut text = String::new();
+    for (i, name) in names.take(most).enumerate() {
+        text += if i == 0 { "" } else { between };
+        text += name.as_ref();
+    }
+    if more == 0 { text } else { format!("{text} and {more} more") }
 }
 
 /// The name that was probably meant, if one is close enough: up to a third of its letters may be
 /// wrong.
 fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let far = |name: &str| strsim::damerau_levenshtein(&word, name);
+    let far = |name: &str| strsim::osa_distance(&word, name);
+    let most = |name: &str| name.chars().count().div_ceil(3);
     // No key is nearly that long, and the comparison takes time proportional to both lengths.
-    let near = known.iter().filter(|_| word.len() <= 64).map(|name| (far(name), *name));
+    let length = Some(word.chars().count()).filter(|_| word.len() <= 64)?;
+    let near = known.iter().filter(|name| name.chars().count().abs_diff(length) <= most(name));
+    let near = near.take(COMPARED).map(|name| (far(name), *name));
     let (distance, name) = near.min_by_key(|(distance, _)| *distance)?;
-    (distance <= name.chars().count().div_ceil(3)).then_some(name)
+    (distance <= most(name)).then_some(name)
 }

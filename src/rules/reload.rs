@@ -11,6 +11,7 @@
 //! * A limit starts anew if its rule has another name (its domain, its keys and values), or if the
 //!   limit's key or its shape changes. [`Changes`] says so.
 
+use super::reader::first_of;
 use super::ruled::{Generation, Home};
 use super::{AsyncStore, Rule, Ruled, Rules, RulesError};
 use crate::policy::Limit;
@@ -58,6 +59,9 @@ impl Reloaded {
     }
 }
 
+/// The most limits of one fate that are told by name.
+const TOLD: usize = 5;
+
 /// As in `applied: 3 go on, 1 start anew (web:user: gcra 5/1s burst 5 per user)`.
 impl fmt::Display for Reloaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -72,7 +76,8 @@ impl fmt::Display for Reloaded {
                     ("are gone", gone),
                 ];
                 for (what, limits) in told.into_iter().filter(|(_, limits)| !limits.is_empty()) {
-                    write!(f, ", {} {what} ({})", limits.len(), limits.join("; "))?;
+                    let named = first_of(limits.iter(), TOLD, "; ");
+                    write!(f, ", {} {what} ({named})", limits.len())?;
                 }
                 Ok(())
             }

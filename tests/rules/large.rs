@@ -147,6 +147,32 @@ fn many_rules_of_one_event_are_replaced_in_one_pass() {
     });
 }
 
+/// All rules have names, and fifty would replace one that there is not.
+#[test]
+fn names_that_are_not_there_are_told_briefly() {
+    let name = |letter: &str, i: usize| format!("{}{i:05}", letter.repeat(59));
+    let text = file(1_000, |i| match i {
+        0..50 => format!("key: k{i}, limit: 5/1s, replaces: [{}]", name("z", i)),
+        _ => format!("key: k{i}, limit: 5/1s, name: {}", name("a", i)),
+    });
+    let error = Rules::read("rules.yaml", &text).unwrap_err();
+    let first = error.mistakes()[0].problem();
+    assert!(first.contains(&format!("write one of {}, ", name("a", 50))), "{first}");
+    assert!(first.ends_with(" and 930 more"), "{first}");
+    assert_eq!(error.mistakes().len(), 50);
+    assert!(error.to_string().len() < 100_000);
+}
+
+/// A reload changes all limits, and says so in a line that can be read.
+#[test]
+fn a_reload_of_many_rules_is_told_briefly() {
+    let [old, new] = ["5/1s", "6/1s"]
+        .map(|limit| file(3_000, |i| format!("key: k, value: v{i}, limit: gcra {limit}")));
+    let said = ruled(&old).reload("rules.yaml", &new, Time::ZERO).to_string();
+    assert!(said.contains(": 0 go on, 3000 go on with other numbers (d:k=v0: gcra 6/1s"), "{said}");
+    assert!(said.ends_with("; d:k=v4: gcra 6/1s burst 6 per k and 2995 more)"), "{said}");
+}
+
 /// As many tests as rules, each of one of them.
 #[test]
 fn many_rules_are_tested_in_one_pass() {
