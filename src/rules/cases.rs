@@ -26,7 +26,7 @@
 //! | `by` | the rule that decided, by its full name or its `name` in the file, or `none` |
 //! | `wait` | how long the event stands in a queue |
 //! | `retry_after` | when the event would pass: a span, or `never` |
-//! | `shadow` | a list of all shadows that would refuse the event, or `none` |
+//! | `shadow` | a list of all shadows that would refuse the event, each by one of its names, or `none` |
 //!
 //! Source: the unit tests of rules in Prometheus (`promtool test rules`). Time is virtual, keys are
 //! strict, and a failure says what was expected and what happened. Each test begins with empty states.
@@ -276,14 +276,24 @@ impl Reading {
         if let Some(node) = map.get("shadow") {
             let names = match node.word() {
                 "none" => Some(Vec::new()),
-                _ => self.reader.list(node, "shadow").map(|items| {
-                    let text = |item| self.reader.text(item, "a rule").map(str::to_owned);
-                    items.iter().filter_map(text).collect()
-                }),
+                _ => self.reader.list(node, "shadow").map(|items| self.names(items)),
             };
             expect(node, names.map(What::Shadow));
         }
         expected
+    }
+
+    /// Reads the names of rules, each once.
+    fn names(&mut self, items: &[Node]) -> Vec<String> {
+        let (mut names, mut seen) = (Vec::new(), HashSet::new());
+        for item in items {
+            let Some(name) = self.reader.text(item, "a rule") else { continue };
+            if !seen.insert(name) {
+                self.reader.wrong(item, "it is listed already");
+            }
+            names.push(name.to_owned());
+        }
+        names
     }
 }
 

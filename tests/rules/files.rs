@@ -61,6 +61,30 @@ fn tests_know_nothing_of_each_other() {
     assert_eq!(failed, [1, 0, 1, 0]);
 }
 
+/// All shadows that refuse are expected, and each by its full name or by its name in the file.
+#[test]
+fn each_shadow_is_expected_by_name() {
+    let rules = "domain: d\ndescriptors:\n  - {key: a, limit: 1/1h, shadow: true, name: first}\n  - {key: b, limit: 1/1h, shadow: true}\n";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let cases = |shadow: &str| {
+        let event = format!(
+            "{{fields: {{a: x, b: x}}, times: 2}}, {{fields: {{a: x, b: x}}, shadow: [{shadow}]}}"
+        );
+        Cases::read("cases.yaml", &format!("tests: [{{name: t, events: [{event}]}}]\n"))
+    };
+    for (shadow, failures) in [
+        ("first, 'd:b'", 0),
+        ("'d:b', 'd:a'", 0),
+        ("first, 'd:a'", 1),
+        ("'d:b'", 1),
+        ("first, 'd:b', 'd:c'", 1),
+    ] {
+        assert_eq!(cases(shadow).unwrap().run(&rules)[0].len(), failures, "{shadow}");
+    }
+    let error = cases("first, 'd:b', first").unwrap_err().to_string();
+    assert!(error.contains("\"first\": it is listed already"), "{error}");
+}
+
 /// Each bad file ends with comments that begin with `#!`: the mistakes that are told of it, each with
 /// its place. A file of cases is known by its name.
 #[test]

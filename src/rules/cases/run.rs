@@ -118,9 +118,6 @@ impl Got<'_> {
                 (got != *expected).then(|| self.ruling.to_string())
             }
             What::By(expected) => {
-                let is = |name: &str, by: &Opinion<'_>| {
-                    by.rule.name() == name || by.rule.label() == Some(name)
-                };
                 let same = match (expected, self.ruling.decided_by()) {
                     (Some(name), Some(by)) => is(name, &by),
                     (None, None) => true,
@@ -140,15 +137,22 @@ impl Got<'_> {
                 (got.wait() != *expected).then(|| got.to_string())
             }
             What::Shadow(expected) => {
-                let refuse = self.ruling.shadow_refusals();
-                let mut got: Vec<&str> = refuse.map(|by| by.rule.name()).collect();
-                got.dedup();
-                let same = got.len() == expected.len()
-                    && expected.iter().all(|name| got.contains(&name.as_str()));
-                (!same).then(|| shadows(&got))
+                let got: Vec<_> = self.ruling.shadow_refusals().collect();
+                let same = expected.iter().all(|name| got.iter().any(|by| is(name, by)))
+                    && got.iter().all(|by| expected.iter().any(|name| is(name, by)));
+                (!same).then(|| {
+                    let mut names: Vec<&str> = got.iter().map(|by| by.rule.name()).collect();
+                    names.dedup();
+                    shadows(&names)
+                })
             }
         }
     }
+}
+
+/// Whether an opinion is of the rule with this full name, or this name in the file.
+fn is(name: &str, by: &Opinion<'_>) -> bool {
+    by.rule.name() == name || by.rule.label() == Some(name)
 }
 
 fn shadows<T: AsRef<str>>(names: &[T]) -> String {
