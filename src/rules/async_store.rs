@@ -96,7 +96,7 @@ pub trait AsyncStore: Send + Sync + 'static {
     }
 
     /// Makes new ones of the keys that an event with these fields has in some limits, chosen by their rule and
-    /// key, and returns how many were remembered: see [`Ruled::reset`].
+    /// key, and returns how many keys were remembered: see [`Ruled::reset`].
     ///
     /// # Errors
     /// If the store could not be told, and some keys may have been reset; or with a [`Fault::Failed`] if the

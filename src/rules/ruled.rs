@@ -101,7 +101,8 @@ impl Ruled {
     }
 
     /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that were
-    /// sent: see [`Limiter::charge`]. Rules with their own cost have counted that already.
+    /// sent: see [`Limiter::charge`]. Rules with their own cost have counted that already. Of a rule that is
+    /// stretched, both forms count it, so what it owes is owed also when the rule is stretched no longer.
     ///
     /// With the ruling by which the event `passed`, the shadows that would have refused it do not count
     /// it: if they could refuse, it would have cost nothing.
@@ -169,15 +170,18 @@ impl Ruled {
     }
 
     /// Makes new ones of the keys that an event with these fields has in some limits, chosen by their rule and
-    /// key, and returns how many were remembered. Choose with care: the limits per all are for everybody.
+    /// key, and returns how many were remembered: the limits of a rule for the same fields have one key.
+    /// Choose with care: the limits per all are for everybody.
     pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Per) -> bool) -> usize {
         let generation = self.generation();
         let rules = generation.rules.rules().iter().zip(&generation.homes);
-        let each = rules.flat_map(|(rule, homes)| {
+        let each = rules.map(|(rule, homes)| {
             let homes = rule.limits().iter().zip(homes).filter(|(limit, _)| of(rule, &limit.per));
-            homes.flat_map(|(_, home)| home.each())
+            let keys = homes.flat_map(|(limit, home)| home.each().map(|keyed| (&limit.per, keyed)));
+            let known = keys.filter(|(_, keyed)| keyed.reset(fields)).map(|(per, _)| per);
+            known.collect::<HashSet<&Per>>().len()
         });
-        each.filter(|keyed| keyed.reset(fields)).count()
+        each.sum()
     }
 
     /// Frees the entries that logs and windows no longer count at `now`:

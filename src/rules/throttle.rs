@@ -9,7 +9,8 @@
 //! the same periods but larger counts, bursts and queues. Each has its own state. The stretched
 //! limiter counts all events that pass, the rule's own limiter counts those that pass within its
 //! limit. So an event passes "softly" exactly if a hard rule would have refused it. And when an
-//! elastic rule is no longer stretched, its senders are at their limit and not in debt.
+//! elastic rule is no longer stretched, its senders are at their limit and not in debt. A cost that is
+//! charged afterwards counts in both, though, and may leave a debt.
 //!
 //! A learned limit (adaptive, with or without hours) can only be hard. Its factor already is the share
 //! by which a sender may exceed its habit. A stretched one would learn from what it lets pass, so its

@@ -293,3 +293,16 @@ fn the_keys_of_all_limits_are_counted() {
         );
     }
 }
+
+/// Two limits for the same fields of a rule are of one key, and so is a stretched limit.
+#[test]
+fn a_reset_counts_keys() {
+    let ruled = ruled(
+        "domain: d\nlimit: [gcra 1/1m per user, exim 1.5/1m strict per user, gcra 3/1m per ip]\n\
+         throttle: soft 50%\n",
+    );
+    let fields = [("user", "ann"), ("ip", "x")];
+    assert!(check(&ruled, 0.0, &fields).is_allowed());
+    let reset = |name: &str| ruled.reset(&fields, |_, per| per.fields() == [name]);
+    assert_eq!([reset("user"), reset("ip"), reset("path")], [1, 1, 0]);
+}

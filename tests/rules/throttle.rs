@@ -5,7 +5,7 @@ use crate::random;
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Load, Throttle};
-use ratescope::{BadNumber, Event, Limiter, Rate};
+use ratescope::{BadNumber, Event, Limiter, Rate, Time};
 use std::error::Error;
 
 /// The limiter with every number that says how much, times 1.5. That is exact.
@@ -124,6 +124,25 @@ fn a_hundred_a_second_and_ten_percent() {
     assert_eq!(rulings.iter().filter(|r| r.is_soft()).count(), 10);
     assert_eq!(rulings[100].to_string(), "allowed softly by d: level 101, limit 110");
     assert_eq!(rulings[110].to_string(), "refused by d: level 111, limit 110");
+}
+
+/// What passes while the rule is stretched leaves no debt, unless it is charged afterwards.
+#[test]
+fn a_charge_is_owed_in_both_forms() {
+    for (charged, wait) in [(false, 6.0), (true, 66.0)] {
+        let text = "domain: d\nlimit: gcra 10/1m\nthrottle: elastic up to 2x while load < 50%";
+        let ruled = ruled(text);
+        ruled.set_load(load(10.0));
+        let event = |cost| Event { time: Time::ZERO, cost, fields: &() };
+        for _ in 0..20 {
+            assert!(ruled.check(&event(if charged { 0.0 } else { 1.0 })).is_allowed());
+            if charged {
+                ruled.charge(&event(1.0), None).unwrap();
+            }
+        }
+        ruled.set_load(load(90.0));
+        assert_eq!(ruled.retry_after(&event(1.0)).wait().unwrap().secs(), wait);
+    }
 }
 
 #[test]
