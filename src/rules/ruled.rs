@@ -140,24 +140,20 @@ impl Ruled {
     /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
     /// can't, nothing changes. It is not known when that cost was counted: see [`Limiter::give_back`].
     pub fn give_back(&self, event: &Event<'_>) -> bool {
-        self.can_give_back(event) && self.take_back(event)
+        // Of one generation: the rules may be replaced meanwhile by some that can't.
+        let (generation, now) = (self.generation(), event.time);
+        let asked = generation.rules.ask(event, self.load());
+        if !generation.can_give_back(&asked, now) {
+            return false;
+        }
+        let mut held = generation.hold(&asked, event);
+        held.iter_mut().zip(&asked).all(|(held, ask)| held.give_back(now, ask.cost))
     }
 
     /// Whether all limits that apply to an event can [give back](Self::give_back): buckets and windows can.
     pub fn can_give_back(&self, event: &Event<'_>) -> bool {
         let generation = self.generation();
-        let asked = generation.rules.ask(event, self.load());
-        asked.iter().all(|ask| {
-            let limiter = generation.limit(ask).keys.limiter();
-            limiter.give_back(&mut limiter.initial(), event.time, 0.0)
-        })
-    }
-
-    fn take_back(&self, event: &Event<'_>) -> bool {
-        let generation = self.generation();
-        let asked = generation.rules.ask(event, self.load());
-        let mut held = generation.hold(&asked, event);
-        held.iter_mut().zip(&asked).all(|(held, ask)| held.give_back(event.time, ask.cost))
+        generation.can_give_back(&generation.rules.ask(event, self.load()), event.time)
     }
 
     /// How long after its time the event passes if nothing is counted before, and the load stays as
@@ -348,6 +344,14 @@ impl Generation {
     /// Locks the key of the event in the states of each limit that is asked, in their order.
     pub(super) fn hold(&self, asked: &[Ask], event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
         store::hold(asked.iter().map(|ask| self.limit(ask)), event)
+    }
+
+    /// Whether all limits that are asked can give back.
+    fn can_give_back(&self, asked: &[Ask], now: Time) -> bool {
+        asked.iter().all(|ask| {
+            let limiter = self.limit(ask).keys.limiter();
+            limiter.give_back(&mut limiter.initial(), now, 0.0)
+        })
     }
 
     /// The states of a limit.
