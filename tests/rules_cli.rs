@@ -293,36 +293,6 @@ time,user,ip,path,cost
 1,,,,1
 ";
 
-/// A limit that knows the hour, by the clock of its rule, in each of the commands.
-#[test]
-fn rules_by_hour() {
-    let rules = "good/by_hour.yaml";
-    let words = fs::read_to_string("tests/rules/words/by_hour.txt").unwrap();
-    assert_eq!(printed(&["check", rules], ""), words);
-    let explained = printed(&["explain", rules, "sender=ann"], "");
-    assert!(explained.contains("by hour offset +1h leaky per sender: counts for sender=ann\n"));
-    let tested = printed(&["test", rules, "good/by_hour.cases.yaml"], "");
-    assert_eq!(tested.lines().filter(|line| line.starts_with("ok ")).count(), 2, "{tested}");
-    // Fifty an hour by day for ten days; then as much as passes at two at night, and at one by day.
-    let day = |day: u32| (0..500).map(move |i| 86_400 * day + 28_800 + 72 * i);
-    let burst = |hour: u32| (0..30).map(move |_| 3600 * (24 * 11 + hour));
-    let times = (1..11).flat_map(day).chain(burst(1)).chain(burst(12));
-    let events: String = times.map(|at| format!("{at},ann\n")).collect();
-    let args = ["simulate", "--format", "jsonl", "--rules", rules];
-    let printed = printed(&args, &format!("time,sender\n{events}"));
-    let lines: Vec<Value> = printed.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    let passed = |lines: &[Value]| lines.iter().filter(|l| l["allowed"] == json!(true)).count();
-    let (days, [night, noon]) = (&lines[..5000], [&lines[5000..5030], &lines[5030..]]);
-    assert_eq!([days, night, noon].map(passed), [5000, 10, 17]);
-    assert_eq!(night[10]["limit"], json!(10));
-    // Three times what the rate is in the mean, which reads 8 1/3 at an event and falls for 72 s of 10m;
-    // learned for ten days of seven.
-    let rate = 600.0 / 72.0 * -(-0.12_f64).exp_m1() / 0.12;
-    let learned = 3.0 * rate * -(-10.0_f64 / 7.0).exp_m1();
-    let limit = noon[19]["limit"].as_f64().unwrap();
-    assert!((limit / learned - 1.0).abs() < 0.01, "{limit}, not {learned}");
-}
-
 /// The path of a file with this text.
 fn file(name: &str, text: impl AsRef<[u8]>) -> String {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);

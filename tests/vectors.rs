@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{EXIM, earrrl, exim};
+use common::{EXIM, exim};
 use ratescope::estimate::exim::Measured;
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::{Limiter, Rate, Span, Time};
@@ -84,20 +84,7 @@ fn a_zero_period_is_no_rate_though_it_is_a_span() {
 
 #[test]
 fn the_naughty_user_on_redis() {
-    let average = RecentAverage { half_life: Span::seconds(20) };
-    let (mut state, mut allowed) = (Impulse::default(), 0);
-    for (i, request) in earrrl().iter().enumerate() {
-        let what = format!("request {i}");
-        let estimate = average.estimate(state, request.at);
-        // The script takes the time as a double of seconds since 1970, which is off by up to
-        // 1.2e-7 s, so each difference by up to 2.4e-7 s: times λ, that is 8.3e-9 of the estimate.
-        assert_near(&what, estimate, request.estimate_before, 8.3e-9);
-        let limited = estimate > 1.0;
-        assert_eq!(limited, request.limited, "{what}");
-        allowed += u64::from(!limited);
-        assert_eq!(allowed, request.allowed_so_far, "{what}");
-        state = average.add(state, request.at, 1.0);
-    }
+    common::limiters::assert_naughty_user();
 }
 
 /// What Redis printed in the EARRRL article: the half-life is 10 s, the limit 0.5 a second, and

@@ -11,7 +11,7 @@ use super::yaml::{Kind, Node};
 use super::{OnStoreFailure, Rule, Rules, RulesError, Throttle, file};
 use crate::address::Networks;
 use crate::limit::any::AnyLimiter;
-use crate::policy::{Limit, Policy};
+use crate::policy::{Limit, Policy, escaped};
 use std::collections::HashMap;
 
 /// The most fields that a rule is about. Descriptors of a file can't be nested much deeper.
@@ -177,10 +177,18 @@ impl Rules {
 /// A single policy as rules: one rule for all events, named `policy`.
 impl From<Policy> for Rules {
     fn from(policy: Policy) -> Self {
-        let (domain, limits) = ("policy".to_owned(), policy.limits().to_vec());
+        Rules::of_policy("policy", policy)
+    }
+}
+
+impl Rules {
+    /// A single policy as rules of a domain: one rule for all events, with any limits that a policy may have,
+    /// also one twice, or one that no event of cost 1 passes.
+    pub fn of_policy(domain: &str, policy: Policy) -> Self {
+        let (domain, limits) = (domain.to_owned(), policy.limits().to_vec());
         let settings = Settings { limits, ..Settings::default() };
         let limits_at = At { line: 1, column: 1 };
-        let (name, path) = (domain.clone(), Vec::new());
+        let (name, path) = (escaped(&domain).to_string(), Vec::new());
         let rule = Rule { name, path, line: 1, limits_at, settings };
         let (file, top) = (domain.clone(), Level::default());
         Rules { file, domain, rules: vec![rule], always: Some(0), top, replaces: false }

@@ -116,12 +116,6 @@ fn the_recent_average_forgives_late() {
     assert_eq!(passed(301.0), 90);
 }
 
-/// As the article's own script decides it, on a real Redis.
-#[test]
-fn the_naughty_user_on_redis() {
-    crate::common::limiters::assert_naughty_user();
-}
-
 /// The window of 20 s next to it in the article: the abuser gets the whole limit, in every window.
 #[test]
 fn the_window_forgives_at_every_edge() {

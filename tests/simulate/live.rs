@@ -107,6 +107,16 @@ fn rules(name: &str) -> PathBuf {
     path
 }
 
+/// Events may cost less than 1, and a policy may have a limit twice, as without a screen.
+#[test]
+fn limits_below_a_cost_of_one_are_seen() {
+    let log = "time,user,cost\n0,ann,0.125\n1,ann,0.25\n";
+    let args = ["--speed", "1e9", "sliding-log 0.15/1m per user", "5/1s & 5/1s"];
+    let replay = Replay::start(&args, log, true);
+    replay.told(&["event: speed\ndata: 0.0\n", ",1,1,0,2,0,0]"]);
+    assert!(replay.stop().status.success());
+}
+
 /// Several limiters and a file are rules beside each other.
 #[test]
 fn each_limiter_is_a_rule_of_its_own() {

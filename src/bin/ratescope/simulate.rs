@@ -117,7 +117,8 @@ impl FromStr for Given {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let path = PathBuf::from(text);
-        match text.parse::<Policy>() {
+        // Events may cost less than 1, so that limits below 1 are not wrong.
+        match Policy::read(text, &Defaults::default()) {
             Ok(_) => Ok(Given::Policy(text.trim().to_owned())),
             Err(_) if text == "-" || path.exists() => Ok(Given::Log(path)),
             // Without quotes the shell splits at spaces, and each word comes here as a limiter.

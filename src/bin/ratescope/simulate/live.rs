@@ -7,7 +7,7 @@ use hyper_util::server::graceful::GracefulShutdown;
 use ratescope::clock::Clock;
 use ratescope::live::{Probe, Routes};
 use ratescope::policy::Defaults;
-use ratescope::rules::{NewRule, Rules};
+use ratescope::rules::Rules;
 use ratescope::{Policy, Span, Time};
 use std::error::Error;
 use std::future::{pending, ready};
@@ -105,9 +105,7 @@ impl Screen {
         let mut domains: Vec<String> = Vec::new();
         for (text, n) in policies.into_iter().zip(1..) {
             let policy = Policy::read(&text, defaults)?;
-            let limits = policy.limits().iter();
-            let rule = limits.fold(NewRule::new(), |rule, limit| rule.limit_by(limit));
-            let rules = Rules::new(&format!("limiter-{n}"), [rule])?;
+            let rules = Rules::of_policy(&format!("limiter-{n}"), policy);
             domains.push(rules.domain().to_owned());
             lanes.push(Lane::seen(rules, Some(text), keys, &self.0.probe));
         }

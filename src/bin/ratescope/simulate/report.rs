@@ -191,7 +191,7 @@ fn short(number: f64) -> String {
 fn rounded(wait: Span) -> String {
     match wait.secs() {
         seconds if seconds < 60.0 => format!("{}s", short(seconds)),
-        seconds => Span::seconds(seconds.ceil() as u32).to_string(),
+        seconds => Span::from_secs(seconds.ceil()).unwrap_or(wait).to_string(),
     }
 }
 
