@@ -74,7 +74,7 @@ mod response;
 mod states;
 
 pub use decide::NoAnswer;
-pub use files::Changed;
+pub use files::{Changed, FileHealth};
 pub use grpc::{Grpc, NAME};
 pub use http::{Http, HttpSettings};
 pub use message::{
@@ -92,7 +92,6 @@ use domain::Domain;
 use files::Files;
 use overrides::Overrides;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 /// Rules by their domains, with their states.
@@ -105,7 +104,7 @@ pub struct Service<B: States, C = SystemClock> {
     /// The files that are followed; one look at a time.
     files: Mutex<Files<B>>,
     /// Each of them, with its problem.
-    health: ArcSwap<Vec<(PathBuf, Option<String>)>>,
+    health: ArcSwap<Vec<FileHealth>>,
 }
 
 impl<B: States, C: Clock> Service<B, C> {

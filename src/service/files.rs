@@ -24,9 +24,26 @@ impl<B: States> Default for Files<B> {
 }
 
 impl<B: States> Files<B> {
-    fn health(&self) -> Vec<(PathBuf, Option<String>)> {
-        self.each.iter().map(|file| (file.path.clone(), file.problem.clone())).collect()
+    fn health(&self) -> Vec<FileHealth> {
+        let health = |file: &Followed<B>| FileHealth {
+            path: file.path.clone(),
+            problem: file.problem.clone(),
+            is_in_force: file.domain.is_some(),
+        };
+        self.each.iter().map(health).collect()
     }
+}
+
+/// The state of a file that is followed, as the last look found it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FileHealth {
+    /// Its path.
+    pub path: PathBuf,
+    /// The reason why the rules in force, if there are any, are not those of the file.
+    pub problem: Option<String>,
+    /// Whether rules of the file are in force. With a problem, these are earlier ones.
+    pub is_in_force: bool,
 }
 
 struct Followed<B: States> {
@@ -215,9 +232,8 @@ impl<B: States, C: Clock> Service<B, C> {
         (Followed { path, watch, domain, problem: said, is_missing: false }, problem)
     }
 
-    /// The files that are followed, each with its problem, if it has one, as the last look found them. It waits
-    /// for no look that is under way, since a file may be slow to read.
-    pub fn health(&self) -> Vec<(PathBuf, Option<String>)> {
+    /// The files that are followed. It waits for no look that is under way, since a file may be slow to read.
+    pub fn health(&self) -> Vec<FileHealth> {
         Vec::clone(&self.health.load())
     }
 }

@@ -107,13 +107,16 @@ fn a_folder_is_followed() {
     assert!(changes.len() == 1 && !changes[0].is_good(), "{changes:?}");
     assert_eq!(left(&service, "web"), Some(17));
     let health = service.health();
-    assert!(health.len() == 1 && health[0].0 == web && health[0].1.is_some(), "{health:?}");
+    assert!(
+        health.len() == 1 && health[0].path == web && health[0].problem.is_some(),
+        "{health:?}"
+    );
     // A file in force can't change its domain either.
     folder.write("web.yaml", &rules("shop", 20));
     assert!(!look(&service)[0].is_good());
     folder.write("web.yaml", &rules("web", 20));
     assert!(look(&service)[0].is_good());
-    assert_eq!(service.health()[0].1, None);
+    assert_eq!(service.health()[0].problem, None);
 
     // A new file is added, even if it was wrong at first, and a file that is deleted is removed.
     let mail = folder.write("mail.yml", "domain: mail\n");
@@ -122,6 +125,8 @@ fn a_folder_is_followed() {
         matches!(changes.as_slice(), [Changed::Wrong(path, _)] if *path == mail),
         "{changes:?}"
     );
+    let in_force: Vec<_> = service.health().iter().map(|file| file.is_in_force).collect();
+    assert_eq!(in_force, [true, false]);
     folder.write("mail.yml", &rules("mail", 5));
     assert_eq!(look(&service), [Changed::Added(mail.clone())]);
     assert_eq!(left(&service, "mail"), Some(4));
@@ -198,6 +203,7 @@ fn the_health_does_not_wait_for_the_files() {
     thread::spawn(move || tell.send(service.health()));
     let health = told.recv_timeout(Duration::from_secs(20));
     barrier.wait();
-    assert_eq!(health.unwrap(), [(web, None)]);
+    let health = health.unwrap();
+    assert_eq!((&health[0].path, &health[0].problem), (&web, &None));
     assert!(looks.join().unwrap()[0].is_good());
 }

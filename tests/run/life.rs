@@ -89,11 +89,24 @@ fn the_admin_port() {
     let yellow =
         (0..1000).map(|_| ask("/healthz?verbose", good).1).find(|text| text.contains("yellow"));
     assert!(yellow.is_some_and(|text| text.contains("rules.yaml:2:1: \"nonsense\"")));
+    assert!(ask("/healthz?verbose", good).1.contains("1 of 1 files, whose earlier rules stay"));
     let metrics = ask("/metrics", good).1;
     for line in ["ratelimit_service_config_load_error 1\n", "ratescope_rules_broken 1\n"] {
         assert!(metrics.contains(line), "{line} in {metrics}");
     }
     assert_eq!(get(program.admin, "/readyz", "").0, 200, "it goes on by the rules before");
+}
+
+/// Where a new file of a folder is wrong, nothing is limited by it, which is worse than earlier rules.
+#[test]
+fn a_new_file_that_is_wrong_turns_the_health_red() {
+    let folder = Folder::new("red");
+    folder.write("web.yaml", RULES);
+    let program = Program::start(&folder.0, &["--watch", "10ms"]);
+    folder.write("mail.yaml", "domain: mail\nnonsense: 1\n");
+    let said = "red: mistakes in 1 of 2 files, which have no rules in force\n";
+    while !get(program.admin, "/healthz?verbose", "").1.contains(said) {}
+    assert!(!get(program.admin, "/healthz?verbose", "").1.contains("yellow"));
 }
 
 /// How often the files are looked at says nothing of how often the gauges are set.

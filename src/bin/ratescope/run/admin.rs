@@ -65,17 +65,29 @@ impl<B: States> Admin<B> {
 
     fn health(&self) -> String {
         let files = self.service.health();
-        let broken = files.iter().filter(|(_, problem)| problem.is_some()).count();
-        let mut text = match broken {
-            0 => "green: all rules are in force\n".to_owned(),
-            n => format!(
-                "yellow: {n} of {} files have mistakes; their earlier rules stay in force\n",
-                files.len()
-            ),
-        };
-        for (path, problem) in files {
-            // Writing to a String does not fail.
-            _ = writeln!(text, "{}: {}", path.display(), problem.as_deref().unwrap_or("ok"));
+        let broken = files.iter().filter(|file| file.problem.is_some());
+        let (old, none): (Vec<_>, Vec<_>) = broken.partition(|file| file.is_in_force);
+        let (old, none, all) = (old.len(), none.len(), files.len());
+        // Writing to a String does not fail.
+        let mut text = String::new();
+        if none > 0 {
+            _ = writeln!(
+                text,
+                "red: mistakes in {none} of {all} files, which have no rules in force"
+            );
+        }
+        if old > 0 {
+            _ = writeln!(
+                text,
+                "yellow: mistakes in {old} of {all} files, whose earlier rules stay in force"
+            );
+        }
+        if text.is_empty() {
+            text += "green: all rules are in force\n";
+        }
+        for file in files {
+            let problem = file.problem.as_deref().unwrap_or("ok");
+            _ = writeln!(text, "{}: {problem}", file.path.display());
         }
         if let Some(memory) = self.service.memory() {
             _ = writeln!(text, "{} keys, {} forgotten", memory.keys, memory.forgotten);
