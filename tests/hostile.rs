@@ -21,8 +21,9 @@ use std::path::Path;
 #[track_caller]
 fn corpus(target: &str, hold: impl Fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let mut files: Vec<_> =
-        fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+    // It is not in the published crate.
+    let Ok(files) = fs::read_dir(folder) else { return };
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 3, "{target} has seeds");
     for path in files {

@@ -5,10 +5,10 @@ use ratescope::log::Format;
 use std::fs;
 use std::path::Path;
 
-/// The inputs of a fuzz target, each with its name.
+/// The inputs of a fuzz target, each with its name; none in the published crate, which has no fuzzer.
 fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    let files = fs::read_dir(folder).into_iter().flatten().map(|file| file.unwrap().path());
     let mut files: Vec<_> =
         files.map(|path| (path.display().to_string(), fs::read(path).unwrap())).collect();
     files.sort();
@@ -18,7 +18,10 @@ fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn the_corpus_holds() {
     let files = corpus("log");
-    assert!(files.len() >= invariants::LINES.len(), "it has a seed for each kind of line");
+    assert!(
+        files.is_empty() || files.len() >= invariants::LINES.len(),
+        "it has a seed for each kind of line"
+    );
     for (name, data) in files {
         // If it fails, the name of the input is in the output.
         println!("{name}");

@@ -153,7 +153,9 @@ fn those_that_did_not_fit() {
 /// The inputs with which the fuzzer begins, and those that it found.
 #[test]
 fn the_corpus_holds() {
-    let files: Vec<_> = fs::read_dir(corpus()).unwrap().map(|file| file.unwrap().path()).collect();
+    // They are not in the published crate, and nor is the fuzzer.
+    let Ok(files) = fs::read_dir(corpus()) else { return };
+    let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
     assert!(files.len() >= 3);
     for path in files {
         // The name is printed if it fails.
