@@ -48,12 +48,14 @@ pub struct FileHealth {
 
 struct Followed<B: States> {
     path: PathBuf,
+    /// The folder in which it was found; `None` if the file was named itself.
+    folder: Option<PathBuf>,
     watch: Watch,
     /// `None` while it never had rules that could be put in force.
     domain: Option<Arc<Domain<B::Store>>>,
     /// Its problem at present, if it has one.
     problem: Option<String>,
-    /// Whether it was missing in its folder at the last look.
+    /// Whether it was missing in that folder at the last look.
     is_missing: bool,
 }
 
@@ -116,8 +118,9 @@ impl<B: States, C: Clock> Service<B, C> {
                     problems.push(OpenError::unreadable(name, "no file ends with .yaml or .yml"));
                 }
                 Ok(paths) => {
+                    let folder = name.is_dir().then_some(name);
                     for path in paths {
-                        let (followed, problem) = self.begin(path);
+                        let (followed, problem) = self.begin(path, folder);
                         problems.extend(problem);
                         files.each.push(followed);
                     }
@@ -169,19 +172,21 @@ impl<B: States, C: Clock> Service<B, C> {
     fn look_at_folders(&self, files: &mut Files<B>, changes: &mut Vec<Changed>) {
         for folder in files.named.clone().iter().filter(|name| name.is_dir()) {
             let Ok(paths) = found(folder) else { continue };
-            let within = |file: &Followed<B>| file.path.starts_with(folder);
-            for file in files.each.iter_mut().filter(|file| within(file)) {
+            files.each.retain_mut(|file| {
+                if file.folder.as_ref() != Some(folder) {
+                    return true;
+                }
                 let was_missing =
                     core::mem::replace(&mut file.is_missing, !paths.contains(&file.path));
-                if was_missing && file.is_missing {
-                    if let Some(domain) = file.domain.take() {
+                let is_gone = was_missing && file.is_missing;
+                if is_gone {
+                    if let Some(domain) = &file.domain {
                         self.remove(domain.rules().domain());
                     }
                     changes.push(Changed::Removed(file.path.clone()));
                 }
-            }
-            let is_gone = |change: &Changed, path: &Path| matches!(change, Changed::Removed(gone) if gone == path);
-            files.each.retain(|file| !changes.iter().any(|change| is_gone(change, &file.path)));
+                !is_gone
+            });
             for path in paths {
                 let known = files.each.iter().position(|file| file.path == path);
                 let before = known.map(|place| &files.each[place]);
@@ -189,7 +194,7 @@ impl<B: States, C: Clock> Service<B, C> {
                     continue;
                 }
                 let problem = before.and_then(|file| file.problem.clone());
-                let (followed, _) = self.begin(path.clone());
+                let (followed, _) = self.begin(path.clone(), Some(folder));
                 match &followed.problem {
                     None => changes.push(Changed::Added(path)),
                     // Said once.
@@ -207,7 +212,7 @@ impl<B: States, C: Clock> Service<B, C> {
     }
 
     /// Reads a file for the first time. It is followed even if it is wrong; the error says why.
-    fn begin(&self, path: PathBuf) -> (Followed<B>, Option<OpenError>) {
+    fn begin(&self, path: PathBuf, folder: Option<&PathBuf>) -> (Followed<B>, Option<OpenError>) {
         let name = path.display().to_string();
         let text = read(&path);
         let rules = text.as_ref().map_err(OpenError::clone).and_then(|text| {
@@ -229,7 +234,8 @@ impl<B: States, C: Clock> Service<B, C> {
                 },
             );
         let said = problem.as_ref().map(OpenError::to_string);
-        (Followed { path, watch, domain, problem: said, is_missing: false }, problem)
+        let folder = folder.cloned();
+        (Followed { path, folder, watch, domain, problem: said, is_missing: false }, problem)
     }
 
     /// The files that are followed. It waits for no look that is under way, since a file may be slow to read.

@@ -141,6 +141,31 @@ fn a_folder_is_followed() {
     assert_eq!((left(&service, "mail"), left(&service, "web")), (None, Some(16)));
 }
 
+/// A file that is named itself stays, and is read again, wherever it lies: only those that were found in a folder leave
+/// it.
+#[test]
+fn a_file_within_a_folder_can_be_named_itself() {
+    for (name, also) in [
+        ("conf/extra/web.yaml", &["conf", "conf/extra/web.yaml"]),
+        ("conf/rules.txt", &["conf", "conf/rules.txt"]),
+        ("conf/.web.yaml", &["conf/.web.yaml", "conf"]),
+        ("conf/extra/web.yaml", &["conf/extra", "conf"]),
+    ] {
+        let folder = Folder::new("within");
+        folder.write("conf/mail.yaml", &rules("mail", 5));
+        folder.write(name, &rules("web", 10));
+        let service = following(&also.map(|name| folder.0.join(name)));
+        for _ in 0..3 {
+            assert_eq!(service.look(), [], "{name}");
+        }
+        assert_eq!(left(&service, "web"), Some(9), "{name}");
+        folder.write(name, &rules("web", 20));
+        let changes = look(&service);
+        assert!(changes.len() == 1 && changes[0].is_good(), "{name}: {changes:?}");
+        assert_eq!(left(&service, "web"), Some(18), "{name}");
+    }
+}
+
 #[test]
 fn the_folder_of_the_original() {
     let folder = Folder::new("root");
