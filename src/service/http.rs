@@ -7,6 +7,7 @@
 //! | `POST /check` | the same as `{"domain": "web", "fields": {"user": "ann"}, "hits": 1}` | the same |
 //! | any method, `/auth` or `/auth/web` | the request that a proxy is about to pass on | 200 or 429; with `?refused=403`, 403 |
 //!
+//! In a path, the domain is escaped as in any URL (`/auth/my%20shop`), and a slash behind it is no part of it.
 //! The domain can be left out if there is only one. A domain without rules lets everything pass, and is
 //! counted as unknown. Where the store can't be asked and a rule refuses
 //! then, the answer is 503. In `/check` and `/auth` rules are found by all fields, as in
@@ -33,6 +34,7 @@ use core::time::Duration;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, Limited};
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -116,12 +118,10 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
             (_, "/json" | "/check") => {
                 Err(wrong(StatusCode::METHOD_NOT_ALLOWED, "not this method"))
             }
-            (_, path) => match path.strip_prefix("/auth") {
-                Some("" | "/") => Box::pin(self.auth(request, peer, None)).await,
-                Some(name) if name.starts_with('/') => {
-                    Box::pin(self.auth(request, peer, name.get(1..))).await
-                }
-                _ => Err(wrong(StatusCode::NOT_FOUND, "there are /json, /check and /auth")),
+            (_, "/auth" | "/auth/") => Box::pin(self.auth(request, peer, None)).await,
+            (_, path) => match path.strip_prefix("/auth/") {
+                Some(name) => Box::pin(self.auth(request, peer, Some(name))).await,
+                None => Err(wrong(StatusCode::NOT_FOUND, "there are /json, /check and /auth")),
             },
         };
         answer.unwrap_or_else(Wrong::response)
@@ -222,13 +222,17 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         Ok(response)
     }
 
+    /// Asks the layer; `name` is the rest of the path, as it was sent.
     async fn auth<Q>(
         &self,
         request: Request<Q>,
         peer: Option<IpAddr>,
-        domain: Option<&str>,
+        name: Option<&str>,
     ) -> Answer {
-        let Some(domain) = self.domain(domain)? else { return Ok(Response::default()) };
+        let name = name.map(|name| percent_decode_str(name.strip_suffix('/').unwrap_or(name)));
+        let name = name.map(|name| name.decode_utf8()).transpose();
+        let name = name.map_err(|_| bad("the domain is not UTF-8"))?;
+        let Some(domain) = self.domain(name.as_deref())? else { return Ok(Response::default()) };
         let query = request.uri().query().unwrap_or_default();
         let refused = match form_urlencoded::parse(query.as_bytes())
             .find(|(name, _)| name == "refused")

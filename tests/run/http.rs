@@ -156,3 +156,24 @@ fn a_stranger_can_not_pose() {
     let auth = |ip: &str| get(program.http, "/auth", &format!("x-forwarded-for: {ip}\r\n")).0;
     assert_eq!([auth("198.51.100.1"), auth("198.51.100.2")], [200, 429]);
 }
+
+/// Any name of a domain can stand in a path: escaped, and with a slash behind it.
+#[test]
+fn the_domain_in_the_path_is_decoded() {
+    let folder = Folder::new("named");
+    for (place, (domain, paths)) in [
+        ("my shop", ["/auth/my%20shop", "/auth/my%20shop/"]),
+        ("straße", ["/auth/stra%C3%9Fe", "/auth/stra%c3%9fe?refused=429"]),
+        ("a/b", ["/auth/a/b", "/auth/a%2Fb"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let rules = format!("domain: {domain}\nlimit: gcra 1/1h per ip\n");
+        let program = Program::start(&folder.write(&format!("{place}.yaml"), &rules), &[]);
+        let codes = paths.map(|path| get(program.http, path, "").0);
+        assert_eq!(codes, [200, 429], "{domain}");
+        let (status, why) = get(program.http, "/auth/%FF", "");
+        assert!(status == 400 && why.contains("the domain is not UTF-8"), "{why}");
+    }
+}
