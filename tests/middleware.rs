@@ -15,6 +15,8 @@ mod client;
 mod contract;
 #[path = "middleware/costs.rs"]
 mod costs;
+#[path = "common/doubling.rs"]
+mod doubling;
 #[path = "middleware/fields.rs"]
 mod fields;
 #[path = "middleware/flooding.rs"]

@@ -1,5 +1,6 @@
 //! Costs of requests, known before them or after.
 
+use crate::doubling::{ROUNDS, is_linear};
 use crate::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use http::HeaderMap;
 use ratescope::Event;
@@ -66,6 +67,31 @@ fn a_charge_is_for_the_fields_of_its_request() {
     let mut service = limit.layer().layer(Inner::default());
     let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
     assert_eq!([status("/a"), status("/a"), status("/b")], [200, 429, 200]);
+}
+
+/// As many requests as rules take as long as there are rules, and not as long as their square.
+#[test]
+fn a_charge_takes_no_longer_with_many_rules() {
+    let service = |rules: usize| {
+        let rule = |i| format!("  - {{key: path, value: /{i}, limit: gcra 1G/1s}}\n");
+        let text: String = (0..rules).map(rule).collect();
+        let ruled = ruled(&format!("domain: web\ndescriptors:\n{text}"));
+        let service =
+            limit(ruled, &Hand::default()).charge(|_| 1.0).layer().layer(Inner::default());
+        (service, rules)
+    };
+    let send_many = |(service, requests): &(_, usize)| {
+        let mut service = Clone::clone(service);
+        for i in 0..*requests {
+            assert_eq!(
+                send(&mut service, get(&format!("/{i}"), "192.0.2.7")).status().as_u16(),
+                200
+            );
+        }
+    };
+    if let Err(took) = is_linear(&[300, 600].map(service), ROUNDS, send_many) {
+        panic!("300 requests and rules, and 600 of each, take {took:?}");
+    }
 }
 
 /// If it could refuse, what it would refuse would cost nothing afterwards either.

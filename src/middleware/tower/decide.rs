@@ -61,9 +61,9 @@ pub(super) struct Debtor {
 }
 
 impl Debtor {
-    fn new(event: &Event<'_>, ruling: &Ruling) -> Self {
-        let field = |name: &str| Some((name.to_owned(), event.fields.value(name)?.to_owned()));
-        let fields = ruling.rules().fields().into_iter().filter_map(field).collect();
+    fn new(event: &Event<'_>, prepared: &Prepared, ruling: &Ruling) -> Self {
+        let field = |name: &String| Some((name.clone(), event.fields.value(name)?.to_owned()));
+        let fields = prepared.fields.iter().filter_map(field).collect();
         Debtor { fields, ruling: ruling.clone() }
     }
 }
@@ -275,7 +275,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
                 true => headers.values(prepared, &answered.ruling, None).map(Box::new),
                 false => None,
             },
-            debtor: is_charged.then(|| Box::new(Debtor::new(event, &answered.ruling))),
+            debtor: is_charged.then(|| Box::new(Debtor::new(event, prepared, &answered.ruling))),
             answered: tells_handlers.then(|| Box::new(answered.clone())),
         }
     }

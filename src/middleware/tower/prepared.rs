@@ -25,7 +25,9 @@ pub(super) struct Prepared {
     each: Vec<PreparedRule>,
     /// Whether any limit may delay a request.
     pub(super) may_delay: bool,
-    /// Whether any rule is about the field `ip`.
+    /// The names of the fields that rules are about, each once.
+    pub(super) fields: Vec<String>,
+    /// Whether `ip` is one of them.
     pub(super) by_ip: bool,
     /// The places of the sources without whose fields a request is refused.
     demanding: Vec<usize>,
@@ -73,9 +75,10 @@ impl Prepared {
         let each = rules.rules().iter().map(of).collect();
         let may_delay =
             rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
-        let by_ip = rules.fields().contains(&"ip");
+        let fields: Vec<String> = rules.fields().into_iter().map(str::to_owned).collect();
+        let by_ip = fields.iter().any(|field| field == "ip");
         let demanding = settings.keys.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
-        Prepared { rules: Arc::clone(rules), each, may_delay, by_ip, demanding }
+        Prepared { rules: Arc::clone(rules), each, may_delay, fields, by_ip, demanding }
     }
 
     /// Why a request can't be decided about, with the field that it lacks: a source failed that a rule
