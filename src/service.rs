@@ -137,22 +137,30 @@ impl<B: States, C: Clock> Service<B, C> {
     }
 
     fn put(&self, rules: Rules) -> Result<Arc<Domain<B::Store>>, RulesError> {
-        let name = rules.domain().to_owned();
-        let mut domains = BTreeMap::clone(&self.domains.load());
-        if let Some(other) = domains.get(&name) {
-            let other = other.rules();
-            return Err(rules.wrong(format!("{} has the domain {name} already", other.file())));
+        let taken = |by: &Domain<B::Store>, rules: &Rules| {
+            let (file, name) = (by.rules(), rules.domain());
+            rules.wrong(format!("{} has the domain {name} already", file.file()))
+        };
+        if let Some(other) = self.domain(rules.domain()) {
+            return Err(taken(&other, &rules));
         }
         let domain = domain::of(self.states.open(rules)?, &self.probe);
-        domains.insert(name, Arc::clone(&domain));
-        self.domains.store(Arc::new(domains));
-        Ok(domain)
+        let rules = domain.rules();
+        // Meanwhile another thread may have added one.
+        let before = self.domains.rcu(|domains| {
+            let mut domains = BTreeMap::clone(domains);
+            domains.entry(rules.domain().to_owned()).or_insert_with(|| Arc::clone(&domain));
+            domains
+        });
+        before.get(rules.domain()).map_or(Ok(domain), |other| Err(taken(other, &rules)))
     }
 
     fn remove(&self, domain: &str) {
-        let mut domains = BTreeMap::clone(&self.domains.load());
-        domains.remove(domain);
-        self.domains.store(Arc::new(domains));
+        self.domains.rcu(|domains| {
+            let mut domains = BTreeMap::clone(domains);
+            domains.remove(domain);
+            domains
+        });
     }
 
     /// The rules in force, in the order of their domains.

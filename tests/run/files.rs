@@ -212,6 +212,41 @@ impl States for Slow {
     }
 }
 
+/// States that two threads open at the same time.
+struct Together(Barrier);
+
+impl States for Together {
+    type Store = Ruled;
+
+    fn open(&self, rules: Rules) -> Result<Ruled, RulesError> {
+        self.0.wait();
+        Ok(Ruled::new(rules, 100))
+    }
+
+    fn replace(&self, store: &Ruled, rules: Rules, now: Time) -> Reloaded {
+        store.replace(rules, now)
+    }
+}
+
+#[test]
+fn two_domains_are_added_at_once_and_one_is_added_once() {
+    let added = |domains: [&str; 2]| {
+        let service = Service::new(Together(Barrier::new(2)), FakeClock::default());
+        let add = |domain: &str| service.add(domain, &rules(domain, 2));
+        let results = thread::scope(|scope| {
+            let adding = domains.map(|domain| scope.spawn(move || add(domain)));
+            adding.map(|adding| adding.join().unwrap())
+        });
+        let problems = results.into_iter().filter_map(|result| Some(result.err()?.to_string()));
+        let there: Vec<_> = service.rules().iter().map(|rules| rules.domain().to_owned()).collect();
+        (there.join(" "), problems.collect::<Vec<_>>().concat())
+    };
+    assert_eq!(added(["mail", "web"]), ("mail web".to_owned(), String::new()));
+    let (there, problem) = added(["web", "web"]);
+    assert_eq!(there, "web");
+    assert!(problem.contains("web has the domain web already"), "{problem}");
+}
+
 /// Whoever asks about the files does not wait while they are looked at: that may take long, as on a network that hangs.
 #[test]
 fn the_health_does_not_wait_for_the_files() {
