@@ -33,8 +33,8 @@
 //!   is a look: the answer says whether one more would pass, and nothing is counted.
 //!   Hits that do not fit into a limit are refused as a whole, and not counted. So hits that are reported
 //!   after the fact (`apply_on_stream_done`) need a limiter that counts refused ones, such as `exim strict`.
-//! * A descriptor's own **`limit`** counts in place of the rules, in a fixed window. States of the 64
-//!   limits that were used last are kept.
+//! * A descriptor's own **`limit`** counts in place of the rules, in a fixed window, and apart from its other
+//!   limits. In memory, states of the 64 limits that were used last are kept.
 //! * **`is_negative_hits`** gives hits back, if the descriptors that take some all pass. It is not known when
 //!   they were taken, and [`give_back`](crate::Limiter::give_back) says what a limiter makes of that. A key never
 //!   has more left than a new one. Buckets and windows can give back, in memory and on Redis: `gcra`, `token-bucket`,

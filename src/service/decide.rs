@@ -79,11 +79,12 @@ impl<'a> Listed<'a> {
         Listed { entries, all, is_first: place == 0 }
     }
 
-    /// Its entries as text, for a key.
-    fn text(&self, domain: &str) -> String {
+    /// Its entries and the limit that it brings along as text, for a key.
+    fn text(&self, domain: &str, limit: &str) -> String {
         let escaped = crate::policy::escaped;
         let entry = |(key, value): &(&str, &str)| format!(",{}={}", escaped(key), escaped(value));
-        format!("{}{}", escaped(domain), self.entries.iter().map(entry).collect::<String>())
+        let entries: String = self.entries.iter().map(entry).collect();
+        format!("{},{limit}{entries}", escaped(domain))
     }
 }
 
@@ -177,8 +178,10 @@ impl<B: States, C: Clock> Service<B, C> {
             let fields = Listed::new(place, all);
             let instead = match &descriptor.limit {
                 Some(limit) => {
-                    let text = fields.text(&request.domain);
-                    Some((self.overrides.store(limit)?, [("descriptor", text)]))
+                    let (name, store) = self.overrides.store(limit)?;
+                    // On Redis, the keys of all such limits are those of one rule.
+                    let text = fields.text(&request.domain, &name);
+                    Some((store, [("descriptor", text)]))
                 }
                 None => None,
             };

@@ -11,13 +11,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The most limits whose states are kept.
 const MOST: usize = 64;
 
-type Known<S> = Vec<(RateLimitOverride, Arc<Domain<S>>)>;
+/// A limit as a rule writes it, in one way for one time (`10/1m`), and its store.
+type Opened<S> = (String, Arc<Domain<S>>);
 
 /// The stores of such limits, the one that was used last at the end.
 pub(super) struct Overrides<B: States> {
     states: Arc<B>,
     probe: Arc<Probe>,
-    known: Mutex<Known<B::Store>>,
+    known: Mutex<Vec<Opened<B::Store>>>,
 }
 
 impl<B: States> Overrides<B> {
@@ -26,33 +27,36 @@ impl<B: States> Overrides<B> {
     }
 
     /// The store of a limit. If there are too many, the one that was not used for longest is forgotten.
-    pub(super) fn store(
-        &self,
-        limit: &RateLimitOverride,
-    ) -> Result<Arc<Domain<B::Store>>, NoAnswer> {
+    pub(super) fn store(&self, limit: &RateLimitOverride) -> Result<Opened<B::Store>, NoAnswer> {
+        let name = name(limit)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = known.iter().position(|(other, _)| other == limit);
-        let domain = match place.map(|place| known.remove(place)) {
-            Some((_, domain)) => domain,
-            None => self.open(limit)?,
+        let opened = match known.iter().position(|(other, _)| *other == name) {
+            Some(place) => known.remove(place),
+            None => self.open(name)?,
         };
         if known.len() == MOST {
             known.remove(0);
         }
-        known.push((*limit, Arc::clone(&domain)));
-        Ok(domain)
+        known.push(opened.clone());
+        Ok(opened)
     }
 
-    fn open(&self, limit: &RateLimitOverride) -> Result<Arc<Domain<B::Store>>, NoAnswer> {
-        let invalid = |why: String| NoAnswer::Invalid(format!("limit: {why}"));
-        let unit = response::span(limit.unit);
-        let unit = unit.ok_or_else(|| invalid(format!("{} is not a known unit", limit.unit)))?;
-        let span = unit.times(f64::from(limit.unit_multiplier.unwrap_or(1).max(1)));
-        let count = limit.requests_per_unit;
-        let text = format!("domain: override\nlimit: fixed-window {count}/{span} per descriptor\n");
+    fn open(&self, name: String) -> Result<Opened<B::Store>, NoAnswer> {
+        let text = format!("domain: override\nlimit: fixed-window {name} per descriptor\n");
         let rules = Rules::read("override", &text);
         let store = rules.and_then(|rules| self.states.open(rules));
-        let store = store.map_err(|error| invalid(error.to_string()))?;
-        Ok(domain::of(store, &self.probe))
+        let store = store.map_err(|error| invalid(&error.to_string()))?;
+        Ok((name, domain::of(store, &self.probe)))
     }
+}
+
+fn name(limit: &RateLimitOverride) -> Result<String, NoAnswer> {
+    let unit = response::span(limit.unit);
+    let unit = unit.ok_or_else(|| invalid(&format!("{} is not a known unit", limit.unit)))?;
+    let span = unit.times(f64::from(limit.unit_multiplier.unwrap_or(1).max(1)));
+    Ok(format!("{}/{span}", limit.requests_per_unit))
+}
+
+fn invalid(why: &str) -> NoAnswer {
+    NoAnswer::Invalid(format!("limit: {why}"))
 }

@@ -6,7 +6,7 @@ use super::nodes::Cluster;
 use super::program::{Channel, Program, get};
 use super::server::Server;
 use super::watched::Watched;
-use ratescope::service::{Code, RateLimitDescriptor, RateLimitRequest};
+use ratescope::service::{Code, RateLimitDescriptor, RateLimitOverride, RateLimitRequest, Unit};
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -180,5 +180,45 @@ async fn who_can_not_wait_is_refused_and_not_counted() {
         }
         let answer = channel.should_rate_limit(&request(vec![ip])).await.unwrap();
         assert_eq!(answer.statuses[0].limit_remaining, 6, "{store}: it counts what passed");
+    }
+}
+
+/// How many of ten requests pass by a limit that they bring along.
+async fn passed(channel: &mut Channel, count: u32, unit: Unit, multiplier: Option<u32>) -> usize {
+    let limit = RateLimitOverride {
+        requests_per_unit: count,
+        unit: unit.into(),
+        unit_multiplier: multiplier,
+    };
+    let own = RateLimitDescriptor { limit: Some(limit), ..descriptor(&[("user", "ann")]) };
+    let (asked, mut passed) = (request(vec![own]), 0);
+    for _ in 0..10 {
+        let answer = channel.should_rate_limit(&asked).await.unwrap();
+        passed += usize::from(answer.overall_code() == Code::Ok);
+    }
+    passed
+}
+
+/// Another count is another limit with counts of its own; the same time in other words is not.
+#[tokio::test]
+async fn each_limit_that_requests_bring_along_counts_alone() {
+    let Some(redis) = Server::start(&[]) else { return };
+    let folder = Folder::new("own");
+    let rules = rules(&folder);
+    for (store, args) in [("memory", &[][..]), ("redis", &["--store", &redis.url()])] {
+        let program = Program::start(&rules, args);
+        let mut channel = Channel::open(program.grpc).await;
+        let mut counts = Vec::new();
+        for (count, unit, multiplier) in [
+            (3, Unit::Year, None),
+            (5, Unit::Year, None),
+            (5, Unit::Day, Some(3650)),
+            (3, Unit::Year, Some(1)),
+            (3, Unit::Year, Some(10)),
+            (3, Unit::Day, Some(365)),
+        ] {
+            counts.push(passed(&mut channel, count, unit, multiplier).await);
+        }
+        assert_eq!(counts, [3, 5, 5, 0, 3, 0], "{store}");
     }
 }
