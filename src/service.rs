@@ -102,7 +102,7 @@ pub struct Service<B: States, C = SystemClock> {
     overrides: Overrides<B>,
     probe: Arc<Probe>,
     /// The files that are followed; one look at a time.
-    files: Mutex<Files<B>>,
+    files: Mutex<Files>,
     /// Each of them, with its problem.
     health: ArcSwap<Vec<FileHealth>>,
 }

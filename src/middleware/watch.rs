@@ -53,7 +53,7 @@ pub struct Watch {
 type Reload = Box<dyn FnMut(&str, &str, Time) -> Reloaded + Send>;
 
 /// The text of a file, or the reason why it can't be read.
-type Content = Result<String, OpenError>;
+pub(crate) type Content = Result<String, OpenError>;
 
 impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

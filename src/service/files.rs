@@ -1,9 +1,9 @@
 //! The files of rules that a service follows.
 
-use super::{Domain, Service, States, meters, reload};
+use super::{Service, States, meters, reload};
 use crate::clock::Clock;
-use crate::middleware::watch::{FileNews, Watch, read};
-use crate::rules::{AsyncStore, OpenError, Reloaded, Rules};
+use crate::middleware::watch::{Content, FileNews, Watch, read};
+use crate::rules::{OpenError, Reloaded, Rules};
 use core::fmt;
 use std::fs;
 use std::io;
@@ -11,24 +11,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 /// The files that are followed.
-pub(super) struct Files<B: States> {
+#[derive(Default)]
+pub(super) struct Files {
     /// The names from the command line: files, and folders of files.
     named: Vec<PathBuf>,
-    each: Vec<Followed<B>>,
+    each: Vec<Followed>,
 }
 
-impl<B: States> Default for Files<B> {
-    fn default() -> Self {
-        Files { named: Vec::new(), each: Vec::new() }
-    }
-}
-
-impl<B: States> Files<B> {
+impl Files {
     fn health(&self) -> Vec<FileHealth> {
-        let health = |file: &Followed<B>| FileHealth {
+        let health = |file: &Followed| FileHealth {
             path: file.path.clone(),
             problem: file.problem.clone(),
-            is_in_force: file.domain.is_some(),
+            is_in_force: file.in_force.is_some(),
         };
         self.each.iter().map(health).collect()
     }
@@ -46,17 +41,32 @@ pub struct FileHealth {
     pub is_in_force: bool,
 }
 
-struct Followed<B: States> {
+struct Followed {
     path: PathBuf,
     /// The folder in which it was found; `None` if the file was named itself.
     folder: Option<PathBuf>,
-    watch: Watch,
+    /// Its content at the last look, while it has no rules in force.
+    content: Content,
     /// `None` while it never had rules that could be put in force.
-    domain: Option<Arc<Domain<B::Store>>>,
+    in_force: Option<InForce>,
     /// Its problem at present, if it has one.
     problem: Option<String>,
     /// Whether it was missing in that folder at the last look.
     is_missing: bool,
+}
+
+impl Followed {
+    /// A file whose rules are not in force.
+    fn new(path: PathBuf, folder: Option<&PathBuf>, content: Content) -> Self {
+        let folder = folder.cloned();
+        Followed { path, folder, content, in_force: None, problem: None, is_missing: false }
+    }
+}
+
+/// The rules of a file, which follow it.
+struct InForce {
+    domain: String,
+    watch: Watch,
 }
 
 /// Something that was seen of a file.
@@ -120,7 +130,8 @@ impl<B: States, C: Clock> Service<B, C> {
                 Ok(paths) => {
                     let folder = name.is_dir().then_some(name);
                     for path in paths {
-                        let (followed, problem) = self.begin(path, folder);
+                        let content = read(&path);
+                        let (followed, problem) = self.begin(path, folder, content);
                         problems.extend(problem);
                         files.each.push(followed);
                     }
@@ -137,8 +148,8 @@ impl<B: States, C: Clock> Service<B, C> {
     }
 
     /// Reads the files again. Rules that have changed are put in force if they are right, and were the
-    /// same at the last look; wrong ones change nothing. A file that is new in a folder is added, and one
-    /// that has left it is removed. It is meant to be called every second or so.
+    /// same at the last look; wrong ones change nothing. A file that is new in a folder is added once it was the
+    /// same at two looks, and one that has left it is removed. It is meant to be called every second or so.
     pub fn look(&self) -> Vec<Changed> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock().now();
@@ -147,9 +158,9 @@ impl<B: States, C: Clock> Service<B, C> {
         for file in &mut files.each {
             // A file that never had rules is read from the beginning, and one that has left its folder is
             // removed in the end.
-            if file.domain.is_some()
+            if let Some(in_force) = &mut file.in_force
                 && !file.is_missing
-                && let Some(seen) = file.watch.look(now)
+                && let Some(seen) = in_force.watch.look(now)
             {
                 file.problem = match &seen {
                     FileNews::Read { reloaded: Reloaded::Rejected(error), .. } => {
@@ -169,7 +180,7 @@ impl<B: States, C: Clock> Service<B, C> {
         changes
     }
 
-    fn look_at_folders(&self, files: &mut Files<B>, changes: &mut Vec<Changed>) {
+    fn look_at_folders(&self, files: &mut Files, changes: &mut Vec<Changed>) {
         for folder in files.named.clone().iter().filter(|name| name.is_dir()) {
             let Ok(paths) = found(folder) else { continue };
             files.each.retain_mut(|file| {
@@ -180,62 +191,71 @@ impl<B: States, C: Clock> Service<B, C> {
                     core::mem::replace(&mut file.is_missing, !paths.contains(&file.path));
                 let is_gone = was_missing && file.is_missing;
                 if is_gone {
-                    if let Some(domain) = &file.domain {
-                        self.remove(domain.rules().domain());
+                    if let Some(InForce { domain, .. }) = &file.in_force {
+                        self.remove(domain);
                     }
-                    changes.push(Changed::Removed(file.path.clone()));
+                    // Nothing was said of one that left before it was taken.
+                    if file.in_force.is_some() || file.problem.is_some() {
+                        changes.push(Changed::Removed(file.path.clone()));
+                    }
                 }
                 !is_gone
             });
             for path in paths {
-                let known = files.each.iter().position(|file| file.path == path);
-                let before = known.map(|place| &files.each[place]);
-                if before.is_some_and(|file| file.domain.is_some()) {
+                let place = files.each.iter().position(|file| file.path == path);
+                let before = place.map(|place| &files.each[place]);
+                if before.is_some_and(|file| file.in_force.is_some()) {
                     continue;
                 }
+                let content = read(&path);
                 let problem = before.and_then(|file| file.problem.clone());
-                let (followed, _) = self.begin(path.clone(), Some(folder));
-                match &followed.problem {
-                    None => changes.push(Changed::Added(path)),
-                    // Said once.
-                    Some(why) if problem.as_ref() != Some(why) => {
-                        changes.push(Changed::Wrong(path, why.clone()));
+                // One that is just being written is not taken.
+                let followed = match before.is_some_and(|file| file.content == content) {
+                    false => Followed { problem, ..Followed::new(path, Some(folder), content) },
+                    true => {
+                        let (followed, _) = self.begin(path.clone(), Some(folder), content);
+                        match &followed.problem {
+                            None => changes.push(Changed::Added(path)),
+                            // Said once.
+                            Some(why) if problem.as_ref() != Some(why) => {
+                                changes.push(Changed::Wrong(path, why.clone()));
+                            }
+                            Some(_) => {}
+                        }
+                        followed
                     }
-                    Some(_) => {}
+                };
+                match place {
+                    Some(place) => files.each[place] = followed,
+                    None => files.each.push(followed),
                 }
-                if let Some(place) = known {
-                    files.each.swap_remove(place);
-                }
-                files.each.push(followed);
             }
         }
     }
 
-    /// Reads a file for the first time. It is followed even if it is wrong; the error says why.
-    fn begin(&self, path: PathBuf, folder: Option<&PathBuf>) -> (Followed<B>, Option<OpenError>) {
-        let name = path.display().to_string();
-        let text = read(&path);
-        let rules = text.as_ref().map_err(OpenError::clone).and_then(|text| {
-            let rules = Rules::read(&name, text).and_then(|rules| self.put(rules));
-            rules.map_err(OpenError::from)
+    /// Puts the content of a file in force. The file is followed even if it is wrong; the error says why.
+    fn begin(
+        &self,
+        path: PathBuf,
+        folder: Option<&PathBuf>,
+        content: Content,
+    ) -> (Followed, Option<OpenError>) {
+        let begun = content.clone().and_then(|text| {
+            let rules = Rules::read(&path.display().to_string(), &text)?;
+            let name = rules.domain().to_owned();
+            let (domain, states) = (self.put(rules)?, Arc::clone(&self.states));
+            let watch = Watch::new(path.clone(), text, move |file, text, now| {
+                reload(&*states, &domain, (file, text), now)
+            });
+            Ok(InForce { domain: name, watch })
         });
-        let (domain, problem) = match rules {
-            Ok(domain) => (Some(domain), None),
+        let (in_force, problem) = match begun {
+            Ok(in_force) => (Some(in_force), None),
             Err(problem) => (None, Some(problem)),
         };
-        let (states, follows) = (Arc::clone(&self.states), domain.clone());
-        let watch =
-            Watch::new(
-                path.clone(),
-                text.unwrap_or_default(),
-                move |file, text, now| match &follows {
-                    Some(domain) => reload(&*states, domain, (file, text), now),
-                    None => Reloaded::Unchanged,
-                },
-            );
         let said = problem.as_ref().map(OpenError::to_string);
-        let folder = folder.cloned();
-        (Followed { path, folder, watch, domain, problem: said, is_missing: false }, problem)
+        let followed = Followed::new(path, folder, content);
+        (Followed { in_force, problem: said, ..followed }, problem)
     }
 
     /// The files that are followed. It waits for no look that is under way, since a file may be slow to read.

@@ -141,6 +141,30 @@ fn a_folder_is_followed() {
     assert_eq!((left(&service, "mail"), left(&service, "web")), (None, Some(16)));
 }
 
+/// Looks find a new file half written: neither a part of its rules is put in force, nor is it called wrong.
+#[test]
+fn a_new_file_is_taken_when_it_is_whole() {
+    let folder = Folder::new("half");
+    folder.write("web.yaml", &rules("web", 10));
+    let service = following(std::slice::from_ref(&folder.0));
+    let whole = rules("mail", 5) + "- {key: ip, rate_limit: {unit: year, requests_per_unit: 7}}\n";
+    for half in [&whole[..whole.find("- {key: ip").unwrap()], &whole[..whole.len() / 2], ""] {
+        folder.write("mail.yaml", half);
+        assert_eq!((service.look(), left(&service, "mail")), (vec![], None), "{half:?}");
+        assert!(service.health().iter().all(|(_, problem)| problem.is_none()), "{half:?}");
+    }
+    let mail = folder.write("mail.yaml", &whole);
+    assert_eq!(service.look(), []);
+    assert_eq!(service.look(), [Changed::Added(mail)]);
+    assert_eq!(left(&service, "mail"), Some(4));
+    // Nor is one worth a word that leaves before it was taken.
+    let gone = folder.write("gone.yaml", "domain: gone\n");
+    assert_eq!(service.look(), []);
+    fs::remove_file(gone).unwrap();
+    assert_eq!(look(&service), []);
+    assert_eq!(service.health().len(), 2);
+}
+
 /// A file that is named itself stays, and is read again, wherever it lies: only those that were found in a folder leave
 /// it.
 #[test]
