@@ -140,6 +140,7 @@ impl RedisStore {
     }
 
     fn at(address: Address, rules: Rules, options: Options) -> Result<Self, OpenError> {
+        let options = options.bounded();
         let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
         computable(&rules, apart)?;
         tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;

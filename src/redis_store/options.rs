@@ -13,7 +13,8 @@ pub struct Options {
     /// Whether all keys are on one node of a cluster, so that limits for several fields, such as users
     /// and addresses, are decided all or none. The default is `false`.
     pub one_node: bool,
-    /// The time that an answer may take, with all repetitions; the default is 50 ms.
+    /// The time that an answer may take, with all repetitions; the default is 50 ms. More than a day is taken as
+    /// a day.
     pub deadline: Duration,
     /// The clock by which events are decided; the default is that of Redis.
     pub clock: TimeSource,
@@ -40,6 +41,14 @@ impl Default for Options {
             failures: 5,
             rest: Duration::from_millis(100),
         }
+    }
+}
+
+impl Options {
+    /// The same with a deadline that can be added to any point in time.
+    pub(super) fn bounded(self) -> Self {
+        const DAY: Duration = Duration::from_secs(86_400);
+        Options { deadline: self.deadline.min(DAY), ..self }
     }
 }
 

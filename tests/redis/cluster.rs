@@ -3,7 +3,7 @@
 use super::hostile::until;
 use super::nodes::Cluster;
 use super::proxy::Proxy;
-use super::server::PATIENCE;
+use super::server::{PATIENCE, Server};
 use super::{check, open, patient, rules, run};
 use ratescope::redis_store::redis::Client;
 use ratescope::redis_store::{Options, RedisStore};
@@ -47,6 +47,20 @@ fn quick() -> Options {
         failures: 50,
         ..Options::default()
     }
+}
+
+/// The longest time that can be written is no deadline.
+#[test]
+fn a_deadline_may_be_as_long_as_a_duration() {
+    let (Some(server), Some(cluster)) = (Server::start(&[]), Cluster::steady()) else { return };
+    let options = || Options { deadline: Duration::MAX, ..Options::default() };
+    run(async {
+        for store in
+            [open(&server.url(), rules(LIMIT), options()), open_at(&cluster, LIMIT, options())]
+        {
+            assert_eq!(ask(&store, "ann").await.fault, None);
+        }
+    });
 }
 
 #[test]
