@@ -359,7 +359,8 @@ fn clock(clock: TimeSource, now: Time) -> Option<Vec<u8>> {
     let numbers = match clock {
         TimeSource::Redis => return None,
         TimeSource::Host { most_skew } => [micros, most_skew.secs() * 1e6, 0.0],
-        TimeSource::Event { keep } => [micros, -1.0, keep.secs() * 1e3],
+        // Redis takes whole numbers only.
+        TimeSource::Event { keep } => [micros, -1.0, libm::ceil(keep.secs() * 1e3).min(1e14)],
     };
     Some(numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
 }

@@ -2,8 +2,9 @@
 
 use super::faults::{RULES, ask, assert_goes_on, counted, options, until_back};
 use super::server::{PATIENCE, Server};
-use super::{open, rules, run};
-use ratescope::redis_store::{Options, RedisStore};
+use super::{open, patient, rules, run};
+use ratescope::Span;
+use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::Fault;
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,20 @@ fn a_replica_that_may_not_write_has_counted_nothing() {
         server.command(&["REPLICAOF", "NO", "ONE"]);
         until_back(&store).await;
         assert_eq!(counted(&store).await, 1.0);
+    });
+}
+
+/// Redis refuses times that are no whole number of milliseconds.
+#[test]
+fn keys_are_kept_for_any_time() {
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        for (i, keep) in [90.0005, 0.0001, 1e-6, 0.0, 9e9, 9e11].into_iter().enumerate() {
+            let clock = TimeSource::Event { keep: Span::from_secs(keep).unwrap() };
+            let options = Options { clock, ..patient(&format!("{i}:")) };
+            let store = open(&server.url(), rules(RULES), options);
+            assert_eq!(ask(&store, "local").await.fault, None, "{keep} s");
+        }
     });
 }
 
