@@ -142,11 +142,11 @@ impl<E: Experiment> Run<E> {
         self.recording.is_waiting() || self.settings.is_scripted()
     }
 
-    /// The mean number of events and columns in a second of the run. Bursts and recorded events are not
-    /// counted.
+    /// The work of a second of the run on average, in the unit of the budget of [`advance`](Self::advance).
+    /// Bursts and recorded events are not counted.
     pub(crate) fn load(&self) -> f64 {
         let events: f64 = self.sources.iter().map(|source| source.per_second).sum();
-        events + self.experiment.columns_a_second()
+        (events + self.experiment.columns_a_second()) * self.experiment.weight() as f64
     }
 
     /// Advances to `stop`, as far as the work `left` allows; returns whether it got there.

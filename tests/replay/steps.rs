@@ -6,7 +6,7 @@ use ratescope::Span;
 use ratescope::lab::compare::Link;
 use ratescope::lab::run::Command;
 use ratescope::lab::run::commands::MEMORY;
-use ratescope::lab::run::pace::Pace;
+use ratescope::lab::run::pace::{CATCH_UP, Pace};
 
 /// What a run has come to: counts, levels, and all of the finest columns.
 #[track_caller]
@@ -78,6 +78,21 @@ fn a_pace_drives_it() {
     assert_eq!(replay.now(), at(6.0));
     same_run(&replay, &run(&[("speed", "2")], 6.0));
     assert_eq!(pace.gaps(), []);
+}
+
+/// Lanes with many states take longer for an event, so fewer events are generated for an absence.
+#[test]
+fn an_absence_with_too_much_work_is_cut() {
+    let lane = ["exim per user"; 8].join("&");
+    let lanes = [lane.as_str(); 4].join(";");
+    let users = (1..8).map(|i| format!("1 at 1s user u{i}")).collect::<Vec<_>>().join(",");
+    let mut replay = replay(&[("lanes", &lanes), ("script", &users), ("auto-rate", "10000")]);
+    let mut pace = Pace::default();
+    pace.run(&mut replay, 0.0);
+    pace.run(&mut replay, 600_000.0);
+    // An event counts for as many as each eighth of the 256 states, and so does the end of a column.
+    let seen = CATCH_UP / (32.0 * 10_061.0);
+    assert!((pace.gaps()[0].to.as_secs() - seen).abs() < 1e-3, "{:?} and {seen}", pace.gaps());
 }
 
 /// Looking is no command: a recording has the last speed and window, and does not say since when.

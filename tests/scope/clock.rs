@@ -41,6 +41,22 @@ fn an_absence_is_generated_and_marked() {
     same_run(&scope, &watched);
 }
 
+/// What is played ends where it should, and what passes after that is watched.
+#[test]
+fn an_absence_while_a_part_is_played_ends_with_the_part() {
+    let mut scope = Scope::new(settings(&[("pattern", "steady"), ("auto-rate", "2")])).unwrap();
+    let mut pace = Pace::default();
+    for wall in [0.0, 500.0, 60_500.0, 60_600.0] {
+        pace.play(&mut scope, wall, 4.0, at(40.0));
+    }
+    assert_eq!(scope.now(), at(40.0));
+    let told = pace.gaps().iter().map(|gap| (gap.from, gap.to, gap.skipped)).collect::<Vec<_>>();
+    assert_eq!(told, [(at(2.0), at(40.0), Span::ZERO)]);
+    // A part that has ended has no more of them.
+    pace.play(&mut scope, 160_000.0, 4.0, at(40.0));
+    assert_eq!((scope.now(), pace.gaps().len()), (at(40.0), 1));
+}
+
 #[test]
 fn an_absence_with_too_many_events_is_cut_and_says_so() {
     let mut scope = Scope::new(settings(&[("auto-rate", "1000000")])).unwrap();

@@ -7,7 +7,8 @@ use crate::time::{Span, Time};
 /// hidden, or the machine was asleep or busy.
 const ABSENCE: f64 = 1000.0;
 
-/// The most events and columns that are generated for one absence: a few seconds of work.
+/// The most events and columns that are generated for one absence, each as often as its
+/// [weight](Experiment::weight): a few seconds of work.
 pub const CATCH_UP: f64 = 5e6;
 
 /// How many absences are remembered: the latest ones.
@@ -56,13 +57,12 @@ impl Pace {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
         self.target = self.target.max(run.now());
-        let seconds = passed / 1e3 * speed;
+        let (seconds, end) = (passed / 1e3 * speed, end.max(run.now()));
         match passed > ABSENCE {
-            true => self.catch_up(run.load(), seconds),
-            false => self.move_target(seconds),
+            true => self.catch_up(run.load(), seconds, end),
+            false => self.move_target(seconds, end),
         }
         self.hidden = false;
-        self.target = self.target.min(end.max(run.now()));
         run.advance(self.target, E::PER_FRAME);
         // If one frame cannot catch up with an absence, the next frames go on with it. Without an
         // absence, the machine is too slow for the rate and the speed: the run slows down instead.
@@ -101,21 +101,26 @@ impl Pace {
         self.slowed
     }
 
-    fn catch_up(&mut self, load: f64, seconds: f64) {
+    fn catch_up(&mut self, load: f64, seconds: f64, end: Time) {
         let most = CATCH_UP / load;
         let from = self.target;
-        self.move_target(seconds.min(most));
+        self.move_target(seconds.min(most), end);
+        if self.target <= from {
+            return;
+        }
         if self.gaps.len() == GAPS {
             self.gaps.remove(0);
         }
-        let skipped = Span::from_secs((seconds - most).max(0.0)).unwrap_or(Span::ZERO);
+        // A part that has reached its end missed nothing.
+        let missed = if self.target == end { 0.0 } else { (seconds - most).max(0.0) };
+        let skipped = Span::from_secs(missed).unwrap_or(Span::ZERO);
         self.gaps.push(Gap { from, to: self.target, skipped, hidden: self.hidden });
     }
 
-    fn move_target(&mut self, seconds: f64) {
+    fn move_target(&mut self, seconds: f64, end: Time) {
         let micros = seconds * 1e6 + self.rest;
         self.rest = micros - libm::floor(micros);
         let whole = libm::floor(micros) as i64;
-        self.target = Time::from_micros(self.target.as_micros().saturating_add(whole));
+        self.target = Time::from_micros(self.target.as_micros().saturating_add(whole)).min(end);
     }
 }
