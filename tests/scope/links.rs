@@ -1,6 +1,7 @@
 //! Settings and links that are wrong, and links as they are written.
 
 use super::*;
+use ratescope::lab::run::Setting;
 
 #[test]
 fn a_setting_that_cannot_be_read_changes_nothing() {
@@ -27,6 +28,75 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
     ] {
         assert_eq!(scope.set(name, value).unwrap_err().to_string(), problem);
         assert_eq!(*scope.settings(), Settings::default());
+    }
+}
+
+/// What a link can't have is refused in the box of the limiter, too.
+#[test]
+fn the_numbers_of_a_limiter_are_in_the_range_of_the_settings() {
+    for (text, problem) in [
+        ("exim 1000/30d strict", "out of range; choose from 100ms to 1w"),
+        ("exim 10/1ms", "out of range; choose from 100ms to 1w"),
+        ("exim 2000000000/1m", "out of range; choose from 0 to 1000000000"),
+    ] {
+        let mut scope = Scope::new(Settings::default()).unwrap();
+        let error = scope.set("limiter", text).unwrap_err().to_string();
+        assert_eq!(error, format!("\"{text}\": {problem}"));
+        assert_eq!(*scope.settings(), Settings::default());
+    }
+}
+
+/// Texts that are nearly right.
+fn nearly() -> impl Strategy<Value = String> {
+    const WORDS: &[&str] = &[
+        "exim",
+        "gcra",
+        "token-bucket",
+        "fixed-window",
+        "strict",
+        "leaky",
+        "readonly",
+        "burst",
+        "&",
+        "per",
+        "user",
+        "10",
+        "2.5",
+        "0",
+        "1e9",
+        "2e9",
+        "/",
+        "1ms",
+        "1s",
+        "30d",
+        "10/1ms",
+        "10/10s",
+        "1000/30d",
+        "3 per minute",
+        "on",
+        "off",
+    ];
+    (prop::collection::vec(prop::sample::select(WORDS), 0..6), prop::sample::select(&["", " "][..]))
+        .prop_map(|(words, gap)| words.join(gap))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// So a link can have it.
+    #[test]
+    fn a_value_that_is_taken_is_taken_again(text in nearly(), limiter in nearly()) {
+        let mut settings = Settings::default();
+        let _ = settings.set("limiter", &limiter);
+        for Setting { name, .. } in Settings::SETTINGS {
+            if settings.set(name, &text).is_ok() {
+                for Setting { name, .. } in Settings::SETTINGS {
+                    let (mut again, value) = (settings.clone(), settings.get(name));
+                    prop_assert_eq!(again.set(name, &value), Ok(()), "{} {}", name, value);
+                    prop_assert_eq!(&again, &settings);
+                }
+            }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! The settings of the scope, by the names that its controls and links use.
 
 use super::Outlook;
-use crate::lab::compare::settings::{STATES, states_of};
 use crate::lab::lane::{Template, of_link};
 use crate::lab::run::lenient::{is_rate, rate};
 use crate::lab::run::settings::{
@@ -128,12 +127,12 @@ impl Settings {
             return self.limited(text, decimal(text, LIMIT)?, self.decay);
         }
         let rate = rate(text, *INTERVAL.start())?;
-        let limit = within(text, rate.count(), &LIMIT)?;
-        self.limited(text, limit, within(text, rate.per(), &INTERVAL)?)
+        self.limited(text, rate.count(), rate.per())
     }
 
-    /// These settings with another limit, if what decides can have it.
+    /// These settings with another limit, if it is in the range and what decides can have it.
     fn limited(&self, value: &str, limit: f64, decay: Span) -> Result<Self, ParseError> {
+        let (limit, decay) = (within(value, limit, &LIMIT)?, within(value, decay, &INTERVAL)?);
         let limited = Settings { limit, decay, ..self.clone() };
         limited.policy().map_err(|error| ParseError::whole(value, error.to_string()))?;
         Ok(limited)
@@ -155,10 +154,7 @@ impl Settings {
             own.mode = mode;
             return Ok(own);
         }
-        match states_of(&policy, 1) {
-            ..=STATES => Ok(Settings { template: Some(template), ..self.clone() }),
-            n => Err(ParseError::whole(text, format!("{n} limits; {STATES} are the most"))),
-        }
+        Ok(Settings { template: Some(template), ..self.clone() })
     }
 
     /// The policy that decides in place of Exim's limiter, if there is one.
