@@ -157,6 +157,21 @@ fn the_crosshair_reads_the_models() {
     );
 }
 
+/// An event that may have come before an instant or after it makes a count uncertain, which the words say.
+#[test]
+fn the_crosshair_says_whether_a_count_is_exact() {
+    for (link, window, said) in [
+        ("pattern=steady&auto-rate=1000000&decay=1s&limit=0&at=8", "10s", "about"),
+        ("pattern=steady&auto-rate=2&at=50", "1m", "exactly"),
+    ] {
+        let scope = run(&format!("{link}&window={window}"));
+        let view = Viewport { pointer: Some([700.0, 0.0]), ..view(&scope, DESK) };
+        let words = words(&scope, &view);
+        let count = words.iter().find(|line| line.contains(" events in the last ")).unwrap();
+        assert!(count.starts_with(said), "{count}");
+    }
+}
+
 /// The scale has room for N; a mean without bounds may leave the picture.
 #[test]
 fn the_picture_has_room_for_what_is_bounded() {
@@ -256,6 +271,26 @@ fn a_change_in_the_middle_has_a_flag_at_a_step_of_the_limit() {
         marks.iter().filter(|mark| is_flag(mark)).count()
     };
     assert_eq!(texts(draw(&scope, &view)), 1);
+}
+
+/// Where there was no limit there is no line of one.
+#[test]
+fn the_line_of_the_limit_is_where_there_was_one() {
+    for (link, seconds) in [
+        ("limit=0&auto-rate=1&at=40&do=20:limit=10", [20.0, 40.0]),
+        ("limit=10&auto-rate=2&at=40&do=20:limit=0", [-20.0, 20.0]),
+    ] {
+        let scope = run(link);
+        let [left, right] = edges(DESK[0]);
+        let lines = draw(&scope, &view(&scope, DESK)).into_iter().filter_map(|mark| match mark {
+            Mark::Line { from, to, stroke } if stroke.ink == Ink::Limit => Some([from, to]),
+            _ => None,
+        });
+        let [[from, to]] = lines.collect::<Vec<_>>()[..] else { panic!("{link}") };
+        let seen = [from.x, to.x].map(|x| 40.0 - (right - x) / (right - left) * 60.0);
+        assert!(seen.iter().zip(seconds).all(|(a, b)| (a - b).abs() < 1e-6), "{link}: {seen:?}");
+        assert_eq!(from.y, to.y, "{link}");
+    }
 }
 
 /// Another limiter's level is drawn beside the rate, with its own limit, on one scale.

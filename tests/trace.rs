@@ -81,7 +81,7 @@ proptest! {
         let trace = scope.instrument().trace();
         for share in asked {
             let at = Time::from_micros((scope.now().as_micros() as f64 * share) as i64);
-            let count = |t| trace.total_at(t).unwrap() as f64;
+            let count = |t| trace.total_at(t).unwrap().0 as f64;
             prop_assert_eq!(count(at), events.iter().filter(|&&event| event <= at).count() as f64);
             let before = at.before(window);
             prop_assert!(count(at) - count(before) >= 0.0);

@@ -165,15 +165,15 @@ impl<C: Fold> Trace<C> {
 }
 
 impl Trace {
-    /// How many events had arrived by `at`; `None` if that is no longer remembered. This is exact unless `at`
-    /// lies inside a column of several events: these count only from the last one of them on.
-    pub fn total_at(&self, at: Time) -> Option<u64> {
+    /// How many events had arrived by `at`, and whether that is exact; `None` if it is no longer remembered. It
+    /// is not exact if `at` lies inside a column with events: these count only from the last one of them on.
+    pub fn total_at(&self, at: Time) -> Option<(u64, bool)> {
         let level = self.level(at, 0.0);
         match self.last_before(level, at) {
-            Some(column) if column.last() <= at => Some(column.total),
-            Some(column) => Some(column.total - column.events()),
+            Some(column) if column.last() <= at => Some((column.total, true)),
+            Some(column) => Some((column.total - column.events(), column.events() == 0)),
             None if self.levels[level].dropped => None,
-            None => Some(0),
+            None => Some((0, true)),
         }
     }
 }

@@ -91,8 +91,8 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
     let mut most = 0;
     for column in trace.columns(from, to, to.since(from) / COLUMNS) {
         let at = column.last().min(to);
-        if let (Some(count), Some(before)) = (trace.total_at(at), trace.total_at(at.before(period)))
-        {
+        let [count, before] = [at, at.before(period)].map(|at| trace.total_at(at));
+        if let (Some((count, _)), Some((before, _))) = (count, before) {
             most = most.max(count - before);
         }
     }

@@ -83,7 +83,7 @@ pub(super) fn draw(
         let columns = lane.history().columns(from, to, 1.0 / layout.time.pace);
         let scale = Scale { plot: layout.plot, top: layout.per_decay(layout.top()) };
         level::draw(marks, &layout.time, scale, lane, &columns, scope.now(), LEVEL);
-    } else if layout.has_limit() {
+    } else {
         turned::limit(marks, layout, scope, Stroke::dashed(Ink::Limit, width));
     }
     if lane.is_none()
@@ -180,8 +180,8 @@ fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
     for i in 0..=steps {
         let x = start + i as f64 * STEP;
         let at = layout.time_at(x);
-        let Some(before) = trace.total_at(at.before(period)) else { continue };
-        let events = trace.total_at(at).unwrap_or(before) - before;
+        let Some((before, _)) = trace.total_at(at.before(period)) else { continue };
+        let events = trace.total_at(at).map_or(0, |(upto, _)| upto - before);
         let y = layout.y(events as f64 / period.secs());
         // A count changes in steps.
         if let Some(last) = points.last().filter(|last| last.y != y) {

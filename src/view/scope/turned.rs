@@ -20,10 +20,17 @@ fn seen<'a>(layout: &Layout, scope: &'a Scope) -> impl Iterator<Item = (f64, &'a
 }
 
 /// The line of the limit: the present one back to the last change, and before each change the one of that
-/// time.
+/// time. A limit of 0 is none, and has no line.
 pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, stroke: Stroke) {
-    let y = |settings: &Settings| layout.y(settings.limit / settings.decay.secs());
-    let mut line = |from: Point, to: Point| marks.push(Mark::Line { from, to, stroke });
+    let y = |Settings { limit, decay, .. }: &Settings| {
+        (*limit > 0.0).then(|| layout.y(limit / decay.secs()))
+    };
+    let mut line = |from: (f64, Option<f64>), to: (f64, Option<f64>)| {
+        if let (Some(above), Some(below)) = (from.1, to.1) {
+            let (from, to) = (Point::new(from.0, above), Point::new(to.0, below));
+            marks.push(Mark::Line { from, to, stroke });
+        }
+    };
     let (mut settings, mut right) = (scope.settings().clone(), layout.plot.right());
     for (x, turned) in seen(layout, scope) {
         let now = y(&settings);
@@ -31,13 +38,13 @@ pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, strok
         let _ = settings.set(&turned.name, &turned.from);
         let before = y(&settings);
         if x < right && before != now {
-            line(Point::new(x, now), Point::new(right, now));
-            line(Point::new(x, before), Point::new(x, now));
+            line((x, now), (right, now));
+            line((x, before), (x, now));
             right = x;
         }
     }
     let y = y(&settings);
-    line(Point::new(layout.plot.x, y), Point::new(right, y));
+    line((layout.plot.x, y), (right, y));
 }
 
 /// A flag at each change, with its text where there is room.
