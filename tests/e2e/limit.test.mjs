@@ -16,10 +16,14 @@ pageTest('the limit, and what it decides', async ({ page, open, test }) => {
     await type(page, 'limit', '3.5');
     for (let i = 0; i < 4; i++) await click(page);
     assert.deepEqual(await values(page, 'allowed', 'refused'), [3, 1]);
-    await press(page, '[data-step=limit][data-by="1"]');
-    assert.equal(await limit(), '5');
+    for (const [by, value] of [['1', '4'], ['1', '5'], ['-1', '4']]) {
+      await press(page, `[data-step=limit][data-by="${by}"]`);
+      assert.equal(await limit(), value);
+    }
+    await type(page, 'limit', '9.6');
     await press(page, '[data-step=limit][data-by="-1"]');
-    assert.equal(await limit(), '4');
+    assert.equal(await limit(), '9');
+    await type(page, 'limit', '4');
     await page.locator('#graph').focus();
     for (const [key, value] of [['ArrowUp', '5'], ['ArrowUp', '6'], ['ArrowDown', '5']]) {
       await page.keyboard.press(key);

@@ -6,10 +6,13 @@ use crate::text::number;
 use crate::time::Span;
 
 /// The value after `text` (`by` is 1) or before it (`by` is -1). For a span that is the next round span, for
-/// a rate one event more or less, and for a number the next whole number; but for `auto-rate`, which has a
+/// a rate the next whole number of events, and for a number the next whole number; but for `auto-rate`, which has a
 /// slider, the next round number. `None` if the text is none of these.
 pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
-    let step = |value: f64| libm::round(value) + by;
+    let step = |value: f64| match by > 0.0 {
+        true => libm::floor(value) + 1.0,
+        false => libm::ceil(value) - 1.0,
+    };
     if name == "auto-rate" {
         return Some(axis::next_round(number(text)?, by).to_string());
     }
