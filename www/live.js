@@ -3,6 +3,7 @@
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { hand } from "./hand.js";
 import { $, on, page, start } from "./page.js";
+import { stored } from "./theme.js";
 
 /** The id of the last message, and the name of the process that sent it. */
 let last = "";
@@ -27,7 +28,7 @@ let lost = { columns: 0, events: 0 };
 /** What the state says while messages come: that this is a service at work, or a replay of a log. */
 let doing = "Live";
 
-let token = sessionStorage.getItem("ratescope-token") ?? "";
+let token = stored("sessionStorage", (store) => store.getItem("ratescope-token")) ?? "";
 
 /** The request that is open. */
 let request;
@@ -230,10 +231,10 @@ function wire() {
     if (row?.known) open(row.known);
   });
   on($("client-close"), "click", close);
-  on($("to-tune"), "click", () => hand(log()));
+  on($("to-tune"), "click", () => hand(log()).catch(() => page.warn("This browser keeps nothing for another page, so Tune can't have the events.")));
   on($("ask"), "submit", () => {
     token = $("token").value.trim();
-    sessionStorage.setItem("ratescope-token", token);
+    stored("sessionStorage", (store) => store.setItem("ratescope-token", token));
     $("ask").hidden = true;
     listen();
   });

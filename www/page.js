@@ -46,7 +46,7 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
     wireLinks();
     if (own.runs) {
       undo.wire(on, (name, value) => page.set(name, value), changed);
-      wireDrop();
+      wireDrop(handOver);
     }
     open();
     animate();
@@ -262,32 +262,45 @@ function wireSettings() {
     if (does === "reset" && story.isTold()) story.replay(open);
     else if (does) { page[does](); changed(); }
     if (goes) $(goes).focus();
-    if (copies) copy($(copies));
+    return copies && copy($(copies));
   });
   on(document, "submit", (event) => event.preventDefault());
 }
 
-/** Hands a log that is dropped here to Tune; the browser itself would leave the page to show it. */
-function wireDrop() {
-  on(document, "dragover", (event) => event.preventDefault());
-  on(document, "drop", async (event) => {
+/**
+ * Gives `take` what is dropped here, its files and its text; the browser itself would leave the page to show
+ * it. A link or a selection that is dragged within the page is not taken.
+ */
+export function wireDrop(take) {
+  let isOurs = false;
+  on(document, "dragstart", () => { isOurs = true; });
+  on(document, "dragend", () => { isOurs = false; });
+  on(document, "dragover", (event) => { if (!isOurs) event.preventDefault(); });
+  on(document, "drop", (event) => {
+    if (isOurs) return undefined;
     event.preventDefault();
-    const { files } = event.dataTransfer;
-    const text = event.dataTransfer.getData("text");
-    const { dropped, hand } = await import("./hand.js");
-    const logs = dropped({ files, text });
-    if (logs.length === 0) return;
-    await hand(logs).catch(() => { $("note").textContent = "Open Tune, and drop the log there."; });
+    return take({ files: event.dataTransfer.files, text: event.dataTransfer.getData("text") });
   });
 }
 
+/** Hands a log that was dropped to Tune. */
+async function handOver(given) {
+  const { dropped, hand } = await import("./hand.js");
+  const logs = dropped(given);
+  if (logs.length > 0) await hand(logs).catch(() => page.warn("Open Tune, and drop the log there."));
+}
+
 /** Copies the text of an element, or selects it if that is refused; the button says which. */
-function copy(it) {
-  const button = document.querySelector(`[data-copies="${it.id}"]`);
-  navigator.clipboard.writeText(it.textContent).then(
-    () => tells(button, "Copied"),
-    () => { getSelection().selectAllChildren(it); tells(button, "Selected"); },
-  );
+async function copy(it) {
+  let said = "Copied";
+  try {
+    // Without TLS a browser has no clipboard at all.
+    await navigator.clipboard.writeText(it.textContent);
+  } catch {
+    getSelection().selectAllChildren(it);
+    said = "Selected";
+  }
+  tells(document.querySelector(`[data-copies="${it.id}"]`), said);
 }
 
 /** Changes the text of a button for two seconds. */

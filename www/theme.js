@@ -7,10 +7,10 @@ const paper = matchMedia("print");
 /** Whether less motion is asked for. */
 export const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** Uses the browser's store; null if it grants none. */
-function stored(use) {
+/** Uses a store of the browser by its name; null if the browser grants none. */
+export function stored(name, use) {
   try {
-    return use(localStorage);
+    return use(globalThis[name]);
   } catch {
     return null;
   }
@@ -34,12 +34,22 @@ export function wireTheme(on, pages) {
     // The system's own theme is no choice: the page follows the system again.
     if ((theme === "dark") === dark.matches) {
       delete dataset.theme;
-      stored((store) => store.removeItem("theme"));
+      stored("localStorage", (store) => store.removeItem("theme"));
     } else {
       dataset.theme = theme;
-      stored((store) => store.setItem("theme", theme));
+      stored("localStorage", (store) => store.setItem("theme", theme));
     }
     dress(pages());
   });
+  // The choice may be made on another page, or while the browser keeps this one for Back.
+  const follow = () => {
+    stored("localStorage", ({ theme }) => {
+      if (theme) dataset.theme = theme;
+      else delete dataset.theme;
+    });
+    dress(pages());
+  };
+  on(window, "storage", follow);
+  on(window, "pageshow", ({ persisted }) => { if (persisted) follow(); });
   dress(pages());
 }

@@ -2,7 +2,7 @@
 // counts, the module draws and words the answer, and this file shows it.
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { dropped, handed } from "./hand.js";
-import { $, changed, on, page, start, tell } from "./page.js";
+import { $, changed, on, page, start, tell, wireDrop } from "./page.js";
 
 /** The Worker that reads and counts; a new one replaces one that has failed. */
 let worker;
@@ -259,20 +259,15 @@ function wire() {
     const { files } = event.clipboardData;
     take(dropped({ files, text: event.clipboardData.getData("text") }, "The pasted lines"));
   });
-  // A log may be dropped anywhere on the page; otherwise the browser would leave the page to show it.
-  on(document, "dragover", (event) => { event.preventDefault(); $("drop").classList.add("over"); });
+  // A log may be dropped anywhere on the page.
+  wireDrop((given) => { $("drop").classList.remove("over"); take(dropped(given)); });
+  on(document, "dragover", (event) => $("drop").classList.toggle("over", event.defaultPrevented));
   on(document, "dragleave", (event) => { if (!event.relatedTarget) $("drop").classList.remove("over"); });
-  on(document, "drop", (event) => {
-    event.preventDefault();
-    $("drop").classList.remove("over");
-    const { files } = event.dataTransfer;
-    take(dropped({ files, text: event.dataTransfer.getData("text") }));
-  });
 
   // Logs that were dropped on another view.
   if (location.hash === "#handed") {
     history.replaceState(null, "", location.pathname);
-    handed().then(take);
+    handed().then(take, () => problem("This browser keeps nothing for another page: drop the log here."));
   }
 
   const search = (most) => { wanted = { search: $("search").value, most }; post({ do: "table", ...wanted }); };

@@ -155,6 +155,12 @@ impl Page {
         self.view.put(name, numbers);
     }
 
+    /// Shows a problem as the note beside the picture, until the next action.
+    pub fn warn(&mut self, problem: &str) {
+        self.act();
+        problem.clone_into(&mut self.problem);
+    }
+
     /// The picture as an SVG file.
     #[cfg(feature = "log")]
     pub fn svg(&self) -> String {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { until } from './scope.mjs';
+import { denyStores, until } from './scope.mjs';
 
 const lines = Array.from({ length: 40 }, (_, i) =>
   `192.0.2.${1 + (i % 3)} - - [18/May/2015:08:05:${String(10 + i).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 12 "-" "-"\n`).join('');
@@ -45,3 +45,65 @@ for (const path of ['/', '/compare.html']) {
     });
   });
 }
+
+// Drags what is at the middle of one place to another, as a mouse does.
+async function drag(page, from, to) {
+  const middle = async (what) => {
+    const { x, y, width, height } = await page.locator(what).first().boundingBox();
+    return [x + width / 2, y + height / 2];
+  };
+  await page.mouse.move(...await middle(from));
+  await page.mouse.down();
+  await page.mouse.move(...await middle(to), { steps: 5 });
+  await page.mouse.up();
+}
+
+// Selects the words of an element, so that they can be dragged.
+const select = (page, what) => page.$eval(what, (it) => getSelection().selectAllChildren(it));
+
+pageTest('what is dragged within the page is no log', async ({ page, open, test }) => {
+  for (const path of ['/#seed=5', '/compare.html#seed=5']) {
+    await test(`a link on ${path}`, async () => {
+      await open(path);
+      await until(page, () => document.documentElement.dataset.started === '');
+      await drag(page, '.try a, #scenarios a', '#graph');
+      await drag(page, 'nav a', '#graph');
+      await page.locator('#copy').hover();
+      assert.equal(page.url(), new URL(path, page.url()).href);
+    });
+  }
+
+  await test('words are dropped into a box, as anywhere', async () => {
+    await open('/#limit=7');
+    await until(page, () => document.documentElement.dataset.started === '');
+    await page.locator('#limit').fill('');
+    await page.$eval('.gist', (it) => { it.textContent = '3'; });
+    await select(page, '.gist');
+    const { x, y } = await page.evaluate(() => getSelection().getRangeAt(0).getBoundingClientRect());
+    const box = await page.locator('#limit').boundingBox();
+    await page.mouse.move(x + 4, y + 8);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 5 });
+    await page.mouse.up();
+    assert.equal(await page.inputValue('#limit'), '3');
+    assert.equal(new URL(page.url()).pathname, '/');
+  });
+
+  await test('a link on Tune', async () => {
+    await open('/tune.html');
+    await until(page, () => document.documentElement.dataset.started === '');
+    await drag(page, 'nav a', '#drop');
+    assert.deepEqual([await page.textContent('#problem'), await page.locator('#progress').isVisible()], ['', false]);
+  });
+});
+
+pageTest('a browser that keeps nothing can not hand a log over, and says so', async ({ page, open }) => {
+  await denyStores(page);
+  await open('/');
+  await until(page, () => document.documentElement.dataset.started === '');
+  await drop(page, 'access.log', lines);
+  await until(page, () => document.querySelector('#note').textContent === 'Open Tune, and drop the log there.');
+  await open('/tune.html#handed');
+  await until(page, () => document.querySelector('#problem').textContent === 'This browser keeps nothing for another page: drop the log here.');
+  assert(await page.locator('#failed').isHidden());
+});

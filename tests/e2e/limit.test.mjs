@@ -88,6 +88,18 @@ pageTest('the line for Exim is copied, and only where there is one', clipboard, 
   }
 });
 
+pageTest('where nothing may be copied, the text is selected', async ({ page, open }) => {
+  // As on a page that is served without TLS by another machine.
+  await page.addInitScript(() => Object.defineProperty(Navigator.prototype, 'clipboard', { get: () => undefined }));
+  await show(page, open, quiet);
+  await page.locator('#exim-copy').click();
+  assert.equal(await page.textContent('#exim-copy'), 'Selected');
+  assert.equal(await page.evaluate(() => String(getSelection())), 'ratelimit = 10 / 10s / strict');
+  await page.locator('#copy').click();
+  assert.equal(await page.textContent('#copy'), 'It is in the address');
+  assert(await page.locator('#failed').isHidden());
+});
+
 pageTest('what can be undone is: by a button, by keys', async ({ page, open }) => {
   await show(page, open, quiet);
   assert(await page.locator('#undo').isDisabled());

@@ -247,6 +247,13 @@ export async function prefer(page, wish) {
   await told;
 }
 
+// Makes the browser one that keeps nothing for a page; call it before the page opens.
+export const denyStores = (page) => page.addInitScript(() => {
+  for (const name of ['indexedDB', 'sessionStorage', 'localStorage']) {
+    Object.defineProperty(globalThis, name, { get() { throw new DOMException('denied', 'SecurityError'); } });
+  }
+});
+
 // Imitates a browser that hides the tab or shows it again, since a test can't make it do so: first comes the
 // state, then the event.
 export async function hide(page, hidden) {

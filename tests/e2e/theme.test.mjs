@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { compare, HEAD, laneInks, property, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { column, inks, loaded, plot, prefer, press, reload, settle, show } from './scope.mjs';
+import { column, denyStores, inks, loaded, plot, prefer, press, reload, settle, show } from './scope.mjs';
 
 // How each view is opened, and the ink of a tag in light and in dark.
 const views = {
@@ -83,16 +83,33 @@ pageTest('the style sheet has the colours of the palette', async ({ page, open }
 });
 
 pageTest('a browser that keeps nothing still has a switch', async ({ page, open }) => {
-  await page.addInitScript(() => {
-    Object.defineProperty(globalThis, 'localStorage', {
-      get() { throw new DOMException('denied', 'SecurityError'); },
-    });
-  });
+  await denyStores(page);
   const { begin, run, ink } = views.scope;
   await begin(page, open, run);
   await press(page, '#theme');
   await assertIn(page, 'dark', ink);
   assert(await page.locator('#failed').isHidden());
+});
+
+pageTest('a choice on another page, and one from before Back, is followed', async ({ page, open, context }) => {
+  const { begin, run, ink } = views.scope;
+  await begin(page, open, run);
+  const other = await context.newPage();
+  await other.goto(new URL('/compare.html', page.url()).href);
+  await loaded(other);
+  for (const theme of ['dark', 'light']) {
+    await press(other, '#theme');
+    await page.waitForFunction((dark) => document.querySelector('#theme').ariaPressed === dark, `${theme === 'dark'}`);
+    await settle(page);
+    await assertIn(page, theme, ink);
+  }
+  // A page that the browser keeps for Back is told of nothing until it is shown again.
+  await page.evaluate(() => {
+    localStorage.setItem('theme', 'dark');
+    dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }));
+  });
+  await settle(page);
+  await assertIn(page, 'dark', ink);
 });
 
 pageTest('from view to view the theme stays', async ({ page, open }) => {
