@@ -387,7 +387,8 @@ function animate() {
     guard(() => {
       const said = page.frame(now);
       if (said.length === 0) return;
-      if (page.fragment() !== synced || page.paused() !== stopped) sync();
+      // A limit that is dragged is changed by the viewer; what a link changes later is not.
+      if (page.fragment() !== synced || page.paused() !== stopped) (page.holds_limit() ? changed : sync)();
       tell(said);
       if (own.runs) $("live").hidden = page.is_live();
       $("note").classList.toggle("wrong", page.has_problem());

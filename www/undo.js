@@ -4,13 +4,16 @@ const button = document.getElementById("undo");
 /** Changes of one setting in less time than this, in milliseconds, are one: those of a drag. */
 const ONE = 1000;
 
-/** The settings before each change. */
+/** The most changes that are kept. */
+const MOST = 100;
+
+/** For each change, the settings that it changed, with their values before it. */
 const before = [];
 
 /** The settings in force, the names of those that were changed last, and when, in milliseconds. */
 let now, what, when;
 
-const differs = (a, b) => Object.keys(b).filter((name) => a[name] !== b[name]).join();
+const differs = (a, b) => Object.keys(b).filter((name) => a[name] !== b[name]);
 const show = () => { if (button) button.disabled = before.length === 0; };
 
 /** Takes settings that were not changed by the viewer, as by a link: that is not to be taken back. */
@@ -20,10 +23,11 @@ export function follow(values) {
 
 /** Notes the settings after an action of the viewer at the time `at`, which may have changed some. */
 export function note(values, at) {
-  const names = now ? differs(now, values) : "";
-  if (!names) return;
-  if (names !== what || at - when > ONE) before.push(now);
-  [now, what, when] = [values, names, at];
+  const names = now ? differs(now, values) : [];
+  if (names.length === 0) return;
+  if (names.join() !== what || at - when > ONE) before.push(Object.fromEntries(names.map((name) => [name, now[name]])));
+  if (before.length > MOST) before.shift();
+  [now, what, when] = [values, names.join(), at];
   show();
 }
 
@@ -40,9 +44,9 @@ export function wire(on, set, changed) {
   const undo = () => {
     const values = before.pop();
     if (!values) return;
-    for (const name of Object.keys(values)) if (values[name] !== now[name]) set(name, values[name]);
-    now = values;
-    what = undefined;
+    for (const [name, value] of Object.entries(values)) set(name, value);
+    // What that changes is no change to take back.
+    now = what = undefined;
     changed();
     show();
   };

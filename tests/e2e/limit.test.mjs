@@ -121,6 +121,38 @@ pageTest('what can be undone is: by a button, by keys', async ({ page, open }) =
   assert(await page.locator('#undo').isDisabled());
 });
 
+pageTest('a drag of the line is one change to undo', crisp, async ({ page, open }) => {
+  await show(page, open, quiet);
+  const box = await page.locator('#graph').boundingBox();
+  const y = box.y + 1 + await limitLine(page);
+  await type(page, 'decay', '20s');
+  await page.clock.runFor(1100);
+  await page.mouse.move(box.x + 500, y);
+  await page.mouse.down();
+  for (let i = 1; i <= 5; i++) {
+    await page.mouse.move(box.x + 500, y + 20 * i);
+    await settle(page);
+  }
+  await page.mouse.up();
+  await settle(page);
+  assert(Number(await page.inputValue('#limit')) < 9);
+  await page.keyboard.press('Control+z');
+  assert.deepEqual([await page.inputValue('#limit'), await page.inputValue('#decay')], ['10', '20s']);
+  await page.keyboard.press('Control+z');
+  assert.deepEqual([await page.inputValue('#limit'), await page.inputValue('#decay')], ['10', '10s']);
+  assert(await page.locator('#undo').isDisabled());
+});
+
+pageTest('what a link changes later is not undone', clipboard, async ({ page, open }) => {
+  await show(page, open, 'do=20:mode=strict&mode=leaky&auto-rate=2');
+  await page.clock.runFor(12_000);
+  await page.locator('#window').selectOption('5m');
+  await page.clock.runFor(13_000);
+  await page.locator('#undo').click();
+  assert.deepEqual([await page.inputValue('#window'), await page.inputValue('#mode')], ['1m', 'strict']);
+  assert.match(await recording(page), /mode=leaky&.*&do=20:mode=strict$/);
+});
+
 pageTest('the limit is dragged and stays under the pointer', { ...crisp, viewport: { width: 1280, height: 1000 } }, async ({ page, open }) => {
   await show(page, open, quiet);
   const box = await page.locator('#graph').boundingBox();
