@@ -191,7 +191,7 @@ export function changed() {
   sync();
   // The address is written with a delay, since browsers refuse to change it too often.
   clearTimeout(due);
-  due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment() || "at=60"}`)), 300);
+  due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment() || (own.runs ? "at=60" : "")}`)), 300);
 }
 
 /** The timer that writes the address. */
