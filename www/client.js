@@ -15,6 +15,7 @@ export function openClient(name, period) {
   scope ??= join($("scope"), "client");
   lanes ??= join($("lanes"), "client-lanes");
   for (const [name, value] of [["limiter", "exim"], ["limit", "0"], ["decay", period]]) scope.set(name, value);
+  look();
   $("client").scrollIntoView({ block: "nearest" });
 }
 
@@ -36,7 +37,6 @@ export function showClient(events, settings, until) {
     it.put("events", events);
     if (until) it.put("until", [until]);
   }
-  look();
   $("client-compare").hidden = !settings;
   if (settings) $("client-compare").hash = recorded(events, settings);
 }

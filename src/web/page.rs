@@ -83,7 +83,7 @@ impl Page {
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.sees(self.view.run());
-        let runs = self.view.is_live() && !self.viewer.paused && self.has_moved(&seen);
+        let runs = self.view.passes() && !self.viewer.paused && self.has_moved(&seen);
         let eased = self.view.ease(&seen, wall, self.viewer.still);
         let moved = eased || runs || self.viewer.clicked.is_some();
         let clicked = self.viewer.clicked.take_if(|clicked| !clicked.is_seen(wall));
@@ -148,10 +148,13 @@ impl Page {
     }
 
     /// Takes numbers for the picture, by their name. They may come at any time and not only after an action
-    /// of the viewer, so the message about a wrong link stays.
+    /// of the viewer, so the message about a wrong link stays. Only `picture` is always the answer to an action,
+    /// so that a screen reader should tell it.
     pub fn put(&mut self, name: &str, numbers: &[f64]) {
         self.dirty = true;
-        self.turns.sum_up_soon();
+        if name == "picture" {
+            self.turns.sum_up_soon();
+        }
         self.view.put(name, numbers);
     }
 

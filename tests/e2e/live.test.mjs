@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
 import { simulate, startReplay, startService } from './launch.mjs';
-import { until } from './scope.mjs';
+import { denyStores, noteTexts, until, written } from './scope.mjs';
 import { counted } from './tune.mjs';
 
 const RULES = `
@@ -176,18 +176,29 @@ pageTest('a page that lost its process says so, and goes on with the next', { al
   });
 });
 
-pageTest('a log is replayed: rules and keys as the command decides them', { allow }, async ({ page }) => {
+// The log of a day, in which every user sends at a different pace.
+const begin = Date.UTC(2026, 2, 2) / 1000;
+const day = `time,user\n${Array.from({ length: 4000 }, (_, i) => `${begin + i * 21},${'abcdefghi'[i * 7 % 9 * (i % 2)]}\n`).join('')}`;
+
+// Opens a replay of that day through a limiter at each of some speeds, and closes them after the body.
+async function withReplays(speeds, limiter, body) {
   const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
   const log = join(folder, 'log.csv');
-  // The log of a day, in which every user sends at a different pace.
-  const lines = Array.from({ length: 4000 }, (_, i) => `${i * 21},${'abcdefghi'[i * 7 % 9 * (i % 2)]}\n`).join('');
-  writeFileSync(log, `time,user\n${lines}`);
-  const limiter = 'gcra 30/1h burst 5 per user';
-  const decided = simulate(limiter, `time,user\n${lines}`);
-  const allowed = decided.filter(({ allowed }) => allowed).length;
-  const replays = await Promise.all(['60', '43200'].map((speed) => startReplay(log, '--speed', speed, limiter)));
-  const [slow, quick] = replays;
+  writeFileSync(log, day);
+  const replays = await Promise.all(speeds.map((speed) => startReplay(log, '--speed', speed, limiter)));
   try {
+    await body(...replays);
+  } finally {
+    await Promise.all(replays.map(({ close }) => close()));
+    rmSync(folder, { recursive: true });
+  }
+}
+
+pageTest('a log is replayed: rules and keys as the command decides them', { allow }, async ({ page }) => {
+  const limiter = 'gcra 30/1h burst 5 per user';
+  const decided = simulate(limiter, day);
+  const allowed = decided.filter(({ allowed }) => allowed).length;
+  await withReplays(['60', '43200'], limiter, async (slow, quick) => {
     assert.match(slow.url, /#window=1h$/);
     await page.goto(slow.url);
     await until(page, () => document.querySelector('#state').textContent === 'A replay, 60 times as fast');
@@ -198,12 +209,98 @@ pageTest('a log is replayed: rules and keys as the command decides them', { allo
     for (const { decided_key: key } of decided) hits[key] = (hits[key] ?? 0) + 1;
     const told = await page.$$eval('#t-busiest tr', (rows) => rows.map((row) => [row.cells[0].textContent, Number(row.dataset.count.split(' ')[0])]));
     assert.deepEqual(Object.fromEntries(told), hits);
-    assert.match(await page.textContent('#clock'), /^1970-01-01 2[23]:\d\d:\d\d UTC$/);
+    assert.match(await page.textContent('#clock'), /^2026-03-02 2[23]:\d\d:\d\d UTC$/);
     await assertClean(page, 'after a replay');
-  } finally {
-    await Promise.all(replays.map(({ close }) => close()));
-    rmSync(folder, { recursive: true });
+  });
+});
+
+// Waits until so many more messages have come.
+async function heard(page, count) {
+  for (let i = 0; i < count; i++) {
+    const clock = await page.textContent('#clock');
+    await until(page, (clock) => document.querySelector('#clock').textContent !== clock, clock);
   }
+}
+
+pageTest('a look back stays while messages come, and little is said of them', { allow }, async ({ page, test }) => {
+  await noteTexts(page);
+  // The times that a picture has written below it.
+  const times = async (id) => (await written(page, id)).filter((text) => /\d\d:\d\d/.test(text)).join();
+  // Looks back on a picture, which then stays.
+  const looksBack = async (id) => {
+    await page.locator(`#${id}`).focus();
+    await page.keyboard.press('PageUp');
+    await heard(page, 2);
+    await assertStays(id);
+  };
+  const assertStays = async (id) => {
+    const seen = await times(id);
+    await heard(page, 4);
+    assert.equal(await times(id), seen, `${id} moves`);
+  };
+  await withReplays(['600'], 'gcra 30/1h burst 5 per user', async ({ url }) => {
+    await page.goto(url);
+    // A quarter of the window after the first message one can look back at it.
+    await page.locator('#window').selectOption('1h');
+    const minutes = () => page.$eval('#clock', (clock) => Date.parse(clock.textContent.replace(' UTC', 'Z').replace(' ', 'T')) / 60_000);
+    await heard(page, 1);
+    for (const first = await minutes(); await minutes() < first + 20;) await heard(page, 1);
+
+    await test('of the rules, where clicks and keys are no events', async () => {
+      await looksBack('graph');
+      const { x, y, width, height } = await page.locator('#graph').boundingBox();
+      await page.mouse.click(x + width / 2, y + height / 2);
+      await page.keyboard.press('p');
+      await assertStays('graph');
+      assert.equal(await page.textContent('#note'), '');
+      await page.keyboard.press('Escape');
+      const isTaken = await page.evaluate(() => {
+        scrollTo(0, 0);
+        return !document.body.dispatchEvent(new KeyboardEvent('keydown', { key: ' ', bubbles: true, cancelable: true }));
+      });
+      assert.equal(isTaken, false, 'Space scrolls, as anywhere');
+    });
+
+    await test('of a key', async () => {
+      await page.locator('#t-busiest button').first().click();
+      await page.locator('#client-window').selectOption('10m');
+      await until(page, () => Number(document.querySelector('#client-said').dataset.value.split(' ')[0]) > 6);
+      await looksBack('scope');
+      await looksBack('lanes');
+    });
+
+    await test('with all of a key in sight, all stays in sight', async () => {
+      await page.locator('#client-window').selectOption('all');
+      const seen = await times('scope');
+      await until(page, ([id, before]) => document.getElementById(id).written.filter((text) => /\d\d:\d\d/.test(text)).join() !== before, ['scope', seen]);
+    });
+
+    await test('a screen reader is told seldom', async () => {
+      const said = () => page.evaluate(() => [globalThis.said, performance.now() - globalThis.since]);
+      await page.evaluate(() => {
+        [globalThis.said, globalThis.since] = [0, performance.now()];
+        const observer = new MutationObserver((list) => { globalThis.said += list.length; });
+        for (const id of ['summary', 'scope-summary', 'lanes-summary']) observer.observe(document.getElementById(id), { childList: true });
+      });
+      await heard(page, 12);
+      const [times, milliseconds] = await said();
+      assert(times <= 3 * (1 + milliseconds / 10_000), `${times} times in ${milliseconds} ms`);
+    });
+  });
+});
+
+pageTest('a browser that keeps nothing has Live, too', { allow }, async ({ page }) => {
+  await denyStores(page);
+  await withService(async (service) => {
+    await page.goto(`http://${service.admin}/live.html`);
+    await until(page, () => document.querySelector('#state').textContent === 'Live');
+    await ask(service, 'user=ann', 1);
+    await page.locator('#t-busiest button').click();
+    await page.locator('#to-tune').click();
+    await until(page, () => document.querySelector('#note').textContent !== '');
+    assert.match(await page.textContent('#note'), /^This browser keeps nothing for another page/);
+    assert(await page.locator('#failed').isHidden());
+  });
 });
 
 pageTest('keys may be hidden, and a token asked for', { allow: [...allow, /401/] }, async ({ page }) => {

@@ -202,20 +202,21 @@ for (const [, ink, light, dark] of readFileSync(`${root}src/plot/palette.rs`, 'u
   inks.dark[ink] = dark;
 }
 
-// Notes the texts of the last picture on the canvas; call it before the page opens, then ask written(page).
+// Notes the texts of the last picture on each canvas; call it before the page opens, then ask written(page), or
+// written(page, id) about another canvas than the graph.
 export const noteTexts = (page) => page.addInitScript(() => {
   const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
   CanvasRenderingContext2D.prototype.clearRect = function (...args) {
-    globalThis.written = [];
+    this.canvas.written = [];
     return clearRect.apply(this, args);
   };
   CanvasRenderingContext2D.prototype.fillText = function (...args) {
-    globalThis.written.push(args[0]);
+    this.canvas.written.push(args[0]);
     return fillText.apply(this, args);
   };
 });
 
-export const written = (page) => page.evaluate(() => globalThis.written);
+export const written = (page, id = 'graph') => page.$eval(`#${id}`, (canvas) => canvas.written);
 
 // Counts pictures: each begins by clearing the last one. Call it before the page opens.
 export const countPictures = (page) => page.addInitScript(() => {

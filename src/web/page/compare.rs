@@ -108,8 +108,8 @@ impl view::View for View {
         self.jump();
     }
 
-    fn is_live(&self) -> bool {
-        self.shown.is_live()
+    fn takes_events(&self) -> bool {
+        !self.shown.is_past()
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
@@ -174,7 +174,7 @@ impl view::View for View {
 
     fn draw(&self, seen: &Viewport) -> Vec<Mark> {
         let mut marks = compare::draw(self.comparison(), &self.viewport(seen));
-        if !self.is_live() {
+        if self.shown.is_past() {
             marks.extend(self.names(seen));
         }
         marks
@@ -185,7 +185,7 @@ impl view::View for View {
     }
 
     fn say(&self, seen: &Viewport, texts: &mut Texts) {
-        if !self.is_live() {
+        if self.shown.is_past() {
             return;
         }
         let readings = compare::readings(self.comparison(), &self.viewport(seen));

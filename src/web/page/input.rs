@@ -84,7 +84,7 @@ impl Page {
     }
 
     /// The pointer goes up. A press that was no drag is a click: an event at the viewer's time `wall`, or in
-    /// a picture in which no time passes a choice. Returns whether the pointer held a press.
+    /// a picture without events of the viewer a choice. Returns whether the pointer held a press.
     pub fn release(&mut self, wall: f64) -> bool {
         let chosen = self.viewer.pointer.chosen();
         let Some(press) = self.viewer.pointer.press.take() else { return false };
@@ -103,7 +103,7 @@ impl Page {
                 self.viewer.return_to_live();
                 self.view.jump();
             }
-        } else if !self.view.is_live() {
+        } else if !self.view.takes_events() {
             let seen = self.viewer.sees(self.view.run());
             self.view.click(&seen, press.from);
         } else if (left..=right).contains(&press.from[0]) {
@@ -127,7 +127,7 @@ impl Page {
         let half = self.window().secs() / 2.0;
         let edges = edges(self.viewer.size[0]);
         match key {
-            " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.is_live() => return false,
+            " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.takes_events() => return false,
             " " => self.click(wall),
             "ArrowLeft" => self.viewer.pointer.move_crosshair(-pixels, edges),
             "ArrowRight" => self.viewer.pointer.move_crosshair(pixels, edges),

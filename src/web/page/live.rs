@@ -110,6 +110,14 @@ impl view::View for View {
         self.tops.clear();
     }
 
+    fn takes_events(&self) -> bool {
+        false
+    }
+
+    fn passes(&self) -> bool {
+        true
+    }
+
     fn draw(&self, seen: &Viewport) -> Vec<Mark> {
         live::draw(&self.service.live, &self.viewport(seen))
     }

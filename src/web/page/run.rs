@@ -89,10 +89,11 @@ pub(super) struct Entry {
     pub(super) wrong: Option<ParseError>,
 }
 
-/// A run that is shown: one that goes on, or recorded events and the length of time on the screen.
+/// A run that is shown: one that goes on, or recorded events and the length of time on the screen, which may
+/// be [all](whole) of them.
 pub(super) struct Shown<E: Experiment> {
     run: Run<E>,
-    past: Option<(Past<E>, Span)>,
+    past: Option<(Past<E>, Option<Span>)>,
     /// The instant up to which all events were recorded, if it is known.
     until: Option<Time>,
 }
@@ -107,7 +108,7 @@ impl<E: Experiment + Clone> Shown<E> {
     #[cfg(feature = "log")]
     pub(super) fn past() -> Result<Self, ParseError> {
         let past = Past::new(E::Settings::default(), Vec::new())?;
-        let past = Some((past, Span::hours(1)));
+        let past = Some((past, Some(Span::hours(1))));
         Ok(Shown { run: Run::new(E::Settings::default())?, past, until: None })
     }
 
@@ -121,9 +122,9 @@ impl<E: Experiment + Clone> Shown<E> {
         &mut self.run
     }
 
-    /// Whether the run goes on: there are no recorded events.
-    pub(super) fn is_live(&self) -> bool {
-        self.past.is_none()
+    /// Whether there are recorded events in place of a run that goes on.
+    pub(super) fn is_past(&self) -> bool {
+        self.past.is_some()
     }
 
     /// The states and counts after all recorded events; `None` for a run that goes on.
@@ -172,21 +173,25 @@ impl<E: Experiment + Clone> Shown<E> {
 impl<E: Experiment + Clone> AnyRun for Shown<E> {
     /// Recorded events end at the instant up to which they were recorded, or a little after the last one.
     fn now(&self) -> Time {
-        let Some((past, window)) = &self.past else { return self.run.now() };
+        let Some((past, _)) = &self.past else { return self.run.now() };
         if let Some(until) = self.until {
             return until;
         }
         let last = past.events().last().map_or(Time::ZERO, |(last, _)| *last);
-        last.after(Span::from_secs(window.secs() / 20.0).unwrap_or_default())
+        last.after(Span::from_secs(self.window().secs() / 20.0).unwrap_or_default())
     }
 
     fn window(&self) -> Span {
-        self.past.as_ref().map_or(self.run.settings().run().window, |(_, window)| *window)
+        match &self.past {
+            None => self.run.settings().run().window,
+            Some((_, Some(window))) => *window,
+            Some((past, None)) => whole(past.events(), self.until),
+        }
     }
 
     fn pass(&mut self, pace: &mut Pace, wall: f64, play: Option<(f64, Time)>) {
         match play {
-            _ if !self.is_live() => {}
+            _ if self.is_past() => {}
             Some((speed, end)) => pace.play(&mut self.run, wall, speed, end),
             None => pace.run(&mut self.run, wall),
         }
@@ -230,12 +235,10 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
 
     /// Recorded events are private, so no link has them.
     fn fragment(&self) -> String {
-        let settings = self.run.settings().clone();
-        if self.is_live() {
-            Link { settings, ..Link::default() }.to_string()
-        } else {
-            String::new()
+        if self.is_past() {
+            return String::new();
         }
+        Link { settings: self.run.settings().clone(), ..Link::default() }.to_string()
     }
 
     fn recording(&self, paused: bool) -> String {
@@ -246,19 +249,16 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
         self.run.link().is_replay()
     }
 
-    /// For recorded events, the window may also be `all`: a tenth longer than all of them, and at least 10 s.
+    /// For recorded events, the window may also be `all` of them.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let Some((past, window)) = &mut self.past else { return self.run.set(name, value) };
-        match (name, value, past.events()) {
-            ("window", "all", [(first, _), .., (last, _)]) => {
-                *window = Span::from_secs((last.since(*first) * 1.1).max(10.0))?;
-            }
-            ("window", "all", _) => *window = Span::seconds(10),
-            ("window", _, _) => *window = value.parse()?,
-            (_, _, events) => {
+        match (name, value) {
+            ("window", "all") => *window = None,
+            ("window", _) => *window = Some(value.parse()?),
+            _ => {
                 let mut settings = past.run().settings().clone();
                 settings.set(name, value)?;
-                *past = Past::new(settings, events.to_vec())?;
+                *past = Past::new(settings, past.events().to_vec())?;
             }
         }
         Ok(())
@@ -267,4 +267,14 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
     fn get(&self, name: &str) -> String {
         self.run().settings().get(name)
     }
+}
+
+/// A tenth longer than all events, up to the instant until which they were recorded if that is known, and at
+/// least 10 s.
+fn whole(events: &[(Time, f64)], until: Option<Time>) -> Span {
+    let [Some(first), Some(last)] = [events.first(), events.last()] else {
+        return Span::seconds(10);
+    };
+    let last = until.map_or(last.0, |until| until.max(last.0));
+    Span::from_secs((last.since(first.0) * 1.1).max(10.0)).unwrap_or(Span::hours(24))
 }

@@ -77,8 +77,8 @@ impl view::View for View {
         self.shown.peak(self.scope().settings().decay)
     }
 
-    fn is_live(&self) -> bool {
-        self.shown.is_live()
+    fn takes_events(&self) -> bool {
+        !self.shown.is_past()
     }
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
@@ -101,7 +101,7 @@ impl view::View for View {
 
     fn hit(&self, seen: &Viewport, [x, y]: [f64; 2], touch: bool) -> Hit {
         match scope::hit(self.scope(), &self.viewport(seen), x, y, touch) {
-            Hit::Limit if !self.is_live() => Hit::Graph,
+            Hit::Limit if !self.takes_events() => Hit::Graph,
             hit => hit,
         }
     }

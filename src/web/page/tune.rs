@@ -75,7 +75,7 @@ impl view::View for View {
 
     fn jump(&mut self) {}
 
-    fn is_live(&self) -> bool {
+    fn takes_events(&self) -> bool {
         false
     }
 

@@ -107,7 +107,7 @@ pub(super) trait View {
     /// Moves the limit to a point of the picture.
     fn drag(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
 
-    /// Takes a click on a point of a picture in which clicks are no events.
+    /// Takes a click on a point of a picture in which clicks make no events.
     fn click(&mut self, _seen: &Viewport, _at: [f64; 2]) {}
 
     /// The feedback to an event that was just made.
@@ -115,9 +115,14 @@ pub(super) trait View {
         None
     }
 
-    /// Whether time passes in the run, so that clicks are events.
-    fn is_live(&self) -> bool {
+    /// Whether clicks and keys make events.
+    fn takes_events(&self) -> bool {
         true
+    }
+
+    /// Whether time passes in the picture.
+    fn passes(&self) -> bool {
+        self.takes_events()
     }
 
     /// Takes numbers that were computed elsewhere, by their name.
