@@ -151,7 +151,7 @@ fn a_new_file_is_taken_when_it_is_whole() {
     for half in [&whole[..whole.find("- {key: ip").unwrap()], &whole[..whole.len() / 2], ""] {
         folder.write("mail.yaml", half);
         assert_eq!((service.look(), left(&service, "mail")), (vec![], None), "{half:?}");
-        assert!(service.health().iter().all(|(_, problem)| problem.is_none()), "{half:?}");
+        assert!(service.health().iter().all(|file| file.problem.is_none()), "{half:?}");
     }
     let mail = folder.write("mail.yaml", &whole);
     assert_eq!(service.look(), []);
