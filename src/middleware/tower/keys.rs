@@ -201,13 +201,13 @@ impl Source {
     }
 }
 
-/// The text of a header. One that is not UTF-8 is escaped, so that different headers stay different
-/// keys.
+/// The text of a header. One that is not UTF-8 is escaped, and ends with the character U+007F, which no header
+/// can have: so different headers stay different keys, and patterns find how it begins.
 pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
     match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(percent_encode(bytes, ESCAPED).to_string()),
+        Err(_) => Cow::Owned(percent_encode(bytes, ESCAPED).to_string() + "\u{7f}"),
     }
 }
 
