@@ -1,7 +1,7 @@
 //! Logs of columns, in every layout, and the notation of layouts.
 
 use crate::growth::{Parser, are_linear, repeat};
-use crate::logs::read_with;
+use crate::logs::{any, read_with};
 use crate::text;
 use ratescope::log::{Layout, Options};
 use std::sync::Arc;
@@ -48,6 +48,16 @@ fn padded(log: &[u8]) {
 
 fn commas(log: &[u8]) {
     said("$request_time,$remote_addr,$time_local", &format!("1,192.0.2.7,{TIME}"), log);
+}
+
+fn padded_after(log: &[u8]) {
+    let first = format!("x {TIME}  192.0.2.7");
+    said("$http_user_agent $time_local  $remote_addr", &first, log);
+}
+
+fn padded_address(log: &[u8]) {
+    let first = format!("x 192.0.2.7  {TIME}");
+    said("$http_user_agent $remote_addr  $time_local", &first, log);
 }
 
 fn guessed(log: &[u8]) {
@@ -106,6 +116,33 @@ const PARSERS: &[Parser] = &[
     Parser::new("columns: a quote anywhere", |n| repeat("x", " \"", "\n", n), quoted_time, 4),
     Parser::new("columns: backslashes", |n| repeat("x", "\\", "\"\n", n), quoted_time, 4),
     Parser::new("columns: spaces", |n| repeat("x", " ", "\n", n), padded, 4),
+    Parser::new("columns: spaces after a time", |n| repeat("x", " ", "\n", n), padded_after, 4),
+    Parser::new(
+        "columns: spaces after an address",
+        |n| repeat("x", " ", "\n", n),
+        padded_address,
+        4,
+    ),
+    Parser::new(
+        "headers: many",
+        |n| {
+            let header = |i: usize| format!("#Fields: a{i}\n").into_bytes();
+            let headers = (0..n / 32).flat_map(header);
+            headers.chain(b"b\n".repeat(n / 4)).collect()
+        },
+        any,
+        64,
+    ),
+    Parser::new(
+        "headers: many addresses",
+        |n| {
+            let names = " x c-ip".repeat((n / 16).min(120));
+            let header = format!("#Fields: date time{names}\n2000-10-10\t13:55:36");
+            repeat(&header, "\ta", "\n", n)
+        },
+        any,
+        64,
+    ),
     Parser::new("columns: commas", |n| repeat("", ",", "\n", n), commas, 4),
     Parser::new("columns: guessed", |n| repeat("x|", "|[", "\n", n), guessed, 4),
     Parser::new(

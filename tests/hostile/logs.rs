@@ -60,7 +60,7 @@ fn header(log: &[u8]) {
 }
 
 /// Texts to recognize a format in.
-fn any(log: &[u8]) {
+pub(crate) fn any(log: &[u8]) {
     let _ = recognize(log, true, &Options::default());
 }
 

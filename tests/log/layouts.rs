@@ -75,6 +75,7 @@ fn layouts_that_say_nothing_are_refused() {
     for (text, says) in [
         ("", "no column; write nginx's log_format, as in"),
         ("combined", "no column; write nginx's log_format, as in"),
+        (&"$a ".repeat(257), "257 columns; write at most 256"),
         ("$a$b", "nothing separates b from the column before it"),
         ("%h%u", "nothing separates user from the column before it"),
         ("$ip ${time", "a } is missing"),

@@ -10,6 +10,9 @@ use crate::log::options::Options;
 use crate::log::stamp::{Instant, Stamps};
 use std::sync::Arc;
 
+/// The most layouts of headers that are tried on a line; each header names two.
+const BORN: usize = 16;
+
 /// Adds the layouts that can read a line to `found`. `born` collects the layouts that headers of the log
 /// name.
 pub(in crate::log) fn guess(
@@ -24,7 +27,9 @@ pub(in crate::log) fn guess(
         return Ok(());
     }
     if let Some(layouts) = of_header(line) {
-        born.extend(layouts.into_iter().filter(|new| !born.contains(new)).collect::<Vec<_>>());
+        if born.len() < BORN {
+            born.extend(layouts.into_iter().filter(|new| !born.contains(new)).collect::<Vec<_>>());
+        }
         return Ok(());
     }
     let each = known().iter().chain(born.iter());

@@ -1,6 +1,6 @@
 //! The layouts of servers.
 
-use super::Layout;
+use super::{COLUMNS, Layout};
 use std::sync::{Arc, LazyLock};
 
 /// The name of each layout, and its columns in the notation of nginx. `ip`, `time` and so on are the standard
@@ -64,9 +64,14 @@ pub(super) fn known() -> &'static [Arc<Layout>] {
 }
 
 /// The layouts of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront
-/// write it): one for tabs between the columns, one for spaces. `None` if the line is no such header.
+/// write it): one for tabs between the columns, one for spaces. `None` if the line is no such header, or has
+/// too many names.
 pub(super) fn of_header(line: &str) -> Option<[Arc<Layout>; 2]> {
-    let names: Vec<&str> = line.strip_prefix("#Fields:")?.split_whitespace().collect();
+    let names = line.strip_prefix("#Fields:")?.split_whitespace();
+    let names: Vec<&str> = names.take(COLUMNS + 1).collect();
+    if names.len() > COLUMNS {
+        return None;
+    }
     let layout = |between: &str| {
         let mut columns: Vec<(String, String)> = Vec::new();
         for name in &names {

@@ -1,6 +1,6 @@
 //! The notations of layouts: nginx's `log_format` and Apache's `LogFormat`.
 
-use super::Layout;
+use super::{COLUMNS, Layout};
 use crate::text::ParseError;
 use core::str::FromStr;
 
@@ -21,6 +21,9 @@ impl FromStr for Layout {
                  or Apache's LogFormat, as in '%h %t \"%r\"'"
                     .to_owned(),
             ));
+        }
+        if columns.len() > COLUMNS {
+            return Err(wrong(format!("{} columns; write at most {COLUMNS}", columns.len())));
         }
         if let Some((_, name)) = columns.iter().skip(1).find(|(before, _)| before.is_empty()) {
             return Err(wrong(format!("nothing separates {name} from the column before it")));
