@@ -70,11 +70,12 @@ impl Lines {
         for end in memchr_iter(b'\n', whole) {
             self.number += 1;
             let line = match text {
+                _ if end - from > LONGEST => None,
                 Some(text) => text.get(from..end),
                 None => Some(text_of(&whole[from..end], &mut self.shown)),
             };
             from = end + 1;
-            on(self.number, line.filter(|line| line.len() <= LONGEST).map(bare))?;
+            on(self.number, line.map(bare))?;
         }
         Ok(())
     }

@@ -143,6 +143,17 @@ fn a_line_that_is_too_long_is_skipped() {
     }
 }
 
+/// Each byte that is not UTF-8 is written with four characters, which do not make the line longer.
+#[test]
+fn a_line_is_as_long_as_its_bytes() {
+    let log = [b"time,key\n1,", &[0xff; LONGEST / 2][..], b"\n2,a\n"].concat();
+    for length in [usize::MAX, LONGEST / 3 + 7, 4096] {
+        let read = read_in_pieces(&log, length, &of(Format::Csv), ["key"]);
+        let keys: Vec<usize> = read.fields().iter().map(|[key]| key.len()).collect();
+        assert_eq!((keys, read.problems()), (vec![2 * LONGEST, 1], vec![]), "{length}");
+    }
+}
+
 /// A field in quotes, as a spreadsheet writes it.
 fn quoted(field: &str) -> String {
     format!("\"{}\"", field.replace('"', "\"\""))
