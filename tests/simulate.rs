@@ -49,6 +49,19 @@ fn assert_wrong(input: &str, says: &str) {
     assert!(!output.status.success());
 }
 
+/// A limiter may be written at any length; those of usual length are printed one below the other.
+#[test]
+fn a_long_limiter_is_printed() {
+    let long = format!("gcra{}1/1s", " ".repeat(70_000));
+    let output = simulate(&[&long, "gcra 1/1s per größe"], "time,größe\n0,a\n");
+    assert!(text(&output.stdout).contains(&long), "{}", text(&output.stderr));
+    let output =
+        simulate(&["gcra 1/1s per größe", "gcra 9/1s per groesse"], "time,größe,groesse\n0,a,b\n");
+    let place = |line: &str| line.split("allowed").next().unwrap().chars().count();
+    let places: Vec<usize> = text(&output.stdout).lines().skip(1).map(place).collect();
+    assert_eq!(places[0], places[1]);
+}
+
 const INPUT: &str = "time,key,cost\n0,a,1\n0,a,1.5\n0.25,\"b, c\",1\n0.5,a,9\n1.000001,a,1\n";
 
 /// A limit that knows the hour, by the clock of its offset, is read and written.

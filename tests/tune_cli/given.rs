@@ -136,6 +136,14 @@ fn a_line_far_ahead_is_told() {
     assert!(text(&output.stdout).contains(told), "{}", text(&output.stdout));
 }
 
+/// A limit may be written at any length.
+#[test]
+fn a_long_limit_is_printed() {
+    let long = format!("gcra{}1/1m", " ".repeat(70_000));
+    let output = run(&["tune", "--limit", &long, "--limit", "1/1m per key"], b"time,key\n0,a\n");
+    assert!(text(&output.stdout).contains(&long), "{}", text(&output.stderr));
+}
+
 #[test]
 fn files_in_any_order() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));

@@ -34,6 +34,14 @@ pub(crate) fn visible(text: &str) -> String {
     text.chars().map(ratescope::text::visible).collect()
 }
 
+/// The most characters of a column of limits. A longer text is printed, and moves what follows it.
+const WIDEST: usize = 60;
+
+/// The width of a column with these texts, in characters.
+pub(crate) fn column<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
+    texts.map(|text| text.chars().count()).max().unwrap_or(0).min(WIDEST)
+}
+
 /// The name of an input, for messages.
 pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }

@@ -2,7 +2,7 @@
 
 use super::Format;
 use super::lane::Decided;
-use crate::words::visible;
+use crate::words::{column, visible};
 use ratescope::civil::Civil;
 use ratescope::{Decision, Event, Retry, Span};
 use std::io::{self, Write};
@@ -66,7 +66,7 @@ impl<W: Write> Report<W> {
     /// A report in the given format, on limiters written as `texts`. With `remarks`, csv and jsonl have a
     /// field for the remarks of rules. With `dates`, the table shows times as dates, otherwise in seconds.
     pub(crate) fn new(format: Format, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
-        let limiter = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+        let limiter = column(texts.iter().copied());
         match format {
             Format::Table => Report::Table { out, limiter, dates },
             Format::Csv => Report::Csv { out: Box::new(csv::Writer::from_writer(out)), remarks },

@@ -2,7 +2,7 @@
 
 use super::files::Tried;
 use super::{Answer, BUSIEST, Server};
-use crate::words::visible;
+use crate::words::{column, visible};
 use ratescope::lab::tune::{LabelRow, LimitRow, Report, Share, percent};
 use ratescope::text::{grouped, plural};
 use std::io::{self, Write};
@@ -49,7 +49,7 @@ fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let all = answer.analysis.clients().requests().max(1) as f64;
-    let width = answer.tried.iter().map(|tried| tried.text.len()).max().unwrap_or(0);
+    let width = column(answer.tried.iter().map(|tried| tried.text.as_str()));
     writeln!(out, "\n{:width$}  {:>12}  {:>10}", "limit", "refused", "clients")?;
     for Tried { text, touched, refused, forgotten } in answer.tried {
         let share = percent(*refused as f64 / all);
