@@ -79,6 +79,10 @@ proptest! {
         let read = Summary::read(&bytes, Room::default()).unwrap();
         prop_assert_eq!(contents(&read), contents(&summary));
         prop_assert_eq!(self::bytes(&read), bytes.clone());
+        // A part of the clients is no summary, wherever it ends.
+        for end in 0..bytes.len() {
+            prop_assert!(Summary::read(&bytes[..end], Room::default()).is_err(), "{end}");
+        }
         // Whatever is cut off or changed is an error or something else, and never a panic.
         for end in (at % 40..bytes.len()).step_by(40) {
             invariants::hold(&bytes[..end]);
@@ -121,6 +125,12 @@ fn what_is_no_summary() {
     let mut newer = good.clone();
     newer[18] = 3;
     assert_eq!(error(&newer), BadSummary::Version(3));
+    // Requests that are neither kept nor left out, and more left out than there are.
+    for (at, count) in [(21, 2), (23, 1), (24, 0x7f)] {
+        let mut other = good.clone();
+        other[at] = count;
+        assert_eq!(error(&other), BadSummary::Damaged("the counts"), "{at}");
+    }
     // Hours beyond all time: their distance could not be written.
     let mut beyond = [&good[..19], &[0; 7], b"\x02ip\x03"].concat();
     for last in [0xfd, 0xff, 0xff] {

@@ -53,10 +53,14 @@ impl Clients {
             }
         }
         let (mine, its) = (&mut self.counts, &other.counts);
-        mine.requests += its.requests;
-        mine.late += its.late;
-        mine.unusable += its.unusable;
-        mine.left_out += its.left_out;
+        for (mine, its) in [
+            (&mut mine.requests, its.requests),
+            (&mut mine.late, its.late),
+            (&mut mine.unusable, its.unusable),
+            (&mut mine.left_out, its.left_out),
+        ] {
+            *mine = mine.saturating_add(its);
+        }
     }
 
     /// Adds a client from a summary.

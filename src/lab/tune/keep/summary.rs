@@ -100,8 +100,8 @@ impl Summary {
         if self.per != other.per {
             return Err(BadSummary::Per(self.per.clone(), other.per.clone()));
         }
-        self.lines += other.lines;
-        self.unread += other.unread;
+        self.lines = self.lines.saturating_add(other.lines);
+        self.unread = self.unread.saturating_add(other.unread);
         self.clients.absorb(&other.clients);
         self.zones.add(&other.zones);
         Ok(())
@@ -169,6 +169,13 @@ impl Summary {
             }
             clients.restore(key, halvings(doubled)?, &all)?;
         }
+        // Every request is kept, left out or unusable. So it is noticed, too, if clients are missing at the end.
+        let kept: u64 = clients.list.iter().map(|client| u64::from(client.requests)).sum();
+        let all = [left_out, clients.counts.left_out, kept];
+        if all.into_iter().try_fold(unusable, u64::checked_add) != Some(requests) {
+            return Err(BadSummary::Damaged("the counts"));
+        }
+        let left_out = left_out + clients.counts.left_out;
         clients.counts = Counts { requests, late, unusable, left_out };
         if clients.is_over() {
             clients.thin();
