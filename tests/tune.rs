@@ -4,10 +4,14 @@
 
 #[path = "tune/advice.rs"]
 mod advice;
+#[path = "common/doubling.rs"]
+mod doubling;
 #[path = "tune/invariants.rs"]
 mod invariants;
 #[path = "tune/kept.rs"]
 mod kept;
+#[path = "tune/marks.rs"]
+mod marks;
 #[path = "tune/summaries.rs"]
 mod summaries;
 

@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// The keys of clients that should not be refused anything, or networks of such clients, as in
 /// `192.0.2.0/24`. The text form has one on each line. A remark follows ` #`, or `#` at the beginning of a
@@ -14,35 +14,47 @@ use std::collections::BTreeSet;
 pub struct MarkedKeys(pub BTreeSet<String>);
 
 impl MarkedKeys {
-    /// Returns for each client, by its place, whether it is marked, and the marks that match no client.
+    /// Returns for each client, by its place, whether it is marked, and the marks that match no client. If a
+    /// client is a network itself, as in `2001:db8::/64`, its first address counts.
     pub fn places(&self, clients: &Clients) -> (Vec<bool>, Vec<&str>) {
         let mut marked = vec![false; clients.len()];
-        let mut unknown = Vec::new();
+        // The networks, and whether a client is in them.
+        let mut networks: HashMap<Network, bool> = HashMap::new();
         for key in &self.0 {
-            let found: Vec<usize> = match (clients.find(key), Network::new(key)) {
-                (Some(place), _) => vec![place],
-                (None, Some(network)) => {
-                    (0..clients.len()).filter(|place| network.has(clients.key(*place))).collect()
-                }
-                (None, None) => Vec::new(),
-            };
-            if found.is_empty() {
-                unknown.push(key.as_str());
+            match clients.find(key).and_then(|place| marked.get_mut(place)) {
+                Some(marked) => *marked = true,
+                None => networks.extend(Network::new(key).map(|network| (network, false))),
             }
-            for place in found {
-                if let Some(marked) = marked.get_mut(place) {
-                    *marked = true;
+        }
+        // There are few lengths, and a client can be in one network of each.
+        let lengths: BTreeSet<_> =
+            networks.keys().map(|network| (network.is_ipv4, network.bits)).collect();
+        let places = if networks.is_empty() { 0 } else { clients.len() };
+        for (place, marked) in marked.iter_mut().enumerate().take(places) {
+            let key = clients.key(place).split('/').next();
+            let Some(address) = key.and_then(|text| text.parse::<IpAddr>().ok()) else { continue };
+            for &(_, bits) in lengths.iter().filter(|(is_ipv4, _)| *is_ipv4 == address.is_ipv4()) {
+                if let Some(is_found) = networks.get_mut(&Network::of(address, bits)) {
+                    (*is_found, *marked) = (true, true);
                 }
             }
         }
+        let is_found = |key: &str| {
+            let network = Network::new(key).and_then(|network| networks.get(&network));
+            clients.find(key).is_some() || network == Some(&true)
+        };
+        let unknown = self.0.iter().map(String::as_str).filter(|key| !is_found(key)).collect();
         (marked, unknown)
     }
 }
 
 /// A network of clients, as in `192.0.2.0/24`.
+#[derive(PartialEq, Eq, Hash)]
 struct Network {
-    address: IpAddr,
+    is_ipv4: bool,
     bits: u32,
+    /// The bits that all its addresses begin with.
+    head: u128,
 }
 
 impl Network {
@@ -50,18 +62,14 @@ impl Network {
         let (address, bits) = text.split_once('/')?;
         let address: IpAddr = address.parse().ok()?;
         let bits = bits.parse().ok().filter(|bits| *bits <= length(address))?;
-        Some(Network { address, bits })
+        Some(Network::of(address, bits))
     }
 
-    /// Returns whether a client is in this network. If the client is a network itself, as in
-    /// `2001:db8::/64`, its first address counts.
-    fn has(&self, client: &str) -> bool {
-        let address = client.split('/').next().and_then(|text| text.parse::<IpAddr>().ok());
-        address.is_some_and(|address| {
-            let beyond = length(address) - self.bits.min(length(address));
-            let head = |address| number(address).checked_shr(beyond).unwrap_or(0);
-            address.is_ipv4() == self.address.is_ipv4() && head(address) == head(self.address)
-        })
+    /// The network of `bits` bits that an address is in.
+    fn of(address: IpAddr, bits: u32) -> Self {
+        let beyond = length(address) - bits.min(length(address));
+        let head = number(address).checked_shr(beyond).unwrap_or(0);
+        Network { is_ipv4: address.is_ipv4(), bits, head }
     }
 }
 
