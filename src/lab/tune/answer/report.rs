@@ -187,17 +187,24 @@ fn unread(log: &Imported) -> Option<(String, Vec<String>)> {
 }
 
 fn room(clients: &Clients) -> Option<String> {
-    let say = || {
-        format!(
-            "There was no room for all: {} of the requests are kept, of {} clients. The busiest are all \
-             there; of the others one in {} was kept, by chance, and represents that many. Numbers of \
-             clients are estimates.",
-            percent(clients.share_kept()),
-            grouped(clients.len() as u64),
+    if clients.left_out() == 0 {
+        return None;
+    }
+    let (share, count) = (percent(clients.share_kept()), grouped(clients.len() as u64));
+    let mut said =
+        format!("There was no room for all: {share} of the requests are kept, of {count} clients.");
+    if clients.has_full() {
+        said += " Of a client that fills a quarter of the room, only the first requests are kept.";
+    }
+    if clients.one_in() > 1 {
+        said += &format!(
+            " Those that were busiest whenever room was made are all there; of the others, and of those \
+             that came later, one in {} was kept, by chance, and represents that many. Numbers of clients \
+             are estimates.",
             clients.one_in(),
-        )
-    };
-    (clients.left_out() > 0).then(say)
+        );
+    }
+    Some(said)
 }
 
 /// The headline, and whether it is final.

@@ -1,5 +1,6 @@
 //! One client: its newest events in a fixed place, the older ones in a list of bytes.
 
+use super::clients::Room;
 use super::stream::Moments;
 
 /// The bytes of new events that an entry has room for.
@@ -52,6 +53,11 @@ impl Client {
     /// The bytes that the client takes beside its entry and its key.
     pub(super) fn outside(&self) -> usize {
         self.events.capacity()
+    }
+
+    /// Whether its events take a quarter of the room: then it gets no more of them.
+    pub(super) fn fills(&self, room: Room) -> bool {
+        self.events.len() > room.bytes / 4
     }
 
     /// Adds the bytes of an event. Returns whether bytes left the entry, which may take memory; `outside`,

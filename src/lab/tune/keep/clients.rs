@@ -184,6 +184,10 @@ impl Clients {
     #[inline]
     pub(super) fn push(&mut self, place: usize, moment: Moment, codes: Codes) -> bool {
         let Some(client) = self.list.get_mut(place) else { return false };
+        if client.fills(self.room) {
+            self.counts.left_out += 1;
+            return false;
+        }
         let micros = moment.time.as_micros();
         let begins = client.requests == 0;
         let step = match begins {
@@ -204,6 +208,11 @@ impl Clients {
         self.highest_cost = crate::order::larger(self.highest_cost, moment.cost);
         let written = Written::new(step, moment.cost, self.labels.is_some().then_some(codes));
         client.write(written.bytes(), &mut self.outside) || begins
+    }
+
+    /// Whether later events of a client are left out, so that there is room for others.
+    pub(in crate::lab::tune) fn has_full(&self) -> bool {
+        self.list.iter().any(|client| client.fills(self.room))
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -362,7 +371,7 @@ impl Clients {
     /// Makes room: halves the clients until the rest fits.
     #[cold]
     pub(super) fn thin(&mut self) {
-        self.halve_while(|clients| clients.is_over() && clients.sieve < 62 && !clients.is_empty());
+        self.halve_while(|clients| clients.is_over() && clients.sieve < 62 && clients.len() > 1);
     }
 
     /// Halves the clients as long as `is_due` is true, which is one thinning for the tickets.
@@ -383,7 +392,8 @@ impl Clients {
 #[inline]
 fn text<'a>(keys: &'a str, list: &[Client], place: u32) -> &'a str {
     let key = list.get(place as usize).and_then(|client| {
-        keys.get(client.key_at as usize..(client.key_at + client.key_len) as usize)
+        let from = client.key_at as usize;
+        keys.get(from..from + client.key_len as usize)
     });
     key.unwrap_or("")
 }

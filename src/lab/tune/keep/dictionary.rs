@@ -16,19 +16,33 @@ const OTHERS: u16 = 1;
 
 /// The most bytes that are kept of a text, and of all texts together.
 const LONGEST: usize = 200;
-const MOST: usize = 4 << 20;
+pub(super) const MOST: usize = 4 << 20;
 
 /// Up to 65,534 texts with their numbers, in the order in which they came.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Dictionary {
     texts: String,
+    /// The most bytes of all texts.
+    most: usize,
     /// The end of each text.
     ends: Vec<u32>,
     table: HashTable<u16>,
     hasher: RandomState,
 }
 
+impl Default for Dictionary {
+    fn default() -> Self {
+        Dictionary::new(MOST)
+    }
+}
+
 impl Dictionary {
+    /// No texts yet, with room for `most` bytes of them.
+    pub(super) fn new(most: usize) -> Self {
+        let (texts, ends, table, hasher) = Default::default();
+        Dictionary { texts, most, ends, table, hasher }
+    }
+
     /// The number of a text. A new text is added if there is room; otherwise it has the number of all others.
     /// Texts with the same first 200 bytes count as one.
     #[inline]
@@ -43,7 +57,7 @@ impl Dictionary {
     #[cold]
     fn add(&mut self, hash: u64, text: &str) -> u16 {
         let code = u16::try_from(self.codes()).ok();
-        let Some(code) = code.filter(|_| self.texts.len() + text.len() <= MOST) else {
+        let Some(code) = code.filter(|_| self.texts.len() + text.len() <= self.most) else {
             return OTHERS;
         };
         self.texts.push_str(text);

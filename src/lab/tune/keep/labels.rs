@@ -1,6 +1,6 @@
 //! The labels of events, which are paths and agents. They are kept to say which requests a limit refuses.
 
-use super::dictionary::{Codes, Dictionary};
+use super::dictionary::{Codes, Dictionary, MOST};
 use super::{Clients, Moment};
 
 /// All paths, or all agents, and the number of events with each.
@@ -26,7 +26,10 @@ impl Clients {
     /// From now on keeps the labels of each event, too: its path and its agent, in four bytes. Call it only
     /// before the first event.
     pub fn keep_labels(&mut self) {
-        self.labels = Some(Default::default());
+        // Labels are never dropped, so they get a part of the room only.
+        let most = MOST.min(self.room.bytes / 16);
+        self.labels =
+            Some([(); 2].map(|()| Labels { texts: Dictionary::new(most), requests: Vec::new() }));
     }
 
     /// The numbers here of the labels that have the numbers `codes` in the dictionaries `of`. `known` keeps
