@@ -209,6 +209,17 @@ fn habits_are_kept_by_the_clock() {
     }
 }
 
+/// nginx owes one full bucket at most, and that of the new limit.
+#[test]
+fn a_smaller_bucket_of_nginx_owes_less() {
+    let [old, new] = ["nginx 10/1m burst 9", "nginx 10/1m burst 3 nodelay"].map(limiter);
+    let (mut state, now) = (old.initial(), Time::from_micros(1_790_000_000_000_000));
+    old.charge(&mut state, now, 19.0).unwrap();
+    let state = new.restore(&old.keep(&state, now)).unwrap();
+    let wait = new.retry_after(&state, now, 1.0).wait().unwrap();
+    assert_eq!(wait.to_string(), "30.121s");
+}
+
 /// As the servers do: nginx's zone stays over a reload, Envoy's bucket is made anew.
 #[test]
 fn servers() {

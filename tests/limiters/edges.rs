@@ -1,8 +1,8 @@
 //! Each limiter at its edges, one by one.
 
 use crate::{KINDS, case, limiter};
-use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Span, Time};
+use ratescope::limit::any::{AnyLimiter, AnyState};
+use ratescope::{Limiter, Retry, Span, Time};
 
 /// How many of `times` pass.
 fn passed(text: &str, times: impl IntoIterator<Item = f64>) -> Vec<bool> {
@@ -156,4 +156,39 @@ fn a_log_shrinks() {
         let _ = limiter.check(&mut state, Time::from_micros(second * 1_000_000), 1.0);
     }
     assert_eq!((state.len(), state.bytes() < 2_000), (1, true));
+}
+
+/// A limiter treats the state of another kind as that of a new key, and replaces it when it counts.
+#[test]
+fn a_state_of_another_kind() {
+    let [gcra, exim] = ["gcra 2/1m", "exim 2/1m"].map(limiter);
+    let (mut state, new) = (gcra.initial(), exim.initial());
+    gcra.charge(&mut state, Time::ZERO, 5.0).unwrap();
+    assert_eq!(exim.peek(&state, Time::ZERO, 1.0), exim.peek(&new, Time::ZERO, 1.0));
+    assert_eq!(exim.retry_after(&state, Time::ZERO, 1.0), Retry::NOW);
+    assert_eq!(exim.remaining(&state, Time::ZERO), 2.0);
+    assert_eq!(exim.reset_after(&state, Time::ZERO), Span::ZERO);
+    assert_eq!(exim.keep(&state, Time::ZERO), exim.keep(&new, Time::ZERO));
+    let (mut recorded, mut checked) = (state.clone(), state);
+    exim.record(&mut recorded, Time::ZERO, 1.0, true);
+    assert_eq!(exim.check(&mut checked, Time::ZERO, 1.0).level, 1.0);
+    assert_eq!(recorded, checked);
+    assert!(!gcra.undo(&mut checked, Time::ZERO, Time::ZERO, 1.0));
+    assert!(!gcra.give_back(&mut checked, Time::ZERO, 1.0));
+    assert_eq!(recorded, checked);
+    assert!(matches!(checked, AnyState::Exim(_)));
+}
+
+#[test]
+fn bounds_that_are_met_exactly_are_met() {
+    for text in [
+        "sliding-window 10/10000s precision 1s",
+        "adaptive x3 decay 1h floor 5 by hour",
+        "adaptive x3 decay 1m floor 5 by hour offset +24h",
+        "adaptive x3 decay 1m floor 5 by hour offset -24h",
+        "adaptive x1000000000000 decay 1m floor 0.001",
+    ] {
+        let _ = limiter(text);
+    }
+    assert!("sliding-window 10/10001s precision 1s".parse::<AnyLimiter>().is_err());
 }

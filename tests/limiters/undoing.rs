@@ -118,6 +118,19 @@ fn what_is_undone_after_the_clock_was_set_back() {
     assert_eq!(limiter.remaining(&state, at(1.0)), 1.5);
 }
 
+/// An event that came out of order counts in the window of the latest one, and stays there.
+#[test]
+fn what_was_counted_in_a_later_window_is_not_given_back() {
+    let limiter = limiter("fixed-window 10/10s");
+    let mut state = limiter.initial();
+    let at = |seconds: i64| Time::from_micros(seconds * 1_000_000);
+    for (time, cost) in [(10, 1.0), (9, 4.0)] {
+        assert!(limiter.check(&mut state, at(time), cost).is_allowed());
+    }
+    assert!(limiter.undo(&mut state, at(9), at(10), 4.0));
+    assert_eq!(limiter.remaining(&state, at(10)), 5.0);
+}
+
 /// Also when it is not known when that was. A window gives back its oldest events first, since the one that is
 /// given back may be as old; then later no more is left than without it.
 #[test]

@@ -99,6 +99,13 @@ fn an_envoy_has_the_numbers_it_was_made_of() {
     assert_eq!((envoy.fill(), envoy.burst()), (fill, 10));
 }
 
+/// A dear event is half of the limit at most before the rate shows it, however dear it is.
+#[test]
+fn a_dear_event_does_not_raise_the_bound_of_exim() {
+    let exim = limiter("exim 10/1m");
+    assert_eq!(exim.max_admitted(Span::minutes(1), 100.0).floor(), 25.0);
+}
+
 /// The bytes that the documentation gives.
 #[test]
 fn states_are_a_few_words() {

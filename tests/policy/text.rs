@@ -178,6 +178,16 @@ fn limits_that_nothing_passes() {
     }
 }
 
+/// Of many long names, the first are enough.
+#[test]
+fn a_long_list_of_fields_is_cut() {
+    let fields = ["a", "b", "c"].map(|name| name.repeat(20));
+    let defaults = Defaults { fields: Some(fields.to_vec()), ..Defaults::default() };
+    let problem =
+        format!("x is not a field here; write per {}, per {}, ..., per all", fields[0], fields[1]);
+    wrong(Policy::read("1/1s per x", &defaults), "1/1s per x", "x", &problem);
+}
+
 /// The place says what a limit means that leaves something out, and which fields there are.
 #[test]
 fn defaults_are_values() {

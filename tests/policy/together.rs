@@ -180,3 +180,13 @@ fn what_decides_where_nothing_limits() {
     );
     assert!(strictest([]).is_allowed());
 }
+
+/// Of two limits that are as tight as each other, the first decides.
+#[test]
+fn a_tie_is_decided_by_the_first() {
+    let store = store(policy("2/1m per user & 2/1m per ip"));
+    let one = Sent { at: Time::ZERO, cost: 1.0, from: ["ann", "x"] };
+    let verdicts = [0; 3].map(|_| check(&store, &one));
+    assert_eq!(verdicts.map(|verdict| verdict.is_allowed()), [true, true, false]);
+    assert_eq!(verdicts.map(|verdict| verdict.by), [0; 3]);
+}

@@ -169,6 +169,7 @@ decides_alike! {
     nginx [7, 8, 20];
     haproxy [9, 18];
     envoy [19];
+    fail2ban [21];
 }
 
 /// A charge afterwards is a debt, which a bucket takes without limit.

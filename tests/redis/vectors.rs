@@ -71,7 +71,7 @@ fn what_the_repaired_script_of_the_article_decided() {
 }
 
 /// The files of servers, and their configuration as a limiter.
-const SERVERS: [(&str, &str, &str); 10] = [
+const SERVERS: [(&str, &str, &str); 13] = [
     ("nginx 4/1s burst 6 nodelay", include_str!("../vectors/nginx_burst.json"), "excess"),
     ("nginx 4/1s burst 6 delay 3", include_str!("../vectors/nginx_delay.json"), "excess"),
     ("nginx 7/1m burst 3 delay 1", include_str!("../vectors/nginx_minute.json"), "excess"),
@@ -82,6 +82,9 @@ const SERVERS: [(&str, &str, &str); 10] = [
     ("envoy 3/1s burst 6", include_str!("../vectors/envoy_bucket.json"), "remaining"),
     ("envoy 2/500ms burst 8", include_str!("../vectors/envoy_bucket_costs.json"), "remaining"),
     ("envoy 7/777ms burst 11", include_str!("../vectors/envoy_odd.json"), "remaining"),
+    ("fail2ban 5/10m ban 10m", include_str!("../vectors/fail2ban_sshd.json"), "failures"),
+    ("fail2ban 5/10m ban 5m", include_str!("../vectors/fail2ban_steady.json"), "failures"),
+    ("fail2ban 7/1m ban 45s", include_str!("../vectors/fail2ban_costs.json"), "failures"),
 ];
 
 #[test]
@@ -102,14 +105,15 @@ fn what_servers_decided() {
                 let passes = event["allowed"].as_bool().unwrap();
                 let wait = passes.then_some(Span::micros(millis * 1000));
                 assert_eq!(outcome.wait(), wait, "{what}: {outcome}");
-                let numbers = &event[format!("{printed}_as_printed")];
+                let how = if printed == "failures" { "counted" } else { "printed" };
+                let numbers = &event[format!("{printed}_as_{how}")];
                 let remaining = || ours.ruling.least().unwrap().remaining;
                 match (printed, numbers) {
                     ("excess", Value::String(excess)) => {
                         assert_eq!(format!("{:.3}", outcome.level - 1.0), *excess, "{what}");
                     }
-                    ("rate", Value::Number(rate)) => {
-                        assert_eq!(Some(outcome.level), rate.as_f64(), "{what}");
+                    ("rate" | "failures", Value::Number(level)) => {
+                        assert_eq!(Some(outcome.level), level.as_f64(), "{what}");
                     }
                     ("remaining", Value::Number(tokens)) => {
                         assert_eq!(Some(remaining()), tokens.as_f64(), "{what}");

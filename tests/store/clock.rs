@@ -1,6 +1,6 @@
 //! When the clock is set back, nobody is protected until it has caught up.
 
-use crate::random::{KINDS, case};
+use crate::random::{KINDS, case, limiter};
 use crate::{gcra, is_held_back, remembered, seconds, sends};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
@@ -78,4 +78,27 @@ fn the_order_of_use_does_not_follow_the_clock() {
     sends(&keyed, 8, seconds(0));
     sends(&keyed, 9, seconds(9000));
     assert_eq!(remembered(&keyed), (2..10).collect::<Vec<_>>());
+}
+
+/// A thread that hands in its event ten seconds late finds all that counted then.
+#[test]
+fn nothing_is_freed_that_a_late_event_counts() {
+    let keyed = Keyed::new(limiter("sliding-log 1/1m"), 10);
+    let passes = |key: &str, at| keyed.check(key, seconds(at), 1.0).is_allowed();
+    assert!(passes("ann", 0));
+    assert_eq!((0..40).filter(|_| passes("bob", 61)).count(), 1);
+    assert!(!passes("ann", 59));
+}
+
+/// The latest time is saved, too: only by it a restored store knows that the clock was set back.
+#[test]
+fn a_restored_store_knows_the_latest_time() {
+    let gcra = || limiter("gcra 5/60s");
+    let keyed = Keyed::new(gcra(), 7);
+    is_held_back(&keyed, 0, seconds(120_000));
+    let keyed = Keyed::restore(gcra(), 7, &keyed.save(seconds(120_000))).unwrap();
+    flood(&keyed, seconds(60_000));
+    assert_eq!(remembered(&keyed), [0]);
+    flood(&keyed, seconds(60_120));
+    assert!(remembered(&keyed).is_empty());
 }
