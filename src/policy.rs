@@ -124,7 +124,7 @@ impl Limit {
         }
         let most = self.limiter.remaining(&new, Time::ZERO);
         let than = if admits(most) { "of at least" } else { "above" };
-        Some(format!("write a {} {than} {cost}", self.limiter.size()))
+        Some(format!("write a {} {than} {cost}", self.limiter.size_word()))
     }
 }
 

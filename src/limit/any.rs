@@ -177,7 +177,7 @@ impl AnyLimiter {
     }
 
     /// The word for the number that bounds what passes at once: `burst`, `queue`, `floor` or `count`.
-    pub(crate) fn size(&self) -> &'static str {
+    pub(crate) fn size_word(&self) -> &'static str {
         fn words<L: Algorithm>(_: &L) -> &'static str {
             L::FORM.words
         }

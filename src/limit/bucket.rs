@@ -296,8 +296,8 @@ impl Bucket {
         what: &'static str,
         is_queue: bool,
     ) -> Result<Option<InF64>, BadNumber> {
-        in_f64::amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
-        in_f64::rate(self.per_micro, self.per_millionth)?;
+        in_f64::check_amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
+        in_f64::check_rate(self.per_micro, self.per_millionth)?;
         let size = (self.full / i128::from(self.per_millionth)) as f64;
         let (a, b) = (self.per_micro as f64, self.per_millionth as f64);
         InF64::new(lua!("bucket", counts: true), [a, b, size, f64::from(u8::from(is_queue))])

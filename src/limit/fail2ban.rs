@@ -48,7 +48,7 @@ use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::server::{FIXED, count, events, whole};
+use super::server::{FIXED, count, whole, whole_cost};
 use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -144,7 +144,7 @@ impl Limiter for Fail2ban {
 
     fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
         let limit = self.limit.count();
-        let Some(n) = events(cost) else { return Outcome::new(false, cost, limit) };
+        let Some(n) = whole_cost(cost) else { return Outcome::new(false, cost, limit) };
         match self.at(state, now) {
             (_, None) => Outcome::new(false, limit, limit),
             (state, Some(_)) => {
@@ -156,7 +156,7 @@ impl Limiter for Fail2ban {
 
     /// Every event counts but those during a ban.
     fn record(&self, state: &mut State, now: Time, cost: f64, _allowed: bool) {
-        let Some(n) = events(cost) else { return };
+        let Some(n) = whole_cost(cost) else { return };
         *state = match self.at(state, now) {
             (moved, None) => moved,
             _ if n == 0 => return,
@@ -171,7 +171,7 @@ impl Limiter for Fail2ban {
     }
 
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
-        let Some(n) = events(cost) else { return Retry::Never };
+        let Some(n) = whole_cost(cost) else { return Retry::Never };
         if n > 0 && n >= self.most {
             return Retry::Never;
         }
@@ -243,8 +243,8 @@ impl Algorithm for Fail2ban {
     }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        in_f64::period(in_f64::PERIOD, self.limit.per().micros_up())?;
-        in_f64::period("the ban in seconds", self.ban.micros_up())?;
+        in_f64::check_period(in_f64::PERIOD, self.limit.per().micros_up())?;
+        in_f64::check_period("the ban in seconds", self.ban.micros_up())?;
         let numbers = [self.most.into(), self.limit.per().secs() * 1e6, self.ban.secs() * 1e6];
         InF64::new(lua!("fail2ban", counts: true), numbers)
     }

@@ -52,7 +52,7 @@ use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::server::{FIXED, count, events, instant, millis, period};
+use super::server::{FIXED, count, instant, millis, period, whole_cost};
 use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
@@ -199,7 +199,7 @@ impl Limiter for Haproxy {
     }
 
     fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
-        let Some(n) = events(cost) else {
+        let Some(n) = whole_cost(cost) else {
             return Outcome::new(false, cost, self.limit.count());
         };
         let (state, now) = self.at(state, now);
@@ -209,14 +209,14 @@ impl Limiter for Haproxy {
 
     /// With [`Counts::All`], refused events count, too.
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        let Some(n) = events(cost) else { return };
+        let Some(n) = whole_cost(cost) else { return };
         let (moved, now) = self.at(state, now);
         let counts = n > 0 && (allowed || self.counts == Counts::All);
         *state = if counts { self.count(moved, now, n) } else { moved };
     }
 
     fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
-        let Some(n) = events(cost) else { return Retry::Never };
+        let Some(n) = whole_cost(cost) else { return Retry::Never };
         let most = if self.counts == Counts::All { n } else { n.min(1) };
         if most > self.most {
             return Retry::Never;
@@ -298,7 +298,7 @@ impl Algorithm for Haproxy {
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         // A count times milliseconds beyond 2^53 is over the limit.
         let what = "the product of a rate's count and milliseconds";
-        in_f64::product(what, self.most.into(), self.period.unsigned_abs())?;
+        in_f64::check_product(what, self.most.into(), self.period.unsigned_abs())?;
         let allowed = if self.counts == Counts::Allowed { 1.0 } else { 0.0 };
         let numbers = [self.most.into(), self.period as f64, allowed];
         InF64::new(lua!("haproxy", counts: true), numbers)

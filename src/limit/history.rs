@@ -239,7 +239,7 @@ impl Window {
     }
 
     pub(super) fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        in_f64::window(self.most, self.blocks.saturating_mul(self.width))?;
+        in_f64::check_window(self.most, self.blocks.saturating_mul(self.width))?;
         let (width, blocks) = (self.width as f64, self.blocks as f64);
         InF64::new(
             lua!("blocks", counts: true),

@@ -60,7 +60,7 @@
 //! Quotients of such products (the remaining amount, the wait) are estimated as `a (b/c)`, which is
 //! off by two at most; the same comparison then finds the exact one.
 
-use super::amount::{amount as counted, events};
+use super::amount::{amount, events};
 use super::is_cost;
 use crate::text::BadNumber;
 
@@ -121,7 +121,7 @@ impl InF64 {
     /// a number when it cannot be counted.
     pub fn weight(&self, cost: f64) -> f64 {
         match self.lua.counts {
-            true => counted(cost).map_or(f64::NAN, |amount| amount as f64),
+            true => amount(cost).map_or(f64::NAN, |amount| amount as f64),
             false if is_cost(cost) => cost,
             false => f64::NAN,
         }
@@ -134,7 +134,7 @@ const NUMBERS: u64 = 1 << 51;
 /// The bound on what is compared.
 const WHOLE: u128 = 1 << 53;
 
-pub(super) fn amount(what: &'static str, amount: u64) -> Result<(), BadNumber> {
+pub(super) fn check_amount(what: &'static str, amount: u64) -> Result<(), BadNumber> {
     if amount < NUMBERS {
         return Ok(());
     }
@@ -142,14 +142,14 @@ pub(super) fn amount(what: &'static str, amount: u64) -> Result<(), BadNumber> {
 }
 
 /// Checks the limit and the period of a window.
-pub(super) fn window(most: u64, micros: i64) -> Result<(), BadNumber> {
-    amount("the count of a rate", most)?;
-    period(PERIOD, micros)
+pub(super) fn check_window(most: u64, micros: i64) -> Result<(), BadNumber> {
+    check_amount("the count of a rate", most)?;
+    check_period(PERIOD, micros)
 }
 
 pub(super) const PERIOD: &str = "the period of a rate in seconds";
 
-pub(super) fn period(what: &'static str, micros: i64) -> Result<(), BadNumber> {
+pub(super) fn check_period(what: &'static str, micros: i64) -> Result<(), BadNumber> {
     if micros.unsigned_abs() < NUMBERS {
         return Ok(());
     }
@@ -159,13 +159,13 @@ pub(super) fn period(what: &'static str, micros: i64) -> Result<(), BadNumber> {
 
 /// Checks a rate in lowest terms: `per_micro` millionths of an event drain in `per_millionth`
 /// microseconds.
-pub(super) fn rate(per_micro: u64, per_millionth: u64) -> Result<(), BadNumber> {
+pub(super) fn check_rate(per_micro: u64, per_millionth: u64) -> Result<(), BadNumber> {
     let what = "the product of a rate's millionths and microseconds in lowest terms";
-    product(what, per_micro, per_millionth)
+    check_product(what, per_micro, per_millionth)
 }
 
 /// Checks that a product is small enough to be compared exactly.
-pub(super) fn product(what: &'static str, a: u64, b: u64) -> Result<(), BadNumber> {
+pub(super) fn check_product(what: &'static str, a: u64, b: u64) -> Result<(), BadNumber> {
     let product = u128::from(a) * u128::from(b);
     if product < WHOLE {
         return Ok(());

@@ -318,7 +318,7 @@ impl Algorithm for Nginx {
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         // A drained amount beyond 2^53 is rounded, but it is then more than the bucket holds.
-        in_f64::amount("the burst", self.burst.saturating_mul(1_000_000))?;
+        in_f64::check_amount("the burst", self.burst.saturating_mul(1_000_000))?;
         let delay = match self.delay {
             Delay::Beyond(first) => first as f64 * 1000.0,
             Delay::Never => -1.0,

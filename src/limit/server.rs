@@ -42,7 +42,7 @@ pub(super) fn count(limit: Rate) -> Result<u32, BadNumber> {
 }
 
 /// A cost in events, rounded up; `None` when it is not a cost.
-pub(super) fn events(cost: f64) -> Option<u32> {
+pub(super) fn whole_cost(cost: f64) -> Option<u32> {
     amount(cost).map(|millionths| u32::try_from(millionths.div_ceil(1_000_000)).unwrap_or(u32::MAX))
 }
 
