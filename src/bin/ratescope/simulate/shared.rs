@@ -1,5 +1,6 @@
 //! A store outside of this process, in a simulation. It has keys of its own, which are removed at the end.
 
+use crate::server;
 use ratescope::redis_store::{self, Options, RedisStore, TimeSource};
 use ratescope::rules::{Answered, AsyncStore, Details, Load, Rules};
 use ratescope::{Event, Span};
@@ -130,24 +131,10 @@ impl Drop for Shared {
 /// Waits for a signal to end, removes the keys of the run, and ends the process with status 130.
 fn when_interrupted(url: &str, prefix: &str, turn: &Turn) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
-    if runtime.block_on(interrupted()).is_ok() {
-        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = runtime.block_on(redis_store::clear(url, prefix));
-        std::process::exit(130);
-    }
-}
-
-#[cfg(unix)]
-async fn interrupted() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut end = signal(SignalKind::terminate())?;
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed,
-        _ = end.recv() => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-async fn interrupted() -> io::Result<()> {
-    tokio::signal::ctrl_c().await
+    let _within = runtime.enter();
+    let Ok(mut signal) = server::catch_signals() else { return };
+    runtime.block_on(signal());
+    let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = runtime.block_on(redis_store::clear(url, prefix));
+    std::process::exit(130);
 }
