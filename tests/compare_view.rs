@@ -89,17 +89,15 @@ fn limits_that_move() {
 
 #[test]
 fn the_crosshair_over_the_past_and_a_gap() {
-    for (name, width) in [("compare-past", 1000.0), ("compare-past-phone", 320.0)] {
-        let replay = run("at=100");
-        let right = at(80.0);
-        let tops = tops(&replay, right);
-        let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO, hidden: true }];
-        let view = view(&replay, width, &tops);
-        let top = total(&replay, right, view.window);
-        let pointer = Some([0.62 * width, 0.0]);
-        let view = Viewport { right, live: false, top, pointer, gaps: &gaps, ..view };
-        in_both_themes(name, &draw(&replay, &view), view.size);
-    }
+    let replay = run("at=100");
+    let right = at(80.0);
+    let tops = tops(&replay, right);
+    let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO, hidden: true }];
+    let view = view(&replay, 1000.0, &tops);
+    let top = total(&replay, right, view.window);
+    let view =
+        Viewport { right, live: false, top, pointer: Some([620.0, 0.0]), gaps: &gaps, ..view };
+    in_both_themes("compare-past", &draw(&replay, &view), view.size);
 }
 
 /// On a phone too: beside the crosshair, half of the canvas at most.

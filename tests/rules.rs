@@ -3,8 +3,6 @@
 #![cfg(all(feature = "rules", not(target_arch = "wasm32")))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "rules/asked.rs"]
-mod asked;
 #[path = "rules/corpus.rs"]
 mod corpus;
 #[path = "rules/deciding.rs"]
@@ -25,6 +23,8 @@ mod matching;
 mod random;
 #[path = "rules/reload.rs"]
 mod reload;
+#[path = "rules/stores.rs"]
+mod stores;
 #[path = "rules/threads.rs"]
 mod threads;
 #[path = "rules/throttle.rs"]
