@@ -1,11 +1,13 @@
 //! The models beside the red line: each is what its formula says, and changes nothing else.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
+#[path = "common/recorded.rs"]
+mod recorded;
+
 use proptest::prelude::*;
 use ratescope::estimate::exim::Exim;
 use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::estimate::recent_average::{Impulse, RecentAverage, settled};
-use ratescope::lab::run::Named;
 use ratescope::lab::scope::models::{Column, Model};
 use ratescope::lab::scope::{Link, Models, Scope, Settings};
 use ratescope::lab::trace::Trace;
@@ -13,10 +15,7 @@ use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::plot::axis::{readout, readout_count};
 use ratescope::view::scope::models as words;
 use ratescope::{Limiter, Rate, Span, Time};
-
-fn at(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
-}
+use recorded::{at, settings};
 
 #[track_caller]
 fn near(found: f64, told: f64) {
@@ -326,9 +325,7 @@ fn each_says_what_it_makes_of_even_events() {
             ],
         ),
     ] {
-        let mut settings = Settings::default();
-        changes.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
-        let found = words(&settings);
+        let found = words(&settings::<Settings>(changes));
         assert_eq!(found.map(|text| text.replace('\u{202f}', " ")), said, "{changes:?}");
     }
 }
@@ -339,14 +336,8 @@ fn the_sentences_have_the_numbers_of_the_closed_forms() {
     for (p, m, per_second) in
         [(10.0, 10.0, 1.1), (60.0, 7.5, 0.3), (3600.0, 900.0, 5.0), (0.5, 2.5, 40.0)]
     {
-        let mut settings = Settings::default();
-        for (name, value) in [
-            ("decay", format!("{p}s")),
-            ("limit", m.to_string()),
-            ("auto-rate", per_second.to_string()),
-        ] {
-            settings.set(name, &value).unwrap();
-        }
+        let [decay, limit, rate] = [format!("{p}s"), m.to_string(), per_second.to_string()];
+        let settings = settings(&[("decay", &decay), ("limit", &limit), ("auto-rate", &rate)]);
         let r: f64 = p * per_second;
         let full = 1.0 + ((m - 1.0) * r / (r - m)).floor();
         let n = 1.0 / (1.0 - (-1.0 / r).exp());

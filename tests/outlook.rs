@@ -1,7 +1,9 @@
 //! The limiter does what the scope tells of it beforehand.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
-use ratescope::lab::run::Named;
+#[path = "common/recorded.rs"]
+mod recorded;
+
 use ratescope::lab::scope::outlook::{Fate, Outlook, Over};
 use ratescope::lab::scope::{Scope, Settings};
 use ratescope::limit::Limiter;
@@ -9,16 +11,13 @@ use ratescope::limit::exim::{Exim, Mode};
 use ratescope::plot::axis::{readout_count, seconds};
 use ratescope::view::scope::outlook as words;
 use ratescope::{Rate, Retry, Span, Time};
+use recorded::{at, settings};
 
 /// Enough events to be sure that none of the limits here is ever met.
 const MANY: u32 = 20_000;
 
 fn exim(limit: f64, period: f64, mode: Mode) -> Exim {
     Exim { limit: Rate::new(limit, Span::from_secs(period).unwrap()).unwrap(), mode }
-}
-
-fn at(seconds: f64) -> Time {
-    Time::from_secs(seconds).unwrap()
 }
 
 /// How many of the events, so many seconds apart, pass before the first is refused.
@@ -260,8 +259,7 @@ fn it_is_said_in_three_sentences() {
             ],
         ),
     ] {
-        let mut settings = Settings::default();
-        changes.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+        let settings: Settings = settings(changes);
         let found = words(&settings, &settings.outlook().unwrap());
         assert_eq!(found.map(|text| text.replace('\u{202f}', " ")), said, "{changes:?}");
     }
@@ -278,14 +276,9 @@ fn the_words_have_the_numbers_of_the_closed_forms() {
         (0.5, 2.5, 1000.0),
         (86_400.0, 40.0, 0.1),
     ] {
-        let mut settings = Settings::default();
-        for (name, value) in [
-            ("decay", format!("{p}s")),
-            ("limit", m.to_string()),
-            ("auto-rate", per_second.to_string()),
-        ] {
-            settings.set(name, &value).unwrap();
-        }
+        let [decay, limit, rate] = [format!("{p}s"), m.to_string(), per_second.to_string()];
+        let changes = [("decay", &*decay), ("limit", &limit), ("auto-rate", &rate)];
+        let settings: Settings = settings(&changes);
         let r: f64 = per_second * p;
         let events = (r * ((r - 1.0) / (r - m)).ln()).ceil();
         // Silence x of p until the next event reads m: (1 - e^-x)/x + r e^-x = m, by halving.
@@ -315,11 +308,8 @@ fn the_words_have_the_numbers_of_the_closed_forms() {
 /// The run of the page agrees: the automatic events are those told of.
 #[test]
 fn a_run_of_the_scope_comes_to_the_same() {
-    let mut settings = Settings::default();
-    for (name, value) in [("pattern", "steady"), ("auto-rate", "2"), ("mode", "strict")] {
-        settings.set(name, value).unwrap();
-    }
-    let mut scope = Scope::new(settings).unwrap();
+    let changes = [("pattern", "steady"), ("auto-rate", "2"), ("mode", "strict")];
+    let mut scope = Scope::new(settings(&changes)).unwrap();
     scope.advance(at(60.0), usize::MAX);
     assert_eq!(scope.instrument().allowed(), 13);
 }

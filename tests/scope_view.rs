@@ -48,29 +48,23 @@ fn picture(name: &str, link: &str, size: [f64; 2]) {
 }
 
 #[test]
-fn a_burst_of_ten_rises_to_the_limit_and_decays() {
-    picture("scope-burst", "auto=off&limit=10&at=45&do=15:events*10", DESK);
-}
-
-#[test]
-fn strict_over_the_limit_refuses_until_the_sender_slows_down() {
-    let link = "mode=strict&auto-rate=3&pattern=steady&at=55&do=30:auto-rate=0.5";
-    picture("scope-strict", link, DESK);
-}
-
-#[test]
-fn leaky_over_the_limit_lets_the_limit_through() {
-    picture("scope-leaky", "mode=leaky&auto-rate=3&exact=on&at=55", DESK);
-}
-
-#[test]
-fn the_ghost_of_a_burst_and_of_even_events() {
-    picture("scope-ghost", "mode=strict&auto-rate=2&pattern=steady&ghost=on&at=55", DESK);
-}
-
-#[test]
-fn the_ghost_of_a_sender_that_is_never_refused() {
-    picture("scope-ghost-phone", "auto-rate=0.9&ghost=on&at=55", PHONE);
+fn runs_are_drawn_as_their_links_say() {
+    for (name, link, size) in [
+        ("scope-burst", "auto=off&limit=10&at=45&do=15:events*10", DESK),
+        ("scope-strict", "mode=strict&auto-rate=3&pattern=steady&at=55&do=30:auto-rate=0.5", DESK),
+        ("scope-leaky", "mode=leaky&auto-rate=3&exact=on&at=55", DESK),
+        ("scope-ghost", "mode=strict&auto-rate=2&pattern=steady&ghost=on&at=55", DESK),
+        ("scope-ghost-phone", "auto-rate=0.9&ghost=on&at=55", PHONE),
+        (
+            "scope-models",
+            "pattern=steady&auto-rate=2&bucket=on&mean=on&recent=on&at=40&do=40:auto=off",
+            DESK,
+        ),
+        ("scope-million", "auto-rate=1000000&decay=1s&limit=800000&window=10s&at=4", DESK),
+        ("scope-phone", "auto-rate=1.5&at=50&do=20:events*4", PHONE),
+    ] {
+        picture(name, link, size);
+    }
 }
 
 #[test]
@@ -83,12 +77,6 @@ fn a_limit_that_lets_nothing_pass_has_no_ghost() {
             .count()
     };
     assert_eq!(marks("on"), marks("off"));
-}
-
-#[test]
-fn the_models_beside_the_red_line() {
-    let link = "pattern=steady&auto-rate=2&bucket=on&mean=on&recent=on&at=40&do=40:auto=off";
-    picture("scope-models", link, DESK);
 }
 
 #[test]
@@ -188,16 +176,6 @@ fn the_picture_has_room_for_what_is_bounded() {
         10.0 * top(&scope, scope.now(), Span::hours(1)) / 1.18
     });
     assert!((off - 1.0).abs() < 1e-6 && (on - 1.582).abs() < 1e-3, "{off} and {on}");
-}
-
-#[test]
-fn a_million_events_a_second() {
-    picture("scope-million", "auto-rate=1000000&decay=1s&limit=800000&window=10s&at=4", DESK);
-}
-
-#[test]
-fn a_phone() {
-    picture("scope-phone", "auto-rate=1.5&at=50&do=20:events*4", PHONE);
 }
 
 #[test]
