@@ -1,7 +1,7 @@
 //! The limits that are asked about an event, and how their answers decide together. The states may be
 //! in memory or on Redis.
 
-use super::matching::Places;
+use super::matching::Found;
 use super::ruling::{Answer, Answers, Ruling, Source};
 use super::{Left, Load, Rule, Rules};
 use crate::event::Event;
@@ -56,9 +56,9 @@ impl Rules {
 
     /// The same as [`ask`](Self::ask), put into a list.
     pub(super) fn ask_into(&self, all: &mut Few<Ask>, event: &Event<'_>, load: Option<Load>) {
-        let mut places = Places::new();
-        self.find(event.fields, &mut places);
-        for &rule in &places {
+        let mut found = Found::new();
+        self.find(event.fields, &mut found);
+        for &rule in &found {
             let Some(what) = self.rules().get(rule) else { continue };
             let cost = what.cost().unwrap_or(event.cost);
             let (is_shadow, stretch) = (what.is_shadow(), what.throttle().is_stretched(load));
@@ -133,7 +133,7 @@ impl Judged<'_> {
     /// Puts the answers of the limits in force into a list. `source` says on which states an answer is
     /// based, and `left` how the sender stands with a limit, by its place among those asked.
     #[inline]
-    pub(super) fn answer(
+    pub(super) fn put_answers(
         &self,
         answers: &mut Answers,
         source: impl Fn(&Ask) -> Source,

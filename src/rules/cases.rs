@@ -36,7 +36,7 @@ mod run;
 pub use run::Failure;
 
 use super::error::At;
-use super::reader::{Form, Map, Reader};
+use super::reader::{Keys, Map, Reader};
 use super::yaml::{self, Node};
 use super::{Load, RulesError};
 use crate::limit::MAX_COST;
@@ -44,11 +44,11 @@ use crate::text::{ParseError, number};
 use crate::time::{Span, Time};
 use std::collections::HashSet;
 
-const FILE: Form = Form { what: "a file of tests", keys: &[&["tests"]] };
+const FILE: Keys = Keys { what: "a file of tests", keys: &[&["tests"]] };
 
-const TEST: Form = Form { what: "a test", keys: &[&["name", "load", "events"]] };
+const TEST: Keys = Keys { what: "a test", keys: &[&["name", "load", "events"]] };
 
-const EVENT: Form = Form {
+const EVENT: Keys = Keys {
     what: "an event",
     keys: &[&[
         "at",

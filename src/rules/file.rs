@@ -2,7 +2,7 @@
 
 use super::error::MOST;
 use super::matching::{Branch, Level};
-use super::reader::{Form, Map, Reader, meant};
+use super::reader::{Keys, Map, Reader, meant};
 use super::settings::{self, Settings};
 use super::value::{Step, Value};
 use super::yaml::{self, Node};
@@ -26,9 +26,9 @@ const RULE: &[&str] = &[
 /// They shape what envoyproxy/ratelimit reports, and decide nothing.
 const REPORTS: &[&str] = &["detailed_metric", "value_to_metric", "metadata"];
 
-const TOP: Form = Form { what: "a rule file", keys: &[&["domain", "descriptors"], RULE] };
+const TOP: Keys = Keys { what: "a rule file", keys: &[&["domain", "descriptors"], RULE] };
 
-const DESCRIPTOR: Form = Form {
+const DESCRIPTOR: Keys = Keys {
     what: "a descriptor",
     keys: &[
         &["key", "value", "network", "descriptors"],

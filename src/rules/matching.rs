@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 
 /// The indices of rules; an event has few.
-pub(super) type Places = SmallVec<[usize; 8]>;
+pub(super) type Found = SmallVec<[usize; 8]>;
 
 /// The descriptors of one list, by their keys.
 #[derive(Clone, Debug, Default)]
@@ -83,7 +83,7 @@ impl Level {
     }
 
     /// Finds the rules that apply to an event with these fields; returns whether there are any.
-    fn find(&self, fields: &dyn Fields, found: &mut Places) -> bool {
+    fn find(&self, fields: &dyn Fields, found: &mut Found) -> bool {
         let mut any = false;
         for group in &self.groups {
             let value = fields.value(&group.key).filter(|value| !value.is_empty());
@@ -127,13 +127,13 @@ impl Rules {
     /// The rules that an event with these fields has to pass, in the order of the file. If there are
     /// none, it is not limited.
     pub fn matching<'a>(&'a self, fields: &dyn Fields) -> Vec<&'a Rule> {
-        let mut found = Places::new();
+        let mut found = Found::new();
         self.find(fields, &mut found);
         found.into_iter().filter_map(|place| self.rules.get(place)).collect()
     }
 
     /// Finds the indices of the matching rules, sorted.
-    pub(super) fn find(&self, fields: &dyn Fields, found: &mut Places) {
+    pub(super) fn find(&self, fields: &dyn Fields, found: &mut Found) {
         match fields.descriptor() {
             None => {
                 self.top.find(fields, found);
@@ -153,7 +153,7 @@ impl Rules {
     }
 
     /// Leaves out the rules that others replace.
-    fn drop_replaced(&self, found: &mut Places) {
+    fn drop_replaced(&self, found: &mut Found) {
         let label = |place: &usize| self.rules.get(*place).and_then(Rule::label);
         let mut labels: Vec<&str> = found.iter().filter_map(label).collect();
         labels.sort_unstable();

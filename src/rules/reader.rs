@@ -13,7 +13,7 @@ pub(super) struct Reader {
 }
 
 /// A kind of map: its name in errors, and its keys, in lists that several kinds may share.
-pub(super) struct Form {
+pub(super) struct Keys {
     pub(super) what: &'static str,
     pub(super) keys: &'static [&'static [&'static str]],
 }
@@ -65,10 +65,10 @@ impl Reader {
         self.mistakes.push(Mistake::new(at, word, error.problem()));
     }
 
-    /// Reads a map with the keys of `form` and no others, each once.
-    pub(super) fn map<'a>(&mut self, node: &'a Node, form: &Form) -> Option<Map<'a>> {
-        let mut map = self.any_map(node, form.what)?;
-        let (what, keys) = (form.what, form.keys.concat());
+    /// Reads a map with the keys of `known` and no others, each once.
+    pub(super) fn map<'a>(&mut self, node: &'a Node, known: &Keys) -> Option<Map<'a>> {
+        let mut map = self.any_map(node, known.what)?;
+        let (what, keys) = (known.what, known.keys.concat());
         for (key, _) in map.pairs {
             if self.mistakes.len() >= MOST {
                 break;

@@ -126,7 +126,7 @@ impl Ruling {
         source: impl Fn(&Ask) -> Source,
         left: impl Fn(usize) -> Option<Left>,
     ) {
-        judged.answer(&mut self.answers, source, left);
+        judged.put_answers(&mut self.answers, source, left);
         let firm = self.answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
         let verdicts = firm.map(|(by, answer)| Verdict { outcome: answer.outcome, by });
         let decided = verdicts.reduce(stricter);

@@ -1,6 +1,6 @@
 //! The settings of limits, in a descriptor or at the top of a file.
 
-use super::reader::{Form, Map, Reader, meant};
+use super::reader::{Keys, Map, Reader, meant};
 use super::throttle::Throttle;
 use super::yaml::{Kind, Node};
 use crate::limit::MAX_COST;
@@ -61,12 +61,12 @@ const ABOUT_LIMITS: [&str; 7] =
 /// The keys that make no sense when a rule is unlimited.
 const WITH_LIMITS: [&str; 5] = ["throttle", "shadow", "shadow_mode", "cost", "on_store_failure"];
 
-const RATE_LIMIT: Form = Form {
+const RATE_LIMIT: Keys = Keys {
     what: "a rate_limit",
     keys: &[&["unit", "requests_per_unit", "unlimited", "name", "replaces"]],
 };
 
-const REPLACES: Form = Form { what: "what is replaced", keys: &[&["name"]] };
+const REPLACES: Keys = Keys { what: "what is replaced", keys: &[&["name"]] };
 
 /// The units of envoyproxy/ratelimit, with their lengths there (`UnitToDivider`).
 const UNITS: [(&str, Span); 7] = [
