@@ -64,7 +64,7 @@ use arc_swap::ArcSwap;
 use link::Link;
 use plan::{Call, Deed, Plan};
 use reply::Reply;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rules whose states are on Redis. A clone is the same store.
 #[derive(Clone, Debug)]
@@ -73,7 +73,10 @@ pub struct RedisStore(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     link: Arc<Link>,
+    /// Made of the rules of `local`, whenever these are replaced.
     plan: ArcSwap<Plan>,
+    /// Held while both are replaced.
+    replacing: Mutex<()>,
     /// The same rules in this process, for times when Redis can't be asked.
     local: Ruled,
     options: Options,
@@ -161,7 +164,8 @@ impl RedisStore {
     fn new(link: Arc<Link>, rules: Rules, options: Options, apart: bool) -> Self {
         let local = Ruled::new(rules, options.capacity);
         let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
-        RedisStore(Arc::new(Inner { link, plan, local, options, apart }))
+        let replacing = Mutex::default();
+        RedisStore(Arc::new(Inner { link, plan, replacing, local, options, apart }))
     }
 
     /// Reads rules, and puts them in force if they are right and Redis can compute them. See
@@ -176,6 +180,7 @@ impl RedisStore {
         if let Err(error) = computable(&rules, self.0.apart) {
             return Reloaded::Rejected(error);
         }
+        let _alone = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let reloaded = self.0.local.replace(rules, now);
         let plan = Plan::new(self.0.local.rules(), self.0.options.clock);
         self.0.plan.store(Arc::new(plan));

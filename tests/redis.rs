@@ -24,6 +24,8 @@ mod published;
 mod random;
 #[path = "redis/refusals.rs"]
 mod refusals;
+#[path = "redis/replaced.rs"]
+mod replaced;
 #[path = "redis/sentinels.rs"]
 mod sentinels;
 #[path = "redis/server.rs"]
