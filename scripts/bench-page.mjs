@@ -34,16 +34,24 @@ const replay = await startReplay(`${folder}/log`, 'gcra 30/1m per ip', '10/1s pe
 const link = (page) => (page === 'live.html' ? replay.url : `${server.origin}/${page}`);
 
 // Times every animation frame of the page from within; the site is cross-origin isolated, so the
-// clock has a resolution of 5 microseconds.
+// clock has a resolution of 5 microseconds. The first frame is the first one with a picture in it; the empty
+// page has none.
 function timeFrames() {
   const frames = (globalThis.frames_ms = []);
+  let isDrawn = false;
+  const { clearRect } = CanvasRenderingContext2D.prototype;
+  CanvasRenderingContext2D.prototype.clearRect = function (...args) {
+    isDrawn ||= document.documentElement.dataset.started !== undefined;
+    if (isDrawn) CanvasRenderingContext2D.prototype.clearRect = clearRect;
+    return clearRect.apply(this, args);
+  };
   const request = globalThis.requestAnimationFrame.bind(globalThis);
   globalThis.requestAnimationFrame = (callback) =>
     request((now) => {
       const start = performance.now();
       callback(now);
       const end = performance.now();
-      globalThis.first_frame_ms ??= end;
+      if (isDrawn || !document.getElementById('graph')) globalThis.first_frame_ms ??= end;
       frames.push(end - start);
     });
 }
@@ -53,7 +61,7 @@ async function open(path, deviceScaleFactor, viewport = VIEWPORT) {
   const page = await context.newPage();
   await page.addInitScript(timeFrames);
   await page.goto(link(path));
-  await page.waitForFunction(() => globalThis.frames_ms.length > 0);
+  await page.waitForFunction(() => globalThis.first_frame_ms !== undefined);
   return page;
 }
 
