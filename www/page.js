@@ -32,9 +32,8 @@ let own;
 export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
   own = { wire, shown, runs };
   guard(async () => {
-    await painted();
     // The module of Tune has all views; the others need a smaller one.
-    const module = await import(`./pkg/${graph.dataset.module ?? "ratescope"}.js`);
+    const [module] = await Promise.all([import(`./pkg/${graph.dataset.module ?? "ratescope"}.js`), painted()]);
     await module.default();
     Page = module.Page;
     page = new Page(graph, graph.dataset.view);

@@ -109,15 +109,17 @@ impl Page {
         device: Option<Box<[f64]>>,
     ) -> Result<(), JsValue> {
         self.viewer.size = [width, height];
-        self.canvas.resize([width, height], ratio, device.as_deref());
-        self.paint()
+        match self.canvas.resize([width, height], ratio, device.as_deref()) {
+            true => self.paint_anew(),
+            false => Ok(()),
+        }
     }
 
     /// Puts the dark or the light theme in force, and draws at once: a browser that prints takes the picture
     /// as it is, and waits for no frame.
     pub fn theme(&mut self, dark: bool) -> Result<(), JsValue> {
         self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
-        self.paint()
+        self.paint_anew()
     }
 
     /// Says whether the viewer asked for less motion.
@@ -176,6 +178,11 @@ impl Page {
     fn has_moved(&self, seen: &Viewport) -> bool {
         let pixel = seconds_per_pixel(seen.size[0], seen.window) / self.canvas.pixels_across();
         seen.right.since(self.right).abs() >= UNSEEN * pixel
+    }
+
+    /// Draws at once, unless the first frame is still to come: that draws anyway.
+    fn paint_anew(&mut self) -> Result<(), JsValue> {
+        if self.drawn == f64::NEG_INFINITY { Ok(()) } else { self.paint() }
     }
 
     fn paint(&mut self) -> Result<(), JsValue> {

@@ -47,8 +47,8 @@ impl Canvas {
     /// Makes the bitmap as large as the element is in pixels of the screen. That is `device`, if the browser
     /// tells it: the ratio alone does not say on which pixel an edge falls, and a bitmap that is off by one
     /// pixel is blurred. A browser that imitates another screen tells other numbers, so a `device` more
-    /// than one pixel off the rounded size is not used.
-    pub(crate) fn resize(&mut self, size: [f64; 2], ratio: f64, device: Option<&[f64]>) {
+    /// than one pixel off the rounded size is not used. Returns whether anything changed.
+    pub(crate) fn resize(&mut self, size: [f64; 2], ratio: f64, device: Option<&[f64]>) -> bool {
         let rounded = size.map(|side| libm::round(side * ratio));
         let bitmap = match device {
             Some(&[width, height])
@@ -58,13 +58,15 @@ impl Canvas {
             }
             _ => rounded,
         };
-        self.size = size;
+        let is_other_size = core::mem::replace(&mut self.size, size) != size;
         self.ratio = [0, 1].map(|i| if size[i] > 0.0 { bitmap[i] / size[i] } else { ratio });
         let [width, height] = bitmap.map(|side| side as u32);
-        if (self.element.width(), self.element.height()) != (width, height) {
+        let is_other_bitmap = (self.element.width(), self.element.height()) != (width, height);
+        if is_other_bitmap {
             self.element.set_width(width);
             self.element.set_height(height);
         }
+        is_other_size || is_other_bitmap
     }
 
     /// Draws a picture in place of the last one.
