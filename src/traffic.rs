@@ -19,17 +19,17 @@
 //! The events go to a [limiter](crate::limit), or to the [scope](crate::lab::scope).
 
 mod bursts;
-mod clock;
 mod day;
 mod pattern;
 mod poisson;
+mod position;
 mod random;
 pub mod sample;
 mod steady;
 
 use crate::text::BadNumber;
 use crate::time::Time;
-use clock::Clock;
+use position::Position;
 use random::Random;
 
 pub use pattern::Pattern;
@@ -77,13 +77,13 @@ impl Traffic {
         }
         // Below about 5e-303 a second the gap would be infinite, and 0 times infinity is not a number.
         let mean_gap = (1e6 / per_second).min(f64::MAX);
-        let (clock, random) = (Clock::at(start), Random::new(seed));
+        let (position, random) = (Position::at(start), Random::new(seed));
         let source = match pattern {
             Pattern::Steady => Source::Steady(steady::Steady::new(start, mean_gap)),
-            Pattern::Poisson => Source::Poisson(poisson::Poisson::new(clock, random, mean_gap)),
-            Pattern::Bursts => Source::Bursts(bursts::Bursts::new(clock, random, mean_gap)),
+            Pattern::Poisson => Source::Poisson(poisson::Poisson::new(position, random, mean_gap)),
+            Pattern::Bursts => Source::Bursts(bursts::Bursts::new(position, random, mean_gap)),
             Pattern::DayAndNight { day } => {
-                Source::DayAndNight(day::DayAndNight::new(clock, random, mean_gap, day)?)
+                Source::DayAndNight(day::DayAndNight::new(position, random, mean_gap, day)?)
             }
         };
         let mut traffic = Traffic { next: start, source };

@@ -24,14 +24,14 @@ mod edges;
 mod quota;
 #[path = "common/random.rs"]
 mod random;
+#[path = "limiters/retrying.rs"]
+mod retrying;
 #[path = "limiters/same.rs"]
 mod same;
 #[path = "limiters/text.rs"]
 mod text;
 #[path = "limiters/undoing.rs"]
 mod undoing;
-#[path = "limiters/waiting.rs"]
-mod waiting;
 #[path = "limiters/worst.rs"]
 mod worst;
 

@@ -12,12 +12,12 @@ mod exact;
 mod keys;
 #[path = "common/random.rs"]
 mod random;
+#[path = "policy/retrying.rs"]
+mod retrying;
 #[path = "policy/text.rs"]
 mod text;
 #[path = "policy/together.rs"]
 mod together;
-#[path = "policy/waiting.rs"]
-mod waiting;
 
 use proptest::prelude::*;
 use random::*;

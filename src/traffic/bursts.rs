@@ -1,6 +1,6 @@
 //! Ten events in quick succession, then a pause.
 
-use super::clock::Clock;
+use super::position::Position;
 use super::random::Random;
 use crate::time::Time;
 
@@ -20,7 +20,7 @@ const PAUSE: f64 = SIZE as f64 - (SIZE - 1) as f64 / HASTE;
 
 #[derive(Clone, Debug)]
 pub(super) struct Bursts {
-    clock: Clock,
+    position: Position,
     random: Random,
     mean_gap: f64,
     /// The events that are left of the current burst.
@@ -29,8 +29,8 @@ pub(super) struct Bursts {
 
 impl Bursts {
     /// `mean_gap` in microseconds. The first burst comes after a pause.
-    pub(super) fn new(clock: Clock, random: Random, mean_gap: f64) -> Self {
-        Bursts { clock, random, mean_gap, left: 0 }
+    pub(super) fn new(position: Position, random: Random, mean_gap: f64) -> Self {
+        Bursts { position, random, mean_gap, left: 0 }
     }
 
     pub(super) fn draw(&mut self) -> Time {
@@ -41,7 +41,7 @@ impl Bursts {
             HASTE.recip()
         };
         self.left -= 1;
-        self.clock.advance(gaps * self.mean_gap);
-        self.clock.time()
+        self.position.advance(gaps * self.mean_gap);
+        self.position.time()
     }
 }

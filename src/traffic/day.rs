@@ -1,6 +1,6 @@
 //! Busy days and quiet nights: a Poisson process whose rate rises and falls with the time.
 
-use super::clock::Clock;
+use super::position::Position;
 use super::random::Random;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -32,7 +32,7 @@ const PIECE_GAPS: f64 = 8.0;
 /// are long against the day, the bounds are 0.1 R and 1.9 R, which is plain thinning.
 #[derive(Clone, Debug)]
 pub(super) struct DayAndNight {
-    clock: Clock,
+    position: Position,
     random: Random,
     /// The mean gap in microseconds.
     mean_gap: f64,
@@ -50,7 +50,7 @@ pub(super) struct DayAndNight {
 impl DayAndNight {
     /// `mean_gap` in microseconds.
     pub(super) fn new(
-        clock: Clock,
+        position: Position,
         random: Random,
         mean_gap: f64,
         day: Span,
@@ -63,7 +63,7 @@ impl DayAndNight {
         // mean.
         let day = (day.secs() * 1e6).clamp(1.0, f64::MAX);
         let piece = (day / PIECES_A_DAY).max(mean_gap * PIECE_GAPS).min(f64::MAX);
-        Ok(DayAndNight { clock, random, mean_gap, day, piece, left: 0.0, low: 0.0, top: 0.0 })
+        Ok(DayAndNight { position, random, mean_gap, day, piece, left: 0.0, low: 0.0, top: 0.0 })
     }
 
     pub(super) fn draw(&mut self) -> Time {
@@ -73,21 +73,21 @@ impl DayAndNight {
             }
             let gap = self.random.exponential() * self.mean_gap / self.top;
             if gap >= self.left {
-                self.clock.advance(self.left);
+                self.position.advance(self.left);
                 self.left = 0.0;
                 continue;
             }
-            self.clock.advance(gap);
+            self.position.advance(gap);
             self.left -= gap;
             let lot = self.random.uniform() * self.top;
-            if lot <= self.low || lot <= self.rate(self.clock.micros()) {
-                return self.clock.time();
+            if lot <= self.low || lot <= self.rate(self.position.micros()) {
+                return self.position.time();
             }
         }
     }
 
     fn enter_piece(&mut self) {
-        let middle = self.rate(self.clock.micros() + self.piece / 2.0);
+        let middle = self.rate(self.position.micros() + self.piece / 2.0);
         let reach = self.piece / 2.0 * SWING * STEEPEST / self.day;
         self.low = (middle - reach).max(1.0 - SWING);
         self.top = (middle + reach).min(1.0 + SWING);

@@ -9,19 +9,19 @@ use crate::time::Time;
 /// start. (It moves to the base seldom and not at each event, because each event would then have to wait for
 /// the rounding of the one before.)
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clock {
+pub(super) struct Position {
     base: i64,
     offset: f64,
 }
 
 const REBASE: f64 = (1u32 << 20) as f64;
 
-impl Clock {
+impl Position {
     pub(super) fn at(start: Time) -> Self {
-        Clock { base: start.as_micros(), offset: 0.0 }
+        Position { base: start.as_micros(), offset: 0.0 }
     }
 
-    /// Advances by `gap` microseconds, which is at least zero; the clock stops at the end of time.
+    /// Advances by `gap` microseconds, which is at least zero; it stops at the end of time.
     #[inline(always)]
     pub(super) fn advance(&mut self, gap: f64) {
         self.offset += gap;
