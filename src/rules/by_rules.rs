@@ -40,6 +40,18 @@ impl<T> ByRules<T> {
         self.0.store(Arc::new([latest, known[0].clone()]));
         made
     }
+
+    /// Makes `rules` the latest, if they are the other ones. Where two threads asked for the first values during a
+    /// reload, those for the rules before may have been the last that were made.
+    #[cfg(feature = "tower")]
+    pub(crate) fn promote(&self, rules: &Arc<Rules>) {
+        let known = self.0.load();
+        if let [latest, other @ Some((of, _))] = &**known
+            && Arc::ptr_eq(of, rules)
+        {
+            self.0.store(Arc::new([other.clone(), latest.clone()]));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 
 use crate::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::{Response, StatusCode};
-use ratescope::Event;
 use ratescope::middleware::Clock;
-use ratescope::rules::{AsyncStore, Ruled};
-use std::sync::Arc;
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+use ratescope::{Event, Time};
+use std::sync::{Arc, Mutex};
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
 use tower_layer::Layer;
@@ -183,4 +183,56 @@ fn one_client_does_not_hold_all_seats() {
     // The one key of a limit for all is nobody's own.
     let per_all = "domain: web\nlimit: leaky-bucket 1/1s queue 9 per all\n";
     assert_eq!(waiting(ruled(per_all), None), [6, 6]);
+}
+
+type Happening = Box<dyn FnOnce(&Ruled) + Send>;
+
+/// A store in which something happens once, after it has said which rules are in force.
+struct Interrupted {
+    ruled: Ruled,
+    meanwhile: Mutex<Option<Happening>>,
+}
+
+impl AsyncStore for Interrupted {
+    fn rules(&self) -> Arc<Rules> {
+        let rules = self.ruled.rules();
+        let meanwhile = self.meanwhile.lock().unwrap().take();
+        meanwhile.into_iter().for_each(|happens| happens(&self.ruled));
+        rules
+    }
+
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        self.ruled.check_now(event, details)
+    }
+
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        AsyncStore::check(&self.ruled, event, details).await
+    }
+
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        AsyncStore::peek(&self.ruled, event, details).await
+    }
+
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        AsyncStore::charge(&self.ruled, event, passed).await
+    }
+}
+
+/// The first request learns the rules, and is held up. Meanwhile, others come into force, by which requests wait, and
+/// another request is decided by these.
+#[test]
+fn rules_that_come_during_the_first_request_count_for_those_after_it() {
+    let ruled = ruled("domain: web\nlimit: 1000/1s per ip\n");
+    let store = Arc::new(Interrupted { ruled, meanwhile: Mutex::default() });
+    let layer = limit(Arc::clone(&store), &Hand::default()).layer();
+    let mut service = layer.layer(Inner::default());
+    let mut other = service.clone();
+    *store.meanwhile.lock().unwrap() = Some(Box::new(move |ruled| {
+        assert_eq!(ruled.reload("rules.yaml", LEAKY, Time::ZERO).name(), "applied");
+        assert_eq!(send(&mut other, get("/", "192.0.2.8")).status(), 200);
+    }));
+    assert_eq!(send(&mut service, get("/", "192.0.2.7")).status(), 200);
+    let mut second = spawn(call(&mut service, get("/", "192.0.2.7")));
+    assert_pending!(second.poll());
+    assert_eq!(layer.waiting(), 1);
 }

@@ -202,6 +202,9 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             true => asked.latest,
             false => {
                 made = self.prepared(ruling.rules());
+                if made.is_for(&self.store.rules()) {
+                    self.preparations.promote(ruling.rules());
+                }
                 &made
             }
         };
