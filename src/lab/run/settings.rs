@@ -151,7 +151,7 @@ pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, Pars
     match lenient::number(text) {
         // Zero means the same in any unit, so it needs none.
         Some(0.0) => within(text, Span::ZERO, &range),
-        _ => within(text, lenient::span(text)?, &range),
+        _ => within(text, text.parse()?, &range),
     }
 }
 
