@@ -189,11 +189,12 @@ impl<B: States, C: Clock> Service<B, C> {
         self.domains.load().get(name).map(Arc::clone)
     }
 
-    /// The only domain, if there is one.
-    fn only(&self) -> Option<Arc<Domain<B::Store>>> {
+    /// The only domain; the outer `None` if there are several, the inner one if there is none.
+    fn only(&self) -> Option<Option<Arc<Domain<B::Store>>>> {
         let domains = self.domains.load();
         let mut each = domains.values();
-        each.next().filter(|_| each.next().is_none()).map(Arc::clone)
+        let first = each.next();
+        each.next().is_none().then(|| first.map(Arc::clone))
     }
 }
 

@@ -8,10 +8,10 @@
 //! | any method, `/auth` or `/auth/web` | the request that a proxy is about to pass on | 200 or 429; with `?refused=403`, 403 |
 //!
 //! In a path, the domain is escaped as in any URL (`/auth/my%20shop`), and a slash behind it is no part of it.
-//! The domain can be left out if there is only one. A domain without rules lets everything pass, and is
-//! counted as unknown. Where the store can't be asked and a rule refuses
-//! then, the answer is 503. In `/check` and `/auth` rules are found by all fields, as in
-//! [the layer](crate::middleware); in `/json`, by lists of keys.
+//! The domain can be left out if there is only one; if there are several, the answer is 400 then. A domain
+//! without rules lets everything pass, and is counted as unknown, and so does a service without any domain.
+//! Where the store can't be asked and a rule refuses then, the answer is 503. In `/check` and `/auth` rules
+//! are found by all fields, as in [the layer](crate::middleware); in `/json`, by lists of keys.
 //!
 //! `/auth` is for nginx's `auth_request`, Traefik's `forwardAuth` and Caddy's `forward_auth`. Its fields
 //! are `ip`, `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers. The
@@ -256,13 +256,13 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         Ok(response)
     }
 
-    /// The domain of this name, or the only one; `None` if it has no rules.
+    /// The domain of this name, or the only one; `None` if it has no rules, or if there is none.
     fn domain(&self, name: Option<&str>) -> Result<Option<Known<B>>, Wrong> {
         let domain = match name {
             Some(name) => self.service.domain(name),
             None => {
                 let only = self.service.only();
-                return only.map(Some).ok_or_else(|| bad("name the domain: there are several"));
+                only.ok_or_else(|| bad("name the domain: there are several"))?
             }
         };
         if domain.is_none() {

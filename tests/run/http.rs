@@ -1,8 +1,11 @@
 //! The service over HTTP.
 
-use super::core::RULES;
+use super::core::{RULES, service};
 use super::files::Folder;
 use super::program::{Program, get, http};
+use ratescope::clock::FakeClock;
+use ratescope::service::{Http, HttpSettings, InMemory, Service};
+use std::sync::Arc;
 
 const ALL: &str = "
 domain: web
@@ -155,6 +158,28 @@ fn a_stranger_can_not_pose() {
         Program::start(&folder.write("rules.yaml", ALL), &["--trusted-proxies", "192.0.2.0/24"]);
     let auth = |ip: &str| get(program.http, "/auth", &format!("x-forwarded-for: {ip}\r\n")).0;
     assert_eq!([auth("198.51.100.1"), auth("198.51.100.2")], [200, 429]);
+}
+
+/// Without a name it is the only domain. Where there is none, everything passes, as by an unknown name.
+#[tokio::test]
+async fn the_domain_is_named_where_there_are_several() {
+    async fn asked(service: Service<InMemory, FakeClock>) -> [u16; 4] {
+        let http = Http::new(Arc::new(service), HttpSettings::default());
+        let mut statuses = [0; 4];
+        for (status, path) in
+            statuses.iter_mut().zip(["/check?user=x", "/check?user=x&hits=2", "/auth", "/auth/web"])
+        {
+            let request = http::Request::get(path).body(String::new()).unwrap();
+            *status = http.answer(request, None).await.status().as_u16();
+        }
+        statuses
+    }
+    let none = Service::new(InMemory { keys: 100 }, FakeClock::default());
+    assert_eq!(asked(none).await, [200; 4]);
+    assert_eq!(asked(service(ALL).0).await, [200, 429, 200, 429]);
+    let (several, _) = service(ALL);
+    several.add("mail.yaml", "domain: mail\nlimit: gcra 1/1h\n").unwrap();
+    assert_eq!(asked(several).await, [400, 400, 400, 200]);
 }
 
 /// Any name of a domain can stand in a path: escaped, and with a slash behind it.
