@@ -146,8 +146,8 @@ impl Watch {
         })
     }
 
-    /// Reads the file at each `interval`, in a thread of its own, and calls `report` with any news. It
-    /// ends when the returned value is dropped. `clock` gives the time, as events have it.
+    /// Reads the file at each `interval`, of a millisecond at least, in a thread of its own, and calls `report` with
+    /// any news. It ends when the returned value is dropped. `clock` gives the time, as events have it.
     ///
     /// # Errors
     /// If the system can't start a thread.
@@ -157,6 +157,7 @@ impl Watch {
         clock: impl Fn() -> Time + Send + 'static,
         mut report: impl FnMut(FileNews) + Send + 'static,
     ) -> io::Result<Watching> {
+        let interval = interval.max(Duration::from_millis(1));
         let (stop, stopped) = mpsc::channel::<()>();
         thread::Builder::new().name("ratescope-watch".to_owned()).spawn(move || {
             while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {

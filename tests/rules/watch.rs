@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A folder of its own, gone at the end.
 struct Folder(PathBuf);
@@ -214,4 +214,26 @@ fn a_thread_that_looks() {
         seen.recv_timeout(Duration::from_secs(60)),
         Err(mpsc::RecvTimeoutError::Disconnected)
     );
+}
+
+/// Also an interval of nothing has a pause of a millisecond, after which the clock is asked.
+#[test]
+fn a_thread_that_always_looks_leaves_the_processor_to_others() {
+    let folder = Folder::new("always");
+    let path = folder.path("rules.yaml");
+    fs::write(&path, rules("2/1h")).unwrap();
+    let (_, watch) = opened(&path);
+    let (send, looks) = mpsc::channel();
+    let clock = move || {
+        // Nobody listens once the test has seen enough.
+        _ = send.send(());
+        Time::ZERO
+    };
+    let begun = Instant::now();
+    let watching = watch.every(Duration::ZERO, clock, |_| ()).unwrap();
+    for _ in 0..50 {
+        looks.recv_timeout(Duration::from_secs(60)).unwrap();
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(50));
+    drop(watching);
 }
