@@ -160,6 +160,38 @@ fn those_that_did_not_fit() {
     assert_eq!(sum.clients.requests(), 20_000);
 }
 
+/// Those that were busiest in one of several logs are all in the sum, whatever was left out of the others.
+#[test]
+fn the_busiest_of_each_log_are_there() {
+    let room = Room { clients: 1000, bytes: 1 << 20 };
+    let add = |summary: &mut Summary, keys: std::ops::Range<i64>, times: usize| {
+        for i in keys.flat_map(|i| std::iter::repeat_n(i, times)) {
+            summary.clients.add(&i.to_string(), Time::from_micros(i), 1.0);
+        }
+    };
+    let mut sum = Summary::new("ip".parse().unwrap(), room);
+    add(&mut sum, 0..50_000, 1);
+    assert!(sum.clients.one_in() > 32);
+    let mut small = Summary::new("ip".parse().unwrap(), room);
+    add(&mut small, 100_000..100_020, 50);
+    add(&mut small, 200_000..200_200, 1);
+    let mut large = Summary::new("ip".parse().unwrap(), room);
+    add(&mut large, 300_000..300_020, 100);
+    // One that the sum has by chance, and for others.
+    let known: i64 = sum.clients.key(sum.clients.len() - 1).parse().unwrap();
+    assert!(sum.clients.weight(sum.clients.len() - 1) > 1);
+    add(&mut large, known..known + 1, 100);
+    add(&mut large, 400_000..420_000, 1);
+    sum.add(&small).unwrap();
+    sum.add(&large).unwrap();
+    for key in (100_000..100_020).chain(300_000..300_020).chain([known]) {
+        let place = sum.clients.find(&key.to_string());
+        assert_eq!(place.map(|place| sum.clients.weight(place)), Some(1), "{key}");
+    }
+    let all = sum.clients.clients();
+    assert!((all as f64 / 70_240.0 - 1.0).abs() < 0.2, "{all}");
+}
+
 /// The inputs with which the fuzzer begins, and those that it found.
 #[test]
 fn the_corpus_holds() {

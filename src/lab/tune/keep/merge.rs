@@ -23,12 +23,19 @@ impl Clients {
             }
             own
         };
+        let exempt = if other.sieve == 0 { other.exempt() } else { Vec::new() };
         for (at, client) in other.list.iter().enumerate() {
-            let doubled = (client.doubled > 0).then_some(client.doubled);
+            // Those that were kept as the busiest, and not by chance, are kept here, too. So they represent
+            // nobody else, also if they were in the sample here.
+            let is_busiest = client.doubled == 0 && exempt.get(at) != Some(&false);
+            let doubled = (is_busiest || client.doubled > 0).then_some(client.doubled);
             let Some(place) = self.place(other.key(at), doubled) else {
                 self.counts.left_out += u64::from(client.requests);
                 continue;
             };
+            if let Some(client) = self.list.get_mut(place).filter(|_| is_busiest) {
+                client.doubled = 0;
+            }
             let late = self.counts.late;
             if other.moments(at).next().is_some_and(|m| self.is_past(place, m.time)) {
                 merged.clear();

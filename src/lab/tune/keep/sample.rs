@@ -55,7 +55,7 @@ impl Clients {
     }
 
     /// Returns for each client, by its place, whether it is one of the busiest, which stay.
-    fn exempt(&self) -> Vec<bool> {
+    pub(super) fn exempt(&self) -> Vec<bool> {
         let mut exempt = vec![false; self.list.len()];
         let mut bytes = 0;
         let count = (self.room.clients.min(self.len()) / 8).max(1);
