@@ -42,6 +42,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
 /// The names of the columns, and the standard fields among them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Columns {
+    header: String,
     names: Vec<String>,
     places: Places,
 }
@@ -70,9 +71,16 @@ impl Columns {
             }
         }
         match best.places.get(Standard::Time) {
-            Some(_) => Ok(Some(Columns { names, places: best.places })),
+            Some(_) => Ok(Some(Columns { header: line.to_owned(), names, places: best.places })),
             None => Err("the header has no time; it is such as time,key,cost".into()),
         }
+    }
+
+    /// Whether a line is the header. Each file of a log may begin with it; no event is such a line, since a
+    /// name is no time.
+    #[inline]
+    pub(super) fn is_header(&self, line: &str) -> bool {
+        line.len() == self.header.len() && line == self.header
     }
 
     /// Whether there is a column of that name.
@@ -103,7 +111,7 @@ impl Csv {
         unit: Option<Unit>,
     ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
         self.split(line)?;
-        let Csv { columns: Columns { names, places }, values, made, .. } = self;
+        let Csv { columns: Columns { names, places, .. }, values, made, .. } = self;
         if values.iter().all(|value| value.len() == 0) {
             return Ok(None);
         }
@@ -115,13 +123,6 @@ impl Csv {
         let table = Table { line, made, names, values, places };
         let time = time_of(table.standard(Standard::Time).unwrap_or(""), stamps, unit)?;
         Ok(Some((time, table)))
-    }
-
-    /// Whether a line repeats the header.
-    pub(super) fn is_header(&mut self, line: &str) -> bool {
-        let is_split = self.split(line).is_ok();
-        let Csv { columns: Columns { names, .. }, values, made, .. } = self;
-        is_split && values.iter().map(|value| value.text(line, made)).eq(names)
     }
 
     /// Splits a line into its fields, without their quotes and the space around them.

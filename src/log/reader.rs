@@ -61,7 +61,7 @@ enum Parser {
     Exim { rejections: bool },
     Logins { messages: Vec<String> },
     Columns(Rows),
-    Csv { csv: Box<Csv>, header: bool },
+    Csv(Box<Csv>),
 }
 
 /// The most problems that are kept.
@@ -128,7 +128,7 @@ impl Counts {
 }
 
 impl Reader {
-    /// A reader for a log of this shape, from its beginning on.
+    /// A reader for a log of this shape, or for [parts](Self::read_part) of it.
     ///
     /// # Errors
     /// When the filter or the cost needs a field that such a log does not have.
@@ -154,9 +154,7 @@ impl Reader {
             Format::Exim => Parser::Exim { rejections: shape.rejections },
             Format::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
             Format::Columns => Parser::Columns(Rows::new(shape.layout.clone().unwrap_or_default())),
-            Format::Csv => {
-                Parser::Csv { csv: Box::new(Csv::new(shape.columns.clone())), header: true }
-            }
+            Format::Csv => Parser::Csv(Box::new(Csv::new(shape.columns.clone()))),
         };
         let key = options.key.clone().unwrap_or_else(|| shape.usual_key());
         let work = Work {
@@ -178,21 +176,9 @@ impl Reader {
         Ok(Reader { export, lines: Lines::default(), work })
     }
 
-    /// A reader for later parts of a log, so that several readers can share the work. Each part
-    /// begins with a whole line.
-    ///
-    /// # Errors
-    /// As for [`new`](Self::new).
-    pub fn of_parts(shape: &Shape, options: &Options) -> Result<Self, ParseError> {
-        let mut reader = Reader::new(shape, options)?;
-        if let Parser::Csv { header, .. } = &mut reader.work.parser {
-            *header = false;
-        }
-        Ok(reader)
-    }
-
     /// Hands out the events of a part, which consists of whole lines, and returns the counts of its lines.
-    /// Line numbers begin at 1 in each part.
+    /// Line numbers begin at 1 in each part. Of a log whose lines are [independent](Shape::is_divisible),
+    /// several readers can read the parts.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -229,25 +215,14 @@ impl Reader {
         }
     }
 
-    /// Hands out the events of the last line if it does not end with a line feed.
+    /// Hands out the events of the last line if it does not end with a line feed. Another file of the same log
+    /// may follow.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
     pub fn finish(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread> {
         let work = &mut self.work;
         self.lines.finish(&mut |number, line| work.line(number, line, on_event))
-    }
-
-    /// Ends the last line, and continues with another file of the same log, which may have its own header.
-    ///
-    /// # Errors
-    /// As for [`feed`](Self::feed).
-    pub fn next_file(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread> {
-        self.finish(on_event)?;
-        if let Parser::Csv { header, .. } = &mut self.work.parser {
-            *header = true;
-        }
-        Ok(())
     }
 
     /// The counts of the lines so far.
@@ -335,8 +310,8 @@ impl Work {
                     (instant, Found::Login(login))
                 })
             }
-            Parser::Csv { .. } if line.trim().is_empty() => return Ok(()),
-            Parser::Csv { csv, header } => match core::mem::take(header) && csv.is_header(line) {
+            Parser::Csv(_) if line.trim().is_empty() => return Ok(()),
+            Parser::Csv(csv) => match csv.columns.is_header(line) {
                 true => None,
                 false => csv
                     .read(line, stamps, *unit)?

@@ -119,9 +119,8 @@ fn read(log: &[u8], length: usize, options: &Options) -> (Vec<Seen>, Counts) {
 fn shared(log: &[u8], options: &Options) -> (Vec<Seen>, Counts) {
     let mut pieces = Pieces::open(Slow(log), options).expect("it was recognized");
     let shape = pieces.shape().clone();
-    let part = || Reader::of_parts(&shape, options).expect("nothing special is asked for");
-    let mut readers = vec![Reader::new(&shape, options).expect("nothing special is asked for")];
-    readers.extend((0..if shape.is_divisible() { 2 } else { 0 }).map(|_| part()));
+    let part = |_| Reader::new(&shape, options).expect("nothing special is asked for");
+    let mut readers: Vec<_> = (0..if shape.is_divisible() { 3 } else { 1 }).map(part).collect();
     let (mut events, mut counts, mut piece) = (Vec::new(), Counts::default(), Vec::new());
     for turn in 0.. {
         if !pieces.next(&mut piece).expect("a slice can be read") {

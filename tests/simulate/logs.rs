@@ -126,6 +126,17 @@ fn costs_and_filters_are_chosen() {
     assert_eq!(wrong.status.code(), Some(1));
 }
 
+/// More logs than a process may usually have open.
+#[test]
+fn any_number_of_logs() {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("one-of-many.csv");
+    std::fs::write(&path, "time,key\n1,a\n").unwrap();
+    let mut args = vec!["gcra 1/1s", "--format", "jsonl"];
+    args.resize(1_103, path.to_str().unwrap());
+    let output = simulate(&args, "");
+    assert_eq!(text(&output.stdout).lines().count(), 1_100, "{}", text(&output.stderr));
+}
+
 /// A file that is no log, or has no event, is an error and not an empty success.
 #[test]
 fn no_events_are_an_error() {
@@ -202,6 +213,23 @@ fn logs_by_name() {
     let named = simulate(&["1/1m", old, new, "--format", "jsonl"], "");
     assert_eq!(text(&stdin.stdout).lines().count(), 2);
     assert_eq!(text(&named.stdout), text(&stdin.stdout), "{}", text(&named.stderr));
+    // Each CSV has its header.
+    let csv = ["a.csv", "b.csv"].map(|name| dir.join(name).to_str().unwrap().to_owned());
+    std::fs::write(&csv[0], "time,key\n1,a\n").unwrap();
+    std::fs::write(&csv[1], "time,key\n2,b\n").unwrap();
+    let named = simulate(&["1/1m", &csv[0], &csv[1], "--format", "jsonl"], "");
+    assert_eq!(text(&named.stdout).lines().count(), 2, "{}", text(&named.stderr));
+    // A log that ends early is named, and so is one that cannot be opened, before any is read.
+    let cut = dir.join("cut.gz").to_str().unwrap().to_owned();
+    std::fs::write(&cut, &b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..]).unwrap();
+    let named = simulate(&["1/1m", &csv[0], &cut], "");
+    assert_eq!(
+        text(&named.stderr),
+        format!("error: after line 3: {cut}: the gzip data is cut off\n")
+    );
+    let folder = simulate(&["1/1m", &csv[0], dir.to_str().unwrap()], "");
+    let says = format!("error: {}: Is a directory", dir.display());
+    assert!(text(&folder.stderr).starts_with(&says), "{}", text(&folder.stderr));
     let missing = simulate(&["1/1m", "no.log"], "");
     assert_eq!(missing.status.code(), Some(2));
     assert!(text(&missing.stderr).contains("or a file that is there"), "{}", text(&missing.stderr));

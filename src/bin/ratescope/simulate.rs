@@ -2,17 +2,19 @@
 
 mod lane;
 mod live;
+mod logs;
 mod report;
 mod shared;
 mod summary;
 
 use crate::rules;
-use crate::source::{self, Source};
-use crate::words::{Visible, at_least_one, name, say, until_closed};
+use crate::source::Source;
+use crate::words::{Visible, at_least_one, say, until_closed};
 use clap::ValueEnum;
 use lane::Lane;
 use live::Screen;
-use ratescope::log::{Format as LogFormat, HELD, Log, Names, Order, Record, Row, unpack};
+use logs::Logs;
+use ratescope::log::{Format as LogFormat, HELD, Log, Names, Order, Record, Row};
 use ratescope::policy::{Defaults, Per};
 use ratescope::rules::Rules;
 use ratescope::{Event, Policy};
@@ -130,24 +132,6 @@ impl FromStr for Given {
     }
 }
 
-/// Opens the logs as one stream, one after the other and unpacked; without any, standard input.
-fn opened(logs: &[PathBuf]) -> Result<Box<dyn Read>, Box<dyn Error>> {
-    let mut all: Option<Box<dyn Read>> = None;
-    for path in logs {
-        let opened = source::open(path).and_then(|(file, _)| unpack(file));
-        let next = opened.map_err(|error| format!("{}: {error}", name(path)))?;
-        all = Some(match all {
-            // The last line of a log may lack its line end.
-            Some(before) => Box::new(before.chain(&b"\n"[..]).chain(next)),
-            None => Box::new(next),
-        });
-    }
-    Ok(match all {
-        Some(all) => all,
-        None => Box::new(unpack(io::stdin())?),
-    })
-}
-
 /// Reads all events, and prints every decision or shows them in Live.
 pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     match args.live.is_on() {
@@ -171,7 +155,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     if policies.is_empty() && files.is_empty() {
         return Err("there is no limiter; write one in quotes, or --rules FILE".into());
     }
-    let mut log = Log::open(opened(&logs)?, &options)?;
+    let mut log = Log::open(Logs::new(logs)?, &options)?;
     let is_csv = log.shape().format() == LogFormat::Csv;
     if is_csv {
         log.be_strict();

@@ -78,8 +78,6 @@ impl Piece {
 struct Rest<R> {
     pieces: Pieces<R>,
     empty: Receiver<Piece>,
-    /// The reader of the first piece, which may have a header.
-    first: Option<Reader>,
     number: usize,
     ended: bool,
 }
@@ -113,15 +111,14 @@ pub(super) fn read<R: Read + Send>(
         true => threads(),
         false => 1,
     };
-    let readers = (1..threads).map(|_| Reader::of_parts(&shape, options));
+    let readers = (1..threads).map(|_| Reader::new(&shape, options));
     let readers = readers.collect::<Result<Vec<_>, _>>()?;
-    let mine = Reader::of_parts(&shape, options)?;
-    let first = Some(Reader::new(&shape, options)?);
+    let mine = Reader::new(&shape, options)?;
 
     let (refill, empty) = channel();
     let count = ON_THEIR_WAY * threads;
     (0..count).for_each(|number| refill.send(Piece::new(number)).unwrap_or(()));
-    let rest = Mutex::new(Rest { pieces, empty, first, number: 0, ended: false });
+    let rest = Mutex::new(Rest { pieces, empty, number: 0, ended: false });
     let taker = Some(Taker { take, counts: Ok(Counts::default()), refill: Some(refill) });
     let early = (0..count).map(|_| None).collect();
     let found = Mutex::new(Found { early, next: 0, taker });
@@ -143,7 +140,7 @@ fn work<R: Read, F: FnMut(&mut Batch)>(
     find: &impl Fn(&Record<'_>, &mut Batch),
     found: &Mutex<Found<F>>,
 ) {
-    while let Some(mut piece) = next(rest, &mut reader) {
+    while let Some(mut piece) = next(rest) {
         let Piece { text, batch, counts, .. } = &mut piece;
         if counts.is_ok() {
             let read = reader.read_part(text, &mut |record| find(record, batch));
@@ -163,7 +160,7 @@ fn work<R: Read, F: FnMut(&mut Batch)>(
 
 /// The next piece of the log; `None` at its end. A piece that could not be read has the error as its counts,
 /// and is the last.
-fn next<R: Read>(rest: &Mutex<Rest<R>>, reader: &mut Reader) -> Option<Piece> {
+fn next<R: Read>(rest: &Mutex<Rest<R>>) -> Option<Piece> {
     let mut rest = lock(rest);
     if rest.ended {
         return None;
@@ -175,9 +172,6 @@ fn next<R: Read>(rest: &Mutex<Rest<R>>, reader: &mut Reader) -> Option<Piece> {
         return None;
     }
     (piece.number, rest.number) = (rest.number, rest.number + 1);
-    if let Some(first) = rest.first.take() {
-        *reader = first;
-    }
     piece.counts = match more {
         Ok(_) => Ok(Counts::default()),
         Err(error) => Err(Error::Input { line: 0, error }),

@@ -220,7 +220,7 @@ impl Import {
         if self.reader.is_none() && self.head.last().is_some_and(|last| *last != b'\n') {
             self.head.push(b'\n');
         }
-        self.read(|reader, find| reader.next_file(find))
+        self.read(|reader, find| reader.finish(find))
     }
 
     /// The logs as far as they were read, while more pieces may come. A last line without an end is left out.
