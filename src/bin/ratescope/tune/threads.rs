@@ -89,6 +89,21 @@ struct Found<F> {
     next: usize,
     /// Takes the pieces; `None` while a thread is using it.
     taker: Option<Taker<F>>,
+    /// Whether a thread has panicked, so that its piece will never come.
+    panicked: bool,
+}
+
+/// If its thread panics, drops the taker, and with it the sender of empty pieces. The other threads, which
+/// wait for one, then end.
+struct Guard<'a, F>(&'a Mutex<Found<F>>);
+
+impl<F> Drop for Guard<'_, F> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let mut all = lock(self.0);
+            (all.taker, all.panicked) = (None, true);
+        }
+    }
 }
 
 struct Taker<F> {
@@ -121,7 +136,7 @@ pub(super) fn read<R: Read + Send>(
     let rest = Mutex::new(Rest { pieces, empty, number: 0, ended: false });
     let taker = Some(Taker { take, counts: Ok(Counts::default()), refill: Some(refill) });
     let early = (0..count).map(|_| None).collect();
-    let found = Mutex::new(Found { early, next: 0, taker });
+    let found = Mutex::new(Found { early, next: 0, taker, panicked: false });
     thread::scope(|scope| {
         let (rest, find, found) = (&rest, &find, &found);
         for reader in readers {
@@ -140,6 +155,7 @@ fn work<R: Read, F: FnMut(&mut Batch)>(
     find: &impl Fn(&Record<'_>, &mut Batch),
     found: &Mutex<Found<F>>,
 ) {
+    let _guard = Guard(found);
     while let Some(mut piece) = next(rest) {
         let Piece { text, batch, counts, .. } = &mut piece;
         if counts.is_ok() {
@@ -154,7 +170,7 @@ fn work<R: Read, F: FnMut(&mut Batch)>(
             taker.take(piece);
             all = lock(found);
         }
-        all.taker = Some(taker);
+        all.taker = Some(taker).filter(|_| !all.panicked);
     }
 }
 
@@ -225,7 +241,7 @@ fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::panic::catch_unwind;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Without the result of that thread, the answer would be wrong.
     #[test]
@@ -237,5 +253,20 @@ mod tests {
             place
         };
         assert!(catch_unwind(|| on_each(part)).is_err());
+    }
+
+    /// Also if its piece is missing, and the others wait for it.
+    #[test]
+    fn a_panic_while_a_log_is_read_ends_all() {
+        let log = "time\n".to_owned() + &"1\n".repeat((ON_THEIR_WAY * threads() + 20) << 18);
+        let options = Options::default();
+        let pieces = Pieces::open(log.as_bytes(), &options).unwrap();
+        let events = AtomicUsize::new(0);
+        let find = |_: &Record<'_>, _: &mut Batch| {
+            let place = events.fetch_add(1, Ordering::Relaxed);
+            assert_ne!(place, 1 << 19, "this is the panic that the test is about");
+        };
+        let read = || read(pieces, &options, find, |_| {});
+        assert!(catch_unwind(AssertUnwindSafe(read)).is_err());
     }
 }
