@@ -28,7 +28,7 @@ use crate::lab::lane::Sender;
 use crate::lab::lane::history::Grain;
 use crate::lab::run::{self, Arrival, Experiment, Run};
 use crate::text::ParseError;
-use crate::time::{Span, Time};
+use crate::time::Time;
 
 /// A link to a run of several lanes.
 pub type Link = run::Link<Settings>;
@@ -89,9 +89,6 @@ pub struct Lanes {
     /// The users of the script.
     users: Vec<String>,
     sent: u64,
-    /// The last instant of the columns that are filling in all lanes.
-    last: Time,
-    grain: Grain,
     weight: usize,
 }
 
@@ -108,9 +105,7 @@ impl Experiment for Lanes {
     const PER_FRAME: usize = 40_000;
 
     fn new(settings: &Settings, begin: Time) -> Result<Self, ParseError> {
-        let grain = Grain::default();
-        let (lanes, users, last) = (Vec::new(), Vec::new(), grain.last_of_column(begin));
-        let mut lanes = Lanes { lanes, users, sent: 0, last, grain, weight: 1 };
+        let mut lanes = Lanes { lanes: Vec::new(), users: Vec::new(), sent: 0, weight: 1 };
         lanes.follow(begin, settings)?;
         Ok(lanes)
     }
@@ -147,17 +142,13 @@ impl Experiment for Lanes {
         Ok(())
     }
 
+    /// That of the first lane: the columns of all lanes end together.
     fn column_end(&self) -> Time {
-        self.last
+        self.lanes.first().map_or(Time::LAST, |lane| lane.history().last())
     }
 
     fn end_column(&mut self) {
-        self.lanes.iter_mut().for_each(|lane| lane.close(self.last));
-        self.last = self.grain.last_of_column(self.last.after(Span::micros(1)));
-    }
-
-    fn columns_a_second(&self) -> f64 {
-        61.0
+        self.lanes.iter_mut().for_each(Lane::close);
     }
 
     /// One for every eight states that the lanes hold, rounded up.
@@ -167,7 +158,6 @@ impl Experiment for Lanes {
 
     fn afresh(&self, now: Time, grain: Grain) -> Self {
         let lanes = self.lanes.iter().map(|lane| lane.afresh(now, self.sent, grain)).collect();
-        let (users, last) = (self.users.clone(), grain.last_of_column(now));
-        Lanes { lanes, users, last, grain, ..*self }
+        Lanes { lanes, users: self.users.clone(), ..*self }
     }
 }

@@ -80,8 +80,9 @@ impl Lane {
         outcome
     }
 
-    /// Completes the column of the history that ends with `last`.
-    pub(crate) fn close(&mut self, last: Time) {
+    /// Completes the column of the history that is filling.
+    pub(crate) fn close(&mut self) {
+        let last = self.history.last();
         self.store.forget(last);
         let again = match self.history.again() {
             known if !self.changed => known,

@@ -50,11 +50,6 @@ impl Grain {
         Grain((libm::ceil(libm::log2(column)) as u32).clamp(14, 50))
     }
 
-    /// The last instant of the column of level 0 that contains `at`.
-    pub(crate) fn last_of_column(self, at: Time) -> Time {
-        Time::from_micros(at.as_micros() | ((1 << self.0) - 1))
-    }
-
     /// The number of the column of level `k` that contains `at`.
     fn slot(self, at: Time, k: usize) -> i64 {
         at.as_micros() >> (self.0 as usize + k).min(63)
@@ -200,6 +195,13 @@ impl<C: Folded> History<C> {
     /// The column that is filling.
     pub(crate) fn current(&mut self) -> &mut C {
         &mut self.current
+    }
+
+    /// The last instant of the column that is filling.
+    #[inline(always)]
+    pub(crate) fn last(&self) -> Time {
+        let Grain(bits) = self.grain;
+        Time::from_micros((self.slot << bits) | ((1 << bits) - 1))
     }
 
     /// The number of columns of level 0 from the one that is filling to the one that contains `at`.

@@ -36,11 +36,6 @@ pub trait Experiment: Sized {
     /// Ends that column.
     fn end_column(&mut self) {}
 
-    /// How many columns of its history end in a second of the run; each takes as much work as an event.
-    fn columns_a_second(&self) -> f64 {
-        0.0
-    }
-
     /// The same states with a history that begins at `now`. If columns end without an event, they have the
     /// length `grain`.
     fn afresh(&self, now: Time, grain: Grain) -> Self;

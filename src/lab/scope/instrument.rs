@@ -22,9 +22,6 @@ pub struct Instrument {
     /// Exim's limiter, which only measures where a lane decides.
     limiter: Exim,
     lane: Option<Box<Lane>>,
-    grain: Grain,
-    /// The last instant of the lane's column that is filling.
-    column: Time,
     increase: Span,
     /// One event per decay interval, in events per second.
     per_second: f64,
@@ -66,12 +63,9 @@ impl Experiment for Instrument {
 
     fn new(settings: &Settings, begin: Time) -> Result<Self, ParseError> {
         let limiter = settings.measure()?;
-        let grain = Grain::default();
         let mut instrument = Instrument {
             limiter,
             lane: None,
-            grain,
-            column: grain.last_of_column(begin),
             increase: settings.increase,
             per_second: limiter.limit.per().secs().recip(),
             state: None,
@@ -160,16 +154,11 @@ impl Experiment for Instrument {
     }
 
     fn column_end(&self) -> Time {
-        if self.lane.is_some() { self.column } else { Time::LAST }
+        self.lane.as_ref().map_or(Time::LAST, |lane| lane.history().last())
     }
 
     fn end_column(&mut self) {
-        self.lane.iter_mut().for_each(|lane| lane.close(self.column));
-        self.column = self.grain.last_of_column(self.column.after(Span::micros(1)));
-    }
-
-    fn columns_a_second(&self) -> f64 {
-        if self.lane.is_some() { 61.0 } else { 0.0 }
+        self.lane.iter_mut().for_each(|lane| lane.close());
     }
 
     /// A lane takes about eight times as long as Exim's limiter alone, for every four limits of its policy.
@@ -180,8 +169,7 @@ impl Experiment for Instrument {
     fn afresh(&self, now: Time, grain: Grain) -> Self {
         let total = self.trace.total();
         let lane = self.lane.as_ref().map(|lane| Box::new(lane.afresh(now, total, grain)));
-        let (trace, column) = (Trace::after(total), grain.last_of_column(now));
-        let mut afresh = Instrument { lane, grain, column, trace, models: None, ..*self };
+        let mut afresh = Instrument { lane, trace: Trace::after(total), models: None, ..*self };
         if self.state.is_some() {
             afresh.record(now, self.rate_at(now), self.smoothed_at(now), 0, 0);
         }
@@ -212,7 +200,6 @@ impl Instrument {
             return Ok(());
         };
         if !self.lane.as_ref().is_some_and(|lane| lane.is(&template, &policy)) {
-            self.column = self.grain.last_of_column(now);
             self.lane = Some(Box::new(Lane::new(template, policy, now, self.trace.total())));
         }
         self.lane.iter_mut().for_each(|lane| lane.ask_about(1.0, settings.decay));
