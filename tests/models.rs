@@ -227,13 +227,13 @@ fn a_line_that_is_switched_on_has_its_past() {
     let link = "auto-rate=3&limit=8&at=50&do=7:events*5,20:decay=20s,30:limit=5,40:mode=leaky";
     let mut scope = run(link);
     scope.click();
-    let without = scope.link();
+    let without = scope.link().unwrap();
     for name in ["bucket", "mean", "recent"] {
         scope.set(name, "on").unwrap();
     }
     scope.set("last", "7").unwrap();
     assert!(models(&scope).is_whole());
-    let link = scope.link().to_string();
+    let link = scope.link().unwrap().to_string();
     assert!(link.contains("&bucket=on&mean=on&last=7&recent=on&"), "{link}");
     let columns = |scope: &Scope| -> Vec<Column> {
         let trace = models(scope).trace();
@@ -243,7 +243,7 @@ fn a_line_that_is_switched_on_has_its_past() {
     let replayed = run(&link);
     assert_eq!(columns(&replayed), columns(&scope));
     // Nothing but what is seen of the run has changed, and it goes on.
-    assert_eq!(scope.link().commands, without.commands);
+    assert_eq!(scope.link().unwrap().commands, without.commands);
     let counts = |s: &Scope| (s.now(), s.instrument().allowed(), s.instrument().refused());
     let mut plain = run(&without.to_string());
     for scope in [&mut scope, &mut plain] {

@@ -41,7 +41,7 @@ fn opened(link: &Link, until: Time) -> Comparison {
 
 /// The run of the link, from its start to another time.
 fn again(replay: &Comparison, seconds: f64) -> Comparison {
-    opened(&replay.link(), at(seconds))
+    opened(&replay.link().unwrap(), at(seconds))
 }
 
 /// What each lane let through, by the name of its rule.

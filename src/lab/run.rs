@@ -125,16 +125,11 @@ impl<E: Experiment> Run<E> {
         self.now
     }
 
-    /// A link that replays this run up to now. After more than [`MEMORY`](commands::MEMORY) commands it only
-    /// has the present settings, and [says so](Link::is_replay).
-    pub fn link(&self) -> Link<E::Settings> {
+    /// A link that replays this run up to now; `None` after more than [`MEMORY`](commands::MEMORY) commands.
+    pub fn link(&self) -> Option<Link<E::Settings>> {
         let run = self.decided();
-        let Some(commands) = run.recording.all() else {
-            let settings = self.settings.clone();
-            return Link { settings, settings_only: true, ..Link::default() };
-        };
         let settings = seen_as(&run.first, &self.settings);
-        Link { settings, commands, at: self.now, ..Link::default() }
+        Some(Link { settings, commands: run.recording.all()?, at: self.now, paused: false })
     }
 
     /// Whether the run has scripted events at fixed times, or commands of a link are still to come.

@@ -79,7 +79,7 @@ pub fn recorded<E: Experiment>(commands: Vec<((f64, Command), usize)>) -> [Run<E
             Command::Set { name, value } => run.set(&name, &value).unwrap(),
         }
     }
-    let text = run.link().to_string();
+    let text = run.link().unwrap().to_string();
     let link: Link<E::Settings> = text.parse().unwrap();
     assert_eq!(link.to_string(), text);
     let mut replayed = Run::open(&link).unwrap();

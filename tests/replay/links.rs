@@ -19,7 +19,7 @@ fn a_link_reads_as_it_is_written() {
     replay.set("lanes", "gcra;fixed-window & sliding-log").unwrap();
     replay.set("script", "3 at 3s, 1/1s").unwrap();
     replay.click();
-    let link = Link { paused: true, ..replay.link() };
+    let link = Link { paused: true, ..replay.link().unwrap() };
     let text = link.to_string();
     // What is compared holds from the start; what is sent, from when it was said.
     assert!(text.starts_with("lanes=gcra;fixed-window %26 sliding-log&"));

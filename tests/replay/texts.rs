@@ -55,7 +55,7 @@ fn a_template_is_kept_as_it_is_written() {
         assert_eq!(template.to_string().parse::<Template>().unwrap(), template);
         let replay = replay(&[("lanes", text)]);
         assert_eq!(replay.lanes()[0].policy().to_string(), limits);
-        let link: Link = replay.link().to_string().parse().unwrap();
+        let link: Link = replay.link().unwrap().to_string().parse().unwrap();
         assert_eq!(link.settings, *replay.settings(), "{text}");
     }
 }
@@ -175,7 +175,7 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         assert_eq!(replay.set(name, value).unwrap_err().to_string(), problem);
         assert_eq!(*replay.settings(), Settings::default());
     }
-    assert!(replay.link().commands.is_empty());
+    assert!(replay.link().unwrap().commands.is_empty());
 }
 
 /// A lane may be possible under one limit only.

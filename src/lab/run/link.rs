@@ -34,16 +34,6 @@ pub struct Link<S> {
     pub at: Time,
     /// Whether to stay there.
     pub paused: bool,
-    /// Whether the run had too many commands to be replayed, so that the link has the settings only.
-    /// This is not part of the text form.
-    pub settings_only: bool,
-}
-
-impl<S> Link<S> {
-    /// Whether it replays the run that it was made from.
-    pub fn is_replay(&self) -> bool {
-        !self.settings_only
-    }
 }
 
 impl<S: Named> fmt::Display for Link<S> {

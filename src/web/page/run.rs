@@ -59,15 +59,10 @@ pub(super) trait AnyRun {
     /// The fragment of a link to the settings in force.
     fn fragment(&self) -> String;
 
-    /// The fragment of a link that replays the run, and stops where it stands if it is `paused`.
-    fn recording(&self, _paused: bool) -> String {
-        self.fragment()
-    }
-
-    /// Whether [`recording`](Self::recording) replays the run; otherwise it has the settings only, because
-    /// the run had too many commands.
-    fn is_recorded(&self) -> bool {
-        true
+    /// The fragment of a link that replays the run, and stops where it stands if it is `paused`; `None` if the
+    /// run had too many commands.
+    fn recording(&self, _paused: bool) -> Option<String> {
+        Some(self.fragment())
     }
 
     /// Gives a setting a value.
@@ -241,12 +236,8 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
         Link { settings: self.run.settings().clone(), ..Link::default() }.to_string()
     }
 
-    fn recording(&self, paused: bool) -> String {
-        Link { paused, ..self.run.link() }.to_string()
-    }
-
-    fn is_recorded(&self) -> bool {
-        self.run.link().is_replay()
+    fn recording(&self, paused: bool) -> Option<String> {
+        Some(Link { paused, ..self.run.link()? }.to_string())
     }
 
     /// For recorded events, the window may also be `all` of them.

@@ -30,11 +30,11 @@ impl Page {
     /// The fragment that replays this run. After too many commands it has the settings only, and the note
     /// beside the picture says so.
     pub fn recording(&mut self) -> String {
-        if !self.view.run().is_recorded() {
-            self.act();
-            SETTINGS_ONLY.clone_into(&mut self.problem);
+        if let Some(link) = self.view.run().recording(self.viewer.paused) {
+            return link;
         }
-        self.view.run().recording(self.viewer.paused)
+        self.warn(SETTINGS_ONLY);
+        self.fragment()
     }
 
     /// Gives a setting a value; returns the problem with it, or an empty text.
