@@ -48,6 +48,9 @@ impl News {
             ready!(self.next.as_mut().poll(context));
             self.next.as_mut().reset(Instant::now() + OFTEN);
             let text = self.viewer.next((self.now)());
+            if self.viewer.is_replaced {
+                return Poll::Ready(None);
+            }
             if !text.is_empty() {
                 return Poll::Ready(Some(text.into()));
             }
@@ -62,7 +65,8 @@ impl fmt::Debug for News {
 }
 
 impl Body {
-    /// The stream of news for this viewer; it ends within a quarter of a second once `ends` is true.
+    /// The stream of news for this viewer; it ends within a quarter of a second once `ends` is true, and at once
+    /// where another has the viewer's place.
     pub(super) fn news(viewer: Viewer, now: Now, ends: Arc<AtomicBool>) -> Self {
         let next = Box::pin(sleep(Duration::ZERO));
         Body(Inner::News(Box::new(News { viewer, now, ends, next })))

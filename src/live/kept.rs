@@ -34,18 +34,20 @@ pub const WATCHED: usize = 16;
 /// The most events of a key that are remembered.
 pub const EVENTS: usize = 4096;
 
-/// The most viewers at once.
+/// The most viewers at once. One that took no news for a minute makes room for the next.
 pub const VIEWERS: usize = 16;
 
-/// The seconds for which the data of viewers are kept after the last one has gone. A replay keeps them
-/// longer.
+/// The seconds for which the data of viewers are kept after the last one has gone, and for which a viewer keeps
+/// its place without taking news. A replay keeps both for ever.
 const KEEPS: f64 = 60.0;
 
-/// The sums of the rules, the number of viewers, and the data that are kept for these.
+/// The sums of the rules, the viewers, and the data that are kept for these.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) rules: Vec<Arc<Series>>,
-    pub(super) viewers: usize,
+    viewers: Vec<Present>,
+    /// The number of the next viewer.
+    next: u64,
     /// When the probe first noticed that the last viewer had gone.
     left: Option<Time>,
     /// The seconds for which the data of viewers are kept after the last one has gone.
@@ -57,6 +59,15 @@ pub(super) struct Kept {
     pub(super) columns: VecDeque<Arc<Column>>,
     pub(super) hours: VecDeque<Arc<Column>>,
     pub(super) watched: ByHash<Watch>,
+}
+
+/// A viewer, as the probe knows it.
+#[derive(Debug)]
+struct Present {
+    number: u64,
+    watch: Option<u64>,
+    /// When it last took news.
+    took: Time,
 }
 
 /// The sums of the rules at an instant: the first one in a column at which they were taken, or the beginning
@@ -104,7 +115,8 @@ impl Default for Kept {
     fn default() -> Self {
         Kept {
             rules: Vec::new(),
-            viewers: 0,
+            viewers: Vec::new(),
+            next: 0,
             left: None,
             keeps: KEEPS,
             since: Time::ZERO,
@@ -118,15 +130,28 @@ impl Default for Kept {
 }
 
 impl Kept {
-    /// Adds a viewer, and keeps the events of the key with the hash `watch` for it. If there are [`WATCHED`]
-    /// keys already, it first forgets those that nobody watches any more.
-    pub(super) fn enter(&mut self, watch: Option<u64>, now: Time) {
-        if self.columns.is_empty() && self.viewers == 0 {
+    /// Adds a viewer and returns its number, and keeps the events of the key with the hash `watch` for it. If
+    /// there are [`WATCHED`] keys already, it first forgets those that nobody watches any more. If there are
+    /// [`VIEWERS`], the viewer takes the place of one that took nothing for `keeps` seconds, or gets none.
+    pub(super) fn enter(&mut self, watch: Option<u64>, now: Time) -> Option<u64> {
+        if self.viewers.len() == VIEWERS {
+            let is_idle = |viewer: &&Present| self.is_over(viewer.took, now);
+            let idle = self.viewers.iter().find(is_idle)?.number;
+            self.leave(idle);
+        }
+        if self.columns.is_empty() && self.viewers.is_empty() {
             self.since = now;
         }
-        self.viewers += 1;
+        let number = self.next;
+        self.next += 1;
+        self.viewers.push(Present { number, watch, took: now });
         self.left = None;
-        let Some(hash) = watch else { return };
+        watch.into_iter().for_each(|hash| self.watch(hash));
+        Some(number)
+    }
+
+    /// Keeps the events of a key for one viewer more.
+    fn watch(&mut self, hash: u64) {
         if self.watched.len() >= WATCHED && !self.watched.contains_key(&hash) {
             self.watched.retain(|_, watch| watch.viewers > 0);
         }
@@ -137,12 +162,25 @@ impl Kept {
         watch.key = known.or(watch.key.take());
     }
 
-    /// Removes a viewer, who watched the key with the hash `watch`, if any.
-    pub(super) fn leave(&mut self, watch: Option<u64>) {
-        self.viewers = self.viewers.saturating_sub(1);
+    /// Notes that a viewer takes news, and returns whether it still has its place.
+    pub(super) fn take(&mut self, number: u64, now: Time) -> bool {
+        let viewer = self.viewers.iter_mut().find(|viewer| viewer.number == number);
+        viewer.map(|viewer| viewer.took = now).is_some()
+    }
+
+    /// Removes a viewer, if it still has its place.
+    pub(super) fn leave(&mut self, number: u64) {
+        let place = self.viewers.iter().position(|viewer| viewer.number == number);
+        let watch = place.and_then(|place| self.viewers.swap_remove(place).watch);
         if let Some(watch) = watch.and_then(|hash| self.watched.get_mut(&hash)) {
             watch.viewers = watch.viewers.saturating_sub(1);
         }
+    }
+
+    /// Whether `keeps` seconds are over since then, also if the clock was set back by as much, but not if an
+    /// event came a little late.
+    fn is_over(&self, since: Time, now: Time) -> bool {
+        !(-self.keeps..self.keeps).contains(&now.since(since))
     }
 
     /// Remembers the sums at the beginning of the hour that contains `now`, before anything in this hour is
@@ -188,15 +226,15 @@ impl Kept {
 
     /// Forgets all but the sums once there were no viewers for `keeps` seconds; returns whether it did.
     pub(super) fn forget(&mut self, now: Time) -> bool {
-        if self.viewers > 0 {
+        if !self.viewers.is_empty() {
             return false;
         }
         let left = *self.left.get_or_insert(now);
-        // Also if the clock was set back by as much, but not if an event came a little late.
-        let is_over = !(-self.keeps..self.keeps).contains(&now.since(left));
+        let is_over = self.is_over(left, now);
         if is_over {
             let (rules, hours) = (take(&mut self.rules), take(&mut self.hours));
-            *self = Kept { rules, hours, keeps: self.keeps, ..Kept::default() };
+            let (next, keeps) = (self.next, self.keeps);
+            *self = Kept { rules, hours, next, keeps, ..Kept::default() };
         }
         is_over
     }

@@ -1,6 +1,6 @@
 //! The probe counts decisions and admits viewers.
 
-use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, VIEWERS, hour};
+use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, hour};
 use super::sketch::Placed;
 use super::viewer::{Asked, Viewer};
 use crate::event::Event;
@@ -189,18 +189,16 @@ impl Probe {
         Taps { probe: Arc::clone(self), rules }
     }
 
-    /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already.
+    /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already. If one of these took no news for a
+    /// minute, the new one takes its place.
     pub fn look(self: &Arc<Self>, asked: &Asked, now: Time) -> Option<Viewer> {
         self.keep_hours(now);
         let mut kept = self.kept();
-        if kept.viewers == VIEWERS {
-            return None;
-        }
-        kept.enter(asked.watch, now);
+        let number = kept.enter(asked.watch, now)?;
         self.has_viewers.store(true, Ordering::Relaxed);
         kept.sample(now);
         drop(kept);
-        Some(Viewer::new(Arc::clone(self), asked))
+        Some(Viewer::new(Arc::clone(self), number, asked))
     }
 
     /// Forgets the data for viewers if there were none for a minute. Every decision checks this too, so call

@@ -66,6 +66,10 @@ impl Asked {
 #[derive(Debug)]
 pub struct Viewer {
     probe: Arc<Probe>,
+    /// Its number there.
+    number: u64,
+    /// Whether another has its place, since it took nothing for too long.
+    pub(super) is_replaced: bool,
     watch: Option<u64>,
     /// The last column that it was told.
     slot: Option<i64>,
@@ -82,23 +86,25 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    pub(super) fn new(probe: Arc<Probe>, asked: &Asked) -> Self {
+    pub(super) fn new(probe: Arc<Probe>, number: u64, asked: &Asked) -> Self {
         let last = asked.last.filter(|(name, ..)| *name == probe.name());
         let (slot, event) = (last.map(|(_, slot, _)| slot), last.and_then(|(.., event)| event));
         let (watch, rules, speed) = (asked.watch, None, None);
-        Viewer { probe, watch, slot, event, rules, told: i64::MIN, speed, turns: 0 }
+        let (is_replaced, told, turns) = (false, i64::MIN, 0);
+        Viewer { probe, number, is_replaced, watch, slot, event, rules, told, speed, turns }
     }
 
     /// The news at `now`, as text of an event stream; empty if there are none. No messages are queued, so it
-    /// may be called as seldom as the reader can take the text.
+    /// may be called as seldom as the reader can take the text. After a minute without a call the viewer may lose
+    /// its place to another, and gets no more news.
     pub fn next(&mut self, now: Time) -> String {
         let news = self.take(now);
         // The text is written after the lock is released, since decisions wait for the lock.
-        news.text(self)
+        news.map_or_else(String::new, |news| news.text(self))
     }
 
     /// Takes what is new and notes that the viewer was told of it.
-    fn take(&mut self, now: Time) -> News {
+    fn take(&mut self, now: Time) -> Option<News> {
         let probe = Arc::clone(&self.probe);
         probe.keep_hours(now);
         // Read before the sums, so that a viewer who is told of the end of a replay gets the sums of all its
@@ -108,6 +114,10 @@ impl Viewer {
         self.speed = speed;
         self.turns += 1;
         let mut kept = probe.kept();
+        self.is_replaced = !kept.take(self.number, now);
+        if self.is_replaced {
+            return None;
+        }
         kept.sample(now);
         let (events, lost_events) = self.events(&kept).unzip();
         let before = self.slot;
@@ -116,7 +126,7 @@ impl Viewer {
             let is_before = columns.first().is_some_and(|first| hour.slot < first.slot);
             is_before && before.is_none_or(|before| hour.slot > before)
         };
-        News {
+        Some(News {
             rules: self.rules(&kept),
             speed: speed.filter(|_| is_new_speed),
             events,
@@ -124,7 +134,7 @@ impl Viewer {
             columns,
             lost: [lost_columns, lost_events.unwrap_or(0)],
             keys: self.keys(&kept, now),
-        }
+        })
     }
 
     /// The rules, if any of them changed since the viewer was told of them.
@@ -198,7 +208,7 @@ impl Viewer {
 
 impl Drop for Viewer {
     fn drop(&mut self) {
-        self.probe.kept().leave(self.watch);
+        self.probe.kept().leave(self.number);
     }
 }
 

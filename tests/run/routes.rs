@@ -157,6 +157,35 @@ async fn viewers_are_bounded_and_only_look() {
     }
 }
 
+/// Who reads nothing for a minute keeps nobody out; who reads keeps its place.
+#[tokio::test]
+async fn viewers_that_read_nothing_make_room() {
+    let (mut router, _, clock) = service(by_axum);
+    let host = [("host", "localhost")];
+    let mut look = async || ask_from("127.0.0.1:9", &mut router, "/scope/live/events", &host).await;
+    let (mut reads, mut idle) = (look().await, look().await);
+    let mut others = Vec::new();
+    for _ in 2..VIEWERS {
+        others.push(look().await);
+    }
+    clock.advance(Span::seconds(59));
+    assert!(next(&mut reads).await.is_some());
+    assert_eq!(look().await.status(), 503);
+    clock.advance(Span::seconds(1));
+    // All but the one that reads make room.
+    for _ in 1..VIEWERS {
+        let viewer = look().await;
+        assert_eq!(viewer.status(), 200);
+        others.push(viewer);
+    }
+    assert_eq!(look().await.status(), 503);
+    assert_eq!(next(&mut idle).await, None);
+    assert!(next(&mut reads).await.is_some());
+    // Its connection ends now, which frees the place of nobody else.
+    drop(idle);
+    assert_eq!(look().await.status(), 503);
+}
+
 #[test]
 fn a_token_that_could_be_guessed_is_refused_and_none_is_told() {
     let live = || Routes::new(Arc::new(Probe::default()));
