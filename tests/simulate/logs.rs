@@ -59,7 +59,7 @@ fn times_may_be_left_as_they_are() {
     // Without any slack, the third line is late, and so is the fourth.
     assert_eq!(times(&["1/1s", "--no-spread", "--slack", "0s"]), [0.0, 2.0, 2.0, 2.0]);
     let late = simulate(&["1/1s", "--slack", "0s"], LOG);
-    assert!(text(&late.stderr).contains("\ntoo late to be put in order: 2 lines; see --slack\n"));
+    assert!(text(&late.stderr).contains("\ntoo late to be put in order: 2 events; see --slack\n"));
     // CSV is taken as it comes, unless it is said.
     let csv = "time,key\n1,a\n1,a\n0,a\n";
     let times = |args: &[&str]| -> Vec<Value> {
@@ -99,6 +99,12 @@ fn keys_are_chosen() {
     assert!(
         text(&nobody.stderr).contains("no event has the field who, so they are counted together")
     );
+    let few = |args: &[&str]| {
+        let output = simulate(&[&["1/1s", "--key", "user"], args].concat(), LOG);
+        text(&output.stderr).lines().rev().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(few(&[]), "3 of 4 have no user and count as one client; see --only-keyed");
+    assert_eq!(few(&["--only-keyed"]), "3 without user left out");
 }
 
 #[test]

@@ -184,7 +184,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
         let remarks = lanes.iter().any(|lane| lane.is_rules);
         Report::new(args.format, out, &texts, remarks, !is_csv)
     });
-    let mut run = Run { lanes, per, report, screen, keyed: 0, result: Ok(()) };
+    let mut run = Run { lanes, per, report, screen, result: Ok(()) };
     run.result = run.report.as_mut().map_or(Ok(()), Report::begin);
     let slack = args.source.slack(log.shape());
     let mut order = slack.map(|slack| Order::new(slack, HELD, args.source.spread()));
@@ -195,7 +195,8 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
         ended => ended?,
     }
     read?;
-    summary::of_log(&log, order.as_ref(), &run.per, run.keyed, &mut Visible(io::stderr().lock()))?;
+    let mut out = Visible(io::stderr().lock());
+    summary::of_log(&log, order.as_ref(), &run.per, options.only_keyed, &mut out)?;
     let counts = log.counts();
     if !is_csv && counts.events + counts.filtered == 0 {
         return Err(log.shape().no_events(&options.filter, counts).into());
@@ -203,7 +204,6 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     if order.is_some_and(|order| order.is_newest_first()) {
         return Err("the newest line of the log is the first; reverse it, as tac FILE does".into());
     }
-    let mut out = Visible(io::stderr().lock());
     until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))
 }
 
@@ -214,8 +214,6 @@ struct Run<'a, W: Write> {
     per: Per,
     report: Option<Report<W>>,
     screen: Option<&'a Screen>,
-    /// The number of events that have a key.
-    keyed: u64,
     /// The first error of the output, which ends the run.
     result: io::Result<()>,
 }
@@ -261,7 +259,6 @@ impl<W: Write> Run<'_, W> {
             [name] => event.field(name).to_owned(),
             _ => self.per.key(event),
         };
-        self.keyed += u64::from(self.per.fields().iter().any(|name| !event.field(name).is_empty()));
         for lane in &mut self.lanes {
             self.result = lane.check(event).and_then(|decided| match &mut self.report {
                 Some(report) => report.decision(event, &key, &decided),

@@ -5,13 +5,13 @@ use ratescope::policy::Per;
 use std::io::{self, Read, Write};
 
 /// Prints the counts of lines and events (for CSV only if something was filtered out), the lines that could
-/// not be read, the corrections of their order, and hints about the key. `keyed` is the number of events that
-/// have a field of the key.
+/// not be read, the corrections of their order, and hints about the key. With `only_keyed`, events without
+/// a field of the key are left out.
 pub(crate) fn of_log<T>(
     log: &Log<impl Read>,
     order: Option<&Order<T>>,
     per: &Per,
-    keyed: u64,
+    only_keyed: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let counts = log.counts();
@@ -38,14 +38,16 @@ pub(crate) fn of_log<T>(
     if let Some(order) = order {
         of_order(order, out)?;
     }
-    if keyed > 0 && counts.keyless > 0 {
-        let (all, few) = (counts.events, counts.keyless);
-        writeln!(out, "{few} of {all} have no {per} and count as one client; see --only-keyed")?;
+    match (counts.events, counts.keyless) {
+        (_, 0) => Ok(()),
+        (_, few) if only_keyed => writeln!(out, "{few} without {per} left out"),
+        (all, few) if all == few => {
+            writeln!(out, "no event has the field {per}, so they are counted together; say --key")
+        }
+        (all, few) => {
+            writeln!(out, "{few} of {all} have no {per} and count as one client; see --only-keyed")
+        }
     }
-    if keyed == 0 && counts.events > 0 && !per.fields().is_empty() {
-        writeln!(out, "no event has the field {per}, so they are counted together; say --key")?;
-    }
-    Ok(())
 }
 
 fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
@@ -57,7 +59,7 @@ fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
     }
     match order.late() {
         0 => {}
-        late => writeln!(out, "too late to be put in order: {late} lines; see --slack")?,
+        late => writeln!(out, "too late to be put in order: {late} events; see --slack")?,
     }
     match order.dropped() {
         0 => {}

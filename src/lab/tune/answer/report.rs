@@ -146,7 +146,7 @@ fn notes(analysis: &Analysis) -> Vec<String> {
             "The log has whole seconds: {n} events are spread evenly over theirs, as they would look like bursts."
         )
     });
-    note(late, &|n, s| format!("{n} line{s} came too late to be sorted."));
+    note(late, &|n, s| format!("{n} event{s} came too late to be sorted."));
     note(dropped, &|n, s| format!("{n} event{s} left out, far ahead of the lines around."));
     note(steps_back.count, &|_, _| steps_back.to_string());
     note(analysis.clients().late(), &|n, s| {
