@@ -22,7 +22,7 @@
 use core::hash::BuildHasher;
 use std::fs::{self, File, OpenOptions};
 use std::hash::RandomState;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 /// Writes a file atomically: writes and syncs a temporary file beside it, then renames that file to `path`. A
@@ -33,6 +33,17 @@ use std::path::Path;
 /// When the file can't be written: the old file then stays. Also when the folder can't be synced: the new
 /// file is then in place, but the rename may not survive a power failure.
 pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+    write_with(path, |file| file.write_all(bytes))
+}
+
+/// Writes a file as [`write`] does, with what `fill` writes into it, which need not be in memory as a whole.
+///
+/// # Errors
+/// As for [`write`], and those of `fill`.
+pub fn write_with(
+    path: impl AsRef<Path>,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let path = path.as_ref();
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display()))
@@ -40,7 +51,7 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     // Two writers at once use different temporary files; the last one to rename wins.
     let chance = RandomState::new().hash_one(0);
     let beside = path.with_file_name(format!(".{}.{chance:016x}", name.to_string_lossy()));
-    let written = write_new(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    let written = write_new(&beside, fill).and_then(|()| fs::rename(&beside, path));
     if let Err(error) = written {
         // The error is ignored, since the temporary file may not even have been created.
         let _ = fs::remove_file(&beside);
@@ -55,14 +66,14 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_new(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let mut file = BufWriter::new(options.open(path)?);
+    fill(&mut file)?;
+    file.into_inner()?.sync_all()
 }
 
 /// Reads a file of at most `most` bytes; returns `None` if there is no file.

@@ -3,6 +3,8 @@
 use super::{assert_wrong, log, run, text, tune};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+#[cfg(unix)]
+use std::process::Command;
 
 #[test]
 fn what_is_no_log_is_an_error() {
@@ -37,6 +39,33 @@ fn the_answer_comes_before_the_errors_of_files() {
         let error = text(&output.stderr);
         assert!(error.starts_with("error: nowhere/file: "), "{error}");
     }
+}
+
+/// A summary that can't be written to its end leaves the one before it as it was.
+#[cfg(unix)]
+#[test]
+fn half_a_summary_is_never_there() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("half-a-summary");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let [log, summary] =
+        ["log.csv", "all.tune"].map(|name| folder.join(name).display().to_string());
+    let lines: String = (0..1000).map(|i| format!("{i},client {i}\n")).collect();
+    std::fs::write(&log, "time,key\n".to_owned() + &lines).unwrap();
+    std::fs::write(&summary, "the old one").unwrap();
+    // No file may have more than a few hundred bytes.
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -f 1; exec \"$0\" tune --summary \"$1\" \"$2\""])
+        .args([env!("CARGO_BIN_EXE_ratescope"), &summary, &log])
+        .output()
+        .unwrap();
+    assert!(!output.status.success());
+    assert_eq!(std::fs::read(&summary).unwrap(), b"the old one");
+    tune(&["--summary", &summary, &log], b"");
+    assert_eq!(tune(&["--merge", &summary], b"")["requests"], json!(1000));
+    // It names clients, so only the owner may read it.
+    assert_eq!(std::fs::metadata(&summary).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 /// A terminal obeys what a client may have sent.

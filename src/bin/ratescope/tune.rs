@@ -14,7 +14,7 @@ use crate::words::{self, Visible, at_least_one, until_closed};
 use files::Tried;
 use ratescope::lab::tune::{
     Aim, Analysis, Choices, ClientRow, Effect, Failure, Imported, MarkedKeys, Metric, PERIODS,
-    Room, is_bucket, percentage,
+    Room, Summary, is_bucket, percentage,
 };
 use ratescope::plot::{palette::Theme, svg};
 use ratescope::policy::export::Target;
@@ -204,9 +204,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let (log, tried) = read.map_err(|error: Failure| -> Box<dyn Error> { error })?;
     // Reading the log may have taken long, so the answer is printed even if the summary can't be written.
     let kept = args.summary.as_ref().map_or(Ok(()), |path| {
-        let mut file = io::BufWriter::new(fs::File::create(path).map_err(|e| named(path, &e))?);
-        let written = log.summary.write(&mut file).and_then(|()| file.flush());
-        written.map_err(|error| named(path, &error))
+        write_summary(&log.summary, path).map_err(|error| named(path, &error))
     });
     let mut out = io::BufWriter::new(io::stdout().lock());
     let (analysis, printed) = asked.answer(log, &tried, &mut out)?;
@@ -219,6 +217,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     // client by client.
     mem::forget(analysis);
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
+}
+
+/// Writes a summary as a whole or not at all, and readable only for the owner, as the keys of clients may be
+/// addresses. What is no plain file, such as a pipe or a link to one, is written directly.
+fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+        let mut file = io::BufWriter::new(fs::File::create(path)?);
+        return summary.write(&mut file).and_then(|()| file.flush());
+    }
+    ratescope::files::write_with(path, |mut file| summary.write(&mut file))
 }
 
 /// The question to each log: the arguments, and the clients that are marked.
