@@ -148,7 +148,8 @@ impl Shape {
     }
 
     /// Whether each line can be read without the lines before it. Lines that take their time from syslog
-    /// cannot: their time may have no year, and the year follows from earlier lines.
+    /// cannot: their time may have no year, and the year follows from earlier lines. Nor can those of a log
+    /// with `#Fields` headers, each of which is for the lines up to the next.
     pub fn is_divisible(&self) -> bool {
         let own_time = match self.format {
             Format::Combined => true,
@@ -156,7 +157,8 @@ impl Shape {
             _ => false,
         };
         // An entry of an exported journal has several lines.
-        let is_whole = self.format != Format::Syslog && !self.is_export;
+        let has_headers = self.layout.as_ref().is_some_and(|layout| layout.has_remarks);
+        let is_whole = self.format != Format::Syslog && !self.is_export && !has_headers;
         is_whole && (own_time || !self.wrappers.contains(&Wrapper::Syslog))
     }
 

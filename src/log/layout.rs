@@ -50,8 +50,9 @@ pub struct Layout {
     /// Whether the last column has no spaces, and a column before an address has none unless a client chose
     /// its text. A line with more columns is then not read.
     is_exact: bool,
-    /// Whether lines that begin with `#` are remarks about the log.
-    has_remarks: bool,
+    /// Whether lines that begin with `#` are remarks about the log, and `#Fields` names the columns of those
+    /// that follow.
+    pub(super) has_remarks: bool,
 }
 
 /// The most columns of a layout.
@@ -181,11 +182,13 @@ impl Layout {
 pub(super) struct Rows {
     layout: Arc<Layout>,
     values: Vec<Excerpt>,
+    /// Whether the last header of the log names other columns than the layout has.
+    is_other: bool,
 }
 
 impl Rows {
     pub(super) fn new(layout: Arc<Layout>) -> Self {
-        Rows { layout, values: Vec::new() }
+        Rows { layout, values: Vec::new(), is_other: false }
     }
 
     /// The event of a line, with the time `outer` if no column has one; `None` for a remark.
@@ -196,9 +199,18 @@ impl Rows {
         unit: Option<Unit>,
         outer: Option<Instant>,
     ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
-        let Rows { layout, values } = self;
+        let Rows { layout, values, is_other } = self;
         if layout.has_remarks && line.starts_with('#') {
+            if let Some(names) = known::names(line) {
+                *is_other = !known::names(&layout.text).is_some_and(|own| own.eq(names));
+            }
             return Ok(None);
+        }
+        if *is_other {
+            return Err(
+                "columns of another #Fields header; give the log from that on as another file"
+                    .into(),
+            );
         }
         values.clear();
         let time = Split::new(layout, line, stamps, unit).all(values)?;

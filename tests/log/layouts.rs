@@ -122,6 +122,25 @@ fn a_header_names_the_columns() {
     }
 }
 
+/// IIS writes its header again when it starts, also after its columns were changed.
+#[test]
+fn lines_of_another_header_are_not_read() {
+    let line = "2000-10-10 13:55:36 192.0.2.7 10.0.0.1 GET\n";
+    let [first, again, other] = ["c-ip s-ip", "c-ip  s-ip", "s-ip c-ip"]
+        .map(|columns| format!("#Version: 1.0\n#Fields: date time {columns} cs-method\n"));
+    let log = [&first, line, &again, line, &other, line, line, &first, line].concat();
+    let options = Options::default();
+    let read = read(log.as_bytes(), &options, ["ip"]);
+    assert_eq!(read.fields(), [["192.0.2.7"]; 3]);
+    let says = |n| {
+        format!(
+            "line {n}: columns of another #Fields header; give the log from that on as another file"
+        )
+    };
+    assert_eq!((read.problems(), read.counts.others), (vec![says(9), says(10)], 8));
+    assert!(!shape(log.as_bytes(), &options).is_divisible(), "a part may lack the header");
+}
+
 #[test]
 fn servers_are_known_by_their_columns() {
     for (about, line, want) in [

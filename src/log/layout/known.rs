@@ -63,12 +63,16 @@ pub(super) fn known() -> &'static [Arc<Layout>] {
     &ALL
 }
 
+/// The names in a header `#Fields`; `None` if the line is no such header.
+pub(super) fn names(line: &str) -> Option<impl Iterator<Item = &str>> {
+    Some(line.strip_prefix("#Fields:")?.split_whitespace())
+}
+
 /// The layouts of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront
 /// write it): one for tabs between the columns, one for spaces. `None` if the line is no such header, or has
 /// too many names.
 pub(super) fn of_header(line: &str) -> Option<[Arc<Layout>; 2]> {
-    let names = line.strip_prefix("#Fields:")?.split_whitespace();
-    let names: Vec<&str> = names.take(COLUMNS + 1).collect();
+    let names: Vec<&str> = names(line)?.take(COLUMNS + 1).collect();
     if names.len() > COLUMNS {
         return None;
     }
