@@ -220,6 +220,22 @@ proptest! {
     }
 }
 
+/// A trial counts no more clients than it may remember, and says so.
+#[test]
+fn a_trial_is_bounded() {
+    let per: Per = "ip".parse().unwrap();
+    let policy = Policy::read("exim 1/1h per path", &Defaults::default()).unwrap();
+    for (clients, counted) in [(8, 8), (1000, 8)] {
+        let mut trial = Trial::new(policy.clone(), 8);
+        for i in 0..2 * clients {
+            let fields = [("ip", (i / 2).to_string()), ("path", "/".to_owned())];
+            trial.see(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }, &per);
+        }
+        assert_eq!((trial.touched(), trial.has_more()), (counted, clients > 8), "{clients}");
+        assert!(trial.refused() >= clients);
+    }
+}
+
 /// Costs and rates of any size: no overflow, and still exact.
 #[test]
 fn the_largest_numbers() {

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Tried {
     pub(crate) text: String,
     pub(crate) touched: u64,
+    /// Whether it touched more clients than that.
+    pub(crate) has_more: bool,
     pub(crate) refused: u64,
     pub(crate) forgotten: u64,
 }
@@ -52,6 +54,7 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let tried = |(text, trial): (&String, &Trial)| Tried {
         text: text.clone(),
         touched: trial.touched(),
+        has_more: trial.has_more(),
         refused: trial.refused(),
         forgotten: trial.forgotten(),
     };
@@ -148,7 +151,8 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
     }
     let replay = Replay::run(&summary.clients, limit.limiter.clone(), &LogClock::default());
     let touched = replay.touched(&summary.clients).touched;
-    Ok(Tried { text: text.to_owned(), touched, refused: replay.refused(), forgotten: 0 })
+    let (text, refused) = (text.to_owned(), replay.refused());
+    Ok(Tried { text, touched, has_more: false, refused, forgotten: 0 })
 }
 
 fn too_many(summary: &Summary, text: &str) -> Failure {

@@ -16,6 +16,7 @@ pub(crate) fn write(answer: &Answer<'_>, is_line: bool, out: &mut impl Write) ->
             "limit": tried.text,
             "clients_touched": tried.touched,
             "requests_refused": tried.refused,
+            "more_clients_touched": tried.has_more,
             "keys_forgotten": tried.forgotten,
         })
     });

@@ -51,10 +51,13 @@ fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let all = answer.analysis.clients().requests().max(1) as f64;
     let width = column(answer.tried.iter().map(|tried| tried.text.as_str()));
     writeln!(out, "\n{:width$}  {:>12}  {:>10}", "limit", "refused", "clients")?;
-    for Tried { text, touched, refused, forgotten } in answer.tried {
+    for Tried { text, touched, has_more, refused, forgotten } in answer.tried {
         let share = percent(*refused as f64 / all);
         let (refused, touched) = (grouped(*refused), grouped(*touched));
         writeln!(out, "{text:width$}  {refused:>12}  {touched:>10}  {share}")?;
+        if *has_more {
+            writeln!(out, "  at least {touched} clients: more than --clients")?;
+        }
         if *forgotten > 0 {
             writeln!(out, "  {forgotten} keys were forgotten: more than --clients")?;
         }

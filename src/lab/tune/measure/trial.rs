@@ -3,7 +3,9 @@
 use crate::event::Event;
 use crate::policy::{Per, Policy};
 use crate::store::Store;
+use core::hash::BuildHasher;
 use std::collections::HashSet;
+use std::hash::RandomState;
 
 /// A policy decided by a [`Store`], and the clients that it touched. Unlike a
 /// [`Replay`](crate::lab::tune::Replay) it serves policies of several limits with keys of their own, and must
@@ -11,14 +13,19 @@ use std::collections::HashSet;
 #[derive(Debug)]
 pub struct Trial {
     store: Store,
-    touched: HashSet<String>,
+    /// The hashes of their keys, which may be long.
+    touched: HashSet<u64>,
+    hasher: RandomState,
+    keys: usize,
+    has_more: bool,
     refused: u64,
 }
 
 impl Trial {
-    /// `policy` for at most `keys` keys of each limit.
+    /// `policy` for at most `keys` keys of each limit, and as many clients that it touches.
     pub fn new(policy: Policy, keys: usize) -> Self {
-        Trial { store: Store::new(policy, keys), touched: HashSet::new(), refused: 0 }
+        let (touched, hasher, has_more, refused) = Default::default();
+        Trial { store: Store::new(policy, keys), touched, hasher, keys, has_more, refused }
     }
 
     /// Decides about an event of the client that `per` makes of it.
@@ -27,9 +34,10 @@ impl Trial {
             return;
         }
         self.refused += 1;
-        let key = crate::lab::tune::key(event.fields, per);
-        if !self.touched.contains(&*key) {
-            self.touched.insert(key.into_owned());
+        let key = self.hasher.hash_one(crate::lab::tune::key(event.fields, per));
+        match self.touched.len() < self.keys {
+            true => _ = self.touched.insert(key),
+            false => self.has_more |= !self.touched.contains(&key),
         }
     }
 
@@ -38,9 +46,15 @@ impl Trial {
         self.store.policy()
     }
 
-    /// The number of clients that were refused something.
+    /// The number of clients that were refused something; if it [`has_more`](Self::has_more), the number of
+    /// those that it remembers.
     pub fn touched(&self) -> u64 {
         self.touched.len() as u64
+    }
+
+    /// Whether more clients were refused something than it remembers.
+    pub fn has_more(&self) -> bool {
+        self.has_more
     }
 
     /// The number of refused events.
