@@ -64,6 +64,54 @@ pub(crate) fn any(log: &[u8]) {
     let _ = recognize(log, true, &Options::default());
 }
 
+/// Lines in the wrapper of the first one.
+fn wrapped(first: &str, log: &[u8]) {
+    read_with(&Options::default(), &format!("{first}{CLF}/a HTTP/1.1\" 200 1\n"), log);
+}
+
+fn compose(log: &[u8]) {
+    wrapped("web-1  | ", log);
+}
+
+fn container(log: &[u8]) {
+    wrapped("2000-10-10T13:55:36.123456789Z stdout F ", log);
+}
+
+fn old_syslog(log: &[u8]) {
+    wrapped("<190>Oct 10 13:55:36 web1 nginx: ", log);
+}
+
+fn three_wrappers(log: &[u8]) {
+    wrapped("web-1  | 2000-10-10T13:55:36.123Z Oct 10 13:55:36 web1 nginx: ", log);
+}
+
+fn docker(log: &[u8]) {
+    let inner = "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \\\"GET /a HTTP/1.1\\\" 200 1\\n";
+    let first = format!("{{\"log\":\"{inner}\",\"time\":\"2000-10-10T13:55:36Z\"}}\n");
+    read_with(&Options::default(), &first, log);
+}
+
+fn aliases(log: &[u8]) {
+    let aliases = vec!["ip=client.address".parse().unwrap()];
+    let options = Options { format: Some(Format::Json), aliases, ..Options::default() };
+    read_with(&options, "{\"ts\":0,\"client\":{\"address\":\"::1\"}}\n", log);
+}
+
+fn messages(log: &[u8]) {
+    let mut options = Options { format: Some(Format::Syslog), ..Options::default() };
+    options.filter.messages = vec!["from".to_owned()];
+    read_with(&options, "2024-05-01T12:00:00Z a b[1]: from ::1\n", log);
+}
+
+/// With tests on fields: a network, a part of a text, and a regular expression.
+fn tested(log: &[u8]) {
+    let mut options = Options { format: Some(Format::Combined), ..Options::default() };
+    options.filter.also =
+        ["ip=192.0.2.0/24", "path~^(/a*)*b"].map(|test| test.parse().unwrap()).to_vec();
+    options.filter.not = vec!["agent=aaaaaaaab".parse().unwrap()];
+    read_with(&options, &format!("{CLF}/a HTTP/1.1\" 200 1 \"-\" \"-\"\n"), log);
+}
+
 const CLF: &str = "192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] \"GET ";
 const MAIL: &str = "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b ";
 const LOGIN: &str = "2024-05-01T12:00:00Z a sshd[1]: Failed password for ";
@@ -169,6 +217,48 @@ const PARSERS: &[Parser] = &[
         exported,
         4,
     ),
+    Parser::new("compose: bars", |n| repeat("web-1  ", "| ", "\n", n), compose, 4),
+    Parser::new("compose: spaces", |n| repeat("web-1", " ", "|\n", n), compose, 4),
+    Parser::new(
+        "container: words",
+        |n| repeat("2000-10-10T13:55:36Z", " F", "\n", n),
+        container,
+        4,
+    ),
+    Parser::new(
+        "syslog: colons",
+        |n| repeat("<190>Oct 10 13:55:36 ", "a[", ": \n", n),
+        old_syslog,
+        4,
+    ),
+    Parser::new("syslog: priorities", |n| repeat("", "<1", ">\n", n), old_syslog, 4),
+    Parser::new("three wrappers", |n| repeat("web-1  | ", "2000 ", "\n", n), three_wrappers, 4),
+    Parser::new("docker: escapes", |n| repeat("{\"log\":\"", "\\\"\\n", "\"}\n", n), docker, 8),
+    Parser::new(
+        "docker: members",
+        |n| repeat("{\"log\":\"\"", ",\"time\":\"\"", "}\n", n),
+        docker,
+        8,
+    ),
+    Parser::new(
+        "json: members under another name",
+        |n| repeat("{\"ts\":1,\"client\":{\"a\":1", ",\"address\":{}", "}}\n", n),
+        aliases,
+        4,
+    ),
+    Parser::new(
+        "messages: addresses",
+        |n| repeat("2024-05-01T12:00:00Z a b: from", " ::1.", "\n", n),
+        messages,
+        4,
+    ),
+    Parser::new(
+        "tests of fields",
+        |n| repeat(CLF, "/a", &format!(" HTTP/1.1\" 200 1 \"-\" \"{}\"\n", "a".repeat(n / 2)), n),
+        tested,
+        4,
+    ),
+    Parser::new("bytes: no UTF-8", |n| [vec![0xff; n], b"\n".to_vec()].concat(), csv, 32),
     Parser::new("csv: lines", |n| repeat("", "1,a,::1,2\n", "", n), csv, 4),
     Parser::new("csv: quotes", |n| repeat("1,\"", "\"\"", "\"\n", n), csv, 16),
     Parser::new("csv: commas", |n| repeat("1", ",", "\n", n), csv, 32),

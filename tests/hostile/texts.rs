@@ -4,7 +4,7 @@ use crate::growth::{Parser, are_linear, repeat};
 use crate::text;
 use http::{HeaderMap, HeaderValue};
 use ratescope::lab::run::Link;
-use ratescope::lab::tune::{Choices, MarkedKeys, Room, Summary};
+use ratescope::lab::tune::{Choices, MarkedKeys, ReadOptions, Room, Summary};
 use ratescope::lab::{compare, scope};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
@@ -18,6 +18,13 @@ fn link(data: &[u8]) {
     let _ = Link::<scope::Settings>::good_parts(text(data));
     let _ = Link::<compare::Settings>::good_parts(text(data));
     let _ = text(data).parse::<Choices>();
+}
+
+fn options(data: &[u8]) {
+    let mut options = ReadOptions::default();
+    for name in ["where", "not", "field", "path", "status"] {
+        let _ = options.set(name, text(data));
+    }
 }
 
 fn limiter(data: &[u8]) {
@@ -97,6 +104,28 @@ fn clients(length: usize) -> Vec<u8> {
     for i in 0..length / 12 {
         summary.clients.add(&i.to_string(), Time::from_micros(i as i64), 1.0);
     }
+    written(&summary)
+}
+
+/// A summary of one client with so many events.
+fn one_client(events: usize) -> Vec<u8> {
+    let mut summary = Summary::new("ip".parse::<Per>().unwrap(), Room::default());
+    for i in 0..events {
+        summary.clients.add("a", Time::from_micros(i as i64 * 1000), 1.0);
+    }
+    written(&summary)
+}
+
+/// A summary of as many hours.
+fn zones(length: usize) -> Vec<u8> {
+    let mut summary = Summary::new("ip".parse::<Per>().unwrap(), Room::default());
+    for i in 0..length as i64 / 4 {
+        summary.zones.see(Time::from_micros(i * 3_600_000_000), (i % 2 * 60) as i16);
+    }
+    written(&summary)
+}
+
+fn written(summary: &Summary) -> Vec<u8> {
     let mut bytes = Vec::new();
     summary.write(&mut bytes).unwrap();
     bytes
@@ -115,6 +144,11 @@ const PARSERS: &[Parser] = &[
         link,
         64,
     ),
+    Parser::new("options: tests", |n| repeat("", "ip=a,", "", n), options, 128),
+    Parser::new("options: commas", |n| repeat("a=", ",", "", n), options, 32),
+    Parser::new("options: fields", |n| repeat("", "ip=a.b,", "", n), options, 128),
+    Parser::new("options: paths", |n| repeat("", "/,", "", n), options, 128),
+    Parser::new("options: statuses", |n| repeat("", "404,", "", n), options, 64),
     Parser::new("limiter: words", |n| repeat("exim ", "1/1m ", "", n), limiter, 64),
     Parser::new("limiter: digits", |n| repeat("exim ", "1", "/1m", n), limiter, 16),
     Parser::new("span: parts", |n| repeat("", "1h1m1s", "", n), span, 16),
@@ -129,6 +163,8 @@ const PARSERS: &[Parser] = &[
     Parser::new("kept: a log", events, kept, 64),
     Parser::new("saved: keys", keys, saved, 16),
     Parser::new("summary: clients", clients, summary, 128),
+    Parser::new("summary: one client", |n| one_client(n / 3), summary, 64),
+    Parser::new("summary: zones", zones, summary, 128),
     Parser::new(
         "networks",
         |n| {
