@@ -36,10 +36,10 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// Writes a file as [`write`] does, with what `fill` writes into it, which need not be in memory as a whole.
+/// Writes a file as [`write()`] does, with what `fill` writes into it, which need not be in memory as a whole.
 ///
 /// # Errors
-/// As for [`write`], and those of `fill`.
+/// As for [`write()`], and those of `fill`.
 pub fn write_with(
     path: impl AsRef<Path>,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,

@@ -1,7 +1,7 @@
 //! The events that are kept, with room for them and without.
 
 use super::*;
-use ratescope::lab::tune::{Codes, Import};
+use ratescope::lab::tune::Codes;
 
 #[test]
 fn events_come_back_as_they_were() {
@@ -111,24 +111,6 @@ fn one_client_may_be_larger_than_the_room() {
     assert_eq!((clients.len(), clients.one_in(), clients.requests()), (11, 1, 1_000_010));
     assert_eq!(clients.requests_of(0) + 10 + clients.left_out(), clients.requests());
     assert!(clients.bytes() <= 1 << 16);
-}
-
-/// Paths may take a part of the room only.
-#[test]
-fn many_paths_leave_room_for_clients() {
-    let mut import = Import::new(Default::default(), Room { clients: 1000, bytes: 1 << 20 });
-    for i in 0..20_000 {
-        let line = format!(
-            "192.0.2.{} - - [10/Oct/2000:13:{:02}:{:02} +0000] \"GET /{i:0100} HTTP/1.1\" 200 1\n",
-            i % 250,
-            i / 60 % 60,
-            i % 60
-        );
-        import.feed(line.as_bytes()).unwrap();
-    }
-    import.end().unwrap();
-    let clients = import.finish().unwrap().summary.clients;
-    assert_eq!((clients.len(), clients.left_out()), (250, 0));
 }
 
 /// At most 64 bytes a client, with the table but without its key and its events.

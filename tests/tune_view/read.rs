@@ -167,3 +167,21 @@ fn lines_that_wait_are_within_the_room() {
     import.end().unwrap();
     assert_eq!(import.finish().unwrap().summary.clients.requests(), 60_000);
 }
+
+/// Paths may take a part of the room only.
+#[test]
+fn many_paths_leave_room_for_clients() {
+    let mut import = Import::new(Default::default(), Room { clients: 1000, bytes: 1 << 20 });
+    for i in 0..20_000 {
+        let line = format!(
+            "192.0.2.{} - - [10/Oct/2000:13:{:02}:{:02} +0000] \"GET /{i:0100} HTTP/1.1\" 200 1\n",
+            i % 250,
+            i / 60 % 60,
+            i % 60
+        );
+        import.feed(line.as_bytes()).unwrap();
+    }
+    import.end().unwrap();
+    let clients = import.finish().unwrap().summary.clients;
+    assert_eq!((clients.len(), clients.left_out()), (250, 0));
+}

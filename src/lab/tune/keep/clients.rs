@@ -211,6 +211,7 @@ impl Clients {
     }
 
     /// Whether later events of a client are left out, so that there is room for others.
+    #[cfg(feature = "log")]
     pub(in crate::lab::tune) fn has_full(&self) -> bool {
         self.list.iter().any(|client| client.fills(self.room))
     }
