@@ -3,11 +3,11 @@
 //!
 //! ```
 //! use ratescope::clock::SystemClock;
-//! use ratescope::service::{Code, InMemory, RateLimitRequest, Service};
+//! use ratescope::service::{Code, RateLimitRequest, Service, States};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let service = Service::new(InMemory { keys: 100_000 }, SystemClock);
+//! let service = Service::new(States::in_memory(100_000), SystemClock);
 //! service.add("rules.yaml", "
 //! domain: web
 //! descriptors:
@@ -81,7 +81,7 @@ pub use message::{
     Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,
     RateLimitRequest, RateLimitResponse, Unit,
 };
-pub use states::{InMemory, OnRedis, States};
+pub use states::States;
 
 use crate::clock::{Clock, SystemClock};
 use crate::live::Probe;
@@ -95,11 +95,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// Rules by their domains, with their states.
-pub struct Service<B: States, C = SystemClock> {
-    states: Arc<B>,
+pub struct Service<C = SystemClock> {
+    states: Arc<States>,
     clock: C,
-    domains: ArcSwap<BTreeMap<String, Arc<Domain<B::Store>>>>,
-    overrides: Overrides<B>,
+    domains: ArcSwap<BTreeMap<String, Arc<Domain>>>,
+    overrides: Overrides,
     probe: Arc<Probe>,
     /// The files that are followed; one look at a time.
     files: Mutex<Files>,
@@ -107,14 +107,14 @@ pub struct Service<B: States, C = SystemClock> {
     health: ArcSwap<Vec<FileHealth>>,
 }
 
-impl<B: States, C: Clock> Service<B, C> {
+impl<C: Clock> Service<C> {
     /// A service without rules, by this clock.
-    pub fn new(states: B, clock: C) -> Self {
+    pub fn new(states: States, clock: C) -> Self {
         Self::with_probe(states, clock, Arc::default())
     }
 
     /// The same, seen by this probe.
-    pub fn with_probe(states: B, clock: C, probe: Arc<Probe>) -> Self {
+    pub fn with_probe(states: States, clock: C, probe: Arc<Probe>) -> Self {
         let states = Arc::new(states);
         Service {
             overrides: Overrides::new(Arc::clone(&states), Arc::clone(&probe)),
@@ -136,8 +136,8 @@ impl<B: States, C: Clock> Service<B, C> {
         self.put(Rules::read(file, text)?).map(drop)
     }
 
-    fn put(&self, rules: Rules) -> Result<Arc<Domain<B::Store>>, RulesError> {
-        let taken = |by: &Domain<B::Store>, rules: &Rules| {
+    fn put(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {
+        let taken = |by: &Domain, rules: &Rules| {
             let (file, name) = (by.rules(), rules.domain());
             rules.wrong(format!("{} has the domain {name} already", file.file()))
         };
@@ -185,12 +185,12 @@ impl<B: States, C: Clock> Service<B, C> {
         &self.clock
     }
 
-    fn domain(&self, name: &str) -> Option<Arc<Domain<B::Store>>> {
+    fn domain(&self, name: &str) -> Option<Arc<Domain>> {
         self.domains.load().get(name).map(Arc::clone)
     }
 
     /// The only domain; the outer `None` if there are several, the inner one if there is none.
-    fn only(&self) -> Option<Option<Arc<Domain<B::Store>>>> {
+    fn only(&self) -> Option<Option<Arc<Domain>>> {
         let domains = self.domains.load();
         let mut each = domains.values();
         let first = each.next();
@@ -199,12 +199,7 @@ impl<B: States, C: Clock> Service<B, C> {
 }
 
 /// Puts the text of a file in force; its domain stays.
-fn reload<B: States>(
-    states: &B,
-    domain: &Domain<B::Store>,
-    (file, text): (&str, &str),
-    now: Time,
-) -> Reloaded {
+fn reload(domain: &Domain, file: &str, text: &str, now: Time) -> Reloaded {
     let before = domain.rules();
     match Rules::read(file, text) {
         Err(error) => Reloaded::Rejected(error),
@@ -212,6 +207,6 @@ fn reload<B: States>(
             "the domain of a file can't change while it is in force; it is {}",
             before.domain()
         ))),
-        Ok(rules) => states.replace(domain.store.inner(), rules, now),
+        Ok(rules) => domain.replace(rules, now),
     }
 }

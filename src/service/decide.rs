@@ -6,7 +6,7 @@
 //! unless another request is decided at the same instant.
 
 use super::message::{DescriptorStatus, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
-use super::{Domain, Service, States, meters, response};
+use super::{Domain, Service, meters, response};
 use crate::clock::Clock;
 use crate::event::{Descriptor, Event, Fields};
 use crate::limit::MAX_COST;
@@ -101,13 +101,13 @@ impl Fields for Listed<'_> {
 }
 
 /// A store in place of that of the rules, and the key there.
-type Instead<S> = (Arc<Domain<S>>, [(&'static str, String); 1]);
+type Instead = (Arc<Domain>, [(&'static str, String); 1]);
 
 /// One descriptor that is asked about.
-struct Question<'a, B: States> {
+struct Question<'a> {
     fields: Listed<'a>,
     /// The limit in place of that of the rules: its store, and the key there.
-    instead: Option<Instead<B::Store>>,
+    instead: Option<Instead>,
     hits: f64,
     is_look: bool,
     /// Whether the hits are given back.
@@ -116,14 +116,14 @@ struct Question<'a, B: States> {
     is_replaced: bool,
 }
 
-impl<B: States> Question<'_, B> {
+impl Question<'_> {
     /// When it would pass, if it does not at once. What is given back always passes.
     fn retry(&self, answered: &Answered) -> Option<Option<Retry>> {
         retry(answered).filter(|_| !self.is_refund)
     }
 }
 
-impl<B: States, C: Clock> Service<B, C> {
+impl<C: Clock> Service<C> {
     /// Decides about a request, and counts it if it is allowed.
     ///
     /// A domain without rules is not limited. `hits_addend` of a descriptor counts instead of that of the
@@ -170,9 +170,9 @@ impl<B: States, C: Clock> Service<B, C> {
 
     fn questions<'a>(
         &self,
-        domain: &Arc<Domain<B::Store>>,
+        domain: &Arc<Domain>,
         request: &'a RateLimitRequest,
-    ) -> Result<SmallVec<[Question<'a, B>; 2]>, NoAnswer> {
+    ) -> Result<SmallVec<[Question<'a>; 2]>, NoAnswer> {
         let all = request.descriptors.as_slice();
         let of = |(place, descriptor): (usize, &RateLimitDescriptor)| {
             let fields = Listed::new(place, all);
@@ -198,7 +198,7 @@ impl<B: States, C: Clock> Service<B, C> {
         let mut questions = questions?;
         let rules = domain.rules();
         if questions.len() > 1 && rules.has_replacements() {
-            replace::<B>(&rules, &mut questions);
+            replace(&rules, &mut questions);
         }
         // Before anything is counted.
         for question in questions.iter().filter(|question| question.is_refund) {
@@ -212,15 +212,11 @@ impl<B: States, C: Clock> Service<B, C> {
     }
 
     /// The answers to all questions; `None` where no rule is asked.
-    async fn answers(
-        &self,
-        domain: &Arc<Domain<B::Store>>,
-        questions: &[Question<'_, B>],
-    ) -> Answers<B::Store> {
-        let passes = |question: &Question<'_, B>, answer: &Option<(_, Answered)>| {
+    async fn answers(&self, domain: &Arc<Domain>, questions: &[Question<'_>]) -> Answers {
+        let passes = |question: &Question<'_>, answer: &Option<(_, Answered)>| {
             answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
         };
-        let mut answers = Answers::<B::Store>::new();
+        let mut answers = Answers::new();
         let (mut all_pass, mut counted) = (true, None);
         for (i, question) in questions.iter().enumerate() {
             // If all before the last one pass, it decides alone, and in one step.
@@ -242,10 +238,10 @@ impl<B: States, C: Clock> Service<B, C> {
 
     async fn answer(
         &self,
-        domain: &Arc<Domain<B::Store>>,
-        question: &Question<'_, B>,
+        domain: &Arc<Domain>,
+        question: &Question<'_>,
         count: bool,
-    ) -> Option<(Arc<Domain<B::Store>>, Answered)> {
+    ) -> Option<(Arc<Domain>, Answered)> {
         if question.is_replaced {
             return None;
         }
@@ -269,9 +265,9 @@ impl<B: States, C: Clock> Service<B, C> {
     /// The event of a question, and the domain whose rules it is for.
     fn event<'a>(
         &self,
-        domain: &'a Arc<Domain<B::Store>>,
-        question: &'a Question<'_, B>,
-    ) -> (&'a Arc<Domain<B::Store>>, Event<'a>) {
+        domain: &'a Arc<Domain>,
+        question: &'a Question<'_>,
+    ) -> (&'a Arc<Domain>, Event<'a>) {
         let (time, cost) = (self.clock.now(), question.hits);
         match &question.instead {
             Some((instead, fields)) => (instead, Event { time, cost, fields }),
@@ -280,17 +276,17 @@ impl<B: States, C: Clock> Service<B, C> {
     }
 
     /// Whether a rule is for a descriptor, even if that does not limit it.
-    fn is_known(&self, domain: &Domain<B::Store>, question: &Question<'_, B>) -> bool {
+    fn is_known(&self, domain: &Domain, question: &Question<'_>) -> bool {
         question.instead.is_some() || !domain.rules().matching(&question.fields).is_empty()
     }
 }
 
 /// The answers to all descriptors, each with the domain that gave it.
-pub(super) type Answers<S> = SmallVec<[Option<(Arc<Domain<S>>, Answered)>; 2]>;
+pub(super) type Answers = SmallVec<[Option<(Arc<Domain>, Answered)>; 2]>;
 
 /// Marks the descriptors whose rule is replaced by that of another one.
-fn replace<B: States>(rules: &crate::rules::Rules, questions: &mut [Question<'_, B>]) {
-    let of = |question: &Question<'_, B>| match &question.instead {
+fn replace(rules: &crate::rules::Rules, questions: &mut [Question<'_>]) {
+    let of = |question: &Question<'_>| match &question.instead {
         Some(_) => Vec::new(),
         None => rules.matching(&question.fields),
     };

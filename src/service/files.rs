@@ -1,6 +1,6 @@
 //! The files of rules that a service follows.
 
-use super::{Service, States, meters, reload};
+use super::{Service, meters, reload};
 use crate::clock::Clock;
 use crate::middleware::watch::{Content, FileNews, Watch, read};
 use crate::rules::{OpenError, Reloaded, Rules};
@@ -111,7 +111,7 @@ impl fmt::Display for Changed {
     }
 }
 
-impl<B: States, C: Clock> Service<B, C> {
+impl<C: Clock> Service<C> {
     /// Puts the rules of files in force, and follows them from now on: see [`look`](Self::look). In a
     /// folder, these are the files with the ending `.yaml` or `.yml`; if there is none, those of the
     /// folder `config` in it, where envoyproxy/ratelimit has them.
@@ -243,10 +243,9 @@ impl<B: States, C: Clock> Service<B, C> {
         let begun = content.clone().and_then(|text| {
             let rules = Rules::read(&path.display().to_string(), &text)?;
             let name = rules.domain().to_owned();
-            let (domain, states) = (self.put(rules)?, Arc::clone(&self.states));
-            let watch = Watch::new(path.clone(), text, move |file, text, now| {
-                reload(&*states, &domain, (file, text), now)
-            });
+            let domain = self.put(rules)?;
+            let reload = move |file: &str, text: &str, now| reload(&domain, file, text, now);
+            let watch = Watch::new(path.clone(), text, reload);
             Ok(InForce { domain: name, watch })
         });
         let (in_force, problem) = match begun {

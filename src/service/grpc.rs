@@ -1,8 +1,8 @@
 //! Envoy's protocol by gRPC.
 
+use super::Service;
 use super::decide::NoAnswer;
 use super::message::{RateLimitRequest, RateLimitResponse};
-use super::{Service, States};
 use crate::clock::Clock;
 use core::convert::Infallible;
 use core::future::Future;
@@ -26,26 +26,26 @@ const LONGEST: usize = 256 << 10;
 
 /// A service as gRPC serves it. A server routes the requests to it whose path begins with `/` and
 /// [`NAME`], as that of tonic does.
-pub struct Grpc<B: States, C = crate::clock::SystemClock>(Arc<Service<B, C>>);
+pub struct Grpc<C = crate::clock::SystemClock>(Arc<Service<C>>);
 
-impl<B: States, C: Clock> Grpc<B, C> {
+impl<C: Clock> Grpc<C> {
     /// Serves this service.
-    pub fn new(service: Arc<Service<B, C>>) -> Self {
+    pub fn new(service: Arc<Service<C>>) -> Self {
         Grpc(service)
     }
 }
 
-impl<B: States, C> Clone for Grpc<B, C> {
+impl<C> Clone for Grpc<C> {
     fn clone(&self) -> Self {
         Grpc(Arc::clone(&self.0))
     }
 }
 
-impl<B: States, C> NamedService for Grpc<B, C> {
+impl<C> NamedService for Grpc<C> {
     const NAME: &'static str = NAME;
 }
 
-impl<B: States, C: Clock, Q> tower_service::Service<Request<Q>> for Grpc<B, C>
+impl<C: Clock, Q> tower_service::Service<Request<Q>> for Grpc<C>
 where
     Q: http_body::Body + Send + 'static,
     Q::Data: Send,
@@ -72,7 +72,7 @@ where
     }
 }
 
-impl<B: States, C: Clock> UnaryService<RateLimitRequest> for Grpc<B, C> {
+impl<C: Clock> UnaryService<RateLimitRequest> for Grpc<C> {
     type Response = RateLimitResponse;
     type Future =
         Pin<Box<dyn Future<Output = Result<tonic::Response<RateLimitResponse>, Status>> + Send>>;

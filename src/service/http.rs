@@ -22,7 +22,7 @@
 use super::decide::NoAnswer;
 use super::message::{Code, RateLimitRequest};
 use super::pass::Pass;
-use super::{Domain, Service, States, meters};
+use super::{Domain, Service, meters};
 use crate::clock::Clock;
 use crate::event::{Event, Fields};
 use crate::limit::MAX_COST;
@@ -60,7 +60,7 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 type Body = Full<Bytes>;
 
 /// A domain that has rules.
-type Known<B> = Arc<Domain<<B as States>::Store>>;
+type Known = Arc<Domain>;
 
 type Answer = Result<Response<Body>, Wrong>;
 
@@ -86,20 +86,20 @@ impl Default for HttpSettings {
 }
 
 /// A service as HTTP serves it.
-pub struct Http<B: States, C = crate::clock::SystemClock> {
-    service: Arc<Service<B, C>>,
+pub struct Http<C = crate::clock::SystemClock> {
+    service: Arc<Service<C>>,
     settings: HttpSettings,
     /// The layers of `/auth`, one for each domain.
-    layers: Mutex<Layers<B::Store, C>>,
+    layers: Mutex<Layers<C>>,
 }
 
-type Layers<S, C> = Vec<(Arc<Domain<S>>, Auth<S, C>)>;
+type Layers<C> = Vec<(Known, Auth<C>)>;
 
-type Auth<S, C> = RateLimited<Pass, Arc<Domain<S>>, Problem, C>;
+type Auth<C> = RateLimited<Pass, Known, Problem, C>;
 
-impl<B: States, C: Clock + Clone> Http<B, C> {
+impl<C: Clock + Clone> Http<C> {
     /// Serves this service.
-    pub fn new(service: Arc<Service<B, C>>, settings: HttpSettings) -> Self {
+    pub fn new(service: Arc<Service<C>>, settings: HttpSettings) -> Self {
         Http { service, settings, layers: Mutex::default() }
     }
 
@@ -257,7 +257,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
     }
 
     /// The domain of this name, or the only one; `None` if it has no rules, or if there is none.
-    fn domain(&self, name: Option<&str>) -> Result<Option<Known<B>>, Wrong> {
+    fn domain(&self, name: Option<&str>) -> Result<Option<Known>, Wrong> {
         let domain = match name {
             Some(name) => self.service.domain(name),
             None => {
@@ -271,7 +271,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         Ok(domain)
     }
 
-    fn layer(&self, domain: &Known<B>) -> Auth<B::Store, C> {
+    fn layer(&self, domain: &Known) -> Auth<C> {
         let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
         let known = layers.iter().find(|(known, _)| Arc::ptr_eq(known, domain));
         if let Some((_, layer)) = known {
@@ -284,7 +284,7 @@ impl<B: States, C: Clock + Clone> Http<B, C> {
         layer
     }
 
-    fn auth_layer(&self, domain: Known<B>) -> Auth<B::Store, C> {
+    fn auth_layer(&self, domain: Known) -> Auth<C> {
         let HttpSettings { trusted, client, fields } = &self.settings;
         let of = |names: [&'static str; 2]| {
             let trusted = trusted.clone();

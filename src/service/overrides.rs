@@ -12,22 +12,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MOST: usize = 64;
 
 /// A limit as a rule writes it, in one way for one time (`10/1m`), and its store.
-type Opened<S> = (String, Arc<Domain<S>>);
+type Opened = (String, Arc<Domain>);
 
 /// The stores of such limits, the one that was used last at the end.
-pub(super) struct Overrides<B: States> {
-    states: Arc<B>,
+pub(super) struct Overrides {
+    states: Arc<States>,
     probe: Arc<Probe>,
-    known: Mutex<Vec<Opened<B::Store>>>,
+    known: Mutex<Vec<Opened>>,
 }
 
-impl<B: States> Overrides<B> {
-    pub(super) fn new(states: Arc<B>, probe: Arc<Probe>) -> Self {
+impl Overrides {
+    pub(super) fn new(states: Arc<States>, probe: Arc<Probe>) -> Self {
         Overrides { states, probe, known: Mutex::default() }
     }
 
     /// The store of a limit. If there are too many, the one that was not used for longest is forgotten.
-    pub(super) fn store(&self, limit: &RateLimitOverride) -> Result<Opened<B::Store>, NoAnswer> {
+    pub(super) fn store(&self, limit: &RateLimitOverride) -> Result<Opened, NoAnswer> {
         let name = name(limit)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let opened = match known.iter().position(|(other, _)| *other == name) {
@@ -41,7 +41,7 @@ impl<B: States> Overrides<B> {
         Ok(opened)
     }
 
-    fn open(&self, name: String) -> Result<Opened<B::Store>, NoAnswer> {
+    fn open(&self, name: String) -> Result<Opened, NoAnswer> {
         let text = format!("domain: override\nlimit: fixed-window {name} per descriptor\n");
         let rules = Rules::read("override", &text);
         let store = rules.and_then(|rules| self.states.open(rules));

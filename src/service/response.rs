@@ -5,7 +5,7 @@ use super::message::{Code, DescriptorStatus, HeaderValue, RateLimit, RateLimitRe
 use crate::middleware::retry;
 use crate::outcome::Retry;
 use crate::policy::Limit;
-use crate::rules::{Answered, AsyncStore, Opinion, Rule};
+use crate::rules::{Answered, Opinion, Rule};
 use crate::time::Span;
 use http::HeaderMap;
 use prost_types::value::Kind;
@@ -95,10 +95,7 @@ fn duration(span: Span) -> Duration {
 }
 
 /// The response with these statuses.
-pub(super) fn whole<S: AsyncStore>(
-    statuses: Vec<DescriptorStatus>,
-    answers: &Answers<S>,
-) -> RateLimitResponse {
+pub(super) fn whole(statuses: Vec<DescriptorStatus>, answers: &Answers) -> RateLimitResponse {
     let is_refused = statuses.iter().any(|status| status.code == Code::OverLimit as i32);
     let overall_code = if is_refused { Code::OverLimit } else { Code::Ok };
     RateLimitResponse {
@@ -111,7 +108,7 @@ pub(super) fn whole<S: AsyncStore>(
 
 /// The headers of all answers: of a refusal that ends last, of the limit that has the least left, and
 /// the lists of all limits.
-fn headers<S: AsyncStore>(answers: &Answers<S>) -> Vec<HeaderValue> {
+fn headers(answers: &Answers) -> Vec<HeaderValue> {
     let wait = |answered: &Answered| retry(answered).flatten().and_then(Retry::wait);
     let mut each: Vec<_> = answers.iter().flatten().collect();
     each.sort_by_key(|(_, answered)| core::cmp::Reverse(wait(answered)));
@@ -127,7 +124,7 @@ fn headers<S: AsyncStore>(answers: &Answers<S>) -> Vec<HeaderValue> {
 }
 
 /// Which rules refused.
-fn metadata<S>(answers: &Answers<S>) -> Struct {
+fn metadata(answers: &Answers) -> Struct {
     let each = || answers.iter().flatten();
     let opinions = || each().flat_map(|(_, answered)| answered.ruling.opinions());
     let list = |is_shadow: bool| {

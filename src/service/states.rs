@@ -1,66 +1,37 @@
 //! Where the states of a service are: in its memory, or on Redis.
 
 use crate::redis_store::{Options, RedisStore};
-use crate::rules::{AsyncStore, OpenError, Reloaded, Ruled, Rules, RulesError};
-use crate::time::Time;
+use crate::rules::{AnyStore, OpenError, Ruled, Rules, RulesError};
 
-/// Opens a store for each file of rules.
-pub trait States: Send + Sync + 'static {
-    /// The store of one file.
-    type Store: AsyncStore;
+/// Opens a store for the rules of each file.
+pub struct States(Box<Open>);
 
-    /// A store for these rules.
-    ///
-    /// # Errors
-    /// If they can't be computed there.
-    fn open(&self, rules: Rules) -> Result<Self::Store, RulesError>;
+type Open = dyn Fn(Rules) -> Result<AnyStore, RulesError> + Send + Sync;
 
-    /// Puts other rules in force, and keeps the states that still mean the same.
-    fn replace(&self, store: &Self::Store, rules: Rules, now: Time) -> Reloaded;
-}
-
-/// In the memory of this process.
-#[derive(Clone, Copy, Debug)]
-pub struct InMemory {
-    /// The most keys of each limit.
-    pub keys: usize,
-}
-
-impl States for InMemory {
-    type Store = Ruled;
-
-    fn open(&self, rules: Rules) -> Result<Ruled, RulesError> {
-        Ok(Ruled::new(rules, self.keys))
+impl States {
+    /// In the stores that `open` makes. It fails if the rules can't be computed there.
+    pub fn new(
+        open: impl Fn(Rules) -> Result<AnyStore, RulesError> + Send + Sync + 'static,
+    ) -> Self {
+        States(Box::new(open))
     }
 
-    fn replace(&self, store: &Ruled, rules: Rules, now: Time) -> Reloaded {
-        store.replace(rules, now)
+    /// In the memory of this process; `keys` is the most keys of each limit.
+    pub fn in_memory(keys: usize) -> Self {
+        Self::new(move |rules| Ok(AnyStore::new(Ruled::new(rules, keys))))
     }
-}
 
-/// On Redis, or on a cluster, shared with other processes.
-#[derive(Clone, Debug)]
-pub struct OnRedis(RedisStore);
-
-impl OnRedis {
-    /// The Redis at a URL, as [`RedisStore::open`] takes it.
+    /// On the Redis or the cluster at a URL, as [`RedisStore::open`] takes it, shared with other processes.
     ///
     /// # Errors
     /// If the URL can't be read, or outside of a Tokio runtime.
-    pub fn new(url: &str, options: Options) -> Result<Self, OpenError> {
+    pub fn on_redis(url: &str, options: Options) -> Result<Self, OpenError> {
         let none = Rules::read("none", "domain: none\ndescriptors:\n- key: none\n")?;
-        Ok(OnRedis(RedisStore::open(url, none, options)?))
-    }
-}
-
-impl States for OnRedis {
-    type Store = RedisStore;
-
-    fn open(&self, rules: Rules) -> Result<RedisStore, RulesError> {
-        self.0.beside(rules)
+        let redis = RedisStore::open(url, none, options)?;
+        Ok(Self::new(move |rules| redis.beside(rules).map(AnyStore::new)))
     }
 
-    fn replace(&self, store: &RedisStore, rules: Rules, now: Time) -> Reloaded {
-        store.replace(rules, now)
+    pub(super) fn open(&self, rules: Rules) -> Result<AnyStore, RulesError> {
+        (self.0)(rules)
     }
 }

@@ -3,8 +3,8 @@
 use ratescope::clock::FakeClock;
 use ratescope::rules::Fault;
 use ratescope::service::{
-    Code, DescriptorStatus, Entry, InMemory, NoAnswer, RateLimitDescriptor, RateLimitOverride,
-    RateLimitRequest, RateLimitResponse, Service, Unit,
+    Code, DescriptorStatus, Entry, NoAnswer, RateLimitDescriptor, RateLimitOverride,
+    RateLimitRequest, RateLimitResponse, Service, States, Unit,
 };
 use ratescope::{Span, Time};
 use std::pin::pin;
@@ -26,10 +26,10 @@ descriptors:
 - key: free
 ";
 
-pub(crate) fn service(rules: &str) -> (Service<InMemory, FakeClock>, FakeClock) {
+pub(crate) fn service(rules: &str) -> (Service<FakeClock>, FakeClock) {
     let clock = FakeClock::default();
     clock.set(Time::from_micros(1_000_000_000_000_000));
-    let service = Service::new(InMemory { keys: 1000 }, clock.clone());
+    let service = Service::new(States::in_memory(1000), clock.clone());
     service.add("rules.yaml", rules).unwrap();
     (service, clock)
 }
@@ -46,7 +46,7 @@ pub(crate) fn request(descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest
 
 /// Asks a service in memory, which answers at once.
 fn ask(
-    service: &Service<InMemory, FakeClock>,
+    service: &Service<FakeClock>,
     request: &RateLimitRequest,
 ) -> Result<RateLimitResponse, NoAnswer> {
     let answer = pin!(service.should_rate_limit(request));
@@ -56,7 +56,7 @@ fn ask(
     }
 }
 
-fn code(service: &Service<InMemory, FakeClock>, request: &RateLimitRequest) -> Code {
+fn code(service: &Service<FakeClock>, request: &RateLimitRequest) -> Code {
     ask(service, request).unwrap().overall_code()
 }
 

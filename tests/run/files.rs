@@ -1,13 +1,13 @@
 //! Rule files: a folder of them, and the effects of changes.
 
 use super::core::{descriptor, request};
-use ratescope::Time;
 use ratescope::clock::FakeClock;
-use ratescope::rules::{OpenError, Reloaded, Ruled, Rules, RulesError};
-use ratescope::service::{Changed, InMemory, RateLimitRequest, Service, States};
+use ratescope::rules::{AnyStore, OpenError, Ruled, RulesError};
+use ratescope::service::{Changed, RateLimitRequest, Service, States};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -44,14 +44,14 @@ fn rules(domain: &str, count: u32) -> String {
     )
 }
 
-fn following(named: &[PathBuf]) -> Service<InMemory, FakeClock> {
-    let service = Service::new(InMemory { keys: 100 }, FakeClock::default());
+fn following(named: &[PathBuf]) -> Service<FakeClock> {
+    let service = Service::new(States::in_memory(100), FakeClock::default());
     service.follow(named).unwrap();
     service
 }
 
 /// How much is left for the user `ann` after a request; `None` if no limit applies.
-fn left(service: &Service<InMemory, FakeClock>, domain: &str) -> Option<u32> {
+fn left(service: &Service<FakeClock>, domain: &str) -> Option<u32> {
     let ask = request(vec![descriptor(&[("user", "ann")])]);
     let ask = RateLimitRequest { domain: domain.to_owned(), ..ask };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -60,7 +60,7 @@ fn left(service: &Service<InMemory, FakeClock>, domain: &str) -> Option<u32> {
 }
 
 /// Looks twice, since changed rules are put in force only when two looks in a row find them the same.
-fn look(service: &Service<InMemory, FakeClock>) -> Vec<Changed> {
+fn look(service: &Service<FakeClock>) -> Vec<Changed> {
     [service.look(), service.look()].concat()
 }
 
@@ -72,7 +72,7 @@ fn what_is_wrong_at_the_beginning_is_told_of_all_files() {
     fs::create_dir(&empty).unwrap();
     let wrong = folder.write("wrong.yaml", "domain: web\n");
     let follow = |named: &[PathBuf]| {
-        Service::new(InMemory { keys: 100 }, FakeClock::default()).follow(named).unwrap_err()
+        Service::new(States::in_memory(100), FakeClock::default()).follow(named).unwrap_err()
     };
     let alone = follow(std::slice::from_ref(&missing));
     assert!(alone.source().unwrap().is::<std::io::Error>(), "{alone}");
@@ -207,7 +207,7 @@ fn a_start_without_right_rules_is_refused_with_all_reasons() {
     let empty = folder.0.join("empty");
     fs::create_dir(&empty).unwrap();
     let missing = folder.0.join("missing.yaml");
-    let service = Service::new(InMemory { keys: 100 }, FakeClock::default());
+    let service = Service::new(States::in_memory(100), FakeClock::default());
     let error = service.follow(&[good, same, bad, empty, missing]).unwrap_err().to_string();
     for part in [
         "good.yaml has the domain web already",
@@ -219,43 +219,22 @@ fn a_start_without_right_rules_is_refused_with_all_reasons() {
     }
 }
 
-/// States that are slow to put other rules in force: they wait twice for the test.
-struct Slow(Arc<Barrier>);
-
-impl States for Slow {
-    type Store = Ruled;
-
-    fn open(&self, rules: Rules) -> Result<Ruled, RulesError> {
-        Ok(Ruled::new(rules, 100))
-    }
-
-    fn replace(&self, store: &Ruled, rules: Rules, now: Time) -> Reloaded {
-        self.0.wait();
-        self.0.wait();
-        store.replace(rules, now)
-    }
-}
-
-/// States that two threads open at the same time.
-struct Together(Barrier);
-
-impl States for Together {
-    type Store = Ruled;
-
-    fn open(&self, rules: Rules) -> Result<Ruled, RulesError> {
-        self.0.wait();
-        Ok(Ruled::new(rules, 100))
-    }
-
-    fn replace(&self, store: &Ruled, rules: Rules, now: Time) -> Reloaded {
-        store.replace(rules, now)
-    }
+/// A service whose stores are opened after `wait`.
+fn opening(wait: impl Fn() + Send + Sync + 'static) -> Service<FakeClock> {
+    let open = move |rules| {
+        wait();
+        Ok(AnyStore::new(Ruled::new(rules, 100)))
+    };
+    Service::new(States::new(open), FakeClock::default())
 }
 
 #[test]
 fn two_domains_are_added_at_once_and_one_is_added_once() {
     let added = |domains: [&str; 2]| {
-        let service = Service::new(Together(Barrier::new(2)), FakeClock::default());
+        let both = Barrier::new(2);
+        let service = opening(move || {
+            both.wait();
+        });
         let add = |domain: &str| service.add(domain, &rules(domain, 2));
         let results = thread::scope(|scope| {
             let adding = domains.map(|domain| scope.spawn(move || add(domain)));
@@ -271,15 +250,22 @@ fn two_domains_are_added_at_once_and_one_is_added_once() {
     assert!(problem.contains("web has the domain web already"), "{problem}");
 }
 
-/// Whoever asks about the files does not wait while they are looked at: that may take long, as on a network that hangs.
+/// The health does not wait for a look at the files, which may take long, as on a network that hangs.
 #[test]
 fn the_health_does_not_wait_for_the_files() {
     let folder = Folder::new("slow");
     let web = folder.write("web.yaml", &rules("web", 2));
-    let barrier = Arc::new(Barrier::new(2));
-    let service = Arc::new(Service::new(Slow(Arc::clone(&barrier)), FakeClock::default()));
-    service.follow(std::slice::from_ref(&web)).unwrap();
-    folder.write("web.yaml", &rules("web", 3));
+    let (barrier, is_slow) = (Arc::new(Barrier::new(2)), Arc::new(AtomicBool::new(false)));
+    let (held, hold) = (Arc::clone(&barrier), Arc::clone(&is_slow));
+    let service = Arc::new(opening(move || {
+        if hold.load(Ordering::Relaxed) {
+            held.wait();
+            held.wait();
+        }
+    }));
+    service.follow(std::slice::from_ref(&folder.0)).unwrap();
+    is_slow.store(true, Ordering::Relaxed);
+    folder.write("mail.yaml", &rules("mail", 3));
     let looking = Arc::clone(&service);
     let looks = thread::spawn(move || [looking.look(), looking.look()].concat());
     barrier.wait();

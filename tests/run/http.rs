@@ -4,7 +4,7 @@ use super::core::{RULES, service};
 use super::files::Folder;
 use super::program::{Program, get, http};
 use ratescope::clock::FakeClock;
-use ratescope::service::{Http, HttpSettings, InMemory, Service};
+use ratescope::service::{Http, HttpSettings, Service, States};
 use std::sync::Arc;
 
 const ALL: &str = "
@@ -163,7 +163,7 @@ fn a_stranger_can_not_pose() {
 /// Without a name it is the only domain. Where there is none, everything passes, as by an unknown name.
 #[tokio::test]
 async fn the_domain_is_named_where_there_are_several() {
-    async fn asked(service: Service<InMemory, FakeClock>) -> [u16; 4] {
+    async fn asked(service: Service<FakeClock>) -> [u16; 4] {
         let http = Http::new(Arc::new(service), HttpSettings::default());
         let mut statuses = [0; 4];
         for (status, path) in
@@ -174,7 +174,7 @@ async fn the_domain_is_named_where_there_are_several() {
         }
         statuses
     }
-    let none = Service::new(InMemory { keys: 100 }, FakeClock::default());
+    let none = Service::new(States::in_memory(100), FakeClock::default());
     assert_eq!(asked(none).await, [200; 4]);
     assert_eq!(asked(service(ALL).0).await, [200, 429, 200, 429]);
     let (several, _) = service(ALL);

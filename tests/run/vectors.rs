@@ -8,7 +8,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use ratescope::clock::FakeClock;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::service::{Grpc, InMemory, Service};
+use ratescope::service::{Grpc, Service, States};
 use ratescope::{Decision, Limiter, Span, Time};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -74,7 +74,7 @@ fn serve(users: &[User], clock: FakeClock) -> SocketAddr {
         format!("- {{key: user, value: u{i}, limit: {}}}\n", user.limiter)
     };
     let rules: String = users.iter().enumerate().map(rule).collect();
-    let service = Service::new(InMemory { keys: 1000 }, clock);
+    let service = Service::new(States::in_memory(1000), clock);
     service.add("rules.yaml", &format!("domain: web\ndescriptors:\n{rules}")).unwrap();
     let calls = Grpc::new(Arc::new(service));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -15,7 +15,7 @@ use ratescope::clock::{Clock, SystemClock};
 use ratescope::live::{Probe, Routes};
 use ratescope::middleware::Networks;
 use ratescope::redis_store::Options;
-use ratescope::service::{Http, HttpSettings, InMemory, NAME, OnRedis, Service, States};
+use ratescope::service::{Http, HttpSettings, NAME, Service, States};
 use ratescope::{ParseError, Span};
 use std::error::Error;
 use std::io::{self, Write};
@@ -169,11 +169,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         match &args.store {
-            None => serve(args, (probe, live), InMemory { keys: args.keys }).await,
+            None => serve(args, (probe, live), States::in_memory(args.keys)).await,
             Some(url) => {
                 let (one_node, capacity) = (args.one_node, args.keys);
                 let options = Options { one_node, capacity, ..Options::default() };
-                serve(args, (probe, live), OnRedis::new(url, options)?).await
+                serve(args, (probe, live), States::on_redis(url, options)?).await
             }
         }
     });
@@ -193,10 +193,10 @@ fn asking(live: Routes, path: &Path) -> Result<Routes, String> {
     live.token(token).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-async fn serve<B: States>(
+async fn serve(
     args: &Args,
     (probe, live): (Arc<Probe>, Routes),
-    states: B,
+    states: States,
 ) -> Result<(), Box<dyn Error>> {
     let metrics = record()?;
     let service = Arc::new(Service::with_probe(states, SystemClock, probe));
@@ -258,7 +258,7 @@ async fn serve<B: States>(
 }
 
 /// Prints the domain, the number of rules and the file of each of the rules that were read.
-fn check<B: States>(service: &Service<B>) -> io::Result<()> {
+fn check(service: &Service) -> io::Result<()> {
     let each = service.rules();
     let mut out = Visible(io::stdout());
     for rules in each {
@@ -294,7 +294,7 @@ fn log(form: Log) -> Result<(), Box<dyn Error>> {
 }
 
 /// Looks for changed rule files every `interval`, for ever, and logs the result of each change.
-async fn follow<B: States>(service: &Arc<Service<B>>, interval: Duration) {
+async fn follow(service: &Arc<Service>, interval: Duration) {
     loop {
         sleep(interval).await;
         let looks = Arc::clone(service);
@@ -309,7 +309,7 @@ async fn follow<B: States>(service: &Arc<Service<B>>, interval: Duration) {
 }
 
 /// Updates the gauges and lets the probe forget what is old every [`UPKEEP`], for ever.
-async fn keep_up<B: States>(service: &Service<B>, prometheus: &PrometheusHandle) {
+async fn keep_up(service: &Service, prometheus: &PrometheusHandle) {
     loop {
         sleep(UPKEEP).await;
         service.probe().forget(service.clock().now());

@@ -6,14 +6,14 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::live::{Body, Routes};
-use ratescope::service::{Service, States};
+use ratescope::service::Service;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The answers of the port.
-pub(super) struct Admin<B: States> {
-    pub(super) service: Arc<Service<B>>,
+pub(super) struct Admin {
+    pub(super) service: Arc<Service>,
     pub(super) metrics: PrometheusHandle,
     /// The page, the probe's view of the service, and the token if there is one.
     pub(super) live: Routes,
@@ -21,7 +21,7 @@ pub(super) struct Admin<B: States> {
     pub(super) is_ready: AtomicBool,
 }
 
-impl<B: States> Admin<B> {
+impl Admin {
     /// Answers a request. `/healthz` and `/readyz` without a query and the files of the page are for everybody;
     /// everything else needs the token or, if there is none, a name of this machine as the host.
     pub(super) fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {

@@ -10,7 +10,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use ratescope::service::{Grpc, Http, NAME, Service, States};
+use ratescope::service::{Grpc, Http, NAME, Service};
 use std::convert::Infallible;
 use std::future::{poll_fn, ready};
 use std::io::{self, Cursor};
@@ -100,12 +100,12 @@ impl Ports {
     }
 
     /// Serves all ports for ever. `open` watches the connections, so that they can be ended.
-    pub(super) async fn serve<B: States>(
+    pub(super) async fn serve(
         &self,
         open: &GracefulShutdown,
         calls: &Calls,
-        http: Http<B>,
-        admin: &Arc<Admin<B>>,
+        http: Http,
+        admin: &Arc<Admin>,
     ) {
         let (http, admins) = (Arc::new(http), Arc::clone(admin));
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
@@ -170,8 +170,8 @@ type Call = Arc<dyn Fn(Request<Incoming>) -> Reply + Send + Sync>;
 type Reply = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
 impl Calls {
-    pub(super) fn new<B: States>(
-        service: Arc<Service<B>>,
+    pub(super) fn new(
+        service: Arc<Service>,
         health: HealthReporter,
         ends: watch::Receiver<bool>,
     ) -> Result<Self, tonic_reflection::server::Error> {
