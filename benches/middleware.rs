@@ -28,7 +28,7 @@ use http::{Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::live::{Asked, Probe, Seen};
-use ratescope::middleware::{Headers, RateLimit};
+use ratescope::middleware::{Headers, RateLimit, RateLimited};
 use ratescope::rules::{Ruled, Rules};
 use std::convert::Infallible;
 use std::env;
@@ -68,9 +68,14 @@ fn main() {
 fn print(rounds: usize, addresses: u32) {
     let recorder = PrometheusBuilder::new().build_recorder();
     let passes = StatusCode::OK;
+    let free = || GovernorConfigBuilder::default().const_period(MILLI).const_burst_size(1_000_000);
     let rows = [
         ("the bare service", timed(Bare, addresses, passes)),
         ("one rule, no headers", ours(ONE, Headers::NONE, addresses)),
+        (
+            "one rule, no headers, cloned for each request",
+            timed(Cloned(limited(ONE, Headers::NONE)), addresses, passes),
+        ),
         ("one rule, no headers, with a probe", seen(false, addresses)),
         ("one rule, no headers, with Live open", seen(true, addresses)),
         ("one rule, all headers", ours(ONE, Headers::ALL, addresses)),
@@ -80,15 +85,16 @@ fn print(rounds: usize, addresses: u32) {
             call
         }),
         ("two rules, all headers", ours(TWO, Headers::ALL, addresses)),
-        ("`tower_governor`", {
-            let mut config =
-                GovernorConfigBuilder::default().const_period(MILLI).const_burst_size(1_000_000);
-            timed(GovernorLayer::new(config.finish().unwrap()).layer(Bare), addresses, passes)
+        (
+            "`tower_governor`",
+            timed(GovernorLayer::new(free().finish().unwrap()).layer(Bare), addresses, passes),
+        ),
+        ("`tower_governor`, cloned for each request", {
+            let limited = GovernorLayer::new(free().finish().unwrap()).layer(Bare);
+            timed(Cloned(limited), addresses, passes)
         }),
         ("`tower_governor`, three headers", {
-            let mut config =
-                GovernorConfigBuilder::default().const_period(MILLI).const_burst_size(1_000_000);
-            let config = config.use_headers().finish().unwrap();
+            let config = free().use_headers().finish().unwrap();
             timed(GovernorLayer::new(config).layer(Bare), addresses, passes)
         }),
         ("refused: one rule, all headers, a problem as body", refusing(addresses)),
@@ -128,9 +134,13 @@ fn count(addresses: u32) -> String {
 type Call = Box<dyn FnMut(usize) -> usize>;
 
 fn ours(rules: &str, headers: Headers, addresses: u32) -> Call {
+    timed(limited(rules, headers), addresses, StatusCode::OK)
+}
+
+fn limited(rules: &str, headers: Headers) -> RateLimited<Bare, Ruled> {
     let ruled = Ruled::new(Rules::read("rules.yaml", rules).unwrap(), 100_000);
     let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
-    timed(limit.headers(headers).layer().layer(Bare), addresses, StatusCode::OK)
+    limit.headers(headers).layer().layer(Bare)
 }
 
 /// One rule without headers and with a probe, whether a viewer is there or not; it is told nothing meanwhile.
@@ -177,6 +187,23 @@ where
         }
         REQUESTS
     })
+}
+
+/// A service of which each request has a clone of its own, as with the routers of axum.
+struct Cloned<S>(S);
+
+impl<S: Service<Request<Body>> + Clone> Service<Request<Body>> for Cloned<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> S::Future {
+        self.0.clone().call(request)
+    }
 }
 
 /// The service: answers at once.

@@ -21,8 +21,8 @@ use super::headers::Values;
 use super::keys::Head;
 use super::layer::ResponseHead;
 use super::prepared::Prepared;
-use super::refusal::Answer;
-use crate::clock::Clock;
+use super::refusal::{Answer, Problem};
+use crate::clock::{Clock, SystemClock};
 use crate::rules::by_rules::Cached;
 use crate::rules::{Answered, AsyncStore};
 use core::future::{Future, poll_fn};
@@ -36,7 +36,7 @@ use tower_service::Service;
 
 /// A service whose requests are limited. `W` says whether the bodies of its responses are
 /// [charged](super::Charged) for.
-pub struct RateLimited<I, S, A, C, W = Uncharged> {
+pub struct RateLimited<I, S, A = Problem, C = SystemClock, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
     cached: Cached<Prepared>,
