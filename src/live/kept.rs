@@ -7,7 +7,8 @@ use core::mem::take;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The most rules that are counted.
+/// The most rules that are counted, by their names, in the life of a probe. A rule that a reload removes keeps its
+/// place, since its name may come back.
 pub const MOST_RULES: usize = 1024;
 
 /// The most columns, of about a quarter of a second each, for which the sums are remembered.
