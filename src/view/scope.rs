@@ -104,7 +104,7 @@ const COLUMNS: f64 = 600.0;
 
 /// Whether the time axis of a canvas of that size is at the height `y`.
 pub fn is_axis(size: [f64; 2], y: f64) -> bool {
-    y > layout::plot(size).bottom() + 2.0 * layout::LANE + 4.0
+    y > layout::plot(size).bottom() + 2.0 * layout::STRIP + 4.0
 }
 
 /// Finds the thing at a point of the canvas; `touch` is less precise.

@@ -1,7 +1,7 @@
 //! The grid, both vertical scales, the time scale, and the names of the strips.
 
 use super::Viewport;
-use super::layout::{LANE, Layout};
+use super::layout::{Layout, STRIP};
 use super::tags::Tag;
 use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Ink, Mark, Stroke};
@@ -15,7 +15,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport, tags
     layout.time.gaps(marks, layout.plot, view.gaps, true);
     times(marks, layout, view);
     rates(marks, layout, tags);
-    lanes(marks, layout);
+    strips(marks, layout);
 }
 
 /// Both vertical scales; the grid belongs to the left one.
@@ -69,7 +69,7 @@ fn numbers(
 /// The time scale, backwards from the right edge.
 fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     let plot = layout.plot;
-    let y = plot.bottom() + 2.0 * LANE + 14.0;
+    let y = plot.bottom() + 2.0 * STRIP + 14.0;
     let lines = layout.time.scale(marks, y, view.live);
     let pairs = lines.into_iter().map(|x| plot.upright(x)).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
@@ -77,12 +77,12 @@ fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     layout.time.flags(marks, view.flags, &[plot], y);
 }
 
-fn lanes(marks: &mut Vec<Mark>, layout: &Layout) {
+fn strips(marks: &mut Vec<Mark>, layout: &Layout) {
     let plot = layout.plot;
     let top = plot.bottom() + 4.0;
-    let pairs = [1.0, 2.0].map(|lanes| plot.across(top + lanes * LANE - 1.5)).to_vec();
+    let pairs = [1.0, 2.0].map(|n| plot.across(top + n * STRIP - 1.5)).to_vec();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let x = plot.right() + 8.0;
-    marks.push(label(x, top + 0.5 * LANE, "allowed", Anchor::Start));
-    marks.push(label(x, top + 1.5 * LANE, "× refused", Anchor::Start));
+    marks.push(label(x, top + 0.5 * STRIP, "allowed", Anchor::Start));
+    marks.push(label(x, top + 1.5 * STRIP, "× refused", Anchor::Start));
 }

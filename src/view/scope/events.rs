@@ -1,6 +1,6 @@
 //! The two strips of events under the plot.
 
-use super::layout::{LANE, Layout};
+use super::layout::{Layout, STRIP};
 use crate::lab::trace::Column;
 use crate::plot::Mark;
 use crate::time::Time;
@@ -17,7 +17,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, columns: &[&Column]) 
     };
     let (left, right, top) = (layout.plot.x, layout.plot.right(), layout.plot.bottom() + 4.0);
     let origin = layout.x(Time::ZERO);
-    let strip = |top: f64| Strip { left, right, top, height: LANE, origin };
+    let strip = |top: f64| Strip { left, right, top, height: STRIP, origin };
     strip::allowed(marks, strip(top), &groups(|c| c.end.allowed));
-    strip::refused(marks, strip(top + LANE), &groups(|c| c.end.refused));
+    strip::refused(marks, strip(top + STRIP), &groups(|c| c.end.refused));
 }

@@ -1,6 +1,6 @@
 //! The feedback to a click on the graph.
 
-use super::layout::{LANE, plot};
+use super::layout::{STRIP, plot};
 use crate::lab::scope::Scope;
 use crate::plot::axis;
 use crate::view::Feedback;
@@ -18,5 +18,5 @@ pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
         false => "allowed".to_owned(),
     };
     let row = if refused { 1.5 } else { 0.5 };
-    Some(Feedback { words, refused, marks: vec![plot(size).bottom() + 4.0 + row * LANE] })
+    Some(Feedback { words, refused, marks: vec![plot(size).bottom() + 4.0 + row * STRIP] })
 }

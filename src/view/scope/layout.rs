@@ -6,8 +6,8 @@ use crate::plot::Rect;
 use crate::time::Time;
 use crate::view::timebase::{Timebase, edges, is_narrow};
 
-/// The height of each of the two lanes of events.
-pub(super) const LANE: f64 = 14.0;
+/// The height of each of the two strips of events.
+pub(super) const STRIP: f64 = 14.0;
 
 /// The geometry of one picture.
 pub(super) struct Layout {
@@ -27,7 +27,7 @@ pub(super) struct Layout {
 /// The plot within a canvas of the given size.
 pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
     let [left, right] = edges(width);
-    let (above, below) = (30.0, 2.0 * LANE + 34.0);
+    let (above, below) = (30.0, 2.0 * STRIP + 34.0);
     Rect { x: left, y: above, width: right - left, height: height - above - below }
 }
 
