@@ -6,6 +6,8 @@
 #[path = "redis/cluster.rs"]
 mod cluster;
 mod common;
+#[path = "redis/edges.rs"]
+mod edges;
 #[path = "redis/equal.rs"]
 mod equal;
 #[path = "redis/faults.rs"]

@@ -29,9 +29,7 @@ fn assert_same(what: impl Fn() -> String, theirs: &Answered, ours: &Answered) {
         assert_eq!(theirs.outcome.decision, ours.outcome.decision, "{}", what());
         assert_eq!(theirs.outcome.limit, ours.outcome.limit, "{}", what());
         assert_eq!(theirs.exceeds, ours.exceeds, "{}", what());
-        let (theirs, ours) = (theirs.outcome.level, ours.outcome.level);
-        let near = theirs == ours || (theirs - ours).abs() <= 1e-12 * ours.abs();
-        assert!(near || (theirs.is_nan() && ours.is_nan()), "{}: {theirs}, not {ours}", what());
+        assert_near(&what, theirs.outcome.level, ours.outcome.level);
     }
     assert_eq!(theirs.retry.map(rounded), ours.retry.map(rounded), "{}", what());
     let numbers = |answered: &Answered| {
@@ -39,6 +37,12 @@ fn assert_same(what: impl Fn() -> String, theirs: &Answered, ours: &Answered) {
         standings.map(|stands| (stands.remaining, stands.reset_after)).collect::<Vec<_>>()
     };
     assert_eq!(numbers(theirs), numbers(ours), "{}", what());
+}
+
+#[track_caller]
+pub(crate) fn assert_near(what: impl Fn() -> String, theirs: f64, ours: f64) {
+    let near = theirs == ours || (theirs - ours).abs() <= 1e-12 * ours.abs();
+    assert!(near || (theirs.is_nan() && ours.is_nan()), "{}: {theirs}, not {ours}", what());
 }
 
 /// To the microsecond, but beyond 285 years to 15 digits.
