@@ -18,6 +18,8 @@ mod charging;
 mod common;
 #[path = "limiters/counting.rs"]
 mod counting;
+#[path = "limiters/domain.rs"]
+mod domain;
 #[path = "limiters/edges.rs"]
 mod edges;
 #[path = "limiters/quota.rs"]

@@ -20,8 +20,7 @@
 //! that of this crate, which the scripts of the store on Redis bring along, they are the same to the last
 //! bit; with that of a platform they agree to 1e-12.
 //!
-//! `tests/f64` implements each limiter that counts a second time, with nothing but `+ - * / floor`
-//! on f64, and compares both. The Lua is written from that code.
+//! `tests/redis/edges.rs` compares the Lua with each limiter that counts at the ends of that domain.
 //!
 //! # Why that is enough
 //! Rounding to f64 is monotone, and a whole number up to 2^53 is not changed by it. So when a number

@@ -1,6 +1,6 @@
 -- The sliding window and the sliding log: at most `most` millionths in `blocks` blocks of `width`
 -- microseconds. At most `capacity` blocks are remembered. The blocks of a log are one microsecond wide.
--- Source: tests/f64/blocks.rs.
+-- Source: src/limit/history.rs.
 local BLOCKS = '\0'
 
 --- numbers: most width blocks capacity

@@ -1,5 +1,5 @@
 -- Products of two whole numbers below 2^52, compared exactly with f64 alone.
--- Source: tests/f64/product.rs, and ratescope::limit::in_f64 for why that is exact.
+-- Source: src/limit/in_f64.rs, which says why that is exact.
 local LIMB = 67108864
 
 -- a b as a high and a low part of 52 bits each.

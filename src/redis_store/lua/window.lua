@@ -1,5 +1,5 @@
 -- The fixed window: at most `most` millionths in `period` microseconds.
--- Source: tests/f64/window.rs.
+-- Source: src/limit/fixed_window.rs.
 local WINDOW = '\0\0'
 
 --- numbers: most period

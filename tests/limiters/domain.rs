@@ -1,4 +1,5 @@
-//! What is said to be outside of the domain.
+//! What is said to be outside of the domain in which f64 alone decides alike. `tests/redis/edges.rs` tries the
+//! ends of that domain.
 
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
