@@ -51,6 +51,7 @@ pub(crate) fn table() -> Result<String, ParseError> {
         let worst = worst::greediest(&limiter, minute);
         // Whole events pass, so a bound of 20.5 is one of 20.
         let bound = limiter.max_admitted(minute, 1.0).floor();
+        assert!(worst <= bound, "{text}: {worst} of at most {bound}");
         let bound = if bound.is_finite() { bound.to_string() } else { "no bound".to_owned() };
         let hammered = worst::hammered(&limiter, 10, minute);
         table += &format!(

@@ -1,8 +1,7 @@
 //! The most that ever passes in a window, against the exact count.
 
-use crate::common;
 use crate::common::worst::exact::ExactWindow;
-use crate::common::worst::{burst, greediest, greedy};
+use crate::common::worst::{greediest, greedy};
 use crate::{KINDS, cases, limiter, steps};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
@@ -44,37 +43,9 @@ proptest! {
     }
 }
 
-/// The table of the documentation: of ten a minute, what passes at once, in the worst minute, and
-/// in the tenth minute of ten times as many.
+/// One precision shorter than its period, a sliding window keeps to its limit.
 #[test]
-fn what_a_sender_gets_out_of_ten_a_minute() {
-    let minute = Span::minutes(1);
-    for (text, at_once, worst, hammered) in [
-        ("exim 10/1m strict", 10, 19.0, 0),
-        ("exim 10/1m leaky", 10, 19.0, 10),
-        ("earrrl 10/1m", 15, 25.0, 0),
-        ("token-bucket 10/1m", 10, 19.0, 10),
-        ("gcra 10/1m", 10, 19.0, 10),
-        ("leaky-bucket 10/1m", 10, 19.0, 10),
-        ("fixed-window 10/1m", 10, 20.0, 10),
-        ("sliding-window 10/1m precision 1s", 10, 20.0, 10),
-        ("sliding-counter 10/1m", 10, 19.0, 9),
-        ("sliding-log 10/1m", 10, 10.0, 10),
-        ("adaptive x3 decay 1m increase 1h floor 10", 10, 19.0, 10),
-        ("adaptive x3 decay 1m increase 7d floor 10 by hour", 10, 19.0, 10),
-        ("nginx 10/1m burst 9 nodelay", 10, 19.0, 10),
-        ("haproxy 10/1m", 10, 19.0, 0),
-        ("haproxy 10/1m allowed", 10, 19.0, 10),
-        ("envoy 10/1m", 10, 19.0, 10),
-    ] {
-        let limiter = limiter(text);
-        assert_eq!(burst(&limiter, Time::ZERO), at_once, "{text}, at once");
-        assert_eq!(common::worst::hammered(&limiter, 10, minute), hammered, "{text}, hammered");
-        let got = greediest(&limiter, minute);
-        assert_eq!(got, worst, "{text}, in the worst minute");
-        assert!(got <= limiter.max_admitted(minute, 1.0), "{text}");
-    }
-    // One precision shorter, and the sliding window keeps to its limit.
+fn the_last_block_of_a_sliding_window_is_whole() {
     let (window, shorter) = (limiter("sliding-window 10/1m precision 1s"), Span::seconds(59));
     assert_eq!((greediest(&window, shorter), window.max_admitted(shorter, 1.0)), (10.0, 10.0));
 }
@@ -106,25 +77,8 @@ fn a_dear_event_does_not_raise_the_bound_of_exim() {
     assert_eq!(exim.max_admitted(Span::minutes(1), 100.0).floor(), 25.0);
 }
 
-/// The bytes that the documentation gives.
+/// The state of any limiter; `src/limit/measured.md` has those of each.
 #[test]
-fn states_are_a_few_words() {
-    fn bytes<L: Limiter>() -> usize {
-        size_of::<L::State>()
-    }
-    assert_eq!(bytes::<exim::Exim>(), 16);
-    assert_eq!(bytes::<earrrl::Earrrl>(), 16);
-    assert_eq!(bytes::<token_bucket::TokenBucket>(), 24);
-    assert_eq!(bytes::<gcra::Gcra>(), 24);
-    assert_eq!(bytes::<leaky_bucket::LeakyBucket>(), 24);
-    assert_eq!(bytes::<fixed_window::FixedWindow>(), 16);
-    assert_eq!(bytes::<sliding_counter::SlidingCounter>(), 24);
-    assert_eq!(bytes::<sliding_window::SlidingWindow>(), 40);
-    assert_eq!(bytes::<sliding_log::SlidingLog>(), 40);
-    assert_eq!(bytes::<adaptive::Adaptive>(), 24);
-    assert_eq!(bytes::<by_hour::ByHour>(), 120);
-    assert_eq!(bytes::<nginx::Nginx>(), 16);
-    assert_eq!(bytes::<haproxy::Haproxy>(), 16);
-    assert_eq!(bytes::<envoy::Envoy>(), 16);
-    assert_eq!(bytes::<AnyLimiter>(), 32);
+fn a_state_is_a_few_words() {
+    assert_eq!(size_of::<<AnyLimiter as Limiter>::State>(), 32);
 }
