@@ -102,20 +102,6 @@ fn allowed(text: &str) -> Vec<(Time, bool)> {
     abuse().into_iter().map(|at| (at, limiter.check(&mut state, at, 1.0).is_allowed())).collect()
 }
 
-/// EARRRL, half-life 20 s, limit one a second: 45 pass, then none for as long as the abuse goes
-/// on; from 256 s on, all again.
-#[test]
-fn the_recent_average_forgives_late() {
-    let events = allowed("earrrl 1/1s half-life 20s");
-    let refused: Vec<_> = events.iter().filter(|(_, ok)| !ok).map(|(at, _)| *at).collect();
-    assert_eq!(refused.first(), Some(&seconds(27.0)));
-    assert_eq!(refused.last(), Some(&seconds(255.0)));
-    let passed = |until: f64| events.iter().filter(|(at, ok)| *ok && *at < seconds(until)).count();
-    assert_eq!(passed(27.0), 45);
-    assert_eq!(passed(255.0), 45);
-    assert_eq!(passed(301.0), 90);
-}
-
 /// The window of 20 s next to it in the article: the abuser gets the whole limit, in every window.
 #[test]
 fn the_window_forgives_at_every_edge() {

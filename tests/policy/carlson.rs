@@ -1,8 +1,8 @@
 //! Josiah Carlson's "Introduction to rate limiting with Redis": several limits on one key.
 
-use crate::{Sent, check, limiter, policy, store};
+use crate::{Sent, check, policy, store};
 use ratescope::policy::Verdict;
-use ratescope::{Limiter, Store, Time};
+use ratescope::{Store, Time};
 
 fn send(store: &Store, micros: i64) -> Verdict {
     check(store, &Sent { at: Time::from_micros(micros), cost: 1.0, from: ["ann", "x"] })
@@ -34,25 +34,6 @@ fn refused_events_use_up_no_other_limit() {
     ] {
         assert_eq!(per_minute(&store(policy(text)), 10_000, 10), want, "{text}");
     }
-}
-
-/// As his first version counts, for comparison: ten pass in the first second and use up the rest.
-#[test]
-fn counting_one_after_the_other_is_the_bug() {
-    let limits = ["10/1s", "120/1m", "240/1h"].map(limiter);
-    // From the largest, as it happens when they are written in that order.
-    let mut counts = limits.each_ref().map(|limit| (limit.initial(), limit));
-    counts.reverse();
-    let mut allowed = 0;
-    for i in 0..360_000 {
-        let at = Time::from_micros(i * 10_000);
-        allowed += i32::from(counts.iter_mut().all(|(state, limit)| {
-            let passes = limit.peek(state, at, 1.0).is_allowed();
-            limit.record(state, at, 1.0, true);
-            passes
-        }));
-    }
-    assert_eq!(allowed, 20);
 }
 
 /// The wait, the reason and the time to come back are those of the limit that decides.
