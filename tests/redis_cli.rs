@@ -8,33 +8,22 @@ mod nodes;
 mod proxy;
 #[path = "redis/server.rs"]
 mod server;
+#[path = "common/shell.rs"]
+mod shell;
 
 use nodes::Cluster;
 use server::{PATIENCE, Server};
+use shell::{Running, file, text};
 use std::io::Write;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-fn start(arguments: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_ratescope"))
-        .arg("simulate")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
+fn command(arguments: &[&str]) -> Command {
+    shell::command(&[&["simulate"], arguments].concat())
 }
 
 fn simulate(arguments: &[&str], input: &str) -> Output {
-    let mut process = start(arguments);
-    // It may end before it has read everything.
-    let _ = process.stdin.take().unwrap().write_all(input.as_bytes());
-    process.wait_with_output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    shell::run(&mut command(arguments), input)
 }
 
 /// Bursts and silences of three users from two addresses, some out of order.
@@ -81,14 +70,12 @@ const LIMITERS: [&str; 15] = [
 
 /// The same lines and the same summary, whatever decides.
 fn assert_decides_alike(store: &str) {
-    let file = std::env::temp_dir().join(format!("ratescope-{}.yaml", server::free_port()));
-    std::fs::write(&file, RULES).unwrap();
+    let rules = file(&format!("redis-{}.yaml", server::free_port()), RULES);
     let mut arguments = LIMITERS.to_vec();
-    arguments.extend(["--format", "csv", "--key", "user", "--rules", file.to_str().unwrap()]);
+    arguments.extend(["--format", "csv", "--key", "user", "--rules", &rules]);
     let here = simulate(&arguments, &events());
     arguments.extend(["--store", store]);
     let there = simulate(&arguments, &events());
-    std::fs::remove_file(&file).unwrap();
     assert!(here.status.success() && there.status.success(), "{}", text(&there.stderr));
     assert_eq!(text(&there.stdout), text(&here.stdout));
     // The number of keys is another: limits for the same fields share one.
@@ -143,8 +130,10 @@ fn nothing_is_left_by_a_run_that_ends_early() {
     assert!(!wrong.status.success() && text(&wrong.stderr).contains("line 3"));
     assert_eq!(server.keys(), 0);
 
-    let mut process = start(&["gcra 2/1m per user", "--store", &url, "--format", "csv"]);
-    let mut input = process.stdin.take().unwrap();
+    let mut command = command(&["gcra 2/1m per user", "--store", &url, "--format", "csv"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut process = Running(command.spawn().unwrap());
+    let mut input = process.0.stdin.take().unwrap();
     let events = format!("time,user\n{}", "0,ann\n".repeat(1_000_000));
     // It is ended before it has read them all.
     let writer = std::thread::spawn(move || input.write_all(events.as_bytes()).is_err());
@@ -152,9 +141,8 @@ fn nothing_is_left_by_a_run_that_ends_early() {
     while server.keys() == 0 {
         assert!(begun.elapsed() < PATIENCE, "no event was decided");
     }
-    let id = process.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    process.wait().unwrap();
+    process.signal("INT");
+    process.0.wait().unwrap();
     assert!(writer.join().unwrap());
     assert_eq!(server.keys(), 0);
 }

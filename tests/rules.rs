@@ -23,6 +23,9 @@ mod matching;
 mod random;
 #[path = "rules/reload.rs"]
 mod reload;
+#[cfg(feature = "watch")]
+#[path = "common/shell.rs"]
+mod shell;
 #[path = "rules/stores.rs"]
 mod stores;
 #[path = "rules/threads.rs"]

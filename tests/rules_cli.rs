@@ -1,44 +1,31 @@
 //! `ratescope check`, `explain`, `test` and `simulate --rules` as a shell meets them.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "common/shell.rs"]
+mod shell;
 #[path = "rules_cli/simulate.rs"]
 mod simulate;
 
 use ratescope::rules::LONGEST;
 use serde_json::{Value, json};
+use shell::{file, text};
 use std::fs;
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 /// `ratescope` in the folder of good rule files.
 fn command(args: &[&str]) -> Command {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rules");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
-    command.args(args).current_dir(folder);
+    let mut command = shell::command(args);
+    command.current_dir("tests/rules");
     command
 }
 
-/// Runs it.
 fn ratescope(args: &[&str], input: &str) -> Output {
-    let mut command = command(args);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // It may not read at all.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
+    shell::run(&mut command(args), input)
 }
 
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
-}
-
-/// The output of a run that must succeed.
 #[track_caller]
 fn printed(args: &[&str], input: &str) -> String {
-    let output = ratescope(args, input);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout).to_owned()
+    shell::printed(&mut command(args), input)
 }
 
 /// The output about a mistake, with the exit status that scripts look at.
@@ -141,10 +128,9 @@ fn a_text_that_is_not_utf_8() {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_under_the_errors() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
-    command.args(["check", "nowhere.yaml"]);
     let full = fs::File::create("/dev/full").unwrap();
-    assert_eq!(command.stderr(full).status().unwrap().code(), Some(1));
+    let status = command(&["check", "nowhere.yaml"]).stderr(full).status().unwrap();
+    assert_eq!(status.code(), Some(1));
 }
 
 #[test]
@@ -292,13 +278,6 @@ time,user,ip,path,cost
 0,bob,a,,1
 1,,,,1
 ";
-
-/// The path of a file with this text.
-fn file(name: &str, text: impl AsRef<[u8]>) -> String {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&path, text).unwrap();
-    path.display().to_string()
-}
 
 /// Nothing in a file moves the cursor, colours the screen or turns the direction of the text.
 #[test]

@@ -42,6 +42,8 @@ mod server;
 mod servers;
 #[path = "run/shared.rs"]
 mod shared;
+#[path = "common/shell.rs"]
+mod shell;
 #[path = "run/vectors.rs"]
 mod vectors;
 #[path = "redis/watched.rs"]

@@ -1,16 +1,20 @@
 //! `ratescope serve` as a browser meets it: over a socket, header by header.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "common/shell.rs"]
+mod shell;
+
 use ratescope::lab::compare::Settings;
 use ratescope::lab::run::Link;
+use shell::{Running, command};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-/// A running server, ended when dropped.
+/// A running server.
 struct Server {
-    child: Child,
+    running: Running,
     address: String,
 }
 
@@ -25,7 +29,7 @@ impl Server {
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let (_, rest) = line.split_once("http://").expect("the address is printed");
         let address = rest.split_whitespace().next().unwrap().to_owned();
-        Server { child, address }
+        Server { running: Running(child), address }
     }
 
     /// The whole response to a GET, its head in lower case.
@@ -52,24 +56,11 @@ impl Server {
         stream.write_all(request.as_bytes()).unwrap();
         stream
     }
-
-    #[cfg(unix)]
-    fn ctrl_c(&self) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn ratescope(port: &str, dir: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
-    command.args(["serve", "--port", port, "--dir"]).arg(dir);
+    let mut command = command(&["serve", "--port", port, "--dir"]);
+    command.arg(dir);
     command
 }
 
@@ -194,12 +185,12 @@ descriptors:
     limit: fixed-window 9/1s
 ";
     std::fs::write(&rules, text).unwrap();
-    let mut child =
-        ratescope("0", &dir).arg("--rules").arg(&rules).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().take(3);
+    let mut command = ratescope("0", &dir);
+    let command = command.arg("--rules").arg(&rules).stdout(Stdio::piped());
+    let mut running = Running(command.spawn().unwrap());
+    let lines = BufReader::new(running.0.stdout.as_mut().unwrap()).lines().take(3);
     let lines: Vec<String> = lines.map(Result::unwrap).collect();
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(running);
 
     let (before, link) = lines[1].split_once("/compare.html#").unwrap();
     assert!(before.starts_with(&format!("{}, a lane each: http://127.0.0.1:", rules.display())));
@@ -221,8 +212,8 @@ descriptors:
 fn ctrl_c_stops_it_cleanly() {
     let mut server = Server::start(&page("ctrl-c"));
     server.get("/");
-    server.ctrl_c();
-    assert!(server.child.wait().unwrap().success());
+    server.running.signal("INT");
+    assert!(server.running.0.wait().unwrap().success());
 }
 
 /// A connection whose client reads the beginning of a large answer only.
@@ -247,8 +238,8 @@ fn nobody_keeps_it_running() {
     let _silent = server.begin("");
     let _half = server.begin(&format!("GET / HTTP/1.1\r\nhost: {host}\r\nx-"));
     let _deaf = deaf(&server, &dir);
-    server.ctrl_c();
-    assert!(server.child.wait().unwrap().success());
+    server.running.signal("INT");
+    assert!(server.running.0.wait().unwrap().success());
 }
 
 #[cfg(unix)]
@@ -257,14 +248,14 @@ fn a_second_ctrl_c_ends_open_requests() {
     let dir = page("impatient");
     let mut server = Server::start_with(&dir, &["--drain", "1h"]);
     let _deaf = deaf(&server, &dir);
-    server.ctrl_c();
+    server.running.signal("INT");
     // The first one has arrived when nothing listens any more.
     while TcpStream::connect(&server.address).is_ok() {
         std::thread::yield_now();
     }
-    assert_eq!(server.child.try_wait().unwrap(), None, "a request is open");
-    server.ctrl_c();
-    assert!(server.child.wait().unwrap().success());
+    assert_eq!(server.running.0.try_wait().unwrap(), None, "a request is open");
+    server.running.signal("INT");
+    assert!(server.running.0.wait().unwrap().success());
 }
 
 /// Half a request is not waited for.

@@ -8,37 +8,24 @@ mod commands;
 mod live;
 #[path = "simulate/logs.rs"]
 mod logs;
+#[path = "common/shell.rs"]
+mod shell;
 
 use serde_json::{Value, json};
+use shell::{command, printed, run, text};
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Command, Output, Stdio};
-
-fn ratescope(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
+use std::process::{Output, Stdio};
 
 /// Runs `ratescope simulate` over `input`.
 fn simulate(args: &[&str], input: &str) -> Output {
-    let mut child = ratescope(&[&["simulate"], args].concat()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    std::thread::scope(|scope| {
-        // It may stop reading at a mistake.
-        scope.spawn(move || drop(stdin.write_all(input.as_bytes())));
-        child.wait_with_output().unwrap()
-    })
+    run(&mut command(&[&["simulate"], args].concat()), input)
 }
 
 /// The decisions as JSON, of a run that must succeed.
 fn decisions(limiters: &[&str], input: &str) -> Vec<Value> {
-    let output = simulate(&[&["--format", "jsonl"], limiters].concat(), input);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
+    let args = [&["simulate", "--format", "jsonl"], limiters].concat();
+    let printed = printed(&mut command(&args), input);
+    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// What is said about input that is wrong.
@@ -287,7 +274,9 @@ fn a_wrong_limiter_is_pointed_at() {
 fn a_reader_that_has_seen_enough_is_no_error() {
     for format in ["table", "csv", "jsonl"] {
         let args = ["simulate", "1/1s", "--format", format];
-        let mut child = ratescope(&args).spawn().unwrap();
+        let mut command = command(&args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let writer = std::thread::spawn(move || {
             let lines: String = (0..50_000).map(|i| format!("{i}\n")).collect();

@@ -11,34 +11,22 @@ mod labels;
 mod real;
 #[path = "tune_cli/servers.rs"]
 mod servers;
+#[path = "common/shell.rs"]
+mod shell;
 
 use serde_json::{Value, json};
+use shell::{command, file, text};
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 fn run(args: &[&str], input: &[u8]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
-    let command = command.args(args).stdin(Stdio::piped());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    // Apart, as it answers before it has read all.
-    let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
-    let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    output
-}
-
-fn text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap()
+    shell::run(&mut command(args), input)
 }
 
 /// The JSON of a run that must succeed.
 fn tune(args: &[&str], input: &[u8]) -> Value {
-    let output = run(&[&["tune", "--json"], args].concat(), input);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
+    let printed = shell::printed(&mut command(&[&["tune", "--json"], args].concat()), input);
+    serde_json::from_str(&printed).unwrap()
 }
 
 #[track_caller]
@@ -139,16 +127,14 @@ fn the_parts_of_the_answer_agree() {
 
 #[test]
 fn summaries_add_up() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let path = |name: &str| folder.join(name).to_string_lossy().into_owned();
+    let (a, b) = (file("a.tune", ""), file("b.tune", ""));
     let log = log();
     let half = log[..log.len() / 2].rfind('\n').unwrap() + 1;
-    for (name, part) in [("a.tune", &log[..half]), ("b.tune", &log[half..])] {
-        tune(&["--no-spread", "--summary", &path(name)], part.as_bytes());
+    for (path, part) in [(&a, &log[..half]), (&b, &log[half..])] {
+        tune(&["--no-spread", "--summary", path], part.as_bytes());
     }
     let args = ["--limit", "gcra 5/1m burst 8"];
     let whole = tune(&[&["--no-spread"], &args[..]].concat(), log.as_bytes());
-    let (a, b) = (path("a.tune"), path("b.tune"));
     let merged = tune(&[&["--merge", &b, &a], &args[..]].concat(), b"");
     for what in
         ["lines", "unread", "requests", "clients", "from", "to", "curve", "periods", "limits"]
@@ -175,7 +161,6 @@ fn a_file_without_an_end() {
 /// Days and hours are those of the log's own clock, if it has one.
 #[test]
 fn times_are_told_by_the_clock_of_the_log() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let line = |at: &str| format!("192.0.2.1 - - [{at}] \"GET / HTTP/1.1\" 200 1\n");
     let log = |times: &[&str]| times.iter().map(|at| line(at).repeat(3)).collect::<String>();
     // The smallest limit refuses the third of three requests.
@@ -205,9 +190,8 @@ fn times_are_told_by_the_clock_of_the_log() {
         (&["10/Oct/2000:13:30:00 +0200", "10/Oct/2000:12:30:00 +0100"], "UTC", &[(1, 11)]),
     ] {
         assert_eq!(told(&tune(&args, log(times).as_bytes())), (clock.to_owned(), cells.to_vec()));
-        let parts: Vec<String> = (0..times.len())
-            .map(|i| folder.join(format!("clock-{i}.tune")).to_string_lossy().into_owned())
-            .collect();
+        let parts: Vec<String> =
+            (0..times.len()).map(|i| file(&format!("clock-{i}.tune"), "")).collect();
         for (time, part) in times.iter().zip(&parts) {
             tune(&["--summary", part], log(&[time]).as_bytes());
         }
@@ -234,9 +218,7 @@ fn times_are_told_by_the_clock_of_the_log() {
 
 #[test]
 fn marks_are_heeded() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("marks");
-    std::fs::write(&path, "192.0.2.1 # the office\n").unwrap();
-    let path = path.to_string_lossy().into_owned();
+    let path = file("marks", "192.0.2.1 # the office\n");
     let of = |args: &[&str]| tune(&[&["--untouched", "90"], args].concat(), log().as_bytes());
     let (with, without) = (of(&["--marks", &path]), of(&[]));
     assert_ne!(with["recommended"][0]["limit"], without["recommended"][0]["limit"]);
@@ -295,12 +277,10 @@ fn buckets_touch_whom_their_replay_touches() {
 
 #[test]
 fn the_pictures_of_the_page() {
-    let path = std::env::temp_dir().join(format!("ratescope-{}.svg", std::process::id()));
-    let name = path.to_str().unwrap();
+    let path = file("page.svg", "");
     for by in ["exim", "sliding-log"] {
-        let report = tune(&["--by", by, "--svg", name], log().as_bytes());
+        let report = tune(&["--by", by, "--svg", &path], log().as_bytes());
         let svg = std::fs::read_to_string(&path).unwrap();
-        std::fs::remove_file(&path).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         let limit = report["periods"][0]["limit"].as_str().unwrap();
         for text in [limit, "When the limit refuses, UTC", "recommended"] {

@@ -1,41 +1,17 @@
 //! Rule files: a folder of them, and the effects of changes.
 
 use super::core::{descriptor, request};
+use super::shell::Folder;
 use ratescope::clock::FakeClock;
 use ratescope::rules::{AnyStore, OpenError, Ruled, RulesError};
 use ratescope::service::{Changed, RateLimitRequest, Service, States};
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
-
-/// A temporary folder that is removed when this is dropped.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new(name: &str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .join(format!("run-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
-    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn rules(domain: &str, count: u32) -> String {
     format!(

@@ -1,8 +1,8 @@
 //! gRPC over a socket: decisions, health, and the descriptions of the protocol that clients ask for.
 
 use super::core::{RULES, descriptor, request};
-use super::files::Folder;
 use super::program::{Channel, Program, get};
+use super::shell::Folder;
 use prost::Message;
 use ratescope::service::Code;
 

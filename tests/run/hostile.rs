@@ -1,9 +1,9 @@
 //! Hostile or careless clients: none of them keeps others from being served.
 
 use super::core::{RULES, descriptor, request};
-use super::files::Folder;
 use super::live_admin::listen;
 use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
+use super::shell::Folder;
 use ratescope::service::Code;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,8 @@ fn crowd() -> usize {
 
 /// The memory of a program in KiB, if the system tells it.
 fn memory(program: &Program) -> Option<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", program.child.id())).ok()?;
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", program.running.0.id())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.parse().ok()
 }

@@ -1,8 +1,8 @@
 //! The service over HTTP.
 
 use super::core::{RULES, service};
-use super::files::Folder;
 use super::program::{Program, get, http};
+use super::shell::Folder;
 use ratescope::clock::FakeClock;
 use ratescope::service::{Http, HttpSettings, Service, States};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The start and the end of the program, and the admin port.
 
 use super::core::{RULES, descriptor, request};
-use super::files::Folder;
 use super::program::{Channel, Program, get};
+use super::shell::{Folder, command};
 use ratescope::service::Code;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -12,8 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
 
 fn run(args: &[&str], rules: &Path) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
-    command.arg("run").args(args).arg(rules).output().unwrap()
+    command(&["run"]).args(args).arg(rules).output().unwrap()
 }
 
 #[track_caller]
@@ -132,8 +131,8 @@ fn a_pipe_is_no_rule_file() {
     let said = "rules.yaml: it is not a regular file";
     assert!((0..1000).any(|_| health().contains(said)), "{}", health());
     assert_eq!(get(program.http, "/check?user=ann", "").0, 200, "by the rules before");
-    program.signal("TERM");
-    assert!(program.child.wait().unwrap().success());
+    program.running.signal("TERM");
+    assert!(program.running.0.wait().unwrap().success());
     assert_refused(&run(&["--check"], &rules), &[said]);
 }
 
@@ -147,7 +146,7 @@ async fn the_end_is_announced() {
     let mut program = Program::start(&rules, &["--notice", "1h", "--drain", "1h"]);
     let mut channel = Channel::open(program.grpc).await;
     let ann = request(vec![descriptor(&[("user", "ann")])]);
-    program.signal("TERM");
+    program.running.signal("TERM");
     while get(program.admin, "/readyz", "").0 == 200 {}
     assert_eq!(get(program.http, "/healthcheck", "").0, 503);
     assert_eq!(get(program.admin, "/healthz", "").0, 200);
@@ -157,8 +156,8 @@ async fn the_end_is_announced() {
     // New connections are still served.
     let mut other = Channel::open(program.grpc).await;
     assert_eq!(other.should_rate_limit(&ann).await.unwrap().overall_code(), Code::Ok);
-    program.signal("TERM");
-    assert!(program.child.wait().unwrap().success());
+    program.running.signal("TERM");
+    assert!(program.running.0.wait().unwrap().success());
 }
 
 /// After the notice nobody can connect, calls under way are answered, and idle connections end.
@@ -180,12 +179,12 @@ async fn what_is_under_way_is_answered() {
     body.send_data(frame.into(), false).unwrap();
     // The first part of the message has arrived once a later call is answered.
     channel.should_rate_limit(&ann).await.unwrap();
-    program.signal("TERM");
+    program.running.signal("TERM");
     while TcpStream::connect(program.grpc).is_ok() {}
     body.send_data(rest.into(), true).unwrap();
     assert_eq!(answer.await.unwrap().status(), 200);
     drop((body, channel));
-    assert!(program.child.wait().unwrap().success());
+    assert!(program.running.0.wait().unwrap().success());
 }
 
 /// A client that calls all the time: the first address until the server there says that it ends, then the
@@ -226,14 +225,14 @@ async fn the_end_costs_no_call_under_load() {
     while let Some(has_moved) = told.recv().await {
         (n, moved) = (n + 1, moved + u32::from(has_moved));
         if n == 400 {
-            ends.signal("TERM");
+            ends.running.signal("TERM");
         }
     }
     for client in clients {
         client.await.unwrap();
     }
     assert_eq!(n, 4000);
-    assert!(moved > 0 && ends.child.wait().unwrap().success());
+    assert!(moved > 0 && ends.running.0.wait().unwrap().success());
 }
 
 /// Rules that change all the time under load: each call is answered, and counts survive each change.

@@ -1,8 +1,8 @@
 //! Live on the admin port.
 
-use super::files::Folder;
 use super::live::RULES;
 use super::program::{Program, get, get_by};
+use super::shell::Folder;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
@@ -39,8 +39,8 @@ fn live_is_on_the_admin_port() {
     assert!(sums.is_some_and(|sums| sums.ends_with(",2,1,0,0,0,0")), "{said}");
     assert!(get(program.admin, "/elsewhere", "").1.contains("/live.html"));
     // A viewer does not keep the program from ending.
-    program.signal("TERM");
-    assert!(program.child.wait().unwrap().success());
+    program.running.signal("TERM");
+    assert!(program.running.0.wait().unwrap().success());
 }
 
 /// Without a token, what the port tells is told at names of this machine only: a site could have a name of its own lead

@@ -1,14 +1,15 @@
 //! Starts the program on free ports, and calls it.
 
+use super::shell::{Running, command};
 use ratescope::service::{RateLimitRequest, RateLimitResponse};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
-/// A running program; it is killed when this is dropped.
+/// A running program.
 pub(crate) struct Program {
-    pub(crate) child: Child,
+    pub(crate) running: Running,
     pub(crate) grpc: SocketAddr,
     pub(crate) http: SocketAddr,
     pub(crate) admin: SocketAddr,
@@ -19,8 +20,7 @@ impl Program {
         let free = "127.0.0.1:0";
         let usual = [("--grpc", free), ("--http", free), ("--admin", free), ("--notice", "0s")];
         let usual = usual.into_iter().filter(|(option, _)| !args.contains(option));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ratescope"))
-            .arg("run")
+        let mut child = command(&["run"])
             .args(usual.flat_map(|(option, value)| [option, value]))
             .args(args)
             .arg(rules)
@@ -35,20 +35,7 @@ impl Program {
             rest.split([',', '\n']).next().unwrap().parse().unwrap()
         };
         let (grpc, http, admin) = (at("gRPC at "), at("HTTP at http://"), at("admin at http://"));
-        Program { child, grpc, http, admin }
-    }
-
-    /// Sends the program a signal, by its name without SIG.
-    pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        _ = self.child.kill();
-        _ = self.child.wait();
+        Program { running: Running(child), grpc, http, admin }
     }
 }
 

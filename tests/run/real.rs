@@ -1,13 +1,13 @@
 //! The examples in examples/run, with the real servers that they are for.
 
-use super::files::Folder;
 use super::program::{Program, get};
 use super::servers::program;
+use super::shell::{self, Folder, Running};
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -38,45 +38,25 @@ fn upstream() -> SocketAddr {
     address
 }
 
-/// A running server; it is killed when this is dropped.
-pub(crate) struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        _ = self.0.kill();
-        _ = self.0.wait();
-    }
-}
-
-/// Starts a server with the example `name`, in which the texts of `changes` are replaced, and waits until it
-/// listens. Returns its address, too.
+/// Starts a server with the example `name`, in which the texts of `changes` are replaced.
 fn start(
     server: &Path,
     args: &[&str],
     name: &str,
     changes: &[(&str, String)],
     folder: &Folder,
-) -> (Server, SocketAddr) {
-    let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+) -> (Running, SocketAddr) {
     let mut text = fs::read_to_string(example(name)).unwrap();
-    let port = |port: u16| port.to_string();
-    let own = [
-        ("10000", port(at.port())),
-        (":8000", format!(":{}", at.port())),
-        (":8001", format!(":{}", at.port())),
-    ];
-    for (from, to) in own.iter().chain(changes) {
-        text = text.replace(from, to);
-    }
-    let file = folder.write(name, &text);
+    let write = |port: u16| {
+        let [number, address] = [port.to_string(), format!(":{port}")];
+        let own = [("10000", number), (":8000", address.clone()), (":8001", address)];
+        for (from, to) in own.iter().chain(changes) {
+            text = text.replace(from, to);
+        }
+        text
+    };
     let mut command = Command::new(server);
-    command.args(args).arg(&file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut server = Server(command.env("HOME", &folder.0).spawn().unwrap());
-    while TcpStream::connect(at).is_err() {
-        assert!(server.0.try_wait().unwrap().is_none(), "{name}: the server ended");
-        thread::sleep(Duration::from_millis(5));
-    }
-    (server, at)
+    shell::start(command.args(args).env("HOME", &folder.0), &folder.path(name), write)
 }
 
 fn asked<const N: usize>(at: SocketAddr, path: &str, headers: &str) -> [u16; N] {
@@ -89,7 +69,7 @@ pub(crate) fn start_envoy(
     (services, timeout): (&[u16], &str),
     more: &[(&str, String)],
     folder: &Folder,
-) -> (Server, SocketAddr) {
+) -> (Running, SocketAddr) {
     static STARTED: AtomicU32 = AtomicU32::new(0);
     let id = std::process::id() % 30_000 * 8 + STARTED.fetch_add(1, Ordering::Relaxed);
     let args = ["--concurrency", "1", "--base-id", &id.to_string(), "-l", "off", "-c"];
@@ -155,12 +135,12 @@ fn envoy_before_a_service_that_stands_still() {
     };
     let (_first, denies, _folder) = begin("envoy-stopped", "true");
     let (_second, passes, _other) = begin("envoy-passes", "false");
-    limits.signal("STOP");
+    limits.running.signal("STOP");
     for _ in 0..3 {
         assert_eq!(get(denies, "/", "x-user: ann\r\n").0, 500);
         assert_eq!(get(passes, "/", "x-user: ann\r\n").0, 200);
     }
-    limits.signal("CONT");
+    limits.running.signal("CONT");
     // The questions asked meanwhile were counted when the service went on, or had been cancelled. No more
     // than five requests pass. On a slow machine an answer may be late again.
     let of = |at| std::iter::repeat_with(move || get(at, "/", "x-user: bob\r\n").0);
@@ -208,8 +188,8 @@ fn envoy_before_a_service_that_ends() {
         let all_go_on = || clients.iter().all(|client| !client.is_finished());
         // Wait until both services are asked.
         while all_go_on() && (total(&ends) < 20 || total(&stays) < 20) {}
-        ends.signal("TERM");
-        assert!(ends.child.wait().unwrap().success());
+        ends.running.signal("TERM");
+        assert!(ends.running.0.wait().unwrap().success());
         let then = total(&stays);
         while all_go_on() && total(&stays) < then + 100 {}
         is_over.store(true, Ordering::Relaxed);
@@ -271,9 +251,7 @@ fn arguments_of_the_examples() {
         let rules = example("rules.yaml").display().to_string();
         let args = args.replace("/etc/ratescope", &rules);
         let args = args.lines().filter(|arg| *arg != "--check");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ratescope"));
-        let output = command.args(["run", "--check"]).args(args).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        assert!(String::from_utf8_lossy(&output.stdout).starts_with("web: 3 rules in "));
+        let printed = shell::printed(shell::command(&["run", "--check"]).args(args), "");
+        assert!(printed.starts_with("web: 3 rules in "), "{printed}");
     }
 }

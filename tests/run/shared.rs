@@ -1,10 +1,10 @@
 //! States on Redis that several processes share.
 
 use super::core::{descriptor, request};
-use super::files::Folder;
 use super::nodes::Cluster;
 use super::program::{Channel, Program, get};
 use super::server::Server;
+use super::shell::Folder;
 use super::watched::Watched;
 use ratescope::service::{Code, RateLimitDescriptor, RateLimitOverride, RateLimitRequest, Unit};
 use std::net::SocketAddr;
@@ -66,7 +66,7 @@ async fn share(store: &str, users: &[&str]) {
         n += 1;
         if n == users.len() * LIMIT as usize / 2 {
             // With SIGKILL.
-            killed.child.kill().unwrap();
+            killed.running.0.kill().unwrap();
         }
     }
     let mut channel = Channel::open(lives.grpc).await;

@@ -1,9 +1,9 @@
 //! The vectors of the limiters through a real Envoy, which must answer 429 exactly where they refuse.
 
 use super::common::{self, EXIM, limiters};
-use super::files::Folder;
 use super::real::start_envoy;
 use super::servers::program;
+use super::shell::Folder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use ratescope::clock::FakeClock;

@@ -1,15 +1,14 @@
 //! The commands that say what there is: limiters, completions and the manual.
 
-use super::{decisions, ratescope, text};
+use super::shell::Folder;
+use super::{command, decisions, printed, text};
 use ratescope::limit::any::FORMS;
 
 /// One line for each form, and each is one that can be simulated.
 #[test]
 fn the_limiters_are_listed() {
-    let output = ratescope(&["limiters"]).output().unwrap();
-    assert!(output.status.success());
-    let forms: Vec<&str> =
-        text(&output.stdout).lines().map(|line| line.split("  ").next().unwrap()).collect();
+    let printed = printed(&mut command(&["limiters"]), "");
+    let forms: Vec<&str> = printed.lines().map(|line| line.split("  ").next().unwrap()).collect();
     // And a policy of several limits.
     assert_eq!(forms.len(), FORMS.len() + 1);
     assert_eq!(forms[0], "fixed-window 10/1m");
@@ -19,19 +18,17 @@ fn the_limiters_are_listed() {
 /// Each command is completed, and has a page of the manual that names its options.
 #[test]
 fn shells_and_manuals_know_each_command() {
-    let script = ratescope(&["completions", "bash"]).output().unwrap();
-    let script = text(&script.stdout);
-    let pages = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("manual");
-    std::fs::create_dir_all(&pages).unwrap();
-    assert!(ratescope(&["manual", pages.to_str().unwrap()]).status().unwrap().success());
-    for (command, option) in [("simulate", "key"), ("tune", "untouched"), ("serve", "port")] {
-        assert!(script.contains(&format!("ratescope__subcmd__{command})")), "{script}");
+    let script = printed(&mut command(&["completions", "bash"]), "");
+    let pages = Folder::new("manual");
+    printed(command(&["manual"]).arg(&pages.0), "");
+    for (name, option) in [("simulate", "key"), ("tune", "untouched"), ("serve", "port")] {
+        assert!(script.contains(&format!("ratescope__subcmd__{name})")), "{script}");
         assert!(script.contains(&format!("--{option}")), "{option}");
-        let page = std::fs::read_to_string(pages.join(format!("ratescope-{command}.1"))).unwrap();
+        let page = std::fs::read_to_string(pages.path(&format!("ratescope-{name}.1"))).unwrap();
         assert!(page.contains(option), "{page}");
     }
-    let nowhere = ratescope(&["manual", "/nowhere"]).output().unwrap();
+    let nowhere = command(&["manual", "/nowhere"]).output().unwrap();
     assert_eq!(text(&nowhere.stderr), "error: /nowhere: No such file or directory\n");
     assert_eq!(nowhere.status.code(), Some(1));
-    assert_eq!(ratescope(&["completions", "nosh"]).status().unwrap().code(), Some(2));
+    assert_eq!(command(&["completions", "nosh"]).status().unwrap().code(), Some(2));
 }

@@ -1,23 +1,23 @@
 //! `ratescope simulate --live`: the events of a log pass in Live.
 
-use super::{ratescope, text};
-use std::fs;
+use super::shell::{Running, command, file, run};
+use super::text;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::Stdio;
 use std::time::Duration;
 
-/// A simulation that is seen; it is killed when it is dropped.
+/// A simulation that is seen.
 struct Replay {
-    child: Option<Child>,
+    running: Running,
     address: String,
 }
 
 impl Replay {
     /// Begins to replay `input`, which then ends if `ends`.
     fn start(args: &[&str], input: &str, ends: bool) -> Self {
-        let mut command = ratescope(&[&["simulate", "--live", "--port", "0"], args].concat());
+        let mut command = command(&[&["simulate", "--live", "--port", "0"], args].concat());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let stdin = child.stdin.as_mut().unwrap();
         stdin.write_all(input.as_bytes()).unwrap();
@@ -29,7 +29,7 @@ impl Replay {
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let (_, rest) = line.split_once("http://").unwrap();
         let (address, _) = rest.split_once("/live.html").unwrap();
-        Replay { address: address.to_owned(), child: Some(child) }
+        Replay { address: address.to_owned(), running: Running(child) }
     }
 
     /// Looks until all of these are said.
@@ -48,21 +48,12 @@ impl Replay {
         said
     }
 
-    /// Ctrl-C, and the end of it.
-    fn stop(mut self) -> Output {
-        let child = self.child.take().unwrap();
-        let pid = child.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-        child.wait_with_output().unwrap()
-    }
-}
-
-impl Drop for Replay {
-    fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
-            _ = child.kill();
-            _ = child.wait();
-        }
+    /// Ctrl-C, whether it ends well, and what it says then.
+    fn stop(mut self) -> (bool, String) {
+        self.running.signal("INT");
+        let mut said = String::new();
+        self.running.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.running.0.wait().unwrap().success(), said)
     }
 }
 
@@ -78,11 +69,10 @@ fn all_events_of_a_log_are_seen() {
     let said = replay.told(&[",5,1,0]", "event: keys"]);
     let ann = r#""count":5,"error":0,"hash":""#;
     assert!(said.contains(ann) && said.contains(r#""key":"user=bob""#), "{said}");
-    let output = replay.stop();
-    assert!(output.status.success());
+    let (ended_well, said) = replay.stop();
     let last = "That was the last event; Ctrl-C stops Live.\n";
     let summary = format!("gcra 2/1h per user: 5 of 6 allowed (83.3%), 1 refused, keys: 2\n{last}");
-    assert_eq!(text(&output.stderr), summary);
+    assert_eq!((ended_well, said), (true, summary));
 }
 
 /// An event passes when it is time for it, and Ctrl-C does not wait for that; nor for a log that goes on.
@@ -93,18 +83,16 @@ fn events_pass_in_their_time() {
         let replay = Replay::start(&["gcra 2/1h per user"], input, ends);
         let said = replay.told(&[",1,0,0]"]);
         assert!(!said.contains(",2,0,0]") && said.contains("event: speed\ndata: 1.0\n"), "{said}");
-        assert!(replay.stop().status.success());
+        assert!(replay.stop().0);
     }
     // Events that are known pass, though the log goes on.
     let replay = Replay::start(&["--speed", "1e9", "gcra 2/1h per user"], input, false);
     replay.told(&[",2,0,0]"]);
-    assert!(replay.stop().status.success());
+    assert!(replay.stop().0);
 }
 
-fn rules(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&path, "domain: web\ndescriptors:\n- {key: user, limit: gcra 1/1h}\n").unwrap();
-    path
+fn rules(name: &str) -> String {
+    file(name, "domain: web\ndescriptors:\n- {key: user, limit: gcra 1/1h}\n")
 }
 
 /// Events may cost less than 1, and a policy may have a limit twice, as without a screen.
@@ -114,7 +102,7 @@ fn limits_below_a_cost_of_one_are_seen() {
     let args = ["--speed", "1e9", "sliding-log 0.15/1m per user", "5/1s & 5/1s"];
     let replay = Replay::start(&args, log, true);
     replay.told(&["event: speed\ndata: 0.0\n", ",1,1,0,2,0,0]"]);
-    assert!(replay.stop().status.success());
+    assert!(replay.stop().0);
 }
 
 /// Several limiters and a file are rules beside each other.
@@ -122,7 +110,7 @@ fn limits_below_a_cost_of_one_are_seen() {
 fn each_limiter_is_a_rule_of_its_own() {
     let rules = rules("live.yaml");
     let args = ["--speed", "1e9", "gcra 2/1h per user", "1/1m per all & 2/1h per user"];
-    let args = [&args[..], &["--rules", rules.to_str().unwrap()]].concat();
+    let args = [&args[..], &["--rules", &rules]].concat();
     let replay = Replay::start(&args, LOG, true);
     let said = replay.told(&["event: speed\ndata: 0.0\n", ",5,1,0,2,4,0,3,3,0]"]);
     for rule in [r#"["limiter-1",""#, r#"["limiter-2",""#, r#"["web:user",""#] {
@@ -134,8 +122,7 @@ fn each_limiter_is_a_rule_of_its_own() {
 fn what_can_not_be_shown_is_refused() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    let rules = rules("live-twice.yaml");
-    let rules = rules.to_str().unwrap();
+    let rules = &rules("live-twice.yaml");
     for (args, input, says) in [
         (&["--speed", "0", "1/1s"][..], "time\n0\n", "write how many times as fast"),
         (&["--speed", "inf", "1/1s"], "time\n0\n", "write how many times as fast"),
@@ -146,17 +133,14 @@ fn what_can_not_be_shown_is_refused() {
         (&["1/1s"], "time\nx\n", "line 2"),
         (&["1/1s"], "", "empty"),
     ] {
-        let mut command = ratescope(&["simulate", "--live"]);
+        let mut command = command(&["simulate", "--live"]);
         if !args.contains(&"--port") {
             command.args(["--port", "0"]);
         }
-        let mut child = command.args(args).spawn().unwrap();
-        // It may end before it reads.
-        _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-        let output = child.wait_with_output().unwrap();
+        let output = run(command.args(args), input);
         let said = text(&output.stderr);
         assert!(!output.status.success() && said.contains(says), "{says} in {said}");
     }
-    let output = ratescope(&["simulate", "--speed", "60", "1/1s"]).output().unwrap();
+    let output = run(&mut command(&["simulate", "--speed", "60", "1/1s"]), "");
     assert!(text(&output.stderr).contains("--live"), "it is for Live only");
 }

@@ -1,8 +1,8 @@
 //! `ratescope simulate` over logs of all kinds, and `ratescope sample`.
 
-use super::{decisions, ratescope, simulate, text};
+use super::shell::file;
+use super::{command, decisions, printed, simulate, text};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 
 const LOG: &str = "\
 192.0.2.7 - ann [10/Oct/2000:13:55:36 -0700] \"POST /login?a HTTP/1.1\" 401 20
@@ -13,9 +13,7 @@ half a line
 ";
 
 fn sample(args: &[&str]) -> String {
-    let output = ratescope(&[&["sample"], args].concat()).output().unwrap();
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
+    printed(&mut command(&[&["sample"], args].concat()), "")
 }
 
 /// Whether each event was allowed, and its time and key.
@@ -135,10 +133,9 @@ fn costs_and_filters_are_chosen() {
 /// More logs than a process may usually have open.
 #[test]
 fn any_number_of_logs() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("one-of-many.csv");
-    std::fs::write(&path, "time,key\n1,a\n").unwrap();
+    let path = file("one-of-many.csv", "time,key\n1,a\n");
     let mut args = vec!["gcra 1/1s", "--format", "jsonl"];
-    args.resize(1_103, path.to_str().unwrap());
+    args.resize(1_103, &path);
     let output = simulate(&args, "");
     assert_eq!(text(&output.stdout).lines().count(), 1_100, "{}", text(&output.stderr));
 }
@@ -192,13 +189,9 @@ fn made_up_logs_are_read() {
 /// The rules of a file see the fields of a log.
 #[test]
 fn rules_see_the_fields_of_a_log() {
-    let folder = std::env::temp_dir().join(format!("ratescope-logs-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let file = folder.join("rules.yaml");
     let rules = "domain: web\ndescriptors:\n  - key: path\n    value: /login\n    rate_limit:\n      unit: minute\n      requests_per_unit: 1\n";
-    std::fs::write(&file, rules).unwrap();
-    let output = simulate(&["--rules", file.to_str().unwrap(), "--format", "jsonl"], LOG);
-    std::fs::remove_dir_all(&folder).unwrap();
+    let rules = file("rules.yaml", rules);
+    let output = simulate(&["--rules", &rules, "--format", "jsonl"], LOG);
     let refused = text(&output.stdout).lines().filter(|line| line.contains("\"allowed\":false"));
     assert_eq!(refused.count(), 1, "{}{}", text(&output.stdout), text(&output.stderr));
 }
@@ -206,35 +199,28 @@ fn rules_see_the_fields_of_a_log() {
 /// Logs may be named as for tune; several are one log, whether or not the last line of one has an end.
 #[test]
 fn logs_by_name() {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("simulate-by-name");
-    std::fs::create_dir_all(&dir).unwrap();
-    let [old, new] = ["access.log.1", "access.log"].map(|name| dir.join(name));
     let line = |second| {
         format!("192.0.2.7 - - [10/Oct/2000:13:55:{second} +0000] \"GET / HTTP/1.1\" 200 1")
     };
-    std::fs::write(&old, line(36)).unwrap();
-    std::fs::write(&new, line(37) + "\n").unwrap();
-    let [old, new] = [&old, &new].map(|path| path.to_str().unwrap());
+    let [old, new] = [&file("access.log.1", line(36)), &file("access.log", line(37) + "\n")];
     let stdin = simulate(&["1/1m", "--format", "jsonl"], &format!("{}\n{}\n", line(36), line(37)));
     let named = simulate(&["1/1m", old, new, "--format", "jsonl"], "");
     assert_eq!(text(&stdin.stdout).lines().count(), 2);
     assert_eq!(text(&named.stdout), text(&stdin.stdout), "{}", text(&named.stderr));
     // Each CSV has its header.
-    let csv = ["a.csv", "b.csv"].map(|name| dir.join(name).to_str().unwrap().to_owned());
-    std::fs::write(&csv[0], "time,key\n1,a\n").unwrap();
-    std::fs::write(&csv[1], "time,key\n2,b\n").unwrap();
+    let csv = [file("a.csv", "time,key\n1,a\n"), file("b.csv", "time,key\n2,b\n")];
     let named = simulate(&["1/1m", &csv[0], &csv[1], "--format", "jsonl"], "");
     assert_eq!(text(&named.stdout).lines().count(), 2, "{}", text(&named.stderr));
     // A log that ends early is named, and so is one that cannot be opened, before any is read.
-    let cut = dir.join("cut.gz").to_str().unwrap().to_owned();
-    std::fs::write(&cut, &b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..]).unwrap();
+    let cut = file("cut.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\xff");
     let named = simulate(&["1/1m", &csv[0], &cut], "");
     assert_eq!(
         text(&named.stderr),
         format!("error: after line 3: {cut}: the gzip data is cut off\n")
     );
-    let folder = simulate(&["1/1m", &csv[0], dir.to_str().unwrap()], "");
-    let says = format!("error: {}: Is a directory", dir.display());
+    let dir = env!("CARGO_TARGET_TMPDIR");
+    let folder = simulate(&["1/1m", &csv[0], dir], "");
+    let says = format!("error: {dir}: Is a directory");
     assert!(text(&folder.stderr).starts_with(&says), "{}", text(&folder.stderr));
     let missing = simulate(&["1/1m", "no.log"], "");
     assert_eq!(missing.status.code(), Some(2));

@@ -1,8 +1,8 @@
 //! What `ratescope tune` is given: files, options, and what is wrong with them.
 
+use super::shell::{Folder, command, file};
 use super::{assert_wrong, log, run, text, tune};
 use serde_json::{Value, json};
-use std::path::PathBuf;
 #[cfg(unix)]
 use std::process::Command;
 
@@ -46,26 +46,24 @@ fn the_answer_comes_before_the_errors_of_files() {
 #[test]
 fn half_a_summary_is_never_there() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("half-a-summary");
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    let [log, summary] =
-        ["log.csv", "all.tune"].map(|name| folder.join(name).display().to_string());
+    let folder = Folder::new("half-a-summary");
     let lines: String = (0..1000).map(|i| format!("{i},client {i}\n")).collect();
-    std::fs::write(&log, "time,key\n".to_owned() + &lines).unwrap();
-    std::fs::write(&summary, "the old one").unwrap();
+    let log = folder.write("log.csv", &format!("time,key\n{lines}"));
+    let summary = folder.write("all.tune", "the old one");
+    let [log, summary] = [&log, &summary].map(|path| path.to_str().unwrap());
     // No file may have more than a few hundred bytes.
     let output = Command::new("sh")
         .args(["-c", "ulimit -f 1; exec \"$0\" tune --summary \"$1\" \"$2\""])
-        .args([env!("CARGO_BIN_EXE_ratescope"), &summary, &log])
+        .arg(command(&[]).get_program())
+        .args([summary, log])
         .output()
         .unwrap();
     assert!(!output.status.success());
-    assert_eq!(std::fs::read(&summary).unwrap(), b"the old one");
-    tune(&["--summary", &summary, &log], b"");
-    assert_eq!(tune(&["--merge", &summary], b"")["requests"], json!(1000));
+    assert_eq!(std::fs::read(summary).unwrap(), b"the old one");
+    tune(&["--summary", summary, log], b"");
+    assert_eq!(tune(&["--merge", summary], b"")["requests"], json!(1000));
     // It names clients, so only the owner may read it.
-    assert_eq!(std::fs::metadata(&summary).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::metadata(summary).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 /// A terminal obeys what a client may have sent.
@@ -96,12 +94,8 @@ fn what_is_limited_has_a_name() {
 /// An empty log among others, as one that was just rotated, is noted; errors name their input.
 #[test]
 fn an_empty_log_among_others() {
-    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("empty-log");
-    std::fs::create_dir_all(&dir).unwrap();
-    let [full, empty, missing] =
-        ["full.csv", "empty.csv", "missing.csv"].map(|name| dir.join(name).display().to_string());
-    std::fs::write(&full, "time,key\n1,ann\n2,ann\n").unwrap();
-    std::fs::write(&empty, "").unwrap();
+    let full = file("full.csv", "time,key\n1,ann\n2,ann\n");
+    let empty = file("empty.csv", "");
     let requests = |files: &[&String]| -> (Value, String) {
         let mut args = vec!["tune", "--json"];
         args.extend(files.iter().map(|file| file.as_str()));
@@ -116,8 +110,7 @@ fn an_empty_log_among_others() {
     assert_eq!(requests(&[&full, &full]), (json!(4), said));
 
     // A line that can't be read is told with its log, and its number there.
-    let broken = dir.join("broken.csv").display().to_string();
-    std::fs::write(&broken, "time,key\nnoon,ann\n1,ann\n").unwrap();
+    let broken = file("broken.csv", "time,key\nnoon,ann\n1,ann\n");
     let output = run(&["tune", &full, &broken], b"");
     let said = format!("\n  {broken}, line 2: time \"noon\": not a time");
     assert!(text(&output.stdout).contains(&said), "{}", text(&output.stdout));
@@ -125,8 +118,8 @@ fn an_empty_log_among_others() {
     assert_wrong(&[&empty], b"", &format!("error: {empty}: the input is empty"));
     assert_wrong(&[&empty, &empty], b"", "error: there are no logs");
     assert_wrong(&["-"], b"", "error: standard input: the input is empty");
-    let output = run(&["tune", &missing], b"");
-    assert_eq!(text(&output.stderr), format!("error: {missing}: No such file or directory\n"));
+    let output = run(&["tune", "missing.csv"], b"");
+    assert_eq!(text(&output.stderr), "error: missing.csv: No such file or directory\n");
 }
 
 /// 200 kB that stand for two hundred million events are answered as two million, in little memory.
@@ -175,17 +168,11 @@ fn a_long_limit_is_printed() {
 
 #[test]
 fn files_in_any_order() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let log = log();
     let half = log[..log.len() / 2].rfind('\n').unwrap() + 1;
-    let parts = [("1.log", &log[..half]), ("2.log", &log[half..])];
-    let paths = parts.map(|(name, part)| {
-        let path = folder.join(name);
-        std::fs::write(&path, part).unwrap();
-        path.to_string_lossy().into_owned()
-    });
+    let (one, other) = (file("1.log", &log[..half]), file("2.log", &log[half..]));
     let ask = |a: &str, b: &str| tune(&["--no-spread", a, b], b"");
-    assert_eq!(ask(&paths[0], &paths[1])["curve"], ask(&paths[1], &paths[0])["curve"]);
+    assert_eq!(ask(&one, &other)["curve"], ask(&other, &one)["curve"]);
 }
 
 /// Values are read as people write them, and what is wrong says what would be right.
@@ -202,8 +189,7 @@ fn options_as_people_write_them() {
         assert_eq!(limit(&["--by", bucket]), limit(&["--by", "bucket"]), "{bucket}");
     }
     assert_wrong(&["--path", "login"], b"", "paths begin with /; write /login");
-    let summary = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("given.tune");
-    let summary = summary.to_string_lossy().into_owned();
+    let summary = file("given.tune", "");
     tune(&["--summary", &summary], b"time,key\n0,a\n");
     assert_wrong(&[&summary], b"", "it is a summary; use --merge");
 }
@@ -211,9 +197,7 @@ fn options_as_people_write_them() {
 /// A mark may be a network, and one of no client is told.
 #[test]
 fn marks_of_networks_and_of_nobody() {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("networks");
-    std::fs::write(&path, "192.0.2.0/29\n198.51.100.7\n203.0.113.0/24\n").unwrap();
-    let path = path.to_string_lossy().into_owned();
+    let path = file("networks", "192.0.2.0/29\n198.51.100.7\n203.0.113.0/24\n");
     let args = ["--untouched", "90", "--marks", &path];
     let answer = tune(&args, log().as_bytes());
     let busiest = answer["busiest"].as_array().unwrap();

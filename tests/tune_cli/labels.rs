@@ -23,10 +23,8 @@ fn parts() -> [String; 2] {
 /// A count by path and agent of what `simulate` refuses, the most first.
 #[test]
 fn paths_and_agents_of_refusals_are_counted() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-    let files = ["told-a.log", "told-b.log"].map(|name| folder.join(name));
-    files.iter().zip(parts()).for_each(|(file, part)| std::fs::write(file, part).unwrap());
-    let [a, b] = files.each_ref().map(|file| file.to_str().unwrap());
+    let [first, second] = parts();
+    let (a, b) = (&file("told-a.log", first), &file("told-b.log", second));
     // The later file first: events are put in order across files.
     let answer = tune(&["--no-spread", "--untouched", "50", b, a], b"");
     let limit = answer["recommended"][0]["limit"].as_str().unwrap();
@@ -65,10 +63,10 @@ fn paths_and_agents_of_refusals_are_counted() {
         "{}",
         text(&said.stdout)
     );
-    let summary = folder.join("told.tune");
-    tune(&["--summary", summary.to_str().unwrap(), a, b], b"");
+    let summary = file("told.tune", "");
+    tune(&["--summary", &summary, a, b], b"");
     let bytes = std::fs::read(&summary).unwrap();
     assert!(!bytes.windows(6).any(|part| part == b"script"));
-    let merged = tune(&["--merge", summary.to_str().unwrap()], b"");
+    let merged = tune(&["--merge", &summary], b"");
     assert_eq!((&merged["paths"], &merged["agents"]), (&json!([]), &json!([])));
 }

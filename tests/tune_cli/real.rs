@@ -1,15 +1,16 @@
 //! What `tune --for` wrote, run by the server itself: it refuses each client what `tune` said.
 
-use super::{run, text, tune};
+use super::shell::{Folder, command, printed, start};
+use super::tune;
 use crate::installed::{self, program};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
-use std::{fs, thread};
 
 /// The requests of each client, all at once. They come through a proxy, and two of the clients are
 /// addresses of one IPv6 network.
@@ -36,10 +37,9 @@ type Refused = BTreeMap<String, usize>;
 /// What the limiter refuses of the log.
 fn expected(limit: &str) -> Refused {
     let args = ["simulate", "--format", "jsonl", "--no-spread", "--key", "ip", limit];
-    let output = run(&args, log().as_bytes());
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let printed = printed(&mut command(&args), log());
     let mut refused = Refused::new();
-    for line in text(&output.stdout).lines() {
+    for line in printed.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let key = line["key"].as_str().unwrap().replace("ip=", "");
         *refused.entry(key).or_default() += usize::from(line["allowed"] == false);
@@ -47,39 +47,9 @@ fn expected(limit: &str) -> Refused {
     refused
 }
 
-/// A server that is stopped when it is dropped.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Starts a server on a free port, and returns when it answers.
-fn start(
-    program: &Path,
-    write: impl Fn(u16) -> String,
-    arguments: &[&str],
-    file: &Path,
-) -> (Server, u16) {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    fs::write(file, write(port)).unwrap();
-    let mut command = Command::new(program);
-    command.args(arguments).arg(file).stdin(Stdio::null());
-    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let mut server = Server(child);
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(server.0.try_wait().unwrap().is_none(), "{} ended", program.display());
-        thread::sleep(Duration::from_millis(5));
-    }
-    (server, port)
-}
-
 /// Whether a request of a client is refused.
-fn is_refused(port: u16, client: &str) -> bool {
-    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+fn is_refused(at: SocketAddr, client: &str) -> bool {
+    let mut stream = TcpStream::connect(at).unwrap();
     let request = format!(
         "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Forwarded-For: {client}\r\n\r\n"
     );
@@ -92,13 +62,13 @@ fn is_refused(port: u16, client: &str) -> bool {
 
 /// What the server refuses of the same requests. Nothing, if that took so long that it may have
 /// forgiven one.
-fn refused(port: u16) -> Option<Refused> {
+fn refused(at: SocketAddr) -> Option<Refused> {
     let mut refused = Refused::new();
     let start = Instant::now();
     for (address, requests) in clients() {
         let key =
             if address.contains(':') { "2001:db8:5::/64".to_owned() } else { address.clone() };
-        let of_it = (0..requests).filter(|_| is_refused(port, &address)).count();
+        let of_it = (0..requests).filter(|_| is_refused(at, &address)).count();
         *refused.entry(key).or_default() += of_it;
     }
     let in_time = start.elapsed() < Duration::from_secs(50);
@@ -106,12 +76,6 @@ fn refused(port: u16) -> Option<Refused> {
         eprintln!("skipped: the machine is too slow for a limit by the minute");
     }
     in_time.then_some(refused)
-}
-
-fn folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("real").join(name);
-    fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 /// Compares a server with what is said of it. `period` is long, so that nothing is forgiven meanwhile.
@@ -130,10 +94,11 @@ fn compare(
     assert_eq!(expected.len(), 41);
     assert!(expected.values().filter(|refused| **refused > 0).count() >= 2, "{limit} does nothing");
     let configuration = own["configuration"].as_str().unwrap();
-    let folder = folder(server);
-    let write = |port| wrap(configuration, &folder, port);
-    let (_server, port) = start(program, write, arguments, &folder.join("server.yaml"));
-    if let Some(refused) = refused(port) {
+    let folder = Folder::new(server);
+    let write = |port| wrap(configuration, &folder.0, port);
+    let server = &mut Command::new(program);
+    let (_server, at) = start(server.args(arguments), &folder.path("server.yaml"), write);
+    if let Some(refused) = refused(at) {
         assert_eq!(refused, expected, "{limit}");
     }
 }

@@ -1,0 +1,112 @@
+//! The program as a shell runs it, the files that it is given, and other programs beside it.
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::{fs, thread, time::Duration};
+
+/// `ratescope` with these arguments.
+pub(crate) fn command(args: &[&str]) -> Command {
+    // Tests that need no program share the rest, and are compiled where there is none.
+    let mut command = option_env!("CARGO_BIN_EXE_ratescope").map(Command::new).unwrap();
+    command.args(args);
+    command
+}
+
+/// Runs it with `input`, of which it need not read all.
+pub(crate) fn run(command: &mut Command, input: impl AsRef<[u8]> + Send) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // Apart, as it answers before it has read all.
+    thread::scope(|scope| {
+        scope.spawn(move || _ = stdin.write_all(input.as_ref()));
+        child.wait_with_output().unwrap()
+    })
+}
+
+/// The output of a run that must succeed.
+#[track_caller]
+pub(crate) fn printed(command: &mut Command, input: impl AsRef<[u8]> + Send) -> String {
+    let output = run(command, input);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout).to_owned()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).unwrap()
+}
+
+/// The path of a file with this text.
+pub(crate) fn file(name: &str, text: impl AsRef<[u8]>) -> String {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::write(&path, text).unwrap();
+    path.into_os_string().into_string().unwrap()
+}
+
+/// A folder of its own, gone when this is dropped.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let name = format!("{name}-{}", std::process::id());
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// The path of a file with this text.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A running program; it is killed when this is dropped.
+pub(crate) struct Running(pub(crate) Child);
+
+impl Running {
+    /// Sends it a signal, by its name without SIG.
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.0.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// Starts a server with the `file` that `write` has for a free port, and waits until it listens there.
+pub(crate) fn start(
+    server: &mut Command,
+    file: &Path,
+    write: impl FnOnce(u16) -> String,
+) -> (Running, SocketAddr) {
+    let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    fs::write(file, write(at.port())).unwrap();
+    server.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = Running(server.spawn().unwrap());
+    while TcpStream::connect(at).is_err() {
+        assert!(running.0.try_wait().unwrap().is_none(), "{server:?} ended");
+        thread::sleep(Duration::from_millis(5));
+    }
+    (running, at)
+}
