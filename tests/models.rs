@@ -9,13 +9,13 @@ use ratescope::estimate::exim::Exim;
 use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::estimate::recent_average::{Impulse, RecentAverage, settled};
 use ratescope::lab::scope::models::{Column, Model};
-use ratescope::lab::scope::{Link, Models, Scope, Settings};
+use ratescope::lab::scope::{Models, Scope, Settings};
 use ratescope::lab::trace::Trace;
 use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::plot::axis::{readout, readout_count};
 use ratescope::view::scope::models as words;
 use ratescope::{Limiter, Rate, Span, Time};
-use recorded::{at, settings};
+use recorded::{at, run, settings};
 
 #[track_caller]
 fn near(found: f64, told: f64) {
@@ -23,14 +23,6 @@ fn near(found: f64, told: f64) {
 }
 
 const ALL: &str = "bucket=on&mean=on&recent=on";
-
-/// The run of a link, at the time that the link says.
-fn run(link: &str) -> Scope {
-    let link: Link = link.parse().unwrap();
-    let mut scope = Scope::open(&link).unwrap();
-    scope.advance(link.at, usize::MAX);
-    scope
-}
 
 fn models(scope: &Scope) -> &Models {
     scope.instrument().models().unwrap()

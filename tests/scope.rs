@@ -16,7 +16,7 @@ use ratescope::lab::run::{Command, Named};
 use ratescope::lab::scope::{Link, Scope, Settings};
 use ratescope::lab::trace::Column;
 use ratescope::{Span, Time};
-use recorded::{at, settings};
+use recorded::{at, run, settings};
 
 fn quiet() -> Settings {
     settings(&[("auto", "off")])
@@ -106,14 +106,6 @@ fn the_smoothed_rate_goes_on_with_another_increase_interval() {
     let forced = rate * p / (p - q) * ((-d / p).exp() - (-d / q).exp());
     let expected = smoothed * (-d / q).exp() + forced;
     assert!((lines(&scope)[1] - expected).abs() <= 1e-12 * expected);
-}
-
-/// The run of a link, at the time that the link says.
-fn run(link: &str) -> Scope {
-    let link: Link = link.parse().unwrap();
-    let mut scope = Scope::open(&link).unwrap();
-    scope.advance(link.at, usize::MAX);
-    scope
 }
 
 fn lines(scope: &Scope) -> [f64; 2] {

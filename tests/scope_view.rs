@@ -6,27 +6,22 @@
 
 #[path = "common/picture.rs"]
 mod picture;
+#[path = "common/recorded.rs"]
+mod recorded;
 
 use picture::in_both_themes;
 use ratescope::lab::run::pace::Gap;
-use ratescope::lab::scope::{Link, Scope};
+use ratescope::lab::scope::Scope;
 use ratescope::plot::axis::seconds;
 use ratescope::plot::{Ink, Mark};
 use ratescope::view::Viewport;
 use ratescope::view::edges;
 use ratescope::view::scope::{draw, top, words};
 use ratescope::{Retry, Span, Time};
+use recorded::{at, run};
 
 const DESK: [f64; 2] = [1000.0, 420.0];
 const PHONE: [f64; 2] = [360.0, 320.0];
-
-/// The run of a link, at the time that the link says.
-fn run(link: &str) -> Scope {
-    let link: Link = link.parse().unwrap();
-    let mut scope = Scope::open(&link).unwrap();
-    scope.advance(link.at, usize::MAX);
-    scope
-}
 
 /// The view of a page that was just opened on a run.
 fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
@@ -181,7 +176,6 @@ fn the_picture_has_room_for_what_is_bounded() {
 #[test]
 fn the_crosshair_over_the_past_and_a_gap() {
     let scope = run("mode=leaky&auto-rate=2&at=80");
-    let at = |seconds| Time::from_secs(seconds).unwrap();
     let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
     let (right, pointer) = (at(70.0), Some([705.0, 0.0]));
     let view = Viewport { right, live: false, pointer, gaps: &gaps, ..view(&scope, DESK) };

@@ -5,6 +5,7 @@
 use proptest::prelude::*;
 use ratescope::Time;
 use ratescope::lab::run::{Command, Experiment, Link, Named, Run};
+use ratescope::lab::scope::Scope;
 
 pub fn at(seconds: f64) -> Time {
     Time::from_secs(seconds).unwrap()
@@ -16,6 +17,17 @@ pub fn settings<S: Named>(changes: &[(&str, &str)]) -> S {
         settings.set(name, value).unwrap();
     }
     settings
+}
+
+/// The run of a link, at the time that the link says.
+pub fn run(link: &str) -> Scope {
+    replayed(&link.parse().unwrap())
+}
+
+fn replayed<E: Experiment>(link: &Link<E::Settings>) -> Run<E> {
+    let mut run = Run::open(link).unwrap();
+    run.advance(link.at, usize::MAX);
+    run
 }
 
 /// A command that gives a setting one of some values.
@@ -82,7 +94,5 @@ pub fn recorded<E: Experiment>(commands: Vec<((f64, Command), usize)>) -> [Run<E
     let text = run.link().unwrap().to_string();
     let link: Link<E::Settings> = text.parse().unwrap();
     assert_eq!(link.to_string(), text);
-    let mut replayed = Run::open(&link).unwrap();
-    replayed.advance(link.at, usize::MAX);
-    [run, replayed]
+    [run, replayed(&link)]
 }
