@@ -11,26 +11,15 @@ mod growth;
 mod invariants;
 #[path = "hostile/logs.rs"]
 mod logs;
+#[path = "common/seeds.rs"]
+mod seeds;
 #[path = "hostile/texts.rs"]
 mod texts;
-
-use std::fs;
-use std::path::Path;
 
 /// Reads the corpus of a fuzz target, whose files all have to hold.
 #[track_caller]
 fn corpus(target: &str, hold: impl Fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    // It is not in the published crate.
-    let Ok(files) = fs::read_dir(folder) else { return };
-    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-    files.sort();
-    assert!(files.len() >= 3, "{target} has seeds");
-    for path in files {
-        // The name is printed if it fails.
-        println!("{}", path.display());
-        hold(&fs::read(path).unwrap());
-    }
+    seeds::each(target, 3, hold);
 }
 
 fn text(data: &[u8]) -> &str {
@@ -92,15 +81,12 @@ fn what_was_found_holds() {
 fn write_the_kept_seeds() {
     use ratescope::limit::any::AnyLimiter;
     use ratescope::{Limiter, Time};
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/kept");
-    fs::create_dir_all(&folder).unwrap();
     for form in ratescope::limit::FORMS {
         let limiter: AnyLimiter = form.example.parse().unwrap();
         let mut state = limiter.initial();
         for i in 0..3 {
             limiter.charge(&mut state, Time::from_micros(i * 100_000), 1.5).unwrap();
         }
-        let bytes = limiter.keep(&state, Time::ZERO).to_bytes();
-        fs::write(folder.join(form.name), bytes).unwrap();
+        seeds::write("kept", form.name, limiter.keep(&state, Time::ZERO).to_bytes());
     }
 }

@@ -34,6 +34,8 @@ mod recognition;
 #[cfg(feature = "lab")]
 #[path = "log/sample.rs"]
 mod sample;
+#[path = "common/seeds.rs"]
+mod seeds;
 #[path = "log/syslog.rs"]
 mod syslog;
 #[path = "log/times.rs"]

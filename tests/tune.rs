@@ -12,6 +12,8 @@ mod invariants;
 mod kept;
 #[path = "tune/marks.rs"]
 mod marks;
+#[path = "common/seeds.rs"]
+mod seeds;
 #[path = "tune/summaries.rs"]
 mod summaries;
 

@@ -1,42 +1,20 @@
 //! The inputs with which the fuzzer begins, and those that it found, run as an ordinary test.
 
-use super::{invariants, of, read};
+use super::{invariants, of, read, seeds};
 use ratescope::log::Format;
-use std::fs;
-use std::path::Path;
-
-/// The inputs of a fuzz target, each with its name; none in the published crate, which has no fuzzer.
-fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let files = fs::read_dir(folder).into_iter().flatten().map(|file| file.unwrap().path());
-    let mut files: Vec<_> =
-        files.map(|path| (path.display().to_string(), fs::read(path).unwrap())).collect();
-    files.sort();
-    files
-}
 
 #[test]
 fn the_corpus_holds() {
-    let files = corpus("log");
-    assert!(
-        files.is_empty() || files.len() >= invariants::LINES.len(),
-        "it has a seed for each kind of line"
-    );
-    for (name, data) in files {
-        // If it fails, the name of the input is in the output.
-        println!("{name}");
-        invariants::hold(&data);
-    }
+    // There is a seed for each kind of line.
+    seeds::each("log", invariants::LINES.len(), invariants::hold);
 }
 
 #[test]
 fn the_objects_of_the_corpus_are_read() {
-    for (name, data) in corpus("json") {
-        println!("{name}");
-        let line = String::from_utf8(data).unwrap();
-        let log = format!("{{\"ts\":0}}\n{line}\n");
+    seeds::each("json", 3, |data| {
+        let log = format!("{{\"ts\":0}}\n{}\n", str::from_utf8(data).unwrap());
         assert_eq!(read(log.as_bytes(), &of(Format::Json), []).counts.unread, 0);
-    }
+    });
 }
 
 /// Writes the seeds: each kind of line as a log in its own format, all lines as a log of each format, and
@@ -44,9 +22,7 @@ fn the_objects_of_the_corpus_are_read() {
 #[test]
 #[ignore = "writes the seeds of the corpus"]
 fn write_the_seeds() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/log");
-    fs::create_dir_all(&folder).unwrap();
-    let write = |name: String, data: Vec<u8>| fs::write(folder.join(name), data).unwrap();
+    let write = |name: String, data: Vec<u8>| seeds::write("log", &name, data);
     for (i, line) in invariants::LINES.iter().enumerate() {
         let text = format!("{line}\n{line}\n{}", &line[..line.len() / 2]);
         write(format!("line-{i:02}"), [&[9], text.as_bytes()].concat());

@@ -3,8 +3,6 @@
 use super::invariants;
 use super::*;
 use ratescope::lab::tune::{BadSummary, LogClock, Summary, Zones};
-use std::fs;
-use std::path::Path;
 
 fn summary(traffic: &[(String, Moment)]) -> Summary {
     let mut summary = Summary::new("ip".parse().unwrap(), Room::default());
@@ -195,15 +193,7 @@ fn the_busiest_of_each_log_are_there() {
 /// The inputs with which the fuzzer begins, and those that it found.
 #[test]
 fn the_corpus_holds() {
-    // They are not in the published crate, and nor is the fuzzer.
-    let Ok(files) = fs::read_dir(corpus()) else { return };
-    let files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-    assert!(files.len() >= 3);
-    for path in files {
-        // The name is printed if it fails.
-        println!("{}", path.display());
-        invariants::hold(&fs::read(path).unwrap());
-    }
+    seeds::each("summary", 3, invariants::hold);
 }
 
 /// The seeds: a few clients, some that were halved, and none. Run it with `--ignored` to write them
@@ -211,10 +201,7 @@ fn the_corpus_holds() {
 #[test]
 #[ignore = "writes the seeds of the corpus"]
 fn write_the_seeds() {
-    fs::create_dir_all(corpus()).unwrap();
-    let write = |name: &str, summary: &Summary| {
-        fs::write(corpus().join(name), bytes(summary)).unwrap();
-    };
+    let write = |name: &str, summary: &Summary| seeds::write("summary", name, bytes(summary));
     let moment = |i: i64, cost| Moment { time: Time::from_micros(i * 1_234_567), cost };
     let few: Vec<_> =
         (-3..40).map(|i| (format!("k{}", i % 3), moment(i, 0.5 * i as f64))).collect();
@@ -225,8 +212,4 @@ fn write_the_seeds() {
         halved.clients.add(&i.to_string(), Time::from_micros(i), 1.0);
     }
     write("halved", &halved);
-}
-
-fn corpus() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/corpus/summary"))
 }
