@@ -11,6 +11,7 @@ mod surface;
 use code::{Code, read};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 /// A floor, the floors below that its rooms may import, and its rooms. A room is a file or a
 /// folder directly in src. On the floors 0 and 1 a room may import those before it; elsewhere, none
@@ -99,7 +100,7 @@ const MEASURED: [&str; 1] = ["src/lab/tune/measure/level.rs"];
 #[test]
 fn imports_run_downwards() {
     let mut wrong = Vec::new();
-    for file in sources() {
+    for file in SOURCES.iter() {
         let Some(here) = file.room() else { continue };
         if floor(here).is_none() {
             wrong.push(format!("{}: the room {here} has no floor", file.name));
@@ -140,9 +141,9 @@ fn nothing_is_unsafe() {
 
 #[test]
 fn files_are_short() {
-    let long = |file: &Source| file.lines > LONGEST_FILE;
-    let what = |file: Source| format!("{}: {} lines", file.name, file.lines);
-    assert_none("split by idea", sources().into_iter().filter(long).map(what).collect());
+    let long = SOURCES.iter().filter(|file| file.lines > LONGEST_FILE);
+    let what = |file: &Source| format!("{}: {} lines", file.name, file.lines);
+    assert_none("split by idea", long.map(what).collect());
 }
 
 /// A new limiter is its file, its Lua and its place in the list of `src/limit.rs`. So nothing else may
@@ -157,9 +158,9 @@ fn limiters_are_listed_once() {
         let limiters = limiters.iter().filter(|(module, _)| !own(module));
         limiters.filter(|limiter| is_named(limiter, &file.code)).map(|l| l.1).collect::<Vec<_>>()
     };
-    let sources = sources().into_iter().filter(|file| file.name != "src/limit.rs");
+    let sources = SOURCES.iter().filter(|file| file.name != "src/limit.rs");
     let lists = sources.filter(|file| !MEASURED.contains(&file.name.as_str()));
-    let lists = lists.map(|file| (others(&file), file)).filter(|(others, _)| others.len() > A_FEW);
+    let lists = lists.map(|file| (others(file), file)).filter(|(others, _)| others.len() > A_FEW);
     let wrong = lists.map(|(others, file)| format!("{}: {}", file.name, others.join(", ")));
     assert_none("more lists of limiters", wrong.collect());
 
@@ -308,7 +309,7 @@ fn may_import(here: &str, there: &str) -> bool {
 /// Every place in the files that `of` picks where one of `forms` stands.
 fn places(of: impl Fn(&Source) -> bool, forms: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
-    for file in sources().iter().filter(|file| of(file)) {
+    for file in SOURCES.iter().filter(|file| of(file)) {
         for form in forms {
             let place = |line: usize| format!("{}:{line}: {form}", file.name);
             found.extend(file.code.find(form).into_iter().map(place));
@@ -340,7 +341,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-fn sources() -> Vec<Source> {
+static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
     let src = root().join("src");
     let source = |path: PathBuf| {
         let text = fs::read_to_string(&path).unwrap();
@@ -351,7 +352,7 @@ fn sources() -> Vec<Source> {
         Source { name, module, lines: text.lines().count(), code: read(&text) }
     };
     files(&src, "rs").into_iter().map(source).collect()
-}
+});
 
 #[track_caller]
 fn assert_none(rule: &str, wrong: Vec<String>) {

@@ -1,85 +1,56 @@
-//! Rust, read just far enough to find words and imports in it: a row of words, without comments,
-//! texts and what is for tests only.
+//! Rust as a row of words, to find words and imports in it: without comments, texts and what is for
+//! tests only.
 
-/// The words of a file, each with its line: names and numbers, `::`, and other characters alone.
+use proc_macro2::{Delimiter, Punct, Spacing, TokenStream, TokenTree};
+
+/// The words of a file, each with its line: names, `::`, and other characters alone.
 pub(crate) struct Code(Vec<(usize, String)>);
 
 /// Reads a file.
 pub(crate) fn read(text: &str) -> Code {
-    let chars: Vec<char> = text.chars().collect();
-    let mut words: Vec<(usize, String)> = Vec::new();
-    let (mut line, mut i) = (1, 0);
-    while i < chars.len() {
-        let rest = &chars[i..];
-        let length = skipped(rest).unwrap_or_else(|| {
-            let name = rest.iter().take_while(|&&c| is_name(c)).count();
-            let length = if rest.starts_with(&[':', ':']) { 2 } else { name.max(1) };
-            if !rest[0].is_whitespace() {
-                words.push((line, rest[..length].iter().collect()));
-            }
-            length
-        });
-        line += rest[..length].iter().filter(|&&c| c == '\n').count();
-        i += length;
-    }
-    let mut code = Code(words);
+    let mut code = Code(Vec::new());
+    code.add(text.parse().unwrap());
     code.drop_tests();
     code
 }
 
-fn is_name(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// How long the comment, text or character is that begins here, if one does.
-fn skipped(rest: &[char]) -> Option<usize> {
-    let up_to = |end: &[char], from: usize| {
-        let found = rest[from..].windows(end.len()).position(|part| part == end);
-        Some(found.map_or(rest.len(), |at| from + at + end.len()))
-    };
-    match rest {
-        ['/', '/', ..] => up_to(&['\n'], 2).map(|end| end - 1),
-        ['/', '*', ..] => {
-            let (mut depth, mut i) = (0, 0);
-            while i < rest.len() {
-                match rest[i..] {
-                    ['/', '*', ..] => (depth, i) = (depth + 1, i + 2),
-                    ['*', '/', ..] => (depth, i) = (depth - 1, i + 2),
-                    _ => i += 1,
-                }
-                if depth == 0 {
-                    break;
-                }
-            }
-            Some(i)
-        }
-        ['r', '"' | '#', ..] => {
-            let hashes = rest[1..].iter().take_while(|&&c| c == '#').count();
-            let mut end = vec!['"'];
-            end.resize(1 + hashes, '#');
-            // Otherwise a raw name, as in r#type.
-            (rest.get(1 + hashes) == Some(&'"')).then(|| up_to(&end, 2 + hashes))?
-        }
-        ['"', ..] => Some(quoted(rest, '"')),
-        // A character; otherwise a lifetime.
-        ['\'', '\\', ..] | ['\'', _, '\'', ..] => Some(quoted(rest, '\'')),
-        _ => None,
-    }
-}
-
-/// The length of what stands between two quotes, with the quotes.
-fn quoted(rest: &[char], quote: char) -> usize {
-    let mut i = 1;
-    while i < rest.len() && rest[i] != quote {
-        i += if rest[i] == '\\' { 2 } else { 1 };
-    }
-    (i + 1).min(rest.len())
-}
-
 impl Code {
-    /// The lines on which the words of `form` stand in a row.
+    fn add(&mut self, tokens: TokenStream) {
+        let mut may_join = false;
+        for token in tokens {
+            let line = token.span().start().line;
+            let mut add = |line, word: &str| self.0.push((line, word.to_owned()));
+            match &token {
+                TokenTree::Group(group) => {
+                    let [open, close] = match group.delimiter() {
+                        Delimiter::Parenthesis => ["(", ")"],
+                        Delimiter::Bracket => ["[", "]"],
+                        Delimiter::Brace | Delimiter::None => ["{", "}"],
+                    };
+                    add(line, open);
+                    self.add(group.stream());
+                    self.0.push((group.span_close().start().line, close.to_owned()));
+                }
+                TokenTree::Punct(c) if may_join && c.as_char() == ':' => {
+                    self.0.last_mut().unwrap().1.push(':');
+                }
+                TokenTree::Ident(_) | TokenTree::Punct(_) => add(line, &token.to_string()),
+                TokenTree::Literal(_) => {}
+            }
+            let joins = |c: &Punct| c.as_char() == ':' && c.spacing() == Spacing::Joint;
+            may_join = !may_join && matches!(&token, TokenTree::Punct(c) if joins(c));
+        }
+    }
+
+    /// The lines on which the words of `form` stand in a row, which may end with a bracket that opens.
     pub(crate) fn find(&self, form: &str) -> Vec<usize> {
-        let form = read(form).0;
+        let close = match form.as_bytes() {
+            [.., b'('] => ")",
+            [.., b'{'] => "}",
+            _ => "",
+        };
+        let mut form = read(&format!("{form}{close}")).0;
+        form.truncate(form.len() - close.len());
         let same = |row: &&[(usize, String)]| row.iter().zip(&form).all(|(a, b)| a.1 == b.1);
         self.0.windows(form.len()).filter(same).map(|row| row[0].0).collect()
     }
