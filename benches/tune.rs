@@ -7,7 +7,7 @@
 //! it where the system knows that, as a machine that does other things too is now fast and now slow. Without `--bench`, as `cargo test --benches` calls it, there are few.
 #![allow(clippy::unwrap_used)]
 
-use ratescope::lab::tune::{Clients, Curve, Cut, Frontier, LogClock, Measure, Replay, Room};
+use ratescope::lab::tune::{Clients, Curve, Frontier, LogClock, Measure, Replay, Room};
 use ratescope::{Span, Time};
 use std::env;
 use std::fs;
@@ -52,7 +52,7 @@ fn main() {
     });
     let measure = |measures: Vec<Measure>| {
         let mut curves: Vec<Curve> = measures.into_iter().map(Curve::new).collect();
-        clients.measure(&mut curves, &Cut::default(), 0..clients.len());
+        clients.measure(&mut curves, None, 0..clients.len());
         black_box(curves);
     };
     let minute = Span::minutes(1);

@@ -19,7 +19,7 @@ mod summaries;
 
 use proptest::prelude::*;
 use ratescope::lab::tune::{
-    Clients, Curve, Cut, LogClock, Measure, Moment, Part, Replay, Room, Trial, scale,
+    Clients, Curve, LogClock, Measure, Moment, Part, Replay, Room, Trial, scale,
 };
 use ratescope::limit::haproxy::Counts;
 use ratescope::policy::{Defaults, Per};
@@ -181,22 +181,22 @@ proptest! {
         let cut = Time::from_micros(
             first.as_micros() + ((last.as_micros() - first.as_micros()) as f64 * share) as i64,
         );
-        let marked: Vec<bool> = (0..clients.len()).map(|place| place % 3 == 0).collect();
-        let cuts = Cut { at: Some(cut), marked: marked.clone() };
+        let marked: Vec<usize> = (0..clients.len()).step_by(3).collect();
         let mut curve = [Curve::new(measure)];
         // In any steps.
         for place in 0..clients.len() {
-            clients.measure(&mut curve, &cuts, place..place + 1);
+            clients.measure(&mut curve, Some(cut), place..place + 1);
         }
+        curve[0].mark(&clients, Some(cut), &marked);
         let whole = clients.curve(measure, None);
         prop_assert_eq!(curve[0].touched(limit), whole.touched(limit));
         prop_assert_eq!(curve[0].refused(limit), whole.refused(limit));
         let before = |place: usize| clients.moments(place).take_while(|m| m.time < cut).collect::<Vec<_>>();
         let touched = |place: &usize| !refused(&limiter, &before(*place)).is_empty();
         let learned: Vec<usize> = (0..clients.len()).filter(touched).collect();
-        let among = |marked: &Vec<bool>| learned.iter().filter(|place| marked[**place]).count() as u64;
+        let among = learned.iter().filter(|place| marked.contains(place)).count() as u64;
         prop_assert_eq!(curve[0].all.touched(Part::Learned, limit), learned.len() as u64);
-        prop_assert_eq!(curve[0].marked.touched(Part::Learned, limit), among(&marked));
+        prop_assert_eq!(curve[0].marked.touched(Part::Learned, limit), among);
         let all = curve[0].all.touched(Part::Learned, limit) + curve[0].all.touched(Part::Checked, limit);
         prop_assert!(all >= whole.touched(limit));
     }

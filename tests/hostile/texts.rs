@@ -4,7 +4,7 @@ use crate::growth::{Parser, are_linear, repeat};
 use crate::text;
 use http::{HeaderMap, HeaderValue};
 use ratescope::lab::run::Link;
-use ratescope::lab::tune::{Choices, MarkedKeys, ReadOptions, Room, Summary};
+use ratescope::lab::tune::{Choices, MarkedKeys, Room, Summary};
 use ratescope::lab::{compare, scope};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
@@ -21,7 +21,7 @@ fn link(data: &[u8]) {
 }
 
 fn options(data: &[u8]) {
-    let mut options = ReadOptions::default();
+    let mut options = Choices::default();
     for name in ["where", "not", "field", "path", "status"] {
         let _ = options.set(name, text(data));
     }

@@ -3,7 +3,7 @@
 use super::{of, read, read_in_pieces, shape};
 use crate::doubling::assert_linear;
 use proptest::prelude::*;
-use ratescope::lab::tune::ReadOptions;
+use ratescope::lab::tune::Choices;
 use ratescope::log::{
     Cost, Filter, Format, Log, Names, Options, Reader, Row, Statuses, Test, WrittenTime,
 };
@@ -167,10 +167,10 @@ fn events_are_left_out() {
     }
     assert!("noon".parse::<WrittenTime>().is_err());
     // In a link, a comma may be a part of a test.
-    let mut reading = ReadOptions::default();
-    reading.set("not", "agent=a{1,2}, x-y=b,c,ip=::1").unwrap();
-    assert_eq!(reading.get("not"), "agent=a{1,2},x-y=b,c,ip=::1");
-    assert_eq!(reading.options.filter.not.len(), 3);
+    let mut choices = Choices::default();
+    choices.set("not", "agent=a{1,2}, x-y=b,c,ip=::1").unwrap();
+    assert_eq!(choices.get("not"), "agent=a{1,2},x-y=b,c,ip=::1");
+    assert_eq!(choices.reading.options.filter.not.len(), 3);
 }
 
 /// Regular expressions search a field in linear time: the third takes exponential time by backtracking.

@@ -64,12 +64,11 @@ fn a_marked_client_is_never_touched() {
     assert_eq!(marks.to_string(), "nobody\nscript\n");
     let (marked, unknown) = marks.places(&clients);
     assert_eq!(unknown, ["nobody"]);
-    let cut = Cut { at: None, marked };
-    let mut curve = [Curve::new(Measure::SlidingLog(Span::minutes(1)))];
-    clients.measure(&mut curve, &cut, 0..clients.len());
-    let advice = advise(&curve[0], &Aim::default());
+    let mut curve = clients.curve(Measure::SlidingLog(Span::minutes(1)), None);
+    curve.mark(&clients, None, &marked);
+    let advice = advise(&curve, &Aim::default());
     assert_eq!(advice.limit, Some(60.0));
-    assert_eq!((curve[0].touched(10.0), curve[0].marked.touched(Part::Whole, 10.0)), (1, 1));
+    assert_eq!((curve.touched(10.0), curve.marked.touched(Part::Whole, 10.0)), (1, 1));
 }
 
 /// The smallest burst falls as the rate rises, and is that of a page at any rate of people.
@@ -77,7 +76,7 @@ fn a_marked_client_is_never_touched() {
 fn rate_against_burst() {
     let clients = site();
     let mut curves: Vec<Curve> = Frontier::measures().into_iter().map(Curve::new).collect();
-    clients.measure(&mut curves, &Cut::default(), 0..clients.len());
+    clients.measure(&mut curves, None, 0..clients.len());
     let frontier = Frontier::new(&curves, &Aim::default(), Part::Whole);
     let bursts: Vec<f64> = frontier.bursts.iter().map(|b| b.burst).collect();
     assert!(bursts.windows(2).all(|pair| pair[0] >= pair[1]), "{bursts:?}");

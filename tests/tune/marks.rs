@@ -29,7 +29,8 @@ fn a_mark_is_a_client_or_a_network_of_clients() {
     ] {
         let marks: MarkedKeys = marks.parse().unwrap();
         let (found, missing) = marks.places(&clients);
-        let found: String = found.iter().map(|marked| if *marked { '1' } else { '0' }).collect();
+        let is_found = |place| if found.contains(&place) { '1' } else { '0' };
+        let found: String = (0..keys.len()).map(is_found).collect();
         assert_eq!((found.as_str(), missing.join(" ").as_str()), (marked, unknown), "{marks}");
     }
 }
@@ -40,6 +41,6 @@ fn many_networks_are_looked_for_in_proportion() {
         let network = |i: usize| format!("10.{}.{}.0/{}\n", i / 256, i % 256, 24 + i % 4);
         let marks: MarkedKeys = (0..n).map(network).collect::<String>().parse().unwrap();
         let clients = clients_of((0..n).map(|i| format!("10.{}.{}.1", i / 256, i % 256)));
-        assert!(marks.places(&clients).0.iter().all(|marked| *marked));
+        assert_eq!(marks.places(&clients).0.len(), n);
     });
 }

@@ -3,8 +3,8 @@
 use crate::{OFFICE, answer, imported, log};
 use ratescope::Time;
 use ratescope::lab::tune::{
-    Aim, Analysis, Choices, ClientRow, Clients, Curve, Cut, Frontier, LogClock, MarkedKeys,
-    Measure, Part, PictureData, Replay, Report, Room, Summary, advise, scale,
+    Aim, Analysis, Choices, ClientRow, Clients, Curve, Frontier, LogClock, MarkedKeys, Measure,
+    Part, PictureData, Replay, Report, Room, Summary, advise, scale,
 };
 use ratescope::traffic::sample::Style;
 
@@ -13,9 +13,9 @@ const LINKS: [&str; 4] =
 
 /// The curve with marks, in one pass.
 fn curve(clients: &Clients, measure: Measure, marks: &MarkedKeys) -> Curve {
-    let mut curves = [Curve::new(measure)];
-    clients.measure(&mut curves, &Cut::usual(clients, marks.places(clients).0), 0..clients.len());
-    let [curve] = curves;
+    let cut = clients.usual_cut();
+    let mut curve = clients.curve(measure, cut);
+    curve.mark(clients, cut, &marks.places(clients).0);
     curve
 }
 
@@ -216,7 +216,6 @@ fn the_staircase_is_the_curve() {
             assert_eq!(step.touched, parts.map(|part| curve.all.touched(part, limit)), "{limit}");
             assert_eq!(step.marked, curve.marked.touched(Part::Whole, limit));
             assert_eq!(step.refused, curve.all.refused(Part::Whole, limit));
-            assert_eq!(step.marked_refused, curve.marked.refused(Part::Whole, limit));
         }
         let [first, last] = steps.ends().unwrap();
         assert!(

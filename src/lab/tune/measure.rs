@@ -11,7 +11,7 @@ mod share;
 mod staircase;
 mod trial;
 
-pub use curve::{Curve, Cut, Part, Tally};
+pub use curve::{Curve, Part, Tally};
 pub use hours::Hours;
 pub use level::{Measure, Peak};
 pub use replay::{RefusedClient, Replay};

@@ -81,13 +81,7 @@ fn lines<'a>(picture: &'a Picture<'_>) -> impl Iterator<Item = &'static Line> + 
 /// The effect of a limit below all levels: it touches all clients and refuses all requests.
 fn everything(picture: &Picture<'_>) -> Stair {
     let steps = picture.stairs();
-    Stair {
-        limit: 0.0,
-        touched: steps.clients,
-        marked: steps.marked,
-        refused: steps.requests,
-        marked_refused: steps.marked_requests,
-    }
+    Stair { limit: 0.0, touched: steps.clients, marked: steps.marked, refused: steps.requests }
 }
 
 fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> {

@@ -5,7 +5,8 @@
 //! are next in order, unless another thread is doing that already and will count this one, too. No thread
 //! ever has to be woken for it.
 
-use ratescope::lab::tune::{Batch, Clients, Curve, Cut};
+use ratescope::Time;
+use ratescope::lab::tune::{Batch, Clients, Curve};
 use ratescope::log::{Counts, Error, Options, Pieces, Reader, Record};
 use std::io::Read;
 use std::num::NonZero;
@@ -25,7 +26,12 @@ fn threads() -> usize {
 const AT_ONCE: usize = 1024;
 
 /// Adds the clients at `places` to the curves, with all processors.
-pub(super) fn count(clients: &Clients, curves: &mut [Curve], cut: &Cut, places: Range<usize>) {
+pub(super) fn count(
+    clients: &Clients,
+    curves: &mut [Curve],
+    cut: Option<Time>,
+    places: Range<usize>,
+) {
     let next = AtomicUsize::new(places.start);
     let empty: Vec<Curve> = curves.iter().map(|curve| Curve::new(curve.measure)).collect();
     let part = || {

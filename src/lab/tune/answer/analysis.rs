@@ -2,10 +2,10 @@
 
 use super::rows::{LimitRow, rows};
 use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, TableOrder, advise};
-use crate::lab::tune::{Clients, Curve, Cut, Imported, LogClock, Measure, Part, Peak, Replay};
+use crate::lab::tune::{Clients, Curve, Imported, LogClock, Measure, Part, Peak, Replay};
 use crate::limit::any::AnyLimiter;
 use crate::policy::export::Addresses;
-use crate::time::Span;
+use crate::time::{Span, Time};
 use core::ops::Range;
 
 /// A log and the choices put to it. Call [`advance`](Self::advance) until nothing is left to do; the
@@ -17,9 +17,9 @@ pub struct Analysis {
     /// The places of all clients, the busiest first.
     pub(super) busiest: Vec<usize>,
     addresses: Addresses,
-    pub(super) cut: Cut,
-    /// The places of the marked clients.
-    marked: Vec<usize>,
+    cut: Option<Time>,
+    /// The places of the marked clients, in order.
+    pub(super) marked: Vec<usize>,
     /// The marks that match no client.
     pub(super) unknown_marks: Vec<String>,
 
@@ -50,7 +50,7 @@ pub struct Analysis {
 const CURVES: usize = 64;
 
 /// Adds the clients at some places to curves, as [`Clients::measure`] does.
-pub type Count<'a> = dyn Fn(&Clients, &mut [Curve], &Cut, Range<usize>) + 'a;
+pub type Count<'a> = dyn Fn(&Clients, &mut [Curve], Option<Time>, Range<usize>) + 'a;
 
 impl Analysis {
     /// The analysis of a log, with nothing counted yet.
@@ -60,7 +60,7 @@ impl Analysis {
             clock: log.summary.clock(),
             busiest: clients.busiest(),
             addresses: log.addresses(),
-            cut: Cut::usual(clients, Vec::new()),
+            cut: clients.usual_cut(),
             marked: Vec::new(),
             unknown_marks: Vec::new(),
             choices: choices.clone(),
@@ -106,10 +106,8 @@ impl Analysis {
     /// Marks clients as legitimate, in place of those marked before.
     pub fn mark(&mut self, marks: &MarkedKeys) {
         let (marked, unknown) = marks.places(&self.log.summary.clients);
-        self.cut.marked = marked;
         self.unknown_marks = unknown.into_iter().map(str::to_owned).collect();
-        let places = self.cut.marked.iter().enumerate();
-        self.marked = places.filter(|(_, marked)| **marked).map(|(place, _)| place).collect();
+        self.marked = marked;
         self.forget();
     }
 
@@ -229,15 +227,9 @@ impl Analysis {
         if self.want(measures) {
             return None;
         }
-        let cut = Cut { at: self.cut.at, marked: Vec::new() };
         let curve = |measure: &Measure| {
             let mut curve = self.curves.iter().find(|curve| curve.measure == *measure)?.clone();
-            let mut marked = [Curve::new(*measure)];
-            for &place in &self.marked {
-                self.log.summary.clients.measure(&mut marked, &cut, place..place + 1);
-            }
-            let [marked] = marked;
-            curve.marked = marked.all;
+            curve.mark(&self.log.summary.clients, self.cut, &self.marked);
             Some(curve)
         };
         measures.iter().map(curve).collect()
@@ -273,8 +265,7 @@ impl Analysis {
             work = work.saturating_add((clients.requests_of(to) + 1) * curves.len() as u64);
             to += 1;
         }
-        let cut = Cut { at: self.cut.at, marked: Vec::new() };
-        count(clients, curves, &cut, *from..to);
+        count(clients, curves, self.cut, *from..to);
         *from = to;
         if to < clients.len() {
             return;

@@ -14,9 +14,9 @@ use std::collections::{BTreeSet, HashMap};
 pub struct MarkedKeys(pub BTreeSet<String>);
 
 impl MarkedKeys {
-    /// Returns for each client, by its place, whether it is marked, and the marks that match no client. If a
-    /// client is a network itself, as in `2001:db8::/64`, its first address counts.
-    pub fn places(&self, clients: &Clients) -> (Vec<bool>, Vec<&str>) {
+    /// Returns the places of the marked clients, in order, and the marks that match no client. If a client is
+    /// a network itself, as in `2001:db8::/64`, its first address counts.
+    pub fn places(&self, clients: &Clients) -> (Vec<usize>, Vec<&str>) {
         let mut marked = vec![false; clients.len()];
         // The networks, and whether a client is in them.
         let mut networks: HashMap<Network, bool> = HashMap::new();
@@ -44,7 +44,8 @@ impl MarkedKeys {
             clients.find(key).is_some() || network == Some(&true)
         };
         let unknown = self.0.iter().map(String::as_str).filter(|key| !is_found(key)).collect();
-        (marked, unknown)
+        let places = marked.iter().enumerate().filter(|(_, marked)| **marked);
+        (places.map(|(place, _)| place).collect(), unknown)
     }
 }
 

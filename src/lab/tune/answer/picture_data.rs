@@ -85,19 +85,15 @@ impl PictureData {
             refusals.clone().map(|r| [r.refused, r.touched, r.done.into()].map(float)),
         );
         put(&mut numbers, refusals.flat_map(|r| r.hours.days()).map(|day| day.map(float)));
-        let Staircase { clients: [a, b, c], marked, requests, marked_requests, stairs } =
-            &self.staircase;
-        put(
-            &mut numbers,
-            [[a, b, c, marked, requests, marked_requests].map(|n| float(*n))].into_iter(),
-        );
+        let Staircase { clients: [a, b, c], marked, requests, stairs } = &self.staircase;
+        put(&mut numbers, [[a, b, c, marked, requests].map(|n| float(*n))].into_iter());
         put(
             &mut numbers,
             stairs.iter().map(|stair| {
                 let Stair { limit, touched: [a, b, c], .. } = *stair;
-                let counts = [a, b, c, stair.marked, stair.refused, stair.marked_refused];
-                let [a, b, c, marked, refused, marked_refused] = counts.map(float);
-                [limit, a, b, c, marked, refused, marked_refused]
+                let counts = [a, b, c, stair.marked, stair.refused];
+                let [a, b, c, marked, refused] = counts.map(float);
+                [limit, a, b, c, marked, refused]
             }),
         );
         numbers
@@ -124,17 +120,16 @@ impl PictureData {
             Refusals { hours, refused, touched, done: done == 1.0 }
         });
         let head = take(&mut rest).pop().unwrap_or_default();
-        let [a, b, c, marked, requests_measured, marked_requests] = head.map(|n| n as u64);
-        let stair = |[limit, counts @ ..]: [f64; 7]| {
-            let [a, b, c, marked, refused, marked_refused] = counts.map(|n| n as u64);
-            Stair { limit, touched: [a, b, c], marked, refused, marked_refused }
+        let [a, b, c, marked, requests_measured] = head.map(|n| n as u64);
+        let stair = |[limit, counts @ ..]: [f64; 6]| {
+            let [a, b, c, marked, refused] = counts.map(|n| n as u64);
+            Stair { limit, touched: [a, b, c], marked, refused }
         };
         PictureData {
             staircase: Staircase {
                 clients: [a, b, c],
                 marked,
                 requests: requests_measured,
-                marked_requests,
                 stairs: take(&mut rest).into_iter().map(stair).collect(),
             },
             counted,

@@ -98,7 +98,7 @@ impl Analysis {
         let row = |place: &usize| ClientRow {
             place: *place,
             key: clients.key(*place).to_owned(),
-            marked: self.cut.marked.get(*place) == Some(&true),
+            marked: self.marked.binary_search(place).is_ok(),
             requests: clients.requests_of(*place),
             peak: measure.and_then(|measure| measure.peak(clients.moments(*place))),
             refused: count(place),

@@ -225,11 +225,6 @@ impl Clients {
         self.list.len() * ENTRY + self.keys.len() + self.outside + self.label_bytes()
     }
 
-    /// The most that may be kept.
-    pub fn room(&self) -> Room {
-        self.room
-    }
-
     /// The number of clients kept.
     pub fn len(&self) -> usize {
         self.list.len()

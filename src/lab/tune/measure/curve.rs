@@ -13,19 +13,10 @@ use core::ops::Range;
 pub enum Part {
     /// All of it.
     Whole,
-    /// The events before the [`Cut`]: limits are learned from it.
+    /// The events before the [cut](Clients::usual_cut): limits are learned from it.
     Learned,
     /// The events after it: limits are checked on them. Their levels include the events before the cut.
     Checked,
-}
-
-/// The division of a log.
-#[derive(Clone, Debug, Default)]
-pub struct Cut {
-    /// The beginning of the part on which limits are checked.
-    pub at: Option<Time>,
-    /// Whether each client, by its place, is marked as legitimate; those beyond the end are not.
-    pub marked: Vec<bool>,
 }
 
 /// The levels of some clients and their requests by a measure.
@@ -50,17 +41,6 @@ pub struct Curve {
 
 /// The share of a log from which a limit is usually learned.
 const LEARNED: f64 = 2.0 / 3.0;
-
-impl Cut {
-    /// After two thirds of the log.
-    pub fn usual(clients: &Clients, marked: Vec<bool>) -> Self {
-        let at = |(first, last): (Time, Time)| {
-            let length = Span::from_secs(first.until(last).secs() * LEARNED);
-            first.after(length.unwrap_or_default())
-        };
-        Cut { at: clients.times().map(at), marked }
-    }
-}
 
 impl Tally {
     /// The number of clients with an event in a part.
@@ -187,6 +167,16 @@ impl Curve {
         place(limit).map_or(0.0, mark)
     }
 
+    /// Marks the clients at some places, in place of those marked before.
+    pub fn mark(&mut self, clients: &Clients, cut: Option<Time>, places: &[usize]) {
+        let mut marked = [Curve::new(self.measure)];
+        for &place in places {
+            clients.measure(&mut marked, cut, place..place + 1);
+        }
+        let [marked] = marked;
+        self.marked = marked.all;
+    }
+
     /// Adds the curve of other clients, of the same measure.
     pub fn add(&mut self, other: &Curve) {
         self.all.add(&other.all);
@@ -204,39 +194,38 @@ fn span(a: Option<(Time, Time)>, b: Option<(Time, Time)>) -> Option<(Time, Time)
 }
 
 impl Clients {
+    /// The usual beginning of the part on which limits are checked: after two thirds of the log. `None`
+    /// without events.
+    pub fn usual_cut(&self) -> Option<Time> {
+        let (first, last) = self.times()?;
+        let length = Span::from_secs(first.until(last).secs() * LEARNED);
+        Some(first.after(length.unwrap_or_default()))
+    }
+
     /// The curve of one measure, learned from what came before `cut`.
     pub fn curve(&self, measure: Measure, cut: Option<Time>) -> Curve {
-        let cut = Cut { at: cut, marked: Vec::new() };
         let mut curve = [Curve::new(measure)];
-        self.measure(&mut curve, &cut, 0..self.len());
+        self.measure(&mut curve, cut, 0..self.len());
         let [curve] = curve;
         curve
     }
 
     /// Adds the clients at some places to curves. Each client's events are read once for all curves.
     /// Neither the steps nor the order in which places are added matter.
-    pub fn measure(&self, curves: &mut [Curve], cut: &Cut, places: Range<usize>) {
+    pub fn measure(&self, curves: &mut [Curve], cut: Option<Time>, places: Range<usize>) {
         let mut events = Events::default();
         let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
         for at in places.start..places.end.min(self.len()) {
             events.fill(self.moments(at));
             let before = |at| events.moments.partition_point(|moment| moment.time < at);
-            let split = cut.at.map_or(events.moments.len(), before);
-            let marked = cut.marked.get(at) == Some(&true);
+            let split = cut.map_or(events.moments.len(), before);
             let scale = Scale::new();
             let alone = events.alone(split).map(|level| Some(scale.over(Over::AboveLimit, level?)));
             let ends = events.moments.first().zip(events.moments.last());
             let times = ends.map(|(first, last)| (first.time, last.time));
             for (curve, meter) in curves.iter_mut().zip(&meters) {
                 curve.times = span(curve.times, times);
-                if marked {
-                    let mut tally = Tally::default();
-                    tally.client(meter, (&events, split), alone, self.weight(at));
-                    curve.all.add(&tally);
-                    curve.marked.add(&tally);
-                } else {
-                    curve.all.client(meter, (&events, split), alone, self.weight(at));
-                }
+                curve.all.client(meter, (&events, split), alone, self.weight(at));
             }
         }
     }

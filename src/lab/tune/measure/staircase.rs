@@ -1,6 +1,6 @@
 //! The drawn form of a curve: the limits at which something changes.
 
-use super::curve::{Curve, Part, Tally};
+use super::curve::{Curve, Part};
 use super::histogram::Histogram;
 use super::scale::{MARKS, mark};
 
@@ -16,8 +16,6 @@ pub struct Stair {
     pub marked: u64,
     /// The requests that it refuses, if these can be counted for all limits at once.
     pub refused: u64,
-    /// The requests of marked clients among these.
-    pub marked_refused: u64,
 }
 
 /// A curve from its lowest limit to its highest: a staircase.
@@ -29,8 +27,6 @@ pub struct Staircase {
     pub marked: u64,
     /// All requests; 0 if refusals can't be counted for all limits at once.
     pub requests: u64,
-    /// The requests of marked clients.
-    pub marked_requests: u64,
     /// The stairs, in the order of their limits.
     pub stairs: Vec<Stair>,
 }
@@ -59,21 +55,16 @@ impl Curve {
         let mut sweeps = Vec::new();
         sweeps.extend(self.all.of_clients().iter().map(Sweep::new));
         sweeps.push(Sweep::new(&self.marked.of_clients()[0]));
-        let requests = |tally: &Tally| {
-            let [learned, checked] = tally.of_requests();
-            let mut sum = learned.clone();
-            sum.add(checked);
-            sum
-        };
-        let (refused, marked_refused) = (requests(&self.all), requests(&self.marked));
-        sweeps.extend([Sweep::new(&refused), Sweep::new(&marked_refused)]);
+        let [learned, checked] = self.all.of_requests();
+        let mut refused = learned.clone();
+        refused.add(checked);
+        sweeps.push(Sweep::new(&refused));
         let mut steps = Vec::new();
         let mut at = 0;
         while at < MARKS {
             let over: Vec<u64> = sweeps.iter_mut().map(|sweep| sweep.over(at)).collect();
-            if let [a, b, c, marked, refused, marked_refused] = over[..] {
-                let touched = [a, b, c];
-                steps.push(Stair { limit: mark(at), touched, marked, refused, marked_refused });
+            if let [a, b, c, marked, refused] = over[..] {
+                steps.push(Stair { limit: mark(at), touched: [a, b, c], marked, refused });
             }
             at = sweeps.iter().filter_map(Sweep::next).min().unwrap_or(MARKS);
         }
@@ -81,7 +72,6 @@ impl Curve {
             clients: PARTS.map(|part| self.all.clients(part)),
             marked: self.marked.clients(Part::Whole),
             requests: self.all.requests(Part::Whole),
-            marked_requests: self.marked.requests(Part::Whole),
             stairs: steps,
         }
     }

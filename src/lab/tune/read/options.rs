@@ -51,16 +51,7 @@ impl ReadOptions {
         setting!("spread", |s| s.spread, str::parse),
     ];
 
-    /// Sets `name` to `value`.
-    ///
-    /// # Errors
-    /// When the name or the value is unknown; nothing changes then.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let wrong = || ParseError::whole(name, "not a way to read a log");
-        (find(Self::SETTINGS, name).ok_or_else(wrong)?.set)(self, value)
-    }
-
-    /// The value of `name` as [`set`](Self::set) reads it; empty for an unknown name.
+    /// The value of `name` as [`Choices::set`](crate::lab::tune::Choices::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
         find(Self::SETTINGS, name).map_or(String::new(), |setting| (setting.get)(self))
     }
