@@ -28,6 +28,8 @@
 mod index;
 #[cfg(any(feature = "log", feature = "tower"))]
 mod made;
+#[cfg(any(feature = "log", feature = "lab"))]
+mod network;
 #[cfg(feature = "rules")]
 mod networks;
 
@@ -37,6 +39,8 @@ pub(crate) use index::Index;
 pub use made::IPV6_PREFIX;
 #[cfg(any(feature = "log", feature = "tower"))]
 pub(crate) use made::Made;
+#[cfg(any(feature = "log", feature = "lab"))]
+pub(crate) use network::Network;
 #[cfg(feature = "rules")]
 pub use networks::Networks;
 

@@ -231,7 +231,7 @@ extern crate std;
 #[cfg_attr(not(feature = "std"), macro_use)]
 extern crate alloc;
 
-#[cfg(any(feature = "log", feature = "rules"))]
+#[cfg(any(feature = "log", feature = "rules", feature = "lab"))]
 mod address;
 #[cfg(any(feature = "lab", feature = "log"))]
 pub mod civil;

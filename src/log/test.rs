@@ -2,10 +2,9 @@
 
 use super::record::Record;
 use super::request;
-use crate::address::{self, Made};
+use crate::address::{self, Network};
 use crate::text::ParseError;
 use core::fmt;
-use core::net::{IpAddr, Ipv6Addr};
 use core::str::FromStr;
 #[cfg(feature = "expressions")]
 use regex_lite::{Regex, RegexBuilder};
@@ -25,7 +24,7 @@ pub struct Test {
 /// How the value of a field is compared with the text.
 #[derive(Clone, Debug)]
 enum Fits {
-    Network(IpAddr, u8),
+    Network(Network),
     Begins,
     Contains,
     #[cfg(feature = "expressions")]
@@ -49,14 +48,8 @@ impl Test {
         let Some(value) = record.raw(&self.field) else { return false };
         let value = if self.field == "path" { request::path(value) } else { value };
         match &self.fits {
-            Fits::Network(network, prefix) => {
-                let of = |address| Made::of(bits(address), *prefix);
-                let address = address::parse(value);
-                address.is_some_and(|address| {
-                    address.is_ipv4() == network.is_ipv4()
-                        && of(address).as_str() == of(*network).as_str()
-                })
-            }
+            Fits::Network(network) => address::parse(value)
+                .is_some_and(|address| Network::of(address, network.bits) == Some(*network)),
             Fits::Begins => value.starts_with(&self.text),
             Fits::Contains => value.contains(&self.text),
             #[cfg(feature = "expressions")]
@@ -73,14 +66,6 @@ impl PartialEq for Test {
 }
 
 impl Eq for Test {}
-
-/// The address as IPv6 with the bits of an IPv4 address first, so that a prefix of either can be cut.
-fn bits(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(v4) => IpAddr::V6(Ipv6Addr::from_bits(u128::from(v4.to_bits()) << 96)),
-        v6 => v6,
-    }
-}
 
 impl FromStr for Test {
     type Err = ParseError;
@@ -102,7 +87,8 @@ impl FromStr for Test {
         let fits = match (sign, field) {
             ('~', _) => expression(value).map_err(|problem| ParseError::whole(text, problem))?,
             (_, "ip" | "peer") => {
-                network(value).map_err(|problem| ParseError::whole(text, problem))?
+                let network = Network::read(value);
+                Fits::Network(network.map_err(|problem| ParseError::whole(text, problem))?)
             }
             (_, "path") => Fits::Begins,
             _ => Fits::Contains,
@@ -124,16 +110,6 @@ fn expression(text: &str) -> Result<Fits, String> {
 #[cfg(not(feature = "expressions"))]
 fn expression(_: &str) -> Result<Fits, &'static str> {
     Err("only ratescope tune reads regular expressions; write a text, as in agent=bot")
-}
-
-/// Reads an address or a network.
-fn network(text: &str) -> Result<Fits, &'static str> {
-    let (address, prefix) = text.split_once('/').unwrap_or((text, ""));
-    let address = address::parse(address).ok_or("not an address or a network")?;
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    let prefix = if prefix.is_empty() { Some(most) } else { prefix.parse().ok() };
-    let help = "the prefix of a network is at most 32 bits, and 128 of IPv6";
-    prefix.filter(|prefix| *prefix <= most).map(|prefix| Fits::Network(address, prefix)).ok_or(help)
 }
 
 impl fmt::Display for Test {

@@ -23,6 +23,8 @@ fn a_mark_is_a_client_or_a_network_of_clients() {
         ("::/0", "0010001", ""),
         ("2001:db8::/32\n::1/128", "0010001", ""),
         ("2001:db8:2::/48", "0000000", "2001:db8:2::/48"),
+        // As a client's address, this is one of IPv4, which has fewer bits.
+        ("::ffff:192.0.2.0/120", "0000000", "::ffff:192.0.2.0/120"),
         // A key is the client of that name, also if it could be a network.
         ("10.0.0.0/8", "0000100", ""),
         ("ann\nbob\n192.0.2.0/33\n/8", "0001000", "/8 192.0.2.0/33 bob"),

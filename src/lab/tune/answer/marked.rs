@@ -1,5 +1,6 @@
 //! Clients marked as legitimate: a crawler, a monitor, an office.
 
+use crate::address::Network;
 use crate::lab::tune::Clients;
 use core::convert::Infallible;
 use core::fmt;
@@ -18,12 +19,13 @@ impl MarkedKeys {
     /// a network itself, as in `2001:db8::/64`, its first address counts.
     pub fn places(&self, clients: &Clients) -> (Vec<usize>, Vec<&str>) {
         let mut marked = vec![false; clients.len()];
+        let read = |key: &str| Network::read(key).ok().filter(|_| key.contains('/'));
         // The networks, and whether a client is in them.
         let mut networks: HashMap<Network, bool> = HashMap::new();
         for key in &self.0 {
             match clients.find(key).and_then(|place| marked.get_mut(place)) {
                 Some(marked) => *marked = true,
-                None => networks.extend(Network::new(key).map(|network| (network, false))),
+                None => networks.extend(read(key).map(|network| (network, false))),
             }
         }
         // There are few lengths, and a client can be in one network of each.
@@ -34,55 +36,19 @@ impl MarkedKeys {
             let key = clients.key(place).split('/').next();
             let Some(address) = key.and_then(|text| text.parse::<IpAddr>().ok()) else { continue };
             for &(_, bits) in lengths.iter().filter(|(is_ipv4, _)| *is_ipv4 == address.is_ipv4()) {
-                if let Some(is_found) = networks.get_mut(&Network::of(address, bits)) {
+                let network = Network::of(address, bits);
+                if let Some(is_found) = network.and_then(|network| networks.get_mut(&network)) {
                     (*is_found, *marked) = (true, true);
                 }
             }
         }
         let is_found = |key: &str| {
-            let network = Network::new(key).and_then(|network| networks.get(&network));
+            let network = read(key).and_then(|network| networks.get(&network));
             clients.find(key).is_some() || network == Some(&true)
         };
         let unknown = self.0.iter().map(String::as_str).filter(|key| !is_found(key)).collect();
         let places = marked.iter().enumerate().filter(|(_, marked)| **marked);
         (places.map(|(place, _)| place).collect(), unknown)
-    }
-}
-
-/// A network of clients, as in `192.0.2.0/24`.
-#[derive(PartialEq, Eq, Hash)]
-struct Network {
-    is_ipv4: bool,
-    bits: u32,
-    /// The bits that all its addresses begin with.
-    head: u128,
-}
-
-impl Network {
-    fn new(text: &str) -> Option<Self> {
-        let (address, bits) = text.split_once('/')?;
-        let address: IpAddr = address.parse().ok()?;
-        let bits = bits.parse().ok().filter(|bits| *bits <= length(address))?;
-        Some(Network::of(address, bits))
-    }
-
-    /// The network of `bits` bits that an address is in.
-    fn of(address: IpAddr, bits: u32) -> Self {
-        let beyond = length(address) - bits.min(length(address));
-        let head = number(address).checked_shr(beyond).unwrap_or(0);
-        Network { is_ipv4: address.is_ipv4(), bits, head }
-    }
-}
-
-/// The number of bits of an address.
-const fn length(address: IpAddr) -> u32 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-fn number(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(v4) => v4.to_bits().into(),
-        IpAddr::V6(v6) => v6.to_bits(),
     }
 }
 
