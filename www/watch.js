@@ -1,5 +1,6 @@
-// Runs before anything is seen, and stands before the style sheets, for which it would wait otherwise. Puts the theme in force that the viewer chose. Shows a message if a file of
-// the page can't be loaded or read; once the page has started, page.js tells what goes wrong.
+// Puts the theme in force that the viewer chose, before anything is seen: it stands before the style sheets, for
+// which it would wait otherwise. Shows a message if a file of the page can't be loaded or read; once the page has
+// started, page.js tells what goes wrong.
 try {
   const { theme } = localStorage;
   if (theme) document.documentElement.dataset.theme = theme;
