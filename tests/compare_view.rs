@@ -25,37 +25,37 @@ fn at(seconds: f64) -> Time {
 /// The run of a link, at the time that the link says.
 fn run(link: &str) -> Comparison {
     let link: Link = link.parse().unwrap();
-    let mut replay = Comparison::open(&link).unwrap();
-    replay.advance(link.at, usize::MAX);
-    replay
+    let mut comparison = Comparison::open(&link).unwrap();
+    comparison.advance(link.at, usize::MAX);
+    comparison
 }
 
 /// The tops that a page comes to rest at.
-fn tops(replay: &Comparison, right: Time) -> Vec<f64> {
-    let window = replay.settings().run.window;
-    replay.lanes().iter().map(|lane| top(lane, right, window)).collect()
+fn tops(comparison: &Comparison, right: Time) -> Vec<f64> {
+    let window = comparison.settings().run.window;
+    comparison.lanes().iter().map(|lane| top(lane, right, window)).collect()
 }
 
 /// The view of a page that was just opened on a run.
-fn view<'a>(replay: &Comparison, width: f64, tops: &'a [f64]) -> Viewport<'a> {
-    let (right, window) = (replay.now(), replay.settings().run.window);
+fn view<'a>(comparison: &Comparison, width: f64, tops: &'a [f64]) -> Viewport<'a> {
+    let (right, window) = (comparison.now(), comparison.settings().run.window);
     Viewport {
-        size: [width, height(replay.lanes().len(), width, 0.0)],
+        size: [width, height(comparison.lanes().len(), width, 0.0)],
         right,
         live: true,
         window,
         tops,
-        top: total(replay, right, window),
+        top: total(comparison, right, window),
         ..Viewport::default()
     }
 }
 
 #[track_caller]
 fn picture(name: &str, link: &str, width: f64) {
-    let replay = run(link);
-    let tops = tops(&replay, replay.now());
-    let view = view(&replay, width, &tops);
-    in_both_themes(name, &draw(&replay, &view), view.size);
+    let comparison = run(link);
+    let tops = tops(&comparison, comparison.now());
+    let view = view(&comparison, width, &tops);
+    in_both_themes(name, &draw(&comparison, &view), view.size);
 }
 
 #[test]
@@ -81,28 +81,30 @@ fn limits_that_move() {
 
 #[test]
 fn the_crosshair_over_the_past_and_a_gap() {
-    let replay = run("at=100");
+    let comparison = run("at=100");
     let right = at(80.0);
-    let tops = tops(&replay, right);
+    let tops = tops(&comparison, right);
     let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO, hidden: true }];
-    let view = view(&replay, 1000.0, &tops);
-    let top = total(&replay, right, view.window);
+    let view = view(&comparison, 1000.0, &tops);
+    let top = total(&comparison, right, view.window);
     let view =
         Viewport { right, live: false, top, pointer: Some([620.0, 0.0]), gaps: &gaps, ..view };
-    in_both_themes("compare-past", &draw(&replay, &view), view.size);
+    in_both_themes("compare-past", &draw(&comparison, &view), view.size);
 }
 
 /// On a phone too: beside the crosshair, half of the canvas at most.
 #[test]
 fn the_boxes_of_the_crosshair_leave_room_beside_it() {
-    let replay = run("at=60");
-    let tops = tops(&replay, replay.now());
+    let comparison = run("at=60");
+    let tops = tops(&comparison, comparison.now());
     for width in [334.0, 1000.0] {
         let [left, right] = edges(width);
         for percent in (0..=100).step_by(4) {
             let x = left + f64::from(percent) / 100.0 * (right - left);
-            let marks =
-                draw(&replay, &Viewport { pointer: Some([x, 0.0]), ..view(&replay, width, &tops) });
+            let marks = draw(
+                &comparison,
+                &Viewport { pointer: Some([x, 0.0]), ..view(&comparison, width, &tops) },
+            );
             let boxes = marks.iter().filter_map(|mark| match mark {
                 Mark::Rounded { rect, fill, .. } if fill.ink == Ink::Axis => Some(rect),
                 _ => None,
@@ -176,13 +178,13 @@ fn the_level_line_passes_through_the_level() {
         let [_, right] = edges(view.size[0]);
         let colours = colours(shown.lanes());
         // One run on its way: in which steps it goes does not matter.
-        let mut replay = Comparison::open(&link.parse().unwrap()).unwrap();
+        let mut comparison = Comparison::open(&link.parse().unwrap()).unwrap();
         for step in (1..40).rev() {
             let ago = view.window.secs() * f64::from(step) / 40.3;
             let then = view.right.before(Span::from_secs(ago).unwrap());
-            replay.advance(then, usize::MAX);
+            comparison.advance(then, usize::MAX);
             let x = right - ago / seconds_per_pixel(view.size[0], view.window);
-            for (i, lane) in replay.lanes().iter().enumerate() {
+            for (i, lane) in comparison.lanes().iter().enumerate() {
                 let want = height_of(&marks, width, i, lane.level(then).0);
                 let [least, most] = range(level_line(&marks, colours[i]), x - 1.6, x + 1.6);
                 assert!(
@@ -198,9 +200,9 @@ fn the_level_line_passes_through_the_level() {
 #[test]
 fn every_event_has_its_cross_or_its_bar() {
     let clicks: Vec<String> = (1..=50).map(|i| format!("{i}:events")).collect();
-    let replay = run(&format!("auto=off&limit=3/10s&at=55&do={}", clicks.join(",")));
-    let tops = tops(&replay, replay.now());
-    let marks = draw(&replay, &view(&replay, 1200.0, &tops));
+    let comparison = run(&format!("auto=off&limit=3/10s&at=55&do={}", clicks.join(",")));
+    let tops = tops(&comparison, comparison.now());
+    let marks = draw(&comparison, &view(&comparison, 1200.0, &tops));
     let crosses = marks.iter().filter_map(|mark| match mark {
         Mark::Segments { pairs, stroke } if stroke.ink == Ink::Refused => {
             Some(pairs.len() as u64 / 2)
@@ -212,7 +214,7 @@ fn every_event_has_its_cross_or_its_bar() {
         _ => None,
     });
     let drawn: Vec<_> = bars.zip(crosses).collect();
-    let lanes: Vec<_> = replay.lanes().iter().map(|l| (l.allowed(), l.refused())).collect();
+    let lanes: Vec<_> = comparison.lanes().iter().map(|l| (l.allowed(), l.refused())).collect();
     assert_eq!(drawn, lanes);
 }
 
@@ -238,13 +240,13 @@ fn the_top_has_room_for_the_limit_and_for_what_is_seen() {
 #[test]
 fn the_cumulative_picture_counts_from_the_left_edge() {
     let early = run("at=30&window=20s");
-    let replay = run("at=50&window=20s");
-    let tops = tops(&replay, replay.now());
-    let marks = draw(&replay, &view(&replay, 1000.0, &tops));
+    let comparison = run("at=50&window=20s");
+    let tops = tops(&comparison, comparison.now());
+    let marks = draw(&comparison, &view(&comparison, 1000.0, &tops));
     let all: Vec<&str> = texts(&marks).map(|text| text.text.as_str()).collect();
-    let sent = format!("{} sent", replay.sent() - early.sent());
+    let sent = format!("{} sent", comparison.sent() - early.sent());
     assert!(all.contains(&sent.as_str()), "{sent} in {all:?}");
-    for (i, (now, then)) in replay.lanes().iter().zip(early.lanes()).enumerate() {
+    for (i, (now, then)) in comparison.lanes().iter().zip(early.lanes()).enumerate() {
         let number = (i + 1).to_string();
         let count = (now.allowed() - then.allowed()).to_string();
         assert!(
@@ -258,16 +260,16 @@ fn the_cumulative_picture_counts_from_the_left_edge() {
 fn the_crosshair_says_what_the_lanes_said() {
     // The end of a column of 16 ms, where the history knows the level itself.
     let then = Time::from_micros(1650 * 16_384 - 1);
-    let replay = run("at=40&auto-rate=0.9");
-    let tops = tops(&replay, replay.now());
-    let view = view(&replay, 1000.0, &tops);
+    let comparison = run("at=40&auto-rate=0.9");
+    let tops = tops(&comparison, comparison.now());
+    let view = view(&comparison, 1000.0, &tops);
     let [_, right] = edges(view.size[0]);
     let x = right - view.right.since(then) / seconds_per_pixel(view.size[0], view.window);
-    let heads = readings(&replay, &Viewport { pointer: Some([x, 0.0]), ..view });
-    assert!(readings(&replay, &view).is_empty(), "without a crosshair");
+    let heads = readings(&comparison, &Viewport { pointer: Some([x, 0.0]), ..view });
+    assert!(readings(&comparison, &view).is_empty(), "without a crosshair");
     let mut past = Comparison::open(&"at=40&auto-rate=0.9".parse().unwrap()).unwrap();
     past.advance(then, usize::MAX);
-    let all = words(&replay, &view, then);
+    let all = words(&comparison, &view, then);
     assert_eq!(all.len(), 8);
     for (i, (lane, words)) in past.lanes().iter().zip(all).enumerate() {
         let (level, limit) = lane.level(then);
@@ -286,27 +288,27 @@ fn the_crosshair_says_what_the_lanes_said() {
 
 #[test]
 fn an_event_near_the_crosshair_is_the_one_that_is_meant() {
-    let replay = run(
+    let comparison = run(
         "auto=off&lanes=token-bucket;leaky-bucket;fixed-window&at=30&do=10:events*10,20:events",
     );
-    let tops = tops(&replay, replay.now());
-    let view = view(&replay, 1000.0, &tops);
+    let tops = tops(&comparison, comparison.now());
+    let view = view(&comparison, 1000.0, &tops);
     let near = at(20.0)
         .before(Span::from_secs(3.0 * seconds_per_pixel(view.size[0], view.window)).unwrap());
     assert_eq!(
-        words(&replay, &view, near),
+        words(&comparison, &view, near),
         [
             "1, token-bucket: tokens used 0.995 of 10; allowed; next now",
             "2, leaky-bucket: queue 0.995 of 10; allowed; next now",
             "3, fixed-window: in window 1 of 10; allowed; next now",
         ]
     );
-    let burst = &words(&replay, &view, at(10.0))[0];
+    let burst = &words(&comparison, &view, at(10.0))[0];
     assert!(burst.ends_with("; 10 allowed; next in 1.0\u{202f}s"), "{burst}");
-    let later = &words(&replay, &view, at(10.5))[0];
+    let later = &words(&comparison, &view, at(10.5))[0];
     assert!(later.ends_with("of 10; next in 500\u{202f}ms"), "{later}");
-    assert!(words(&replay, &view, at(15.0)).iter().all(|line| line.matches(';').count() == 1));
-    assert!(words(&replay, &view, at(-5.0))[0].ends_with(": nothing known"));
+    assert!(words(&comparison, &view, at(15.0)).iter().all(|line| line.matches(';').count() == 1));
+    assert!(words(&comparison, &view, at(-5.0))[0].ends_with(": nothing known"));
 }
 
 #[test]
@@ -343,8 +345,8 @@ fn a_colour_belongs_to_an_algorithm() {
 #[test]
 fn waits_of_each_sender_begin_at_a_refusal_and_end_when_one_passes() {
     let said = |link: &str| {
-        let replay = run(&format!("auto=off&at=60&{link}"));
-        replay.lanes().iter().map(waits).collect::<Vec<_>>()
+        let comparison = run(&format!("auto=off&at=60&{link}"));
+        comparison.lanes().iter().map(waits).collect::<Vec<_>>()
     };
     // Nobody was refused; somebody still waits; then one waits from 1 s to 11 s.
     assert_eq!(said("lanes=token-bucket&do=1:events*10"), [""]);

@@ -24,10 +24,10 @@ fn no_two_labels_overlap() {
     let lanes = ["token-bucket"; 12].join(";");
     let many = format!("at=50&lanes={lanes}");
     for link in ["at=75", "at=9&auto-rate=100", "limit=100/10s&auto-rate=10000&at=3", &many] {
-        let replay = run(link);
-        let tops = tops(&replay, replay.now());
+        let comparison = run(link);
+        let tops = tops(&comparison, comparison.now());
         for width in [320.0, 480.0, 768.0, 2000.0] {
-            let marks = draw(&replay, &view(&replay, width, &tops));
+            let marks = draw(&comparison, &view(&comparison, width, &tops));
             let all: Vec<_> = texts(&marks).map(|text| (&text.text, extent(text))).collect();
             for (i, (a, here)) in all.iter().enumerate() {
                 for (b, there) in &all[i + 1..] {
@@ -48,13 +48,13 @@ fn up_to_eight_lanes_fit_a_screen() {
 
 #[test]
 fn without_room_nothing_is_drawn() {
-    let replay = run("at=10");
+    let comparison = run("at=10");
     for size in [[0.0, 0.0], [100.0, 900.0], [1000.0, 200.0], [f64::NAN, f64::NAN]] {
-        let view = Viewport { size, ..view(&replay, 1000.0, &[]) };
-        assert_eq!(draw(&replay, &view), []);
+        let view = Viewport { size, ..view(&comparison, 1000.0, &[]) };
+        assert_eq!(draw(&comparison, &view), []);
     }
-    let view = Viewport { window: Span::ZERO, ..view(&replay, 1000.0, &[]) };
-    assert_eq!(draw(&replay, &view), []);
+    let view = Viewport { window: Span::ZERO, ..view(&comparison, 1000.0, &[]) };
+    assert_eq!(draw(&comparison, &view), []);
 }
 
 /// Every point that a mark is made of, with how far it reaches from there.
@@ -113,18 +113,18 @@ proptest! {
         own_time in any::<bool>(),
         scale in prop::sample::select(vec![1.0, 0.01, 100.0, 0.0, f64::NAN, f64::INFINITY]),
     ) {
-        let replay = run(&link);
-        let right = Time::from_secs(replay.now().as_secs() - back).unwrap();
-        let tops: Vec<_> = tops(&replay, right).iter().map(|top| top * scale).collect();
+        let comparison = run(&link);
+        let right = Time::from_secs(comparison.now().as_secs() - back).unwrap();
+        let tops: Vec<_> = tops(&comparison, right).iter().map(|top| top * scale).collect();
         let gaps = [Gap { from: at(2.0), to: at(30.0), skipped: Span::seconds(9), hidden: true }];
         let window = Span::seconds(window);
-        let top = total(&replay, right, window) * scale;
+        let top = total(&comparison, right, window) * scale;
         let pointer = crosshair.map(|x| [x, 0.0]);
-        let view = Viewport { right, live: back == 0.0, window, top, pointer, own_time, gaps: &gaps, ..view(&replay, width, &tops) };
-        let lanes = replay.lanes().len() as f64;
-        let pitch = pitch(replay.lanes().len(), view.size);
+        let view = Viewport { right, live: back == 0.0, window, top, pointer, own_time, gaps: &gaps, ..view(&comparison, width, &tops) };
+        let lanes = comparison.lanes().len() as f64;
+        let pitch = pitch(comparison.lanes().len(), view.size);
         let mut clip: Option<Rect> = None;
-        for mark in draw(&replay, &view) {
+        for mark in draw(&comparison, &view) {
             let all = reaches(&mark);
             prop_assert!(all.iter().all(|r| [r.x, r.y, r.width, r.height].iter().all(|v| v.is_finite())), "{mark:?}");
             match mark {
@@ -140,7 +140,7 @@ proptest! {
                 prop_assert!(r.y >= lanes * pitch || r.y.rem_euclid(pitch) >= head(width) - 1.5, "in a head: {mark:?}");
             }
         }
-        prop_assert!([0, replay.lanes().len()].contains(&readings(&replay, &view).len()));
-        prop_assert_eq!(words(&replay, &view, right).len(), replay.lanes().len());
+        prop_assert!([0, comparison.lanes().len()].contains(&readings(&comparison, &view).len()));
+        prop_assert_eq!(words(&comparison, &view, right).len(), comparison.lanes().len());
     }
 }

@@ -96,10 +96,10 @@ const RULES: [&str; 7] = [
 fn every_column_holds_what_happened_in_it() {
     let end = 100.01;
     let changes = [("lanes", &*RULES.join(";")), ("auto-rate", "2"), ("cost", "1.5")];
-    let replay = run(&changes, end);
+    let comparison = run(&changes, end);
     let events = merged(&[(&stream(Pattern::Poisson, "2/1s", 1, 0.0, end), 1.5, 0)]);
-    assert_eq!(replay.sent(), events.len() as u64);
-    for lane in replay.lanes() {
+    assert_eq!(comparison.sent(), events.len() as u64);
+    for lane in comparison.lanes() {
         let [limit] = lane.policy().limits() else { panic!("one limit") };
         let limiter = limit.limiter.clone();
         let fresh = limiter.peek(&limiter.initial(), Time::ZERO, 0.0);
@@ -125,8 +125,8 @@ fn every_column_holds_what_happened_in_it() {
 
 #[test]
 fn a_range_gets_the_columns_that_touch_it() {
-    let replay = run(&[("lanes", "gcra")], 20.0);
-    let history = replay.lanes()[0].history();
+    let comparison = run(&[("lanes", "gcra")], 20.0);
+    let history = comparison.lanes()[0].history();
     for (from, to, first, count) in [
         (1.0, 2.0, 61, 62),
         (1.0, 1.0, 61, 1),
@@ -145,8 +145,8 @@ fn a_range_gets_the_columns_that_touch_it() {
 
 #[test]
 fn a_column_is_found_as_finely_as_it_is_remembered() {
-    let replay = run(&[("lanes", "gcra")], 400.0);
-    let history = replay.lanes()[0].history();
+    let comparison = run(&[("lanes", "gcra")], 400.0);
+    let history = comparison.lanes()[0].history();
     for (seconds, k) in [(399.999, 0), (370.0, 0), (360.0, 1), (320.0, 2), (200.0, 3), (0.0, 4)] {
         let coarse = history.columns(at(seconds), at(seconds), (FINEST << k) as f64 / 1e6);
         assert_eq!(history.column_at(at(seconds)), coarse.iter().next(), "at {seconds}");
@@ -160,17 +160,17 @@ fn a_column_is_found_as_finely_as_it_is_remembered() {
 fn a_lane_that_begins_later_remembers_from_there() {
     // As links of old have it: a lane that a person adds has been there from the start.
     let link = "lanes=gcra&do=10:lanes=gcra;sliding-log".parse().unwrap();
-    let mut replay = Comparison::open(&link).unwrap();
-    replay.advance(at(10.0), usize::MAX);
-    let before = replay.sent();
-    replay.advance(at(20.0), usize::MAX);
-    let [_, late] = replay.lanes() else { panic!("two lanes") };
+    let mut comparison = Comparison::open(&link).unwrap();
+    comparison.advance(at(10.0), usize::MAX);
+    let before = comparison.sent();
+    comparison.advance(at(20.0), usize::MAX);
+    let [_, late] = comparison.lanes() else { panic!("two lanes") };
     assert_eq!(late.history().oldest(), at(10.0));
-    assert_eq!(late.allowed() + late.refused(), replay.sent() - before);
+    assert_eq!(late.allowed() + late.refused(), comparison.sent() - before);
     for seconds in [0.0, 0.1, 3.0] {
-        let columns = late.history().columns(Time::ZERO, replay.now(), seconds);
+        let columns = late.history().columns(Time::ZERO, comparison.now(), seconds);
         assert!(columns.first <= at(10.0) && columns.first.as_secs() > 10.0 - 2.1);
-        assert_eq!(columns.iter().map(|c| c.sent).max(), Some(replay.sent()));
+        assert_eq!(columns.iter().map(|c| c.sent).max(), Some(comparison.sent()));
         assert_eq!(columns.iter().map(|c| c.passed).max(), Some(late.allowed()));
     }
     assert_eq!(late.history().column_at(at(9.9)), None);

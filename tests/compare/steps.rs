@@ -65,18 +65,18 @@ proptest! {
     fn a_recording_replays_the_run(
         commands in prop::collection::vec((command(), 1_usize..40), 0..12),
     ) {
-        let [replay, replayed] = recorded::recorded(commands);
-        same_run(&replay, &replayed);
+        let [comparison, replayed] = recorded::recorded(commands);
+        same_run(&comparison, &replayed);
     }
 }
 
 #[test]
 fn a_pace_drives_it() {
-    let mut replay = replay(&[("speed", "2")]);
+    let mut comparison = comparison(&[("speed", "2")]);
     let mut pace = Pace::default();
-    (0..=60).for_each(|frame| pace.run(&mut replay, f64::from(frame) * 50.0));
-    assert_eq!(replay.now(), at(6.0));
-    same_run(&replay, &run(&[("speed", "2")], 6.0));
+    (0..=60).for_each(|frame| pace.run(&mut comparison, f64::from(frame) * 50.0));
+    assert_eq!(comparison.now(), at(6.0));
+    same_run(&comparison, &run(&[("speed", "2")], 6.0));
     assert_eq!(pace.gaps(), []);
 }
 
@@ -86,10 +86,11 @@ fn an_absence_with_too_much_work_is_cut() {
     let lane = ["exim per user"; 8].join("&");
     let lanes = [lane.as_str(); 4].join(";");
     let users = (1..8).map(|i| format!("1 at 1s user u{i}")).collect::<Vec<_>>().join(",");
-    let mut replay = replay(&[("lanes", &lanes), ("script", &users), ("auto-rate", "10000")]);
+    let mut comparison =
+        comparison(&[("lanes", &lanes), ("script", &users), ("auto-rate", "10000")]);
     let mut pace = Pace::default();
-    pace.run(&mut replay, 0.0);
-    pace.run(&mut replay, 600_000.0);
+    pace.run(&mut comparison, 0.0);
+    pace.run(&mut comparison, 600_000.0);
     // An event counts for as many as each eighth of the 256 states, and so does the end of a column.
     let seen = CATCH_UP / (32.0 * 10_061.0);
     assert!((pace.gaps()[0].to.as_secs() - seen).abs() < 1e-3, "{:?} and {seen}", pace.gaps());
@@ -98,11 +99,11 @@ fn an_absence_with_too_much_work_is_cut() {
 /// Looking is no command: a recording has the last speed and window, and does not say since when.
 #[test]
 fn what_only_changes_the_view_is_not_recorded() {
-    let mut replay = replay(&[]);
-    replay.advance(at(1.0), usize::MAX);
-    replay.set("speed", "3").unwrap();
-    replay.set("window", "5m").unwrap();
-    let link = replay.link().unwrap();
+    let mut comparison = comparison(&[]);
+    comparison.advance(at(1.0), usize::MAX);
+    comparison.set("speed", "3").unwrap();
+    comparison.set("window", "5m").unwrap();
+    let link = comparison.link().unwrap();
     assert_eq!((link.settings.run.speed, link.settings.run.window.secs()), (3.0, 300.0));
     assert_eq!(link.commands, []);
 }
@@ -111,9 +112,9 @@ fn what_only_changes_the_view_is_not_recorded() {
 /// to end in the middle of a burst.
 #[test]
 fn an_instant_is_never_left_half_done() {
-    let mut replay = replay(&[("auto", "off"), ("script", "50 at 1s"), ("lanes", "gcra")]);
-    replay.advance(at(2.0), 70);
-    assert_eq!((replay.sent(), replay.now()), (50, Time::from_micros(1_000_001)));
+    let mut comparison = comparison(&[("auto", "off"), ("script", "50 at 1s"), ("lanes", "gcra")]);
+    comparison.advance(at(2.0), 70);
+    assert_eq!((comparison.sent(), comparison.now()), (50, Time::from_micros(1_000_001)));
 }
 
 /// Of what was done in one instant, the last does not undo the rest: a lane that was taken out and
@@ -121,14 +122,14 @@ fn an_instant_is_never_left_half_done() {
 #[test]
 fn all_changes_of_an_instant_are_recorded() {
     for (name, there, back) in [("lanes", "sliding-log", "gcra"), ("auto", "off", "on")] {
-        let mut replay = replay(&[("lanes", "gcra"), ("auto-rate", "40")]);
-        replay.advance(at(2.0), usize::MAX);
-        replay.set(name, there).unwrap();
-        replay.set(name, back).unwrap();
-        replay.advance(at(3.0), usize::MAX);
-        let mut replayed = Comparison::open(&replay.link().unwrap()).unwrap();
+        let mut comparison = comparison(&[("lanes", "gcra"), ("auto-rate", "40")]);
+        comparison.advance(at(2.0), usize::MAX);
+        comparison.set(name, there).unwrap();
+        comparison.set(name, back).unwrap();
+        comparison.advance(at(3.0), usize::MAX);
+        let mut replayed = Comparison::open(&comparison.link().unwrap()).unwrap();
         replayed.advance(at(3.0), usize::MAX);
-        same_run(&replay, &replayed);
+        same_run(&comparison, &replayed);
     }
 }
 
@@ -136,11 +137,11 @@ fn all_changes_of_an_instant_are_recorded() {
 #[test]
 fn bursts_of_a_link_are_bounded_work() {
     let link: Link = format!("auto=off&do={}", ["1:events*10000"; 10].join(",")).parse().unwrap();
-    let mut replay = Comparison::open(&link).unwrap();
-    replay.advance(at(2.0), 30_000);
-    assert_eq!(replay.sent(), 30_000);
-    replay.advance(at(2.0), usize::MAX);
-    assert_eq!((replay.sent(), replay.now()), (100_000, at(2.0)));
+    let mut comparison = Comparison::open(&link).unwrap();
+    comparison.advance(at(2.0), 30_000);
+    assert_eq!(comparison.sent(), 30_000);
+    comparison.advance(at(2.0), usize::MAX);
+    assert_eq!((comparison.sent(), comparison.now()), (100_000, at(2.0)));
 }
 
 /// What a lane remembers is forgotten in time, and the picture does not walk it for ever.
@@ -148,33 +149,34 @@ fn bursts_of_a_link_are_bounded_work() {
 fn a_full_log_is_forgotten() {
     let text = "limit=100000/10s&auto=off&lanes=sliding-log&script=10000/1s to 10s&at=1000";
     let link: Link = text.parse().unwrap();
-    let mut replay = Comparison::open(&link).unwrap();
-    replay.advance(link.at, usize::MAX);
-    assert_eq!(replay.lanes()[0].level(link.at), (0.0, 100_000.0));
-    assert_eq!(replay.sent(), 99_999);
+    let mut comparison = Comparison::open(&link).unwrap();
+    comparison.advance(link.at, usize::MAX);
+    assert_eq!(comparison.lanes()[0].level(link.at), (0.0, 100_000.0));
+    assert_eq!(comparison.sent(), 99_999);
 }
 
 /// What is done and what is still to come.
 #[test]
 fn a_run_with_more_commands_than_a_link_can_hold_has_a_link_that_reads() {
     let coming = ["9:events"; MEMORY].join(",");
-    let mut replay = Comparison::open(&format!("auto=off&do={coming}").parse().unwrap()).unwrap();
-    assert_eq!(replay.link().map(|link| link.commands.len()), Some(MEMORY));
-    replay.click();
-    assert_eq!(replay.link(), None);
+    let mut comparison =
+        Comparison::open(&format!("auto=off&do={coming}").parse().unwrap()).unwrap();
+    assert_eq!(comparison.link().map(|link| link.commands.len()), Some(MEMORY));
+    comparison.click();
+    assert_eq!(comparison.link(), None);
     let error = format!("do={coming},9:events").parse::<Link>().unwrap_err();
     assert_eq!(error.problem(), "more than 10000 commands");
 }
 
 #[test]
 fn a_run_with_too_many_commands_has_no_link() {
-    let mut replay = replay(&[("lanes", "gcra")]);
+    let mut comparison = comparison(&[("lanes", "gcra")]);
     for i in 0..=MEMORY as u64 {
-        assert!(i < MEMORY as u64 || replay.link().is_some());
-        replay.advance(Time::ZERO.after(Span::micros(i)), usize::MAX);
-        replay.click();
+        assert!(i < MEMORY as u64 || comparison.link().is_some());
+        comparison.advance(Time::ZERO.after(Span::micros(i)), usize::MAX);
+        comparison.click();
     }
-    assert_eq!(replay.link(), None);
+    assert_eq!(comparison.link(), None);
 }
 
 proptest! {
@@ -187,18 +189,18 @@ proptest! {
         script in prop::sample::select(vec!["", "2 at 1s, 3/1s bursts user a"]),
         steps in prop::collection::vec((gesture_step(), 0_i64..40_000), 0..200),
     ) {
-        let mut replay = replay(&[("lanes", "gcra;exim per user"), ("auto-rate", rate), ("script", script)]);
+        let mut comparison = comparison(&[("lanes", "gcra;exim per user"), ("auto-rate", rate), ("script", script)]);
         for ((name, value), gap) in &steps {
-            replay.advance(replay.now().after(Span::micros(*gap as u64)), usize::MAX);
+            comparison.advance(comparison.now().after(Span::micros(*gap as u64)), usize::MAX);
             match *name {
-                "events" => replay.click(),
-                name => replay.set(name, value).unwrap(),
+                "events" => comparison.click(),
+                name => comparison.set(name, value).unwrap(),
             }
         }
-        replay.advance(replay.now().after(Span::seconds(2)), usize::MAX);
-        let mut replayed = Comparison::open(&replay.link().unwrap()).unwrap();
-        replayed.advance(replay.now(), usize::MAX);
-        same_run(&replay, &replayed);
+        comparison.advance(comparison.now().after(Span::seconds(2)), usize::MAX);
+        let mut replayed = Comparison::open(&comparison.link().unwrap()).unwrap();
+        replayed.advance(comparison.now(), usize::MAX);
+        same_run(&comparison, &replayed);
     }
 }
 
@@ -222,13 +224,14 @@ fn gesture_step() -> impl Strategy<Value = (&'static str, &'static str)> {
 /// A frame that ends with the last instant of a column leaves the next column to what comes next.
 #[test]
 fn a_click_just_after_a_column_is_in_the_next() {
-    let mut replay = replay(&[("auto", "off"), ("script", "1 at 16383us"), ("lanes", "gcra")]);
-    replay.advance(at(1.0), 1);
-    assert_eq!(replay.now(), Time::from_micros(16384));
-    replay.click();
-    let mut replayed = Comparison::open(&replay.link().unwrap()).unwrap();
-    replayed.advance(replay.now(), usize::MAX);
-    same_run(&replay, &replayed);
-    let columns = replay.lanes()[0].history().columns(Time::ZERO, at(1.0), 0.0);
+    let mut comparison =
+        comparison(&[("auto", "off"), ("script", "1 at 16383us"), ("lanes", "gcra")]);
+    comparison.advance(at(1.0), 1);
+    assert_eq!(comparison.now(), Time::from_micros(16384));
+    comparison.click();
+    let mut replayed = Comparison::open(&comparison.link().unwrap()).unwrap();
+    replayed.advance(comparison.now(), usize::MAX);
+    same_run(&comparison, &replayed);
+    let columns = comparison.lanes()[0].history().columns(Time::ZERO, at(1.0), 0.0);
     assert_eq!(columns.iter().map(|column| column.allowed).collect::<Vec<_>>(), [1, 1]);
 }

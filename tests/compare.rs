@@ -1,19 +1,19 @@
 //! The same events through many limiters: a run is decided by its commands and their times alone.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
-#[path = "replay/history.rs"]
+#[path = "compare/history.rs"]
 mod history;
-#[path = "replay/lanes.rs"]
+#[path = "compare/lanes.rs"]
 mod lanes;
-#[path = "replay/links.rs"]
+#[path = "compare/links.rs"]
 mod links;
-#[path = "replay/past.rs"]
+#[path = "compare/past.rs"]
 mod past;
 #[path = "common/recorded.rs"]
 mod recorded;
-#[path = "replay/steps.rs"]
+#[path = "compare/steps.rs"]
 mod steps;
-#[path = "replay/texts.rs"]
+#[path = "compare/texts.rs"]
 mod texts;
 
 use ratescope::lab::compare::{Comparison, Lane, Settings};
@@ -21,14 +21,14 @@ use ratescope::lab::run::Named;
 use ratescope::{Pattern, Rate, Time, Traffic};
 use recorded::{at, settings};
 
-fn replay(changes: &[(&str, &str)]) -> Comparison {
+fn comparison(changes: &[(&str, &str)]) -> Comparison {
     Comparison::new(settings(changes)).unwrap()
 }
 
 fn run(changes: &[(&str, &str)], seconds: f64) -> Comparison {
-    let mut replay = replay(changes);
-    replay.advance(at(seconds), usize::MAX);
-    replay
+    let mut comparison = comparison(changes);
+    comparison.advance(at(seconds), usize::MAX);
+    comparison
 }
 
 fn counts(lane: &Lane) -> (u64, u64) {

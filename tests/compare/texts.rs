@@ -53,10 +53,10 @@ fn a_template_is_kept_as_it_is_written() {
         let template: Template = text.parse().unwrap();
         assert_eq!(template.to_string(), tidy);
         assert_eq!(template.to_string().parse::<Template>().unwrap(), template);
-        let replay = replay(&[("lanes", text)]);
-        assert_eq!(replay.lanes()[0].policy().to_string(), limits);
-        let link: Link = replay.link().unwrap().to_string().parse().unwrap();
-        assert_eq!(link.settings, *replay.settings(), "{text}");
+        let comparison = comparison(&[("lanes", text)]);
+        assert_eq!(comparison.lanes()[0].policy().to_string(), limits);
+        let link: Link = comparison.link().unwrap().to_string().parse().unwrap();
+        assert_eq!(link.settings, *comparison.settings(), "{text}");
     }
 }
 
@@ -150,7 +150,7 @@ fn a_script_that_is_wrong_says_where() {
 
 #[test]
 fn a_setting_that_cannot_be_read_changes_nothing() {
-    let mut replay = replay(&[]);
+    let mut comparison = comparison(&[]);
     for (name, value, problem) in [
         ("limit", "0/10s", "\"0/10s\": out of range; choose from 0.001 to 100000 in 100ms to 1w"),
         ("limit", "10/1ms", "\"10/1ms\": out of range; choose from 0.001 to 100000 in 100ms to 1w"),
@@ -172,21 +172,22 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
              cost, script, speed, window",
         ),
     ] {
-        assert_eq!(replay.set(name, value).unwrap_err().to_string(), problem);
-        assert_eq!(*replay.settings(), Settings::default());
+        assert_eq!(comparison.set(name, value).unwrap_err().to_string(), problem);
+        assert_eq!(*comparison.settings(), Settings::default());
     }
-    assert!(replay.link().unwrap().commands.is_empty());
+    assert!(comparison.link().unwrap().commands.is_empty());
 }
 
 /// A lane may be possible under one limit only.
 #[test]
 fn a_limit_that_a_lane_cannot_have_is_refused() {
-    let mut replay = replay(&[("limit", "10/1m"), ("lanes", "gcra;sliding-window precision 30s")]);
-    let error = replay.set("limit", "10/10s").unwrap_err().to_string();
+    let mut comparison =
+        comparison(&[("limit", "10/1m"), ("lanes", "gcra;sliding-window precision 30s")]);
+    let error = comparison.set("limit", "10/10s").unwrap_err().to_string();
     let part =
         "\"10/10s\": \"30s\" in \"sliding-window precision 30s\": the precision cannot be 30";
     assert!(error.starts_with(part), "{error}");
-    assert_eq!(replay.settings().limit.to_string(), "10/1m");
+    assert_eq!(comparison.settings().limit.to_string(), "10/1m");
     // Whatever the order in which a link has them.
     let link = "lanes=sliding-window precision 30s&limit=10/1m";
     assert_eq!(link.parse::<Link>().unwrap().settings.limit.to_string(), "10/1m");
@@ -198,17 +199,17 @@ fn too_many_limits_for_too_many_users_are_refused() {
     let template = ["exim per user"; 8].join("&");
     let lanes = [template.as_str(); 11].join(";");
     let users = |n| (1..n).map(|i| format!("1/1s user u{i}")).collect::<Vec<_>>().join(",");
-    let mut replay = replay(&[("lanes", &lanes), ("script", &users(2))]);
-    let error = replay.set("script", &users(3)).unwrap_err().to_string();
+    let mut comparison = comparison(&[("lanes", &lanes), ("script", &users(2))]);
+    let error = comparison.set("script", &users(3)).unwrap_err().to_string();
     let problem = "264 limits in all, one per user counted for each; 256 are the most";
     assert!(error.ends_with(problem), "{error}");
-    replay.set("script", "").unwrap();
-    replay.set_lane(11, &template).unwrap();
-    replay.set("lanes", &[template.as_str(); 10].join(";")).unwrap();
-    replay.set("script", &users(3)).unwrap();
-    let error = replay.set_lane(10, &template).unwrap_err();
+    comparison.set("script", "").unwrap();
+    comparison.set_lane(11, &template).unwrap();
+    comparison.set("lanes", &[template.as_str(); 10].join(";")).unwrap();
+    comparison.set("script", &users(3)).unwrap();
+    let error = comparison.set_lane(10, &template).unwrap_err();
     assert!(error.to_string().ends_with(problem), "{error}");
-    assert_eq!(replay.lanes().len(), 10);
+    assert_eq!(comparison.lanes().len(), 10);
 }
 
 /// Texts that are nearly right.

@@ -13,13 +13,15 @@ fn a_link_names_what_is_not_usual() {
 
 #[test]
 fn a_link_reads_as_it_is_written() {
-    let mut replay =
-        replay(&[("lanes", "gcra per user & exim strict;earrrl"), ("script", "1 at 1s, 2 at 2s")]);
-    replay.advance(at(1.5), usize::MAX);
-    replay.set("lanes", "gcra;fixed-window & sliding-log").unwrap();
-    replay.set("script", "3 at 3s, 1/1s").unwrap();
-    replay.click();
-    let link = Link { paused: true, ..replay.link().unwrap() };
+    let mut comparison = comparison(&[
+        ("lanes", "gcra per user & exim strict;earrrl"),
+        ("script", "1 at 1s, 2 at 2s"),
+    ]);
+    comparison.advance(at(1.5), usize::MAX);
+    comparison.set("lanes", "gcra;fixed-window & sliding-log").unwrap();
+    comparison.set("script", "3 at 3s, 1/1s").unwrap();
+    comparison.click();
+    let link = Link { paused: true, ..comparison.link().unwrap() };
     let text = link.to_string();
     // What is compared holds from the start; what is sent, from when it was said.
     assert!(text.starts_with("lanes=gcra;fixed-window %26 sliding-log&"));
@@ -31,7 +33,7 @@ fn a_link_reads_as_it_is_written() {
     assert_eq!((read.settings.clone(), read.at, read.paused), (link.settings, link.at, true));
     let mut again = Comparison::open(&read).unwrap();
     again.advance(read.at, usize::MAX);
-    assert_eq!(again.settings(), replay.settings());
+    assert_eq!(again.settings(), comparison.settings());
 }
 
 /// `+` for `&` and `,`, as links were once written; everything encoded, as some programs pass an

@@ -33,7 +33,7 @@ fn decided(events: &[(Time, f64)]) -> Vec<Vec<bool>> {
         };
         events.iter().map(passes).collect()
     };
-    replay(&LANES).lanes().iter().map(passed).collect()
+    comparison(&LANES).lanes().iter().map(passed).collect()
 }
 
 #[test]

@@ -37,9 +37,9 @@ fn a_lane_decides_as_the_limiter_alone() {
     // Half of them at once, as a page has no room for all.
     for forms in FORMS.chunks(FORMS.len().div_ceil(2)) {
         let texts: Vec<&str> = forms.iter().map(|form| form.example).collect();
-        let replay = scripted(&texts.join(";"));
-        assert_eq!(replay.lanes().len(), forms.len());
-        for (lane, text) in replay.lanes().iter().zip(texts) {
+        let comparison = scripted(&texts.join(";"));
+        assert_eq!(comparison.lanes().len(), forms.len());
+        for (lane, text) in comparison.lanes().iter().zip(texts) {
             assert_eq!(counts(lane), alone(text, events().into_iter()), "{text}");
             assert_eq!(
                 lane.policy().to_string(),
@@ -52,17 +52,17 @@ fn a_lane_decides_as_the_limiter_alone() {
 #[test]
 fn several_limits_decide_as_all_of_them() {
     let text = "gcra 10/10s & sliding-log 30/1m & exim 8/10s strict";
-    let (replay, store) = (scripted(text), Store::new(text.parse().unwrap(), 1));
+    let (comparison, store) = (scripted(text), Store::new(text.parse().unwrap(), 1));
     let passes = |(time, cost, _)| store.check(&Event { time, cost, fields: &() }).is_allowed();
     let (all, allowed) = (events().len(), events().into_iter().filter(|e| passes(*e)).count());
-    assert_eq!(counts(&replay.lanes()[0]), (allowed as u64, (all - allowed) as u64));
-    assert_eq!(replay.lanes()[0].unit(), "of the tightest");
+    assert_eq!(counts(&comparison.lanes()[0]), (allowed as u64, (all - allowed) as u64));
+    assert_eq!(comparison.lanes()[0].unit(), "of the tightest");
 }
 
 #[test]
 fn per_user_is_a_limit_for_each() {
-    let replay = scripted("gcra;gcra per user;gcra per ip");
-    let [together, each, address] = replay.lanes() else { panic!("three lanes") };
+    let comparison = scripted("gcra;gcra per user;gcra per ip");
+    let [together, each, address] = comparison.lanes() else { panic!("three lanes") };
     let of = |user| alone("gcra 10/10s", events().into_iter().filter(move |e| e.2 == user));
     let (first, bob) = (of(0), of(1));
     assert!(first.1 > 0 && bob.1 > 0, "both are refused at times");
@@ -74,7 +74,7 @@ fn per_user_is_a_limit_for_each() {
 /// Both at once: what one limit refuses, the other does not count.
 #[test]
 fn per_user_and_per_address_together() {
-    let replay = scripted("gcra 6/10s per user & gcra 9/10s per ip");
+    let comparison = scripted("gcra 6/10s per user & gcra 9/10s per ip");
     let [user, address] = ["gcra 6/10s", "gcra 9/10s"].map(|t| t.parse::<AnyLimiter>().unwrap());
     let mut users = [user.initial(), user.initial()];
     let mut all = address.initial();
@@ -88,29 +88,30 @@ fn per_user_and_per_address_together() {
             allowed += 1;
         }
     }
-    let lane = &replay.lanes()[0];
+    let lane = &comparison.lanes()[0];
     assert_eq!(counts(lane), (allowed, events().len() as u64 - allowed));
     let levels = [(&user, &users[0]), (&user, &users[1]), (&address, &all)];
-    let levels = levels.map(|(l, s)| l.peek(s, replay.now(), 0.0)).map(|a| (a.level, a.limit));
+    let levels = levels.map(|(l, s)| l.peek(s, comparison.now(), 0.0)).map(|a| (a.level, a.limit));
     let tightest = levels.into_iter().max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
-    assert_eq!(Some(lane.level(replay.now())), tightest);
+    assert_eq!(Some(lane.level(comparison.now())), tightest);
 }
 
 #[test]
 fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
-    let mut replay = run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 30.0);
-    let before: Vec<_> = replay.lanes().iter().map(counts).collect();
-    replay.set("limit", "20/10s").unwrap();
-    let now: Vec<_> = replay.lanes().iter().map(counts).collect();
+    let mut comparison =
+        run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 30.0);
+    let before: Vec<_> = comparison.lanes().iter().map(counts).collect();
+    comparison.set("limit", "20/10s").unwrap();
+    let now: Vec<_> = comparison.lanes().iter().map(counts).collect();
     let fresh = run(&[("lanes", "exim 20/10s strict")], 30.0);
     assert_eq!(now, [before[0], counts(&fresh.lanes()[0]), before[2]]);
-    assert_eq!(replay.lanes()[1].policy().to_string(), "exim 20/10s strict per ip");
-    replay.advance(at(40.0), usize::MAX);
+    assert_eq!(comparison.lanes()[1].policy().to_string(), "exim 20/10s strict per ip");
+    comparison.advance(at(40.0), usize::MAX);
     let untouched = run(&[("lanes", "gcra 5/10s;exim strict;adaptive x2 decay 2s floor 3")], 40.0);
     for i in [0, 2] {
-        assert_eq!(counts(&replay.lanes()[i]), counts(&untouched.lanes()[i]));
-        let now = replay.now();
-        assert_eq!(replay.lanes()[i].level(now), untouched.lanes()[i].level(now));
+        assert_eq!(counts(&comparison.lanes()[i]), counts(&untouched.lanes()[i]));
+        let now = comparison.now();
+        assert_eq!(comparison.lanes()[i].level(now), untouched.lanes()[i].level(now));
     }
 }
 
@@ -119,24 +120,25 @@ fn another_limit_keeps_the_lanes_that_it_does_not_touch() {
 fn what_is_compared_has_seen_all_of_the_run() {
     let done = "auto-rate=3&script=20 at 4s user ann&do=2:events*5,6:cost=2,9:auto=off";
     let with = |first: &str, seconds: f64| {
-        let mut replay =
+        let mut comparison =
             Comparison::open(&format!("lanes={first}&{done}").parse().unwrap()).unwrap();
-        replay.advance(at(seconds), usize::MAX);
-        replay
+        comparison.advance(at(seconds), usize::MAX);
+        comparison
     };
     let last = "exim 8/10s strict per user;sliding-log;gcra";
     let fresh = |seconds| -> Vec<_> { with(last, seconds).lanes().iter().map(counts).collect() };
     // Between two commands, at the instant of one, and when all is done.
     for seconds in [5.0, 6.0, 12.0] {
-        let mut replay = with("gcra", seconds);
-        replay.set_lane(1, "fixed-window").unwrap();
-        replay.set("lanes", last).unwrap();
-        let all = |replay: &Comparison| -> Vec<_> { replay.lanes().iter().map(counts).collect() };
-        assert_eq!((replay.now(), all(&replay)), (at(seconds), fresh(seconds)));
+        let mut comparison = with("gcra", seconds);
+        comparison.set_lane(1, "fixed-window").unwrap();
+        comparison.set("lanes", last).unwrap();
+        let all =
+            |comparison: &Comparison| -> Vec<_> { comparison.lanes().iter().map(counts).collect() };
+        assert_eq!((comparison.now(), all(&comparison)), (at(seconds), fresh(seconds)));
         // What is to come comes, and a link has it all.
-        replay.advance(at(20.0), usize::MAX);
-        assert_eq!(all(&replay), fresh(20.0));
-        let mut again = Comparison::open(&replay.link().unwrap()).unwrap();
+        comparison.advance(at(20.0), usize::MAX);
+        assert_eq!(all(&comparison), fresh(20.0));
+        let mut again = Comparison::open(&comparison.link().unwrap()).unwrap();
         again.advance(at(20.0), usize::MAX);
         assert_eq!(all(&again), fresh(20.0));
     }
@@ -144,73 +146,73 @@ fn what_is_compared_has_seen_all_of_the_run() {
 
 #[test]
 fn after_too_much_to_do_again_a_lane_begins_anew() {
-    let mut replay = run(&[("lanes", "gcra"), ("auto-rate", "10000")], 60.0);
-    let before = counts(&replay.lanes()[0]);
-    replay.set_lane(1, "sliding-log").unwrap();
-    assert_eq!((counts(&replay.lanes()[0]), counts(&replay.lanes()[1])), (before, (0, 0)));
+    let mut comparison = run(&[("lanes", "gcra"), ("auto-rate", "10000")], 60.0);
+    let before = counts(&comparison.lanes()[0]);
+    comparison.set_lane(1, "sliding-log").unwrap();
+    assert_eq!((counts(&comparison.lanes()[0]), counts(&comparison.lanes()[1])), (before, (0, 0)));
     // It was refused nothing because it was not there: so the link tells.
-    assert_eq!(replay.link().unwrap().commands.len(), 1);
+    assert_eq!(comparison.link().unwrap().commands.len(), 1);
 }
 
 #[test]
 fn lanes_are_added_changed_moved_and_removed() {
-    let mut replay = run(&[("lanes", "gcra;exim strict;fixed-window")], 30.0);
-    let [gcra, exim, fixed] = [0, 1, 2].map(|i| counts(&replay.lanes()[i]));
+    let mut comparison = run(&[("lanes", "gcra;exim strict;fixed-window")], 30.0);
+    let [gcra, exim, fixed] = [0, 1, 2].map(|i| counts(&comparison.lanes()[i]));
     let texts = |r: &Comparison| -> Vec<String> {
         r.lanes().iter().map(|l| l.template().to_string()).collect()
     };
     let all = |r: &Comparison| -> Vec<_> { r.lanes().iter().map(counts).collect() };
-    replay.set("lanes", "exim strict;fixed-window;gcra").unwrap();
-    assert_eq!(all(&replay), [exim, fixed, gcra]);
-    replay.set("lanes", "gcra;exim strict;fixed-window").unwrap();
-    assert_eq!(all(&replay), [gcra, exim, fixed]);
-    replay.set_lane(1, " exim   leaky ").unwrap();
-    assert_eq!(texts(&replay), ["gcra", "exim leaky", "fixed-window"]);
+    comparison.set("lanes", "exim strict;fixed-window;gcra").unwrap();
+    assert_eq!(all(&comparison), [exim, fixed, gcra]);
+    comparison.set("lanes", "gcra;exim strict;fixed-window").unwrap();
+    assert_eq!(all(&comparison), [gcra, exim, fixed]);
+    comparison.set_lane(1, " exim   leaky ").unwrap();
+    assert_eq!(texts(&comparison), ["gcra", "exim leaky", "fixed-window"]);
     // What is new has seen what the others saw.
     let leaky = counts(&run(&[("lanes", "exim leaky")], 30.0).lanes()[0]);
-    assert_eq!(all(&replay), [gcra, leaky, fixed]);
-    replay.set_lane(3, "gcra").unwrap();
-    assert_eq!(all(&replay), [gcra, leaky, fixed, gcra]);
-    replay.set("lanes", "gcra;fixed-window;gcra").unwrap();
-    assert_eq!(all(&replay), [gcra, fixed, gcra]);
-    assert_eq!(replay.set_lane(0, "gcra 1/x").unwrap_err().at(), 7..8);
-    let wrong = replay.set_lane(9, "token-buket").unwrap_err().to_string();
+    assert_eq!(all(&comparison), [gcra, leaky, fixed]);
+    comparison.set_lane(3, "gcra").unwrap();
+    assert_eq!(all(&comparison), [gcra, leaky, fixed, gcra]);
+    comparison.set("lanes", "gcra;fixed-window;gcra").unwrap();
+    assert_eq!(all(&comparison), [gcra, fixed, gcra]);
+    assert_eq!(comparison.set_lane(0, "gcra 1/x").unwrap_err().at(), 7..8);
+    let wrong = comparison.set_lane(9, "token-buket").unwrap_err().to_string();
     let help = "\"token-buket\": not a limiter; did you mean token-bucket?";
     assert!(wrong.starts_with(help), "{wrong}");
-    (3..12).for_each(|i| replay.set_lane(i, "gcra").unwrap());
-    let wrong = replay.set_lane(12, "gcra").unwrap_err();
+    (3..12).for_each(|i| comparison.set_lane(i, "gcra").unwrap());
+    let wrong = comparison.set_lane(12, "gcra").unwrap_err();
     assert_eq!(wrong.to_string(), "\"gcra\": there are 12 lanes already");
-    assert!(replay.set("lanes", "").is_err());
-    assert_eq!(replay.lanes().len(), 12);
+    assert!(comparison.set("lanes", "").is_err());
+    assert_eq!(comparison.lanes().len(), 12);
 }
 
 #[test]
 fn a_user_keeps_its_state_when_the_script_changes() {
     let lanes = ("lanes", "gcra per user");
-    let mut replay = run(&[lanes, ("auto", "off"), ("script", "10 at 1s user b")], 2.0);
-    assert_eq!(counts(&replay.lanes()[0]), (10, 0));
+    let mut comparison = run(&[lanes, ("auto", "off"), ("script", "10 at 1s user b")], 2.0);
+    assert_eq!(counts(&comparison.lanes()[0]), (10, 0));
     // b was the second user and is the third now; a is new and first user's clicks go on.
-    replay.set("script", "10 at 2s user a, 10 at 2s user b").unwrap();
-    replay.advance(at(2.5), usize::MAX);
-    assert_eq!(counts(&replay.lanes()[0]), (21, 9));
+    comparison.set("script", "10 at 2s user a, 10 at 2s user b").unwrap();
+    comparison.advance(at(2.5), usize::MAX);
+    assert_eq!(counts(&comparison.lanes()[0]), (21, 9));
 }
 
 #[test]
 fn a_change_of_cost_does_not_disturb_the_traffic() {
-    let mut replay = replay(&[("lanes", "gcra")]);
-    replay.advance(at(10.0), usize::MAX);
-    replay.set("cost", "0").unwrap();
-    replay.advance(at(60.0), usize::MAX);
-    assert_eq!(replay.sent(), run(&[("lanes", "gcra")], 60.0).sent());
+    let mut comparison = comparison(&[("lanes", "gcra")]);
+    comparison.advance(at(10.0), usize::MAX);
+    comparison.set("cost", "0").unwrap();
+    comparison.advance(at(60.0), usize::MAX);
+    assert_eq!(comparison.sent(), run(&[("lanes", "gcra")], 60.0).sent());
 }
 
 #[test]
 fn what_a_lane_says_of_itself() {
     let lanes = "exim;earrrl;token-bucket;gcra;leaky-bucket;fixed-window;sliding-log;\
         adaptive x3 decay 1s increase 1m floor 2";
-    let mut replay = replay(&[("lanes", lanes), ("auto", "off")]);
-    (0..12).for_each(|_| replay.click());
-    let units: Vec<_> = replay.lanes().iter().map(Lane::unit).collect();
+    let mut comparison = comparison(&[("lanes", lanes), ("auto", "off")]);
+    (0..12).for_each(|_| comparison.click());
+    let units: Vec<_> = comparison.lanes().iter().map(Lane::unit).collect();
     assert_eq!(
         units,
         [
@@ -224,8 +226,8 @@ fn what_a_lane_says_of_itself() {
             "rate"
         ]
     );
-    let now = replay.now();
-    let [_, _, bucket, .., log, adaptive] = replay.lanes() else { panic!("eight lanes") };
+    let now = comparison.now();
+    let [_, _, bucket, .., log, adaptive] = comparison.lanes() else { panic!("eight lanes") };
     assert_eq!(bucket.level(now), (10.0, 10.0));
     assert_eq!(bucket.retry_after(now), Retry::After(Span::seconds(1)));
     assert_eq!(log.retry_after(now), Retry::After(Span::seconds(10)));
@@ -233,6 +235,6 @@ fn what_a_lane_says_of_itself() {
     assert_eq!((bucket.max_admitted(1.0), log.max_admitted(1.0)), (19.999999, 10.0));
     assert_eq!(adaptive.max_admitted(1.0), f64::INFINITY);
     // Asked about the settings' cost.
-    replay.set("cost", "11").unwrap();
-    assert_eq!(replay.lanes()[2].retry_after(now), Retry::Never);
+    comparison.set("cost", "11").unwrap();
+    assert_eq!(comparison.lanes()[2].retry_after(now), Retry::Never);
 }
