@@ -49,8 +49,8 @@ pub(crate) fn picture(
         size: [WIDTH, HEIGHT],
         right,
         live: true,
-        window: settings.run.window,
-        top: top(&scope, right, settings.run.window),
+        window: settings.common.window,
+        top: top(&scope, right, settings.common.window),
         pointer: crosshair.map(|x| [x, 0.0]),
         ..Viewport::default()
     };

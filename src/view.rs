@@ -17,7 +17,7 @@
 //! let link: Link = "lanes=gcra;sliding-log&auto=off&do=1:events*12&at=6".parse()?;
 //! let mut run = Comparison::open(&link)?;
 //! run.advance(link.at, usize::MAX);
-//! let (right, window) = (run.now(), run.settings().run.window);
+//! let (right, window) = (run.now(), run.settings().common.window);
 //! let view = Viewport {
 //!     size: [800.0, height(run.lanes().len(), 800.0, 900.0)],
 //!     right,

@@ -32,13 +32,13 @@ fn run(link: &str) -> Comparison {
 
 /// The tops that a page comes to rest at.
 fn tops(comparison: &Comparison, right: Time) -> Vec<f64> {
-    let window = comparison.settings().run.window;
+    let window = comparison.settings().common.window;
     comparison.lanes().iter().map(|lane| top(lane, right, window)).collect()
 }
 
 /// The view of a page that was just opened on a run.
 fn view<'a>(comparison: &Comparison, width: f64, tops: &'a [f64]) -> Viewport<'a> {
-    let (right, window) = (comparison.now(), comparison.settings().run.window);
+    let (right, window) = (comparison.now(), comparison.settings().common.window);
     Viewport {
         size: [width, height(comparison.lanes().len(), width, 0.0)],
         right,

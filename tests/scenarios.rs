@@ -68,7 +68,7 @@ fn all_eleven_are_on_the_page() {
         assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
         assert!(link.at > Time::ZERO && text.len() > 100, "{title}");
         // What is told is on the screen, whole or but for the first moments.
-        assert!(link.at.as_secs() <= link.settings.run.window.secs() * 1.01, "{title}");
+        assert!(link.at.as_secs() <= link.settings.common.window.secs() * 1.01, "{title}");
     }
 }
 

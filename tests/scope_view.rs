@@ -30,8 +30,8 @@ fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
         size,
         right,
         live: true,
-        window: settings.run.window,
-        top: top(scope, right, settings.run.window),
+        window: settings.common.window,
+        top: top(scope, right, settings.common.window),
         ..Viewport::default()
     }
 }

@@ -235,7 +235,7 @@ impl<E: Experiment> Run<E> {
 
     /// Begins all streams of events anew at the present time.
     fn restart_sources(&mut self) -> Result<(), ParseError> {
-        let RunSettings { auto, pattern, auto_rate, seed, .. } = *self.settings.run();
+        let RunSettings { auto, pattern, auto_rate, seed, .. } = *self.settings.common();
         self.sources = self.settings.streams(self.now);
         if auto {
             self.sources.push(Source::flow(pattern, auto_rate, seed, self.now, Time::LAST)?);

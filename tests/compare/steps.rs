@@ -104,7 +104,7 @@ fn what_only_changes_the_view_is_not_recorded() {
     comparison.set("speed", "3").unwrap();
     comparison.set("window", "5m").unwrap();
     let link = comparison.link().unwrap();
-    assert_eq!((link.settings.run.speed, link.settings.run.window.secs()), (3.0, 300.0));
+    assert_eq!((link.settings.common.speed, link.settings.common.window.secs()), (3.0, 300.0));
     assert_eq!(link.commands, []);
 }
 

@@ -174,8 +174,8 @@ fn a_client_under_the_scope() {
     let events: Vec<(Time, f64)> =
         clients.moments(place).map(|moment| (moment.time, moment.cost)).collect();
     let end = events.last().unwrap().0.after(Span::minutes(3));
-    let run = RunSettings { auto: false, window: Span::hours(1), ..RunSettings::default() };
-    let settings = Settings { decay: Span::minutes(1), limit: 12.0, run, ..Settings::default() };
+    let common = RunSettings { auto: false, window: Span::hours(1), ..RunSettings::default() };
+    let settings = Settings { decay: Span::minutes(1), limit: 12.0, common, ..Settings::default() };
     let mut past: Past<Instrument> = Past::new(settings, events.clone()).unwrap();
     past.look(Time::from_micros(end.as_micros() - 3_600_000_000), end);
     let refused = analysis.replayed().unwrap().refused_clients();
@@ -186,8 +186,8 @@ fn a_client_under_the_scope() {
     let view = Viewport {
         size: [900.0, 380.0],
         right: end,
-        window: run.window,
-        top: scope::top(scope, end, run.window),
+        window: common.window,
+        top: scope::top(scope, end, common.window),
         pointer: Some([500.0, 0.0]),
         own_time: true,
         ..Viewport::default()
@@ -200,8 +200,8 @@ fn a_client_under_the_scope() {
 #[test]
 fn events_cost_what_they_cost() {
     let at = |seconds: f64| Time::from_secs(seconds).unwrap();
-    let run = RunSettings { auto: false, ..RunSettings::default() };
-    let settings = Settings { limit: 10.0, run, ..Settings::default() };
+    let common = RunSettings { auto: false, ..RunSettings::default() };
+    let settings = Settings { limit: 10.0, common, ..Settings::default() };
     let events = vec![(at(1.0), 4.0), (at(1.0), 5.0), (at(1.0), 6.0), (at(2e9), 1.0)];
     let mut past: Past<Instrument> = Past::new(settings, events).unwrap();
     past.look(at(0.5), at(1.5));

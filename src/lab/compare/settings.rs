@@ -24,7 +24,7 @@ pub struct Settings {
     /// Scripted events.
     pub script: Script,
     /// The settings of every run.
-    pub run: RunSettings,
+    pub common: RunSettings,
 }
 
 /// The most states in all lanes: one for each limit, and of a limit per user one for each user.
@@ -45,7 +45,7 @@ impl Default for Settings {
             lanes: lanes(DEFAULT_LANES, limit).unwrap_or_default(),
             cost: 1.0,
             script: Script::default(),
-            run: RunSettings { auto_rate: 1.3, ..RunSettings::default() },
+            common: RunSettings { auto_rate: 1.3, ..RunSettings::default() },
         }
     }
 }
@@ -54,14 +54,14 @@ impl Named for Settings {
     const SETTINGS: &'static [Setting<Self>] = &[
         setting!("limit", [FromStart], |s, text| s.limit = s.common(text)?, s.limit),
         setting!("lanes", [FromStart], |s, text| *s = s.comparing(text)?, joined(&s.lanes)),
-        setting!("auto", [Traffic], |s| s.run.auto, switch, on_off),
-        setting!("pattern", [Traffic], |s| s.run.pattern, str::parse),
-        setting!("auto-rate", [Traffic], |s| s.run.auto_rate, auto_rate::<10_000>),
-        setting!("seed", [Traffic], |s| s.run.seed, seed),
+        setting!("auto", [Traffic], |s| s.common.auto, switch, on_off),
+        setting!("pattern", [Traffic], |s| s.common.pattern, str::parse),
+        setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<10_000>),
+        setting!("seed", [Traffic], |s| s.common.seed, seed),
         setting!("cost", |s, text| s.cost = decimal(text, 0.0..=1e6)?, s.cost),
         setting!("script", [Traffic], |s, text| *s = s.playing(text)?, s.script),
-        setting!("speed", [View], |s| s.run.speed, speed),
-        setting!("window", [View], |s| s.run.window, window),
+        setting!("speed", [View], |s| s.common.speed, speed),
+        setting!("window", [View], |s| s.common.window, window),
     ];
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
 
@@ -73,8 +73,8 @@ impl Named for Settings {
         }
     }
 
-    fn run(&self) -> &RunSettings {
-        &self.run
+    fn common(&self) -> &RunSettings {
+        &self.common
     }
 
     fn cost(&self) -> f64 {
@@ -88,7 +88,9 @@ impl Named for Settings {
     /// Each phase of the script has a seed of its own.
     fn streams(&self, now: Time) -> Vec<Source> {
         let phases = self.script.phases().iter().zip(1..);
-        phases.filter_map(|(phase, i)| phase.source(self.run.seed.wrapping_add(i), now)).collect()
+        phases
+            .filter_map(|(phase, i)| phase.source(self.common.seed.wrapping_add(i), now))
+            .collect()
     }
 }
 

@@ -49,7 +49,7 @@ impl Pace {
     /// Time since the last call counts at the run's speed. The first call, and the first call after
     /// [`stop`](Self::stop), only sets the clock.
     pub fn run<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64) {
-        self.play(run, wall, run.settings().run().speed, Time::LAST);
+        self.play(run, wall, run.settings().common().speed, Time::LAST);
     }
 
     /// As [`run`](Self::run), at another `speed` and only up to `end`. A run that is past `end` stays.

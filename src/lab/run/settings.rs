@@ -50,8 +50,8 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
         text
     }
 
-    /// The common settings.
-    fn run(&self) -> &RunSettings;
+    /// The settings that all runs have.
+    fn common(&self) -> &RunSettings;
 
     /// The cost of an event whose source has none.
     fn cost(&self) -> f64 {

@@ -49,7 +49,7 @@ pub struct Settings {
     /// Whether N of the recent average is drawn as well.
     pub recent: bool,
     /// The settings of every run.
-    pub run: RunSettings,
+    pub common: RunSettings,
 }
 
 impl Default for Settings {
@@ -66,7 +66,7 @@ impl Default for Settings {
             mean: false,
             last: 10,
             recent: false,
-            run: RunSettings::default(),
+            common: RunSettings::default(),
         }
     }
 }
@@ -77,12 +77,12 @@ impl Named for Settings {
         setting!("increase", [FromStart], |s| s.increase, interval),
         setting!("limit", [FromStart], |s, text| *s = s.allowing(text)?, s.limit),
         setting!("mode", [FromStart], |s| s.mode, mode),
-        setting!("auto", [Traffic], |s| s.run.auto, switch, on_off),
-        setting!("pattern", [Traffic], |s| s.run.pattern, str::parse),
-        setting!("auto-rate", [Traffic], |s| s.run.auto_rate, auto_rate::<1_000_000>),
-        setting!("seed", [Traffic], |s| s.run.seed, seed),
-        setting!("speed", [View], |s| s.run.speed, speed),
-        setting!("window", [View], |s| s.run.window, window),
+        setting!("auto", [Traffic], |s| s.common.auto, switch, on_off),
+        setting!("pattern", [Traffic], |s| s.common.pattern, str::parse),
+        setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<1_000_000>),
+        setting!("seed", [Traffic], |s| s.common.seed, seed),
+        setting!("speed", [View], |s| s.common.speed, speed),
+        setting!("window", [View], |s| s.common.window, window),
         setting!("exact", [View], |s| s.exact, switch, on_off),
         setting!("ghost", [View], |s| s.ghost, switch, on_off),
         // These thin lines have their past when they are switched on.
@@ -97,8 +97,8 @@ impl Named for Settings {
         if name == "limiter" { of_link(&text) } else { text }
     }
 
-    fn run(&self) -> &RunSettings {
-        &self.run
+    fn common(&self) -> &RunSettings {
+        &self.common
     }
 }
 
@@ -207,6 +207,6 @@ impl Settings {
     /// # Errors
     /// As for [`limiter`](Self::limiter).
     pub fn outlook(&self) -> Result<Outlook, ParseError> {
-        Ok(Outlook::new(&self.limiter()?, self.run.auto_rate))
+        Ok(Outlook::new(&self.limiter()?, self.common.auto_rate))
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], s
 /// A sentence for each line, in the order of [`Model::ALL`]: its value for even events at the rate of the
 /// automatic ones.
 pub fn models(settings: &Settings) -> [String; 3] {
-    let (per_second, period) = (settings.run.auto_rate, settings.decay.secs());
+    let (per_second, period) = (settings.common.auto_rate, settings.decay.secs());
     let (steady, rate) = (per_second * period, plain(per_second));
     let at = |said: String| format!("At an even {rate} a second: {said}.");
     let bucket = match settings.leaky_bucket().map(|bucket| bucket.passing(steady)) {

@@ -32,7 +32,7 @@ pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
             )
         }
     };
-    let rate = plain(settings.run.auto_rate);
+    let rate = plain(settings.common.auto_rate);
     [format!("At once: {once}."), format!("At an even {rate} a second: {even}."), after]
 }
 

@@ -178,7 +178,7 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
 
     fn window(&self) -> Span {
         match &self.past {
-            None => self.run.settings().run().window,
+            None => self.run.settings().common().window,
             Some((_, Some(window))) => *window,
             Some((past, None)) => whole(past.events(), self.until),
         }

@@ -310,7 +310,7 @@ impl View {
         };
         texts.show("m-events", whole, events);
         for (id, value) in [
-            ("m-second", settings.run.auto_rate),
+            ("m-second", settings.common.auto_rate),
             ("m-decay", settings.decay.secs()),
             ("m-steady", steady),
             ("m-steady-too", steady),
