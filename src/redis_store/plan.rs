@@ -27,10 +27,8 @@ pub(super) struct Plan {
     groups: Vec<Vec<Group>>,
     /// The algorithms of the limits. In a script, and in its arguments, the first is number 1.
     algorithms: Vec<Algorithm>,
-    /// The script for one limit by each of them.
-    ones: Vec<Arc<Script>>,
-    /// Scripts for a few limits, by the numbers of their algorithms; each is made when it is first
-    /// needed.
+    /// Scripts for one limit or a few, by the numbers of their algorithms. Those for a few are made when they
+    /// are first needed.
     several: Mutex<HashMap<Few<u8>, Arc<Script>>>,
     all: Arc<Script>,
     undo: Arc<Script>,
@@ -95,12 +93,12 @@ impl Plan {
         luas.dedup();
         let is_given = clock != TimeSource::Redis;
         let algorithms: Vec<Algorithm> = luas.into_iter().map(Algorithm::new).collect();
-        let ones = algorithms.iter().map(|own| Arc::new(Script::one(own, is_given))).collect();
+        let one = |(n, own)| (Few::from_elem(n, 1), Arc::new(Script::several(&[own], is_given)));
+        let several = Mutex::new((1..).zip(&algorithms).map(one).collect());
         let each: Vec<&Algorithm> = algorithms.iter().collect();
         let all = Arc::new(Script::all(&each, is_given));
         let undo = Arc::new(Script::undo(&each, is_given));
-        let several = Mutex::default();
-        Plan { rules, groups, algorithms, ones, several, all, undo, is_given }
+        Plan { rules, groups, algorithms, several, all, undo, is_given }
     }
 
     pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {
@@ -129,29 +127,24 @@ impl Plan {
         tell: bool,
         options: &Options,
     ) -> Option<Call> {
-        let (mut keys, mut numbers) = (Few::new(), Vec::new());
-        let (mut order, mut at_key) = (Few::new(), Few::new());
+        let (mut keys, mut order, mut at_key) = (Few::new(), Few::new(), Few::new());
         let (mut last, mut may_wait) = (None, false);
         for rule in asked.iter().map(|ask| ask.rule) {
             if last.replace(rule) == Some(rule) {
                 continue;
             }
             for (g, group) in self.groups.get(rule)?.iter().enumerate() {
-                numbers.push(group.items.len() as u8);
                 for (i, item) in group.items.iter().enumerate() {
                     let place = asked.iter().position(|ask| item.is_asked(rule, ask))?;
-                    let ask = &asked[place];
-                    let number = self.number(item)?;
-                    let count = self.algorithm(number)?.numbers.len();
-                    let is_queue = ask.is_firm() && item.limiter.delays();
-                    let refuses_waits = deed == Deed::CheckAtOnce && is_queue;
-                    item.write(ask, refuses_waits, number, count, &mut numbers);
-                    may_wait |= refuses_waits;
+                    may_wait |= item.refuses_waits(&asked[place], deed);
                     order.push((place, [rule, g, i]));
                 }
                 keys.push(key(options, &group.per, &group.tag, event));
                 at_key.push(group.items.len());
             }
+        }
+        if order.is_empty() {
+            return None;
         }
         let mode = match (deed, tell) {
             (Deed::Check | Deed::CheckAtOnce, false) => "check",
@@ -161,22 +154,14 @@ impl Plan {
             (Deed::Charge, _) => "charge",
             (Deed::GiveBack, _) => "undo",
         };
-        let plain = !may_wait && at_key.len() == 1 && asked.iter().all(Ask::is_plain);
-        let few = plain.then(|| self.several(&order)).flatten();
-        let script = match (order.as_slice(), few) {
-            ([], _) => return None,
-            _ if deed == Deed::GiveBack => Arc::clone(&self.undo),
-            ([(_, place)], _) if !may_wait => {
-                numbers = self.bare(&numbers)?;
-                let number = self.number(self.item(*place)?)?;
-                Arc::clone(self.ones.get(usize::from(number).checked_sub(1)?)?)
-            }
-            (_, Some(few)) => {
-                numbers = self.bare(&numbers)?;
-                few
-            }
+        let is_plain = order.len() == 1 || asked.iter().all(Ask::is_plain);
+        let is_few = deed != Deed::GiveBack && !may_wait && at_key.len() == 1 && is_plain;
+        let few = is_few.then(|| self.several(&order)).flatten();
+        let numbers = self.numbers(asked, &order, deed, few.is_some())?;
+        let script = few.unwrap_or_else(|| match deed {
+            Deed::GiveBack => Arc::clone(&self.undo),
             _ => Arc::clone(&self.all),
-        };
+        });
         let clock = clock(options.clock, event.time);
         // The usual operation is the default of the scripts, so it is not sent.
         let is_said = mode != "check" || clock.is_some();
@@ -210,9 +195,9 @@ impl Plan {
         groups.map(call).collect()
     }
 
-    /// The script for a few limits at one key; `None` if there are too many.
+    /// The script for one limit or a few at one key; `None` if there are too many.
     fn several(&self, order: &[(usize, [usize; 3])]) -> Option<Arc<Script>> {
-        if !(2..=A_FEW).contains(&order.len()) {
+        if !(1..=A_FEW).contains(&order.len()) {
             return None;
         }
         let numbers: Option<Few<u8>> =
@@ -241,18 +226,31 @@ impl Plan {
         self.algorithms.get(usize::from(number).checked_sub(1)?)
     }
 
-    /// Removes what only `all.lua` reads from the questions at one key: the number of limits, and the
-    /// four bytes before the numbers of each.
-    fn bare(&self, numbers: &[u8]) -> Option<Vec<u8>> {
-        let (_, mut rest) = numbers.split_first()?;
-        let mut bare = Vec::with_capacity(rest.len());
-        while let Some((number, _)) = rest.split_first() {
-            let length = 8 * (1 + self.algorithm(*number)?.numbers.len());
-            let (own, next) = rest.get(4..)?.split_at_checked(length)?;
-            bare.extend(own);
-            rest = next;
+    /// The costs and numbers of the limits in `order`. Scripts for any limits read more: before those of a key
+    /// how many there are, and what is asked about each.
+    fn numbers(
+        &self,
+        asked: &[Ask],
+        order: &[(usize, [usize; 3])],
+        deed: Deed,
+        is_short: bool,
+    ) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        for &(place, at) in order {
+            let (ask, item) = (&asked[place], self.item(at)?);
+            let number = self.number(item)?;
+            if !is_short {
+                if let [rule, group, 0] = at {
+                    out.push(self.groups.get(rule)?.get(group)?.items.len() as u8);
+                }
+                out.extend([number, item.flags(ask, deed)]);
+                out.extend((ask.rule as u16).to_le_bytes());
+            }
+            out.extend(item.in_f64.weight(ask.cost).to_le_bytes());
+            let given = item.in_f64.numbers.iter().take(self.algorithm(number)?.numbers.len());
+            given.for_each(|number| out.extend(number.to_le_bytes()));
         }
-        Some(bare)
+        Some(out)
     }
 }
 
@@ -268,19 +266,18 @@ impl Item {
         ask.rule == rule && ask.limit == self.limit && ask.is_stretched == self.is_stretched
     }
 
-    /// Writes a question, with the number of its algorithm and as many numbers as that reads. If it
-    /// `refuses_waits`, an event that would have to wait is not counted.
-    fn write(&self, ask: &Ask, refuses_waits: bool, number: u8, count: usize, out: &mut Vec<u8>) {
+    /// Whether an event that would have to wait for this limit is not counted.
+    fn refuses_waits(&self, ask: &Ask, deed: Deed) -> bool {
+        deed == Deed::CheckAtOnce && ask.is_firm() && self.limiter.delays()
+    }
+
+    /// What is asked, as `all.lua` adds it up.
+    fn flags(&self, ask: &Ask, deed: Deed) -> u8 {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
-        let flags = flag(ask.in_force, 1)
+        flag(ask.in_force, 1)
             | flag(ask.is_shadow, 2)
             | flag(ask.is_stretched, 4)
-            | flag(refuses_waits, 8);
-        out.extend([number, flags]);
-        out.extend((ask.rule as u16).to_le_bytes());
-        out.extend(self.in_f64.weight(ask.cost).to_le_bytes());
-        let given = self.in_f64.numbers.iter().take(count);
-        given.for_each(|number| out.extend(number.to_le_bytes()));
+            | flag(self.refuses_waits(ask, deed), 8)
     }
 }
 

@@ -25,7 +25,6 @@ const PARTS: [&str; 5] = [
 const CLOCK: &str = include_str!("lua/clock.lua");
 const GIVEN: &str = include_str!("lua/given.lua");
 const STORE: &str = include_str!("lua/store.lua");
-const ONE: &str = include_str!("lua/one.lua");
 const SEVERAL: &str = include_str!("lua/several.lua");
 const ALL: &str = include_str!("lua/all.lua");
 const UNDO: &str = include_str!("lua/undo.lua");
@@ -62,18 +61,8 @@ impl Script {
         Script { text, sha }
     }
 
-    /// The script for one limit at one key. The time is that of Redis, unless it `is_given`.
-    pub(super) fn one(algorithm: &Algorithm, is_given: bool) -> Self {
-        let frame = ONE
-            .replace("INITIAL", &algorithm.initial)
-            .replace("--- look\n", &algorithm.look)
-            .replace("  --- keep\n", algorithm.keep)
-            .replace("    --- store\n", STORE);
-        let read = algorithm.read("ARGV[1]", "");
-        Script::new(&(parts(&[algorithm], is_given) + &read + &frame))
-    }
-
-    /// The script for a few limits at one key, all in force, by these algorithms in this order.
+    /// The script for one limit at one key, or for a few that are all in force, by these algorithms in this
+    /// order. The time is that of Redis, unless it `is_given`.
     pub(super) fn several(algorithms: &[&Algorithm], is_given: bool) -> Self {
         let numbered = || algorithms.iter().zip(1..);
         let (mut names, mut looks, mut keeps) = (Vec::new(), String::new(), String::new());
@@ -178,7 +167,7 @@ mod tests {
             let own = algorithm(form.example);
             for is_given in [true, false] {
                 for script in [
-                    Script::one(&own, is_given),
+                    Script::several(&[&own], is_given),
                     Script::several(&[&own, &plain, &own], is_given),
                     Script::all(&[&own], is_given),
                     Script::undo(&[&own], is_given),
