@@ -52,12 +52,7 @@ fn tables_of_the_corpus_hold() {
 }
 
 #[test]
-fn headers_of_the_corpus_hold() {
-    corpus("headers", invariants::headers::hold);
-}
-
-#[test]
-fn forwarded_headers_of_the_corpus_hold() {
+fn lists_of_addresses_of_the_corpus_hold() {
     corpus("forwarded", invariants::forwarded::hold);
 }
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod csv;
 pub(crate) mod forwarded;
-pub(crate) mod headers;
 pub(crate) mod kept;
 pub(crate) mod limiters;
 pub(crate) mod links;
