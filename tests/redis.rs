@@ -47,6 +47,7 @@ use ratescope::policy::Defaults;
 use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::{Answered, AsyncStore, Details, Rules};
 use ratescope::{Event, Policy, Span, Time};
+use std::time::{Duration, Instant};
 
 /// Runs a test to its end.
 fn run<T>(test: impl Future<Output = T>) -> T {
@@ -69,7 +70,7 @@ fn rules(text: &str) -> Rules {
 fn patient(prefix: &str) -> Options {
     Options {
         prefix: prefix.to_owned(),
-        deadline: core::time::Duration::from_secs(20),
+        deadline: Duration::from_secs(20),
         clock: TimeSource::Event { keep: Span::hours(1) },
         ..Options::default()
     }
@@ -87,4 +88,26 @@ async fn check(
     details: Details,
 ) -> Answered {
     store.check(&Event { time, cost, fields: &fields.to_vec() }, details).await
+}
+
+/// The answer about these fields, without counting.
+async fn looked(store: &RedisStore, fields: &[(&str, &str)]) -> Answered {
+    let event = Event { time: Time::from_micros(1), cost: 0.0, fields: &fields.to_vec() };
+    store.peek(&event, Details::ALL).await
+}
+
+/// The same, asked until Redis answers.
+async fn until_looked(store: &RedisStore, fields: &[(&str, &str)]) -> Answered {
+    let begun = Instant::now();
+    loop {
+        let answer = looked(store, fields).await;
+        let Some(fault) = &answer.fault else { return answer };
+        assert!(begun.elapsed() < server::PATIENCE, "it does not come back: {fault}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// What was counted, if Redis was asked.
+fn level(answer: &Answered) -> Option<f64> {
+    answer.fault.is_none().then(|| answer.ruling.decided_by().unwrap().outcome.level)
 }

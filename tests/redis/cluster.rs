@@ -4,11 +4,11 @@ use super::hostile::until;
 use super::nodes::Cluster;
 use super::proxy::Proxy;
 use super::server::{PATIENCE, Server};
-use super::{check, open, patient, rules, run};
+use super::{check, level, looked, open, patient, rules, run, until_looked};
+use ratescope::Time;
 use ratescope::redis_store::redis::Client;
 use ratescope::redis_store::{Options, RedisStore};
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled};
-use ratescope::{Event, Time};
+use ratescope::rules::{Answered, Details, Fault, Ruled};
 use std::time::{Duration, Instant};
 
 fn open_at(cluster: &Cluster, text: &str, options: Options) -> RedisStore {
@@ -21,21 +21,11 @@ async fn ask(store: &RedisStore, user: &str) -> Answered {
 
 /// The level of a user.
 async fn counted(store: &RedisStore, user: &str) -> Option<f64> {
-    let fields = [("user", user)];
-    let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
-    let answer = store.peek(&event, Details::default()).await;
-    answer.fault.is_none().then(|| answer.ruling.decided_by().unwrap().outcome.level)
+    level(&looked(store, &[("user", user)]).await)
 }
 
 async fn until_counted(store: &RedisStore, user: &str) -> f64 {
-    let begun = Instant::now();
-    loop {
-        if let Some(level) = counted(store, user).await {
-            return level;
-        }
-        assert!(begun.elapsed() < PATIENCE, "it does not come back");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    level(&until_looked(store, &[("user", user)]).await).unwrap()
 }
 
 const LIMIT: &str = "fixed-window 1000000/1h per user";
@@ -222,7 +212,7 @@ fn failovers_count_nothing_twice() {
 }
 
 async fn answer_is_back(store: &RedisStore) -> bool {
-    counted(store, "ann").await.is_some()
+    looked(store, &[("user", "ann")]).await.fault.is_none()
 }
 
 /// A node whose connection falls silent gets a new one, and no other node is waited for meanwhile.

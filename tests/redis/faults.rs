@@ -2,7 +2,7 @@
 
 use super::proxy::Proxy;
 use super::server::{PATIENCE, Server, free_port};
-use super::{check, open, rules, run};
+use super::{check, level, looked, open, rules, run, until_looked};
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::{Answered, AsyncStore, Details, Fault, Source};
 use ratescope::{Event, Time};
@@ -38,25 +38,12 @@ pub(super) async fn ask(store: &RedisStore, key: &str) -> Answered {
 
 /// Asks until Redis answers again.
 pub(super) async fn until_back(store: &RedisStore) {
-    let begun = Instant::now();
-    loop {
-        let fields = [("local", "x"), ("user", "nobody")];
-        let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
-        match store.peek(&event, Details::default()).await.fault {
-            None => return,
-            Some(fault) => assert!(begun.elapsed() < PATIENCE, "it does not come back: {fault}"),
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let _ = until_looked(store, &[("local", "x"), ("user", "nobody")]).await;
 }
 
-/// How many events Redis has counted of the rule `local`, of at most 3.
+/// How many events Redis has counted of the rule `local`.
 pub(super) async fn counted(store: &RedisStore) -> f64 {
-    let fields = [("local", "x"), ("user", "ann")];
-    let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
-    let answer = store.peek(&event, Details::ALL).await;
-    assert_eq!(answer.fault, None);
-    3.0 - answer.ruling.least().unwrap().remaining
+    level(&looked(store, &[("local", "x"), ("user", "ann")]).await).unwrap()
 }
 
 /// Fails unless each rule goes on in its own way; whether this process had counted `before`.
@@ -262,7 +249,7 @@ fn what_is_given_up_leaves_nothing_behind() {
         let mut polls = 0;
         loop {
             polls += 1;
-            let before = level(&store).await;
+            let before = level(&looked(&store, &fields).await).unwrap();
             let mut asked = Box::pin(check(&store, Time::ZERO, 1.0, &fields, Details::default()));
             let mut ended = false;
             for _ in 0..polls {
@@ -276,7 +263,7 @@ fn what_is_given_up_leaves_nothing_behind() {
                 tokio::task::yield_now().await;
             }
             drop(asked);
-            let after = level(&store).await;
+            let after = level(&looked(&store, &fields).await).unwrap();
             let count = after - before;
             assert!(count == 1.0 || (count == 0.0 && !ended), "{count} after {polls} polls");
             if ended {
@@ -285,13 +272,6 @@ fn what_is_given_up_leaves_nothing_behind() {
         }
         assert!(polls > 1, "it waits at least once");
     });
-}
-
-async fn level(store: &RedisStore) -> f64 {
-    let event = Event { time: Time::ZERO, cost: 0.0, fields: &[("user", "ann")] };
-    let answer = store.peek(&event, Details::default()).await;
-    assert_eq!(answer.fault, None);
-    answer.ruling.decided_by().unwrap().outcome.level
 }
 
 /// A charge afterwards counts in this process if Redis can't be told.

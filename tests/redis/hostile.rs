@@ -5,14 +5,14 @@
 use super::nodes::Cluster;
 use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
-use super::{check, open, rules, run};
+use super::{check, level, open, rules, run, until_looked};
 use core::future::poll_fn;
 use core::pin::pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::task::Poll;
 use ratescope::redis_store::{Options, RedisStore, TimeSource};
-use ratescope::rules::{AsyncStore, Details, Fault};
-use ratescope::{Event, Span, Time};
+use ratescope::rules::{Details, Fault};
+use ratescope::{Span, Time};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -47,18 +47,8 @@ fn limit() -> usize {
     decisions() / 4
 }
 
-async fn level(store: &RedisStore, user: &str) -> usize {
-    let begun = Instant::now();
-    loop {
-        let fields = [("user", user)];
-        let event = Event { time: Time::from_micros(1), cost: 0.0, fields: &fields };
-        let answer = store.peek(&event, Details::default()).await;
-        match answer.fault {
-            None => return answer.ruling.decided_by().unwrap().outcome.level as usize,
-            Some(fault) => assert!(begun.elapsed() < PATIENCE, "it does not come back: {fault}"),
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+async fn counted(store: &RedisStore, user: &str) -> usize {
+    level(&until_looked(store, &[("user", user)]).await).unwrap() as usize
 }
 
 /// Numbers without a pattern, the same each time: SplitMix64.
@@ -130,7 +120,7 @@ async fn decide(
     relent();
     assert!(counts.iter().all(|count| count.passed > 0), "Redis decides, too");
     for (user, Count { passed, uncertain }) in USERS.into_iter().zip(counts) {
-        let level = level(store, user).await;
+        let level = counted(store, user).await;
         let least = if forgets { 1 } else { passed };
         let most = limit().min(passed + uncertain);
         assert!(
@@ -161,14 +151,14 @@ fn an_event_whose_answer_is_lost_counts_once() {
         let store = open(&proxy.url(), rules, options());
         for (i, trick) in replaced.chain(cut).chain([Trick::Silence]).enumerate() {
             // Now there is a connection, and the next answer is that to the event.
-            assert_eq!(level(&store, "ann").await, i, "before {trick:?}");
+            assert_eq!(counted(&store, "ann").await, i, "before {trick:?}");
             let before = proxy.connections();
             proxy.play([trick]);
             let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
             let answer = check(&store, time, 1.0, &fields, Details::default()).await;
             let fault = answer.fault.expect("no answer that can be read");
             assert!(matches!(fault, Fault::Late | Fault::Lost | Fault::Failed(_)), "{fault:?}");
-            assert_eq!(level(&store, "ann").await, i + 1, "{trick:?}: {fault:?}");
+            assert_eq!(counted(&store, "ann").await, i + 1, "{trick:?}: {fault:?}");
             assert!(proxy.connections() > before, "{trick:?}: {fault:?}");
         }
     });
@@ -182,7 +172,7 @@ fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
     let proxy = Proxy::before(&server);
     run(async {
         let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options());
-        level(&store, "ann").await;
+        counted(&store, "ann").await;
         let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
         let (before, alone) = (proxy.connections(), tasks());
         proxy.silence();
@@ -197,7 +187,7 @@ fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
         let deadline = Duration::from_secs(1);
         let options = Options { deadline, failures: 1, rest: PATIENCE, ..options() };
         let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options);
-        level(&store, "ann").await;
+        counted(&store, "ann").await;
         proxy.silence();
         until(&store, Some(Fault::Resting)).await;
         let made = proxy.connections() - before;
