@@ -17,6 +17,8 @@ mod contract;
 mod costs;
 #[path = "common/doubling.rs"]
 mod doubling;
+#[path = "common/far.rs"]
+mod far;
 #[path = "middleware/fields.rs"]
 mod fields;
 #[path = "middleware/flooding.rs"]

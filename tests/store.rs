@@ -4,6 +4,9 @@
 
 #[path = "store/clock.rs"]
 mod clock;
+#[cfg(all(feature = "wait", feature = "rules"))]
+#[path = "common/far.rs"]
+mod far;
 #[path = "store/forgetting.rs"]
 mod forgetting;
 #[cfg(feature = "wait")]

@@ -6,9 +6,8 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame};
-use ratescope::Event;
 use ratescope::middleware::{BodyLimitLayer, Counted, Problem};
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+use ratescope::rules::{AsyncStore, Ruled};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -156,32 +155,6 @@ fn a_store_that_is_far_is_told_by_a_task() {
     assert_eq!(Arc::strong_count(&store), references);
 }
 
-/// A store that sleeps while it is charged, and so panics outside of a runtime.
-struct Sleeps(Ruled);
-
-impl AsyncStore for Sleeps {
-    fn rules(&self) -> Arc<Rules> {
-        self.0.rules()
-    }
-
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
-        self.0.check_now(event, details)
-    }
-
-    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
-        AsyncStore::check(&self.0, event, details).await
-    }
-
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
-        AsyncStore::peek(&self.0, event, details).await
-    }
-
-    async fn charge(&self, _: &Event<'_>, _: Option<&Ruling>) -> Result<(), Fault> {
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-        Ok(())
-    }
-}
-
 /// The charges that were counted as lost, by their reason.
 fn lost(done: impl FnOnce()) -> Vec<String> {
     let lines = crate::meters::counted(|_| done());
@@ -191,7 +164,8 @@ fn lost(done: impl FnOnce()) -> Vec<String> {
 
 #[test]
 fn a_body_that_is_dropped_anywhere_never_panics() {
-    let sent = || begin(&per_byte(Sleeps(ruled(HUNDRED))), &[Some("12345")]);
+    let sleeps = || Far { sleeps: true, ..Far::new(HUNDRED, 0) };
+    let sent = || begin(&per_byte(sleeps()), &[Some("12345")]);
     let nowhere = lost(|| drop(sent()));
     assert_eq!(nowhere, ["{reason=\"runtime\"} 1"]);
     // While a panic unwinds, another one would abort the process.

@@ -1,13 +1,14 @@
-//! The parts of the tests: a clock set by hand, an inner service, a store that takes its time.
+//! The parts of the tests: a clock set by hand, an inner service.
 
+pub(crate) use crate::far::{Far, pending, ruled};
 use core::future::{Future, poll_fn};
 use core::net::IpAddr;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Request, Response};
 use ratescope::middleware::{Clock, FakeClock, RateLimit};
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
-use ratescope::{Event, Span, Time};
+use ratescope::rules::AsyncStore;
+use ratescope::{Span, Time};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tower_service::Service;
@@ -116,67 +117,6 @@ impl Seen {
     pub(crate) fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
     }
-}
-
-/// Waits for so many polls.
-pub(crate) async fn pending(mut polls: usize) {
-    poll_fn(move |_| match polls {
-        0 => Poll::Ready(()),
-        _ => {
-            polls -= 1;
-            Poll::Pending
-        }
-    })
-    .await;
-}
-
-/// A store elsewhere: answers as the one within, after so many polls.
-pub(crate) struct Far {
-    pub(crate) ruled: Arc<Ruled>,
-    pub(crate) polls: usize,
-    pub(crate) fault: Option<Fault>,
-    /// How often it was asked to decide, and by the end of how many it has.
-    pub(crate) asked: Arc<AtomicUsize>,
-}
-
-impl Far {
-    pub(crate) fn new(rules: &str, polls: usize) -> Self {
-        let ruled = Arc::new(ruled(rules));
-        Far { ruled, polls, fault: None, asked: Arc::default() }
-    }
-}
-
-impl AsyncStore for Far {
-    fn rules(&self) -> Arc<Rules> {
-        self.ruled.rules()
-    }
-
-    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        let mut answer = AsyncStore::check(&*self.ruled, event, details).await;
-        pending(self.polls).await;
-        answer.fault.clone_from(&self.fault);
-        answer
-    }
-
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
-        let answer = AsyncStore::peek(&*self.ruled, event, details).await;
-        pending(self.polls).await;
-        answer
-    }
-
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
-        let charged = AsyncStore::charge(&*self.ruled, event, passed).await;
-        pending(self.polls).await;
-        charged?;
-        self.fault.clone().map_or(Ok(()), Err)
-    }
-}
-
-#[track_caller]
-pub(crate) fn ruled(rules: &str) -> Ruled {
-    let rules = Rules::read("rules.yaml", rules).unwrap_or_else(|error| panic!("{error}"));
-    Ruled::new(rules, 1000)
 }
 
 /// A limit by the rules, where the extension `IpAddr` is the peer and the clock is the test's.

@@ -333,40 +333,14 @@ fn a_refusal_says_when_to_come_back() {
 #[cfg(feature = "rules")]
 mod far_away {
     use super::*;
-    use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+    use crate::far::Far;
+    use ratescope::rules::Fault;
     use ratescope::waiting::until_allowed;
-    use std::sync::Arc;
-
-    /// A store that can be cut off.
-    struct Far(Ruled, bool);
-
-    impl AsyncStore for Far {
-        fn rules(&self) -> Arc<Rules> {
-            self.0.rules()
-        }
-
-        async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
-            AsyncStore::check(&self.0, event, details).await
-        }
-
-        async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
-            let mut answered = AsyncStore::peek(&self.0, event, details).await;
-            if self.1 {
-                (answered.retry, answered.fault) = (None, Some(Fault::Late));
-            }
-            answered
-        }
-
-        async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
-            AsyncStore::charge(&self.0, event, passed).await
-        }
-    }
 
     #[test]
     fn any_store_is_waited_for() {
-        let policy: ratescope::Policy =
-            "exim 1.5/1m strict per user & gcra 1/1s per user".parse().unwrap();
-        let mut far = Far(Ruled::new(policy.into(), 10), false);
+        let mut far =
+            Far::new("domain: d\nlimit: exim 1.5/1m strict per user & gcra 1/1s per user\n", 0);
         let clock = FakeClock::default();
         let fields = [("user", "ann")];
         let _ =
@@ -375,12 +349,12 @@ mod far_away {
             let mut task = spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT));
             assert_pending!(task.poll());
             let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
-            let wait = far.0.retry_after(&event).wait().unwrap();
+            let wait = far.ruled.retry_after(&event).wait().unwrap();
             clock.set(Time::ZERO.after(wait));
             let _ = assert_ready_ok!(task.poll());
         }
         // Nobody knows when it will be back.
-        far.1 = true;
+        far.fault = Some(Fault::Late);
         let mut task = spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT));
         assert_eq!(assert_ready!(task.poll()).err(), Some(GaveUp::Fault(Fault::Late)));
     }

@@ -1,0 +1,85 @@
+//! A store that takes its time, and may have a fault.
+
+#![allow(dead_code)] // Each test file uses its part.
+#![allow(clippy::panic)]
+
+use core::future::poll_fn;
+use core::task::Poll;
+use core::time::Duration;
+use ratescope::Event;
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Waits for so many polls.
+pub(crate) async fn pending(mut polls: usize) {
+    poll_fn(move |_| match polls {
+        0 => Poll::Ready(()),
+        _ => {
+            polls -= 1;
+            Poll::Pending
+        }
+    })
+    .await;
+}
+
+/// A store elsewhere: answers as the one within, after so many polls.
+pub(crate) struct Far {
+    pub(crate) ruled: Arc<Ruled>,
+    pub(crate) polls: usize,
+    pub(crate) fault: Option<Fault>,
+    /// Sleeps while it is charged, and so panics outside of a runtime; else it decides at once.
+    pub(crate) sleeps: bool,
+    /// How often it was asked to decide, and by the end of how many it has.
+    pub(crate) asked: Arc<AtomicUsize>,
+}
+
+impl Far {
+    pub(crate) fn new(rules: &str, polls: usize) -> Self {
+        let ruled = Arc::new(ruled(rules));
+        Far { ruled, polls, fault: None, sleeps: false, asked: Arc::default() }
+    }
+}
+
+impl AsyncStore for Far {
+    fn rules(&self) -> Arc<Rules> {
+        self.ruled.rules()
+    }
+
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        if self.sleeps { self.ruled.check_now(event, details) } else { None }
+    }
+
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        let mut answer = AsyncStore::check(&*self.ruled, event, details).await;
+        pending(self.polls).await;
+        answer.fault.clone_from(&self.fault);
+        answer
+    }
+
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        let mut answer = AsyncStore::peek(&*self.ruled, event, details).await;
+        pending(self.polls).await;
+        if self.fault.is_some() {
+            (answer.retry, answer.fault) = (None, self.fault.clone());
+        }
+        answer
+    }
+
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        if self.sleeps {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        let charged = AsyncStore::charge(&*self.ruled, event, passed).await;
+        pending(self.polls).await;
+        charged?;
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+}
+
+#[track_caller]
+pub(crate) fn ruled(rules: &str) -> Ruled {
+    let rules = Rules::read("rules.yaml", rules).unwrap_or_else(|error| panic!("{error}"));
+    Ruled::new(rules, 1000)
+}
