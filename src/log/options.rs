@@ -22,7 +22,7 @@ pub struct Options {
     pub format: Option<Format>,
     /// The columns of the lines; if given, no other format is tried.
     pub layout: Option<Arc<Layout>>,
-    /// The key whose values tell clients apart; if `None`, the [usual one](super::Shape::usual_key).
+    /// The key whose values tell clients apart; if `None`, the [usual one](super::Shape::key).
     pub key: Option<Per>,
     /// Whether events without any field of the key are left out. Otherwise all of them count as one client.
     pub only_keyed: bool,

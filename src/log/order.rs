@@ -28,7 +28,7 @@
 //! }
 //! order.finish(&mut |at, i| seen.push((at.as_secs(), *i)));
 //! assert_eq!(seen, [(10.0, 0), (11.0, 2), (11.5, 3), (12.0, 1), (25.0, 5), (30.0, 4)]);
-//! assert_eq!(order.late(), 1);
+//! assert_eq!(order.corrections().late, 1);
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 
@@ -36,7 +36,7 @@ mod ahead;
 mod back;
 mod line;
 
-pub use back::StepsBack;
+pub use back::{Corrections, StepsBack};
 pub use line::When;
 
 use super::spread::{Spread, place};
@@ -93,7 +93,6 @@ pub struct Order<T> {
     begun: bool,
     /// The sum of all steps back of the clock, in microseconds.
     shift: i64,
-    late: u64,
     /// The late lines since the last line that was not late.
     belated: Vec<Line<T>>,
     /// The time of the line before, in microseconds.
@@ -102,9 +101,7 @@ pub struct Order<T> {
     earlier: u64,
     /// The number of lines that are later than the line before them.
     later: u64,
-    steps_back: StepsBack,
-    dropped: u64,
-    spread_out: u64,
+    corrections: Corrections,
 }
 
 /// The beginning of a second in microseconds.
@@ -132,41 +129,24 @@ impl<T> Order<T> {
             last: i64::MIN,
             begun: false,
             shift: 0,
-            late: 0,
             belated: Vec::new(),
             before: i64::MIN,
             earlier: 0,
             later: 0,
-            steps_back: StepsBack::default(),
-            dropped: 0,
-            spread_out: 0,
+            corrections: Corrections::default(),
         }
     }
 
-    /// The number of events that came too late to be sorted.
-    pub fn late(&self) -> u64 {
-        self.late
-    }
-
-    /// The places where the clock was taken to have been set back.
-    pub fn steps_back(&self) -> StepsBack {
-        self.steps_back
-    }
-
-    /// The number of events that were dropped because their lines were far ahead of all other lines.
-    pub fn dropped(&self) -> u64 {
-        self.dropped
+    /// The corrections of times by now.
+    pub fn corrections(&self) -> Corrections {
+        self.corrections
     }
 
     /// Whether the log goes backwards, so that its first line is the newest: more than four times as many
     /// lines are earlier than the line before them as are later.
     pub fn is_newest_first(&self) -> bool {
-        self.late + self.steps_back.count > 0 && self.earlier / 4 > self.later
-    }
-
-    /// The number of events that were spread over their second, without the first of each second.
-    pub fn spread_out(&self) -> u64 {
-        self.spread_out
+        let Corrections { late, steps_back, .. } = self.corrections;
+        late + steps_back.count > 0 && self.earlier / 4 > self.later
     }
 
     /// The bytes of the lines that are held.
@@ -248,7 +228,7 @@ impl<T> Order<T> {
     }
 
     fn drop_all(&mut self, lines: Vec<Line<T>>) {
-        self.dropped += lines.iter().map(|line| u64::from(line.times)).sum::<u64>();
+        self.corrections.dropped += lines.iter().map(|line| u64::from(line.times)).sum::<u64>();
     }
 
     /// Puts a line into its second.
@@ -295,7 +275,7 @@ impl<T> Order<T> {
         let lines = core::mem::take(&mut self.belated);
         let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));
         let back = self.newest.saturating_sub(first).saturating_mul(SECOND);
-        self.steps_back.step(Span::micros(back.unsigned_abs()));
+        self.corrections.steps_back.step(Span::micros(back.unsigned_abs()));
         self.shift = self.shift.saturating_add(back);
         for line in lines {
             self.put(Line { micros: line.micros.saturating_add(back), ..line }, out);
@@ -306,7 +286,7 @@ impl<T> Order<T> {
     #[cold]
     fn put_belated(&mut self, out: &mut impl FnMut(Time, &T)) {
         for line in core::mem::take(&mut self.belated) {
-            self.late += u64::from(line.times);
+            self.corrections.late += u64::from(line.times);
             let micros = self.given.max(start(self.first));
             self.put(Line { micros, ..line }, out);
         }
@@ -355,7 +335,7 @@ impl<T> Order<T> {
             Spread::Always => true,
             Spread::Never => false,
         };
-        self.spread_out += if even { events.saturating_sub(1) } else { 0 };
+        self.corrections.spread_out += if even { events.saturating_sub(1) } else { 0 };
         let (mut last, mut i) = (self.last, 0);
         for line in &lines {
             for _ in 0..line.times {

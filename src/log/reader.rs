@@ -156,7 +156,6 @@ impl Reader {
             Format::Columns => Parser::Columns(Rows::new(shape.layout.clone().unwrap_or_default())),
             Format::Csv => Parser::Csv(Box::new(Csv::new(shape.columns.clone()))),
         };
-        let key = options.key.clone().unwrap_or_else(|| shape.usual_key());
         let work = Work {
             layers: Layers::new(&shape.wrappers),
             wrappers: shape.wrappers.clone(),
@@ -167,7 +166,7 @@ impl Reader {
             filter: options.filter.clone(),
             cost,
             normal: Normal { ipv6_prefix: options.ipv6_prefix, path_depth: options.path_depth },
-            key: key.fields().to_vec(),
+            key: shape.key(options).fields().to_vec(),
             only_keyed: options.only_keyed,
             strict: false,
             counts: Counts::default(),

@@ -1,7 +1,7 @@
 //! Defaults of options that depend on the log.
 
 use super::format::{Format, Shape};
-use super::options::check_field;
+use super::options::{Options, check_field};
 use super::order::SLACK;
 use super::spread::Spread;
 use crate::policy::Per;
@@ -9,9 +9,12 @@ use crate::text::ParseError;
 use crate::time::Span;
 
 impl Shape {
-    /// The key of a limit without `per`: the address, or in CSV the column `key` if there is one, and
-    /// otherwise all events together.
-    pub fn usual_key(&self) -> Per {
+    /// The key whose values tell clients apart, and of a limit without `per`. If the options leave it open, it
+    /// is the address, or in CSV the column `key` if there is one, and otherwise all events together.
+    pub fn key(&self, options: &Options) -> Per {
+        if let Some(key) = &options.key {
+            return key.clone();
+        }
         let has_key = self.fields().is_none_or(|fields| fields.iter().any(|field| field == "key"));
         let name = match self.format() {
             Format::Csv if has_key => "key",

@@ -1,7 +1,7 @@
 //! Sorting events, and spreading them over their seconds.
 
 use proptest::prelude::*;
-use ratescope::log::{Order, Spread, StepsBack, When};
+use ratescope::log::{Corrections, Order, Spread, StepsBack, When};
 use ratescope::{Span, Time};
 
 /// The result of ordering events.
@@ -25,7 +25,7 @@ fn order(events: &[(i64, bool)], slack: u32, most: usize, spread: Spread) -> Ord
     }
     order.finish(&mut take);
     assert_eq!(order.held(), 0);
-    let (late, steps_back, dropped) = (order.late(), order.steps_back(), order.dropped());
+    let Corrections { late, steps_back, dropped, .. } = order.corrections();
     Ordered { out, late, steps_back, dropped, most_held }
 }
 
@@ -180,7 +180,7 @@ fn a_line_may_be_several_events() {
     }
     order.finish(&mut |at, i| seen.push((at.as_micros(), *i)));
     assert_eq!(seen, [(7_000_000, 0), (7_250_000, 0), (7_500_000, 0), (7_750_000, 2)]);
-    assert_eq!(order.spread_out(), 3);
+    assert_eq!(order.corrections().spread_out, 3);
 }
 
 /// Lines that take more bytes than there is room for come out early.

@@ -160,7 +160,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     if is_csv {
         log.be_strict();
     }
-    let per = args.source.key(log.shape());
+    let per = log.shape().key(&options);
     let fields = log.shape().fields().map(<[String]>::to_vec);
     if let Some(fields) = &fields {
         files.iter().for_each(|rules| warn_of_fields(rules, fields));
@@ -255,10 +255,7 @@ impl<W: Write> Run<'_, W> {
         if let Some(screen) = self.screen {
             screen.wait_for(event.time);
         }
-        let key = match self.per.fields() {
-            [name] => event.field(name).to_owned(),
-            _ => self.per.key(event),
-        };
+        let key = ratescope::lab::tune::key(event.fields, &self.per);
         for lane in &mut self.lanes {
             self.result = lane.check(event).and_then(|decided| match &mut self.report {
                 Some(report) => report.decision(event, &key, &decided),

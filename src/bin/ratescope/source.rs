@@ -140,11 +140,6 @@ impl Source {
         ReadOptions { options: self.options(), spread: self.spread(), slack: self.slack }
     }
 
-    /// The key of a limit without `per`.
-    pub(crate) fn key(&self, shape: &Shape) -> Per {
-        self.key.clone().unwrap_or_else(|| shape.usual_key())
-    }
-
     /// The longest time that a line may be late; `None` if events are not sorted.
     pub(crate) fn slack(&self, shape: &Shape) -> Option<Span> {
         self.slack.or(shape.usual_slack(self.spread()))

@@ -4,7 +4,7 @@ mod batch;
 mod import;
 mod options;
 
-pub use batch::{Batch, Queue, See, Times};
+pub use batch::{Batch, Queue, See};
 pub use import::{Failure, Import, Imported};
 pub(super) use options::{OPEN, open, or_open};
 pub use options::{ReadOptions, path};

@@ -4,6 +4,29 @@ use crate::text::{grouped, plural};
 use crate::time::Span;
 use core::fmt;
 
+/// The corrections of times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Corrections {
+    /// The number of events that were spread over their second, without the first of each second.
+    pub spread_out: u64,
+    /// The number of events that came too late to be sorted.
+    pub late: u64,
+    /// The number of events dropped because their lines were far ahead of all around them.
+    pub dropped: u64,
+    /// The places where the clock was taken to have been set back.
+    pub steps_back: StepsBack,
+}
+
+impl Corrections {
+    /// Adds those of another log.
+    pub fn add(&mut self, other: Corrections) {
+        self.spread_out += other.spread_out;
+        self.late += other.late;
+        self.dropped += other.dropped;
+        self.steps_back.add(other.steps_back);
+    }
+}
+
 /// The longest step back of a clock, in seconds. A longer one means that the parts of the log are in the
 /// wrong order.
 const FAR: f64 = 3.0 * 3600.0;

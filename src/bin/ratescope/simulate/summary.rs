@@ -1,6 +1,6 @@
 //! The summary of the log at the end of a simulation.
 
-use ratescope::log::{Format, Log, Order};
+use ratescope::log::{Corrections, Format, Log, Order};
 use ratescope::policy::Per;
 use std::io::{self, Read, Write};
 
@@ -36,7 +36,7 @@ pub(crate) fn of_log<T>(
         writeln!(out, "  and {more} more")?;
     }
     if let Some(order) = order {
-        of_order(order, out)?;
+        of_order(order.corrections(), out)?;
     }
     match (counts.events, counts.keyless) {
         (_, 0) => Ok(()),
@@ -50,23 +50,19 @@ pub(crate) fn of_log<T>(
     }
 }
 
-fn of_order<T>(order: &Order<T>, out: &mut impl Write) -> io::Result<()> {
-    match order.spread_out() {
-        0 => {}
-        moved => {
-            writeln!(out, "spread over their seconds: {moved} events; --no-spread leaves them")?
+fn of_order(corrections: Corrections, out: &mut impl Write) -> io::Result<()> {
+    let Corrections { spread_out, late, dropped, steps_back } = corrections;
+    for (count, what, option) in [
+        (spread_out, "spread over their seconds", "; --no-spread leaves them"),
+        (late, "too late to be put in order", "; see --slack"),
+        (dropped, "left out, far ahead of the lines around them", ""),
+    ] {
+        if count > 0 {
+            writeln!(out, "{what}: {count} events{option}")?;
         }
     }
-    match order.late() {
-        0 => {}
-        late => writeln!(out, "too late to be put in order: {late} events; see --slack")?,
+    if steps_back.count > 0 {
+        writeln!(out, "{steps_back}")?;
     }
-    match order.dropped() {
-        0 => {}
-        dropped => writeln!(out, "left out, far ahead of the lines around them: {dropped} events")?,
-    }
-    match order.steps_back() {
-        steps if steps.count == 0 => Ok(()),
-        steps => writeln!(out, "{steps}"),
-    }
+    Ok(())
 }

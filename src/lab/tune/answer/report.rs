@@ -3,7 +3,8 @@
 use super::Analysis;
 use super::in_words::in_words;
 use crate::address::{is_internal, parse};
-use crate::lab::tune::{Clients, Imported, Summary, Times, percent};
+use crate::lab::tune::{Clients, Imported, Summary, percent};
+use crate::log::Corrections;
 use crate::text::{grouped, plural};
 
 /// The answer as sentences.
@@ -123,7 +124,7 @@ fn read(analysis: &Analysis) -> String {
 
 fn notes(analysis: &Analysis) -> Vec<String> {
     let Imported { options, counts, times, summary, .. } = analysis.imported();
-    let Times { spread_out, late, dropped, steps_back } = *times;
+    let Corrections { spread_out, late, dropped, steps_back } = *times;
     let mut notes = Vec::new();
     let mut note = |n: u64, say: &dyn Fn(&str, &str) -> String| {
         if n > 0 {

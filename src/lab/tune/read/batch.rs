@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 use crate::lab::tune::{Clients, Codes, Dictionary, Summary, Ticket, Zones, key};
-use crate::log::{Names, Order, Record, Row, Spread, StepsBack, When};
+use crate::log::{Corrections, Names, Order, Record, Row, Spread, When};
 use crate::policy::Per;
 use crate::time::{Span, Time};
 
@@ -60,29 +60,6 @@ impl Batch {
         if self.labels.iter().any(|labels| labels.bytes() > LABELS) {
             (self.labels, self.known) = Default::default();
         }
-    }
-}
-
-/// The corrections of times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// The number of events that were spread over their second.
-    pub spread_out: u64,
-    /// The number of events too late to be put in order.
-    pub late: u64,
-    /// The number of events dropped because their lines were far ahead of all around them.
-    pub dropped: u64,
-    /// The places where the clock seems to have been set back.
-    pub steps_back: StepsBack,
-}
-
-impl Times {
-    /// Adds those of another log.
-    pub fn add(&mut self, other: Times) {
-        self.spread_out += other.spread_out;
-        self.late += other.late;
-        self.dropped += other.dropped;
-        self.steps_back.add(other.steps_back);
     }
 }
 
@@ -180,12 +157,7 @@ impl Queue {
     }
 
     /// The corrections of times by now.
-    pub fn times(&self) -> Times {
-        self.order.as_ref().map_or(Times::default(), |order| Times {
-            spread_out: order.spread_out(),
-            late: order.late(),
-            dropped: order.dropped(),
-            steps_back: order.steps_back(),
-        })
+    pub fn corrections(&self) -> Corrections {
+        self.order.as_ref().map_or(Corrections::default(), Order::corrections)
     }
 }

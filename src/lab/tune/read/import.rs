@@ -1,9 +1,9 @@
 //! Logs, read one after the other: lines become events, and these are kept by client.
 
-use super::{Batch, Queue, ReadOptions, See, Times};
+use super::{Batch, Queue, ReadOptions, See};
 use crate::event::Event;
 use crate::lab::tune::{Room, Summary};
-use crate::log::{Counts, HELD, Proposal, Reader, Record, Shape, Unread, recognize};
+use crate::log::{Corrections, Counts, HELD, Proposal, Reader, Record, Shape, Unread, recognize};
 use crate::policy::Per;
 use crate::text::ParseError;
 use core::error::Error;
@@ -29,7 +29,7 @@ pub struct Imported {
     /// The counts of their lines.
     pub counts: Counts,
     /// The corrections of their times.
-    pub times: Times,
+    pub times: Corrections,
     /// The format of the last of them, and what its first lines say.
     pub shape: Option<Shape>,
 }
@@ -87,7 +87,7 @@ pub struct Import {
     events: Option<&'static str>,
     has_forwarded: bool,
     counts: Counts,
-    times: Times,
+    times: Corrections,
     shape: Option<Shape>,
 }
 
@@ -124,7 +124,7 @@ impl Import {
     /// When the log does not have the fields of the key.
     pub fn begin(&mut self, shape: &Shape) -> Result<Per, ParseError> {
         let ReadOptions { options, spread, slack } = &self.options;
-        let per = options.key.clone().unwrap_or_else(|| shape.usual_key());
+        let per = shape.key(options);
         shape.check_key(&per)?;
         // Lines that wait to be put in order may take up to an eighth of the memory.
         let waiting = HELD.min(self.room.bytes / 8);
@@ -165,7 +165,7 @@ impl Import {
         let mut counts = counts.clone();
         counts.problems.iter_mut().for_each(|unread| unread.log.clone_from(&self.name));
         self.counts.add(&counts);
-        self.times.add(queue.times());
+        self.times.add(queue.corrections());
         self.accept(shape);
         Ok(())
     }
