@@ -15,7 +15,7 @@ use super::format::{Problem, Shape};
 use super::names::{Alias, Standard, classify};
 use super::number::{self, Unit};
 use super::stamp::{Instant, Stamps};
-use super::table::{Best, Excerpt, Names, Places, Table};
+use super::table::{Best, Excerpt, Named, Places, Table};
 use crate::time::Time;
 use csv_core::{ReadRecordResult, Reader};
 use memchr::{memchr, memchr_iter};
@@ -26,7 +26,7 @@ pub(super) const COST: &str = "cost";
 
 /// The shape of a log with the header `line`, which must be its first line that is not empty.
 pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
-    let columns = Columns::of(line, aliases)?.ok_or("the header is missing")?;
+    let columns = Header::of(line, aliases)?.ok_or("the header is missing")?;
     let time = columns.places.get(Standard::Time).map(usize::from);
     let field =
         |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
@@ -41,13 +41,13 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
 
 /// The names of the columns, and the standard fields among them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct Header {
     header: String,
     names: Vec<String>,
     places: Places,
 }
 
-impl Columns {
+impl Header {
     /// The columns of a header; `None` if the line is empty.
     fn of(line: &str, aliases: &[Alias]) -> Result<Option<Self>, Problem> {
         let mut csv = Csv::default();
@@ -71,7 +71,7 @@ impl Columns {
             }
         }
         match best.places.get(Standard::Time) {
-            Some(_) => Ok(Some(Columns { header: line.to_owned(), names, places: best.places })),
+            Some(_) => Ok(Some(Header { header: line.to_owned(), names, places: best.places })),
             None => Err("the header has no time; it is such as time,key,cost".into()),
         }
     }
@@ -92,14 +92,14 @@ impl Columns {
 /// Reads lines, and reuses its memory for each of them.
 #[derive(Default)]
 pub(super) struct Csv {
-    pub(super) columns: Columns,
+    pub(super) columns: Header,
     values: Vec<Excerpt>,
     made: String,
     splitter: Option<Box<Splitter>>,
 }
 
 impl Csv {
-    pub(super) fn new(columns: Columns) -> Self {
+    pub(super) fn new(columns: Header) -> Self {
         Csv { columns, ..Csv::default() }
     }
 
@@ -111,7 +111,7 @@ impl Csv {
         unit: Option<Unit>,
     ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
         self.split(line)?;
-        let Csv { columns: Columns { names, places, .. }, values, made, .. } = self;
+        let Csv { columns: Header { names, places, .. }, values, made, .. } = self;
         if values.iter().all(|value| value.len() == 0) {
             return Ok(None);
         }
@@ -119,7 +119,7 @@ impl Csv {
             let (found, all) = (values.len(), names.len());
             return Err(format!("{found} fields, but the header names {all}").into());
         }
-        let names = Names::Header(names);
+        let names = Named::Header(names);
         let table = Table { line, made, names, values, places };
         let time = time_of(table.standard(Standard::Time).unwrap_or(""), stamps, unit)?;
         Ok(Some((time, table)))

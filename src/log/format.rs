@@ -1,7 +1,7 @@
 //! The formats of logs.
 
 use super::clf::Form;
-use super::csv::Columns;
+use super::csv::Header;
 use super::filter::Filter;
 use super::layout::Layout;
 use super::reader::Counts;
@@ -110,7 +110,7 @@ pub struct Shape {
     pub(super) format: Format,
     pub(super) about: String,
     pub(super) fields: Option<Vec<String>>,
-    pub(super) columns: Columns,
+    pub(super) columns: Header,
     /// The wrappers around each line, outermost first.
     pub(super) wrappers: Vec<Wrapper>,
     /// The program whose lines are read, if the log has lines of several programs; otherwise empty.
@@ -131,7 +131,7 @@ impl Shape {
             format: Format::Combined,
             about,
             fields,
-            columns: Columns::default(),
+            columns: Header::default(),
             wrappers: Vec::new(),
             program: String::new(),
             form: Form::default(),

@@ -20,7 +20,7 @@ use super::names::{Alias, Class, Standard, classify};
 use super::number::{self, Unit};
 use super::options::Options;
 use super::stamp::{Instant, Stamps};
-use super::table::{Best, Excerpt, Names, Places, Table};
+use super::table::{Best, Excerpt, Named, Places, Table};
 use crate::address;
 use memchr::memchr2;
 
@@ -124,7 +124,7 @@ impl Json {
         scan::members(line, &mut self.names, &mut self.values, &mut self.made)?;
         self.place(line);
         let Json { names, values, made, places, .. } = self;
-        Ok(Table { line, made, names: Names::OfLine(names), values, places })
+        Ok(Table { line, made, names: Named::OfLine(names), values, places })
     }
 
     /// Reads a line as docker writes it, always in the form `{"log":"...","stream":"stdout","time":"..."}`,

@@ -18,7 +18,7 @@ use super::format::Problem;
 use super::names::{Standard, classify};
 use super::number::Unit;
 use super::stamp::{Instant, Stamps};
-use super::table::{Best, Excerpt, Names, Places, Table};
+use super::table::{Best, Excerpt, Named, Places, Table};
 use core::fmt;
 use split::Split;
 use std::sync::Arc;
@@ -221,7 +221,7 @@ impl Rows {
             let last = text.rsplit(',').next().unwrap_or(text).trim_start();
             values.push(Excerpt::of_line(list.end() - last.len(), list.end()));
         }
-        let names = Names::Header(&layout.names);
+        let names = Named::Header(&layout.names);
         let table = Table { line, made: "", names, values, places: &layout.places };
         match time.or(outer) {
             Some(instant) => Ok(Some((instant, table))),

@@ -21,7 +21,7 @@ pub(super) struct Lines {
 }
 
 /// A line, or `None` if it is too long.
-pub(super) type Line<'a> = Option<&'a str>;
+pub(super) type Whole<'a> = Option<&'a str>;
 
 impl Lines {
     /// The number of lines that have begun.
@@ -33,7 +33,7 @@ impl Lines {
     pub(super) fn feed<E>(
         &mut self,
         chunk: &[u8],
-        on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
+        on: &mut impl FnMut(u64, Whole<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(last) = memrchr(b'\n', chunk) else {
             self.keep(chunk);
@@ -55,7 +55,7 @@ impl Lines {
     /// Hands out the last line if it does not end with a line feed.
     pub(super) fn finish<E>(
         &mut self,
-        on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
+        on: &mut impl FnMut(u64, Whole<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.number() > self.number { self.end(on) } else { Ok(()) }
     }
@@ -64,7 +64,7 @@ impl Lines {
     fn split<E>(
         &mut self,
         whole: &[u8],
-        on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>,
+        on: &mut impl FnMut(u64, Whole<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let (text, mut from) = (str::from_utf8(whole).ok(), 0);
         for end in memchr_iter(b'\n', whole) {
@@ -91,7 +91,7 @@ impl Lines {
     }
 
     /// Hands out the begun line, which has ended.
-    fn end<E>(&mut self, on: &mut impl FnMut(u64, Line<'_>) -> Result<(), E>) -> Result<(), E> {
+    fn end<E>(&mut self, on: &mut impl FnMut(u64, Whole<'_>) -> Result<(), E>) -> Result<(), E> {
         self.number += 1;
         let line = (!self.too_long).then(|| bare(text_of(&self.begun, &mut self.shown)));
         let told = on(self.number, line);

@@ -8,7 +8,7 @@ use super::filter::Filter;
 use super::format::{Format, Problem, Shape, shown};
 use super::json::Json;
 use super::layout::Rows;
-use super::lines::{Line, Lines};
+use super::lines::{Lines, Whole};
 use super::logins;
 use super::number::Unit;
 use super::options::{Cost, Options, check_field};
@@ -207,7 +207,7 @@ impl Reader {
         on_event: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), Unread> {
         let Reader { export, lines, work } = self;
-        let mut see = |number, line: Line<'_>| work.line(number, line, on_event);
+        let mut see = |number, line: Whole<'_>| work.line(number, line, on_event);
         match export {
             Some(export) => export.feed(chunk, &mut |line| lines.feed(line, &mut see)),
             None => lines.feed(chunk, &mut see),
@@ -235,7 +235,7 @@ impl Work {
     fn line(
         &mut self,
         number: u64,
-        line: Line<'_>,
+        line: Whole<'_>,
         on_event: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), Unread> {
         self.counts.lines = number;

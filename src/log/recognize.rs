@@ -110,7 +110,7 @@ fn see(
                 continue;
             }
             let mut found = Vec::new();
-            let line = Line { line, wrappers: &wrappers, inner: &inner };
+            let line = Peeled { line, wrappers: &wrappers, inner: &inner };
             let problem = guess(format, line, options, born, &mut found);
             if wrappers.is_empty() {
                 why = why.or(problem.err());
@@ -156,7 +156,7 @@ fn count(guess: Guess, candidates: &mut Vec<Candidate>) {
 
 /// A line, its wrappers, and the text inside them.
 #[derive(Clone, Copy)]
-struct Line<'a> {
+struct Peeled<'a> {
     line: &'a str,
     wrappers: &'a [Wrapper],
     inner: &'a str,
@@ -165,7 +165,7 @@ struct Line<'a> {
 /// Adds the ways in which a format reads the text inside the wrappers of a line to `found`.
 fn guess(
     format: Format,
-    Line { line, wrappers, inner }: Line<'_>,
+    Peeled { line, wrappers, inner }: Peeled<'_>,
     options: &Options,
     born: &mut Vec<Arc<Layout>>,
     found: &mut Vec<Guess>,

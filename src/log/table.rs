@@ -97,7 +97,7 @@ impl Best {
 pub(super) struct Table<'a> {
     pub(super) line: &'a str,
     pub(super) made: &'a str,
-    pub(super) names: Names<'a>,
+    pub(super) names: Named<'a>,
     pub(super) values: &'a [Excerpt],
     /// The indexes of the values of the standard fields.
     pub(super) places: &'a Places,
@@ -105,7 +105,7 @@ pub(super) struct Table<'a> {
 
 /// The names, in the order of the values.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Names<'a> {
+pub(super) enum Named<'a> {
     OfLine(&'a [Excerpt]),
     Header(&'a [String]),
 }
@@ -139,8 +139,8 @@ impl<'a> Table<'a> {
 
     fn name(&self, at: usize) -> Option<&'a str> {
         match self.names {
-            Names::OfLine(names) => names.get(at).map(|name| name.text(self.line, self.made)),
-            Names::Header(names) => names.get(at).map(String::as_str),
+            Named::OfLine(names) => names.get(at).map(|name| name.text(self.line, self.made)),
+            Named::Header(names) => names.get(at).map(String::as_str),
         }
     }
 

@@ -14,11 +14,11 @@ use clap::ValueEnum;
 use lane::Lane;
 use live::Screen;
 use logs::Logs;
-use ratescope::log::{Format as LogFormat, HELD, Log, Names, Order, Record, Row};
+use ratescope::log::{Format, HELD, Log, Names, Order, Record, Row};
 use ratescope::policy::{Defaults, Per};
 use ratescope::rules::Rules;
 use ratescope::{Event, Policy};
-use report::Report;
+use report::Printer;
 use std::collections::HashSet;
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
@@ -79,8 +79,8 @@ pub(crate) struct Args {
     rules: Vec<PathBuf>,
 
     /// How to print the decisions
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    #[arg(long, value_enum, default_value_t = Printed::Table)]
+    format: Printed,
 
     /// How many keys of a limit are remembered; beyond that, the least recently used ones are
     /// forgotten
@@ -101,7 +101,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Format {
+enum Printed {
     Table,
     Csv,
     Jsonl,
@@ -156,7 +156,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
         return Err("there is no limiter; write one in quotes, or --rules FILE".into());
     }
     let mut log = Log::open(Logs::new(logs)?, &options)?;
-    let is_csv = log.shape().format() == LogFormat::Csv;
+    let is_csv = log.shape().format() == Format::Csv;
     if is_csv {
         log.be_strict();
     }
@@ -182,15 +182,15 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
         let texts: Vec<&str> = lanes.iter().map(|lane| lane.text.as_str()).collect();
         let out = io::BufWriter::new(io::stdout().lock());
         let remarks = lanes.iter().any(|lane| lane.is_rules);
-        Report::new(args.format, out, &texts, remarks, !is_csv)
+        Printer::new(args.format, out, &texts, remarks, !is_csv)
     });
     let mut run = Run { lanes, per, report, screen, result: Ok(()) };
-    run.result = run.report.as_mut().map_or(Ok(()), Report::begin);
+    run.result = run.report.as_mut().map_or(Ok(()), Printer::begin);
     let slack = args.source.slack(log.shape());
     let mut order = slack.map(|slack| Order::new(slack, HELD, args.source.spread()));
     let read = run.events(&mut log, order.as_mut());
     // Decisions before a mistake are still printed.
-    match run.result.and_then(|()| run.report.as_mut().map_or(Ok(()), Report::end)) {
+    match run.result.and_then(|()| run.report.as_mut().map_or(Ok(()), Printer::end)) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
         ended => ended?,
     }
@@ -212,7 +212,7 @@ struct Run<'a, W: Write> {
     lanes: Vec<Lane>,
     /// The fields of the key that is printed with each decision.
     per: Per,
-    report: Option<Report<W>>,
+    report: Option<Printer<W>>,
     screen: Option<&'a Screen>,
     /// The first error of the output, which ends the run.
     result: io::Result<()>,

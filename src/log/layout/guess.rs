@@ -66,7 +66,7 @@ pub(super) fn guessed(line: &str) -> Option<Layout> {
     if line.starts_with('{') || clf::read(line, Form::default(), &mut Stamps::default()).is_some() {
         return None;
     }
-    let Columns { columns, end, .. } = columns(line);
+    let Guessed { columns, end, .. } = columns(line);
     let has = |name: &str| columns.iter().any(|(_, n)| n == name);
     let is_known = has("time") && has("ip") && (has("request") || has("method") && has("path"));
     let text = notation(&columns, &end);
@@ -91,7 +91,7 @@ impl Proposal {
         let head = head.get(..head.len().min(LONGEST)).unwrap_or_default();
         let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
         let line = core::str::from_utf8(line).ok()?.trim_end();
-        let Columns { columns, end, values } = columns(line);
+        let Guessed { columns, end, values } = columns(line);
         if columns.len() < 2 || line.contains(char::is_control) && !line.contains('\t') {
             return None;
         }
@@ -105,7 +105,7 @@ impl Proposal {
 const LONGEST: usize = 1 << 13;
 
 /// The columns of a line: the text before each with its name, the text at the end, and the values.
-struct Columns {
+struct Guessed {
     columns: Vec<(String, String)>,
     end: String,
     values: Vec<String>,
@@ -119,7 +119,7 @@ fn notation(columns: &[(String, String)], end: &str) -> String {
 
 /// Guesses the columns of a line. Those that look like no standard field are named `c1`, `c2` and so on, by
 /// their positions.
-fn columns(line: &str) -> Columns {
+fn columns(line: &str) -> Guessed {
     let between = ["\t", "|", ";"].into_iter().find(|between| line.matches(between).count() > 2);
     let (tokens, end) = tokens(line, between.unwrap_or(" "));
     let mut columns: Vec<(String, String)> = Vec::new();
@@ -137,7 +137,7 @@ fn columns(line: &str) -> Columns {
         columns.push((before.clone(), name.unwrap_or(format!("c{}", i + 1))));
     }
     let values = tokens.into_iter().map(|(_, token)| token).collect();
-    Columns { columns, end, values }
+    Guessed { columns, end, values }
 }
 
 /// The most columns of a guessed layout.

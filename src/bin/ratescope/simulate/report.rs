@@ -1,6 +1,6 @@
 //! Printing decisions, in the three formats.
 
-use super::Format;
+use super::Printed;
 use super::lane::Decided;
 use crate::words::{column, visible};
 use ratescope::civil::Civil;
@@ -56,36 +56,36 @@ impl Decided<'_> {
 }
 
 /// Prints decisions to `out`.
-pub(crate) enum Report<W: Write> {
+pub(crate) enum Printer<W: Write> {
     Table { out: W, limiter: usize, dates: bool },
     Csv { out: Box<csv::Writer<W>>, remarks: bool },
     Jsonl { out: W, remarks: bool },
 }
 
-impl<W: Write> Report<W> {
+impl<W: Write> Printer<W> {
     /// A report in the given format, on limiters written as `texts`. With `remarks`, csv and jsonl have a
     /// field for the remarks of rules. With `dates`, the table shows times as dates, otherwise in seconds.
-    pub(crate) fn new(format: Format, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
+    pub(crate) fn new(format: Printed, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
         let limiter = column(texts.iter().copied());
         match format {
-            Format::Table => Report::Table { out, limiter, dates },
-            Format::Csv => Report::Csv { out: Box::new(csv::Writer::from_writer(out)), remarks },
-            Format::Jsonl => Report::Jsonl { out, remarks },
+            Printed::Table => Printer::Table { out, limiter, dates },
+            Printed::Csv => Printer::Csv { out: Box::new(csv::Writer::from_writer(out)), remarks },
+            Printed::Jsonl => Printer::Jsonl { out, remarks },
         }
     }
 
     /// Prints the header, if the format has one.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         match self {
-            Report::Table { out, limiter, dates } => {
+            Printer::Table { out, limiter, dates } => {
                 let cells = ["time", "key", "cost", "limiter", "level", "limit", "decision"];
                 row(out, widths(*limiter, *dates), cells)
             }
-            Report::Csv { out, remarks } => {
+            Printer::Csv { out, remarks } => {
                 let remark = remarks.then_some(REMARK);
                 out.write_record(FIELDS.into_iter().chain(remark)).map_err(io_error)
             }
-            Report::Jsonl { .. } => Ok(()),
+            Printer::Jsonl { .. } => Ok(()),
         }
     }
 
@@ -103,14 +103,14 @@ impl<W: Write> Report<W> {
         let (by, by_key) = decided.by.as_ref().map_or(("", ""), |(by, key)| (by, key));
         let (wait, retry) = decided.waits();
         match self {
-            Report::Table { out, limiter, dates } => {
+            Printer::Table { out, limiter, dates } => {
                 let [level, limit] = [level, limit].map(|n| n.map_or(String::new(), short));
                 let time = if *dates { Civil(time).to_string() } else { time.to_string() };
                 let (key, cost, words) = (visible(key), short(cost), decided.words());
                 let cells: [&str; 7] = [&time, &key, &cost, text, &level, &limit, &words];
                 row(out, widths(*limiter, *dates), cells)
             }
-            Report::Csv { out, remarks } => {
+            Printer::Csv { out, remarks } => {
                 let number = |n: Option<f64>| n.map_or(String::new(), |n| n.to_string());
                 let retry = retry.map_or(String::new(), |retry| match retry {
                     Retry::After(wait) => wait.secs().to_string(),
@@ -132,7 +132,7 @@ impl<W: Write> Report<W> {
                 let remark = remarks.then_some(decided.remark.as_str());
                 out.write_record(fields.into_iter().chain(remark)).map_err(io_error)
             }
-            Report::Jsonl { out, remarks } => {
+            Printer::Jsonl { out, remarks } => {
                 let number = |n: Option<f64>| n.map_or("null".to_owned(), |n| n.to_string());
                 let retry = retry.map_or("null".to_owned(), |retry| match retry {
                     Retry::After(wait) => wait.secs().to_string(),
@@ -158,8 +158,8 @@ impl<W: Write> Report<W> {
     /// Flushes the output.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         match self {
-            Report::Table { out, .. } | Report::Jsonl { out, .. } => out.flush(),
-            Report::Csv { out, .. } => out.flush(),
+            Printer::Table { out, .. } | Printer::Jsonl { out, .. } => out.flush(),
+            Printer::Csv { out, .. } => out.flush(),
         }
     }
 }

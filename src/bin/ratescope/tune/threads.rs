@@ -89,7 +89,7 @@ struct Rest<R> {
 }
 
 /// Pieces whose events were found, and which wait until the pieces before them are taken.
-struct Found<F> {
+struct InOrder<F> {
     early: Vec<Option<Piece>>,
     /// The number of the next piece to be taken.
     next: usize,
@@ -101,7 +101,7 @@ struct Found<F> {
 
 /// If its thread panics, drops the taker, and with it the sender of empty pieces. The other threads, which
 /// wait for one, then end.
-struct Guard<'a, F>(&'a Mutex<Found<F>>);
+struct Guard<'a, F>(&'a Mutex<InOrder<F>>);
 
 impl<F> Drop for Guard<'_, F> {
     fn drop(&mut self) {
@@ -142,7 +142,7 @@ pub(super) fn read<R: Read + Send>(
     let rest = Mutex::new(Rest { pieces, empty, number: 0, ended: false });
     let taker = Some(Taker { take, counts: Ok(Counts::default()), refill: Some(refill) });
     let early = (0..count).map(|_| None).collect();
-    let found = Mutex::new(Found { early, next: 0, taker, panicked: false });
+    let found = Mutex::new(InOrder { early, next: 0, taker, panicked: false });
     thread::scope(|scope| {
         let (rest, find, found) = (&rest, &find, &found);
         for reader in readers {
@@ -159,7 +159,7 @@ fn work<R: Read, F: FnMut(&mut Batch)>(
     rest: &Mutex<Rest<R>>,
     mut reader: Reader,
     find: &impl Fn(&Record<'_>, &mut Batch),
-    found: &Mutex<Found<F>>,
+    found: &Mutex<InOrder<F>>,
 ) {
     let _guard = Guard(found);
     while let Some(mut piece) = next(rest) {
@@ -201,7 +201,7 @@ fn next<R: Read>(rest: &Mutex<Rest<R>>) -> Option<Piece> {
     Some(piece)
 }
 
-impl<F> Found<F> {
+impl<F> InOrder<F> {
     fn put(&mut self, piece: Piece) {
         let count = self.early.len();
         if let Some(place) = self.early.get_mut(piece.number % count) {

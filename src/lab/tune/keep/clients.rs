@@ -55,7 +55,7 @@ pub struct Clients {
     /// The number of halvings before the last [`thin`](Self::thin), and for each place that a client had then
     /// its place now.
     moved: (u8, Vec<u32>),
-    pub(super) counts: Counts,
+    pub(super) counts: Requests,
     first: Time,
     last: Time,
     highest_cost: f64,
@@ -85,7 +85,7 @@ pub fn key<'a>(fields: &'a dyn Fields, per: &Per) -> Cow<'a, str> {
 
 /// The counts of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
+pub(super) struct Requests {
     pub(super) requests: u64,
     pub(super) late: u64,
     pub(super) unusable: u64,
@@ -106,7 +106,7 @@ impl Clients {
             outside: 0,
             sieve: 0,
             moved: (0, Vec::new()),
-            counts: Counts::default(),
+            counts: Requests::default(),
             first: Time::LAST,
             last: Time::from_micros(i64::MIN),
             highest_cost: 0.0,

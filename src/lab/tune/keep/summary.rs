@@ -15,7 +15,7 @@
 //! -2n - 1. Then each client: the length of its key and the key, how often it was in the half that stayed,
 //! the number of its events, the length of their bytes, and these.
 
-use super::clients::{Clients, Counts, Room};
+use super::clients::{Clients, Requests, Room};
 use super::clock::{LogClock, Zones};
 use super::stream::{Moment, Moments, Written, first};
 use crate::policy::Per;
@@ -176,7 +176,7 @@ impl Summary {
             return Err(BadSummary::Damaged("the counts"));
         }
         let left_out = left_out + clients.counts.left_out;
-        clients.counts = Counts { requests, late, unusable, left_out };
+        clients.counts = Requests { requests, late, unusable, left_out };
         if clients.is_over() {
             clients.thin();
         }

@@ -11,7 +11,7 @@ use crate::time::{Span, Time};
 pub struct Batch {
     /// The keys of their clients, one after the other.
     keys: String,
-    events: Vec<Found>,
+    events: Vec<Seen>,
     /// Their fields, if limits are to be tried on them.
     rows: Vec<Row>,
     zones: Zones,
@@ -23,7 +23,7 @@ pub struct Batch {
 
 /// The events of a line. Its key begins in `keys` where the key of the line before ends.
 #[derive(Clone, Copy, Debug)]
-struct Found {
+struct Seen {
     when: When,
     cost: f64,
     key_to: u32,
@@ -41,7 +41,7 @@ impl Batch {
         if let Some(east) = record.minutes_east() {
             self.zones.see(record.time(), east);
         }
-        self.events.push(Found {
+        self.events.push(Seen {
             when: record.when(),
             cost: record.cost(),
             key_to: self.keys.len() as u32,
@@ -126,7 +126,7 @@ impl Queue {
                 }
             }
             from += self.tickets.len();
-            for (&Found { when, cost, codes, .. }, &ticket) in next.iter().zip(&self.tickets) {
+            for (&Seen { when, cost, codes, .. }, &ticket) in next.iter().zip(&self.tickets) {
                 let codes = clients.translate(&batch.labels, codes, &mut batch.known);
                 let held = Held { ticket, cost, codes, row: rows.next().map(Box::new) };
                 let mut put = |time, held: &Held| held.put(time, clients, see, per);
