@@ -2,8 +2,7 @@
 
 use super::{check, ruled};
 use core::future::Future;
-use core::pin::pin;
-use core::task::{Context, Poll, Waker};
+use futures_util::FutureExt;
 use ratescope::rules::{
     Answered, AnyStore, AsyncStore, Details, Fault, Memory, Ruled, Rules, Ruling,
 };
@@ -12,10 +11,7 @@ use std::sync::Arc;
 
 /// The result of a future that never waits.
 fn now<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("it waits"),
-    }
+    future.now_or_never().unwrap()
 }
 
 fn ask(store: &impl AsyncStore, seconds: f64, user: &str, details: Details) -> Answered {
