@@ -342,7 +342,7 @@ impl Algorithm for Adaptive {
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         let (decay, increase) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
         let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
-        InF64::new(lua!("adaptive", counts: false), numbers)
+        Ok(Some(InF64::new(lua!("adaptive", counts: false), numbers)))
     }
 }
 

@@ -300,7 +300,10 @@ impl Bucket {
         in_f64::check_rate(self.per_micro, self.per_millionth)?;
         let size = (self.full / i128::from(self.per_millionth)) as f64;
         let (a, b) = (self.per_micro as f64, self.per_millionth as f64);
-        InF64::new(lua!("bucket", counts: true), [a, b, size, f64::from(u8::from(is_queue))])
+        Ok(Some(InF64::new(
+            lua!("bucket", counts: true),
+            [a, b, size, f64::from(u8::from(is_queue))],
+        )))
     }
 
     /// The whole bucket at once, and what drains from then until the end of the window. A window of n

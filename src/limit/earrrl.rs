@@ -197,7 +197,7 @@ impl Algorithm for Earrrl {
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         let numbers = [self.lambda, self.limit.per().secs(), self.limit.count()];
-        InF64::new(lua!("earrrl", counts: false), numbers)
+        Ok(Some(InF64::new(lua!("earrrl", counts: false), numbers)))
     }
 }
 

@@ -261,7 +261,7 @@ impl Algorithm for Envoy {
     }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        InF64::new(lua!("envoy", counts: true), [self.rate, self.size()])
+        Ok(Some(InF64::new(lua!("envoy", counts: true), [self.rate, self.size()])))
     }
 }
 

@@ -292,7 +292,10 @@ impl Algorithm for Exim {
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         let (period, count) = (self.limit.per().secs(), self.limit.count());
         let least = self.estimator().least_gap();
-        InF64::new(lua!("exim", counts: false), [period, count, self.mode.number(), least])
+        Ok(Some(InF64::new(
+            lua!("exim", counts: false),
+            [period, count, self.mode.number(), least],
+        )))
     }
 }
 

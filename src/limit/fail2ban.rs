@@ -246,7 +246,7 @@ impl Algorithm for Fail2ban {
         in_f64::check_period(in_f64::PERIOD, self.limit.per().micros_up())?;
         in_f64::check_period("the ban in seconds", self.ban.micros_up())?;
         let numbers = [self.most.into(), self.limit.per().secs() * 1e6, self.ban.secs() * 1e6];
-        InF64::new(lua!("fail2ban", counts: true), numbers)
+        Ok(Some(InF64::new(lua!("fail2ban", counts: true), numbers)))
     }
 }
 

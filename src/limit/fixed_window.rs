@@ -175,7 +175,7 @@ impl Algorithm for FixedWindow {
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         in_f64::check_window(self.most, self.period)?;
-        InF64::new(lua!("window", counts: true), [self.most as f64, self.period as f64])
+        Ok(Some(InF64::new(lua!("window", counts: true), [self.most as f64, self.period as f64])))
     }
 }
 

@@ -301,7 +301,7 @@ impl Algorithm for Haproxy {
         in_f64::check_product(what, self.most.into(), self.period.unsigned_abs())?;
         let allowed = if self.counts == Counts::Allowed { 1.0 } else { 0.0 };
         let numbers = [self.most.into(), self.period as f64, allowed];
-        InF64::new(lua!("haproxy", counts: true), numbers)
+        Ok(Some(InF64::new(lua!("haproxy", counts: true), numbers)))
     }
 }
 

@@ -241,10 +241,10 @@ impl Window {
     pub(super) fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         in_f64::check_window(self.most, self.blocks.saturating_mul(self.width))?;
         let (width, blocks) = (self.width as f64, self.blocks as f64);
-        InF64::new(
+        Ok(Some(InF64::new(
             lua!("blocks", counts: true),
             [self.most as f64, width, blocks, self.capacity as f64],
-        )
+        )))
     }
 }
 

@@ -106,14 +106,10 @@ macro_rules! lua {
 pub(super) use lua;
 
 impl InF64 {
-    /// Puts an algorithm and its numbers into the type that `Algorithm::in_f64` returns; never an error.
-    pub(super) fn new<const N: usize>(
-        lua: Lua,
-        given: [f64; N],
-    ) -> Result<Option<Self>, BadNumber> {
+    pub(super) fn new<const N: usize>(lua: Lua, given: [f64; N]) -> Self {
         let mut numbers = [0.0; 5];
         numbers.iter_mut().zip(given).for_each(|(to, number)| *to = number);
-        Ok(Some(InF64 { lua, numbers }))
+        InF64 { lua, numbers }
     }
 
     /// A cost as the algorithm takes it: rounded up to whole millionths where events are counted; not

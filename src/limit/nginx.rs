@@ -324,7 +324,7 @@ impl Algorithm for Nginx {
             Delay::Never => -1.0,
         };
         let numbers = [self.thousandths as f64, self.most() as f64, delay];
-        InF64::new(lua!("nginx", counts: true), numbers)
+        Ok(Some(InF64::new(lua!("nginx", counts: true), numbers)))
     }
 }
 
