@@ -6,6 +6,8 @@
 #[path = "redis/cluster.rs"]
 mod cluster;
 mod common;
+#[path = "common/decided.rs"]
+mod decided;
 #[path = "redis/edges.rs"]
 mod edges;
 #[path = "redis/equal.rs"]

@@ -3,29 +3,13 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/decided.rs"]
+mod decided;
+
+use decided::FILES;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::{Limiter, Retry, Span, Time};
-use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-
-/// The files, and their configuration as a limiter.
-const FILES: [(&str, &str); 13] = [
-    ("nginx_burst", "nginx 4/1s burst 6 nodelay"),
-    ("nginx_delay", "nginx 4/1s burst 6 delay 3"),
-    ("nginx_minute", "nginx 7/1m burst 3 delay 1"),
-    ("haproxy_rate", "haproxy 6/3s"),
-    ("haproxy_rate_allowed", "haproxy 6/3s allowed"),
-    ("haproxy_odd", "haproxy 5/3601ms"),
-    ("haproxy_odd_allowed", "haproxy 2/1001ms allowed"),
-    ("envoy_bucket", "envoy 3/1s burst 6"),
-    ("envoy_bucket_costs", "envoy 2/500ms burst 8"),
-    ("envoy_odd", "envoy 7/777ms burst 11"),
-    ("fail2ban_sshd", "fail2ban 5/10m ban 10m"),
-    ("fail2ban_steady", "fail2ban 5/10m ban 5m"),
-    ("fail2ban_costs", "fail2ban 7/1m ban 45s"),
-];
 
 /// Where the origin of time may lie, in seconds: with the first event, on the clock that the
 /// recorded Envoy read, and at the epoch.
@@ -43,37 +27,13 @@ fn every_server_decides_as_it_did() {
 #[track_caller]
 fn replay(file: &str, limiter: &AnyLimiter, origin: i64) {
     let mut states: BTreeMap<String, AnyState> = BTreeMap::new();
-    let events = events(file);
-    assert!(events.len() > 100, "{file} is nearly empty");
-    for (i, event) in events.iter().enumerate() {
-        let what = format!("{file}, event {i}, from {origin}");
-        let now = Time::from_micros(origin * 1_000_000 + event["t_us"].as_i64().unwrap());
-        let cost = event["cost"].as_f64().unwrap();
-        let key = event["key"].as_str().unwrap().to_owned();
-        let state = states.entry(key).or_insert_with(|| limiter.initial());
-        let outcome = limiter.check(state, now, cost);
-        let millis = event["delayed_ms"].as_u64().unwrap_or(0);
-        let wait = event["allowed"].as_bool().unwrap().then_some(Span::micros(millis * 1000));
-        assert_eq!(outcome.wait(), wait, "{what}: {outcome}");
-        if let Some(excess) = event.get("excess_as_printed").and_then(Value::as_str) {
-            assert_eq!(format!("{:.3}", outcome.level - 1.0), excess, "{what}");
-        }
-        if let Some(rate) = event.get("rate_as_printed").and_then(Value::as_f64) {
-            assert_eq!(outcome.level, rate, "{what}");
-        }
-        if let Some(failures) = event.get("failures_as_counted").and_then(Value::as_f64) {
-            assert_eq!(outcome.level, failures, "{what}");
-        }
-        if let Some(tokens) = event.get("remaining_as_printed").and_then(Value::as_f64) {
-            assert_eq!(limiter.remaining(state, now), tokens, "{what}");
-        }
+    for (i, said) in decided::read(file).iter().enumerate() {
+        let now = Time::from_micros(origin * 1_000_000 + said.micros);
+        let state = states.entry(said.key.clone()).or_insert_with(|| limiter.initial());
+        let outcome = limiter.check(state, now, said.cost);
+        let remaining = || limiter.remaining(state, now);
+        said.assert(outcome, remaining, &format!("{file}, event {i}, from {origin}"));
     }
-}
-
-fn events(file: &str) -> Vec<Value> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/vectors/{file}.json"));
-    let json: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    json["events"].as_array().unwrap().clone()
 }
 
 fn limiter(text: &str) -> AnyLimiter {
