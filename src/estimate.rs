@@ -11,10 +11,10 @@
 //! | [`moving_average`] | the last N events | any rate at all | by N events, whenever they come |
 //!
 //! ```
-//! use ratescope::estimate::exim::Exim;
+//! use ratescope::estimate::exim::DecayingRate;
 //! use ratescope::{Span, Time};
 //!
-//! let exim = Exim { period: Span::minutes(1) };
+//! let exim = DecayingRate { period: Span::minutes(1) };
 //! let first = exim.measure(None, Time::ZERO, 1.0);
 //! let second = exim.measure(Some(first), Time::from_secs(6.0)?, 1.0);
 //! assert_eq!(first.rate, 1.0); // event a minute

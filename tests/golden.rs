@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ratescope::estimate::decay::decay;
-use ratescope::estimate::exim::{Exim as Estimator, Measured, events_between, recovery_time};
+use ratescope::estimate::exim::{DecayingRate, Measured, events_between, recovery_time};
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::estimate::smoothed::Smoothed;
 use ratescope::limit::exim::{Exim, Mode};
@@ -47,7 +47,7 @@ fn the_decay_and_its_mean() {
 /// An event every second, and a period of ten.
 #[test]
 fn the_first_events_of_a_steady_sender() {
-    let (exim, mut state) = (Estimator { period: Span::seconds(10) }, None);
+    let (exim, mut state) = (DecayingRate { period: Span::seconds(10) }, None);
     for (second, rate) in
         [1.0, 1.856463237676364, 2.6314232222981633, 3.3326360138645392].into_iter().enumerate()
     {
@@ -59,7 +59,7 @@ fn the_first_events_of_a_steady_sender() {
 
 #[test]
 fn after_one_period_of_silence_37_percent_are_left() {
-    let exim = Estimator { period: Span::minutes(1) };
+    let exim = DecayingRate { period: Span::minutes(1) };
     let last = Measured { rate: 100.0, at: at(5.0) };
     assert_is(exim.rate_at(last, at(65.0)), 36.787944117144235);
     let asked = exim.measure(Some(last), at(65.0), 0.0);
@@ -68,7 +68,7 @@ fn after_one_period_of_silence_37_percent_are_left() {
 
 #[test]
 fn an_isolated_event_is_one_event_a_period() {
-    let exim = Estimator { period: Span::seconds(10) };
+    let exim = DecayingRate { period: Span::seconds(10) };
     let first = exim.measure(None, at(0.0), 1.0);
     // After a whole period the mean of the gap and what is left of the first are exactly 1.
     assert_is(exim.measure(Some(first), at(10.0), 1.0).rate, 1.0);

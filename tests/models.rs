@@ -5,7 +5,7 @@
 mod recorded;
 
 use proptest::prelude::*;
-use ratescope::estimate::exim::Exim;
+use ratescope::estimate::exim::DecayingRate;
 use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::estimate::recent_average::{Impulse, RecentAverage, settled};
 use ratescope::lab::scope::models::{Column, Model};
@@ -78,7 +78,7 @@ fn the_mean_knows_no_burst_and_stands_still_when_time_runs_backwards() {
 #[test]
 fn n_settles_about_a_half_above_the_rate() {
     let period = Span::seconds(10);
-    let (exim, recent) = (Exim { period }, RecentAverage::over(period).unwrap());
+    let (exim, recent) = (DecayingRate { period }, RecentAverage::over(period).unwrap());
     near(recent.lambda(), 0.1);
     for steady in [0.5, 1.0, 2.0, 9.5, 20.0, 1000.0, 1e5] {
         // Gaps of whole microseconds; from about where it settles.

@@ -46,7 +46,7 @@ const LEAST_X: f64 = 1e-15;
 
 /// Measures events per period.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exim {
+pub struct DecayingRate {
     /// The smoothing period p, which is also the unit of the rate; longer than zero.
     pub period: Span,
 }
@@ -60,7 +60,7 @@ pub struct Measured {
     pub at: Time,
 }
 
-impl Exim {
+impl DecayingRate {
     /// The rate after an event of cost `cost` (finite, at least 0) at `now`.
     #[inline(always)]
     pub fn measure(&self, before: Option<Measured>, now: Time, cost: f64) -> Measured {
@@ -182,7 +182,7 @@ mod tests {
     /// With and without an exponential, at and around the rates from which on it is computed.
     #[test]
     fn a_long_silence_is_what_the_formula_says() {
-        let exim = Exim { period: Span::seconds(1) };
+        let exim = DecayingRate { period: Span::seconds(1) };
         let at = Time::from_micros(0);
         for micros in (2_000_000..60_000_000).step_by(77_777) {
             let now = Time::from_micros(micros);

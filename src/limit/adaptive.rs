@@ -52,7 +52,7 @@ use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter, MAX_COST, SHORTEST, is_cost};
-use crate::estimate::exim::{Exim as Estimator, Measured};
+use crate::estimate::exim::{DecayingRate, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -131,8 +131,8 @@ impl Adaptive {
     }
 
     /// The estimator of the rate.
-    pub fn estimator(&self) -> Estimator {
-        Estimator { period: self.smoothed.decay }
+    pub fn estimator(&self) -> DecayingRate {
+        DecayingRate { period: self.smoothed.decay }
     }
 
     /// The habit B at `now`, if nothing was counted since the state was stored.
@@ -174,7 +174,7 @@ impl Adaptive {
 
     /// The instant at which the rate has decayed so far that an event of cost `cost` reads `target`.
     pub(super) fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
-        let periods = Estimator::periods_until(state.rate, cost, target);
+        let periods = DecayingRate::periods_until(state.rate, cost, target);
         self.later(state.at, periods * self.smoothed.decay.secs())
     }
 

@@ -31,7 +31,7 @@ use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
-use crate::estimate::recent_average::{Impulse, RecentAverage as Estimator, remembered};
+use crate::estimate::recent_average::{Impulse, RecentAverage, remembered};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -45,7 +45,7 @@ const FORGOTTEN: f64 = 1e-6;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Earrrl {
     limit: Rate,
-    estimator: Estimator,
+    estimator: RecentAverage,
     /// λ of the estimator, stored so that decisions need not divide.
     lambda: f64,
 }
@@ -62,7 +62,7 @@ impl Earrrl {
             let want = "at least a microsecond";
             return Err(BadNumber { what: "the half-life", given: half_life.secs(), want });
         }
-        let estimator = Estimator { half_life };
+        let estimator = RecentAverage { half_life };
         Ok(Earrrl { limit, estimator, lambda: estimator.lambda() })
     }
 
@@ -72,7 +72,7 @@ impl Earrrl {
     }
 
     /// The estimator of the rate.
-    pub fn estimator(&self) -> Estimator {
+    pub fn estimator(&self) -> RecentAverage {
         self.estimator
     }
 

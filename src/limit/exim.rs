@@ -40,7 +40,7 @@ use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::text::{Form, Given, Unread};
 use super::{LONG_AGO, Limiter, is_cost};
-use crate::estimate::exim::{Exim as Estimator, Measured};
+use crate::estimate::exim::{DecayingRate, Measured};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, ParseError};
@@ -135,8 +135,8 @@ pub struct Exim {
 
 impl Exim {
     /// The estimator that measures the rate.
-    pub fn estimator(&self) -> Estimator {
-        Estimator { period: self.limit.per() }
+    pub fn estimator(&self) -> DecayingRate {
+        DecayingRate { period: self.limit.per() }
     }
 
     /// Whether the limit is 0 and nothing is ever refused.
@@ -228,7 +228,7 @@ impl Limiter for Exim {
         if !is_cost(cost) || !self.is_below(counted) || !passes(Time::LAST) {
             return Retry::Never;
         }
-        let periods = Estimator::periods_until(state.rate, counted, limit);
+        let periods = DecayingRate::periods_until(state.rate, counted, limit);
         let guess = state.at.after(self.periods(periods));
         Retry::After(wait_until(guess, now, &passes))
     }
@@ -242,7 +242,7 @@ impl Limiter for Exim {
     }
 
     fn reset_after(&self, state: &Measured, now: Time) -> Span {
-        let periods = Estimator::periods_until(state.rate, 1.0, 1.0);
+        let periods = DecayingRate::periods_until(state.rate, 1.0, 1.0);
         let guess = state.at.after(self.periods(periods));
         wait_until(guess, now, &|at| self.estimator().measure(Some(*state), at, 1.0).rate <= 1.0)
     }

@@ -8,7 +8,7 @@ pub mod limiters;
 pub mod runs;
 pub mod worst;
 
-use ratescope::estimate::exim::{Exim as Estimator, Measured};
+use ratescope::estimate::exim::{DecayingRate, Measured};
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::estimate::smoothed::Smoothed;
 use ratescope::limit::exim::{Exim, Mode};
@@ -192,7 +192,7 @@ pub fn bits() -> String {
 /// All three estimators over one event; the half-life is the period, the blue line three times
 /// as slow.
 fn step(period: Span, before: Option<Lines>, at: Time, cost: f64) -> Lines {
-    let exim = Estimator { period };
+    let exim = DecayingRate { period };
     let recent = RecentAverage { half_life: period };
     let increase = Span::from_secs(period.secs() * 3.0).unwrap();
     let smoothed = Smoothed { decay: period, increase };

@@ -2,12 +2,12 @@
 
 use crate::{assert_near, events, magnitude, span};
 use proptest::prelude::*;
-use ratescope::estimate::exim::{Exim, Measured, events_between, recovery_time};
+use ratescope::estimate::exim::{DecayingRate, Measured, events_between, recovery_time};
 use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::{Span, Time};
 
 /// The rate after each of `n` events, `gap` microseconds apart, from a rate of `from`.
-fn steadily(exim: Exim, from: f64, gap: i64, cost: f64, n: u32) -> Vec<f64> {
+fn steadily(exim: DecayingRate, from: f64, gap: i64, cost: f64, n: u32) -> Vec<f64> {
     let mut state = Measured { rate: from, at: Time::ZERO };
     let times = (1..=i64::from(n)).map(|i| Time::from_micros(i * gap));
     let rates = times.map(|at| {
@@ -32,7 +32,7 @@ proptest! {
         let period = Span::from_secs(gap / 1e6 * gaps_in_period).unwrap();
         let x = gap / 1e6 / period.secs();
         let steady = cost / x;
-        let got = steadily(Exim { period }, cost * first, gap as i64, cost, n)[n as usize - 1];
+        let got = steadily(DecayingRate { period }, cost * first, gap as i64, cost, n)[n as usize - 1];
         let gone = f64::from(n) * x;
         let want = cost * first * libm::exp(-gone) - steady * libm::expm1(-gone);
         assert_near(got, want, 1e-12, want);
@@ -48,7 +48,7 @@ proptest! {
         let from = to * times;
         let wait = recovery_time(period, from, to).unwrap();
         assert_near(wait.secs(), period.secs() * libm::log(from / to), 1e-15, wait.secs());
-        let left = Exim { period }.rate_at(Measured { rate: from, at: Time::ZERO }, Time::ZERO.after(wait));
+        let left = DecayingRate { period }.rate_at(Measured { rate: from, at: Time::ZERO }, Time::ZERO.after(wait));
         let microsecond = 1e-6 / period.secs();
         assert!(left <= to * (1.0 + 1e-13) && left >= to * (1.0 - 1e-13 - microsecond), "{left} {to}");
     }
@@ -62,7 +62,7 @@ proptest! {
         share in 0.0f64..1.0,
     ) {
         let cost = target * share;
-        let x = Exim::periods_until(rate, cost, target);
+        let x = DecayingRate::periods_until(rate, cost, target);
         if cost + rate <= target {
             prop_assert_eq!(x, 0.0);
         } else {
@@ -93,7 +93,7 @@ proptest! {
         };
         prop_assume!(from != to && to != steady);
         let n = events_between(from, to, steady);
-        let rates = steadily(Exim { period }, from, gap as i64, 1.0, n as u32 + 2);
+        let rates = steadily(DecayingRate { period }, from, gap as i64, 1.0, n as u32 + 2);
         let reached = |rate: f64| if rising { rate >= to } else { rate <= to };
         let counted = rates.iter().position(|&rate| reached(rate)).map(|i| i + 1);
         prop_assert!((n - n.round()).abs() < 1e-6 || counted == Some(n.ceil() as usize), "{counted:?} {n}");
@@ -106,7 +106,7 @@ proptest! {
             Just(0.0), Just(1.0), Just(f64::MAX), Just(f64::MIN_POSITIVE), magnitude(-300.0, 308.0)
         ]),
     ) {
-        let (exim, average) = (Exim { period }, RecentAverage { half_life: period });
+        let (exim, average) = (DecayingRate { period }, RecentAverage { half_life: period });
         let (mut red, mut impulse) = (None, Impulse::default());
         for (at, cost) in events {
             let estimate = average.estimate(impulse, at);
@@ -128,7 +128,7 @@ proptest! {
         costs in prop::collection::vec(magnitude(-3.0, 3.0), 1..40),
         back in 0i64..1_000_000_000,
     ) {
-        let (exim, average) = (Exim { period }, RecentAverage { half_life: period });
+        let (exim, average) = (DecayingRate { period }, RecentAverage { half_life: period });
         let (mut red, mut impulse, mut now) = (None, Impulse::default(), 0);
         for &cost in &costs {
             red = Some(exim.measure(red, Time::from_micros(now), cost));
@@ -147,7 +147,7 @@ proptest! {
         rate in magnitude(-9.0, 9.0),
     ) {
         let last = Measured { rate, at: Time::from_micros(7) };
-        let rescaled = Exim { period: before }.rescale(last, after);
+        let rescaled = DecayingRate { period: before }.rescale(last, after);
         let per_second = rate / before.secs();
         assert_near(rescaled.rate / after.secs(), per_second, 1e-15, per_second);
         prop_assert_eq!(rescaled.at, last.at);

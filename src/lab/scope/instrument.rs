@@ -1,7 +1,7 @@
 //! The measuring instrument: a limiter under test, the red and the blue line, and their history.
 
 use super::{Models, Settings};
-use crate::estimate::exim::{Exim as Estimator, Measured};
+use crate::estimate::exim::{DecayingRate, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::event::Event;
 use crate::lab::lane::history::Grain;
@@ -266,7 +266,7 @@ impl Instrument {
         self.models.as_deref()
     }
 
-    fn estimator(&self) -> Estimator {
+    fn estimator(&self) -> DecayingRate {
         self.limiter.estimator()
     }
 

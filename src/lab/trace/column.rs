@@ -1,7 +1,7 @@
 //! One column of the history: everything that happened in a short interval.
 
 use super::{Extent, Fold};
-use crate::estimate::exim::{Exim, Measured};
+use crate::estimate::exim::{DecayingRate, Measured};
 use crate::estimate::smoothed::Smoothed;
 use crate::time::{Span, Time};
 
@@ -36,7 +36,7 @@ impl Point {
     /// The red line at `at`, if nothing happens until then.
     pub fn rate_at(&self, at: Time) -> f64 {
         let last = Measured { rate: self.rate, at: self.at };
-        Exim { period: self.decay }.rate_at(last, at)
+        DecayingRate { period: self.decay }.rate_at(last, at)
     }
 
     /// The blue line at `at`, if nothing happens until then.
