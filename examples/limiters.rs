@@ -41,7 +41,7 @@ fn main() -> Result<(), ParseError> {
 pub(crate) fn table() -> Result<String, ParseError> {
     let minute = Span::minutes(1);
     let mut table =
-        "| limiter | bytes a key | at once | worst minute | never more than | hammered \
+        "| limiter | bytes of state | at once | worst minute | never more than | hammered \
                      | good for |\n|---|--:|--:|--:|--:|--:|---|\n"
             .to_owned();
     for (text, good_for) in LIMITERS {

@@ -89,8 +89,8 @@
 //! [`rules::Ruled`]. The clock has to go on, too: take the Unix time.
 //!
 //! # What holds everywhere
-//! **Time is an argument.** The crate reads no clock, so a recorded run can be replayed exactly and
-//! a test need not wait. The caller chooses the origin; fixed windows are aligned to it. A service
+//! **Time is an argument.** Limiters, stores and rules read no clock, so a recorded run can be replayed exactly
+//! and a test need not wait. The caller chooses the origin; fixed windows are aligned to it. A service
 //! takes its start as the origin and reads its own clock:
 //!
 //! ```

@@ -9,7 +9,7 @@ mod accepted;
 mod keys;
 #[path = "common/servers.rs"]
 mod servers;
-/// What is written as Rust compiles. Without this file, write it by hand first.
+/// The exported Rust compiles. If the file is missing, write it by hand first.
 #[allow(unreachable_pub)]
 mod exported {
     include!("export/rust.txt");
@@ -120,7 +120,7 @@ fn what_is_written_as_rust_decides() {
     assert_eq!(passed.count(), 9);
 }
 
-/// What a target cannot say, and why.
+/// The policies that a server can't express, and the reasons.
 #[test]
 fn what_cannot_be_said_is_an_error() {
     for (target, policy, problem) in [

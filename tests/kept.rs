@@ -48,7 +48,7 @@ fn n() -> impl Strategy<Value = f64> {
     magnitude(0.0, 3.0)
 }
 
-/// What happens to a limiter: a gap in periods, a cost, and how it is put to it.
+/// One step of a limiter: a gap in periods, a cost, and the method that is called.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     gap: f64,

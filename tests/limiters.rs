@@ -1,5 +1,5 @@
-//! What the limiters promise: which coincide, what they count, when to come back, the most they
-//! ever let through. Over many orders of magnitude of limit, period, gap and cost.
+//! The promises of the limiters: which of them decide alike, which events they count, when to retry, and the
+//! most they let through. Limits, periods, gaps and costs are of many orders of magnitude.
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 

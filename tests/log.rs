@@ -53,7 +53,7 @@ use ratescope::log::{Counts, Format, Options, Reader, Shape, recognize};
 /// are none.
 type Seen<const N: usize> = (i64, f64, [String; N]);
 
-/// What was read of a log.
+/// The result of reading a log.
 #[derive(Debug, PartialEq)]
 struct Read<const N: usize> {
     events: Vec<Seen<N>>,
@@ -67,7 +67,7 @@ impl<const N: usize> Read<N> {
         self.events.iter().map(|(_, _, fields)| fields.each_ref().map(String::as_str)).collect()
     }
 
-    /// What is told of the lines that could not be read.
+    /// The messages about the lines that could not be read.
     fn problems(&self) -> Vec<String> {
         self.counts.problems.iter().map(ToString::to_string).collect()
     }

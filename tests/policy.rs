@@ -24,7 +24,7 @@ use random::*;
 use ratescope::policy::{Limit, Verdict};
 use ratescope::{Event, Policy, Span, Store, Time};
 
-/// Whom a drawn limit is for.
+/// The keys of randomly drawn limits.
 const PER: [&str; 5] = ["user", "ip", "user+ip", "ip+path", "all"];
 
 /// An event as the tests know it: its time, its cost, and who sent it from where. It has no path.

@@ -121,7 +121,7 @@ fn a_cluster_decides_as_the_program_does_and_nothing_is_left() {
     }
 }
 
-/// What ends a run early takes its keys along, too.
+/// A run that ends early deletes its keys, too.
 #[test]
 fn nothing_is_left_by_a_run_that_ends_early() {
     let Some(server) = Server::start(&[]) else { return };

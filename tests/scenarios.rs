@@ -44,7 +44,7 @@ fn again(replay: &Comparison, seconds: f64) -> Comparison {
     opened(&replay.link().unwrap(), at(seconds))
 }
 
-/// What each lane let through, by the name of its rule.
+/// The number of events that each lane let through, by the name of its rule.
 fn allowed(replay: &Comparison) -> Vec<(&str, u64)> {
     replay.lanes().iter().map(|lane| (lane.template().as_str(), lane.allowed())).collect()
 }
@@ -67,7 +67,7 @@ fn all_eleven_are_on_the_page() {
     for (title, text, link) in all {
         assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
         assert!(link.at > Time::ZERO && text.len() > 100, "{title}");
-        // What is told is on the screen, whole or but for the first moments.
+        // The whole scenario is on the screen, but perhaps for its first moments.
         assert!(link.at.as_secs() <= link.settings.common.window.secs() * 1.01, "{title}");
     }
 }

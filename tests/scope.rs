@@ -22,7 +22,7 @@ fn quiet() -> Settings {
     settings(&[("auto", "off")])
 }
 
-/// What a run has come to: the bits of both lines, the counts, and all that is drawn.
+/// Checks that two runs are the same: the bits of both lines, the counts, and all that is drawn.
 #[track_caller]
 fn same_run(a: &Scope, b: &Scope) {
     let state = |s: &Scope| {

@@ -169,7 +169,7 @@ fn a_page_that_was_not_built_names_the_command() {
     assert_refused(&output, &["pkg", "./scripts/build"]);
 }
 
-/// What is fixed in a rule tells nobody apart, and what Compare does not have is said.
+/// A field with a fixed value is left out of the key in Compare. A rule that Compare can't show is reported.
 #[test]
 fn rules_become_lanes() {
     let dir = page("rules");
@@ -295,7 +295,7 @@ fn only_names_of_this_machine_are_served() {
     }
 }
 
-/// What is hidden, or lies elsewhere, is not found, whatever the path.
+/// Hidden files and files outside of the folder are not found, whatever the path.
 #[cfg(unix)]
 #[test]
 fn nothing_but_the_page_is_served() {

@@ -28,7 +28,7 @@ fn decisions(limiters: &[&str], input: &str) -> Vec<Value> {
     printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What is said about input that is wrong.
+/// Checks the message about wrong input.
 #[track_caller]
 fn assert_wrong(input: &str, says: &str) {
     let output = simulate(&["gcra 1/1s"], input);
@@ -156,7 +156,7 @@ fn several_limits_for_different_keys_say_which_decided() {
     let allowed = |lines: &[&Value]| -> Vec<bool> {
         lines.iter().map(|line| line["allowed"] == json!(true)).collect()
     };
-    // What ann's own limit refuses takes nothing from the address: bob gets four.
+    // The refusals by ann's own limit take nothing from the address: bob gets four.
     let want = [[true; 6].as_slice(), &[false; 2], &[true; 4], &[false; 2]].concat();
     assert_eq!(allowed(&both), want);
     assert_eq!(allowed(&ip), [[true; 10].as_slice(), &[false; 4]].concat());
@@ -242,7 +242,7 @@ fn a_wrong_line_is_named() {
     assert_wrong("", "the input is empty: there is no line in it");
 }
 
-/// What came before the mistake was decided, and is printed.
+/// The lines before the mistake are decided and printed.
 #[test]
 fn a_wrong_line_comes_after_the_right_ones() {
     let output = simulate(&["1/1s", "--format", "jsonl"], "time\n1\n2\nx\n3\n");

@@ -32,7 +32,7 @@ const FLOORS: [(char, &str, &[&str]); 9] = [
     ('6', "012345pc", &["bin"]),
 ];
 
-/// What only the clock and the floors 4 to 6 may name: clocks, the browser and the rest of the outside world.
+/// Names that only the clock and the floors 4 to 6 may use: clocks, the browser and the rest of the outside world.
 const OUTSIDE: [&str; 12] = [
     "Instant::now",
     "SystemTime::now",
@@ -48,7 +48,7 @@ const OUTSIDE: [&str; 12] = [
     "std::thread",
 ];
 
-/// What may panic, and has no place outside tests.
+/// Calls that may panic, which are allowed in tests only.
 const PANICS: [&str; 7] =
     [".unwrap()", ".unwrap_err()", ".expect(", "panic!", "todo!", "unimplemented!", "unreachable!"];
 

@@ -25,7 +25,7 @@ use ratescope::limit::haproxy::Counts;
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Limiter, Policy, Rate, Span, Time};
 
-/// What each client did: its key, and its events in the order of time.
+/// The key of each client, and its events in the order of time.
 type Traffic = Vec<(String, Vec<Moment>)>;
 
 /// Gaps as they are in logs: none, whole seconds, milliseconds, any, and long ones.

@@ -66,7 +66,7 @@ const LIMITS: [&str; 6] = [
     "gcra 2/1s burst 3 per ip & sliding-window 300/1h per all",
 ];
 
-/// What `simulate` refuses of the same log is what `tune --limit` counts.
+/// `tune --limit` counts as many refusals as `simulate` of the same log.
 #[test]
 fn limits_are_tried_as_simulate_does() {
     for spread in [&[][..], &["--no-spread"]] {

@@ -87,8 +87,8 @@ fn the_naughty_user_on_redis() {
     common::limiters::assert_naughty_user();
 }
 
-/// What Redis printed in the EARRRL article: the half-life is 10 s, the limit 0.5 a second, and
-/// `sleep 1` stands between two requests. Number of the request, estimate before it.
+/// The output of Redis in the EARRRL article, as the number of a request and the estimate before it. The
+/// half-life is 10 s, the limit 0.5 a second, and `sleep 1` stands between two requests.
 const ARTICLE: [(u32, f64); 13] = [
     (0, 0.0),
     (1, 0.064625593423117),

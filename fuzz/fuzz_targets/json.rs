@@ -1,4 +1,4 @@
-//! What serde_json reads as an object is read as one.
+//! Each text that serde_json reads as an object is read as an object here, too.
 #![no_main]
 
 use ratescope::log::{Format, Options, Reader, recognize};

@@ -141,7 +141,7 @@ impl<E: Experiment> Run<E> {
     /// Bursts and recorded events are not counted.
     pub(crate) fn load(&self) -> f64 {
         let events: f64 = self.sources.iter().map(|source| source.per_second).sum();
-        // So many columns of the finest grain end in a second, if they end without an event.
+        // The columns of the finest grain that end in a second without an event.
         let columns = if self.experiment.column_end() == Time::LAST { 0.0 } else { 61.0 };
         (events + columns) * self.experiment.weight() as f64
     }

@@ -56,5 +56,5 @@ impl Gcra {
 
 limit_by_bucket!(
     gcra::Gcra, "gcra", burst by with_burst, "tokens used", colour: 3, waits: false,
-    "as the token bucket, kept in one timestamp",
+    "as the token bucket: the same decisions, in terms of due times",
 );

@@ -167,7 +167,7 @@ pub fn assert_same_lines(now: &str, committed: &str) {
     assert_eq!(now.len(), committed.len());
 }
 
-/// What is remembered of one key: the red line, EARRRL's impulse and the blue line.
+/// The state of one key: the red line, EARRRL's impulse and the blue line.
 type Lines = (Measured, Impulse, f64);
 
 /// Every rate of a replay of the vectors, a line an event: the file, the number of the event in

@@ -26,7 +26,7 @@ const COMPARISONS: [&str; 2] = [
      &script=1/600ms to 150s user a,3/1s bursts user b,40 at 160s cost 1.5,2/1s poisson from 170s",
 ];
 
-/// What each run comes to, a line a lane: how many it allowed and refused, and a checksum of every
+/// The result of each run, a line a lane: the events that it allowed and refused, and a checksum of every
 /// number in its columns.
 pub fn runs() -> String {
     SCOPES

@@ -1,4 +1,4 @@
-//! What a sender gets out of a limiter at best, by the exact count.
+//! The most that a sender can get through a limiter, counted exactly.
 
 #![allow(dead_code, unreachable_pub)] // The tests and an example use their parts.
 #![allow(clippy::unwrap_used)]

@@ -5,7 +5,7 @@ use ratescope::lab::lane::history::{Column, LEVELS};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Outcome, Retry};
 
-/// What an event costs.
+/// The cost of an event.
 const COST: f64 = 1.5;
 
 /// Microseconds in a column of the finest level.
@@ -106,7 +106,7 @@ fn every_column_holds_what_happened_in_it() {
         let samples = record(&limiter, &events, at(end));
         for k in 0..LEVELS {
             let width = FINEST << k;
-            // What levels 0 and 1 remember begins later.
+            // The columns of levels 0 and 1 begin later.
             let from = [70.0, 40.0].get(k).copied().unwrap_or(0.0);
             let columns = lane.history().columns(at(from), at(end), width as f64 / 1e6);
             assert_eq!(columns.width.secs(), width as f64 / 1e6);

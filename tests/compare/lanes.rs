@@ -135,7 +135,7 @@ fn what_is_compared_has_seen_all_of_the_run() {
         let all =
             |comparison: &Comparison| -> Vec<_> { comparison.lanes().iter().map(counts).collect() };
         assert_eq!((comparison.now(), all(&comparison)), (at(seconds), fresh(seconds)));
-        // What is to come comes, and a link has it all.
+        // The later events come as in a fresh run, and the link has all of them.
         comparison.advance(at(20.0), usize::MAX);
         assert_eq!(all(&comparison), fresh(20.0));
         let mut again = Comparison::open(&comparison.link().unwrap()).unwrap();
@@ -168,7 +168,7 @@ fn lanes_are_added_changed_moved_and_removed() {
     assert_eq!(all(&comparison), [gcra, exim, fixed]);
     comparison.set_lane(1, " exim   leaky ").unwrap();
     assert_eq!(texts(&comparison), ["gcra", "exim leaky", "fixed-window"]);
-    // What is new has seen what the others saw.
+    // The new lane has seen the same events as the others.
     let leaky = counts(&run(&[("lanes", "exim leaky")], 30.0).lanes()[0]);
     assert_eq!(all(&comparison), [gcra, leaky, fixed]);
     comparison.set_lane(3, "gcra").unwrap();

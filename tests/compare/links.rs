@@ -23,7 +23,7 @@ fn a_link_reads_as_it_is_written() {
     comparison.click();
     let link = Link { paused: true, ..comparison.link().unwrap() };
     let text = link.to_string();
-    // What is compared holds from the start; what is sent, from when it was said.
+    // Lanes hold from the start of the run; a script holds from the time at which it was set.
     assert!(text.starts_with("lanes=gcra;fixed-window %26 sliding-log&"));
     assert!(text.contains("&script=1 at 1s, 2 at 2s&"));
     let done = "&at=1.5&paused&do=1.5:script=3 at 3s%2C 1/1s,1.5:events*1";

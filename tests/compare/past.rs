@@ -1,5 +1,5 @@
-//! What a client of a log did: every picture of it shows what the chosen limiter decided, as if all of
-//! the log had just been put to it.
+//! The run of a client of a log: every picture shows the decisions of the chosen limiter, as if it had just
+//! read the whole log.
 
 use super::*;
 use ratescope::ParseError;
@@ -136,7 +136,7 @@ fn panning_never_decides_the_log_again() {
     for right in (600..60_000).step_by(20) {
         past.look(at(f64::from(right) - 600.0), at(f64::from(right)));
         let work = put();
-        // What is between two states that are kept, and twice what is seen.
+        // At most the events between two kept states, and twice those in sight.
         assert!(work <= 1001 + 1200, "{work} events in a frame");
         (frames, idle) = (frames + 1, idle + usize::from(work == 0));
     }

@@ -8,7 +8,7 @@ use ratescope::lab::run::Command;
 use ratescope::lab::run::commands::MEMORY;
 use ratescope::lab::run::pace::{CATCH_UP, Pace};
 
-/// What a run has come to: counts, levels, and all of the finest columns.
+/// Checks that two runs are the same: counts, levels, and all of the finest columns.
 #[track_caller]
 fn same_run(a: &Comparison, b: &Comparison) {
     let state = |r: &Comparison| (r.now(), r.sent(), r.settings().clone(), r.is_scripted());
@@ -144,7 +144,7 @@ fn bursts_of_a_link_are_bounded_work() {
     assert_eq!((comparison.sent(), comparison.now()), (100_000, at(2.0)));
 }
 
-/// What a lane remembers is forgotten in time, and the picture does not walk it for ever.
+/// A lane forgets its events in time, so that a picture does not walk through all of them for ever.
 #[test]
 fn a_full_log_is_forgotten() {
     let text = "limit=100000/10s&auto=off&lanes=sliding-log&script=10000/1s to 10s&at=1000";
@@ -155,7 +155,7 @@ fn a_full_log_is_forgotten() {
     assert_eq!(comparison.sent(), 99_999);
 }
 
-/// What is done and what is still to come.
+/// A link has the commands that are done and those still to come.
 #[test]
 fn a_run_with_more_commands_than_a_link_can_hold_has_a_link_that_reads() {
     let coming = ["9:events"; MEMORY].join(",");

@@ -130,7 +130,7 @@ proptest! {
             match mark {
                 Mark::Clip(rect) => clip = Some(rect),
                 Mark::Unclip => clip = None,
-                // What is clipped shows only within the clip, which was looked at.
+                // A clipped mark shows only within its clip, which was checked.
                 _ if clip.is_some() => continue,
                 _ => {}
             }

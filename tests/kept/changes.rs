@@ -282,7 +282,7 @@ fn a_long_log_becomes_short() {
     let now = Time::from_micros(5000 * 500_000);
     let kept = old.keep(&state, now);
     for limit in ["sliding-log 500/1h", "sliding-log 1000/1h", "sliding-log 3000/1h"].map(limiter) {
-        // What the limit would say with all 5,000 of them.
+        // The answer of the limit with all 5,000 events.
         let all = limit.peek(&limit.restore(&kept).unwrap(), now, 1.0);
         assert!(!all.is_allowed(), "{all}");
         let mut state = limit.restore(&kept).unwrap();

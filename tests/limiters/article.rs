@@ -66,7 +66,7 @@ fn the_estimate_tracks_three_rates() {
     }
 }
 
-/// What the article reads off its figures, to the digit.
+/// The numbers that the article reads off its figures, to the digit.
 #[test]
 fn the_figures_read_so() {
     let reads = |half_life: &str, rate: f64, at: f64| {

@@ -30,7 +30,7 @@ fn earlier(now: Time, period_micros: f64, periods: f64) -> Time {
 }
 
 proptest! {
-    /// What an earlier time lets through, the last one does too.
+    /// An event that passes at an earlier time passes at the last time, too.
     #[test]
     fn an_earlier_time_has_no_more_room(
         case in cases(&KINDS),

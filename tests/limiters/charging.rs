@@ -1,4 +1,4 @@
-//! What is charged when its cost is known only afterwards.
+//! Charges: costs that are known only after the decision.
 
 use crate::{KINDS, cases, limiter, refused, steps};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What is counted, and what is not.
+//! Which events a limiter counts.
 
 use crate::{ALLOWED_ONLY, KINDS, cases, limiter, refused, steps};
 use proptest::prelude::*;
@@ -18,8 +18,8 @@ proptest! {
         }
     }
 
-    /// What `check` says is what `peek` says, and the time to come back is not asked for in vain:
-    /// it is now for what would pass.
+    /// `peek` answers as `check` does and counts nothing; the time to retry is now exactly if the event would
+    /// pass.
     #[test]
     fn to_peek_counts_nothing(case in cases(&KINDS), steps in steps(true)) {
         let mut state = case.limiter.initial();
@@ -33,7 +33,7 @@ proptest! {
         }
     }
 
-    /// What remains passes and a little more does not, where a cost is held against the limit.
+    /// Where a limiter compares the cost with the limit, a cost of `remaining` passes and a little more does not.
     #[test]
     fn remaining_is_honest(case in cases(&KINDS), steps in steps(true)) {
         let (_, state, now) = case.run(&steps);

@@ -18,7 +18,7 @@ fn rates_and_windows_are_as_they_are_written() {
     assert_quota("exim 0/1m", "none");
 }
 
-/// What passes at once, and never more than remains.
+/// The quota of a bucket is what passes at once, and never more than remains.
 #[test]
 fn buckets_are_what_they_hold() {
     assert_quota("gcra 1/1s burst 100", "100/1m40s");

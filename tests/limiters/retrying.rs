@@ -101,7 +101,7 @@ fn a_burst_waits_its_turn() {
     assert!(!queue.check(&mut state, Time::ZERO, 1.0).is_allowed());
 }
 
-/// What can never pass is told so.
+/// An event that can never pass gets `Retry::Never`.
 #[test]
 fn more_than_the_limit_never_passes() {
     for text in [

@@ -101,9 +101,9 @@ proptest! {
     }
 }
 
-/// What comes out of the queue is steady, whatever goes in: each event when it comes or when the one
-/// before has been out for its share of the rate, whichever is later; and one is refused exactly when
-/// it would have to wait for more than there is room for.
+/// The queue lets events out steadily, however they come in. An event leaves when it comes, or when its
+/// predecessor has been out for its share of the rate, whichever is later. An event is refused exactly if
+/// it does not fit into the queue.
 #[test]
 fn the_output_of_a_leaky_bucket_is_steady() {
     let queue = limiter("leaky-bucket 10/1s queue 20");

@@ -43,7 +43,7 @@ fn every_limiter_is_tried() {
     assert_eq!(names.filter(untried).collect::<Vec<_>>(), ["made-up"]);
 }
 
-/// What is left out, and what is written for it.
+/// Words that may be left out, and the full form that is written.
 #[test]
 fn words_left_out() {
     for (read, written) in [

@@ -146,7 +146,7 @@ fn the_log_may_go_ahead() {
             vec![0, far, 2 * far, 3 * far],
             vec![0, far, 1, far + 1],
             vec![0, 1, far],
-            // As many as are waited for.
+            // A step ahead at each of a hundred lines.
             (0..100).map(|i| i * far).collect(),
         ] {
             let Ordered { out, late, dropped, .. } =

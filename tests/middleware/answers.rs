@@ -1,4 +1,4 @@
-//! What responses say.
+//! The headers and bodies of responses.
 
 use crate::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
 use http::{HeaderMap, Response, StatusCode};

@@ -69,7 +69,7 @@ fn a_charge_is_for_the_fields_of_its_request() {
     assert_eq!([status("/a"), status("/a"), status("/b")], [200, 429, 200]);
 }
 
-/// As many requests as rules take as long as there are rules, and not as long as their square.
+/// The time for n requests under n rules grows with n, not with its square.
 #[test]
 fn a_charge_takes_no_longer_with_many_rules() {
     let service = |rules: usize| {

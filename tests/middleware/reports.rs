@@ -1,4 +1,4 @@
-//! What goes to the log.
+//! The events that the layer logs.
 
 use crate::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use ratescope::rules::Fault;

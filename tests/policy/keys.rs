@@ -81,7 +81,7 @@ fn keys_as_written() {
     }
     assert_eq!(key("user", &[("user", "é%{}")]), "user=%C3%A9%25%7B%7D");
     assert_eq!(key("ip", &[("ip", "2001:db8::1")]), "ip=2001:db8::1");
-    // What `_` joins elsewhere.
+    // Other programs join values by `_`, which makes one key of these two.
     let joined = [[("a", "b_c"), ("d", "")], [("a", "b"), ("d", "c")]];
     assert_ne!(key("a+d", &joined[0]), key("a+d", &joined[1]));
 }

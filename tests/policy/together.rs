@@ -10,8 +10,8 @@ use ratescope::{Limiter, Outcome, Policy, Span, Time};
 /// How a limit alone is told whether an event passed all limits.
 type Tell = fn(&AnyLimiter, &mut AnyState, &Sent, bool);
 
-/// What counts attempts counts them alone, as it does in company; the others have seen only what
-/// passed, and passed it themselves.
+/// A limit that counts attempts counts each one, alone as among others. The other limits have seen only
+/// events that passed all limits, and let them pass, too.
 fn by_checks(limiter: &AnyLimiter, state: &mut AnyState, sent: &Sent, passed: bool) {
     let text = limiter.to_string();
     let counts_all =

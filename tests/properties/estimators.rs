@@ -1,4 +1,4 @@
-//! What Exim's rate, the recent average and the exact window measure.
+//! Properties of Exim's rate, the recent average and the exact window.
 
 use crate::{assert_near, events, magnitude, span};
 use proptest::prelude::*;
@@ -71,8 +71,8 @@ proptest! {
         }
     }
 
-    /// As many events as the formula says, counted one by one. Both ends are above the cost of
-    /// an event, again so that the lower bound takes no part.
+    /// Counts the events between two rates one by one, and gets the number of the formula. Both rates are above
+    /// the cost of an event, again so that the lower bound takes no part.
     #[test]
     fn the_number_of_events_between_two_rates(
         steady in 1.0f64..1000.0,

@@ -1,4 +1,4 @@
-//! What Exim's limiter promises.
+//! The promises of Exim's limiter.
 
 use crate::{events, gap, magnitude, span};
 use proptest::prelude::*;

@@ -85,7 +85,7 @@ async fn both_of(
             let theirs = store.give_back(&event).await;
             assert_eq!(theirs, Ok(memory.give_back(&event)), "{}", what());
         }
-        // What is told changes nothing; an event that can't wait is not counted if it would have to.
+        // The details that are asked for change no decision. An event that can't wait is not counted if it had to.
         let told = if i % 2 == 0 { Details::ALL } else { Details::default() };
         let details = if i % 3 == 1 { told.at_once() } else { told };
         let theirs = check(store, time, cost, &fields, details).await;

@@ -59,7 +59,7 @@ impl Cluster {
         cluster
     }
 
-    /// So many masters without replicas, each with its share of the slots.
+    /// Starts `count` masters without replicas, each with its share of the slots.
     pub(crate) fn of_masters(count: usize) -> Option<Cluster> {
         let start = |_| Server::start(&ENABLED[..2]);
         let nodes: Vec<Server> = (0..count).map(start).collect::<Option<_>>()?;

@@ -5,7 +5,7 @@
 use super::server::{PATIENCE, Server};
 use std::time::{Duration, Instant};
 
-/// What sentinels call the master.
+/// The name by which the sentinels know the master.
 const NAME: &str = "main-1";
 
 pub(crate) struct Watched {

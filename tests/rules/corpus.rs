@@ -40,7 +40,7 @@ fn the_beginnings_of_seeds() {
     }
 }
 
-/// What rule files are made of.
+/// Pieces of rule files, from which random files are put together.
 const PARTS: &[&str] = &[
     "domain: web\n",
     "descriptors:\n",

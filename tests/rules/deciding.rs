@@ -1,4 +1,4 @@
-//! What rules decide together: the same as a policy of all their limits.
+//! Rules decide together as a policy of all their limits does.
 
 use super::{check, passed, read, ruled};
 use crate::random::{self, Step, magnitude};
@@ -163,7 +163,7 @@ descriptors:
         assert!(ruled.peek(&event(5.0)).is_allowed());
     }
     assert!(ruled.check(&event(5.0)).is_allowed());
-    // What was sent was larger: it is missing for the user, and the path counts by the request.
+    // The response was larger than announced: the user is charged for it, and the path, with its own cost, is not.
     ruled.charge(&event(6.0), None).unwrap();
     assert_eq!(ruled.peek(&event(1.0)).to_string(), "refused by d:user: level 12, limit 10");
     let path = [("path", "/")];
@@ -223,7 +223,7 @@ descriptors:
     assert_eq!(read("domain: d\nlimit: 1/1s").rules()[0].path(), []);
 }
 
-/// What headers tell a client.
+/// The standings of a sender, which headers tell the client.
 #[test]
 fn how_a_sender_stands() {
     let ruled = ruled(

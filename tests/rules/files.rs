@@ -104,7 +104,7 @@ fn bad_files_are_told_what_is_wrong() {
     }
 }
 
-/// What `check` says of a file.
+/// The description that `check` prints of a file.
 #[test]
 fn rules_in_words() {
     let words = |name: &str| {

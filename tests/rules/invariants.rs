@@ -1,4 +1,4 @@
-//! What holds whatever stands in a file. The fuzz target checks it, too.
+//! Properties of the reader that hold for any text of a rule file. The fuzz target checks them, too.
 
 use ratescope::rules::cases::Cases;
 use ratescope::rules::{NewRule, Reloaded, Rule, Ruled, Rules, RulesError, Value, Why};
@@ -50,7 +50,7 @@ pub(crate) fn hold(text: &str) {
 /// The same rule, made in code.
 fn in_code(rule: &Rule) -> NewRule {
     let new = NewRule::new().throttle(rule.throttle()).on_store_failure(rule.on_store_failure());
-    // What is not limited has nothing that is about limits.
+    // A rule without limits has no settings of limits.
     let new = if rule.limits().is_empty() { NewRule::new() } else { new };
     let new = rule.path().iter().fold(new, |new, step| match &step.value {
         Value::Is(value) => new.of(&step.key, value),

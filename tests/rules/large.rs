@@ -173,7 +173,7 @@ fn a_reload_of_many_rules_is_told_briefly() {
     assert!(said.ends_with("; d:k=v4: gcra 6/1s burst 6 per k and 2995 more)"), "{said}");
 }
 
-/// As many tests as rules, each of one of them.
+/// A file has n rules and n tests, one for each rule.
 #[test]
 fn many_rules_are_tested_in_one_pass() {
     let rules = |n| read(&file(n, |i| format!("key: path, value: p{i}, limit: 1/1s")));

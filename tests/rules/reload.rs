@@ -225,7 +225,7 @@ fn throttles_and_shadows_come_and_go() {
     assert_eq!(passed(&ruled, 3, 0.0, &[("ip", "a")]), 0);
 }
 
-/// What `check` answers on a thread of its own; fails if it never returns.
+/// The answer of `check` on a thread of its own. Fails if `check` never returns.
 fn check_in_time(ruled: Ruled, fields: &'static [(&'static str, &'static str)]) -> bool {
     let (told, hears) = std::sync::mpsc::channel();
     std::thread::spawn(move || told.send(passed(&ruled, 1, 0.0, fields) == 1));

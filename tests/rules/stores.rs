@@ -49,7 +49,7 @@ fn answers_at_once(store: &impl AsyncStore) {
     assert!(now(store.peek(&event(later), Details::default())).ruling.is_allowed());
     assert_eq!(now(store.charge(&event(later), None)), Ok(()));
     assert!(!now(store.peek(&event(later), Details::default())).ruling.is_allowed());
-    // What is counted can be given back, and counted again.
+    // A counted event can be given back, and counted again.
     assert!(store.can_give_back(&event(later)));
     assert_eq!(now(store.give_back(&event(later))), Ok(true));
     assert!(store.check_now(&event(later), Details::default()).unwrap().ruling.is_allowed());

@@ -79,7 +79,7 @@ fn rules_change_at_once() {
     });
 }
 
-/// What threads share.
+/// Threads can share these types.
 #[test]
 fn it_is_shared() {
     fn shared<T: Send + Sync>() {}

@@ -126,7 +126,7 @@ fn a_hundred_a_second_and_ten_percent() {
     assert_eq!(rulings[110].to_string(), "refused by d: level 111, limit 110");
 }
 
-/// What passes while the rule is stretched leaves no debt, unless it is charged afterwards.
+/// Events that pass while the rule is stretched leave no debt, unless they are charged afterwards.
 #[test]
 fn a_charge_is_owed_in_both_forms() {
     for (charged, wait) in [(false, 6.0), (true, 66.0)] {

@@ -19,7 +19,7 @@ fn opened(path: &Path) -> (Arc<Ruled>, Watch) {
     open(path, 100).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is seen of a change: nothing at first, and then what came of it.
+/// Looks twice: the first look only sees a change, and the second returns its result.
 #[track_caller]
 fn settled(watch: &mut Watch) -> FileNews {
     assert_eq!(watch.look(Time::ZERO), None, "seen once");
@@ -107,7 +107,7 @@ fn a_file_that_is_being_written() {
     assert_eq!(ruled.rules().rules().len(), 2);
 }
 
-/// What can't be used is told once, and the old rules stay.
+/// A file that can't be used is reported once, and the old rules stay.
 #[test]
 fn a_file_that_is_wrong_or_gone() {
     let folder = Folder::new("gone");
@@ -144,7 +144,7 @@ fn there_must_be_rules_to_begin_with() {
     fs::write(&path, "domain: web\n").unwrap();
     let Err(OpenError::Rules(error)) = open(&path, 100) else { panic!() };
     assert_eq!(error.file(), path.display().to_string());
-    // What a `main` that returns it prints.
+    // A `main` that returns the error prints its `Debug` form.
     let open = OpenError::from(error.clone());
     assert_eq!(format!("{open:?}"), error.to_string());
     assert_eq!(std::error::Error::source(&open).unwrap().to_string(), error.to_string());

@@ -213,7 +213,7 @@ fn nginx() {
     let main = format!("daemon off; master_process off; pid {at}/pid;");
     let args = ["-e", "stderr", "-g", &main, "-c"];
     let (_server, at) = start(&server, &args, "nginx.conf", &changes, &folder);
-    // What a client writes into the headers of proxies is replaced.
+    // The proxy replaces the headers that a client writes in its place.
     let posing = "x-forwarded-for: 192.0.2.1\r\nx-forwarded-uri: /elsewhere\r\n";
     assert_eq!(asked(at, "/", posing), [200, 200, 200, 200, 200, 429]);
     let (status, refused) = get(at, "/", "");

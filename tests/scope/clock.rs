@@ -41,7 +41,7 @@ fn an_absence_is_generated_and_marked() {
     same_run(&scope, &watched);
 }
 
-/// What is played ends where it should, and what passes after that is watched.
+/// After an absence, a scenario ends at its end, and no absence is marked behind that end.
 #[test]
 fn an_absence_while_a_part_is_played_ends_with_the_part() {
     let mut scope = Scope::new(settings(&[("pattern", "steady"), ("auto-rate", "2")])).unwrap();

@@ -31,7 +31,7 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
     }
 }
 
-/// What a link can't have is refused in the box of the limiter, too.
+/// The box of the limiter refuses the same numbers that a link can't have.
 #[test]
 fn the_numbers_of_a_limiter_are_in_the_range_of_the_settings() {
     for (text, problem) in [

@@ -103,7 +103,7 @@ fn a_long_run_is_decided_again_in_pieces() {
     same_run(&scope, &again);
 }
 
-/// What is too much to be decided again stays as it was, and the change is told.
+/// A run that is too long to be decided again keeps its past, and remembers the change.
 #[test]
 fn too_long_a_run_keeps_its_past_and_remembers_the_change() {
     let mut scope = run("auto-rate=1000000&decay=1s&limit=2000000&at=5");

@@ -1,4 +1,4 @@
-//! What is forgotten, and what is not even remembered.
+//! The keys that a store forgets, and those that it never keeps.
 
 use crate::random::{ALLOWED_ONLY, case};
 use crate::{gcra, mail, remembered, seconds, sends};
@@ -64,8 +64,8 @@ fn there_is_room_for_as_many_as_were_asked_for() {
     }
 }
 
-/// What is as it was initially is not worth an entry: a key that was refused whatever it did
-/// before, one that was refused for another limit, and a question.
+/// A state that equals the initial one takes no entry: that of a key that was always refused, of one that
+/// another limit refused, and of a `peek`.
 #[test]
 fn nothing_to_remember_takes_no_room() {
     let keyed = Keyed::new(gcra(), 100);

@@ -1,4 +1,4 @@
-//! What a key costs.
+//! The memory of a key.
 
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::gcra::Gcra;
@@ -22,7 +22,7 @@ where
     (bytes / f64::from(keys), bytes / keyed.len() as f64)
 }
 
-/// What the documentation says: the state, 16, and a byte of tag, whatever the key.
+/// As documented, a key takes its state, 16 bytes and a byte of tag, however long the key is.
 #[test]
 fn the_bytes_of_a_key_are_as_documented() {
     let gcra = Gcra::new("1/1m".parse().unwrap(), 1.0).unwrap();

@@ -1,5 +1,5 @@
-//! What survives a restart: a restored store decides as one that never stopped, and bytes that were not
-//! saved by this crate, or are not whole, are refused.
+//! Restarts: a restored store decides as one that never stopped. Bytes that this crate did not save, or that
+//! are not whole, are refused.
 
 use crate::random::{KINDS, admitting, limiter, steps};
 use crate::{gcra, is_held_back, mail, remembered, seconds, sends};
@@ -166,7 +166,7 @@ fn limits_find_their_states_and_new_ones_have_none() {
     );
 }
 
-/// What takes memory for each event is whole, too: 10,000 entries of a log in 50 kB.
+/// A log, which takes memory for each event, is saved as a whole: 10,000 entries in 50 kB.
 #[test]
 fn a_full_log_survives() {
     let log: AnyLimiter = limiter("sliding-log 10000/1h");

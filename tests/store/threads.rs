@@ -24,7 +24,7 @@ fn ask<T>(from: From, ask: impl FnOnce(&Event<'_>) -> T) -> T {
     ask(&Event { time: Time::ZERO, cost: 1.0, fields: &fields })
 }
 
-/// What of an event is the key of a limit, as a person would say it.
+/// The part of an event that is the key of a limit, computed in the plainest way.
 fn key(per: &Per, from: From) -> Vec<u8> {
     let fields = FIELDS.into_iter().zip(from);
     fields.filter(|(name, _)| per.fields().iter().any(|f| f == name)).map(|(_, n)| n).collect()

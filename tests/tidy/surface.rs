@@ -31,7 +31,7 @@ fn the_public_surface_is_what_was_accepted() {
     assert!(changed.is_empty(), "the public surface has changed; {help}:\n{}", changed.join("\n"));
 }
 
-/// What each feature brings.
+/// The public items of each feature.
 fn surfaces() -> BTreeMap<String, String> {
     let src = root().join("src");
     let paths = files(&src, "rs");
@@ -153,7 +153,7 @@ fn item(lines: &[&str], start: usize) -> (String, usize) {
     // A body in the same line.
     let item =
         item.split_once(" { ").filter(|_| item.ends_with('}')).map_or(item, |(item, _)| item);
-    // What a type has in it is its own matter, unless it says pub.
+    // The fields of a type are left out, unless they are pub.
     let is_private = item.starts_with("pub struct ") && !item.contains("(pub ");
     let item = item.split_once('(').filter(|_| is_private).map_or(item, |(item, _)| item);
     (item.trim_end_matches(" {}").to_owned(), end)

@@ -1,4 +1,4 @@
-//! What `ratescope tune` is given: files, options, and what is wrong with them.
+//! The files and options of `ratescope tune`, and the messages about wrong ones.
 
 use super::shell::{Folder, command, file};
 use super::{assert_wrong, log, run, text, tune};
@@ -26,7 +26,7 @@ fn what_is_no_log_is_an_error() {
     assert_wrong(&["--marks", "nowhere", "nowhere.log"], b"", "error: nowhere: ");
 }
 
-/// What took long to find is not lost because a file cannot be written.
+/// The answer is printed even if a file cannot be written.
 #[test]
 fn the_answer_comes_before_the_errors_of_files() {
     let input = b"time,key\n0,a\n1,a\n";

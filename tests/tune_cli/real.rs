@@ -1,4 +1,4 @@
-//! What `tune --for` wrote, run by the server itself: it refuses each client what `tune` said.
+//! The real servers run the configuration of `tune --for`, and refuse each client as `tune` said.
 
 use super::shell::{Folder, command, printed, start};
 use super::tune;
@@ -34,7 +34,7 @@ fn log() -> String {
 /// The requests that are refused of each client: its address, or its network.
 type Refused = BTreeMap<String, usize>;
 
-/// What the limiter refuses of the log.
+/// The requests of the log that the limiter refuses.
 fn expected(limit: &str) -> Refused {
     let args = ["simulate", "--format", "jsonl", "--no-spread", "--key", "ip", limit];
     let printed = printed(&mut command(&args), log());
@@ -60,8 +60,7 @@ fn is_refused(at: SocketAddr, client: &str) -> bool {
     status.starts_with("HTTP/1.1 429")
 }
 
-/// What the server refuses of the same requests. Nothing, if that took so long that it may have
-/// forgiven one.
+/// The same requests that the server refuses; `None` if that took so long that it may have forgiven one.
 fn refused(at: SocketAddr) -> Option<Refused> {
     let mut refused = Refused::new();
     let start = Instant::now();

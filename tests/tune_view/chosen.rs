@@ -167,7 +167,7 @@ fn a_server_has_its_own_limiter() {
         let (text, _) = choices.configure(&own, &per, Addresses::default()).unwrap();
         assert!(text.contains(words), "{server}: {text}");
     }
-    // What a server can't say is not said.
+    // No configuration is written that the server can't express.
     let choices: Choices = "for=nginx&by=exim".parse().unwrap();
     let exim = choices.limiter(Measure::Exim(minute), 12.0).unwrap();
     assert!(

@@ -41,7 +41,7 @@ fn a_phone() {
     picture("tune-phone", "for=exim&limit=8", "", viewport(340.0, None));
 }
 
-/// What a limit does is said above the lines, and not on them.
+/// The text about the limit stands above the lines, not on them.
 #[test]
 fn nothing_covers_the_lines_on_a_phone() {
     for marks in ["", OFFICE] {

@@ -143,7 +143,7 @@ fn rows(ours: &str, folder: &Path) -> Result<Vec<Row>, Box<dyn Error>> {
 
 fn print(rows: &[Row]) {
     println!(
-        "| | requests/s | of the floor | processor | of the floor | 50 % | 99 % | of the floor |"
+        "| | requests/s | of the floor | processor a request | of the floor | 50 % | 99 % answered within | of the floor |"
     );
     println!("|---|--:|--:|--:|--:|--:|--:|--:|");
     for row in rows {

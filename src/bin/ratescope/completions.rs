@@ -5,7 +5,7 @@ use clap_complete::Shell;
 use std::error::Error;
 use std::io::{self, Write};
 
-/// Print what a shell needs to complete this command, as in `source <(ratescope completions bash)`
+/// Print the completions for a shell, as in `source <(ratescope completions bash)`
 #[derive(clap::Args)]
 pub(crate) struct Args {
     shell: Shell,

@@ -35,7 +35,8 @@ use clap::CommandFactory;
 use clap::Parser;
 use std::process::ExitCode;
 
-/// An oscilloscope for rate limiters.
+/// An oscilloscope for rate limiters. To begin: `ratescope serve` shows the page, `ratescope tune access.log`
+/// chooses a limit from your log
 #[derive(Parser)]
 #[command(
     version,

@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: Port,
 
-    /// Where to listen for those who run it (/live.html, /healthz, /readyz, /metrics, /rules), or off
+    /// Where to listen for operators (/live.html, /healthz, /readyz, /metrics, /rules), or off
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
     admin: Port,
 
@@ -93,8 +93,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HEADER", default_value = "x-forwarded-for")]
     client_header: HeaderName,
 
-    /// A field for /auth that is taken from a header, as in user=x-user; proxies must not pass on what
-    /// clients write there
+    /// Take a field for /auth from a header, as in user=x-user; your proxy must overwrite this header, or clients
+    /// choose their own field
     #[arg(long, value_name = "NAME=HEADER", value_parser = field)]
     field: Vec<(String, HeaderName)>,
 
@@ -106,11 +106,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPAN", default_value = "30s")]
     unread: Span,
 
-    /// How long to go on serving after it was asked to end, so that balancers notice
+    /// How long to go on serving after SIGTERM or Ctrl-C, so that load balancers notice
     #[arg(long, value_name = "SPAN", default_value = "5s")]
     notice: Span,
 
-    /// How long requests may go on after that
+    /// How long open requests may go on after the time of --notice
     #[arg(long, value_name = "SPAN", default_value = "5s")]
     drain: Span,
 
@@ -118,7 +118,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "text")]
     log: Log,
 
-    /// Only say whether it could run: read the arguments and the rules
+    /// Check the arguments and the rules, and exit
     #[arg(long)]
     check: bool,
 }

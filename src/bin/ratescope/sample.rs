@@ -8,8 +8,8 @@ use std::io::{self, Write};
 
 /// Write a generated server log, to try things on
 ///
-/// It shows some days of a small site: people who read more by day than by night, an office behind one
-/// address, crawlers, a monitor, and an attacker who tries stolen passwords at night. The same seed
+/// The log is of a small site: people who read more by day than by night, an office behind one address,
+/// crawlers, a monitor, and an attacker who tries stolen passwords at night. The same seed
 /// gives the same log everywhere. In Exim's log every request is a mail, in syslog a failed login.
 #[derive(clap::Args)]
 pub(crate) struct Args {

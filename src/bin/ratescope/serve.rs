@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 8080)]
     port: u16,
 
-    /// A folder to serve in place of the page in this program, as ./scripts/build leaves it
+    /// Serve the page from this folder, made by ./scripts/build, in place of the page inside this program
     #[arg(long)]
     dir: Option<PathBuf>,
 

@@ -35,7 +35,7 @@ use std::str::FromStr;
 ///     ratescope simulate "6/10s per ip & 100/1h per user" --path /login access.log.1.gz access.log
 ///     tail -F access.log | ratescope simulate "gcra 5/1s"
 ///
-/// Several files are read as one log, so the oldest comes first.
+/// Several files are read as one log: name the oldest first.
 ///
 /// CSV has a header. The column time is in seconds since any origin, with up to six decimals; cost is
 /// the cost of the event, by default 1; any other column is a field that a limit may be for:
@@ -54,12 +54,12 @@ use std::str::FromStr;
 /// remark: "softly", and which shadows would refuse. The columns are the fields of the rules; a column
 /// called load, as in 42%, is the load of the service.
 ///
-/// With --store, a Redis or a Redis Cluster decides, in the time of the events; it decides as this
-/// program does. The run has keys of its own there, and leaves none behind. On a cluster they are on
-/// all nodes, but those of limits for different fields, which are decided together, are on one.
+/// With --store, a Redis or a Redis Cluster decides, at the times of the events, and decides the same as
+/// this program. The run uses keys of its own there, and deletes them. On a cluster its keys are on all
+/// nodes; limits for different fields that are decided together have theirs on one node.
 ///
-/// With --live, nothing is printed but the summary: the events pass in Live, a view of the page, as those of
-/// a running service do, and can be seen there by limiter, rule and key. They begin when somebody looks:
+/// With --live, only the summary is printed. The page shows the events in its view Live, by limiter, rule and
+/// key, as it shows those of a running service. They begin when somebody opens the view:
 ///
 ///     ratescope sample | ratescope simulate --live --speed 600 "gcra 30/1m per ip"
 ///

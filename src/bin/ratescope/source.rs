@@ -23,7 +23,7 @@ pub(crate) struct Source {
     log: Option<Format>,
 
     /// The columns of the log, as in nginx's log_format or Apache's LogFormat, such as
-    /// '$remote_addr [$time_local] "$request"'; the line of the configuration will do
+    /// '$remote_addr [$time_local] "$request"'; or the whole line of the configuration
     #[arg(long = "log-format", value_name = "COLUMNS", conflicts_with = "log")]
     layout: Option<Layout>,
 
@@ -52,7 +52,7 @@ pub(crate) struct Source {
     #[arg(long = "status", value_name = "STATUS", value_delimiter = ',')]
     statuses: Vec<Statuses>,
 
-    /// Only events from this time on, such as 2026-11-22 or 2026-11-22T10:05, in UTC unless it has a zone
+    /// Only events from this time on, such as 2026-11-22 or 2026-11-22T10:05, in UTC unless a zone is given
     #[arg(long, value_name = "TIME")]
     since: Option<WrittenTime>,
 
@@ -60,12 +60,12 @@ pub(crate) struct Source {
     #[arg(long, value_name = "TIME")]
     until: Option<WrittenTime>,
 
-    /// Only events with a field: ip=192.0.2.0/24, path=/api (how it begins), a part of any other, as in
-    /// agent=bot, or a regular expression, as in path~^/v[12]/; several times for all of several
+    /// Only events whose field matches: ip=192.0.2.0/24 (a network), path=/api (its beginning), agent=bot (a part
+    /// of any other field), or path~^/v[12]/ (a regular expression). If given several times, all must match
     #[arg(long = "where", value_name = "FIELD=TEXT")]
     also: Vec<Test>,
 
-    /// Leave out events by a field, written as for --where; several times for several
+    /// Leave out events whose field matches, written as for --where. If given several times, each leaves out more
     #[arg(long = "not", value_name = "FIELD=TEXT")]
     not: Vec<Test>,
 
@@ -93,7 +93,7 @@ pub(crate) struct Source {
     #[arg(long, value_name = "YEAR", default_value_t, hide_default_value = true)]
     year: Year,
 
-    /// Sort lines by time that are up to this late, at most 1h; by default 1m, and csv is not sorted
+    /// Sort lines by time that are up to this late: by default 1m, and csv not at all; more than 1h counts as 1h
     #[arg(long, value_name = "SPAN")]
     slack: Option<Span>,
 

@@ -45,7 +45,7 @@ use std::path::PathBuf;
 ///     retry_after: a span, or never
 ///     shadow: a list of the shadows that would refuse the event, or none
 ///
-/// A load such as 80% is the load of the service, for a whole test or from one event on. A test ends
+/// load: 80% sets the load of the service, for a whole test or from one event on. A test ends
 /// with the first event that fails. The exit status is 1 if any test fails or a file has a mistake.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]

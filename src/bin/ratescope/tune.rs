@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 
 /// Choose a limit from a log of your own traffic
 ///
-/// For every limit, over several periods, it says to which clients that limit would ever have refused
-/// a request, and proposes the smallest limit that leaves nearly all clients alone. The limit is
+/// For every limit and several periods, it says how many clients and requests the limit would have refused.
+/// It proposes the smallest limit that leaves nearly all clients alone. The limit is
 /// learned from the first two thirds of the log and checked on the rest.
 ///
 ///     ratescope tune access.log
@@ -38,8 +38,8 @@ use std::path::{Path, PathBuf};
 ///     ratescope tune --summary a.tune access-a.log
 ///     ratescope tune --merge a.tune b.tune
 ///
-/// A summary holds the key of every client and the times of its requests, a few bytes a request. So
-/// merged summaries give the same answer as reading all logs at once, however these were split.
+/// A summary holds the key of every client and the times of its requests, a few bytes a request. If all
+/// fit into --memory and --clients, merged summaries give the same answer as reading all logs at once.
 /// Protect a summary like the log itself.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// A period to look at, beside 1s, 10s, 1m, 10m and 1h; the curve is for the first one
+    /// Another period to look at, besides 1s, 10s, 1m, 10m and 1h; the curve is for the first --period, or for 1m
     #[arg(long, value_name = "SPAN", value_parser = period)]
     period: Vec<Span>,
 
@@ -80,7 +80,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     marks: Option<PathBuf>,
 
-    /// Print one JSON object; with --follow each in a line of its own
+    /// Print the report as one JSON object; with --follow, one object a line
     #[arg(long)]
     json: bool,
 
@@ -96,8 +96,8 @@ pub(crate) struct Args {
     #[arg(long)]
     merge: bool,
 
-    /// Follow one log that grows, as tail -F does, and show the report anew when it has grown: on a terminal
-    /// in place of the one before. Standard input is followed to its end
+    /// Follow one log as tail -F does, and print the report again when the log has grown; on a terminal, the
+    /// new report replaces the old one. Standard input is followed to its end
     #[arg(long, conflicts_with_all = ["merge", "summary", "svg"])]
     follow: bool,
 
@@ -105,8 +105,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = Room::default().clients, value_parser = at_least_one)]
     clients: usize,
 
-    /// How much memory clients and events may take, in MiB, with the lines that wait to be put in order;
-    /// up to twice that while logs are added up, or followed
+    /// The most memory in MiB for clients, events and lines that are being sorted; while logs are added up or
+    /// followed, up to twice as much
     #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20, value_parser = at_least_one)]
     memory: usize,
 

@@ -26,7 +26,7 @@ const NODES: [(&str, Option<&str>); 15] = [
     ("\"unknown:_p\"", None),
 ];
 
-/// What may stand around the address in its element.
+/// Texts that may stand around the address in its element.
 const AROUND: [[&str; 2]; 8] = [
     ["for=", ""],
     ["For=", ";proto=https"],

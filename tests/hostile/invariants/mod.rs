@@ -1,4 +1,4 @@
-//! What holds of any input, however broken: for the tests and for the fuzzer.
+//! Properties that hold for any input, however broken: for the tests and for the fuzzer.
 
 pub(crate) mod csv;
 pub(crate) mod forwarded;
