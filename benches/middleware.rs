@@ -27,7 +27,7 @@ use axum::extract::ConnectInfo;
 use http::{Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use ratescope::clock::{Clock, SystemClock};
-use ratescope::live::{Asked, Probe, Seen};
+use ratescope::live::{Probe, Seen, Wanted};
 use ratescope::middleware::{Headers, RateLimit, RateLimited};
 use ratescope::rules::{Ruled, Rules};
 use std::convert::Infallible;
@@ -147,7 +147,7 @@ fn limited(rules: &str, headers: Headers) -> RateLimited<Bare, Ruled> {
 fn seen(is_open: bool, addresses: u32) -> Call {
     let rules = Rules::read("rules.yaml", ONE).unwrap();
     let store = Seen::new(Ruled::new(rules, 100_000), Arc::new(Probe::default()));
-    let look = || store.probe().look(&Asked::default(), SystemClock.now()).unwrap();
+    let look = || store.probe().look(&Wanted::default(), SystemClock.now()).unwrap();
     let viewer = is_open.then(look);
     let limit = RateLimit::new(store).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     let mut call =

@@ -3,7 +3,7 @@
 //! Live. With the feature `routes` any service that uses the crate can do so: see `Routes`.
 //!
 //! ```
-//! use ratescope::live::{Asked, Probe, Seen};
+//! use ratescope::live::{Probe, Seen, Wanted};
 //! use ratescope::rules::{AsyncStore, Details, Ruled, Rules};
 //! use ratescope::{Event, Time};
 //! use std::sync::Arc;
@@ -11,7 +11,7 @@
 //! let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 1/1h per user\n")?;
 //! // Any store can be seen, and be given to a layer as it is.
 //! let store = Seen::new(Ruled::new(rules, 100), Arc::new(Probe::default()));
-//! let mut viewer = store.probe().look(&Asked::default(), Time::ZERO).ok_or("too many look")?;
+//! let mut viewer = store.probe().look(&Wanted::default(), Time::ZERO).ok_or("too many look")?;
 //!
 //! for _ in 0..3 {
 //!     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
@@ -62,4 +62,4 @@ pub use probe::{Probe, Taps};
 pub use routes::Routes;
 pub use seen::{Counting, Seen};
 pub use sketch::{Placed, Sketch, Weighed};
-pub use viewer::{Asked, Viewer};
+pub use viewer::{Viewer, Wanted};

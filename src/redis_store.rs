@@ -54,8 +54,8 @@ use crate::limit::Limiter;
 use crate::policy::{self, Per};
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
-    Answered, AsyncStore, Cause, Details, Fault, Left, Load, OpenError, Reloaded, Rule, Ruled,
-    Rules, RulesError, Ruling, Source, not_in_f64,
+    Answered, AsyncStore, Basis, Cause, Details, Fault, Left, Load, OpenError, Reloaded, Rule,
+    Ruled, Rules, RulesError, Ruling, not_in_f64,
 };
 use crate::store::Few;
 use crate::time::Time;
@@ -319,7 +319,7 @@ fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answe
     };
     let judged = Judged { asked, outcomes: &reply.outcomes };
     let mut ruling = Ruling::new(Arc::clone(&plan.rules));
-    ruling.fill(&judged, |_| Source::Store, left);
+    ruling.fill(&judged, |_| Basis::Store, left);
     let retry = states.filter(|_| details.retry && !ruling.is_allowed()).map(|(now, states)| {
         policy::retry_after(*now, |at| {
             let firm = asked.iter().zip(states).filter(|(ask, _)| ask.is_firm());

@@ -180,7 +180,7 @@ pub use reload::{Changes, Reloaded};
 pub use ruled::Ruled;
 #[cfg(feature = "tower")]
 pub(crate) use ruling::Answer;
-pub use ruling::{Opinion, Place, Ruling, Source};
+pub use ruling::{Basis, Opinion, Place, Ruling};
 pub use settings::OnStoreFailure;
 pub(crate) use standing::Left;
 pub use standing::Standing;

@@ -59,7 +59,7 @@ pub(super) struct Kept {
     pub(super) refused: Sketch<Option<Arc<Key>>>,
     pub(super) columns: VecDeque<Arc<Column>>,
     pub(super) hours: VecDeque<Arc<Column>>,
-    pub(super) watched: ByHash<Watch>,
+    pub(super) watched: ByHash<Watched>,
 }
 
 /// A viewer, as the probe knows it.
@@ -83,20 +83,20 @@ pub(super) struct Column {
 
 /// A watched key and its last events.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct Watched {
     pub(super) key: Option<Arc<Key>>,
     /// The number of viewers that watch it.
     pub(super) viewers: usize,
     /// The number that the next event will have.
     pub(super) next: u64,
-    pub(super) events: VecDeque<Seen>,
+    pub(super) events: VecDeque<Happened>,
     /// How many events of this key did not count for it, because another limit refused them.
     pub(super) elsewhere: u64,
 }
 
 /// An event of a watched key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct Happened {
     pub(super) at: Time,
     pub(super) cost: f64,
     pub(super) refused: bool,
@@ -241,9 +241,9 @@ impl Kept {
     }
 }
 
-impl Watch {
+impl Watched {
     /// Adds an event, and drops the oldest one if there are [`EVENTS`] already.
-    pub(super) fn push(&mut self, seen: Seen) {
+    pub(super) fn push(&mut self, seen: Happened) {
         if self.events.len() == EVENTS {
             self.events.pop_front();
         }

@@ -1,8 +1,8 @@
 //! The probe counts decisions and admits viewers.
 
-use super::kept::{Kept, LONGEST_KEY, MOST_RULES, Seen, hour};
+use super::kept::{Happened, Kept, LONGEST_KEY, MOST_RULES, hour};
 use super::sketch::Placed;
-use super::viewer::{Asked, Viewer};
+use super::viewer::{Viewer, Wanted};
 use crate::event::Event;
 use crate::policy::{Limit, Per};
 use crate::rules::{Rules, Ruling};
@@ -191,14 +191,14 @@ impl Probe {
 
     /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already. If one of these took no news for a
     /// minute, the new one takes its place.
-    pub fn look(self: &Arc<Self>, asked: &Asked, now: Time) -> Option<Viewer> {
+    pub fn look(self: &Arc<Self>, wanted: &Wanted, now: Time) -> Option<Viewer> {
         self.keep_hours(now);
         let mut kept = self.kept();
-        let number = kept.enter(asked.watch, now)?;
+        let number = kept.enter(wanted.watch, now)?;
         self.has_viewers.store(true, Ordering::Relaxed);
         kept.sample(now);
         drop(kept);
-        Some(Viewer::new(Arc::clone(self), number, asked))
+        Some(Viewer::new(Arc::clone(self), number, wanted))
     }
 
     /// Forgets the data for viewers if there were none for a minute. Every decision checks this too, so call
@@ -321,7 +321,7 @@ impl Taps {
             let Some(watch) = kept.watched.get_mut(&hash) else { continue };
             watch.key.get_or_insert_with(key);
             if refused || ruling.is_allowed() {
-                watch.push(Seen { at: event.time, cost, refused });
+                watch.push(Happened { at: event.time, cost, refused });
             } else {
                 watch.elsewhere += 1;
             }

@@ -3,7 +3,7 @@
 use super::body::{Body, Now};
 use super::page;
 use super::probe::Probe;
-use super::viewer::Asked;
+use super::viewer::Wanted;
 use crate::clock::{Clock, SystemClock};
 use crate::text::BadNumber;
 use bytes::Bytes;
@@ -166,8 +166,8 @@ impl Routes {
     /// The stream of events for a viewer, or an error.
     fn events<Q>(&self, request: &Request<Q>) -> Response<Body> {
         let last = request.headers().get("last-event-id").and_then(|id| id.to_str().ok());
-        let asked = Asked::read(request.uri().query().unwrap_or_default(), last);
-        let Some(viewer) = self.probe.look(&asked, (self.now)()) else {
+        let wanted = Wanted::read(request.uri().query().unwrap_or_default(), last);
+        let Some(viewer) = self.probe.look(&wanted, (self.now)()) else {
             let why = "too many viewers are connected; close one, and try again\n";
             return said(StatusCode::SERVICE_UNAVAILABLE, why);
         };

@@ -15,7 +15,7 @@
 //!   refused them.
 //! * `lost`: how many columns and events were forgotten before this viewer took them.
 
-use super::kept::{Column, HOURS, Kept, Seen, Watch};
+use super::kept::{Column, HOURS, Happened, Kept, Watched};
 use super::probe::{Key, Kind, Probe, Series};
 use super::sketch::{Sketch, Weighed};
 use crate::time::Time;
@@ -39,7 +39,7 @@ const TABLES: i64 = 4;
 
 /// The request of a viewer, read from HTTP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct Wanted {
     /// The hash of the key to watch.
     pub(super) watch: Option<u64>,
     /// The place from which the viewer goes on: the name of the probe, the last column that it was told, and
@@ -47,7 +47,7 @@ pub struct Asked {
     pub(super) last: Option<(u64, i64, Option<u64>)>,
 }
 
-impl Asked {
+impl Wanted {
     /// Reads the query of a request, as in `watch=00c0ffee00c0ffee`, and the header `Last-Event-ID`. A part
     /// that can't be read counts as missing; without a valid id the viewer gets all there is.
     pub fn read(query: &str, last_event_id: Option<&str>) -> Self {
@@ -58,7 +58,7 @@ impl Asked {
             let (probe, slot, event) = (parts.next()?, parts.next()?, parts.next());
             Some((hash(probe)?, slot.parse().ok()?, event.and_then(|event| event.parse().ok())))
         });
-        Asked { watch, last }
+        Wanted { watch, last }
     }
 }
 
@@ -86,10 +86,10 @@ pub struct Viewer {
 }
 
 impl Viewer {
-    pub(super) fn new(probe: Arc<Probe>, number: u64, asked: &Asked) -> Self {
-        let last = asked.last.filter(|(name, ..)| *name == probe.name());
+    pub(super) fn new(probe: Arc<Probe>, number: u64, wanted: &Wanted) -> Self {
+        let last = wanted.last.filter(|(name, ..)| *name == probe.name());
         let (slot, event) = (last.map(|(_, slot, _)| slot), last.and_then(|(.., event)| event));
-        let (watch, rules, speed) = (asked.watch, None, None);
+        let (watch, rules, speed) = (wanted.watch, None, None);
         let (is_replaced, told, turns) = (false, i64::MIN, 0);
         Viewer { probe, number, is_replaced, watch, slot, event, rules, told, speed, turns }
     }
@@ -170,12 +170,12 @@ impl Viewer {
     /// The new events of the watched key, and how many were lost. `None` if no key is watched.
     fn events(&mut self, kept: &Kept) -> Option<(Events, u64)> {
         let hash = self.watch?;
-        let Watch { key, next, events, elsewhere, .. } = kept.watched.get(&hash)?;
+        let Watched { key, next, events, elsewhere, .. } = kept.watched.get(&hash)?;
         let oldest = next - events.len() as u64;
         let known = self.event.filter(|event| event <= next);
         let from = known.unwrap_or(oldest).max(oldest);
         let new = events.iter().skip((from - oldest) as usize).take(EVENTS_AT_ONCE);
-        let seen: Vec<Seen> = new.copied().collect();
+        let seen: Vec<Happened> = new.copied().collect();
         self.event = Some(from + seen.len() as u64);
         let told = Events { key: key.clone().map(|key| (hash, key)), seen, elsewhere: *elsewhere };
         Some((told, known.map_or(0, |known| oldest.saturating_sub(known))))
@@ -227,7 +227,7 @@ struct News {
 /// The watched key and its events since the last message.
 struct Events {
     key: Option<(u64, Arc<Key>)>,
-    seen: Vec<Seen>,
+    seen: Vec<Happened>,
     elsewhere: u64,
 }
 

@@ -42,25 +42,25 @@ struct Shared {
     /// The name of the master, if they are sentinels.
     watched: Option<String>,
     nodes: Mutex<HashMap<Node, Arc<Server>>>,
-    known: watch::Sender<Known>,
+    known: watch::Sender<Learned>,
     is_asking: AtomicBool,
 }
 
 /// The slots as they were last learned, and how the last attempt to learn them ended.
 #[derive(Clone, Default)]
-struct Known {
-    slots: Arc<Vec<Held>>,
+struct Learned {
+    slots: Arc<Vec<Owned>>,
     ended: Option<(Instant, Result<(), Fault>)>,
 }
 
 /// Slots from the first to the last and their master, in the order of slots.
-struct Held {
+struct Owned {
     first: u16,
     last: u16,
     master: Arc<Server>,
 }
 
-impl Known {
+impl Learned {
     fn master(&self, slot: u16) -> Option<Arc<Server>> {
         let at = self.slots.partition_point(|held| held.last < slot);
         let held = self.slots.get(at).filter(|held| held.first <= slot)?;
@@ -124,7 +124,7 @@ impl Masters {
     pub(super) async fn all(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
         self.master(b"", until).await?;
         let mut masters: Vec<Arc<Server>> = Vec::new();
-        for Held { master, .. } in self.0.known.borrow().slots.iter() {
+        for Owned { master, .. } in self.0.known.borrow().slots.iter() {
             if !masters.iter().any(|known| Arc::ptr_eq(known, master)) {
                 masters.push(Arc::clone(master));
             }
@@ -176,7 +176,7 @@ impl Shared {
     /// Asks all servers that may know at once, and takes the answer that is worth most, as soon as it is worth
     /// enough: in a cluster the one that covers all slots, or else most, since a node that was taken out of
     /// it knows few; of sentinels the one that most give, since one may not have heard of a failover yet.
-    async fn ask(&self) -> Result<Vec<Held>, Fault> {
+    async fn ask(&self) -> Result<Vec<Owned>, Fault> {
         let until = Instant::now() + patience(&self.options);
         let mut asked = JoinSet::new();
         for server in self.everyone() {
@@ -206,8 +206,8 @@ impl Shared {
         }
         let best = if most == 0 { Vec::new() } else { told.swap_remove(best) };
         let held =
-            |Range { first, last, node }| Some(Held { first, last, master: self.node(node)? });
-        let held: Vec<Held> = best.into_iter().filter_map(held).collect();
+            |Range { first, last, node }| Some(Owned { first, last, master: self.node(node)? });
+        let held: Vec<Owned> = best.into_iter().filter_map(held).collect();
         if held.is_empty() {
             return Err(fault);
         }

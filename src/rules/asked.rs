@@ -2,7 +2,7 @@
 //! in memory or on Redis.
 
 use super::matching::Found;
-use super::ruling::{Answer, Answers, Ruling, Source};
+use super::ruling::{Answer, Answers, Basis, Ruling};
 use super::{Left, Load, Rule, Rules};
 use crate::event::Event;
 use crate::limit::charged;
@@ -130,13 +130,13 @@ impl Judged<'_> {
         passes && would && own
     }
 
-    /// Puts the answers of the limits in force into a list. `source` says on which states an answer is
+    /// Puts the answers of the limits in force into a list. `basis` says on which states an answer is
     /// based, and `left` how the sender stands with a limit, by its place among those asked.
     #[inline]
     pub(super) fn put_answers(
         &self,
         answers: &mut Answers,
-        source: impl Fn(&Ask) -> Source,
+        basis: impl Fn(&Ask) -> Basis,
         left: impl Fn(usize) -> Option<Left>,
     ) {
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
@@ -144,10 +144,10 @@ impl Judged<'_> {
             // A limit of its own stands right before the stretched one.
             let own = i.checked_sub(1).filter(|_| asked.is_stretched).map(|i| self.outcomes[i]);
             let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
-            let source = source(asked);
-            let is_known = !asked.is_shadow && source != Source::Nowhere;
+            let basis = basis(asked);
+            let is_known = !asked.is_shadow && basis != Basis::Nowhere;
             let left = if is_known { left(i) } else { None };
-            answers.push(Answer { exceeds, source, ..Answer::of(asked, outcome, left) });
+            answers.push(Answer { exceeds, basis, ..Answer::of(asked, outcome, left) });
         }
     }
 }

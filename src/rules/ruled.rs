@@ -1,7 +1,7 @@
 //! Rules with their states: events in, rulings out.
 
 use super::asked::{Ask, Judged};
-use super::ruling::{Answer, Opinion, Ruling, Source};
+use super::ruling::{Answer, Basis, Opinion, Ruling};
 use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
@@ -216,7 +216,7 @@ impl Ruled {
     /// Decides about an event, and finds the details while its keys are still held, so that all of the
     /// answer is of the same instant.
     pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
-        self.answer_by(event, details, count, |_| Source::Store)
+        self.answer_by(event, details, count, |_| Basis::Store)
     }
 
     /// Decides in place of another store that can't be asked. Rules that say so are decided by the states
@@ -228,11 +228,11 @@ impl Ruled {
         details: Details,
         count: bool,
     ) -> Answered {
-        let source = |rule: &Rule| match rule.on_store_failure() {
-            OnStoreFailure::Local => Source::Local,
-            OnStoreFailure::Allow | OnStoreFailure::Refuse => Source::Nowhere,
+        let basis = |rule: &Rule| match rule.on_store_failure() {
+            OnStoreFailure::Local => Basis::Local,
+            OnStoreFailure::Allow | OnStoreFailure::Refuse => Basis::Nowhere,
         };
-        self.answer_by(event, details, count, source)
+        self.answer_by(event, details, count, basis)
     }
 
     fn answer_by(
@@ -240,12 +240,12 @@ impl Ruled {
         event: &Event<'_>,
         details: Details,
         count: bool,
-        source: impl Fn(&Rule) -> Source,
+        basis: impl Fn(&Rule) -> Basis,
     ) -> Answered {
         let (generation, now) = (self.generation(), event.time);
         let rules = &generation.rules;
-        let source = |ask: &Ask| rules.rules().get(ask.rule).map_or(Source::Store, &source);
-        let is_known = |ask: &Ask| source(ask) != Source::Nowhere;
+        let basis = |ask: &Ask| rules.rules().get(ask.rule).map_or(Basis::Store, &basis);
+        let is_known = |ask: &Ask| basis(ask) != Basis::Nowhere;
         let mut asked = Few::new();
         // Not for each descriptor of a request.
         let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
@@ -256,7 +256,7 @@ impl Ruled {
         if let [ask] = asked.as_slice()
             && count
             && ask.is_plain()
-            && source(ask) == Source::Store
+            && basis(ask) == Basis::Store
         {
             let limit = generation.limit(ask);
             if !(details.at_once && limit.keys.limiter().delays()) {
@@ -282,8 +282,8 @@ impl Ruled {
         }
         let left = |i: usize| left(held.get(i)?, details, now);
         let mut ruling = Ruling::new(Arc::clone(rules));
-        ruling.fill(&judged, source, left);
-        let is_by = |by: Opinion<'_>| !by.outcome.is_allowed() && by.source != Source::Nowhere;
+        ruling.fill(&judged, basis, left);
+        let is_by = |by: Opinion<'_>| !by.outcome.is_allowed() && by.basis != Basis::Nowhere;
         let retry = details.retry && ruling.decided_by().is_some_and(is_by);
         let retry = retry.then(|| retry_after(&asked, &held, now));
         Answered { ruling, retry, fault: None }

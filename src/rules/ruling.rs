@@ -34,7 +34,7 @@ pub(crate) struct Answer {
     pub(super) is_stretched: bool,
     pub(crate) is_shadow: bool,
     pub(crate) exceeds: bool,
-    pub(super) source: Source,
+    pub(super) basis: Basis,
     /// How the sender stands, if that was asked for and is known.
     pub(super) left: Option<Left>,
 }
@@ -44,8 +44,8 @@ impl Answer {
     #[inline(always)]
     pub(super) fn of(ask: &Ask, outcome: Outcome, left: Option<Left>) -> Self {
         let Ask { rule, limit, is_stretched, is_shadow, .. } = *ask;
-        let (exceeds, source) = (false, Source::Store);
-        Answer { rule, limit, outcome, is_stretched, is_shadow, exceeds, source, left }
+        let (exceeds, basis) = (false, Basis::Store);
+        Answer { rule, limit, outcome, is_stretched, is_shadow, exceeds, basis, left }
     }
 
     pub(super) fn place(&self) -> Place {
@@ -57,7 +57,7 @@ impl Answer {
 /// The states on which an answer is based.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Source {
+pub enum Basis {
     /// The states of the store that was asked.
     Store,
     /// The events that this process has seen itself, since the store could not be asked.
@@ -81,7 +81,7 @@ pub struct Opinion<'a> {
     /// Whether it lets the event pass only because it is stretched: softly.
     pub exceeds: bool,
     /// The states on which the answer is based.
-    pub source: Source,
+    pub basis: Basis,
 }
 
 /// The place of a limit in [`Rules`]: an index for data that is kept for each limit.
@@ -118,15 +118,15 @@ impl Ruling {
         Ruling { rules, answers, decided }
     }
 
-    /// Decides by the answers of limits; `source` and `left` are as [`Judged::answer`] has them.
+    /// Decides by the answers of limits; `basis` and `left` are as [`Judged::put_answers`] has them.
     #[inline]
     pub(crate) fn fill(
         &mut self,
         judged: &Judged<'_>,
-        source: impl Fn(&Ask) -> Source,
+        basis: impl Fn(&Ask) -> Basis,
         left: impl Fn(usize) -> Option<Left>,
     ) {
-        judged.put_answers(&mut self.answers, source, left);
+        judged.put_answers(&mut self.answers, basis, left);
         let firm = self.answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
         let verdicts = firm.map(|(by, answer)| Verdict { outcome: answer.outcome, by });
         let decided = verdicts.reduce(stricter);
@@ -187,9 +187,9 @@ impl Ruling {
     }
 
     fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
-        let (place, Answer { outcome, exceeds, source, .. }) = (answer.place(), *answer);
+        let (place, Answer { outcome, exceeds, basis, .. }) = (answer.place(), *answer);
         let (rule, limit) = self.at(place)?;
-        Some(Opinion { rule, place, limit, outcome, exceeds, source })
+        Some(Opinion { rule, place, limit, outcome, exceeds, basis })
     }
 
     /// The rule and the limit at a place.
@@ -202,10 +202,10 @@ impl Ruling {
 /// The reason in numbers, as in `refused by web:user: level 6, limit 5`.
 impl fmt::Display for Ruling {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Opinion { rule, outcome, source, .. }) = self.decided_by() else {
+        let Some(Opinion { rule, outcome, basis, .. }) = self.decided_by() else {
             return f.write_str("allowed: no limit applies");
         };
-        if source == Source::Nowhere {
+        if basis == Basis::Nowhere {
             let (decision, name) = (self.decision(), rule.name());
             return write!(f, "{decision} by {name}: its store can't be asked");
         }

@@ -4,7 +4,7 @@ use super::proxy::Proxy;
 use super::server::{PATIENCE, Server, free_port};
 use super::{check, level, looked, open, rules, run, until_looked};
 use ratescope::redis_store::{Options, RedisStore};
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Source};
+use ratescope::rules::{Answered, AsyncStore, Basis, Details, Fault};
 use ratescope::{Event, Time};
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -56,7 +56,7 @@ pub(super) async fn assert_goes_on(store: &RedisStore, is_expected: impl Fn(&Fau
         let answer = ask(store, "open").await;
         expected(&answer);
         assert!(answer.ruling.is_allowed());
-        assert_eq!(answer.ruling.decided_by().unwrap().source, Source::Nowhere);
+        assert_eq!(answer.ruling.decided_by().unwrap().basis, Basis::Nowhere);
         let answer = ask(store, "closed").await;
         expected(&answer);
         assert!(!answer.ruling.is_allowed() && answer.retry.is_none());
@@ -67,7 +67,7 @@ pub(super) async fn assert_goes_on(store: &RedisStore, is_expected: impl Fn(&Fau
         let answer = ask(store, "local").await;
         expected(&answer);
         assert_eq!(answer.ruling.is_allowed(), passes, "{}", answer.ruling);
-        assert_eq!(answer.ruling.decided_by().unwrap().source, Source::Local);
+        assert_eq!(answer.ruling.decided_by().unwrap().basis, Basis::Local);
         assert_eq!(answer.retry.is_some(), !passes);
         assert!(answer.ruling.least().is_some());
     }

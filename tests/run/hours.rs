@@ -2,7 +2,7 @@
 
 use super::live::{Scene, at, told};
 use ratescope::lab::live::Live;
-use ratescope::live::{Asked, HOURS, Probe};
+use ratescope::live::{HOURS, Probe, Wanted};
 use ratescope::{Span, Time};
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn send(scene: &Scene, secs: f64, times: usize) {
 
 /// The hours that a viewer who comes at `secs` is told: for each the time in hours, and the sum of allowed
 /// hits up to it.
-fn hours(scene: &Scene, asked: &Asked, secs: f64) -> Vec<[f64; 2]> {
+fn hours(scene: &Scene, asked: &Wanted, secs: f64) -> Vec<[f64; 2]> {
     let (said, _) = told(&scene.look(asked, secs).next(at(secs)));
     let list = said.get("hours").and_then(Value::as_array).cloned().unwrap_or_default();
     let number = |it: &Value| it.as_f64().unwrap();
@@ -34,12 +34,12 @@ fn each_hour_is_told_to_whoever_comes_later() {
     // Hours without events follow: the events before and after are not spread over them.
     send(&scene, 5.1 * HOUR, 2);
     let all = vec![[1.25, 0.0], [2.0, 3.0], [3.0, 8.0], [5.0, 8.0]];
-    assert_eq!(hours(&scene, &Asked::default(), 5.5 * HOUR), all);
+    assert_eq!(hours(&scene, &Wanted::default(), 5.5 * HOUR), all);
     // All of it is kept while there are no viewers, and hours without any event begin, too.
     scene.probe.forget(at(6.0 * HOUR));
     scene.probe.forget(at(7.0 * HOUR));
     let later = [all, vec![[6.0, 10.0], [7.0, 10.0]]].concat();
-    assert_eq!(hours(&scene, &Asked::default(), 7.5 * HOUR), later);
+    assert_eq!(hours(&scene, &Wanted::default(), 7.5 * HOUR), later);
 }
 
 #[test]
@@ -48,13 +48,13 @@ fn a_day_of_hours_is_kept_and_no_more() {
     for hour in 0..100_u32 {
         send(&scene, (f64::from(hour) + 0.5) * HOUR, 2);
     }
-    let told = hours(&scene, &Asked::default(), 99.9 * HOUR);
+    let told = hours(&scene, &Wanted::default(), 99.9 * HOUR);
     let day: Vec<_> = (76..100_u32).map(|hour| [f64::from(hour), 2.0 * f64::from(hour)]).collect();
     assert_eq!((told.len(), told), (HOURS, day));
     // After more than a week of silence there is only the hour of the viewer.
     scene.probe.forget(at(100.0 * HOUR));
     scene.probe.forget(at(101.0 * HOUR));
-    assert_eq!(hours(&scene, &Asked::default(), 300.5 * HOUR), [[300.0, 200.0]]);
+    assert_eq!(hours(&scene, &Wanted::default(), 300.5 * HOUR), [[300.0, 200.0]]);
 }
 
 #[test]
@@ -66,19 +66,19 @@ fn a_clock_that_is_set_back() {
     send(&scene, 9.9 * HOUR, 1);
     send(&scene, 11.0 * HOUR, 1);
     let all = [[9.5, 0.0], [10.0, 1.0], [11.0, 3.0]];
-    assert_eq!(hours(&scene, &Asked::default(), 11.5 * HOUR), all);
+    assert_eq!(hours(&scene, &Wanted::default(), 11.5 * HOUR), all);
     // Set back by more: the hours begin anew, and the sums go on.
     send(&scene, 5.5 * HOUR, 1);
     send(&scene, 6.5 * HOUR, 1);
-    assert_eq!(hours(&scene, &Asked::default(), 6.6 * HOUR), [[5.5, 4.0], [6.0, 5.0]]);
+    assert_eq!(hours(&scene, &Wanted::default(), 6.6 * HOUR), [[5.5, 4.0], [6.0, 5.0]]);
 }
 
 #[test]
 fn a_viewer_who_was_cut_off_is_told_the_hours_in_between() {
     let scene = Scene::new(RULES, Probe::default());
     send(&scene, 1.5 * HOUR, 1);
-    let (_, last) = told(&scene.look(&Asked::default(), 2.5 * HOUR).next(at(2.5 * HOUR)));
-    let back = Asked::read("", last.as_deref());
+    let (_, last) = told(&scene.look(&Wanted::default(), 2.5 * HOUR).next(at(2.5 * HOUR)));
+    let back = Wanted::read("", last.as_deref());
     assert_eq!(hours(&scene, &back, 2.6 * HOUR), [[0.0; 2]; 0]);
     send(&scene, 3.5 * HOUR, 2);
     scene.probe.forget(at(4.0 * HOUR));
@@ -95,7 +95,7 @@ fn many_rules() {
     for hour in 0..24_u32 {
         scene.event(f64::from(hour) * HOUR, 1.0, &[("k0", "a")]);
     }
-    let text = scene.look(&Asked::default(), 23.5 * HOUR).next(at(23.5 * HOUR));
+    let text = scene.look(&Wanted::default(), 23.5 * HOUR).next(at(23.5 * HOUR));
     assert!(text.len() < 100 << 10, "{} bytes at once", text.len());
     let (said, _) = told(&text);
     let hours = said["hours"].as_array().unwrap();
@@ -144,7 +144,7 @@ fn the_page_draws_hours_where_they_can_be_told_apart() {
 fn decisions_forget_for_viewers_who_are_gone() {
     let scene = Scene::new(RULES, Probe::default());
     let since = |secs: f64| {
-        let (said, _) = told(&scene.look(&Asked::default(), secs).next(at(secs)));
+        let (said, _) = told(&scene.look(&Wanted::default(), secs).next(at(secs)));
         said["keys"]["since"].as_i64().unwrap() / 1_000_000
     };
     assert_eq!(since(100.0), 100);

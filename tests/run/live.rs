@@ -1,7 +1,7 @@
 //! The probe, and what it tells the viewers of Live.
 
 use ratescope::event::Event;
-use ratescope::live::{self, Asked, Probe, Taps, Viewer};
+use ratescope::live::{self, Probe, Taps, Viewer, Wanted};
 use ratescope::rules::{Ruled, Rules};
 use ratescope::{Span, Time};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ impl Scene {
         self.taps.count(&self.store.check(&event), &event);
     }
 
-    pub(crate) fn look(&self, asked: &Asked, secs: f64) -> Viewer {
+    pub(crate) fn look(&self, asked: &Wanted, secs: f64) -> Viewer {
         self.probe.look(asked, at(secs)).unwrap()
     }
 }
@@ -70,7 +70,7 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
         }
     };
     events(3);
-    let mut viewer = scene.look(&Asked::default(), 1.0);
+    let mut viewer = scene.look(&Wanted::default(), 1.0);
     events(1);
     let (said, _) = told(&viewer.next(at(2.0)));
     let rules = json!([
@@ -109,11 +109,11 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
 #[test]
 fn a_slow_viewer_is_told_how_much_it_lost() {
     let scene = Scene::new(RULES, Probe::default());
-    let mut quick = scene.look(&Asked::default(), 0.0);
+    let mut quick = scene.look(&Wanted::default(), 0.0);
     scene.event(0.0, 1.0, &[("user", "ann")]);
     let (said, _) = told(&quick.next(at(0.0)));
     let hash = said["keys"]["busiest"][0]["hash"].as_str().unwrap().to_owned();
-    let mut slow = scene.look(&Asked::read(&format!("watch={hash}"), None), 0.0);
+    let mut slow = scene.look(&Wanted::read(&format!("watch={hash}"), None), 0.0);
     told(&slow.next(at(0.0)));
     for i in 0..4200_u32 {
         scene.event(f64::from(i), 1.0, &[("user", "ann")]);
@@ -139,18 +139,18 @@ fn a_slow_viewer_is_told_how_much_it_lost() {
 fn what_viewers_need_is_bounded_and_not_kept_while_nobody_looks() {
     let scene = Scene::new(RULES, Probe::default());
     let mut viewers: Vec<_> = (0..live::VIEWERS)
-        .map(|i| scene.look(&Asked::read(&format!("watch={i:x}"), None), 0.0))
+        .map(|i| scene.look(&Wanted::read(&format!("watch={i:x}"), None), 0.0))
         .collect();
-    assert!(scene.probe.look(&Asked::default(), at(0.0)).is_none());
+    assert!(scene.probe.look(&Wanted::default(), at(0.0)).is_none());
     viewers.pop();
     for i in 0..1000 {
         scene.event(0.0, 1.0, &[("user", &i.to_string())]);
         // Keys that nobody watches any more make room for new ones.
-        scene.look(&Asked::read(&format!("watch={:x}", 100 + i), None), 0.0).next(at(0.0));
+        scene.look(&Wanted::read(&format!("watch={:x}", 100 + i), None), 0.0).next(at(0.0));
     }
     viewers.clear();
     let since = |secs: f64| {
-        let (said, _) = told(&scene.look(&Asked::default(), secs).next(at(secs)));
+        let (said, _) = told(&scene.look(&Wanted::default(), secs).next(at(secs)));
         let busiest = said["keys"]["busiest"].as_array().unwrap().len();
         (said["keys"]["since"].as_i64().unwrap(), busiest)
     };
@@ -162,7 +162,7 @@ fn what_viewers_need_is_bounded_and_not_kept_while_nobody_looks() {
     scene.probe.forget(at(121.0));
     scene.event(0.0, 1.0, &[("user", "nobody looks")]);
     assert_eq!(since(130.0), (130_000_000, 0));
-    let (said, _) = told(&scene.look(&Asked::default(), 130.0).next(at(130.0)));
+    let (said, _) = told(&scene.look(&Wanted::default(), 130.0).next(at(130.0)));
     assert_eq!(rates(&said), [json!([130_000_000, 1001, 0, 0, 0, 0, 0])], "sums are kept always");
 }
 
@@ -175,7 +175,7 @@ fn a_replay_is_told_and_forgets_nothing() {
     }
     let scene = Scene::new(RULES, Probe::default().replaying(60.0).unwrap());
     let look = |viewer: &mut Viewer, secs: f64| told(&viewer.next(at(secs))).0;
-    let mut viewer = scene.look(&Asked::default(), 0.0);
+    let mut viewer = scene.look(&Wanted::default(), 0.0);
     scene.event(1.0, 1.0, &[("user", "ann")]);
     let said = look(&mut viewer, 15.0);
     assert_eq!((&said["speed"], &said["keys"]["since"]), (&json!(60.0), &json!(0)));
@@ -189,7 +189,7 @@ fn a_replay_is_told_and_forgets_nothing() {
     drop(viewer);
     scene.probe.forget(at(200.0));
     scene.probe.forget(at(1e6));
-    let mut viewer = scene.look(&Asked::default(), 1e6);
+    let mut viewer = scene.look(&Wanted::default(), 1e6);
     assert_eq!(look(&mut viewer, 1e6)["keys"]["since"], 0);
     scene.event(1e6, 1.0, &[("user", "bob")]);
     scene.probe.end_replay();
@@ -203,7 +203,7 @@ fn a_replay_is_told_and_forgets_nothing() {
 #[test]
 fn the_clock_is_set_back() {
     let scene = Scene::new(RULES, Probe::default());
-    let mut viewer = scene.look(&Asked::default(), 1000.0);
+    let mut viewer = scene.look(&Wanted::default(), 1000.0);
     viewer.next(at(1001.0));
     scene.event(10.0, 1.0, &[("user", "ann")]);
     for secs in [10.0, 11.0] {
@@ -215,7 +215,7 @@ fn the_clock_is_set_back() {
 #[test]
 fn unreadable_requests_of_viewers_are_ignored() {
     for (query, id) in [("watch=", "x"), ("watch=zz&watch=1", "1.2"), ("", "."), ("&&=", "1.x.2")] {
-        let asked = Asked::read(query, Some(id));
+        let asked = Wanted::read(query, Some(id));
         let scene = Scene::new(RULES, Probe::default());
         let (said, _) = told(&scene.look(&asked, 0.0).next(at(0.0)));
         assert_eq!(rates(&said).len(), 1, "{query} {id}");

@@ -2,7 +2,7 @@
 
 use super::live::{RULES, Scene, at, rates, told};
 use proptest::prelude::*;
-use ratescope::live::{self, Asked, Probe, Sketch};
+use ratescope::live::{self, Probe, Sketch, Wanted};
 use serde_json::json;
 use std::collections::HashMap;
 
@@ -56,7 +56,7 @@ fn keys_beyond_the_places_of_the_sketch() {
 #[test]
 fn a_key_is_watched_from_its_first_event_on() {
     let scene = Scene::new(RULES, Probe::default());
-    let mut viewer = scene.look(&Asked::default(), 0.0);
+    let mut viewer = scene.look(&Wanted::default(), 0.0);
     scene.event(1.0, 1.0, &[("user", "ann")]);
     scene.event(1.0, 1.0, &[("user", "bob")]);
     let (said, last) = told(&viewer.next(at(1.0)));
@@ -67,7 +67,8 @@ fn a_key_is_watched_from_its_first_event_on() {
 
     // The page then asks for the events of a key, and for columns from where it was.
     let last = last.unwrap();
-    let mut viewer = scene.look(&Asked::read(&query, last.rsplit_once('.').map(|(id, _)| id)), 1.1);
+    let mut viewer =
+        scene.look(&Wanted::read(&query, last.rsplit_once('.').map(|(id, _)| id)), 1.1);
     for secs in [2.0, 3.5, 4.0] {
         scene.event(secs, 1.0, &[("user", "ann")]);
         scene.event(secs, 1.0, &[("user", "bob")]);
@@ -81,7 +82,7 @@ fn a_key_is_watched_from_its_first_event_on() {
 
     // After a lost connection, nothing is missing and nothing comes twice.
     scene.event(5.5, 1.0, &[("user", "ann")]);
-    let asked = Asked::read(&query, last.as_deref());
+    let asked = Wanted::read(&query, last.as_deref());
     let (said, _) = told(&scene.look(&asked, 6.0).next(at(6.0)));
     assert_eq!(said["events"]["events"], json!([[5_500_000, 1.0, 1]]));
     assert_eq!(rates(&said), [json!([6_000_000, 4, 5, 0, 0, 0, 0])]);
@@ -95,15 +96,15 @@ fn a_key_is_watched_from_its_first_event_on() {
 fn an_event_that_another_limit_refused_did_not_count_for_the_key() {
     let text = "domain: web\nlimit: gcra 9/1h per user & gcra 1/1h per ip\n";
     let scene = Scene::new(text, Probe::default());
-    let look = |asked: &Asked| told(&scene.look(asked, 0.0).next(at(0.0))).0;
-    let _stays = scene.look(&Asked::default(), 0.0);
+    let look = |asked: &Wanted| told(&scene.look(asked, 0.0).next(at(0.0))).0;
+    let _stays = scene.look(&Wanted::default(), 0.0);
     let send = || scene.event(0.0, 1.0, &[("user", "ann"), ("ip", "192.0.2.1")]);
     send();
-    let keys = look(&Asked::default());
+    let keys = look(&Wanted::default());
     let of = |key: &str| {
         let keys = keys["keys"]["busiest"].as_array().unwrap();
         let found = keys.iter().find(|known| known["key"] == key).unwrap();
-        Asked::read(&format!("watch={}", found["hash"].as_str().unwrap()), None)
+        Wanted::read(&format!("watch={}", found["hash"].as_str().unwrap()), None)
     };
     let mut viewers = ["user=ann", "ip=192.0.2.1"].map(|key| scene.look(&of(key), 0.0));
     send();
@@ -116,7 +117,7 @@ fn an_event_that_another_limit_refused_did_not_count_for_the_key() {
 #[test]
 fn a_busy_key_is_shown_among_many_that_come_once() {
     let scene = Scene::new(RULES, Probe::default());
-    let mut viewer = scene.look(&Asked::default(), 0.0);
+    let mut viewer = scene.look(&Wanted::default(), 0.0);
     for i in 0..4000 {
         scene.event(0.0, 1.0, &[("user", &i.to_string())]);
         if i >= 2000 && i % 50 == 0 {
@@ -137,7 +138,7 @@ fn keys_can_be_hidden_and_are_cut() {
     let long = "x".repeat(1000);
     let shown = |probe: Probe| {
         let scene = Scene::new(RULES, probe);
-        let mut viewer = scene.look(&Asked::default(), 0.0);
+        let mut viewer = scene.look(&Wanted::default(), 0.0);
         scene.event(0.0, 1.0, &[("user", &long)]);
         let (said, _) = told(&viewer.next(at(0.0)));
         said["keys"]["busiest"][0]["key"].as_str().unwrap().to_owned()

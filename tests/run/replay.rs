@@ -10,7 +10,7 @@ use ratescope::clock::{Clock, SystemClock};
 use ratescope::event::Event;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::live::{Asked, Probe, Seen};
+use ratescope::live::{Probe, Seen, Wanted};
 use ratescope::middleware::RateLimit;
 use ratescope::rules::{Reloaded, Ruled, Rules};
 use std::sync::Arc;
@@ -32,11 +32,11 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
             Scene::new(&format!("domain: web\nlimit: {limiter} per user\n"), Probe::default());
         // A key can only be watched once its hash is known. So a first event goes to one store, and the
         // watched events go to another, where they are the first.
-        let mut table = scene.look(&Asked::default(), 0.0);
+        let mut table = scene.look(&Wanted::default(), 0.0);
         scene.event(0.0, 1.0, &[("user", "ann")]);
         let (said, _) = told(&table.next(at(0.0)));
         let hash = said["keys"]["busiest"][0]["hash"].as_str().unwrap();
-        let mut viewer = scene.look(&Asked::read(&format!("watch={hash}"), None), 0.0);
+        let mut viewer = scene.look(&Wanted::read(&format!("watch={hash}"), None), 0.0);
         let store = Ruled::new((*scene.store.rules()).clone(), 1000);
         let (mut time, mut levels, mut text) = (0.0, Vec::new(), String::new());
         for i in 0..500_u32 {
@@ -81,7 +81,7 @@ async fn a_layer_is_seen() {
     let limit =
         RateLimit::new(Arc::clone(&store)).header("user", HeaderName::from_static("x-user"));
     let mut service = Router::new().route("/", get(|| async {})).layer(limit.layer());
-    let mut viewer = probe.look(&Asked::default(), at(0.0)).unwrap();
+    let mut viewer = probe.look(&Wanted::default(), at(0.0)).unwrap();
     for (user, status) in [("ann", 200), ("ann", 200), ("ann", 429), ("bob", 200)] {
         let request = Request::builder().header("x-user", user).body(Body::empty()).unwrap();
         assert_eq!(service.call(request).await.unwrap().status(), status);
