@@ -57,7 +57,7 @@ impl Rate {
         }
         if per == Span::ZERO {
             let want = "longer than zero";
-            return Err(BadNumber { what: "the period of a rate", given: 0.0, want });
+            return Err(BadNumber { what: "the period of a rate in seconds", given: 0.0, want });
         }
         Ok(Rate { count: count + 0.0, per })
     }

@@ -266,7 +266,7 @@ fn wrong_rates() {
         ("10/1q", r#""q" in "10/1q": not a unit; the units are w, d, h, m, s, ms and us"#),
         (
             "10/0s",
-            r#""0s" in "10/0s": the period of a rate cannot be 0: it must be longer than zero"#,
+            r#""0s" in "10/0s": the period of a rate in seconds cannot be 0: it must be longer than zero"#,
         ),
         ("10//1s", r#""/1s" in "10//1s": not a span; write a span as 10s, 1h30m, 1.5s or 250ms"#),
     ] {
@@ -313,7 +313,7 @@ fn bad_numbers_are_refused_where_they_enter() {
     }
     assert_bad(
         Rate::new(1.0, Span::ZERO),
-        "the period of a rate cannot be 0: it must be longer than zero",
+        "the period of a rate in seconds cannot be 0: it must be longer than zero",
     );
     for (given, shown) in [(f64::NAN, "NaN"), (f64::NEG_INFINITY, "-inf"), (1e13, "10000000000000")]
     {

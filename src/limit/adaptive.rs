@@ -101,10 +101,10 @@ impl Adaptive {
             return wrong("the factor", factor, "above 1, up to 1e12");
         }
         if decay < SHORTEST {
-            return wrong("the decay", decay.secs(), "at least a microsecond");
+            return wrong("the decay in seconds", decay.secs(), "at least a microsecond");
         }
         if increase.secs() < 2.0 * decay.secs() {
-            return wrong("the increase", increase.secs(), "at least twice the decay");
+            return wrong("the increase in seconds", increase.secs(), "at least twice the decay");
         }
         limit("the floor", floor, false)?;
         Ok(Adaptive { factor, smoothed: Smoothed { decay, increase }, floor, mode })

@@ -111,11 +111,15 @@ impl ByHour {
     ) -> Result<Self, BadNumber> {
         if decay > day.hour() {
             let want = "at most an hour of the day";
-            return Err(BadNumber { what: "the decay", given: decay.secs(), want });
+            return Err(BadNumber { what: "the decay in seconds", given: decay.secs(), want });
         }
         if increase.secs() < 2.0 * day.length().secs() {
             let want = "at least two days, by hour";
-            return Err(BadNumber { what: "the increase", given: increase.secs(), want });
+            return Err(BadNumber {
+                what: "the increase in seconds",
+                given: increase.secs(),
+                want,
+            });
         }
         // A 24th of at least two days is at least two hours, twice the decay. The hour is rounded
         // up, so `max` is needed.

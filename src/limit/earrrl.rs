@@ -60,7 +60,11 @@ impl Earrrl {
         amount::limit("the count of a rate", limit.count(), false)?;
         if half_life < SHORTEST {
             let want = "at least a microsecond";
-            return Err(BadNumber { what: "the half-life", given: half_life.secs(), want });
+            return Err(BadNumber {
+                what: "the half-life in seconds",
+                given: half_life.secs(),
+                want,
+            });
         }
         let estimator = RecentAverage { half_life };
         Ok(Earrrl { limit, estimator, lambda: estimator.lambda() })

@@ -90,7 +90,7 @@ impl Fail2ban {
     /// from 1 s to 100 years.
     pub fn new(limit: Rate, ban: Span) -> Result<Self, BadNumber> {
         let want = "whole seconds up to 100 years";
-        whole("the period of a rate", limit.per().secs(), 1..=LONGEST, want)?;
+        whole("the period of a rate in seconds", limit.per().secs(), 1..=LONGEST, want)?;
         whole("the time of a ban", ban.secs(), 1..=LONGEST, want)?;
         Ok(Fail2ban { limit, ban, most: count(limit)? })
     }

@@ -99,7 +99,7 @@ impl Haproxy {
     /// When the count of the limit is not a whole number up to 10^9, or its period is not a whole
     /// number of milliseconds from 2 to 2^31 - 1, which is 24.8 days.
     pub fn new(limit: Rate, counts: Counts) -> Result<Self, BadNumber> {
-        let want = "whole milliseconds from 2ms to 24.8 days";
+        let want = "whole ms from 2ms to 24.8 days";
         let period = period(limit.per(), 2..=LONGEST, want)?;
         Ok(Haproxy { limit, counts, most: count(limit)?, period })
     }

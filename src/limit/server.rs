@@ -57,7 +57,7 @@ pub(super) fn period(
 ) -> Result<i64, BadNumber> {
     let micros = period.micros_up();
     let right = micros % 1000 == 0 && range.contains(&(micros / 1000));
-    let wrong = BadNumber { what: "the period of a rate", given: period.secs(), want };
+    let wrong = BadNumber { what: "the period of a rate in seconds", given: period.secs(), want };
     right.then_some(micros / 1000).ok_or(wrong)
 }
 

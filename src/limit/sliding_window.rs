@@ -50,7 +50,8 @@ impl SlidingWindow {
     /// than [`MAX_BLOCKS`] blocks. When the count of the limit is neither 0 nor from 0.001 to 10^12.
     pub fn new(limit: Rate, precision: Span) -> Result<Self, BadNumber> {
         let (most, period) = window(limit)?;
-        let wrong = |want| BadNumber { what: "the precision", given: precision.secs(), want };
+        let wrong =
+            |want| BadNumber { what: "the precision in seconds", given: precision.secs(), want };
         let width = precision.micros_up();
         if width == 0 || width > period {
             return Err(wrong("longer than zero and no longer than the period"));

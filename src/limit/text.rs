@@ -241,9 +241,10 @@ impl<'a> Given<'a> {
     }
 
     /// The error about a number, at the word that it was read from: the value whose name `error.what`
-    /// ends with, or else the rate.
+    /// ends with, but for its unit, or else the rate.
     fn blame(&self, error: BadNumber) -> ParseError {
-        let named = self.values.iter().find(|(name, _)| error.what.ends_with(name));
+        let what = error.what.trim_end_matches(" in seconds");
+        let named = self.values.iter().find(|(name, _)| what.ends_with(name));
         let word = named.map_or(self.rate, |(_, word)| *word);
         self.words.wrong(word, error.to_string())
     }

@@ -104,7 +104,7 @@ fn a_template_that_is_wrong_says_where() {
     wrong(template(""), "", "a limiter is missing");
     wrong(template("per user"), "per user", "a limiter is missing");
     wrong(template("sliding-log 1000000/1h"), "1000000/1h", "must be at most 100000");
-    wrong(template("sliding-window precision 1m"), "1m", "the precision cannot be 60");
+    wrong(template("sliding-window precision 1m"), "1m", "the precision in seconds cannot be 60");
     let nine = ["gcra"; 9].join("&");
     assert_eq!(template(&nine).unwrap_err().at(), nine.len() - 4..nine.len());
 }
@@ -184,8 +184,7 @@ fn a_limit_that_a_lane_cannot_have_is_refused() {
     let mut comparison =
         comparison(&[("limit", "10/1m"), ("lanes", "gcra;sliding-window precision 30s")]);
     let error = comparison.set("limit", "10/10s").unwrap_err().to_string();
-    let part =
-        "\"10/10s\": \"30s\" in \"sliding-window precision 30s\": the precision cannot be 30";
+    let part = "\"10/10s\": \"30s\" in \"sliding-window precision 30s\": the precision in seconds";
     assert!(error.starts_with(part), "{error}");
     assert_eq!(comparison.settings().limit.to_string(), "10/1m");
     // Whatever the order in which a link has them.

@@ -183,12 +183,12 @@ fn what_would_not_work_is_refused() {
         ),
         (
             "adaptive x3 decay 1m increase 119s floor 5",
-            "the increase cannot be 119: it must be at least twice the decay",
+            "the increase in seconds cannot be 119: it must be at least twice the decay",
         ),
         ("adaptive x3 decay 1m floor 0", "the floor cannot be 0: it must be from 0.001 to 1e12"),
         (
             "adaptive x3 decay 0s floor 5",
-            "the decay cannot be 0: it must be at least a microsecond",
+            "the decay in seconds cannot be 0: it must be at least a microsecond",
         ),
     ] {
         let error = text.parse::<AnyLimiter>().unwrap_err();

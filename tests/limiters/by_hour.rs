@@ -233,11 +233,11 @@ fn what_would_not_work_is_refused() {
     for (words, problem) in [
         (
             "decay 61m increase 7d floor 5 by hour",
-            "the decay cannot be 3660: it must be at most an hour of the day",
+            "the decay in seconds cannot be 3660: it must be at most an hour of the day",
         ),
         (
             "decay 1m increase 47h floor 5 by hour",
-            "the increase cannot be 169200: it must be at least two days, by hour",
+            "the increase in seconds cannot be 169200: it must be at least two days, by hour",
         ),
         ("decay 1m floor 5 by day", "not read; write by hour"),
         (

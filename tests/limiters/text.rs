@@ -140,13 +140,21 @@ fn mistakes_are_pointed_at() {
         ("gcra 0/1s burst 5", "0/1s", "the count of a rate cannot be 0: it must be"),
         ("gcra 10/1s burst 5 burst 6", "burst", "not read; write gcra RATE [burst N]"),
         ("leaky-bucket 10/1s burst 5", "burst", "not read; write leaky-bucket RATE [queue N]"),
-        ("sliding-window 10/1m precision 2m", "2m", "the precision cannot be 120: it must be"),
+        (
+            "sliding-window 10/1m precision 2m",
+            "2m",
+            "the precision in seconds cannot be 120: it must be",
+        ),
         (
             "sliding-window 10/1d precision 1s",
             "1s",
-            "the precision cannot be 1: it must be at least",
+            "the precision in seconds cannot be 1: it must be at least",
         ),
-        ("earrrl 1/1s half-life 0s", "0s", "the half-life cannot be 0: it must be at least"),
+        (
+            "earrrl 1/1s half-life 0s",
+            "0s",
+            "the half-life in seconds cannot be 0: it must be at least",
+        ),
         (
             "adaptive 3 decay 1m floor 5",
             "3",
@@ -158,7 +166,7 @@ fn mistakes_are_pointed_at() {
         (
             "nginx 10/10s",
             "10/10s",
-            "the period of a rate cannot be 10: it must be 1s or 1m, as nginx has no other",
+            "the period of a rate in seconds cannot be 10: it must be 1s or 1m, as nginx has no other",
         ),
         ("nginx 0.5/1s", "0.5/1s", "the count of a rate cannot be 0.5: it must be a whole number"),
         ("nginx 0/1m", "0/1m", "the count of a rate cannot be 0: it must be a whole number from 1"),
@@ -174,13 +182,21 @@ fn mistakes_are_pointed_at() {
         (
             "haproxy 20/1500us",
             "20/1500us",
-            "the period of a rate cannot be 0.0015: it must be whole",
+            "the period of a rate in seconds cannot be 0.0015: it must be whole",
         ),
-        ("haproxy 20/30d", "20/30d", "the period of a rate cannot be 2592000: it must be whole"),
+        (
+            "haproxy 20/30d",
+            "20/30d",
+            "the period of a rate in seconds cannot be 2592000: it must be whole",
+        ),
         ("envoy 5/1s burst 10.5", "10.5", "not a whole number from 1"),
         ("envoy 5/1s burst 5000000000", "5000000000", "the burst cannot be 5000000000: it must be"),
         ("envoy 0.5/1s", "0.5/1s", "the count of a rate cannot be 0.5: it must be a whole number"),
-        ("envoy 5/49ms", "5/49ms", "the period of a rate cannot be 0.049: it must be whole"),
+        (
+            "envoy 5/49ms",
+            "5/49ms",
+            "the period of a rate in seconds cannot be 0.049: it must be whole",
+        ),
         // Several limits are a policy.
         ("10/1s & 5/1s", "&", "not read; write a rate and perhaps a precision"),
         ("gcra 10/1s per user", "per", "not read; write gcra RATE [burst N]"),
