@@ -224,7 +224,7 @@ fn the_adaptive_limit_tells_the_night_from_the_day() {
 #[test]
 fn what_knows_the_hour_tells_spam_at_night_from_a_busy_day() {
     let (replay, text) = scenario("Ten days");
-    says(&text, &["refuses 4 of the 1713", "42 of 98", "refuses 129 before", "30 per 2 s"]);
+    says(&text, &["refuses 4 of the 1,713", "42 of 98", "refuses 129 before", "30 per 2 s"]);
     let before = again(&replay, 582.0);
     assert_eq!((before.sent(), replay.sent() - before.sent()), (1713, 98));
     assert_eq!(refused(&before), [4, 129, 0]);
