@@ -37,7 +37,8 @@ pub struct FileHealth {
     pub path: PathBuf,
     /// The reason why the rules in force, if there are any, are not those of the file.
     pub problem: Option<String>,
-    /// Whether rules of the file are in force. With a problem, these are earlier ones.
+    /// Whether rules of the file are in force. With a problem, these are earlier ones. Without one, `false` means
+    /// that the file is new, and is put in force when the next look finds it unchanged.
     pub is_in_force: bool,
 }
 

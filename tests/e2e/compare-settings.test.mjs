@@ -98,6 +98,14 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     assert.deepEqual(await allowed(page), [20, 10]);
   });
 
+  await test('a limit below one event is lowered no further, and raised to one', async () => {
+    await compare(page, open, `${quiet}&limit=0.5/1m`);
+    for (const [name, value] of [['Lower limit', '0.5/1m'], ['Higher limit', '1/1m'], ['Lower limit', '1/1m']]) {
+      await page.getByRole('button', { name }).click();
+      assert.equal(await page.inputValue('#limit'), value);
+    }
+  });
+
   await test('a limit that a lane can not have is refused with the lane’s reason', async () => {
     await compare(page, open, `${quiet}&lanes=sliding-window precision 5s;token-bucket`);
     await type(page, 'limit', '10/1s');

@@ -128,6 +128,7 @@ fn a_new_file_is_taken_when_it_is_whole() {
         folder.write("mail.yaml", half);
         assert_eq!((service.look(), left(&service, "mail")), (vec![], None), "{half:?}");
         assert!(service.health().iter().all(|file| file.problem.is_none()), "{half:?}");
+        assert_eq!(service.health().iter().filter(|file| !file.is_in_force).count(), 1, "{half:?}");
     }
     let mail = folder.write("mail.yaml", &whole);
     assert_eq!(service.look(), []);

@@ -6,7 +6,7 @@ use crate::text::number;
 use crate::time::Span;
 
 /// The value after `text` (`by` is 1) or before it (`by` is -1). For a span that is the next round span, for
-/// a rate the next whole number of events, and for a number the next whole number; but for `auto-rate`, which has a
+/// a rate the next whole number of events from 1 on, and for a number the next whole number; but for `auto-rate`, which has a
 /// slider, the next round number. `None` if the text is none of these.
 pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
     let step = |value: f64| match by > 0.0 {
@@ -25,7 +25,9 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
         return Some(next.to_string());
     }
     if let Ok(rate) = text.parse::<Rate>() {
-        return Some(format!("{}/{}", step(rate.count()).max(1.0), rate.per()));
+        // A rate below one event is no further lowered.
+        let least = rate.count().min(1.0);
+        return Some(format!("{}/{}", step(rate.count()).max(least), rate.per()));
     }
     Some(step(number(text)?).max(0.0).to_string())
 }

@@ -6,7 +6,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::live::{Body, Routes};
-use ratescope::service::Service;
+use ratescope::service::{FileHealth, Service};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,6 +67,8 @@ impl Admin {
         let files = self.service.health();
         let broken = files.iter().filter(|file| file.problem.is_some());
         let (old, none): (Vec<_>, Vec<_>) = broken.partition(|file| file.is_in_force);
+        let is_new = |file: &FileHealth| file.problem.is_none() && !file.is_in_force;
+        let new = files.iter().filter(|file| is_new(file)).count();
         let (old, none, all) = (old.len(), none.len(), files.len());
         // Writing to a String does not fail.
         let mut text = String::new();
@@ -82,12 +84,16 @@ impl Admin {
                 "yellow: mistakes in {old} of {all} files, whose earlier rules stay in force"
             );
         }
+        if new > 0 {
+            _ = writeln!(text, "yellow: {new} of {all} files are new, and not in force yet");
+        }
         if text.is_empty() {
             text += "green: all rules are in force\n";
         }
         for file in files {
-            let problem = file.problem.as_deref().unwrap_or("ok");
-            _ = writeln!(text, "{}: {problem}", file.path.display());
+            let fine = if is_new(&file) { "waits for the next look" } else { "ok" };
+            let said = file.problem.as_deref().unwrap_or(fine);
+            _ = writeln!(text, "{}: {said}", file.path.display());
         }
         if let Some(memory) = self.service.memory() {
             _ = writeln!(text, "{} keys, {} forgotten", memory.keys, memory.forgotten);
