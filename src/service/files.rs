@@ -173,11 +173,12 @@ impl<C: Clock> Service<C> {
                 changes.push(Changed::Seen(file.path.clone(), seen));
             }
         }
-        self.health.store(Arc::new(files.health()));
         let broken = files.each.iter().filter(|file| file.problem.is_some()).count();
         for change in &changes {
             meters::count_load(change.is_good(), broken);
         }
+        // After the counters: whoever sees a problem here finds it counted.
+        self.health.store(Arc::new(files.health()));
         changes
     }
 
