@@ -96,7 +96,7 @@ use std::sync::{Arc, Mutex};
 
 /// Rules by their domains, with their states.
 pub struct Service<C = SystemClock> {
-    states: Arc<States>,
+    states: States,
     clock: C,
     domains: ArcSwap<BTreeMap<String, Arc<Domain>>>,
     overrides: Overrides,
@@ -115,9 +115,8 @@ impl<C: Clock> Service<C> {
 
     /// The same, seen by this probe.
     pub fn with_probe(states: States, clock: C, probe: Arc<Probe>) -> Self {
-        let states = Arc::new(states);
         Service {
-            overrides: Overrides::new(Arc::clone(&states), Arc::clone(&probe)),
+            overrides: Overrides::default(),
             probe,
             states,
             clock,
@@ -144,7 +143,7 @@ impl<C: Clock> Service<C> {
         if let Some(other) = self.domain(rules.domain()) {
             return Err(taken(&other, &rules));
         }
-        let domain = domain::of(self.states.open(rules)?, &self.probe);
+        let domain = self.open(rules)?;
         let rules = domain.rules();
         // Meanwhile another thread may have added one.
         let before = self.domains.rcu(|domains| {
@@ -153,6 +152,10 @@ impl<C: Clock> Service<C> {
             domains
         });
         before.get(rules.domain()).map_or(Ok(domain), |other| Err(taken(other, &rules)))
+    }
+
+    fn open(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {
+        Ok(domain::of(self.states.open(rules)?, &self.probe))
     }
 
     fn remove(&self, domain: &str) {

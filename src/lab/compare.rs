@@ -142,7 +142,7 @@ impl Experiment for Lanes {
         Ok(())
     }
 
-    /// That of the first lane: the columns of all lanes end together.
+    /// The end of the first lane's column: the columns of all lanes end together.
     fn column_end(&self) -> Time {
         self.lanes.first().map_or(Time::LAST, |lane| lane.history().last())
     }

@@ -190,8 +190,8 @@ impl Limiter for SlidingCounter {
 
     fn give_back(&self, state: &mut State, now: Time, cost: f64) -> bool {
         let mut rolled = self.roll(state, now);
-        let (State { previous, current, .. }, back) =
-            (&mut rolled.state, amount(cost).unwrap_or(0));
+        let back = amount(cost).unwrap_or(0);
+        let State { previous, current, .. } = &mut rolled.state;
         *previous = previous.saturating_sub(back.saturating_sub(*current));
         *current = current.saturating_sub(back);
         self.store(state, &rolled, 0, false);

@@ -271,7 +271,7 @@ impl Item {
         deed == Deed::CheckAtOnce && ask.is_firm() && self.limiter.delays()
     }
 
-    /// What is asked, as `all.lua` adds it up.
+    /// The settings of a question as the sum of bits that `all.lua` reads.
     fn flags(&self, ask: &Ask, deed: Deed) -> u8 {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
         flag(ask.in_force, 1)

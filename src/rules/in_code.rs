@@ -172,16 +172,7 @@ impl Rules {
         }
         file::of(domain, &Node::new(at, Kind::Map(pairs)))
     }
-}
 
-/// A single policy as rules: one rule for all events, named `policy`.
-impl From<Policy> for Rules {
-    fn from(policy: Policy) -> Self {
-        Rules::of_policy("policy", policy)
-    }
-}
-
-impl Rules {
     /// A single policy as rules of a domain: one rule for all events, with any limits that a policy may have,
     /// also one twice, or one that no event of cost 1 passes.
     pub fn of_policy(domain: &str, policy: Policy) -> Self {
@@ -192,6 +183,13 @@ impl Rules {
         let rule = Rule { name, path, line: 1, limits_at, settings };
         let (file, top) = (domain.clone(), Level::default());
         Rules { file, domain, rules: vec![rule], always: Some(0), top, replaces: false }
+    }
+}
+
+/// A single policy as rules: one rule for all events, named `policy`.
+impl From<Policy> for Rules {
+    fn from(policy: Policy) -> Self {
+        Rules::of_policy("policy", policy)
     }
 }
 

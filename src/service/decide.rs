@@ -178,7 +178,7 @@ impl<C: Clock> Service<C> {
             let fields = Listed::new(place, all);
             let instead = match &descriptor.limit {
                 Some(limit) => {
-                    let (name, store) = self.overrides.store(limit)?;
+                    let (name, store) = self.overrides.store(limit, |rules| self.open(rules))?;
                     // On Redis, the keys of all such limits are those of one rule.
                     let text = fields.text(&request.domain, &name);
                     Some((store, [("descriptor", text)]))

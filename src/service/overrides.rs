@@ -1,11 +1,10 @@
 //! Limits that requests bring along, in place of those of the rules.
 
 use super::decide::NoAnswer;
-use super::domain::{self, Domain};
+use super::domain::Domain;
 use super::message::RateLimitOverride;
-use super::{States, response};
-use crate::live::Probe;
-use crate::rules::Rules;
+use super::response;
+use crate::rules::{Rules, RulesError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The most limits whose states are kept.
@@ -15,38 +14,32 @@ const MOST: usize = 64;
 type Opened = (String, Arc<Domain>);
 
 /// The stores of such limits, the one that was used last at the end.
-pub(super) struct Overrides {
-    states: Arc<States>,
-    probe: Arc<Probe>,
-    known: Mutex<Vec<Opened>>,
-}
+#[derive(Default)]
+pub(super) struct Overrides(Mutex<Vec<Opened>>);
 
 impl Overrides {
-    pub(super) fn new(states: Arc<States>, probe: Arc<Probe>) -> Self {
-        Overrides { states, probe, known: Mutex::default() }
-    }
-
-    /// The store of a limit. If there are too many, the one that was not used for longest is forgotten.
-    pub(super) fn store(&self, limit: &RateLimitOverride) -> Result<Opened, NoAnswer> {
+    /// The store of a limit, which `open` makes if it is not known. If there are too many, the one that was not
+    /// used for longest is forgotten.
+    pub(super) fn store(
+        &self,
+        limit: &RateLimitOverride,
+        open: impl FnOnce(Rules) -> Result<Arc<Domain>, RulesError>,
+    ) -> Result<Opened, NoAnswer> {
         let name = name(limit)?;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let opened = match known.iter().position(|(other, _)| *other == name) {
             Some(place) => known.remove(place),
-            None => self.open(name)?,
+            None => {
+                let text = format!("domain: override\nlimit: fixed-window {name} per descriptor\n");
+                let opened = Rules::read("override", &text).and_then(open);
+                (name, opened.map_err(|error| invalid(&error.to_string()))?)
+            }
         };
         if known.len() == MOST {
             known.remove(0);
         }
         known.push(opened.clone());
         Ok(opened)
-    }
-
-    fn open(&self, name: String) -> Result<Opened, NoAnswer> {
-        let text = format!("domain: override\nlimit: fixed-window {name} per descriptor\n");
-        let rules = Rules::read("override", &text);
-        let store = rules.and_then(|rules| self.states.open(rules));
-        let store = store.map_err(|error| invalid(&error.to_string()))?;
-        Ok((name, domain::of(store, &self.probe)))
     }
 }
 

@@ -52,7 +52,7 @@ impl Default for Settings {
 
 impl Named for Settings {
     const SETTINGS: &'static [Setting<Self>] = &[
-        setting!("limit", [FromStart], |s, text| s.limit = s.common(text)?, s.limit),
+        setting!("limit", [FromStart], |s, text| s.limit = s.limit_of(text)?, s.limit),
         setting!("lanes", [FromStart], |s, text| *s = s.comparing(text)?, joined(&s.lanes)),
         setting!("auto", [Traffic], |s| s.common.auto, switch, on_off),
         setting!("pattern", [Traffic], |s| s.common.pattern, str::parse),
@@ -95,8 +95,8 @@ impl Named for Settings {
 }
 
 impl Settings {
-    /// Reads a common rate, unless a lane can't have it.
-    fn common(&self, text: &str) -> Result<Rate, ParseError> {
+    /// Reads the limit of all lanes, unless one of them can't have it.
+    fn limit_of(&self, text: &str) -> Result<Rate, ParseError> {
         let limit = rate(text, self.limit.per())?;
         self.resolve(limit).map_err(|e| ParseError::whole(text, e.to_string()))?;
         Ok(limit)

@@ -110,12 +110,13 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
     let before = trace.total_at(at.before(interval));
     if let (Some(before), Some(upto)) = (before, trace.total_at(at)) {
         let events = axis::readout_count(upto.0 - before.0);
-        words.push(match (brief, before.1 && upto.1) {
-            (true, true) => format!("{events} events in {interval}"),
-            (true, false) => format!("about {events} events in {interval}"),
-            (false, true) => format!("exactly {events} events in the last {interval}"),
-            (false, false) => format!("about {events} events in the last {interval}"),
-        });
+        let how = match (brief, before.1 && upto.1) {
+            (_, false) => "about ",
+            (true, true) => "",
+            (false, true) => "exactly ",
+        };
+        let last = if brief { "" } else { "the last " };
+        words.push(format!("{how}{events} events in {last}{interval}"));
     }
     let mut values = vec![(rate, Ink::Rate), (smoothed, Ink::Smoothed)];
     match said {

@@ -25,11 +25,9 @@ pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, strok
     let y = |Settings { limit, decay, .. }: &Settings| {
         (*limit > 0.0).then(|| layout.y(limit / decay.secs()))
     };
-    let mut line = |from: (f64, Option<f64>), to: (f64, Option<f64>)| {
-        if let (Some(above), Some(below)) = (from.1, to.1) {
-            let (from, to) = (Point::new(from.0, above), Point::new(to.0, below));
-            marks.push(Mark::Line { from, to, stroke });
-        }
+    let at = |x: f64, y: Option<f64>| Some(Point::new(x, y?));
+    let mut line = |from: Option<Point>, to: Option<Point>| {
+        marks.extend(from.zip(to).map(|(from, to)| Mark::Line { from, to, stroke }));
     };
     let (mut settings, mut right) = (scope.settings().clone(), layout.plot.right());
     for (x, turned) in seen(layout, scope) {
@@ -38,13 +36,13 @@ pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, strok
         let _ = settings.set(&turned.name, &turned.from);
         let before = y(&settings);
         if x < right && before != now {
-            line((x, now), (right, now));
-            line((x, before), (x, now));
+            line(at(x, now), at(right, now));
+            line(at(x, before), at(x, now));
             right = x;
         }
     }
     let y = y(&settings);
-    line((layout.plot.x, y), (right, y));
+    line(at(layout.plot.x, y), at(right, y));
 }
 
 /// A flag at each change, with its text where there is room.

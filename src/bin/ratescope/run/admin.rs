@@ -6,7 +6,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::live::{Body, Routes};
-use ratescope::service::{FileHealth, Service};
+use ratescope::service::Service;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,11 +65,12 @@ impl Admin {
 
     fn health(&self) -> String {
         let files = self.service.health();
-        let broken = files.iter().filter(|file| file.problem.is_some());
-        let (old, none): (Vec<_>, Vec<_>) = broken.partition(|file| file.is_in_force);
-        let is_new = |file: &FileHealth| file.problem.is_none() && !file.is_in_force;
-        let new = files.iter().filter(|file| is_new(file)).count();
-        let (old, none, all) = (old.len(), none.len(), files.len());
+        let count = |is_wrong, is_in_force| {
+            let each = files.iter().map(|file| (file.problem.is_some(), file.is_in_force));
+            each.filter(|file| *file == (is_wrong, is_in_force)).count()
+        };
+        let (old, none, new) = (count(true, true), count(true, false), count(false, false));
+        let all = files.len();
         // Writing to a String does not fail.
         let mut text = String::new();
         if none > 0 {
@@ -91,7 +92,7 @@ impl Admin {
             text += "green: all rules are in force\n";
         }
         for file in files {
-            let fine = if is_new(&file) { "waits for the next look" } else { "ok" };
+            let fine = if file.is_in_force { "ok" } else { "waits for the next look" };
             let said = file.problem.as_deref().unwrap_or(fine);
             _ = writeln!(text, "{}: {said}", file.path.display());
         }

@@ -19,13 +19,18 @@ impl MarkedKeys {
     /// a network itself, as in `2001:db8::/64`, its first address counts.
     pub fn places(&self, clients: &Clients) -> (Vec<usize>, Vec<&str>) {
         let mut marked = vec![false; clients.len()];
-        let read = |key: &str| Network::read(key).ok().filter(|_| key.contains('/'));
         // The networks, and whether a client is in them.
         let mut networks: HashMap<Network, bool> = HashMap::new();
+        // The marks that are no clients themselves, and their networks.
+        let mut others = Vec::new();
         for key in &self.0 {
             match clients.find(key).and_then(|place| marked.get_mut(place)) {
                 Some(marked) => *marked = true,
-                None => networks.extend(read(key).map(|network| (network, false))),
+                None => {
+                    let network = Network::read(key).ok().filter(|_| key.contains('/'));
+                    networks.extend(network.map(|network| (network, false)));
+                    others.push((key.as_str(), network));
+                }
             }
         }
         // There are few lengths, and a client can be in one network of each.
@@ -42,11 +47,8 @@ impl MarkedKeys {
                 }
             }
         }
-        let is_found = |key: &str| {
-            let network = read(key).and_then(|network| networks.get(&network));
-            clients.find(key).is_some() || network == Some(&true)
-        };
-        let unknown = self.0.iter().map(String::as_str).filter(|key| !is_found(key)).collect();
+        others.retain(|(_, network)| network.and_then(|own| networks.get(&own)) != Some(&true));
+        let unknown = others.into_iter().map(|(key, _)| key).collect();
         let places = marked.iter().enumerate().filter(|(_, marked)| **marked);
         (places.map(|(place, _)| place).collect(), unknown)
     }

@@ -60,14 +60,10 @@ impl Clients {
             }
         }
         let (mine, its) = (&mut self.counts, &other.counts);
-        for (mine, its) in [
-            (&mut mine.requests, its.requests),
-            (&mut mine.late, its.late),
-            (&mut mine.unusable, its.unusable),
-            (&mut mine.left_out, its.left_out),
-        ] {
-            *mine = mine.saturating_add(its);
-        }
+        mine.requests = mine.requests.saturating_add(its.requests);
+        mine.late = mine.late.saturating_add(its.late);
+        mine.unusable = mine.unusable.saturating_add(its.unusable);
+        mine.left_out = mine.left_out.saturating_add(its.left_out);
     }
 
     /// Adds a client from a summary.
