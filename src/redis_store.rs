@@ -51,6 +51,7 @@ pub use redis;
 
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
 use crate::policy::{self, Per};
 use crate::rules::asked::{Ask, Judged};
 use crate::rules::{
@@ -281,7 +282,7 @@ impl Inner {
 }
 
 fn not_an_address(error: redis::RedisError) -> OpenError {
-    let want = "not the address of a Redis, as in redis://127.0.0.1:6379, of a cluster, as in \
+    let want = "the store is not the address of a Redis, as in redis://127.0.0.1:6379, of a cluster, as in \
                 redis-cluster://127.0.0.1:7000,127.0.0.1:7001, or of a master behind sentinels, as in \
                 redis-sentinel://127.0.0.1:26379/mymaster";
     OpenError::Address { want, cause: Cause::new(error) }
@@ -366,11 +367,13 @@ impl AsyncStore for RedisStore {
 
     async fn give_back(&self, event: &Event<'_>) -> Result<bool, Fault> {
         let inner = &*self.0;
-        if !inner.local.can_give_back(event) {
-            return Ok(false);
-        }
+        // The rules of one reading, as they may be replaced meanwhile.
         let plan = inner.plan.load_full();
         let asked = plan.rules.ask(event, inner.local.load());
+        let mut limiters = asked.iter().filter_map(|ask| plan.limiter(ask));
+        if !limiters.all(AnyLimiter::can_give_back) {
+            return Ok(false);
+        }
         let done = match inner.call(&plan, event, &asked, Deed::GiveBack, false) {
             None => return Ok(true),
             Some(Ok(call)) => inner.link.run(&call, |bytes| bytes.is_empty().then_some(true)).await,

@@ -92,13 +92,15 @@ use domain::Domain;
 use files::Files;
 use overrides::Overrides;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Rules by their domains, with their states.
 pub struct Service<C = SystemClock> {
     states: States,
     clock: C,
     domains: ArcSwap<BTreeMap<String, Arc<Domain>>>,
+    /// Held while a domain is added.
+    adding: Mutex<()>,
     overrides: Overrides,
     probe: Arc<Probe>,
     /// The files that are followed; one look at a time.
@@ -121,6 +123,7 @@ impl<C: Clock> Service<C> {
             states,
             clock,
             domains: ArcSwap::default(),
+            adding: Mutex::default(),
             files: Mutex::default(),
             health: ArcSwap::default(),
         }
@@ -136,22 +139,23 @@ impl<C: Clock> Service<C> {
     }
 
     fn put(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {
-        let taken = |by: &Domain, rules: &Rules| {
-            let (file, name) = (by.rules(), rules.domain());
-            rules.wrong(format!("{} has the domain {name} already", file.file()))
-        };
-        if let Some(other) = self.domain(rules.domain()) {
-            return Err(taken(&other, &rules));
+        // One at a time: the probe, too, is told of the rules of a domain once.
+        let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
+        let name = rules.domain().to_owned();
+        if let Some(other) = self.domain(&name) {
+            let there = other.rules();
+            return Err(rules.wrong(format!(
+                "the domain {name} is in {} already; one domain goes into one file",
+                there.file()
+            )));
         }
         let domain = self.open(rules)?;
-        let rules = domain.rules();
-        // Meanwhile another thread may have added one.
-        let before = self.domains.rcu(|domains| {
+        self.domains.rcu(|domains| {
             let mut domains = BTreeMap::clone(domains);
-            domains.entry(rules.domain().to_owned()).or_insert_with(|| Arc::clone(&domain));
+            domains.insert(name.clone(), Arc::clone(&domain));
             domains
         });
-        before.get(rules.domain()).map_or(Ok(domain), |other| Err(taken(other, &rules)))
+        Ok(domain)
     }
 
     fn open(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {

@@ -215,13 +215,13 @@ tests:
         text(&output.stdout),
         format!(
             "FAILED  too many
-        {name}:6:54: too many: event 6 at 600: expected allowed, got refused by shop:ip: level 6, limit 5
+        {name}:6:54: too many: event 6 at 600 s: expected allowed, got refused by shop:ip: level 6, limit 5
 FAILED  all that may be expected
-        {name}:11:17: all that may be expected: event 1 at 0: expected allowed softly, got {got}
-        {name}:12:13: all that may be expected: event 1 at 0: expected a decision by shop:user, got {got}
-        {name}:13:15: all that may be expected: event 1 at 0: expected a wait of 1s, got {got}
-        {name}:14:22: all that may be expected: event 1 at 0: expected never, got now
-        {name}:15:17: all that may be expected: event 1 at 0: expected a refusal of the shadow mail:ip, got no shadow that refuses
+        {name}:11:17: all that may be expected: event 1 at 0 s: expected allowed softly, got {got}
+        {name}:12:13: all that may be expected: event 1 at 0 s: expected a decision by shop:user, got {got}
+        {name}:13:15: all that may be expected: event 1 at 0 s: expected a wait of 1s, got {got}
+        {name}:14:22: all that may be expected: event 1 at 0 s: expected a retry never, got a retry now
+        {name}:15:17: all that may be expected: event 1 at 0 s: expected a refusal of the shadow mail:ip, got no shadow that refuses
 ok      right
 "
         )

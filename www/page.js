@@ -274,6 +274,8 @@ export function wireDrop(take) {
   let isOurs = false;
   on(document, "dragstart", () => { isOurs = true; });
   on(document, "dragend", () => { isOurs = false; });
+  // There is no dragend if the text that was dragged has changed meanwhile. No pointer moves during a drag.
+  on(document, "pointermove", () => { isOurs = false; });
   on(document, "dragover", (event) => { if (!isOurs) event.preventDefault(); });
   on(document, "drop", (event) => {
     if (isOurs) return undefined;

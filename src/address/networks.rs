@@ -10,7 +10,7 @@ use ipnet::{IpNet, Ipv4Net};
 /// A list of networks. Its text form is `10.0.0.0/8, fd00::/8, 192.0.2.7`.
 ///
 /// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as that
-/// IPv4 address. So no public address is in a network of `64:ff9b::/96`, and such a network is refused.
+/// IPv4 address. So a network within `64:ff9b::/96` would hold no public address, and is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Networks(Vec<IpNet>);
 

@@ -144,6 +144,11 @@ impl AnyLimiter {
         text::read(text, default)
     }
 
+    /// Whether it can take back a cost: see [`give_back`](Limiter::give_back).
+    pub(crate) fn can_give_back(&self) -> bool {
+        self.give_back(&mut self.initial(), Time::ZERO, 0.0)
+    }
+
     /// Checks events, given as their times and costs, one after the other from a new state, and calls
     /// `each` with the time and the outcome of each event. The kind of the limiter is matched only once.
     pub fn outcomes(

@@ -190,7 +190,7 @@ impl Probe {
     }
 
     /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already. If one of these took no news for a
-    /// minute, the new one takes its place.
+    /// minute, the new one takes its place; in a replay all keep theirs.
     pub fn look(self: &Arc<Self>, wanted: &Wanted, now: Time) -> Option<Viewer> {
         self.keep_hours(now);
         let mut kept = self.kept();

@@ -13,7 +13,9 @@ use core::future::{Ready, ready};
 use core::hint::black_box;
 use core::net::{IpAddr, SocketAddr};
 use core::task::{Context, Poll};
-use http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE,
+};
 use http::{Extensions, Method, Request, Response, StatusCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -148,7 +150,9 @@ impl Routes {
             return Some(response);
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            return Some(said(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"));
+            let mut response = said(StatusCode::METHOD_NOT_ALLOWED, "the method must be GET\n");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return Some(response);
         }
         if self.token.is_some() {
             return None;
@@ -158,7 +162,7 @@ impl Routes {
             let why = "without a token, only this machine gets an answer\n";
             return Some(said(StatusCode::FORBIDDEN, why));
         }
-        let why = "without a token, there are answers at localhost only\n";
+        let why = "without a token, the host must be localhost or a loopback address\n";
         (!page::is_local(request.headers(), None))
             .then(|| said(StatusCode::MISDIRECTED_REQUEST, why))
     }

@@ -96,7 +96,8 @@ impl<'a> File<'a> {
         let always = self.rule(&map, &[]);
         let descriptors = map.get("descriptors");
         if always.is_none() && descriptors.is_none() && self.reader.mistakes.is_empty() {
-            let problem = "neither descriptors nor a limit, so that nothing would be limited";
+            let problem =
+                "neither descriptors nor a limit, so nothing would be limited; write one of them";
             self.reader.missing(&map, problem);
         }
         let top = descriptors.map(|node| self.descriptors(node, &[])).unwrap_or_default();
@@ -124,7 +125,10 @@ impl<'a> File<'a> {
     fn descriptor(&mut self, node: &'a Node, path: &[Passed], level: &mut Level) -> Option<()> {
         let map = self.reader.map(node, &DESCRIPTOR)?;
         let Some(key) = map.get("key") else {
-            self.reader.missing(&map, "its key is missing: the field that it is about");
+            self.reader.missing(
+                &map,
+                "its key is missing; write the field that it is about, as in key: ip",
+            );
             return None;
         };
         let name = self.field(key)?;

@@ -143,7 +143,7 @@ impl Ruled {
         // Of one generation: the rules may be replaced meanwhile by some that can't.
         let (generation, now) = (self.generation(), event.time);
         let asked = generation.rules.ask(event, self.load());
-        if !generation.can_give_back(&asked, now) {
+        if !generation.can_give_back(&asked) {
             return false;
         }
         let mut held = generation.hold(&asked, event);
@@ -153,7 +153,7 @@ impl Ruled {
     /// Whether all limits that apply to an event can [give back](Self::give_back): buckets and windows can.
     pub fn can_give_back(&self, event: &Event<'_>) -> bool {
         let generation = self.generation();
-        generation.can_give_back(&generation.rules.ask(event, self.load()), event.time)
+        generation.can_give_back(&generation.rules.ask(event, self.load()))
     }
 
     /// How long after its time the event passes if nothing is counted before, and the load stays as
@@ -347,11 +347,8 @@ impl Generation {
     }
 
     /// Whether all limits that are asked can give back.
-    fn can_give_back(&self, asked: &[Ask], now: Time) -> bool {
-        asked.iter().all(|ask| {
-            let limiter = self.limit(ask).keys.limiter();
-            limiter.give_back(&mut limiter.initial(), now, 0.0)
-        })
+    fn can_give_back(&self, asked: &[Ask]) -> bool {
+        asked.iter().all(|ask| self.limit(ask).keys.limiter().can_give_back())
     }
 
     /// The states of a limit.

@@ -117,7 +117,9 @@ pub(super) fn read(text: &str) -> Result<Node, Mistake> {
         let (event, span) = event.map_err(|error| unread(&error))?;
         tree.take(event, span)?;
     }
-    tree.root.ok_or_else(|| whole("there is nothing in it"))
+    tree.root.ok_or_else(|| {
+        whole("there is nothing in it; write domain: web and, below it, limit: gcra 10/1m per ip")
+    })
 }
 
 fn unread(error: &ScanError) -> Mistake {

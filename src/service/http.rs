@@ -7,7 +7,7 @@
 //! | `POST /check` | the same as `{"domain": "web", "fields": {"user": "ann"}, "hits": 1}` | the same |
 //! | any method, `/auth` or `/auth/web` | the request that a proxy is about to pass on | 200 or 429; with `?refused=403`, 403 |
 //!
-//! In a path, the domain is escaped as in any URL (`/auth/my%20shop`), and a slash behind it is no part of it.
+//! In a path, the domain is escaped as in any URL (`/auth/my%20shop`), and slashes around it are no part of it.
 //! The domain can be left out if there is only one; if there are several, the answer is 400 then. A domain
 //! without rules lets everything pass, and is counted as unknown, and so does a service without any domain.
 //! Where the store can't be asked and a rule refuses then, the answer is 503. In `/check` and `/auth` rules
@@ -31,9 +31,9 @@ use crate::rules::{AsyncStore, Details, Ruling};
 use bytes::Bytes;
 use core::net::IpAddr;
 use core::time::Duration;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
@@ -49,6 +49,12 @@ const MOST: usize = 64;
 
 /// The reason for which one with more is refused.
 const TOO_MANY: &str = "there are more than 64 fields";
+
+const HITS: &str = "hits must be a number from 0 to 1e12";
+
+/// The answer of `/check` where nothing can refuse. A misspelled domain should be found by it.
+const NO_RULES: &[u8] =
+    b"{\"allowed\":true,\"ruling\":\"allowed: there are no rules for this domain\"}\n";
 
 /// The longest body of a request in bytes.
 const LONGEST: usize = 64 << 10;
@@ -115,13 +121,16 @@ impl<C: Clock + Clone> Http<C> {
             // A future that reads a body is large: boxed, it doesn't slow down the requests without one.
             (&Method::POST, "/json") => Box::pin(self.json(request)).await,
             (&Method::POST, "/check") => Box::pin(self.check_body(request)).await,
-            (_, "/json" | "/check") => {
-                Err(wrong(StatusCode::METHOD_NOT_ALLOWED, "not this method"))
-            }
-            (_, "/auth" | "/auth/") => Box::pin(self.auth(request, peer, None)).await,
-            (_, path) => match path.strip_prefix("/auth/") {
-                Some(name) => Box::pin(self.auth(request, peer, Some(name))).await,
-                None => Err(wrong(StatusCode::NOT_FOUND, "there are /json, /check and /auth")),
+            (_, "/json") => Ok(not_allowed("POST")),
+            (_, "/check") => Ok(not_allowed("GET, POST")),
+            (_, path) => match path.strip_prefix("/auth") {
+                Some(name) if name.is_empty() || name.starts_with('/') => {
+                    Box::pin(self.auth(request, peer, name.trim_matches('/'))).await
+                }
+                _ => Err(wrong(
+                    StatusCode::NOT_FOUND,
+                    "there is no such path; there are /json, /check and /auth",
+                )),
             },
         };
         answer.unwrap_or_else(Wrong::response)
@@ -157,7 +166,7 @@ impl<C: Clock + Clone> Http<C> {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match &*name {
                 "domain" => domain = Some(value),
-                "hits" => hits = Some(value.parse().map_err(|_| bad("hits is not a number"))?),
+                "hits" => hits = Some(value.parse().map_err(|_| bad(HITS))?),
                 _ => {
                     // The last one of a name counts.
                     fields.retain(|(known, _)| *known != name);
@@ -194,10 +203,10 @@ impl<C: Clock + Clone> Http<C> {
     ) -> Answer {
         let hits = hits.unwrap_or(1.0);
         if !(0.0..=MAX_COST).contains(&hits) {
-            return Err(bad("hits is a number from 0 to 1e12"));
+            return Err(bad(HITS));
         }
         let Some(domain) = self.domain(domain)? else {
-            return Ok(json(Bytes::from_static(b"{\"allowed\":true}")));
+            return Ok(json(Bytes::from_static(NO_RULES)));
         };
         let cost = if hits == 0.0 { 1.0 } else { hits };
         let event = Event { time: self.service.clock.now(), cost, fields };
@@ -222,17 +231,12 @@ impl<C: Clock + Clone> Http<C> {
         Ok(response)
     }
 
-    /// Asks the layer; `name` is the rest of the path, as it was sent.
-    async fn auth<Q>(
-        &self,
-        request: Request<Q>,
-        peer: Option<IpAddr>,
-        name: Option<&str>,
-    ) -> Answer {
-        let name = name.map(|name| percent_decode_str(name.strip_suffix('/').unwrap_or(name)));
-        let name = name.map(|name| name.decode_utf8()).transpose();
+    /// Asks the layer of the domain `name`, which is escaped; of the only one if it is empty.
+    async fn auth<Q>(&self, request: Request<Q>, peer: Option<IpAddr>, name: &str) -> Answer {
+        let name = percent_decode_str(name).decode_utf8();
         let name = name.map_err(|_| bad("the domain is not UTF-8"))?;
-        let Some(domain) = self.domain(name.as_deref())? else { return Ok(Response::default()) };
+        let name = Some(&*name).filter(|name| !name.is_empty());
+        let Some(domain) = self.domain(name)? else { return Ok(Response::default()) };
         let query = request.uri().query().unwrap_or_default();
         let refused = match form_urlencoded::parse(query.as_bytes())
             .find(|(name, _)| name == "refused")
@@ -242,7 +246,7 @@ impl<C: Clock + Clone> Http<C> {
             None | Some("429") => StatusCode::TOO_MANY_REQUESTS,
             Some("403") => StatusCode::FORBIDDEN,
             Some("401") => StatusCode::UNAUTHORIZED,
-            Some(_) => return Err(bad("refused is 429, 403 or 401")),
+            Some(_) => return Err(bad("refused must be 429, 403 or 401")),
         };
         let mut request = request.map(drop);
         if let Some(peer) = peer {
@@ -350,14 +354,11 @@ where
     let body = Limited::new(request.into_body(), LONGEST);
     let late = || wrong(StatusCode::REQUEST_TIMEOUT, "the body did not arrive within 5 s");
     let body = timeout(ARRIVAL, Box::pin(body.collect())).await.map_err(|_| late())?;
-    let long =
-        |error: Box<dyn core::error::Error + Send + Sync>| match error
-            .is::<http_body_util::LengthLimitError>(
-        ) {
-            true => wrong(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 64 KiB"),
-            false => bad("the body broke off"),
-        };
-    let body = body.map_err(long)?.to_bytes();
+    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
+        true => wrong(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 64 KiB"),
+        false => bad("the body broke off"),
+    });
+    let body = body?.to_bytes();
     serde_json::from_slice(&body).map_err(|error| bad(&format!("the body: {error}")))
 }
 
@@ -374,6 +375,14 @@ fn bad(why: &str) -> Wrong {
 
 fn wrong(status: StatusCode, why: &str) -> Wrong {
     Wrong(status, why.to_owned())
+}
+
+/// The answer to a request by another method than these (RFC 9110, 15.5.6).
+fn not_allowed(methods: &'static str) -> Response<Body> {
+    let why = format!("this method is not allowed here; use one of {methods}");
+    let mut response = wrong(StatusCode::METHOD_NOT_ALLOWED, &why).response();
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    response
 }
 
 /// A request that is not answered as it wants, and why.

@@ -97,7 +97,10 @@ impl<'a> Words<'a> {
         let count = count(self.words.get(at..).unwrap_or_default());
         match self.take(at, count) {
             Some(value) => Ok(Some(value)),
-            None => Err(self.wrong(word, format!("a value is missing after {name}"))),
+            None => Err(self.wrong(
+                word,
+                format!("a value is missing after {name}; write one, or leave {name} out"),
+            )),
         }
     }
 

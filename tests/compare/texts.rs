@@ -91,7 +91,11 @@ fn a_template_that_is_wrong_says_where() {
     wrong(template("gcra & tokn-bucket 1/1s"), "tokn-bucket", "not a limiter");
     wrong(template("gcra 10/1x & exim"), "x", "not a unit");
     wrong(template("gcra burst 0"), "0", "the burst cannot be 0");
-    wrong(template("gcra  burst"), "burst", "a value is missing after burst");
+    wrong(
+        template("gcra  burst"),
+        "burst",
+        "a value is missing after burst; write one, or leave burst out",
+    );
     let fields = "write per user, per ip, per all";
     wrong(
         template("gcra per account"),

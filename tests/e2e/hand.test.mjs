@@ -58,8 +58,18 @@ async function drag(page, from, to) {
   await page.mouse.up();
 }
 
-// Selects the words of an element, so that they can be dragged.
-const select = (page, what) => page.$eval(what, (it) => getSelection().selectAllChildren(it));
+// Drags words that stand in the first paragraph over another place, and holds them there.
+async function dragWords(page, words, to) {
+  const { x, y } = await page.$eval('.gist', (it, words) => {
+    it.textContent = words;
+    getSelection().selectAllChildren(it);
+    return getSelection().getRangeAt(0).getBoundingClientRect();
+  }, words);
+  const box = await page.locator(to).boundingBox();
+  await page.mouse.move(x + 4, y + 8);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 5 });
+}
 
 pageTest('what is dragged within the page is no log', async ({ page, open, test }) => {
   for (const path of ['/#seed=5', '/compare.html#seed=5']) {
@@ -77,16 +87,20 @@ pageTest('what is dragged within the page is no log', async ({ page, open, test 
     await open('/#limit=7');
     await until(page, () => document.documentElement.dataset.started === '');
     await page.locator('#limit').fill('');
-    await page.$eval('.gist', (it) => { it.textContent = '3'; });
-    await select(page, '.gist');
-    const { x, y } = await page.evaluate(() => getSelection().getRangeAt(0).getBoundingClientRect());
-    const box = await page.locator('#limit').boundingBox();
-    await page.mouse.move(x + 4, y + 8);
-    await page.mouse.down();
-    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 5 });
+    await dragWords(page, '3', '#limit');
     await page.mouse.up();
     assert.equal(await page.inputValue('#limit'), '3');
     assert.equal(new URL(page.url()).pathname, '/');
+  });
+
+  await test('a log is taken after words that were replaced while they were dragged', async () => {
+    await open('/');
+    await until(page, () => document.documentElement.dataset.started === '');
+    await dragWords(page, '3', '#graph');
+    await page.$eval('.gist', (it) => { it.textContent = '4'; });
+    await page.mouse.up();
+    await page.locator('#copy').hover();
+    await Promise.all([page.waitForURL(/tune\.html/), drop(page, 'access.log', lines)]);
   });
 
   await test('a link on Tune', async () => {

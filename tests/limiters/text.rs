@@ -134,7 +134,11 @@ fn mistakes_are_pointed_at() {
         ("exim 10", "10", "not a rate; write a rate as a count and a span, such as 10/1m"),
         ("exim 10/1x", "x", "not a unit; the units are w, d, h, m, s, ms and us"),
         ("exim 10/1m strikt", "strikt", "not read; write exim RATE [leaky|strict|readonly]"),
-        ("gcra 10/1s burst", "burst", "a value is missing after burst"),
+        (
+            "gcra 10/1s burst",
+            "burst",
+            "a value is missing after burst; write one, or leave burst out",
+        ),
         ("gcra 10/1s burst many", "many", "not a number; write digits such as 20, 0.5 or 300k"),
         ("gcra 10/1s burst 0", "0", "the burst cannot be 0: it must be from 0.001 to 1e12"),
         ("gcra 0/1s burst 5", "0/1s", "the count of a rate cannot be 0: it must be"),
@@ -198,7 +202,7 @@ fn mistakes_are_pointed_at() {
             "the period of a rate in seconds cannot be 0.049: it must be whole",
         ),
         // Several limits are a policy.
-        ("10/1s & 5/1s", "&", "not read; write a rate and perhaps a precision"),
+        ("10/1s & 5/1s", "&", "not read; write a rate as in 240/1h"),
         ("gcra 10/1s per user", "per", "not read; write gcra RATE [burst N]"),
         // It would keep as many events, for every key.
         (
@@ -207,7 +211,7 @@ fn mistakes_are_pointed_at() {
             "the count of a rate cannot be 1000000000000: it must be at most 100000; a sliding-window",
         ),
         ("sliding-log 100001/1d", "100001/1d", "the count of a rate cannot be 100001"),
-        ("10/1s precision 100ms strict", "strict", "not read; write a rate and perhaps"),
+        ("10/1s precision 100ms strict", "strict", "not read; write a rate as in 240/1h"),
     ] {
         let error = text.parse::<AnyLimiter>().unwrap_err();
         assert_eq!(&text[error.at()], word, "{text}: {error}");

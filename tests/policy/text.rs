@@ -123,7 +123,7 @@ fn mistakes_are_pointed_at() {
         ("10/1s per ip+ip", "ip", "a field that is there already"),
         ("10/1s per ip+", "", "a field is missing"),
         // Only in old links a `+` joins limits.
-        ("10/1s + 5/1s", "+", "not read; write a rate and perhaps a precision"),
+        ("10/1s + 5/1s", "+", "not read; write a rate as in 240/1h"),
         ("10/1s per user + 5/1s", "+", "not read; the key of a limit comes last"),
         ("10/1s per user+gcra 5/1s", "5/1s", "not read; the key of a limit comes last"),
         ("10/1s per user+5/1s", "5/1s", "not the name of a field"),

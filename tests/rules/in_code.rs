@@ -45,7 +45,7 @@ fn what_is_wrong_is_told_with_the_place_in_the_list() {
     let each = |field: &str| NewRule::new().each(field).limit(window(1.0));
     assert_eq!(
         wrong("web", []),
-        "web:1:1: neither descriptors nor a limit, so that nothing would be limited"
+        "web:1:1: neither descriptors nor a limit, so nothing would be limited; write one of them"
     );
     assert!(wrong("", [each("user")]).starts_with(":1:1: the domain is empty"));
     assert_eq!(

@@ -116,7 +116,13 @@ fn anything_by_its_fields() {
         ),
         "{allowed}"
     );
-    assert_eq!((get(program.http, "/", "").0, get(program.http, "/json", "").0), (404, 405));
+    let misspelled = check("domain=wbe").1;
+    assert!(misspelled.contains("allowed: there are no rules for this domain"), "{misspelled}");
+    for path in ["/", "/authenticate", "/auth.html"] {
+        assert_eq!(get(program.http, path, "").0, 404, "{path}");
+    }
+    let (status, answer) = get(program.http, "/json", "");
+    assert!(status == 405 && answer.contains("\r\nallow: POST\r\n"), "{answer}");
 }
 
 #[test]
@@ -182,7 +188,8 @@ async fn the_domain_is_named_where_there_are_several() {
     assert_eq!(asked(several).await, [400, 400, 400, 200]);
 }
 
-/// Any name of a domain can stand in a path: escaped, and with a slash behind it.
+/// Any name of a domain can stand in a path: escaped, and with slashes around it. A proxy whose variable is
+/// empty asks for the only domain.
 #[test]
 fn the_domain_in_the_path_is_decoded() {
     let folder = Folder::new("named");
@@ -190,6 +197,7 @@ fn the_domain_in_the_path_is_decoded() {
         ("my shop", ["/auth/my%20shop", "/auth/my%20shop/"]),
         ("straße", ["/auth/stra%C3%9Fe", "/auth/stra%c3%9fe?refused=429"]),
         ("a/b", ["/auth/a/b", "/auth/a%2Fb"]),
+        ("web", ["/auth//web//", "/auth//"]),
     ]
     .into_iter()
     .enumerate()

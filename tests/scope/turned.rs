@@ -187,7 +187,7 @@ fn exims_limiter_with_its_words_is_the_settings_own() {
     for (name, value, problem) in [
         ("limiter", "tokn-bucket", "not a limiter"),
         ("limiter", "gcra & gcra 0/1s", "the count of a rate cannot be 0"),
-        ("limiter", "gcra burst", "a value is missing after burst"),
+        ("limiter", "gcra burst", "a value is missing after burst; write one, or leave burst out"),
     ] {
         let error = settings.set(name, value).unwrap_err().to_string();
         assert!(error.contains(problem), "{error}");

@@ -142,7 +142,7 @@ fn field(text: &str) -> Result<(String, HeaderName), String> {
 
 /// Reads how often to look. Without a pause, the program would do nothing else.
 fn interval(text: &str) -> Result<Span, ParseError> {
-    above_zero(text, "it is longer than zero; write it as in 1s")
+    above_zero(text, "the pause must be longer than zero; write it as in 1s")
 }
 
 /// Runs until it is asked to end.

@@ -31,11 +31,11 @@ pub struct Failure {
     pub got: String,
 }
 
-/// As in `12:9: five a day: event 6 at 10: expected refused, got allowed ...`
+/// As in `12:9: five a day: event 6 at 10 s: expected refused, got allowed ...`
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Failure { test, line, column, event, time, expected, got } = self;
-        write!(f, "{line}:{column}: {test}: event {event} at {time}: ")?;
+        write!(f, "{line}:{column}: {test}: event {event} at {time} s: ")?;
         write!(f, "expected {expected}, got {got}")
     }
 }
@@ -134,7 +134,7 @@ impl Got<'_> {
                     true => Retry::NOW,
                     false => self.ruled.retry_after(self.event),
                 };
-                (got.wait() != *expected).then(|| got.to_string())
+                (got.wait() != *expected).then(|| format!("a retry {got}"))
             }
             What::Shadow(expected) => {
                 let got: Vec<_> = self.ruling.shadow_refusals().collect();
@@ -171,8 +171,8 @@ impl fmt::Display for What {
             What::By(Some(rule)) => write!(f, "a decision by {rule}"),
             What::By(None) => f.write_str("no limit that applies"),
             What::Wait(span) => write!(f, "a wait of {span}"),
-            What::Retry(Some(span)) => write!(f, "again in {span}"),
-            What::Retry(None) => f.write_str("never"),
+            What::Retry(Some(span)) => write!(f, "a retry in {span}"),
+            What::Retry(None) => f.write_str("a retry never"),
             What::Shadow(names) => f.write_str(&shadows(names)),
         }
     }
