@@ -1,4 +1,4 @@
-//! A day of mixed traffic through a store of each of twelve limits, in virtual time: `./scripts/soak`.
+//! A day of mixed traffic through a store of each limiter, in virtual time: `./scripts/soak`.
 //!
 //! Most senders are steady, some come in bursts, some are met once and never again, and one keeps to
 //! half of its limit. Each hour the clock steps forward or back, by seconds to a day. In the
@@ -12,7 +12,7 @@ use ratescope::{Store, Time};
 use std::time::Instant;
 
 /// Each counts in periods of a minute.
-const LIMITERS: [&str; 12] = [
+const LIMITERS: [&str; 16] = [
     "exim 60/1m strict",
     "exim 60/1m leaky",
     "earrrl 60/1m half-life 1m",
@@ -25,6 +25,10 @@ const LIMITERS: [&str; 12] = [
     "sliding-log 60/1m",
     "adaptive x3 decay 1m increase 1h floor 60",
     "haproxy 60/1m allowed",
+    "nginx 60/1m burst 60",
+    "envoy 60/1m",
+    "fail2ban 60/1m ban 1m",
+    "adaptive x3 decay 1m by hour floor 60",
 ];
 
 const HOURS: usize = 24;

@@ -145,6 +145,7 @@ impl AnyLimiter {
     }
 
     /// Whether it can take back a cost: see [`give_back`](Limiter::give_back).
+    #[cfg(feature = "rules")]
     pub(crate) fn can_give_back(&self) -> bool {
         self.give_back(&mut self.initial(), Time::ZERO, 0.0)
     }

@@ -150,11 +150,7 @@ impl<'a> File<'a> {
         self.quotas.extend(rule.zip(quota).map(|(rule, (key, _))| (rule, key)));
         let below = map.get("descriptors").map(|node| self.descriptors(node, &path));
         let branch = Branch { line: map.at.line, rule, below: below.unwrap_or_default() };
-        if let Err(line) = level.add(&name, &value, branch) {
-            let problem = format!(
-                "the descriptor in line {line} is for the same values; one of the two could never \
-                 apply"
-            );
+        if let Err(problem) = level.add(&name, &value, branch) {
             let at = map.get("value").or(map.get("network")).unwrap_or(key);
             self.reader.wrong(at, problem);
         }

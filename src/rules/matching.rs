@@ -43,8 +43,8 @@ impl Level {
     /// Adds a descriptor after the others.
     ///
     /// # Errors
-    /// When it, or another one, could never be chosen: the line of the other one.
-    pub(super) fn add(&mut self, key: &str, value: &Value, branch: Branch) -> Result<(), usize> {
+    /// When it, or another one, could never be chosen, or when too many wildcards have the same ends.
+    pub(super) fn add(&mut self, key: &str, value: &Value, branch: Branch) -> Result<(), String> {
         let place = *self.places.entry(key.to_owned()).or_insert(self.groups.len());
         if place == self.groups.len() {
             self.groups.push(Group { key: key.to_owned(), ..Group::default() });
@@ -64,7 +64,10 @@ impl Level {
             }
         };
         if let Some(other) = other {
-            return Err(other.line);
+            return Err(format!(
+                "the descriptor in line {} is for the same values; one of the two could never apply",
+                other.line
+            ));
         }
         let place = group.several.len();
         match value {
@@ -75,7 +78,7 @@ impl Level {
                 group.several.push(branch);
             }
             Value::Like(wildcard) => {
-                group.like.push(place, wildcard.clone());
+                group.like.push(place, wildcard.clone())?;
                 group.several.push(branch);
             }
         }

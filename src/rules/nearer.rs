@@ -43,7 +43,8 @@ impl<'a> Nearer<'a> {
             match &step.value {
                 Value::Is(_) => {}
                 Value::Within(networks) => within.push(place, networks),
-                Value::Like(wildcard) => like.push(place, wildcard.clone()),
+                // As many as a file can have.
+                Value::Like(wildcard) => _ = like.push(place, wildcard.clone()),
                 Value::Any => any = Some(place),
             }
         }

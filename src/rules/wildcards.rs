@@ -3,6 +3,9 @@
 use super::value::Wildcard;
 use std::collections::HashMap;
 
+/// The most wildcards that begin and end alike: a text that does so, too, is compared with each.
+const MOST_ALIKE: usize = 1000;
+
 /// Wildcards with their places, found by the texts before their first star and after their last one. Many
 /// wildcards rarely share both.
 #[derive(Clone, Debug, Default)]
@@ -14,14 +17,25 @@ pub(super) struct Wildcards {
 
 impl Wildcards {
     /// Adds a wildcard, with a place behind those of the others.
-    pub(super) fn push(&mut self, place: usize, wildcard: Wildcard) {
+    ///
+    /// # Errors
+    /// If too many begin and end as it does.
+    pub(super) fn push(&mut self, place: usize, wildcard: Wildcard) -> Result<(), String> {
         let [first, last] = wildcard.ends().map(str::to_owned);
         let lengths = [first.len(), last.len()];
         if !self.lengths.contains(&lengths) {
             self.lengths.push(lengths);
         }
-        let by_last = self.by_ends.entry(first).or_default();
-        by_last.entry(last).or_default().push((place, wildcard));
+        let with_ends = self.by_ends.entry(first).or_default().entry(last).or_default();
+        if with_ends.len() == MOST_ALIKE {
+            let [first, last] = wildcard.ends();
+            return Err(format!(
+                "more than {MOST_ALIKE} values that begin with {first:?} and end with {last:?} around \
+                 stars; put other texts before the first star or behind the last one"
+            ));
+        }
+        with_ends.push((place, wildcard));
+        Ok(())
     }
 
     /// The place of the first wildcard that matches a text. With the text of a wildcard, that is the first

@@ -198,6 +198,24 @@ fn what_is_held_has_a_budget_in_bytes() {
     assert_eq!(seen, (0..100).collect::<Vec<_>>());
 }
 
+/// The memory of a busy second is freed when the seconds after it are quiet.
+#[test]
+fn a_busy_second_leaves_no_memory_behind() {
+    let mut order = Order::new(Span::seconds(1), 1 << 20, Spread::Never);
+    let mut add = |second: i64, lines: usize| {
+        let when = When { time: Time::from_micros(second * SECOND), coarse: true, times: 1 };
+        let measured = allocation_counter::measure(|| {
+            for i in 0..lines {
+                order.push(when, 1, i, &mut |_, _| ());
+            }
+        });
+        measured.bytes_current
+    };
+    let busy = add(0, 100_000);
+    let quiet: i64 = (1..10).map(|second| add(second, 1)).sum();
+    assert!(busy > 1_000_000 && -quiet > busy * 9 / 10, "{busy} {quiet}");
+}
+
 #[test]
 fn the_ends_of_time_are_no_trouble() {
     let events = [i64::MIN, i64::MAX, 0, i64::MIN + 1].map(|micros| (micros, true));

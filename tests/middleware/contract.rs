@@ -95,6 +95,20 @@ fn a_request_that_waited_asks_for_readiness_again() {
     assert_eq!(assert_ready!(response.poll()).unwrap_err().to_string(), "gone");
 }
 
+/// Without a queue nothing waits, so also a limit that may delay is asked before the response is polled.
+#[test]
+fn without_a_queue_each_request_is_decided_at_once() {
+    let layer = limit(ruled(LEAKY), &Hand::default()).queue(0).layer();
+    let (mut service, mut requests) = over_mock(&layer);
+    assert!(is_ready(&mut service));
+    let _passed = service.call(get("/", "192.0.2.7"));
+    assert!(requests.poll_request().is_ready());
+    assert!(is_ready(&mut service));
+    let mut refused = spawn(service.call(get("/", "192.0.2.7")));
+    requests.allow(0);
+    assert_eq!(assert_ready_ok!(refused.poll()).status(), 429);
+}
+
 /// A service that is used again after each response, as `Buffer` does it.
 #[test]
 fn one_service_serves_many_requests() {

@@ -225,8 +225,10 @@ fn each_bound_is_exact() {
     };
     let domain = |n: usize| format!("domain: {}\nlimit: 5/1s\n", "d".repeat(n));
     let many = |n: usize| file(n, |i| format!("key: k, value: v{i}, limit: 5/1s"));
+    let alike = |n: usize| file(n, |i| format!("key: k, value: 'a*-{i}-*b', limit: 5/1s"));
     type Text<'a> = &'a dyn Fn(usize) -> String;
-    let bounds: [(&str, usize, Text<'_>); 5] = [
+    let bounds: [(&str, usize, Text<'_>); 6] = [
+        ("more than 1000 values that begin with \"a\" and end with \"b\"", 1000, &alike),
         ("more than 256 bytes", 256, &domain),
         ("more than 10000 rules", 10_000, &many),
         ("more than 16 descriptors", 16, &nested),

@@ -358,4 +358,31 @@ mod far_away {
         let mut task = spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT));
         assert_eq!(assert_ready!(task.poll()).err(), Some(GaveUp::Fault(Fault::Late)));
     }
+
+    /// Whoever leaves while the store is asked has counted once or not at all, and the next one passes as ever.
+    #[test]
+    fn it_may_be_dropped_at_any_await_point() {
+        let (clock, fields) = (FakeClock::default(), [("user", "ann")]);
+        let mut counted = Vec::new();
+        for polls in 0.. {
+            let far = Far::new("domain: d\nlimit: fixed-window 2/1m per user\n", 2);
+            let mut task = spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT));
+            let is_done = (0..polls).any(|_| task.poll().is_ready());
+            drop(task);
+            let mut left = 0;
+            let next = |far: &Far| {
+                let mut task = spawn(until_allowed(far, &fields, &clock, Waiting::DEFAULT));
+                (0..9).any(|_| task.poll().is_ready())
+            };
+            while next(&far) {
+                left += 1;
+            }
+            counted.push(2 - left);
+            if is_done {
+                break;
+            }
+        }
+        // Two polls for the look and two for the count, in which the event is counted first.
+        assert_eq!(counted, [0, 0, 0, 1, 1, 1]);
+    }
 }
