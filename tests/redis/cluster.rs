@@ -32,7 +32,7 @@ const LIMIT: &str = "fixed-window 1000000/1h per user";
 
 fn quick() -> Options {
     Options {
-        deadline: Duration::from_millis(500),
+        deadline: Duration::from_secs(2),
         rest: Duration::from_millis(20),
         failures: 50,
         ..Options::default()

@@ -26,7 +26,7 @@ descriptors:
 /// A deadline that a busy machine keeps, and rests that are over soon.
 pub(super) fn options() -> Options {
     Options {
-        deadline: Duration::from_millis(300),
+        deadline: Duration::from_secs(2),
         rest: Duration::from_millis(20),
         ..Options::default()
     }
@@ -156,7 +156,7 @@ fn a_server_that_does_not_answer_is_not_waited_for() {
         assert_eq!(faults[0], Fault::Late);
         assert!(matches!(faults[1], Fault::Unreachable(_)), "{faults:?}");
         assert!(faults[asked..].iter().all(|fault| *fault == Fault::Resting), "{faults:?}");
-        assert!(took < Duration::from_secs(10), "{took:?}");
+        assert!(took < PATIENCE, "{took:?}");
         until_back(&store).await;
         // Only the events that had been sent were counted, when it ran on.
         let counted = counted(&store).await;
