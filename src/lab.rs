@@ -14,7 +14,7 @@
 //! A run knows no clock and no screen. It is a function of its first settings and of its commands
 //! with their times, so the same link gives the same run everywhere.
 //!
-//! It is behind the feature `lab`; a service that limits does not need it.
+//! The feature `lab` turns this module on; a service that limits does not need it.
 
 pub mod compare;
 pub mod lane;

@@ -1,6 +1,5 @@
-//! The layer between a service and its clients, with the feature `tower`, and rule files that are watched, for
-//! which the feature `watch` is enough. For calls of other services there is another layer,
-//! `waiting::outgoing`.
+//! The layer between a service and its clients (feature `tower`), and rule files that are watched (feature `watch`).
+//! For calls of other services there is another layer, `waiting::outgoing`.
 //!
 #![cfg_attr(feature = "tower", doc = "This is a whole service, with axum:\n")]
 #![cfg_attr(feature = "tower", doc = include_str!("middleware/ten_lines.md"))]

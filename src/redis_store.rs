@@ -19,8 +19,8 @@
 //! A service asks any [`AsyncStore`], so a layer (`middleware`) takes a [`RedisStore`] as it takes a
 //! [`Ruled`](crate::rules::Ruled), whose states are in memory. The command
 //! `ratescope simulate --store redis://127.0.0.1:6379` puts a log through Redis in the time of its events,
-//! and prints the same as without Redis, but that levels near 1e12 may differ in the last digit. Each run has
-//! keys of its own and removes them at its end.
+//! and prints the same as without Redis, except that levels near 1e12 may differ in the last digit. Each run has keys
+//! of its own and removes them at its end.
 //!
 #![cfg_attr(feature = "tower", doc = include_str!("redis_store/in_a_service.md"))]
 //!
@@ -207,9 +207,9 @@ impl RedisStore {
         clear::all(link, &plan::begin(options)).await
     }
 
-    /// Makes new ones of the keys that an event with these fields has in some limits, chosen by their rule and
-    /// key, and returns how many there were on Redis. Those that this process remembers are reset, too. For
-    /// how a key stands, [`peek`](AsyncStore::peek) tells the standings.
+    /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key, on
+    /// Redis and in this process. Returns how many there were on Redis. [`peek`](AsyncStore::peek) tells how a key
+    /// stands.
     ///
     /// # Errors
     /// When Redis can't be asked in time; some keys may have been reset then.

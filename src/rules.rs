@@ -50,7 +50,7 @@
 //! | `cost` | both | the cost of each event in these limits, instead of the event's own cost |
 //! | `on_store_failure` | both | `allow`, `refuse` or `local` (the default): see [`OnStoreFailure`] |
 //! | `share_threshold` | a descriptor | `true`: all values that match its `*` or `network` share one count |
-//! | `quota_mode` | a descriptor | `true`: of several such rules, all must refuse; accepted where no event has several, and then of no effect |
+//! | `quota_mode` | a descriptor | `true`: an event is refused only if all such rules refuse; accepted where no event has several, without effect |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
 //!
 //! A limit without `per` counts for each combination of the fields of its descriptor and of the
@@ -257,7 +257,7 @@ impl Rules {
         if mistakes.is_empty() { Ok(()) } else { Err(RulesError::new(&self.file, mistakes)) }
     }
 
-    /// The error that all of the file is wrong.
+    /// An error about the whole file.
     pub(crate) fn wrong(&self, problem: String) -> RulesError {
         RulesError::new(&self.file, vec![Mistake::new(At { line: 1, column: 1 }, "", problem)])
     }
@@ -277,7 +277,7 @@ impl Rules {
         self.fields_of(|_| true)
     }
 
-    /// The same of some rules.
+    /// The same for the rules for which `of` is true.
     pub(crate) fn fields_of(&self, of: impl Fn(&Rule) -> bool) -> Vec<&str> {
         let each = self.rules.iter().filter(|rule| of(rule)).flat_map(|rule| {
             let steps = rule.path.iter().map(|step| &step.key);
@@ -370,7 +370,7 @@ impl Rule {
         self.settings.cost
     }
 
-    /// How many hits an event of a cost is to it, in counters of whole numbers.
+    /// How many hits an event of a cost is for this rule, in counters of whole numbers.
     #[cfg(feature = "live")]
     pub(crate) fn hits(&self, cost: f64) -> u64 {
         // The cast saturates.

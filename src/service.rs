@@ -26,21 +26,21 @@
 //!
 //! # What a request means
 //! * Each **descriptor** is looked up as envoyproxy/ratelimit does it: the rule with exactly its keys, in
-//!   their order. All have to pass. If one is refused, none is counted, with two exceptions: requests that
-//!   are decided at the very same instant may count in some of theirs, and limiters that count refused
-//!   events count those that they refuse. A limit at the top of a file counts each request once.
-//! * **`hits_addend`** of a descriptor replaces that of the request. There, 0 means 1. A descriptor's own 0
-//!   is a look: the answer says whether one more would pass, and nothing is counted.
-//!   Hits that do not fit into a limit are refused as a whole, and not counted. So hits that are reported
-//!   after the fact (`apply_on_stream_done`) need a limiter that counts refused ones, such as `exim strict`.
+//!   their order. All have to pass. If one is refused, none is counted, with two exceptions: requests that are decided
+//!   at the very same instant may count in some of their descriptors, and limiters that count refused events count what
+//!   they refuse. A limit at the top of a file counts each request once.
+//! * **`hits_addend`** of a descriptor replaces that of the request. In a request, 0 means 1. A descriptor's own 0 is a
+//!   look: the answer says whether one more would pass, and nothing is counted. Hits that do not fit into a limit are
+//!   refused as a whole, and not counted. So hits that are reported after the fact (`apply_on_stream_done`) need a
+//!   limiter that counts refused ones, such as `exim strict`.
 //! * A descriptor's own **`limit`** counts in place of the rules, in a fixed window, and apart from its other
 //!   limits. In memory, states of the 64 limits that were used last are kept.
 //! * **`is_negative_hits`** gives hits back, if the descriptors that take some all pass. It is not known when
 //!   they were taken, and [`give_back`](crate::Limiter::give_back) says what a limiter makes of that. A key never
 //!   has more left than a new one. Buckets and windows can give back, in memory and on Redis: `gcra`, `token-bucket`,
-//!   `leaky-bucket`, `fixed-window` (that of all files of envoyproxy/ratelimit) and the `sliding-` ones.
-//!   The others measure a rate or imitate a server, and can't: the call then fails with `UNIMPLEMENTED`, and
-//!   nothing is counted. Hits that are given back are in no counter.
+//!   `leaky-bucket`, `fixed-window` (the limiter of all files of envoyproxy/ratelimit) and the `sliding-` ones. The
+//!   others measure a rate or imitate a server, and can't: the call then fails with `UNIMPLEMENTED`, and nothing is
+//!   counted. Hits that are given back are in no counter.
 //! * Requests for a **domain** without rules pass, and are counted as such.
 //! * If the **store** can't be asked and the rule that decides says `on_store_failure: refuse`, the call
 //!   fails with `UNAVAILABLE`. Envoy's `failure_mode_deny` says what becomes of the request then.
@@ -57,8 +57,8 @@
 //! The folder `examples/run` has rules and configurations of Envoy, nginx, Caddy, systemd and a container,
 //! which are tested with these servers. nginx's `auth_request` knows only 2xx, 401 and 403: there, ask for
 //! `/auth?refused=403` and make it 429 (`Retry-After` can be taken along). Caddy's `forward_auth` and Traefik's
-//! `forwardAuth` pass the 429 on as it is, with its headers and its body. Envoy answers 429 itself, with
-//! the headers of the service; what becomes of a request without the service, `failure_mode_deny` says.
+//! `forwardAuth` pass the 429 on as it is, with its headers and its body. Envoy answers 429 itself, with the headers of
+//! the service; `failure_mode_deny` says what becomes of a request without the service.
 
 mod decide;
 mod domain;
@@ -105,7 +105,7 @@ pub struct Service<C = SystemClock> {
     probe: Arc<Probe>,
     /// The files that are followed; one look at a time.
     files: Mutex<Files>,
-    /// Each of them, with its problem.
+    /// Each file that is followed, with its problem.
     health: ArcSwap<Vec<FileHealth>>,
 }
 

@@ -143,7 +143,7 @@ fn explain_says_which_limits_apply_and_why_others_do_not() {
    fixed-window 2/1m per action+customer: counts for action=order,customer=ann
 2. shop:ip (line 13)
    fixed-window 5/1h per ip: counts for ip=192.0.2.7
-not for it:
+these do not apply:
    shop:action=order (line 4): shop:action=order,customer lies within it
    shop:action=order,customer=wholesale (line 10): the event has another customer
 "
@@ -154,7 +154,7 @@ not for it:
 1. api:elastic (line 10)
    fixed-window 100/1s per elastic: counts for elastic=a%20b%2Cc%3Dd
    throttle: elastic up to 2x while load < 70%
-not for it:
+these do not apply:
    api:hard (line 4): the event has no hard
    api:soft (line 7): the event has no soft
    api:bucket (line 13): the event has no bucket
@@ -166,7 +166,7 @@ not for it:
         "{shadow}"
     );
     let none = printed(&["explain", "good/shadow.yaml"], "");
-    assert!(none.starts_with("no rule applies: the event is not limited\nnot for it:\n"), "{none}");
+    assert!(none.starts_with("no rule applies: the event is not limited\nthese do not apply:\n"), "{none}");
     let output = ratescope(&["explain", "good/shadow.yaml", "usr=ann"], "");
     let note = "note: the event has fields that no rule of good/shadow.yaml is about: usr\n";
     assert_eq!(text(&output.stderr), note);

@@ -199,7 +199,7 @@ descriptors:
     let lanes: Vec<&str> = settings.lanes.iter().map(|rule| rule.as_str()).collect();
     let both = "exim 100/1h strict per user+ip & gcra 5/1s burst 10 per ip";
     assert_eq!(lanes, [both, "sliding-log 3/1m per all"]);
-    let tenant = "  not shown: mail:tenant (line 7): it is per tenant, and the events there have a \
+    let tenant = "  not shown: mail:tenant (line 7): it is per tenant, and the events in Compare have a \
                   user and an ip";
     assert_eq!(lines[2], tenant);
 

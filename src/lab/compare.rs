@@ -57,12 +57,11 @@ impl Comparison {
         self.experiment().sent
     }
 
-    /// Gives lane `i` another template, or adds a lane at the end if there is none. The setting `lanes`
-    /// changes, so that a link contains it.
+    /// Gives lane `i` another template, or adds a lane at the end if there is no lane `i`. The setting `lanes` changes,
+    /// so that a link contains it.
     ///
     /// # Errors
-    /// When `text` cannot be read, or a lane would be added to [`settings::LANES`] lanes. The error is about
-    /// `text`.
+    /// When `text` cannot be read, or there are [`settings::LANES`] lanes already. The error is about `text`.
     pub fn set_lane(&mut self, i: usize, text: &str) -> Result<(), ParseError> {
         let (template, _) = Template::read(text, self.settings().limit)?;
         let mut templates = self.settings().lanes.clone();

@@ -19,7 +19,7 @@ use history::{Column, Grain, History};
 /// The most keys of a limit in a lane: more than the users of a script.
 const KEYS: usize = 64;
 
-/// The policy of a template, with its states. It decides as it does anywhere else.
+/// The policy of a template and the states of its keys. The policy decides as it does anywhere else.
 #[derive(Clone, Debug)]
 pub struct Lane {
     template: Template,
@@ -92,7 +92,7 @@ impl Lane {
             },
         };
         self.changed = false;
-        // Zero stands for "at once", whatever the instant since which an event is allowed.
+        // Zero stands for "at once"; since when an event would have been allowed does not matter.
         let again = if again <= last { Time::ZERO } else { again };
         self.history.close(self.store.tightest(last), again);
     }
@@ -114,7 +114,7 @@ impl Lane {
         limits.collect::<Vec<_>>().join(" & ")
     }
 
-    /// The unit of the level, in words: that of the only limit, or `of the tightest` for several limits.
+    /// The unit of the level, in words: the unit of the only limit, or `of the tightest` of several limits.
     pub fn unit(&self) -> &'static str {
         let [limit] = self.policy().limits() else { return "of the tightest" };
         limit.limiter.unit()

@@ -1,7 +1,7 @@
 //! The events that a running service allowed and refused, by rule, as the service reports them.
 //!
-//! The service reports the sums since its start a few times a second, and for a time without such reports the
-//! sums at the beginnings of its hours. After a pause in the reports the sums still count the events of the
+//! The service reports the sums since its start a few times a second. If nobody listened for a time, it reports the
+//! sums at the beginning of each hour of that time. After a pause in the reports the sums still count the events of the
 //! pause. Only the times of these events are unknown, so they are spread evenly over the pause. The
 //! [history](crate::lab::lane::history) is of the same type as that of a lane.
 
@@ -39,7 +39,7 @@ pub struct ReportedRule {
     /// The numbers of events since the service started.
     pub sums: Counts,
     history: Option<History<Counts>>,
-    /// The instant before which only the sums at the beginnings of hours are known.
+    /// Before this instant only the sums at the beginnings of hours are known.
     seen: Option<Time>,
 }
 
@@ -121,8 +121,8 @@ impl Live {
         self.take_hour(at, sums);
     }
 
-    /// Takes the sums at the beginning of an hour without other reports. Hours and what is
-    /// [taken](Self::take) come in the order of time.
+    /// Takes the sums at the beginning of an hour without other reports. The calls of this and of [`take`](Self::take)
+    /// are in the order of time.
     pub fn take_hour(&mut self, at: Time, sums: &[f64]) {
         let (sums, _) = sums.as_chunks();
         for ((rule, sums), place) in self.rules.iter_mut().zip(sums).zip(0..) {

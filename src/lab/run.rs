@@ -86,8 +86,8 @@ impl<E: Experiment> Run<E> {
     /// the work of one call is bounded; if [`now`](Self::now) is still before `until`, call again. An
     /// event that takes much work counts as several: see [`Experiment::weight`].
     ///
-    /// If the run is being [decided again](Self::set), the call also continues that, with what is left of
-    /// `most`, or half of `most` if that is more.
+    /// While the run is being [decided again](Self::set), the call also goes on with deciding: with the rest of `most`,
+    /// but at least half of `most`.
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
         while left > 0 {
@@ -141,7 +141,7 @@ impl<E: Experiment> Run<E> {
     /// Bursts and recorded events are not counted.
     pub(crate) fn load(&self) -> f64 {
         let events: f64 = self.sources.iter().map(|source| source.per_second).sum();
-        // The columns of the finest grain that end in a second without an event.
+        // In a second without an event, about 61 columns of the finest grain end.
         let columns = if self.experiment.column_end() == Time::LAST { 0.0 } else { 61.0 };
         (events + columns) * self.experiment.weight() as f64
     }

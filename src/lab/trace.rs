@@ -114,8 +114,8 @@ impl<C: Fold> Trace<C> {
     /// The columns that show `from..to` at about `seconds` a column: those in between and, if it is
     /// remembered, the last one before, since the lines continue from it.
     ///
-    /// The columns are of the coarsest level with columns of at most `seconds`, or of a coarser one if that
-    /// does not reach back to `from`.
+    /// The columns are of the coarsest level with columns of at most `seconds`, or of a coarser one if these do not
+    /// reach back to `from`.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Vec<&C> {
         let level = self.level(from, seconds);
         let complete = &self.levels[level].complete;
@@ -165,8 +165,8 @@ impl<C: Fold> Trace<C> {
 }
 
 impl Trace {
-    /// How many events had arrived by `at`, and whether that is exact; `None` if it is no longer remembered. It
-    /// is not exact if `at` lies inside a column with events: these count only from the last one of them on.
+    /// How many events had arrived by `at`, and whether the number is exact; `None` if it is forgotten. Inside a column
+    /// with events it is not exact: it counts the column's events only from the last of them on.
     pub fn total_at(&self, at: Time) -> Option<(u64, bool)> {
         let level = self.level(at, 0.0);
         match self.last_before(level, at) {

@@ -35,7 +35,7 @@ pub const WATCHED: usize = 16;
 /// The most events of a key that are remembered.
 pub const EVENTS: usize = 4096;
 
-/// The most viewers at once. One that took no news for a minute makes room for the next.
+/// The most viewers at once. A viewer that took no news for a minute makes room for the next.
 pub const VIEWERS: usize = 16;
 
 /// The seconds for which the data of viewers are kept after the last one has gone, and for which a viewer keeps
@@ -178,16 +178,15 @@ impl Kept {
         }
     }
 
-    /// Whether `keeps` seconds are over since then, also if the clock was set back by as much, but not if an
-    /// event came a little late.
+    /// Whether `keeps` seconds have passed since `since`, or the clock was set back by as much. An event that comes a
+    /// little late changes nothing.
     fn is_over(&self, since: Time, now: Time) -> bool {
         !(-self.keeps..self.keeps).contains(&now.since(since))
     }
 
     /// Remembers the sums at the beginning of the hour that contains `now`, before anything in this hour is
-    /// counted; `last` is the hour that was counted until now. Of two remembered sums that follow each other,
-    /// the difference was counted in the hour that begins with the first; it is zero if more than an hour
-    /// lies between them.
+    /// counted; `last` is the hour that was counted until now. The difference of two remembered sums in a row was
+    /// counted in the hour that begins with the first; it is zero if more than an hour lies between them.
     pub(super) fn begin_hour(&mut self, now: Time, last: i64) {
         let this = hour(now);
         if this < last {
@@ -205,7 +204,7 @@ impl Kept {
         let column = |at: Time| Arc::new(Column { slot: slot(at), at, sums: sums.clone() });
         self.hours.extend(begins.into_iter().flatten().map(column));
         let is_old = |hour: &Arc<Column>| self::hour(hour.at) <= this - HOURS as i64;
-        // Of the hours in sight only the beginnings are needed, so everything before the oldest one can go.
+        // Only the beginnings of the hours in sight are needed, so everything before the oldest one can go.
         while self.hours.front().is_some_and(is_old) {
             self.hours.pop_front();
         }

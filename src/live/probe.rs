@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// One place in this many of a sketch always has the text of its key: see [`show`].
+/// In a sketch, one place in this many always has the text of its key: see [`show`].
 const FEW: usize = 16;
 
 /// Counts the decisions of a service's rules for viewers.
@@ -286,7 +286,7 @@ impl Taps {
     /// Counts the keys of an event: each key once for each rule, however many limits count by it.
     #[cold]
     fn count_keys(&self, ruling: &Ruling, event: &Event<'_>) {
-        // All that needs no lock is done before it is taken, so that threads wait less for each other.
+        // All that needs no lock is done before the lock is taken, so that threads wait less for each other.
         let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
         for opinion in ruling.opinions() {
             let Some(Some(tap)) = self.rules.get(opinion.place.rule) else { continue };

@@ -57,7 +57,7 @@ type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 /// let store = Seen::new(Ruled::new(rules, 100_000), Arc::clone(&probe));
 /// let peer = |peer: &ConnectInfo<SocketAddr>| peer.0.ip();
 /// let live = Routes::new(probe).peer(peer);
-/// // Or, for whoever has it, from anywhere:
+/// // Or for anybody who has this token, from anywhere:
 /// let live = live.token("correct horse battery staple")?;
 /// let app: Router = Router::new()
 ///     .route("/", get(|| async { "hello\n" }))

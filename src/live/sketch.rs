@@ -7,8 +7,8 @@
 //! from that count, and remembers it as its error, since up to that much of its count may belong to other
 //! keys. Therefore, for a key with count c and error e, the true count t is `c - e <= t <= c`. For a key
 //! without a place, t is at most the least count: if it had a place before, its count there was the least
-//! when it lost the place, and the least count never falls. The counts add up to all that was added, so the
-//! least of k counts is at most a k-th of that: any key with more than that has a place.
+//! when it lost the place, and the least count never falls. The counts add up to all that was added, so the least of k
+//! counts is at most a k-th of this sum: any key with more has a place.
 
 use core::cmp::Reverse;
 use core::hash::{BuildHasherDefault, Hasher};
@@ -23,7 +23,7 @@ pub struct Sketch<T> {
     most: usize,
     /// The place of each hash.
     places: ByHash<usize>,
-    /// Kept apart from the rest, because the search for the least one reads all of them.
+    /// The counts are apart from the rest, because the search for the least one reads all of them.
     counts: Vec<u64>,
     rest: Vec<Rest<T>>,
     /// A lower bound of all counts: the least one at the last full search.
@@ -83,7 +83,7 @@ pub struct Weighed<'a, T> {
     pub what: &'a T,
     /// The count in its place, which another key may have had before: never less than its true count.
     pub count: u64,
-    /// How much of that may belong to other keys.
+    /// How much of the count may belong to other keys.
     pub error: u64,
 }
 

@@ -3,16 +3,15 @@
 //! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with data in JSON:
 //!
 //! * `rules`: the name of the probe, and the name and the limits of each rule, in the order of the sums.
-//! * `speed`: of a replay, how many times as fast as the original its events come; 0 after the last of them.
+//! * `speed`: in a replay, how many times as fast as the original its events come; 0 after the last of them.
 //! * `hours`: the sums at the beginnings of hours that the viewer has not been told of and that lie before
 //!   the first of the columns: lists like those of the columns, but of the first `HOURLY` rules at most.
 //! * `columns`: a list for each column: microseconds since 1970, then for each rule the sums of the hits that
 //!   were allowed, that were refused, and that a shadow would have refused. With the id of this message a
 //!   viewer goes on after it lost the connection.
 //! * `keys`: since when keys are counted, and the busiest and the most refused of them.
-//! * `events`: of the watched key: for each event the microseconds since 1970, the cost, and 1 if it was
-//!   refused, else 0; and as `elsewhere`, how many events did not count for the key because another limit
-//!   refused them.
+//! * `events`: for each event of the watched key the microseconds since 1970, the cost, and 1 if it was refused, else
+//!   0; and as `elsewhere`, how many events did not count for the key because another limit refused them.
 //! * `lost`: how many columns and events were forgotten before this viewer took them.
 
 use super::kept::{Column, HOURS, Happened, Kept, Watched};
@@ -34,7 +33,7 @@ const HOURLY: usize = BITE / HOURS;
 /// The most keys in each of the two tables that a viewer is told.
 const TOLD: usize = 12;
 
-/// The number of columns, one second of them, from one message with the tables of keys to the next.
+/// The tables of keys are told once in this many columns, which is about a second.
 const TABLES: i64 = 4;
 
 /// The request of a viewer, read from HTTP.
@@ -66,9 +65,9 @@ impl Wanted {
 #[derive(Debug)]
 pub struct Viewer {
     probe: Arc<Probe>,
-    /// Its number there.
+    /// Its number in the probe.
     number: u64,
-    /// Whether another has its place, since it took nothing for too long.
+    /// Whether another viewer has its place, since this one took no news for too long.
     pub(super) is_replaced: bool,
     watch: Option<u64>,
     /// The last column that it was told.
@@ -94,9 +93,9 @@ impl Viewer {
         Viewer { probe, number, is_replaced, watch, slot, event, rules, told, speed, turns }
     }
 
-    /// The news at `now`, as text of an event stream; empty if there are none. No messages are queued, so it
-    /// may be called as seldom as the reader can take the text. After a minute without a call the viewer may lose
-    /// its place to another, and gets no more news.
+    /// The news at `now`, as text of an event stream; empty if there are none. No messages are queued, so a slow reader
+    /// may call it rarely. After a minute without a call the viewer may lose its place to another, and gets no more
+    /// news.
     pub fn next(&mut self, now: Time) -> String {
         let news = self.take(now);
         // The text is written after the lock is released, since decisions wait for the lock.

@@ -125,9 +125,8 @@ impl Watch {
         Watch { path, reload, last: known.clone(), known }
     }
 
-    /// Reads the file. Its rules are put in force if they have changed, and were the same at the last
-    /// reading. Returns `None` if there is nothing new. The clock of `now` must be that of the events:
-    /// see [`Ruled::reload`].
+    /// Reads the file. Its rules are put in force if they are new and the last reading found the same. Returns `None`
+    /// if there is nothing new. The clock of `now` must be that of the events: see [`Ruled::reload`].
     pub fn look(&mut self, now: Time) -> Option<FileNews> {
         let content = read(&self.path);
         let is_settled = content == self.last;
@@ -147,7 +146,7 @@ impl Watch {
     }
 
     /// Reads the file at each `interval`, of a millisecond at least, in a thread of its own, and calls `report` with
-    /// any news. It ends when the returned value is dropped. `clock` gives the time, as events have it.
+    /// any news. The thread ends when the returned value is dropped. `clock` gives the time, as events have it.
     ///
     /// # Errors
     /// If the system can't start a thread.

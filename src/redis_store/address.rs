@@ -9,7 +9,7 @@ pub(super) enum Address {
     One(Box<ConnectionInfo>),
     /// Some nodes of a cluster.
     Cluster(Vec<ConnectionInfo>),
-    /// The master of this name, which is where the sentinels say.
+    /// The master of this name; the sentinels say where it is.
     Watched {
         sentinels: Vec<ConnectionInfo>,
         name: String,
@@ -17,7 +17,7 @@ pub(super) enum Address {
     },
 }
 
-/// The schemes of several servers, and those of each.
+/// The schemes of several servers, and the scheme of each server.
 const CLUSTERS: [(&str, &str); 2] =
     [("redis-cluster://", "redis://"), ("rediss-cluster://", "rediss://")];
 const SENTINELS: [(&str, &str); 2] =
@@ -70,7 +70,7 @@ impl Address {
         Address::watched(sentinels, name, login)
     }
 
-    /// The master of a name that these sentinels watch, which is reached in the way of the first.
+    /// The master of a name that these sentinels watch. It is reached in the same way as the first of them.
     pub(super) fn watched(
         sentinels: Vec<ConnectionInfo>,
         name: &str,

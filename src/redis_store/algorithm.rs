@@ -1,8 +1,8 @@
 //! The parts of an algorithm's file.
 //!
 //! First come the functions it needs; from `--- numbers:` on, how it looks at a state; and from `--- keep` on,
-//! how it changes the state. If it can give back, there is a fourth part from `--- undo` on, which follows what
-//! comes before `--- look`: reading the state.
+//! how it changes the state. If it can give back, a fourth part from `--- undo` on does so, after the lines before
+//! `--- look`, which read the state.
 
 use crate::limit::in_f64::Lua;
 use std::collections::HashSet;
@@ -38,14 +38,14 @@ impl Algorithm {
         Algorithm { lua, initial: lua.name.to_uppercase(), before, numbers, look, keep, undo }
     }
 
-    /// The line that reads the cost and the numbers out of `from`, and assigns them with `more`.
+    /// The line that reads the cost and the numbers out of `from` into locals, followed by the names `more`.
     pub(super) fn read(&self, from: &str, more: &str) -> String {
         let names = self.numbers.join(", ");
         let format = "d".repeat(self.numbers.len() + 1);
         format!("local w, {names}{more} = unpack('<{format}', {from})\n")
     }
 
-    /// Both parts with `_n` after each of their names, so that several algorithms fit into one frame.
+    /// The look and the keep, with `_n` after each of their names, so that several algorithms fit into one frame.
     pub(super) fn numbered(&self, n: usize) -> [String; 2] {
         const OWN: [&str; 7] = ["w", "passes", "level", "extra", "counted", "bytes", "life"];
         let declared =

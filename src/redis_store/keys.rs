@@ -9,8 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl RedisStore {
-    /// The keys with the prefix of this store, on all nodes: at most `most`, sorted. If there are more, it is
-    /// chance which.
+    /// The keys with the prefix of this store, on all nodes: at most `most`, sorted. If there are more, chance chooses.
     ///
     /// Redis goes through all keys that it has, some at a time, so that it answers others meanwhile. Keys
     /// that come or go at the same time may be missing.
@@ -66,7 +65,7 @@ impl<'a> Scan<'a> {
         Scan { server, pattern: format!("{}*", escaped(begin)), cursor: Some(0) }
     }
 
-    /// The next keys, which may be none, and of which some may have been there before; `None` at the end.
+    /// The next keys: there may be none, and some may have come before; `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, Fault> {
         let Some(cursor) = self.cursor else { return Ok(None) };
         let mut scan = redis::cmd("SCAN");

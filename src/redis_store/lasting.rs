@@ -11,8 +11,8 @@ use core::task::{Context, Poll, ready};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// An exchange that goes on in a task of its own, until its deadline, if its caller gives up. At most one for each
-/// connection does, which is enough to tell whether it is silent.
+/// An exchange that goes on in a task of its own, until its deadline, if its caller gives up. Each connection has at
+/// most one such exchange, which is enough to tell whether it is silent.
 pub(super) struct Lasting<T: Send + 'static> {
     /// `None` once there is an answer.
     rest: Option<Exchange<T>>,

@@ -155,7 +155,7 @@ impl<'a> Course<'a> {
         answer.ok_or_else(|| {
             // This may be the answer to another call, and so may the following ones.
             self.server.disconnect();
-            Fault::Failed("an answer that is none of its scripts'".to_owned())
+            Fault::Failed("an answer that no script of this store gives".to_owned())
         })
     }
 
@@ -170,8 +170,8 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Waits before the next repetition, and then finds out again which server has the key. The error
-    /// of the last attempt is the fault once there is no more time.
+    /// Waits before the next repetition, and then finds out again which server has the key. If time runs out, the error
+    /// of the last attempt is the fault.
     async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
         if moved {
             self.way.refresh();

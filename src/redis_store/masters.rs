@@ -1,5 +1,5 @@
-//! The masters of a Redis Cluster, each with its slots, or the one master that sentinels watch, with all of
-//! them. The nodes tell, or the sentinels.
+//! The masters of a Redis Cluster, each with its slots, or the one master that sentinels watch, with all slots. The
+//! nodes or the sentinels tell who they are.
 //!
 //! Each server has a connection and a [breaker](super::breaker) of its own, so a node that is gone or
 //! silent delays no call to another. The cluster connection of the `redis` crate is not used: while it
@@ -23,8 +23,8 @@ use tokio::time::{Instant, timeout_at};
 /// The least time between two questions for the slots, once they are known.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// The time for which the word of sentinels is taken. A node of a cluster says itself that it has a slot no
-/// longer; a master that lost its place while it could not hear its sentinels goes on as if it had it.
+/// How long an answer of sentinels counts. A node of a cluster says itself that it has a slot no longer; a master that
+/// lost its place while it could not hear its sentinels goes on as before.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The most nodes whose connections are kept; a cluster has at most 1,000.
@@ -132,7 +132,7 @@ impl Masters {
         Ok(masters)
     }
 
-    /// The server at the address that a redirection of another names.
+    /// The server at the address in a redirection by another server.
     pub(super) fn redirected(&self, address: &str, by: &Server) -> Option<Arc<Server>> {
         self.0.node(slots::redirected(address, by.host()?)?)
     }
@@ -173,9 +173,9 @@ impl Drop for Asking {
 }
 
 impl Shared {
-    /// Asks all servers that may know at once, and takes the answer that is worth most, as soon as it is worth
-    /// enough: in a cluster the one that covers all slots, or else most, since a node that was taken out of
-    /// it knows few; of sentinels the one that most give, since one may not have heard of a failover yet.
+    /// Asks at once all servers that may know, and takes the answer that is worth most, as soon as it is worth enough.
+    /// In a cluster it covers all slots, or else the most, since a node that was taken out knows few. From sentinels it
+    /// is the most frequent answer, since one may not have heard of a failover yet.
     async fn ask(&self) -> Result<Vec<Owned>, Fault> {
         let until = Instant::now() + patience(&self.options);
         let mut asked = JoinSet::new();

@@ -25,8 +25,8 @@ pub struct Options {
     /// least 1; the default is 5. A node fails if it can't be reached, does not answer in time, or
     /// refuses until the deadline because it is loading, busy or read-only.
     pub failures: u32,
-    /// The time for which a node is left alone at first; the default is 100 ms. It doubles each time the
-    /// node still fails, up to 5 s, or stays at this if that is longer.
+    /// The time for which a node is left alone at first; the default is 100 ms. It doubles each time the node still
+    /// fails, up to 5 s. A rest that is longer at first does not grow.
     pub rest: Duration,
 }
 

@@ -35,7 +35,7 @@ pub(super) struct Plan {
     is_given: bool,
 }
 
-/// The largest number of limits that a script of their own is made for, and of such scripts.
+/// The most limits that get a script of their own, and the most such scripts.
 const A_FEW: usize = 4;
 const SCRIPTS: usize = 64;
 
@@ -63,7 +63,7 @@ pub(super) struct Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Check,
-    /// The same for an event that can't wait: it is not counted if it would have to.
+    /// The same for an event that can't wait: if it would have to wait, it is not counted.
     CheckAtOnce,
     Peek,
     Charge,
@@ -226,8 +226,8 @@ impl Plan {
         self.algorithms.get(usize::from(number).checked_sub(1)?)
     }
 
-    /// The costs and numbers of the limits in `order`. Scripts for any limits read more: before those of a key
-    /// how many there are, and what is asked about each.
+    /// The costs and numbers of the limits in `order`. Scripts for any limits read more: for each key how many limits
+    /// it has, and for each limit what is asked about it.
     fn numbers(
         &self,
         asked: &[Ask],
@@ -338,7 +338,7 @@ pub(super) fn before_subject(options: &Options) -> String {
 /// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node. A subject of
 /// more than [`LONGEST_SUBJECT`] bytes is replaced by its SHA-1, so that nobody fills the memory with
 /// long names. A client can make up two names with one SHA-1, but then shares a limit only with itself:
-/// it can't find a second name with the SHA-1 of another's.
+/// it can't find a name with the SHA-1 of another client's name.
 fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
     let mut subject = per.key(event);
     if subject.is_empty() {

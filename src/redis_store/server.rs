@@ -148,7 +148,8 @@ impl Server {
         Lasting::new(answer, connection, permit).await
     }
 
-    /// Waits for the answer to what is sent on a connection, and takes that out of use if it is broken or silent.
+    /// Waits for the answer to a command on a connection, and takes the connection out of use if it is broken or
+    /// silent.
     async fn answer<T>(
         self: Arc<Self>,
         connection: Arc<Connection>,

@@ -6,8 +6,7 @@ use redis::Value;
 /// The number of slots of a cluster.
 pub(super) const SLOTS: u16 = 16_384;
 
-/// The slot of a key: the CRC-16 of what stands between its first braces, or of all of it where that
-/// is nothing.
+/// The slot of a key: the CRC-16 of the text between its first braces, or of the whole key if there is no such text.
 pub(super) fn slot(key: &[u8]) -> u16 {
     let find = |text: &[u8], byte| text.iter().position(|b| *b == byte);
     let tag = find(key, b'{').and_then(|open| {

@@ -13,8 +13,8 @@ use std::sync::Arc;
 /// A store of any kind, chosen at run time, such as by the configuration of a service. A clone is the
 /// same store.
 ///
-/// A store in memory answers at once. A check on a store that is far away allocates its future. By the methods of
-/// [`AsyncStore`] it can also be operated: keys [reset](AsyncStore::reset), rules [replaced](AsyncStore::replace).
+/// A store in memory answers at once. A check on a store that is far away allocates its future. The methods of
+/// [`AsyncStore`] also [reset](AsyncStore::reset) keys and [replace](AsyncStore::replace) rules.
 ///
 /// ```
 /// use ratescope::rules::{AnyStore, Ruled, Rules};

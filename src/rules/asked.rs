@@ -19,7 +19,7 @@ pub(crate) struct Ask {
     pub(crate) cost: f64,
     pub(crate) is_stretched: bool,
     pub(crate) is_shadow: bool,
-    /// Whether it decides at present. Of a limit and its stretched form, one does.
+    /// Whether it decides at present; either a limit or its stretched form does.
     pub(crate) in_force: bool,
 }
 
@@ -44,8 +44,8 @@ impl Rules {
         all
     }
 
-    /// The question about each event, without its cost, and the cost of the rule, if there is only one
-    /// limit, which is for all events and always in force.
+    /// If there is only one limit, which is for all events and always in force: the question about each event, without
+    /// its cost, and the cost of the rule.
     pub(super) fn lone(&self) -> Option<(Ask, Option<f64>)> {
         let [rule] = self.rules() else { return None };
         let is_for_all = self.always == Some(0) && rule.stretched().is_empty();
@@ -73,9 +73,9 @@ impl Rules {
         }
     }
 
-    /// The same for an event that passed, by a ruling if that is known, and is charged afterwards. A
-    /// rule that has a cost of its own has counted that before. A shadow that would have refused the
-    /// event does not count it: if the shadow could refuse, the event would have cost nothing.
+    /// The same for an event that passed, by the ruling `passed` if it is known, and is charged afterwards. A rule with
+    /// a cost of its own has counted this cost before. A shadow that would have refused the event does not count it: if
+    /// the shadow could refuse, the event would have cost nothing.
     ///
     /// # Errors
     /// When the cost is negative or not a number.
@@ -141,7 +141,7 @@ impl Judged<'_> {
     ) {
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
             let outcome = self.outcomes[i];
-            // A limit of its own stands right before the stretched one.
+            // The limit itself stands right before its stretched form.
             let own = i.checked_sub(1).filter(|_| asked.is_stretched).map(|i| self.outcomes[i]);
             let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
             let basis = basis(asked);

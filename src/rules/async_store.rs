@@ -69,8 +69,8 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// [`Ruled::charge`].
     ///
     /// # Errors
-    /// If the store could not be told: rules that decide by this process then count the event in it. Or
-    /// with a [`Fault::Cost`], and nothing is counted.
+    /// If the store could not be told; rules that decide in this process then count the event there. With a
+    /// [`Fault::Cost`] nothing is counted.
     fn charge(
         &self,
         event: &Event<'_>,
@@ -82,12 +82,12 @@ pub trait AsyncStore: Send + Sync + 'static {
         false
     }
 
-    /// Whether all limits that apply to an event can give back what it has counted, and the store, too.
+    /// Whether the store, and all limits that apply to an event, can give back what it has counted.
     fn can_give_back(&self, _event: &Event<'_>) -> bool {
         false
     }
 
-    /// Gives back the cost of an event, if that can be, and returns whether it can: see [`Ruled::give_back`].
+    /// Gives back the cost of an event if possible, and returns whether it is possible: see [`Ruled::give_back`].
     ///
     /// # Errors
     /// If the store could not be told; the cost may have been given back all the same.
@@ -95,8 +95,8 @@ pub trait AsyncStore: Send + Sync + 'static {
         core::future::ready(Ok(false))
     }
 
-    /// Makes new ones of the keys that an event with these fields has in some limits, chosen by their rule and
-    /// key, and returns how many keys were remembered: see [`Ruled::reset`].
+    /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key.
+    /// Returns how many keys were remembered: see [`Ruled::reset`].
     ///
     /// # Errors
     /// If the store could not be told, and some keys may have been reset; or with a [`Fault::Failed`] if the
@@ -175,7 +175,7 @@ pub struct Answered {
     /// The time after which the same event passes if nothing is counted before; only for an event that
     /// was refused, if that was asked for and is known.
     pub retry: Option<Retry>,
-    /// The store's error, or `None` if it was asked.
+    /// The store's error, or `None` if the store answered.
     pub fault: Option<Fault>,
 }
 
@@ -197,7 +197,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A memory of so many keys, from which so many were forgotten because there was no room.
+    /// A memory of `keys` keys, from which `forgotten` keys were forgotten because there was no room.
     pub const fn new(keys: usize, forgotten: u64) -> Self {
         Memory { keys, forgotten }
     }
@@ -253,7 +253,7 @@ impl AsyncStore for Ruled {
     }
 }
 
-/// The methods of a store that hands them to another one, all of them or all but those that check.
+/// The methods of a store that hands all calls to another one, or all but the checks.
 macro_rules! forward {
     ($self:ident to $store:expr) => {
         forward!($self to $store, but for checks);

@@ -12,7 +12,7 @@ pub(crate) struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
 
 type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
 
-/// A reader's copy of the values, which looks only whether they are still the latest.
+/// A reader's copy of the values, which only checks whether they are still the latest.
 #[cfg(feature = "tower")]
 pub(crate) type Cached<T> = Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>;
 
@@ -41,8 +41,8 @@ impl<T> ByRules<T> {
         made
     }
 
-    /// Makes `rules` the latest, if they are the other ones. Where two threads asked for the first values during a
-    /// reload, those for the rules before may have been the last that were made.
+    /// Makes `rules` the latest, if they are the other ones. If two threads asked for the first values during a reload,
+    /// the values for the old rules may have been made last.
     #[cfg(feature = "tower")]
     pub(crate) fn promote(&self, rules: &Arc<Rules>) {
         let known = self.0.load();

@@ -31,7 +31,7 @@ impl fmt::Display for Why<'_> {
             Why::Applies => f.write_str("applies"),
             Why::Missing(step) => write!(f, "the event has no {}", step.key),
             Why::Other(step) => write!(f, "the event has another {}", step.key),
-            Why::Nearer(step) => write!(f, "{step} says more about it"),
+            Why::Nearer(step) => write!(f, "{step} is more specific"),
             Why::Deeper(rule) => write!(f, "{} lies within it", rule.name()),
             Why::Replaced(rule) => write!(f, "{} replaces it", rule.name()),
         }
@@ -82,8 +82,8 @@ fn leads_astray<'a>(
     })
 }
 
-/// The rank of a step: the most specific first. Of two with networks or two wildcards, the first in the
-/// file counts.
+/// The rank of a step: the most specific first. If two have networks, or two have wildcards, the first in the file
+/// counts.
 fn rank(step: &Step) -> u8 {
     match step.value {
         Value::Is(_) => 0,

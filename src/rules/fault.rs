@@ -9,9 +9,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// No answer came in time. It may have counted the event.
+    /// No answer came in time. The store may have counted the event.
     Late,
-    /// The connection broke before the answer. It may have counted the event.
+    /// The connection broke before the answer. The store may have counted the event.
     Lost,
     /// The store can't be reached, and has counted nothing. The cause is also the error's source.
     Unreachable(Cause),

@@ -23,7 +23,7 @@ const RULE: &[&str] = &[
     "replaces",
 ];
 
-/// They shape what envoyproxy/ratelimit reports, and decide nothing.
+/// Keys that shape what envoyproxy/ratelimit reports, and decide nothing.
 const REPORTS: &[&str] = &["detailed_metric", "value_to_metric", "metadata"];
 
 const TOP: Keys = Keys { what: "a rule file", keys: &[&["domain", "descriptors"], RULE] };
@@ -141,7 +141,8 @@ impl<'a> File<'a> {
         let mut path = path.to_vec();
         path.push(Passed { step: Step { key: name.clone(), value: value.clone() }, shared });
         if path.iter().map(|passed| passed.step.len()).sum::<usize>() > LONGEST_PATH {
-            let problem = format!("with those around it, more than {LONGEST_PATH} bytes long");
+            let problem =
+                format!("with the descriptors around it, more than {LONGEST_PATH} bytes long");
             self.reader.wrong(key, problem);
             return None;
         }
@@ -185,7 +186,7 @@ impl<'a> File<'a> {
         let shared = self.reader.flag(node) == Some(true);
         if shared && !matches!(value, Value::Like(_) | Value::Within(_)) {
             let problem =
-                "only a value with a * and a network admit several that could share a limit";
+                "only a value with a * or a network has several values that could share a limit";
             self.reader.wrong(key, problem);
         }
         shared
@@ -251,7 +252,7 @@ impl<'a> File<'a> {
                     && self.reader.mistakes.len() < MOST
                 {
                     let help = match labels.as_slice() {
-                        [] => "none has any".to_owned(),
+                        [] => "no rule has a name".to_owned(),
                         labels => meant(name.word(), labels),
                     };
                     self.reader.wrong(name, format!("no rule of this file has this name; {help}"));
@@ -260,11 +261,11 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Checks that no event has two rules in quota mode, as it would pass both only by breaking each.
+    /// Checks that no event has two rules in quota mode, since only both together would refuse it.
     ///
-    /// One in quota mode, alone, decides like any other. Two never apply together if their paths
-    /// part at two values of one key, or if one path goes on where the other ends. So all that share
-    /// the beginning of a path must go on with the same key.
+    /// A single rule in quota mode decides like any other. Two never apply together if their paths part at two values
+    /// of one key, or if one path goes on where the other ends. So all that share the beginning of a path must go on
+    /// with the same key.
     fn check_quotas(&mut self) {
         let mut onward: HashMap<&[Step], (&str, usize)> = HashMap::new();
         for &(rule, node) in &self.quotas {

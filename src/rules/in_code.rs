@@ -1,7 +1,7 @@
 //! Rules that are made in code.
 //!
-//! They are put into the tree that a file is read as, and read from it: so they mean the same as in a
-//! file, and the same is refused.
+//! They are put into a tree as a file's rules are, and read from it. So they mean the same as in a file, and the same
+//! mistakes are refused.
 
 use super::error::{At, Mistake};
 use super::matching::Level;
@@ -123,8 +123,8 @@ impl NewRule {
 }
 
 impl Rules {
-    /// Rules that are made in code, for a service whose limits are no matter of configuration. The domain
-    /// is the first part of each rule's name.
+    /// Rules that are made in code, for a service whose limits are not configured. The domain is the first part of each
+    /// rule's name.
     ///
     /// ```
     /// use ratescope::limit::exim::{Exim, Mode};

@@ -24,7 +24,7 @@ pub(super) struct Level {
 struct Group {
     key: String,
     is: HashMap<String, Branch>,
-    /// Those of networks and wildcards, in their order.
+    /// The descriptors with networks or wildcards, in the order of the file.
     several: Vec<Branch>,
     within: Index,
     like: Wildcards,
@@ -110,7 +110,7 @@ impl Level {
 }
 
 impl Group {
-    /// The most specific descriptor for the value: of networks, and of wildcards, the first.
+    /// The most specific descriptor for the value. Among networks, and among wildcards, it is the first.
     fn choose(&self, value: &str) -> Option<&Branch> {
         if let Some(is) = self.is.get(value) {
             return Some(is);

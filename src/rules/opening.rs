@@ -53,7 +53,7 @@ impl fmt::Display for OpenError {
             OpenError::Rules(error) => error.fmt(f),
             OpenError::Address { want, cause } => write!(f, "{want}: {cause}"),
             OpenError::Runtime => f.write_str(
-                "not within a Tokio runtime, which connects to Redis; call it in an async fn, as below \
+                "not within a Tokio runtime, which connects to Redis; open the store in an async fn, as below \
                  #[tokio::main], or after Runtime::enter",
             ),
             OpenError::Several(errors) => {

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 /// Rules by their paths.
 pub(super) struct Paths<'a> {
-    /// The paths that are one step longer than another one, with the same key at their end, each once, in the
-    /// order of the file.
+    /// By a path and a key: the paths that are one step longer and end with this key, each once, in the order of the
+    /// file.
     beside: HashMap<(&'a [Step], &'a str), Vec<&'a [Step]>>,
     /// The first rule within each path.
     within: HashMap<&'a [Step], &'a Rule>,
@@ -55,7 +55,7 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// The first rule that replaces those of each name.
+/// The first rule that replaces the rules of each name.
 pub(super) fn replacing<'a>(
     rules: impl IntoIterator<Item = &'a Rule>,
 ) -> HashMap<&'a str, &'a Rule> {

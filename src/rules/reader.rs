@@ -186,7 +186,7 @@ const LISTED: usize = 20;
 /// The most known words that a word is compared with.
 const COMPARED: usize = 200;
 
-/// Help: the known word that `word` may have meant, or all of them, if they are not too many.
+/// Help: the known word that `word` may have meant, or else the first of the known words.
 pub(super) fn meant(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(near) => format!("did you mean {near}?"),
@@ -197,7 +197,7 @@ pub(super) fn meant(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// At most so many names, and how many more there are.
+/// At most `most` names, and how many more there are.
 pub(super) fn first_of(
     names: impl ExactSizeIterator<Item = impl AsRef<str>>,
     most: usize,

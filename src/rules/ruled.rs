@@ -101,8 +101,8 @@ impl Ruled {
     }
 
     /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that were
-    /// sent: see [`Limiter::charge`]. Rules with their own cost have counted that already. Of a rule that is
-    /// stretched, both forms count it, so what it owes is owed also when the rule is stretched no longer.
+    /// sent: see [`Limiter::charge`]. Rules with their own cost have counted that already. If a rule is stretched, both
+    /// forms count the cost, so a debt remains when the rule is no longer stretched.
     ///
     /// With the ruling by which the event `passed`, the shadows that would have refused it do not count
     /// it: if they could refuse, it would have cost nothing.
@@ -140,7 +140,7 @@ impl Ruled {
     /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
     /// can't, nothing changes. It is not known when that cost was counted: see [`Limiter::give_back`].
     pub fn give_back(&self, event: &Event<'_>) -> bool {
-        // Of one generation: the rules may be replaced meanwhile by some that can't.
+        // Both steps use one generation: the rules may be replaced meanwhile by some that can't give back.
         let (generation, now) = (self.generation(), event.time);
         let asked = generation.rules.ask(event, self.load());
         if !generation.can_give_back(&asked) {
@@ -165,9 +165,9 @@ impl Ruled {
         retry_after(&asked, &generation.hold(&asked, event), event.time)
     }
 
-    /// Makes new ones of the keys that an event with these fields has in some limits, chosen by their rule and
-    /// key, and returns how many were remembered: the limits of a rule for the same fields have one key.
-    /// Choose with care: the limits per all are for everybody.
+    /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key.
+    /// Returns how many were remembered: the limits of a rule for the same fields have one key. Choose with care: the
+    /// limits per all are for everybody.
     pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Per) -> bool) -> usize {
         let generation = self.generation();
         let rules = generation.rules.rules().iter().zip(&generation.homes);
@@ -247,7 +247,7 @@ impl Ruled {
         let basis = |ask: &Ask| rules.rules().get(ask.rule).map_or(Basis::Store, &basis);
         let is_known = |ask: &Ask| basis(ask) != Basis::Nowhere;
         let mut asked = Few::new();
-        // Not for each descriptor of a request.
+        // A rule for all events applies to a request once, and not to each of its descriptors.
         let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
         match generation.lone.filter(|_| is_whole) {
             Some((ask, cost)) => asked.push(Ask { cost: cost.unwrap_or(event.cost), ..ask }),

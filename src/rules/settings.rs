@@ -79,7 +79,7 @@ const UNITS: [(&str, Span); 7] = [
     ("year", Span::hours(24 * 365)),
 ];
 
-/// Reads the settings of a map, if it has any. A limit without `per` is for `per`.
+/// Reads the settings of a map, if it has any. A limit that says no `per` gets this one.
 pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Settings> {
     let mut settings = Settings::default();
     let mistakes = reader.mistakes.len();

@@ -7,6 +7,6 @@ pub struct StoredKey {
     /// Who is remembered, as in `user=ann,path=/login`: see [`Per::key`](crate::policy::Per::key). Everybody
     /// together is `all`.
     pub subject: String,
-    /// The name of the rule by which; `None` if it is none of the rules in force.
+    /// The name of the rule that it belongs to; `None` if no rule in force has it.
     pub rule: Option<String>,
 }

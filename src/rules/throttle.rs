@@ -87,7 +87,7 @@ impl Load {
         Err(BadNumber { what: "a load in percent", given: percent, want })
     }
 
-    /// A load that was one before, or NaN for none.
+    /// The load of a number that [`percent`](Self::percent) gave; `None` for NaN.
     pub(super) fn known(percent: f64) -> Option<Self> {
         (!percent.is_nan()).then_some(Load(percent))
     }

@@ -6,8 +6,8 @@ use super::{LONGEST, Mistake, RulesError};
 /// The text in `bytes`, the content of a file called `file`, for [`Rules::read`](super::Rules::read)
 /// and its like.
 ///
-/// No more than [`LONGEST`] bytes and one have to be read: the text is then longer than any that is
-/// taken, and is refused for that, even if a character is cut at its end.
+/// It is enough to read one byte more than [`LONGEST`]: the text is then refused as too long, even if a character is
+/// cut at its end.
 ///
 /// # Errors
 /// When it is not UTF-8, with the place.

@@ -38,9 +38,9 @@ impl Wildcards {
         Ok(())
     }
 
-    /// The place of the first wildcard that matches a text. With the text of a wildcard, that is the first
-    /// that matches everything which it does: no part of a wildcard contains a star, so only a star of one can
-    /// match a star of the other, and would match any characters in its place, too.
+    /// The place of the first wildcard that matches a text. If the text is that of a wildcard, this is the first one
+    /// that matches everything that the wildcard does: no part contains a star, so only a star can match a star of the
+    /// text, and would match any characters there, too.
     pub(super) fn first(&self, text: &str) -> Option<usize> {
         let mut first: Option<usize> = None;
         for with_ends in self.with_ends(text) {
@@ -66,7 +66,7 @@ impl Wildcards {
         without_ends.find(|(_, wildcard)| wildcard.is_all()).map(|(place, _)| *place)
     }
 
-    /// Those that have the ends of a text, for each length of the ends in order.
+    /// The wildcards that have the ends of a text, for each of the `lengths` in order.
     fn with_ends<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a [(usize, Wildcard)]> {
         self.lengths.iter().filter_map(move |[before, after]| {
             let end = text.len().checked_sub(*after).filter(|end| end >= before)?;

@@ -1,4 +1,4 @@
-//! A store whose decisions are seen by another.
+//! A store whose decisions a witness sees.
 
 use super::async_store::forward;
 use super::{Answered, AsyncStore, Details, Fault, Memory, Reloaded, Rule, Rules, Ruling};

@@ -43,7 +43,7 @@ pub(super) enum Kind {
         text: String,
         /// Whether it has no quotes, so that it may mean null, yes or no.
         plain: bool,
-        /// How many characters come before it, its quote; `None` if it differs from the source.
+        /// How many characters of quotes come before the text; `None` if the text differs from the source.
         quote: Option<usize>,
     },
     List(Vec<Node>),
@@ -143,7 +143,7 @@ struct Tree<'a> {
     root: Option<Node>,
 }
 
-/// A list or map that has not ended, with its anchor; of a map also the key whose value comes next.
+/// A list or map that has not ended, with its anchor, and for a map the key whose value comes next.
 struct Open {
     at: At,
     anchor: usize,
@@ -160,7 +160,7 @@ impl Tree<'_> {
         }
         match event {
             Event::DocumentStart(..) if self.root.is_some() => {
-                wrong("a second document begins here; a file is one")
+                wrong("a second document begins here; write only one")
             }
             Event::Scalar(text, style, anchor, _) => {
                 let written = span.slice(self.source).unwrap_or("");
@@ -239,7 +239,7 @@ fn too_large(at: At) -> Mistake {
 impl Node {
     /// A text that was not written in a file.
     pub(super) fn of(at: At, text: &str) -> Self {
-        // It may mean yes, but never nothing.
+        // The text may mean yes, but never null.
         let kind = Kind::Text { text: text.to_owned(), plain: text == "true", quote: None };
         Node::new(at, kind)
     }

@@ -47,7 +47,7 @@ impl fmt::Display for NoAnswer {
 impl core::error::Error for NoAnswer {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            // Shown as itself, so the next cause is its own.
+            // The text is that of the fault, so the next cause is that of the fault.
             NoAnswer::Unavailable(fault) => fault.source(),
             _ => None,
         }
@@ -100,13 +100,13 @@ impl Fields for Listed<'_> {
     }
 }
 
-/// A store in place of that of the rules, and the key there.
+/// A store in place of the rules' store, and the key there.
 type Instead = (Arc<Domain>, [(&'static str, String); 1]);
 
 /// One descriptor that is asked about.
 struct Question<'a> {
     fields: Listed<'a>,
-    /// The limit in place of that of the rules: its store, and the key there.
+    /// The store of a limit in place of the rules, and the key there.
     instead: Option<Instead>,
     hits: f64,
     is_look: bool,
@@ -117,7 +117,7 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// When it would pass, if it does not at once. What is given back always passes.
+    /// When it would pass, if it does not pass at once. Hits that are given back always pass.
     fn retry(&self, answered: &Answered) -> Option<Option<Retry>> {
         retry(answered).filter(|_| !self.is_refund)
     }
@@ -219,7 +219,7 @@ impl<C: Clock> Service<C> {
         let mut answers = Answers::new();
         let (mut all_pass, mut counted) = (true, None);
         for (i, question) in questions.iter().enumerate() {
-            // If all before the last one pass, it decides alone, and in one step.
+            // If all before it pass, the last one decides alone, and in one step.
             let counts = all_pass && i + 1 == questions.len() && !question.is_look;
             counted = counts.then_some(i);
             let answer = self.answer(domain, question, counts).await;
@@ -275,7 +275,7 @@ impl<C: Clock> Service<C> {
         }
     }
 
-    /// Whether a rule is for a descriptor, even if that does not limit it.
+    /// Whether a rule is for a descriptor, even a rule that does not limit it.
     fn is_known(&self, domain: &Domain, question: &Question<'_>) -> bool {
         question.instead.is_some() || !domain.rules().matching(&question.fields).is_empty()
     }
@@ -284,7 +284,7 @@ impl<C: Clock> Service<C> {
 /// The answers to all descriptors, each with the domain that gave it.
 pub(super) type Answers = SmallVec<[Option<(Arc<Domain>, Answered)>; 2]>;
 
-/// Marks the descriptors whose rule is replaced by that of another one.
+/// Marks the descriptors whose rule is replaced by the rule of another descriptor.
 fn replace(rules: &crate::rules::Rules, questions: &mut [Question<'_>]) {
     let of = |question: &Question<'_>| match &question.instead {
         Some(_) => Vec::new(),

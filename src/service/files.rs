@@ -52,7 +52,7 @@ struct Followed {
     in_force: Option<InForce>,
     /// Its problem at present, if it has one.
     problem: Option<String>,
-    /// Whether it was missing in that folder at the last look.
+    /// Whether it was missing in its folder at the last look.
     is_missing: bool,
 }
 
@@ -148,9 +148,9 @@ impl<C: Clock> Service<C> {
         }
     }
 
-    /// Reads the files again. Rules that have changed are put in force if they are right, and were the
-    /// same at the last look; wrong ones change nothing. A file that is new in a folder is added once it was the
-    /// same at two looks, and one that has left it is removed. It is meant to be called every second or so.
+    /// Reads the files again. New rules are put in force if they are right and the last look found the same; wrong ones
+    /// change nothing. A file that is new in a folder is added once it was the same at two looks, and one that has left
+    /// it is removed. It is meant to be called every second or so.
     pub fn look(&self) -> Vec<Changed> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock().now();
@@ -196,7 +196,7 @@ impl<C: Clock> Service<C> {
                     if let Some(InForce { domain, .. }) = &file.in_force {
                         self.remove(domain);
                     }
-                    // Nothing was said of one that left before it was taken.
+                    // A file that left before its rules were taken was never reported.
                     if file.in_force.is_some() || file.problem.is_some() {
                         changes.push(Changed::Removed(file.path.clone()));
                     }
@@ -211,14 +211,14 @@ impl<C: Clock> Service<C> {
                 }
                 let content = read(&path);
                 let problem = before.and_then(|file| file.problem.clone());
-                // One that is just being written is not taken.
+                // A file that is just being written is not taken.
                 let followed = match before.is_some_and(|file| file.content == content) {
                     false => Followed { problem, ..Followed::new(path, Some(folder), content) },
                     true => {
                         let (followed, _) = self.begin(path.clone(), Some(folder), content);
                         match &followed.problem {
                             None => changes.push(Changed::Added(path)),
-                            // Said once.
+                            // The same problem is reported once.
                             Some(why) if problem.as_ref() != Some(why) => {
                                 changes.push(Changed::Wrong(path, why.clone()));
                             }
@@ -259,7 +259,7 @@ impl<C: Clock> Service<C> {
         (Followed { in_force, problem: said, ..followed }, problem)
     }
 
-    /// The files that are followed. It waits for no look that is under way, since a file may be slow to read.
+    /// The files that are followed. This waits for no look that is under way, since a file may be slow to read.
     pub fn health(&self) -> Vec<FileHealth> {
         Vec::clone(&self.health.load())
     }
@@ -275,7 +275,7 @@ fn found(name: &Path) -> io::Result<Vec<PathBuf>> {
     if within.is_empty() && config.is_dir() { listed(&config) } else { Ok(within) }
 }
 
-/// The rule files of a folder, in order. Hidden ones are left out, as Kubernetes keeps its copies so.
+/// The rule files of a folder, in order. Hidden files are left out: they are copies that Kubernetes keeps.
 fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

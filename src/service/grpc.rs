@@ -21,11 +21,11 @@ pub const NAME: &str = "envoy.service.ratelimit.v3.RateLimitService";
 /// The path of its only method.
 const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-/// The longest request in bytes. One of Envoy has a few hundred.
+/// The longest request in bytes. A request of Envoy has a few hundred.
 const LONGEST: usize = 256 << 10;
 
-/// A service as gRPC serves it. A server routes the requests to it whose path begins with `/` and
-/// [`NAME`], as that of tonic does.
+/// A service as gRPC serves it. A server, such as that of tonic, hands it the requests whose path begins with `/` and
+/// [`NAME`].
 pub struct Grpc<C = crate::clock::SystemClock>(Arc<Service<C>>);
 
 impl<C: Clock> Grpc<C> {

@@ -47,7 +47,7 @@ use tower_service::Service as _;
 /// The most fields of a request.
 const MOST: usize = 64;
 
-/// The reason for which one with more is refused.
+/// The reason why a request with more is refused.
 const TOO_MANY: &str = "there are more than 64 fields";
 
 const HITS: &str = "hits must be a number from 0 to 1e12";
@@ -59,7 +59,7 @@ const NO_RULES: &[u8] =
 /// The longest body of a request in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// The longest time in which it has to arrive.
+/// The longest time that a body may take to arrive.
 const ARRIVAL: Duration = Duration::from_secs(5);
 
 /// The body of an answer.

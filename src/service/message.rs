@@ -119,7 +119,7 @@ pub struct DescriptorStatus {
     pub duration_until_reset: Option<prost_types::Duration>,
 }
 
-/// A limit in words of the protocol. Limits that are no windows say their quota so.
+/// A limit in words of the protocol. A limit that is no window has its quota here.
 #[derive(Clone, PartialEq, Eq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {

@@ -3,10 +3,10 @@
 //! | name | labels | what |
 //! |---|---|---|
 //! | `ratelimit_service_rate_limit_total_hits` | of the rule | hits that a rule was asked about |
-//! | `ratelimit_service_rate_limit_within_limit` | of the rule | those that it let pass |
-//! | `ratelimit_service_rate_limit_near_limit` | of the rule | those of them that left less than a fifth of the limit |
-//! | `ratelimit_service_rate_limit_over_limit` | of the rule | those that it refused, or would have, as a shadow |
-//! | `ratelimit_service_rate_limit_shadow_mode` | of the rule | those that it would have refused, as a shadow |
+//! | `ratelimit_service_rate_limit_within_limit` | of the rule | hits that it let pass |
+//! | `ratelimit_service_rate_limit_near_limit` | of the rule | passed hits that left less than a fifth of the limit |
+//! | `ratelimit_service_rate_limit_over_limit` | of the rule | hits that it refused, or would have as a shadow |
+//! | `ratelimit_service_rate_limit_shadow_mode` | of the rule | hits that it would have refused as a shadow |
 //! | `ratelimit_service_call_should_rate_limit_unknown_domain` | | requests for a domain that has no rules; they pass |
 //! | `ratelimit_service_call_should_rate_limit_error` | `error`: `invalid`, `unsupported`, `unavailable` | requests that got no answer |
 //! | `ratelimit_service_config_load_success`, `…_error` | | changed rule files that are in force, and those that are not |

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The most limits whose states are kept.
 const MOST: usize = 64;
 
-/// A limit as a rule writes it, in one way for one time (`10/1m`), and its store.
+/// The text of a limit, the same for 60 s and 1 min (`10/1m`), and its store.
 type Opened = (String, Arc<Domain>);
 
 /// The stores of such limits, the one that was used last at the end.

@@ -106,8 +106,8 @@ pub(super) fn whole(statuses: Vec<DescriptorStatus>, answers: &Answers) -> RateL
     }
 }
 
-/// The headers of all answers: of a refusal that ends last, of the limit that has the least left, and
-/// the lists of all limits.
+/// The headers of all answers: the wait for the refusal that ends last, the numbers of the limit that has the least
+/// left, and the lists of all limits.
 fn headers(answers: &Answers) -> Vec<HeaderValue> {
     let wait = |answered: &Answered| retry(answered).flatten().and_then(Retry::wait);
     let mut each: Vec<_> = answers.iter().flatten().collect();

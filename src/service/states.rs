@@ -9,19 +9,19 @@ pub struct States(Box<Open>);
 type Open = dyn Fn(Rules) -> Result<AnyStore, RulesError> + Send + Sync;
 
 impl States {
-    /// In the stores that `open` makes. It fails if the rules can't be computed there.
+    /// States in the stores that `open` makes; `open` fails if the rules can't be computed there.
     pub fn new(
         open: impl Fn(Rules) -> Result<AnyStore, RulesError> + Send + Sync + 'static,
     ) -> Self {
         States(Box::new(open))
     }
 
-    /// In the memory of this process; `keys` is the most keys of each limit.
+    /// States in the memory of this process; `keys` is the most keys of each limit.
     pub fn in_memory(keys: usize) -> Self {
         Self::new(move |rules| Ok(AnyStore::new(Ruled::new(rules, keys))))
     }
 
-    /// On the Redis or the cluster at a URL, as [`RedisStore::open`] takes it, shared with other processes.
+    /// States on the Redis or the cluster at a URL, as [`RedisStore::open`] takes it, shared with other processes.
     ///
     /// # Errors
     /// If the URL can't be read, or outside of a Tokio runtime.

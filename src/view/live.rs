@@ -142,7 +142,7 @@ fn lines(
         }
         let Some(last) = points.last().copied() else { continue };
         let is_seen = points.iter().any(|point| point.y < plot.bottom());
-        // Only the line of allowed events is drawn without any.
+        // Without events, only the line of allowed events is drawn.
         if !is_seen && which != 0 {
             continue;
         }
@@ -163,7 +163,7 @@ fn lines(
         above = y.min(above - SMALL - 3.0).max(plot.y - 12.0);
         let wide = width(&text, SMALL);
         let x = (plot.right() + 6.0).min(all - wide);
-        // On a narrow screen the label lies over the ends of the lines, so it has a ground.
+        // On a narrow screen the label lies over the ends of the lines, so it has a background.
         if x < plot.right() {
             let rect = Rect { x: x - 3.0, y: above - 7.0, width: wide + 6.0, height: 14.0 };
             marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(Ink::Panel, 0.85) });
@@ -182,7 +182,7 @@ pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
         let columns = columns(rule, view)?;
         let wide = columns.width.secs();
         let place = libm::floor(at.since(columns.first) / wide);
-        // Of a column that is not complete yet the rate would be too low.
+        // The rate of a column that is not complete yet would be too low.
         let [_, heard] = live.heard()?;
         let is_told = place >= 0.0 && (place + 1.0) * wide <= heard.since(columns.first) + 1e-3;
         let column = is_told.then(|| columns.iter().nth(place as usize)).flatten()?;

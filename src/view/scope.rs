@@ -64,7 +64,7 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let from = right.before(window);
     let mut seen: f64 = 0.0;
     for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
-        // Of the column before the left edge, only the rate that remains at the edge counts.
+        // From the column before the left edge, only the rate that remains at the edge counts.
         let entering = column.last() < from;
         seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
     }

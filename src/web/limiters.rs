@@ -1,5 +1,5 @@
-//! Limiters and stores for programs in JavaScript: the package in `npm/`. Times are milliseconds from
-//! any origin, such as those of `Date.now()`, and so are spans.
+//! Limiters and stores for programs in JavaScript: the package in `npm/`. Times are milliseconds from any origin, such
+//! as those of `Date.now()`; spans are milliseconds, too.
 
 use crate::event::{Event, Fields};
 use crate::limit::Limiter as _;

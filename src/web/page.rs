@@ -78,8 +78,8 @@ impl Page {
     }
 
     /// Lets time pass until `wall`, and draws the picture if it has changed; a paused one stays once its
-    /// scales have come to rest. Returns the texts beside the picture if they are due, and mostly none: for
-    /// each text the id of its element, the text, and the number it was made of, or an empty text.
+    /// scales have come to rest. Returns the texts beside the picture if they are due, mostly none. Each has three
+    /// entries: the id of its element, the text, and the number it was made of, or an empty text.
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.sees(self.view.run());
@@ -150,8 +150,8 @@ impl Page {
     }
 
     /// Takes numbers for the picture, by their name. They may come at any time and not only after an action
-    /// of the viewer, so the message about a wrong link stays. Only `picture` is always the answer to an action,
-    /// so that a screen reader should tell it.
+    /// of the viewer, so the message about a wrong link stays. Only `picture` always answers an action, so a screen
+    /// reader tells it.
     pub fn put(&mut self, name: &str, numbers: &[f64]) {
         self.dirty = true;
         if name == "picture" {
@@ -180,7 +180,7 @@ impl Page {
         seen.right.since(self.right).abs() >= UNSEEN * pixel
     }
 
-    /// Draws at once, unless the first frame is still to come: that draws anyway.
+    /// Draws at once, but not before the first frame, which draws anyway.
     fn paint_anew(&mut self) -> Result<(), JsValue> {
         if self.drawn == f64::NEG_INFINITY { Ok(()) } else { self.paint() }
     }

@@ -225,7 +225,7 @@ descriptors:
         why(&[("user", "ann"), ("path", "/a/b"), ("ip", "192.0.2.7"), ("tenant", "")]),
         [
             "web: applies",
-            "web:user: user=ann says more about it",
+            "web:user: user=ann is more specific",
             "web:user=ann: applies",
             "web:path=/a/*: web:path=/a/*,ip lies within it",
             "web:path=/a/*,ip: applies",

@@ -1,4 +1,4 @@
-//! Reads what is kept in memory as a whole, and no more of it than a bound: a name may lead to a device.
+//! Reads files whole into memory, and no more of them than a bound: a name may lead to a device.
 
 use std::fs::File;
 use std::io::{self, Read};

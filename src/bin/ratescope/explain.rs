@@ -66,7 +66,7 @@ fn print(rules: &Rules, args: &Args, out: &mut impl Write) -> io::Result<()> {
         }
     }
     if let [_, ..] = others.as_slice() {
-        writeln!(out, "not for it:")?;
+        writeln!(out, "these do not apply:")?;
     }
     for (rule, why) in others {
         writeln!(out, "   {} (line {}): {why}", rule.name(), rule.line())?;

@@ -51,7 +51,7 @@ enum Command {
     Tool(Tool),
 }
 
-/// The commands beside `serve`.
+/// The commands beside `serve` and `run`.
 #[cfg(feature = "cli")]
 #[derive(clap::Subcommand)]
 enum Tool {

@@ -177,7 +177,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
             }
         }
     });
-    // A rule file that is just read may be on a network that hangs.
+    // A rule file that is being read may be on a network that hangs; nobody waits for it.
     runtime.shutdown_background();
     ended
 }
@@ -257,7 +257,7 @@ async fn serve(
     Ok(())
 }
 
-/// Prints the domain, the number of rules and the file of each of the rules that were read.
+/// Prints the domain, the number of rules and the name of each rule file.
 fn check(service: &Service) -> io::Result<()> {
     let each = service.rules();
     let mut out = Visible(io::stdout());

@@ -53,7 +53,7 @@ pub(crate) async fn accept(
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Otherwise the kernel may hold an answer back until the client confirms the one before.
+                // Without this the kernel may hold an answer back until the client confirms the one before.
                 _ = stream.set_nodelay(true);
                 serve(stream, peer, place);
             }
@@ -62,8 +62,8 @@ pub(crate) async fn accept(
     }
 }
 
-/// The settings of HTTP/1. The head of a request has to arrive within `head`, also that of a later request on
-/// the same connection.
+/// The settings of HTTP/1. The head of a request has to arrive within `head`, also the head of a later request on the
+/// same connection.
 pub(crate) fn http(head: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head);
@@ -114,7 +114,7 @@ pub(crate) async fn end(open: GracefulShutdown, drain: Duration, mut signal: imp
 }
 
 /// Catches Ctrl-C and requests to end the program (SIGTERM), from now on. Returns a function: each call waits
-/// for the next signal. One that comes while nobody waits is kept for the next call.
+/// for the next signal. A signal that comes while nobody waits is kept for the next call.
 pub(crate) fn catch_signals() -> io::Result<impl AsyncFnMut()> {
     #[cfg(unix)]
     let (mut pressed, mut asked) = {

@@ -27,7 +27,7 @@ pub struct Settings {
     pub common: RunSettings,
 }
 
-/// The most states in all lanes: one for each limit, and of a limit per user one for each user.
+/// The most states in all lanes. A limit has one state, and a limit per user has one for each user.
 pub const STATES: usize = 256;
 
 /// The most lanes.
@@ -66,7 +66,7 @@ impl Named for Settings {
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
 
     fn text_now(name: &str, text: String) -> String {
-        // More lanes than that are refused in any form.
+        // More than [`LANES`] lanes are refused in any form.
         match name == "lanes" && text.matches(';').count() < LANES {
             true => text.split(';').map(of_link).collect::<Vec<_>>().join(";"),
             false => text,

@@ -107,8 +107,8 @@ pub struct History<C = Column> {
     scales: [Scale<C>; LEVELS],
 }
 
-/// One resolution: the complete columns, without gaps and newest last, and the next column, as far
-/// as complete columns of the scale below fill it.
+/// One resolution: the complete columns, without gaps and newest last, and the next column, which complete columns of
+/// the scale below fill.
 #[derive(Clone, Debug)]
 struct Scale<C> {
     complete: VecDeque<C>,

@@ -54,8 +54,8 @@ impl Waits {
         self.range
     }
 
-    /// How many waits there were of each length, from that of the shortest to that of the longest. Each
-    /// length is twice the one before it.
+    /// How many waits there were in each class of lengths, from the class of the shortest wait to that of the longest.
+    /// Each class begins at twice the length of the one before it.
     pub fn counts(&self) -> &[u64] {
         let Some([least, most]) = self.range else { return &[] };
         self.counts.get(length(least)..=length(most)).unwrap_or_default()

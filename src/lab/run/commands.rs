@@ -54,9 +54,9 @@ pub(crate) struct Recording {
     last: Option<Replaceable>,
 }
 
-/// A change of a setting of [`Effect::Traffic`], which restarts all streams of events. The next change of the
-/// same setting restarts them again. So it replaces this one if no event came between the two, and none would
-/// have come with the value before. Therefore a drag makes no more commands than events came during it.
+/// A change of a setting of [`Effect::Traffic`], which restarts all streams of events. The next change of the same
+/// setting restarts them again. So the next change replaces this one if no event came between the two, nor would have
+/// come with the value before. So a drag makes no more commands than events came during it.
 #[derive(Clone, Debug)]
 pub(super) struct Replaceable {
     name: String,

@@ -33,7 +33,7 @@ pub trait Experiment: Sized {
         Time::LAST
     }
 
-    /// Ends that column.
+    /// Ends the column that is filling.
     fn end_column(&mut self) {}
 
     /// The same states with a history that begins at `now`. If columns end without an event, they have the

@@ -32,7 +32,7 @@ pub struct Link<S> {
     pub commands: Vec<(Time, Command)>,
     /// The time to show first.
     pub at: Time,
-    /// Whether to stay there.
+    /// Whether the run stays at `at`.
     pub paused: bool,
 }
 

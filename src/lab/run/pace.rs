@@ -7,8 +7,8 @@ use crate::time::{Span, Time};
 /// hidden, or the machine was asleep or busy.
 const ABSENCE: f64 = 1000.0;
 
-/// The most events and columns that are generated for one absence, each as often as its
-/// [weight](Experiment::weight): a few seconds of work.
+/// The most events and columns that are generated for one absence, each counted by its [weight](Experiment::weight): a
+/// few seconds of work.
 pub const CATCH_UP: f64 = 5e6;
 
 /// How many absences are remembered: the latest ones.
@@ -73,8 +73,7 @@ impl Pace {
         }
     }
 
-    /// Notes that the page is hidden until the next [`run`](Self::run): that is the reason of the next
-    /// absence.
+    /// Notes that the page is hidden until the next [`run`](Self::run), as the reason of the next absence.
     pub fn hide(&mut self) {
         self.hidden = true;
     }
@@ -111,7 +110,7 @@ impl Pace {
         if self.gaps.len() == GAPS {
             self.gaps.remove(0);
         }
-        // A part that has reached its end missed nothing.
+        // A run that has reached `end` missed nothing.
         let missed = if self.target == end { 0.0 } else { (seconds - most).max(0.0) };
         let skipped = Span::from_secs(missed).unwrap_or(Span::ZERO);
         self.gaps.push(Gap { from, to: self.target, skipped, hidden: self.hidden });

@@ -48,8 +48,8 @@ impl<E: Experiment + Clone> Past<E> {
         Ok(Past { events, marks, end, run, known, grain: Grain::COARSEST })
     }
 
-    /// Makes [`run`](Self::run) the run of the time between two instants, unless it has them already, in
-    /// columns that are fine enough.
+    /// Makes [`run`](Self::run) show the time between two instants, unless it does already in columns that are fine
+    /// enough.
     pub fn look(&mut self, from: Time, to: Time) {
         // Half as much is decided in addition on either side, since a user is likely to look there next.
         let [half, twice] =
@@ -63,7 +63,7 @@ impl<E: Experiment + Clone> Past<E> {
         let (first, last) = (upto(from), upto(to));
         let mark = self.marks.partition_point(|(place, _)| *place <= first);
         let mut experiment = match mark.checked_sub(1).and_then(|mark| self.marks.get(mark)) {
-            // There are no marks only if there are no events: then the end is the beginning, too.
+            // Without events there are no marks, and the end is also the beginning.
             None => self.end.clone(),
             Some((place, states)) => {
                 let mut states = states.clone();

@@ -9,7 +9,7 @@ pub struct Setting<S: 'static> {
     pub name: &'static str,
     /// Its effects on a run.
     pub effects: &'static [Effect],
-    /// Gives it the value of a text. When that is an error, nothing changes.
+    /// Gives it the value of a text. After an error nothing has changed.
     pub set: fn(&mut S, &str) -> Result<(), ParseError>,
     /// Its value as [`set`](Self::set) reads it.
     pub get: fn(&S) -> String,
@@ -22,14 +22,14 @@ pub enum Effect {
     View,
     /// It restarts all streams of events, and changes nothing else.
     Traffic,
-    /// It changes how events are decided. People mean that for the whole run and not from a moment on, so
-    /// it takes effect [from the start](super::Run::set).
+    /// It changes how events are decided. People mean the whole run and not the rest of it, so it takes effect [from
+    /// the start](super::Run::set).
     FromStart,
 }
 
-/// A row. After the name and the effects, if there are any, come the place of the value, the function that
-/// reads a text for it, and the one that writes it if `Display` does not; or what is done with a text, and
-/// what is written.
+/// Makes a row from the name; the effects, if there are any; then the place of the value, the function that reads it,
+/// and the function that writes it if `Display` does not. Instead of the last three: what to do with a text, and what
+/// to write.
 macro_rules! setting {
     ($name:literal $(, [$($effect:ident),*])?, |$of:ident| $place:expr, $read:path) => {
         setting!($name $(, [$($effect),*])?, |$of, text| $place = $read(text)?, $place)

@@ -12,7 +12,7 @@ const AGAIN: usize = 12;
 /// How many changes are remembered: the latest ones.
 const MEMORY: usize = 32;
 
-/// Changes of one setting that are less than this apart, in seconds of the run, are one: those of a drag.
+/// Changes of one setting that are less than this apart, in seconds of the run, are one change: a drag.
 const DRAG: f64 = 0.5;
 
 /// A run that is decided again from its start, as if its settings had always been those in force. It replaces
@@ -51,11 +51,10 @@ pub struct Turned {
 }
 
 impl<E: Experiment> Run<E> {
-    /// Gives a setting another value. A setting of [`Effect::FromStart`] gets it from the start of the
-    /// run, so the run is decided again: at once if that is no more than a frame's work, otherwise during
-    /// the next calls of [`advance`](Self::advance) or [`catch_up`](Self::catch_up), and until then this run
-    /// stays as it is. The value of any other setting is in force from now on, as it is if deciding again
-    /// would be too much work.
+    /// Gives a setting another value. A setting of [`Effect::FromStart`] gets it from the start of the run: the run is
+    /// decided again, at once if a frame's work is enough, otherwise during the next calls of
+    /// [`advance`](Self::advance) or [`catch_up`](Self::catch_up). Until then this run stays as it is. If deciding
+    /// again would be too much work, and for any other setting, the value is in force from now on.
     ///
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
@@ -79,7 +78,7 @@ impl<E: Experiment> Run<E> {
     }
 
     /// Continues to decide the run again after a [change](Self::set), by at most about `most` events and
-    /// columns. Returns whether this call has finished that, so that the history has changed.
+    /// columns. Returns whether this call finished it; then the history has changed.
     pub fn catch_up(&mut self, most: usize) -> bool {
         let Some(mut again) = self.again.take() else { return false };
         let run = &mut again.run;
@@ -93,7 +92,7 @@ impl<E: Experiment> Run<E> {
             *self = again.run;
             return true;
         }
-        // With a new value, a later command of a link was refused. So the changes apply from now on.
+        // A later command of a link is refused with a new value, so the changes apply from now on.
         for [name, before] in again.turns {
             let value = self.settings.get(&name);
             let _ = self.settings.set(&name, &before);

@@ -16,7 +16,7 @@ use crate::time::{Span, Time};
 
 /// Exim's rate, the smoothed line, the limiter that decides, and the history of all three.
 ///
-/// Exim's own limiter decides, or the [lane](crate::lab::lane) of any other.
+/// Exim's own limiter decides, or the [lane](crate::lab::lane) of another limiter.
 #[derive(Clone, Debug)]
 pub struct Instrument {
     /// Exim's limiter, which only measures where a lane decides.

@@ -1,7 +1,7 @@
 //! Other measurements of the same events: two models that the page of 2009 rejects, and a simpler
 //! form of its own formula.
 //!
-//! | line | formula | why the red line differs |
+//! | line | formula | what speaks against it |
 //! |---|---|---|
 //! | the level of a leaky bucket | [`limit::leaky_bucket`](crate::limit::leaky_bucket) | at any steady rate it tends to nothing or to its maximum |
 //! | the mean of the last events | [`estimate::moving_average`](crate::estimate::moving_average) | it has to remember them |
@@ -92,7 +92,7 @@ impl Models {
         Ok(())
     }
 
-    /// Whether the history begins with the run, for the same three lines throughout.
+    /// Whether the history begins with the run and each line means the same throughout.
     pub fn is_whole(&self) -> bool {
         self.whole
     }

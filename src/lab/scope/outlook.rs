@@ -12,8 +12,8 @@
 //! r_n = R + (1 - R) e^(-(n-1)/R)
 //! ```
 //!
-//! It passes a limit m when r_n < m. So for R > m > 1, as many events pass as there are whole numbers
-//! n - 1 >= 0 below R ln((R-1)/(R-m)). That is `events_between(1, m, R)`, rounded up.
+//! An event passes a limit m when r_n < m. So for R > m > 1, as many events pass as there are whole numbers n - 1 >= 0
+//! below R ln((R-1)/(R-m)). That is `events_between(1, m, R)`, rounded up.
 //!
 //! After that the mode decides. Strict goes on counting attempts: nothing passes, and the rate tends
 //! to R. In silence the rate is back at the limit after p ln(R/m). The next event adds to the rate,

@@ -44,7 +44,7 @@ pub struct Settings {
     pub bucket: bool,
     /// Whether the mean of the last events is drawn as well.
     pub mean: bool,
-    /// How many events that mean is of, from 1 to 1000.
+    /// The number of events in that mean, from 1 to 1000.
     pub last: u32,
     /// Whether N of the recent average is drawn as well.
     pub recent: bool,
@@ -120,8 +120,7 @@ impl Settings {
         self.limited(text, self.limit, interval(text)?)
     }
 
-    /// These settings with the limit of the text; with the decay interval, too, if it is a rate, which has one
-    /// of its own: `60/min`.
+    /// These settings with the limit of the text. A rate, as in `60/min`, also sets the decay interval.
     fn allowing(&self, text: &str) -> Result<Self, ParseError> {
         if !is_rate(text) {
             return self.limited(text, decimal(text, LIMIT)?, self.decay);
@@ -130,7 +129,7 @@ impl Settings {
         self.limited(text, rate.count(), rate.per())
     }
 
-    /// These settings with another limit, if it is in the range and what decides can have it.
+    /// These settings with another limit and decay interval, if both are in range and the policy can have them.
     fn limited(&self, value: &str, limit: f64, decay: Span) -> Result<Self, ParseError> {
         let (limit, decay) = (within(value, limit, &LIMIT)?, within(value, decay, &INTERVAL)?);
         let limited = Settings { limit, decay, ..self.clone() };
@@ -138,8 +137,8 @@ impl Settings {
         Ok(limited)
     }
 
-    /// These settings with what the text says to decide. Exim's limiter is the settings' own, with its
-    /// rate and its mode, if it has them.
+    /// These settings with the limiter of the text. Exim's limiter is no template: its rate and mode become those of
+    /// the settings.
     fn decided(&self, text: &str) -> Result<Self, ParseError> {
         if matches!(text, "" | "exim") {
             return Ok(Settings { template: None, ..self.clone() });
@@ -160,7 +159,7 @@ impl Settings {
     /// The policy that decides in place of Exim's limiter, if there is one.
     ///
     /// # Errors
-    /// When it can't have the limit.
+    /// When the policy can't have the limit.
     pub(super) fn policy(&self) -> Result<Option<(Template, Policy)>, ParseError> {
         let Some(template) = &self.template else { return Ok(None) };
         let policy = template.resolve(Rate::new(self.limit, self.decay)?)?;

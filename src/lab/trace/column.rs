@@ -23,8 +23,8 @@ pub struct Point {
     pub judged: f64,
     /// The limit of Exim's limiter, in events per decay interval; 0 where a lane decides.
     pub limit: f64,
-    /// The state of Exim's limiter, in events per decay interval. The red line follows from it, and the
-    /// later verdicts of that limiter. An event that is not counted does not change it.
+    /// The state of Exim's limiter, in events per decay interval. The red line and the later verdicts of that limiter
+    /// follow from it. An event that is not counted does not change it.
     pub stored: Measured,
     /// Events that were allowed here.
     pub allowed: u32,

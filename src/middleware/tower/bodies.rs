@@ -2,8 +2,8 @@
 //!
 //! A body counts its bytes as the server takes them, and owes their cost until it is dropped: after its
 //! end, or when the client hung up. The debt is paid then: at once in memory, or else by a task of its
-//! own on the runtime that drops the body. Where there is none, the debt is lost, and
-//! [counted](super::meters) as lost. Nothing panics in either case.
+//! own on the runtime that drops the body. Without a runtime the debt is lost, and [counted](super::meters) as lost.
+//! Nothing panics in either case.
 
 use super::layer::RateLimitLayer;
 use super::service::RateLimited;
@@ -119,8 +119,8 @@ impl Drop for Debt {
     fn drop(&mut self) {
         let Some(pay) = self.pay.take() else { return };
         let bytes = self.bytes;
-        // A body may be dropped because of a panic, and then a second one, such as in a cost of the
-        // service's own, would abort the process.
+        // A body may be dropped because of a panic. A second panic, such as in the service's own cost function, would
+        // abort the process.
         let _ = catch_unwind(AssertUnwindSafe(move || pay(bytes)));
     }
 }

@@ -48,13 +48,13 @@ pub(super) enum Next<B> {
 pub(super) struct Passed {
     /// The headers of its response.
     pub(super) headers: Option<Box<Values>>,
-    /// The request as it is charged afterwards, if anything is.
+    /// What is needed to charge the request afterwards, if anything is charged.
     pub(super) debtor: Option<Box<Debtor>>,
     /// The answer of the store, if handlers are told.
     pub(super) answered: Option<Box<Answered>>,
 }
 
-/// A request that is charged after it passed: its fields, and the ruling by which it did.
+/// A request that is charged after it passed: its fields, and the ruling by which it passed.
 pub(super) struct Debtor {
     pub(super) fields: Vec<(String, String)>,
     pub(super) ruling: Ruling,
@@ -139,7 +139,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     {
         let made;
         let latest = match &**cached.load() {
-            // A reload may have come since that was made, after which a key is demanded.
+            // A reload that came after `latest` was made may demand a key.
             [Some((_, latest)), _] if !self.settings.keys.may_fail => latest,
             _ => {
                 made = self.prepared(&self.store.rules());
@@ -249,7 +249,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         Box::new(refused.respond(&self.answer, &self.settings.headers))
     }
 
-    /// The response to a request that lacks this field. The store is not asked about it.
+    /// The response to a request that lacks `field`. The store is not asked about the request.
     #[cold]
     fn refuse_unidentified<B>(
         &self,

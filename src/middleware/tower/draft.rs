@@ -65,7 +65,7 @@ pub(super) fn add_limit(list: &mut Vec<u8>, name: &str, remaining: u64, reset: u
     let comma = if list.is_empty() { "" } else { ", " };
     let (r, t) = (r.format(remaining.min(LARGEST)), t.format(reset.min(LARGEST)));
     let parts = [comma, name, ";r=", r, ";t=", t];
-    // A header takes a list without room to spare as it is.
+    // A header takes over a list without spare room, and copies any other.
     list.reserve_exact(parts.iter().map(|part| part.len()).sum());
     parts.iter().for_each(|part| list.extend_from_slice(part.as_bytes()));
 }

@@ -13,7 +13,7 @@
 //! * `Retry-After` and `X-Ratelimit-Retry-After` stay as they are.
 //! * The three `X-RateLimit-` headers belong together. Those with the smaller remaining amount are
 //!   sent, so a client of two layers learns of the limit that it meets first.
-//! * The last two are lists, to which the layer adds its items.
+//! * `RateLimit-Policy` and `RateLimit` are lists, to which the layer adds its items.
 //!
 //! The headers leave out shadows, and limits whose states are unknown because the store failed.
 //!
@@ -58,7 +58,7 @@ pub struct Headers {
     pub x_ratelimit: bool,
     /// `RateLimit-Policy` and `RateLimit`.
     pub ratelimit: bool,
-    /// Whether the last five are in all responses, or only in refusals.
+    /// Whether the headers of `x_ratelimit` and `ratelimit` are in all responses, or only in refusals.
     pub always: bool,
     /// The unit of costs in the terms of the draft, such as `content-bytes`; `None` for requests.
     pub unit: Option<&'static str>,
@@ -96,8 +96,8 @@ impl Headers {
         self.x_ratelimit || self.ratelimit
     }
 
-    /// The headers for a request that passed, or that was `refused` and would pass after that time;
-    /// `None` if there are none.
+    /// The headers for a request, `None` if there are none. `refused` is `None` if the request passed, or else the time
+    /// after which it would pass, if it ever would.
     pub(super) fn values(
         &self,
         prepared: &Prepared,

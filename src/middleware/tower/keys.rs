@@ -13,12 +13,12 @@
 //! service does with a path should be about the route.
 //!
 //! # Missing sources
-//! A request without a field, such as one without a user, is no matter of rules for it. But if the
-//! layer has no source for a field at all, nobody would be limited. The safe thing is to limit all
-//! clients together, so then the field is `unknown` in every request, and they share one key. The same
-//! holds for `ip` when the server does not say who is connected. Only rules for a certain value of such
-//! a field never apply. The layer logs a warning at its first request. A service that should not even
-//! start like this makes its layer by [`RateLimit::try_layer`](super::RateLimit::try_layer).
+//! Rules for a field do not apply to a request without it, such as one without a user. But if the layer has no source
+//! for a field at all, nobody would be limited. The safe thing is to limit all clients together, so then the field is
+//! `unknown` in every request, and they share one key. The same holds for `ip` when the server does not say who is
+//! connected. Rules for a certain value of such a field never apply. The layer logs a warning at its first request. A
+//! service that should not even start like this makes its layer by
+//! [`RateLimit::try_layer`](super::RateLimit::try_layer).
 //!
 //! A field that a request must have, such as the key of an API, comes from a source that may fail: see
 //! [`RateLimit::key`](super::RateLimit::key).
@@ -88,7 +88,7 @@ pub(super) type Peer = Box<dyn Fn(&Extensions) -> Option<Option<IpAddr>> + Send 
 /// Finds a text in the head of a request.
 pub(super) type Find = Box<dyn for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync>;
 
-/// The same, of a request that must have it.
+/// Finds a text that a request must have.
 pub(super) type Demand =
     Box<dyn for<'a> Fn(Head<'a>) -> Result<Option<Cow<'a, str>>, Unidentified> + Send + Sync>;
 
@@ -119,7 +119,7 @@ impl Keys {
         self.sources.push((field.to_owned(), source));
     }
 
-    /// The places of the sources that may fail, of those for some fields.
+    /// The places of the sources for `fields` that may fail.
     pub(super) fn demanding(&self, fields: &[&str]) -> Vec<usize> {
         let demands = |(_, (name, source)): &(usize, &(String, Source))| {
             matches!(source, Source::Demand(_)) && fields.contains(&name.as_str())
@@ -127,8 +127,8 @@ impl Keys {
         self.sources.iter().enumerate().filter(demands).map(|(place, _)| place).collect()
     }
 
-    /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer) that is
-    /// sure of `ip` only when a request comes.
+    /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer), only a request shows
+    /// whether `ip` has one.
     pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
         let named = |field: &str| self.sources.iter().any(|(known, _)| known == field);
         let known = move |field: &str| matches!(field, "ip" | "method" | "path") || named(field);

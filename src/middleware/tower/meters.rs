@@ -100,7 +100,7 @@ impl Meters {
         self.store_seconds.record(span.secs());
     }
 
-    /// Counts the keys if the last time was a second ago: it visits all tables.
+    /// Counts the keys, at most once a second, since that visits all tables.
     pub(super) fn count_keys(&self, now: Time, memory: impl FnOnce() -> Option<Memory>) {
         let (now, due) = (now.as_micros(), self.due.load(Ordering::Relaxed));
         // The clock may be set back.

@@ -17,7 +17,7 @@ pub(super) struct Queue {
     /// The most seats of one key.
     of_one_key: usize,
     taken: Mutex<Taken>,
-    /// The number of seats whose requests wait. The others only might have to.
+    /// The number of seats whose requests wait. The requests of the other seats might have to.
     waiting: AtomicUsize,
     hasher: RandomState,
 }

@@ -50,7 +50,7 @@ pub struct Refused<'a> {
     pub ruling: &'a Ruling,
     /// When the request would pass, if nothing is counted before; `None` if that is not known.
     pub retry: Option<Retry>,
-    /// The store's error, or `None` if it was asked.
+    /// The store's error, or `None` if the store answered.
     pub fault: Option<&'a Fault>,
     /// Why the limits were not asked: the request lacks a [key](super::RateLimit::key).
     pub unidentified: Option<&'a Unidentified>,

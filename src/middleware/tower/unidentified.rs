@@ -17,8 +17,8 @@ pub struct Unidentified {
 }
 
 impl Unidentified {
-    /// A refusal with a status, such as 401 or 400, and a short reason, which the client is told. A status
-    /// that is none of an error counts as 400.
+    /// A refusal with a status, such as 401 or 400, and a short reason, which the client is told. A status that is no
+    /// error counts as 400.
     pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
         let is_error = status.is_client_error() || status.is_server_error();
         let status = if is_error { status } else { StatusCode::BAD_REQUEST };

@@ -26,7 +26,7 @@ end
 local rate, smoothed, at
 rate, smoothed, at, i = unpack('<ddi8', s, i)
 local gap = (now - at) / 1000000
--- The average follows the rate as of the last event, but no more of it than the limit at that time.
+-- The average follows the rate as of the last event, but at most up to the limit at that time.
 local lesson = math.min(rate, math.max(least, factor * smoothed))
 local habit = after(smoothed, lesson, gap, p, q)
 local limit = math.max(least, factor * habit)
@@ -48,5 +48,5 @@ if mode == 0 or mode == 1 and counted then
 elseif mode == 1 and (at - now) / 1000000 > p then
   bytes = pack('<ddi8', rate, smoothed, now)
 end
--- After that many microseconds the average is less than 1e-12 of what would raise the limit.
+-- After `life` microseconds the average is less than 1e-12 of what would raise the limit.
 life = (log(1 + (rate + smoothed) * factor / least) + log(1 + rate) + 28) * q * 1000000

@@ -9,7 +9,7 @@
 --   doubles, with a content of -1 - content and a time of -1 - time
 local BUCKET = '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
 
--- Writes that state. From 2^52 on, what is owed is rounded up to whole millionths.
+-- Writes a state. From 2^52 on, what is owed is rounded up to whole millionths.
 local function put_bucket(at, content, part, b)
   if content >= 4503599627370496 and part > 0 then content, part = content + 1, 0 end
   if part == 0 then return pack('<dd', at, content) end

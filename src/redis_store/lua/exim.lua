@@ -24,6 +24,6 @@ elseif mode == 1 and (at - now) / 1000000 > period then
   -- The clock was set back.
   bytes = pack('<di8', rate, now)
 end
--- After that many microseconds less than 1e-12 of an event is left. In strict mode the key does not expire,
--- so that offences are not forgiven by its age: Redis evicts it when it is no longer used.
+-- After `life` microseconds less than 1e-12 of an event is left. In strict mode the key does not expire, so that
+-- offences are not forgiven by its age: Redis evicts it when it is no longer used.
 life = mode == 0 and 1 / 0 or (log(rate > 1 and rate or 1) + 28) * period * 1000000

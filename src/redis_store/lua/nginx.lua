@@ -2,7 +2,7 @@
 -- thousandths ahead of that. Events that are more than `delay` thousandths ahead wait; with a `delay`
 -- below 0 none does.
 -- Source: src/limit/nginx.rs; nginx, ngx_http_limit_req_module.
-local NGINX = '\207\15\0' -- 1000 thousandths behind, which a new one is, at the origin of time
+local NGINX = '\207\15\0' -- a new state: 1000 thousandths behind, at the origin of time
 
 --- numbers: rate most delay
 local excess, last

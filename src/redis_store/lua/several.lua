@@ -1,6 +1,6 @@
--- One limit at one key, the usual case, or a few, all of them in force: all are asked first, and then the event is counted in
--- all of them or in none. The parts of the limits follow each other here; each name in them ends with the
--- number of its limit. ARGV[1]: the numbers of all limits. ARGV[2]: the operation, by default `check`.
+-- One limit at one key, the usual case, or a few, all in force: all are asked first, and then the event is counted in
+-- all of them or in none. The parts of the limits follow each other here; each name in them ends with the number of its
+-- limit. ARGV[1]: the numbers of all limits. ARGV[2]: the operation, by default `check`.
 local key = KEYS[1]
 local found = call('GET', key)
 local s, i = found or INITIAL, 1

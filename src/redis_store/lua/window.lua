@@ -8,8 +8,8 @@ before, i = signed(s, i)
 content, i = amount(s, i)
 --- look
 local number = floor(now / period)
--- With a state of the next window, the event counts in that window. A state of a later window means that
--- the clock was set back: it moves to this window and is written there, even if the event is refused.
+-- With a state of the next window, the event counts in that window. A state of a later window means that the clock was
+-- set back: the state moves to this window and is written, even if the event is refused.
 if before == number + 1 then number = before end
 local moved = before ~= number and content > 0
 if before < number then content = 0 end

@@ -58,13 +58,13 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     })
 }
 
-/// The most that a lane allows in any `period`, that of the common rate, if each event has the cost `cost`:
-/// in words.
+/// In words, the most that a lane allows in any `period`, if each event costs `cost`; `period` is that of the common
+/// rate.
 pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let most = lane.max_admitted(cost);
-    // An event of cost 1 passes as a whole, so the bound is rounded down. The small term is for bounds that
-    // are just below a whole number by rounding; that of a bucket is less by a microsecond of its rate, and so
-    // it is a whole event less.
+    // An event of cost 1 passes as a whole, so the bound is rounded down. The small term is for bounds that rounding
+    // put just below a whole number. The bound of a bucket is lower by a microsecond of its rate, so it loses a whole
+    // event.
     let whole = if cost == 1.0 { libm::floor(most + 1e-9) } else { libm::round(most) };
     let most = if cost == 1.0 || (most - whole).abs() < 1e-3 { whole } else { most };
     // The bound is for one sender. All users share one address, so only a limit per user bounds each by

@@ -40,9 +40,8 @@ impl Trail {
     }
 }
 
-/// The least and the greatest slope of a line from a point that passes within [`UNSEEN`] of `x`, `y`; `None`
-/// if
-/// `x` is not to the right of the point.
+/// The least and the greatest slope of a line from a point that passes within [`UNSEEN`] of `x`, `y`; `None` if `x` is
+/// not to the right of the point.
 fn slopes(from: Point, x: f64, y: f64) -> Option<[f64; 2]> {
     let across = x - from.x;
     (across > 0.0).then(|| [(y - UNSEEN - from.y) / across, (y + UNSEEN - from.y) / across])

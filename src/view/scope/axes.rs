@@ -29,7 +29,7 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let limit = if layout.has_limit() { layout.limit_y() } else { f64::NEG_INFINITY };
     numbers(marks, layout, &ticks, per_decay, (plot.x - 8.0, Anchor::End), &[limit]);
-    // Both scales have the same zero, which the left one writes: on the right a strip's name is close to it.
+    // Both scales have the same zero. Only the left one writes it: on the right the name of a strip is close to it.
     let ticks = axis::ticks(0.0, per_second, rows);
     let ticks = ticks.get(1..).unwrap_or_default();
     let covered: Vec<f64> = tags.iter().map(|tag| tag.0).collect();

@@ -170,7 +170,7 @@ fn curve(
     points.push(Point::new(to, layout.y(at(until))));
 }
 
-/// The points of the line of the number of events in the last decay interval, as far as that is remembered.
+/// The points of the exact count, the number of events in the last decay interval, as far as it is remembered.
 fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
     let instrument = scope.instrument();
     let (trace, period) = (instrument.trace(), instrument.period());

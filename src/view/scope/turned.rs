@@ -19,7 +19,7 @@ fn seen<'a>(layout: &Layout, scope: &'a Scope) -> impl Iterator<Item = (f64, &'a
     places.into_iter().take_while(move |(x, _)| *x > left)
 }
 
-/// The line of the limit: the present one back to the last change, and before each change the one of that
+/// The line of the limit: at the present limit back to the last change, and before each change at the limit of that
 /// time. A limit of 0 is none, and has no line.
 pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, stroke: Stroke) {
     let y = |Settings { limit, decay, .. }: &Settings| {

@@ -132,8 +132,8 @@ impl Layout {
     }
 }
 
-/// The limits from the last that touches all clients to the first that touches none, with some air,
-/// including the limits to show.
+/// The limits from the first that spares a client to the first that touches none, with some air, including the limits
+/// to show.
 fn limits(picture: &Picture<'_>) -> [f64; 2] {
     let [mut from, mut to] = picture.stairs().ends().unwrap_or([1.0, 10.0]);
     for limit in [picture.limit, picture.data.recommended, picture.data.knee].into_iter().flatten()

@@ -122,10 +122,10 @@ impl view::View for View {
         live::draw(&self.service.live, &self.viewport(seen))
     }
 
-    /// Takes the sums of `columns`, or of the `hours` before them. The first number is the length of a
-    /// column; each column is a time in microseconds since 1970 and three sums for each rule. `begin` comes
-    /// before the sums of another process, without numbers. `speed` is the speed of a replay, in seconds of
-    /// the service in a second of the viewer.
+    /// Takes the sums of `columns`, or of the `hours` before them. The first number says how many numbers a column has;
+    /// each column is a time in microseconds since 1970 and three sums for each rule. `begin` comes before the sums of
+    /// another process, without numbers. `speed` is the speed of a replay, in seconds of the service in a second of the
+    /// viewer.
     fn put(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {

@@ -5,9 +5,9 @@ use crate::rate::Rate;
 use crate::text::number;
 use crate::time::Span;
 
-/// The value after `text` (`by` is 1) or before it (`by` is -1). For a span that is the next round span, for
-/// a rate the next whole number of events from 1 on, and for a number the next whole number; but for `auto-rate`, which has a
-/// slider, the next round number. `None` if the text is none of these.
+/// The value after `text` (`by` is 1) or before it (`by` is -1). A span goes to the next round span, a rate to the next
+/// whole number of events from 1 on, and a number to the next whole number; `auto-rate`, which has a slider, to the
+/// next round number. `None` if the text is none of these.
 pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
     let step = |value: f64| match by > 0.0 {
         true => libm::floor(value) + 1.0,

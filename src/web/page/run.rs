@@ -84,8 +84,8 @@ pub(super) struct Entry {
     pub(super) wrong: Option<ParseError>,
 }
 
-/// A run that is shown: one that goes on, or recorded events and the length of time on the screen, which may
-/// be [all](whole) of them.
+/// A run that is shown: one that goes on, or recorded events and the length of time on the screen; `None` shows
+/// [all](whole) of them.
 pub(super) struct Shown<E: Experiment> {
     run: Run<E>,
     past: Option<(Past<E>, Option<Span>)>,

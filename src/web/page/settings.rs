@@ -48,7 +48,7 @@ impl Page {
             }
             return String::new();
         };
-        // Of a value of several words, the message names the wrong one.
+        // If a value has several words, the message names the wrong one.
         let problem = match value.trim().contains(' ') {
             true => error.to_string(),
             false => error.problem().to_owned(),

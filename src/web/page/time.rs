@@ -62,7 +62,7 @@ impl Page {
         Some(at.as_micros() as f64)
     }
 
-    /// Whether the right edge is the present, and the window that of the run.
+    /// Whether the right edge is the present and the window is the run's own.
     pub fn is_live(&self) -> bool {
         self.viewer.past.is_none() && self.viewer.zoom.is_none()
     }

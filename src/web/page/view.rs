@@ -35,7 +35,7 @@ pub(super) trait View {
     /// The run, to change it.
     fn run_mut(&mut self) -> &mut dyn AnyRun;
 
-    /// The earliest instant that can be seen by looking back; of recorded events, the earliest right edge.
+    /// The earliest instant that the run remembers; with recorded events, the time of the first.
     fn oldest(&self) -> Time;
 
     /// An instant worth looking at, if there is one.

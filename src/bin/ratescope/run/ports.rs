@@ -196,7 +196,7 @@ impl Calls {
         let given = request.headers().get("grpc-timeout").and_then(|given| given.to_str().ok());
         let longest = given.and_then(time_given).map_or(CALL, |given| given.min(CALL));
         let answer = timeout(longest, call(request)).await;
-        let late = |_| Status::deadline_exceeded("the request did not arrive in time").into_http();
+        let late = |_| Status::deadline_exceeded("there was no answer in time").into_http();
         Ok(answer.unwrap_or_else(late))
     }
 

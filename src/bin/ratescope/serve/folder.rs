@@ -1,4 +1,4 @@
-//! The files of a folder, without hidden ones and without those outside that symbolic links lead to.
+//! The files of a folder, without hidden ones and without links that lead out of it.
 
 use hyper::{Request, Response};
 use percent_encoding::percent_decode_str;

@@ -62,9 +62,9 @@ fn renamed(per: &Per, rule: &Rule) -> Result<Per, String> {
     };
     let name = |field: &String| {
         let known = FIELDS.iter().find(|(_, names)| names.contains(&field.as_str()));
-        known
-            .map(|(name, _)| *name)
-            .ok_or_else(|| format!("it is per {field}, and the events there have a user and an ip"))
+        known.map(|(name, _)| *name).ok_or_else(|| {
+            format!("it is per {field}, and the events in Compare have a user and an ip")
+        })
     };
     let fields = per.fields().iter().filter(|field| !is_fixed(field));
     let names = fields.map(name).collect::<Result<Vec<_>, _>>()?;

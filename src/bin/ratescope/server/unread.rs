@@ -20,7 +20,7 @@ impl<S> Unread<S> {
         Unread { stream, longest, end: None }
     }
 
-    /// The result of a write, or an error in its place if that has been waited for too long.
+    /// The result of a write, or an error if the write has been waited for too long.
     fn bounded<T>(
         &mut self,
         written: Poll<io::Result<T>>,

@@ -117,7 +117,7 @@ impl Fold for Column {
         self.end = *point;
     }
 
-    /// All three lines fall while there are no events, so of the gap only its end is included.
+    /// All three lines fall while there are no events, so only the end of the gap is included.
     fn merge(&mut self, later: &Column) {
         let end = self.end;
         self.include(|model| end.value_at(model, later.first));
