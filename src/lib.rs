@@ -239,6 +239,7 @@ pub mod civil;
 pub mod clock;
 pub mod estimate;
 pub mod event;
+mod extremes;
 #[cfg(all(feature = "std", not(target_arch = "wasm32")))]
 pub mod files;
 #[cfg(feature = "lab")]
@@ -250,7 +251,6 @@ pub mod live;
 pub mod log;
 #[cfg(feature = "watch")]
 pub mod middleware;
-mod order;
 pub mod outcome;
 #[cfg(feature = "lab")]
 pub mod plot;

@@ -151,7 +151,7 @@ pub(crate) use bucket::lowest_terms;
 pub use text::Form;
 pub(crate) use text::head;
 
-use crate::order::smaller;
+use crate::extremes::smaller;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};

@@ -235,11 +235,11 @@ impl RedisStore {
         let inner = &*self.0;
         let plan = inner.plan.load_full();
         let asked = plan.rules.ask(event, inner.local.load());
-        let tell = details.standings || details.retry;
-        let reply = match inner.call(&plan, event, &asked, deed, tell) {
+        let with_states = details.standings || details.retry;
+        let reply = match inner.call(&plan, event, &asked, deed, with_states) {
             None => Ok(Reply::nothing()),
             Some(Err(fault)) => Err(fault),
-            Some(Ok(call)) => inner.run(&plan, &call, &asked, tell).await,
+            Some(Ok(call)) => inner.run(&plan, &call, &asked, with_states).await,
         };
         match reply {
             Ok(reply) => answered(&plan, &asked, reply, details),
@@ -256,9 +256,9 @@ impl Inner {
         event: &Event<'_>,
         asked: &[Ask],
         deed: Deed,
-        tell: bool,
+        with_states: bool,
     ) -> Option<Result<Call, Fault>> {
-        let call = plan.call(event, asked, deed, tell, &self.options)?;
+        let call = plan.call(event, asked, deed, with_states, &self.options)?;
         let is_known = self.options.clock == TimeSource::Redis || options::is_time(event.time);
         let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
         Some(if is_known { Ok(call) } else { Err(Fault::Failed(help.to_owned())) })
@@ -269,9 +269,9 @@ impl Inner {
         plan: &Plan,
         call: &Call,
         asked: &[Ask],
-        tell: bool,
+        with_states: bool,
     ) -> Result<Reply, Fault> {
-        self.link.run(call, |bytes| reply::read(plan, call, asked, tell, bytes)).await
+        self.link.run(call, |bytes| reply::read(plan, call, asked, with_states, bytes)).await
     }
 
     /// Decides in this process, because Redis could not be asked.

@@ -147,6 +147,7 @@ mod explain;
 mod fault;
 mod file;
 mod in_code;
+mod in_words;
 mod matching;
 mod nearer;
 mod opening;
@@ -165,7 +166,6 @@ mod value;
 mod wildcards;
 #[cfg(feature = "live")]
 mod witnessed;
-mod words;
 mod yaml;
 
 pub use crate::address::Networks;
@@ -195,7 +195,7 @@ pub use yaml::LONGEST;
 use crate::policy::{Limit, Per};
 use error::At;
 use matching::Level;
-use settings::Settings;
+use settings::RuleSettings;
 use std::collections::HashSet;
 
 /// The rules of a file, or of [code](Rules::new).
@@ -220,7 +220,7 @@ pub struct Rule {
     line: usize,
     /// Where its limits are in the file.
     limits_at: At,
-    settings: Settings,
+    settings: RuleSettings,
 }
 
 impl Rules {

@@ -88,7 +88,7 @@ use crate::live::Probe;
 use crate::rules::{AsyncStore, Memory, Reloaded, Rules, RulesError};
 use crate::time::Time;
 use arc_swap::ArcSwap;
-use domain::Domain;
+use domain::DomainStore;
 use files::Files;
 use overrides::Overrides;
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Service<C = SystemClock> {
     states: States,
     clock: C,
-    domains: ArcSwap<BTreeMap<String, Arc<Domain>>>,
+    domains: ArcSwap<BTreeMap<String, Arc<DomainStore>>>,
     /// Held while a domain is added.
     adding: Mutex<()>,
     overrides: Overrides,
@@ -138,7 +138,7 @@ impl<C: Clock> Service<C> {
         self.put(Rules::read(file, text)?).map(drop)
     }
 
-    fn put(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {
+    fn put(&self, rules: Rules) -> Result<Arc<DomainStore>, RulesError> {
         // One at a time: the probe, too, is told of the rules of a domain once.
         let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
         let name = rules.domain().to_owned();
@@ -158,7 +158,7 @@ impl<C: Clock> Service<C> {
         Ok(domain)
     }
 
-    fn open(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {
+    fn open(&self, rules: Rules) -> Result<Arc<DomainStore>, RulesError> {
         Ok(domain::of(self.states.open(rules)?, &self.probe))
     }
 
@@ -192,12 +192,12 @@ impl<C: Clock> Service<C> {
         &self.clock
     }
 
-    fn domain(&self, name: &str) -> Option<Arc<Domain>> {
+    fn domain(&self, name: &str) -> Option<Arc<DomainStore>> {
         self.domains.load().get(name).map(Arc::clone)
     }
 
     /// The only domain; the outer `None` if there are several, the inner one if there is none.
-    fn only(&self) -> Option<Option<Arc<Domain>>> {
+    fn only(&self) -> Option<Option<Arc<DomainStore>>> {
         let domains = self.domains.load();
         let mut each = domains.values();
         let first = each.next();
@@ -206,7 +206,7 @@ impl<C: Clock> Service<C> {
 }
 
 /// Puts the text of a file in force; its domain stays.
-fn reload(domain: &Domain, file: &str, text: &str, now: Time) -> Reloaded {
+fn reload(domain: &DomainStore, file: &str, text: &str, now: Time) -> Reloaded {
     let before = domain.rules();
     match Rules::read(file, text) {
         Err(error) => Reloaded::Rejected(error),

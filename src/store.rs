@@ -214,7 +214,7 @@ impl Store {
     pub fn remaining(&self, event: &Event<'_>) -> f64 {
         let held = self.hold(event);
         let each = held.iter().map(|held| held.remaining(event.time));
-        each.fold(f64::INFINITY, crate::order::smaller)
+        each.fold(f64::INFINITY, crate::extremes::smaller)
     }
 
     /// How long after its time all of the event's keys are treated as new ones.

@@ -45,11 +45,11 @@ pub use pattern::Pattern;
 #[derive(Clone, Debug)]
 pub struct Traffic {
     next: Time,
-    source: Source,
+    source: Generator,
 }
 
 #[derive(Clone, Debug)]
-enum Source {
+enum Generator {
     Steady(steady::Steady),
     Poisson(poisson::Poisson),
     Bursts(bursts::Bursts),
@@ -79,11 +79,13 @@ impl Traffic {
         let mean_gap = (1e6 / per_second).min(f64::MAX);
         let (position, random) = (Position::at(start), Random::new(seed));
         let source = match pattern {
-            Pattern::Steady => Source::Steady(steady::Steady::new(start, mean_gap)),
-            Pattern::Poisson => Source::Poisson(poisson::Poisson::new(position, random, mean_gap)),
-            Pattern::Bursts => Source::Bursts(bursts::Bursts::new(position, random, mean_gap)),
+            Pattern::Steady => Generator::Steady(steady::Steady::new(start, mean_gap)),
+            Pattern::Poisson => {
+                Generator::Poisson(poisson::Poisson::new(position, random, mean_gap))
+            }
+            Pattern::Bursts => Generator::Bursts(bursts::Bursts::new(position, random, mean_gap)),
             Pattern::DayAndNight { day } => {
-                Source::DayAndNight(day::DayAndNight::new(position, random, mean_gap, day)?)
+                Generator::DayAndNight(day::DayAndNight::new(position, random, mean_gap, day)?)
             }
         };
         let mut traffic = Traffic { next: start, source };
@@ -110,10 +112,10 @@ impl Traffic {
     #[inline(always)]
     fn draw(&mut self) {
         self.next = match &mut self.source {
-            Source::Steady(steady) => steady.draw(),
-            Source::Poisson(poisson) => poisson.draw(),
-            Source::Bursts(bursts) => bursts.draw(),
-            Source::DayAndNight(day) => day.draw(),
+            Generator::Steady(steady) => steady.draw(),
+            Generator::Poisson(poisson) => poisson.draw(),
+            Generator::Bursts(bursts) => bursts.draw(),
+            Generator::DayAndNight(day) => day.draw(),
         };
     }
 }

@@ -166,7 +166,10 @@ these do not apply:
         "{shadow}"
     );
     let none = printed(&["explain", "good/shadow.yaml"], "");
-    assert!(none.starts_with("no rule applies: the event is not limited\nthese do not apply:\n"), "{none}");
+    assert!(
+        none.starts_with("no rule applies: the event is not limited\nthese do not apply:\n"),
+        "{none}"
+    );
     let output = ratescope(&["explain", "good/shadow.yaml", "usr=ann"], "");
     let note = "note: the event has fields that no rule of good/shadow.yaml is about: usr\n";
     assert_eq!(text(&output.stderr), note);

@@ -20,7 +20,7 @@ const FLOORS: [(char, &str, &[&str]); 9] = [
     (
         '0',
         "",
-        &["order", "text", "address", "time", "civil", "rate", "outcome", "estimate", "limit"],
+        &["extremes", "text", "address", "time", "civil", "rate", "outcome", "estimate", "limit"],
     ),
     ('1', "0", &["event", "policy", "store", "log", "traffic"]),
     ('2', "01", &["rules", "lab"]),

@@ -34,7 +34,7 @@
 //! * **More than f64 can hold:** the rate stays at the largest number, and decays from there.
 
 use super::decay::{Decay, decay};
-use crate::order::{larger, smaller};
+use crate::extremes::{larger, smaller};
 use crate::time::{Span, Time};
 
 /// The gap assumed between two events at the same instant, in seconds, as in Exim.

@@ -28,7 +28,7 @@
 //! * **Time runs backwards:** an event counts at the last time seen.
 
 use super::exim::SHORTEST_GAP;
-use crate::order::larger;
+use crate::extremes::larger;
 use crate::time::Time;
 use alloc::collections::VecDeque;
 

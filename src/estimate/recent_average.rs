@@ -37,7 +37,7 @@
 //! * **More than f64 can hold:** N stays at the largest number, and decays from there.
 
 use super::decay::{decay, left};
-use crate::order::{larger, smaller};
+use crate::extremes::{larger, smaller};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 

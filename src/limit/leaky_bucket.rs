@@ -37,7 +37,7 @@ use super::by_bucket::limit_by_bucket;
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{Form, Given, Unread};
-use crate::order::larger;
+use crate::extremes::larger;
 use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;

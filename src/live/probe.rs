@@ -233,7 +233,7 @@ impl Probe {
     }
 
     /// A number that tells this probe from all others.
-    pub(super) fn name(&self) -> u64 {
+    pub(super) fn id(&self) -> u64 {
         self.secret.hash_one("probe")
     }
 

@@ -86,7 +86,7 @@ pub struct Viewer {
 
 impl Viewer {
     pub(super) fn new(probe: Arc<Probe>, number: u64, wanted: &Wanted) -> Self {
-        let last = wanted.last.filter(|(name, ..)| *name == probe.name());
+        let last = wanted.last.filter(|(name, ..)| *name == probe.id());
         let (slot, event) = (last.map(|(_, slot, _)| slot), last.and_then(|(.., event)| event));
         let (watch, rules, speed) = (wanted.watch, None, None);
         let (is_replaced, told, turns) = (false, i64::MIN, 0);
@@ -241,10 +241,10 @@ impl News {
     /// The messages as text of an event stream; `viewer` has already noted that it was told of them.
     fn text(self, viewer: &Viewer) -> String {
         let mut text = String::new();
-        let name = viewer.probe.name();
+        let id = viewer.probe.id();
         if let Some(rules) = self.rules {
             let rules = rules.iter().map(|rule| json!([rule.name, rule.limits]));
-            let probe = format!("{name:016x}");
+            let probe = format!("{id:016x}");
             say(&mut text, "rules", &json!({"probe": probe, "rules": Value::from_iter(rules)}));
         }
         if let Some(speed) = self.speed {
@@ -267,7 +267,7 @@ impl News {
             columns(&mut text, "columns", &self.columns, usize::MAX);
             let event = viewer.event.unwrap_or(0);
             // Writing to a String does not fail.
-            _ = write!(text, "\nid: {name:016x}.{}.{event}\n\n", last.slot);
+            _ = write!(text, "\nid: {id:016x}.{}.{event}\n\n", last.slot);
         }
         if self.lost != [0, 0] {
             let [columns, events] = self.lost;

@@ -4,8 +4,8 @@ mod bodies;
 mod charge;
 mod decide;
 mod draft;
+pub mod fields;
 pub mod headers;
-pub mod keys;
 mod layer;
 pub mod meters;
 mod prepared;
@@ -21,8 +21,8 @@ mod unidentified;
 pub use crate::address::{IPV6_PREFIX, Networks};
 pub use crate::clock::{Clock, FakeClock, SystemClock};
 pub use bodies::{Bodies, BodyLimitLayer, BodyLimited, Charged, Counted, Uncharged};
+pub use fields::{Head, MissingSources};
 pub use headers::Headers;
-pub use keys::{Head, MissingSources};
 pub use layer::{LOGGED, QUEUE, RateLimit, RateLimitLayer, ResponseHead};
 pub use proxies::Proxies;
 pub use refusal::{Answer, Grpc, Problem, Refused};
@@ -31,7 +31,7 @@ pub use service::{RateLimited, ResponseFuture};
 pub use unidentified::Unidentified;
 #[cfg(all(feature = "run", not(target_arch = "wasm32")))]
 pub(crate) use {
-    keys::text,
+    fields::text,
     refusal::{is_unavailable, retry},
     teller::Teller,
 };

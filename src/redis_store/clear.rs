@@ -28,7 +28,7 @@ pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
 /// Removes all keys that begin with this, on all nodes.
 pub(super) async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
     let mut removed = 0;
-    for server in link.servers(soon()).await? {
+    for server in link.servers(in_ten_seconds()).await? {
         removed += at(&server, begin).await?;
     }
     Ok(removed)
@@ -42,7 +42,7 @@ async fn at(server: &Arc<Server>, begin: &str) -> Result<u64, Fault> {
         let mut unlink = Pipeline::new();
         keys.iter().for_each(|key| _ = unlink.cmd("UNLINK").arg(key));
         if !keys.is_empty() {
-            for count in server.send_all(unlink, 0, soon(), None).await? {
+            for count in server.send_all(unlink, 0, in_ten_seconds(), None).await? {
                 removed += from_redis_value::<u64>(count).map_err(unread)?;
             }
         }
@@ -51,6 +51,6 @@ async fn at(server: &Arc<Server>, begin: &str) -> Result<u64, Fault> {
 }
 
 /// When an answer must be there, at the latest.
-pub(super) fn soon() -> Instant {
+pub(super) fn in_ten_seconds() -> Instant {
     Instant::now() + Duration::from_secs(10)
 }

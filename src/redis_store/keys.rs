@@ -1,6 +1,6 @@
 //! Listing keys.
 
-use super::clear::soon;
+use super::clear::in_ten_seconds;
 use super::server::Server;
 use super::{Inner, RedisStore, plan};
 use crate::rules::{Fault, StoredKey};
@@ -40,7 +40,7 @@ impl RedisStore {
             Some(StoredKey { subject: subject.to_owned(), rule })
         };
         let mut found = BTreeSet::new();
-        for server in link.servers(soon()).await? {
+        for server in link.servers(in_ten_seconds()).await? {
             let mut scan = Scan::new(&server, &begin);
             while found.len() < most
                 && let Some(keys) = scan.next().await?
@@ -70,7 +70,7 @@ impl<'a> Scan<'a> {
         let Some(cursor) = self.cursor else { return Ok(None) };
         let mut scan = redis::cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(1000);
-        let found = self.server.send(scan, soon(), None).await?;
+        let found = self.server.send(scan, in_ten_seconds(), None).await?;
         let unread = |error: ParsingError| Fault::Failed(error.to_string());
         let (next, keys): (u64, _) = from_redis_value(found).map_err(unread)?;
         self.cursor = (next != 0).then_some(next);

@@ -124,7 +124,7 @@ impl Plan {
         event: &Event<'_>,
         asked: &[Ask],
         deed: Deed,
-        tell: bool,
+        with_states: bool,
         options: &Options,
     ) -> Option<Call> {
         let (mut keys, mut order, mut at_key) = (Few::new(), Few::new(), Few::new());
@@ -146,7 +146,7 @@ impl Plan {
         if order.is_empty() {
             return None;
         }
-        let mode = match (deed, tell) {
+        let mode = match (deed, with_states) {
             (Deed::Check | Deed::CheckAtOnce, false) => "check",
             (Deed::Check | Deed::CheckAtOnce, true) => "check+",
             (Deed::Peek, false) => "peek",

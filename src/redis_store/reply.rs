@@ -22,7 +22,7 @@ pub(super) fn read(
     plan: &Plan,
     call: &Call,
     asked: &[Ask],
-    tell: bool,
+    with_states: bool,
     mut bytes: &[u8],
 ) -> Option<Reply> {
     let bytes = &mut bytes;
@@ -34,7 +34,7 @@ pub(super) fn read(
         let item = plan.item(*at)?;
         *outcomes.get_mut(*place)? = item.outcome(asked.get(*place)?, passes == 1, level, extra);
     }
-    let states = if tell { Some(states(plan, call, asked, bytes)?) } else { None };
+    let states = if with_states { Some(states(plan, call, asked, bytes)?) } else { None };
     Some(Reply { outcomes, states })
 }
 

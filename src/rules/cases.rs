@@ -36,7 +36,7 @@ mod run;
 pub use run::Failure;
 
 use super::error::At;
-use super::reader::{Keys, Map, Reader};
+use super::reader::{Map, MapKeys, TreeReader};
 use super::yaml::{self, Node};
 use super::{Load, RulesError};
 use crate::limit::MAX_COST;
@@ -44,11 +44,11 @@ use crate::text::{ParseError, number};
 use crate::time::{Span, Time};
 use std::collections::HashSet;
 
-const FILE: Keys = Keys { what: "a file of tests", keys: &[&["tests"]] };
+const FILE: MapKeys = MapKeys { what: "a file of tests", keys: &[&["tests"]] };
 
-const TEST: Keys = Keys { what: "a test", keys: &[&["name", "load", "events"]] };
+const TEST: MapKeys = MapKeys { what: "a test", keys: &[&["name", "load", "events"]] };
 
-const EVENT: Keys = Keys {
+const EVENT: MapKeys = MapKeys {
     what: "an event",
     keys: &[&[
         "at",
@@ -118,7 +118,7 @@ impl Cases {
     /// When anything in it is wrong or unknown; the error has all mistakes.
     pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
         let root = yaml::read(text).map_err(|mistake| RulesError::new(file, vec![mistake]))?;
-        let mut reading = Reading { reader: Reader::default(), events: 0 };
+        let mut reading = Reading { reader: TreeReader::default(), events: 0 };
         let tests = reading.tests(&root);
         let cases = tests.map(|tests| Cases { file: file.to_owned(), tests });
         reading.reader.finish(file, cases)
@@ -144,7 +144,7 @@ impl Cases {
 }
 
 struct Reading {
-    reader: Reader,
+    reader: TreeReader,
     events: u32,
 }
 

@@ -2,8 +2,8 @@
 
 use super::error::MOST;
 use super::matching::{Branch, Level};
-use super::reader::{Keys, Map, Reader, meant};
-use super::settings::{self, Settings};
+use super::reader::{Map, MapKeys, TreeReader, meant};
+use super::settings::{self, RuleSettings};
 use super::value::{Step, Value};
 use super::yaml::{self, Node};
 use super::{Rule, Rules, RulesError};
@@ -26,9 +26,9 @@ const RULE: &[&str] = &[
 /// Keys that shape what envoyproxy/ratelimit reports, and decide nothing.
 const REPORTS: &[&str] = &["detailed_metric", "value_to_metric", "metadata"];
 
-const TOP: Keys = Keys { what: "a rule file", keys: &[&["domain", "descriptors"], RULE] };
+const TOP: MapKeys = MapKeys { what: "a rule file", keys: &[&["domain", "descriptors"], RULE] };
 
-const DESCRIPTOR: Keys = Keys {
+const DESCRIPTOR: MapKeys = MapKeys {
     what: "a descriptor",
     keys: &[
         &["key", "value", "network", "descriptors"],
@@ -63,7 +63,7 @@ pub(super) fn of(name: &str, root: &Node) -> Result<Rules, RulesError> {
 /// A file that is being read.
 #[derive(Default)]
 struct File<'a> {
-    reader: Reader,
+    reader: TreeReader,
     domain: &'a str,
     rules: Vec<Rule>,
     /// The rules that replace others, with the places where they say so.
@@ -219,7 +219,7 @@ impl<'a> File<'a> {
         let settings = settings::read(&mut self.reader, map, &per);
         let is_end = !path.is_empty() && map.get("descriptors").is_none();
         // A descriptor with neither a limit nor a list does not limit its events.
-        let settings = settings.or_else(|| is_end.then(Settings::default))?;
+        let settings = settings.or_else(|| is_end.then(RuleSettings::default))?;
         let inner = map.get("rate_limit").and_then(|node| node.get("replaces"));
         if let Some(node) = map.get("replaces").or(inner) {
             self.replaces.push((self.rules.len(), node));

@@ -5,7 +5,7 @@
 
 use super::error::{At, Mistake};
 use super::matching::Level;
-use super::settings::Settings;
+use super::settings::RuleSettings;
 use super::value::{Step, Value};
 use super::yaml::{Kind, Node};
 use super::{OnStoreFailure, Rule, Rules, RulesError, Throttle, file};
@@ -177,7 +177,7 @@ impl Rules {
     /// also one twice, or one that no event of cost 1 passes.
     pub fn of_policy(domain: &str, policy: Policy) -> Self {
         let (domain, limits) = (domain.to_owned(), policy.limits().to_vec());
-        let settings = Settings { limits, ..Settings::default() };
+        let settings = RuleSettings { limits, ..RuleSettings::default() };
         let limits_at = At { line: 1, column: 1 };
         let (name, path) = (escaped(&domain).to_string(), Vec::new());
         let rule = Rule { name, path, line: 1, limits_at, settings };

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 
 /// The mistakes found so far.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct TreeReader {
     pub(super) mistakes: Vec<Mistake>,
 }
 
 /// A kind of map: its name in errors, and its keys, in lists that several kinds may share.
-pub(super) struct Keys {
+pub(super) struct MapKeys {
     pub(super) what: &'static str,
     pub(super) keys: &'static [&'static [&'static str]],
 }
@@ -44,7 +44,7 @@ impl<'a> Map<'a> {
     }
 }
 
-impl Reader {
+impl TreeReader {
     /// Adds a mistake at a node.
     pub(super) fn wrong(&mut self, node: &Node, problem: impl Into<String>) {
         self.mistakes.push(Mistake::new(node.at, node.word(), problem));
@@ -66,7 +66,7 @@ impl Reader {
     }
 
     /// Reads a map with the keys of `known` and no others, each once.
-    pub(super) fn map<'a>(&mut self, node: &'a Node, known: &Keys) -> Option<Map<'a>> {
+    pub(super) fn map<'a>(&mut self, node: &'a Node, known: &MapKeys) -> Option<Map<'a>> {
         let mut map = self.any_map(node, known.what)?;
         let (what, keys) = (known.what, known.keys.concat());
         for (key, _) in map.pairs {

@@ -40,8 +40,8 @@ impl Ruled {
         let homes = |rule: &Rule| {
             let (own, stretched) = (own_names(rule), stretched_names(rule));
             let each = rule.limits_and_stretched().zip(&own).enumerate();
-            each.map(|(i, ((limit, is_stretched), name))| {
-                let stretched = is_stretched.zip(stretched.get(i));
+            each.map(|(i, ((limit, other), name))| {
+                let stretched = other.zip(stretched.get(i));
                 let stretched = stretched.map(|(limit, name)| restore(limit, name)).transpose()?;
                 Ok(Home { own: restore(limit, name)?, stretched })
             })

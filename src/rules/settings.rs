@@ -1,6 +1,6 @@
 //! The settings of limits, in a descriptor or at the top of a file.
 
-use super::reader::{Keys, Map, Reader, meant};
+use super::reader::{Map, MapKeys, TreeReader, meant};
 use super::throttle::Throttle;
 use super::yaml::{Kind, Node};
 use crate::limit::MAX_COST;
@@ -42,7 +42,7 @@ impl core::fmt::Display for OnStoreFailure {
 
 /// The limits of a rule, and how they are enforced. Without limits, its events are not limited.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Settings {
+pub(super) struct RuleSettings {
     pub(super) limits: Vec<Limit>,
     /// The same limits when stretched; empty if they never are.
     pub(super) stretched: Vec<Limit>,
@@ -61,12 +61,12 @@ const ABOUT_LIMITS: [&str; 7] =
 /// The keys that make no sense when a rule is unlimited.
 const WITH_LIMITS: [&str; 5] = ["throttle", "shadow", "shadow_mode", "cost", "on_store_failure"];
 
-const RATE_LIMIT: Keys = Keys {
+const RATE_LIMIT: MapKeys = MapKeys {
     what: "a rate_limit",
     keys: &[&["unit", "requests_per_unit", "unlimited", "name", "replaces"]],
 };
 
-const REPLACES: Keys = Keys { what: "what is replaced", keys: &[&["name"]] };
+const REPLACES: MapKeys = MapKeys { what: "what is replaced", keys: &[&["name"]] };
 
 /// The units of envoyproxy/ratelimit, with their lengths there (`UnitToDivider`).
 const UNITS: [(&str, Span); 7] = [
@@ -80,8 +80,8 @@ const UNITS: [(&str, Span); 7] = [
 ];
 
 /// Reads the settings of a map, if it has any. A limit that says no `per` gets this one.
-pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Settings> {
-    let mut settings = Settings::default();
+pub(super) fn read(reader: &mut TreeReader, map: &Map<'_>, per: &Per) -> Option<RuleSettings> {
+    let mut settings = RuleSettings::default();
     let mistakes = reader.mistakes.len();
     let (lyft, ours) = (map.pair("rate_limit"), map.pair("limit"));
     match (lyft, ours) {
@@ -128,11 +128,11 @@ pub(super) fn read(reader: &mut Reader, map: &Map<'_>, per: &Per) -> Option<Sett
 
 /// Reads a limit of envoyproxy/ratelimit: a count in each window of the clock.
 fn rate_limit(
-    reader: &mut Reader,
+    reader: &mut TreeReader,
     outer: &Map<'_>,
     node: &Node,
     per: &Per,
-    settings: &mut Settings,
+    settings: &mut RuleSettings,
 ) {
     let Some(map) = reader.map(node, &RATE_LIMIT) else { return };
     for both in ["name", "replaces"] {
@@ -190,7 +190,7 @@ fn rate_limit(
     }
 }
 
-fn known_unit(reader: &mut Reader, node: &Node, text: &str) -> Option<Span> {
+fn known_unit(reader: &mut TreeReader, node: &Node, text: &str) -> Option<Span> {
     let known = UNITS.iter().find(|(name, _)| *name == text).map(|(_, span)| *span);
     if known.is_none() {
         reader.wrong(node, format!("not a unit; {}", meant(text, &UNITS.map(|(name, _)| name))));
@@ -199,7 +199,7 @@ fn known_unit(reader: &mut Reader, node: &Node, text: &str) -> Option<Span> {
 }
 
 /// Reads one or several limits in the text form of a policy, or `unlimited`.
-fn limits(reader: &mut Reader, node: &Node, defaults: &Defaults) -> Vec<Limit> {
+fn limits(reader: &mut TreeReader, node: &Node, defaults: &Defaults) -> Vec<Limit> {
     if node.word() == "unlimited" {
         return Vec::new();
     }
@@ -228,7 +228,7 @@ fn limits(reader: &mut Reader, node: &Node, defaults: &Defaults) -> Vec<Limit> {
 }
 
 /// Reads the name of a rule, and the names of the rules that it replaces.
-fn names(reader: &mut Reader, map: &Map<'_>, settings: &mut Settings) {
+fn names(reader: &mut TreeReader, map: &Map<'_>, settings: &mut RuleSettings) {
     if let Some(node) = map.get("name") {
         settings.label = reader.text(node, "a name").map(str::to_owned);
     }
@@ -249,7 +249,7 @@ fn names(reader: &mut Reader, map: &Map<'_>, settings: &mut Settings) {
     }
 }
 
-fn shadow(reader: &mut Reader, map: &Map<'_>) -> bool {
+fn shadow(reader: &mut TreeReader, map: &Map<'_>) -> bool {
     let (ours, lyft) = (map.pair("shadow"), map.pair("shadow_mode"));
     if let (Some(_), Some((key, _))) = (ours, lyft) {
         reader.wrong(key, "it means the same as shadow, which stands here, too; leave it out");
@@ -257,7 +257,7 @@ fn shadow(reader: &mut Reader, map: &Map<'_>) -> bool {
     ours.or(lyft).and_then(|(_, node)| reader.flag(node)) == Some(true)
 }
 
-fn stretch(reader: &mut Reader, node: &Node, settings: &Settings) -> Vec<Limit> {
+fn stretch(reader: &mut TreeReader, node: &Node, settings: &RuleSettings) -> Vec<Limit> {
     let Some(percent) = settings.throttle.percent() else { return Vec::new() };
     let mut all = Vec::new();
     for Limit { limiter, per } in &settings.limits {
@@ -269,7 +269,7 @@ fn stretch(reader: &mut Reader, node: &Node, settings: &Settings) -> Vec<Limit> 
     all
 }
 
-fn cost(reader: &mut Reader, node: &Node, limits: &[Limit]) -> Option<f64> {
+fn cost(reader: &mut TreeReader, node: &Node, limits: &[Limit]) -> Option<f64> {
     const COST: &str =
         "not a cost; write a number above 0 and up to 1e12, without exponent, as in cost: 5";
     let text = reader.text(node, "a cost")?;

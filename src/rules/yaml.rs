@@ -3,7 +3,7 @@
 //! The text is split into events by [`granit_parser`], the parser of serde-saphyr: it forbids unsafe
 //! code, is fuzzed, gives each event its place, and bounds nesting. Deserializing into types would
 //! stop at the first mistake and could not suggest similar names. So the events are put into a tree
-//! here, and [`Reader`](super::reader::Reader) reads the tree.
+//! here, and [`TreeReader`](super::reader::TreeReader) reads the tree.
 //!
 //! # A budget against bombs
 //! A text has at most [`LONGEST`] bytes, nests at most [`DEEPEST`] levels deep, and has at most

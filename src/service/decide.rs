@@ -6,7 +6,7 @@
 //! unless another request is decided at the same instant.
 
 use super::message::{DescriptorStatus, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
-use super::{Domain, Service, meters, response};
+use super::{DomainStore, Service, meters, response};
 use crate::clock::Clock;
 use crate::event::{Descriptor, Event, Fields};
 use crate::limit::MAX_COST;
@@ -101,7 +101,7 @@ impl Fields for Listed<'_> {
 }
 
 /// A store in place of the rules' store, and the key there.
-type Instead = (Arc<Domain>, [(&'static str, String); 1]);
+type Instead = (Arc<DomainStore>, [(&'static str, String); 1]);
 
 /// One descriptor that is asked about.
 struct Question<'a> {
@@ -170,7 +170,7 @@ impl<C: Clock> Service<C> {
 
     fn questions<'a>(
         &self,
-        domain: &Arc<Domain>,
+        domain: &Arc<DomainStore>,
         request: &'a RateLimitRequest,
     ) -> Result<SmallVec<[Question<'a>; 2]>, NoAnswer> {
         let all = request.descriptors.as_slice();
@@ -212,7 +212,7 @@ impl<C: Clock> Service<C> {
     }
 
     /// The answers to all questions; `None` where no rule is asked.
-    async fn answers(&self, domain: &Arc<Domain>, questions: &[Question<'_>]) -> Answers {
+    async fn answers(&self, domain: &Arc<DomainStore>, questions: &[Question<'_>]) -> Answers {
         let passes = |question: &Question<'_>, answer: &Option<(_, Answered)>| {
             answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
         };
@@ -238,10 +238,10 @@ impl<C: Clock> Service<C> {
 
     async fn answer(
         &self,
-        domain: &Arc<Domain>,
+        domain: &Arc<DomainStore>,
         question: &Question<'_>,
         count: bool,
-    ) -> Option<(Arc<Domain>, Answered)> {
+    ) -> Option<(Arc<DomainStore>, Answered)> {
         if question.is_replaced {
             return None;
         }
@@ -265,9 +265,9 @@ impl<C: Clock> Service<C> {
     /// The event of a question, and the domain whose rules it is for.
     fn event<'a>(
         &self,
-        domain: &'a Arc<Domain>,
+        domain: &'a Arc<DomainStore>,
         question: &'a Question<'_>,
-    ) -> (&'a Arc<Domain>, Event<'a>) {
+    ) -> (&'a Arc<DomainStore>, Event<'a>) {
         let (time, cost) = (self.clock.now(), question.hits);
         match &question.instead {
             Some((instead, fields)) => (instead, Event { time, cost, fields }),
@@ -276,13 +276,13 @@ impl<C: Clock> Service<C> {
     }
 
     /// Whether a rule is for a descriptor, even a rule that does not limit it.
-    fn is_known(&self, domain: &Domain, question: &Question<'_>) -> bool {
+    fn is_known(&self, domain: &DomainStore, question: &Question<'_>) -> bool {
         question.instead.is_some() || !domain.rules().matching(&question.fields).is_empty()
     }
 }
 
 /// The answers to all descriptors, each with the domain that gave it.
-pub(super) type Answers = SmallVec<[Option<(Arc<Domain>, Answered)>; 2]>;
+pub(super) type Answers = SmallVec<[Option<(Arc<DomainStore>, Answered)>; 2]>;
 
 /// Marks the descriptors whose rule is replaced by the rule of another descriptor.
 fn replace(rules: &crate::rules::Rules, questions: &mut [Question<'_>]) {

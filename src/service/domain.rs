@@ -9,7 +9,7 @@ use crate::rules::{Answered, AnyStore, AsyncStore, Witness, Witnessed};
 use std::sync::Arc;
 
 /// A store whose answers are counted, and seen by a probe.
-pub(super) type Domain = Witnessed<Seen<AnyStore>, Counters>;
+pub(super) type DomainStore = Witnessed<Seen<AnyStore>, Counters>;
 
 /// The counters of answers.
 pub(super) struct Counters {
@@ -26,7 +26,7 @@ impl Witness for Counters {
 }
 
 /// The domain whose states are in `store`.
-pub(super) fn of(store: AnyStore, probe: &Arc<Probe>) -> Arc<Domain> {
+pub(super) fn of(store: AnyStore, probe: &Arc<Probe>) -> Arc<DomainStore> {
     let (by_rules, teller) = (ByRules::default(), Teller::default());
     // So that the counters are seen before the first event.
     by_rules.of(&store.rules(), FileMeters::new);

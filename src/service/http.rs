@@ -22,7 +22,7 @@
 use super::decide::NoAnswer;
 use super::message::{Code, RateLimitRequest};
 use super::pass::Pass;
-use super::{Domain, Service, meters};
+use super::{DomainStore, Service, meters};
 use crate::clock::Clock;
 use crate::event::{Event, Fields};
 use crate::limit::MAX_COST;
@@ -66,7 +66,7 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 type Body = Full<Bytes>;
 
 /// A domain that has rules.
-type Known = Arc<Domain>;
+type Known = Arc<DomainStore>;
 
 type Answer = Result<Response<Body>, Wrong>;
 

@@ -29,7 +29,7 @@ pub fn seconds_per_pixel(width: f64, window: Span) -> f64 {
 }
 
 /// The distance that two grid lines should have, in CSS pixels.
-const COLUMN: f64 = 96.0;
+const GRID: f64 = 96.0;
 
 /// How time runs across a picture.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ impl Timebase {
     /// Draws the labels of the scale around the height `y`, without those that would meet the label of the
     /// [right edge](Self::end); returns the x of each grid line.
     pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64, live: bool) -> Vec<f64> {
-        let columns = ((self.right - self.left) / COLUMN).max(2.0) as usize;
+        let columns = ((self.right - self.left) / GRID).max(2.0) as usize;
         let end = self.end_text(live);
         // A label close to the left edge would leave the picture, and one close to the right edge would meet
         // the label of the edge.

@@ -6,12 +6,12 @@
 //! at all.
 
 mod curve;
+mod effect;
 mod frontier;
 mod hours;
 mod layout;
-mod words;
 
-pub use words::{axis, words};
+pub use effect::{axis, words};
 
 use crate::lab::tune::{Burst, Choices, Measure, PictureData, Staircase};
 use crate::plot::Mark;

@@ -11,10 +11,10 @@ mod pointer;
 mod run;
 mod scope;
 mod settings;
+mod telling;
 mod time;
 #[cfg(feature = "log")]
 mod tune;
-mod turns;
 mod view;
 mod viewer;
 
@@ -27,7 +27,7 @@ use crate::time::Time;
 use crate::view::{Viewport, edges, seconds_per_pixel};
 use crate::web::texts::Texts;
 use canvas::Canvas;
-use turns::Turns;
+use telling::Turns;
 use view::{View, named};
 use viewer::Viewer;
 use wasm_bindgen::prelude::*;
@@ -83,7 +83,7 @@ impl Page {
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.sees(self.view.run());
-        let runs = self.view.passes() && !self.viewer.paused && self.has_moved(&seen);
+        let runs = self.view.has_time() && !self.viewer.paused && self.has_moved(&seen);
         let eased = self.view.ease(&seen, wall, self.viewer.still);
         let moved = eased || runs || self.viewer.clicked.is_some();
         let clicked = self.viewer.clicked.take_if(|clicked| !clicked.is_seen(wall));

@@ -10,7 +10,7 @@
 //! own; in a trace most columns are missing, and columns are searched by their times. Both have a ring of
 //! columns and choose a level, but one type for both would have to be generic in everything else.
 
-use crate::order::{larger, smaller};
+use crate::extremes::{larger, smaller};
 use crate::outcome::Outcome;
 use crate::time::{Span, Time};
 use std::collections::VecDeque;

@@ -11,7 +11,7 @@ const LENGTHS: usize = 53;
 pub struct Waits {
     /// When the wait of each sender began; `None` for a sender that does not wait.
     since: Vec<Option<Time>>,
-    /// How many waits there were of each [`length`].
+    /// How many waits there were of each [`class`].
     counts: [u64; LENGTHS],
     /// The shortest wait and the longest.
     range: Option<[Span; 2]>,
@@ -42,7 +42,7 @@ impl Waits {
     }
 
     fn end(&mut self, wait: Span) {
-        if let Some(count) = self.counts.get_mut(length(wait)) {
+        if let Some(count) = self.counts.get_mut(class(wait)) {
             *count += 1;
         }
         let [least, most] = self.range.unwrap_or([wait; 2]);
@@ -58,13 +58,13 @@ impl Waits {
     /// Each class begins at twice the length of the one before it.
     pub fn counts(&self) -> &[u64] {
         let Some([least, most]) = self.range else { return &[] };
-        self.counts.get(length(least)..=length(most)).unwrap_or_default()
+        self.counts.get(class(least)..=class(most)).unwrap_or_default()
     }
 }
 
 /// The class of a wait: the whole part of log2 of its microseconds. A wait below 2 µs is in class 0, and one
 /// of more than a century in the last.
-fn length(wait: Span) -> usize {
+fn class(wait: Span) -> usize {
     let micros = (wait.secs() * 1e6) as u64;
     (micros.max(1).ilog2() as usize).min(LENGTHS - 1)
 }

@@ -1,6 +1,6 @@
 //! The columns that a history is made of.
 
-use crate::order::{larger, smaller};
+use crate::extremes::{larger, smaller};
 use crate::time::Time;
 
 /// A column: a summary of fixed size of what happened in a short interval.

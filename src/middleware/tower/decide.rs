@@ -1,8 +1,8 @@
 //! The decision about a request, and the state that all clones of a layer share.
 
+use super::fields::{Head, RequestFields};
 use super::headers::Values;
-use super::keys::{Head, RequestFields};
-use super::layer::{RateLimit, Settings};
+use super::layer::{LayerSettings, RateLimit};
 use super::meters::{Meters, RequestOutcome};
 use super::prepared::Prepared;
 use super::queue::{Queue, Seat};
@@ -23,7 +23,7 @@ pub(super) struct Shared<S, A, C> {
     pub(super) store: S,
     answer: A,
     pub(super) clock: C,
-    pub(super) settings: Settings,
+    pub(super) settings: LayerSettings,
     pub(super) preparations: ByRules<Prepared>,
     queue: Arc<Queue>,
     /// Made at the first request, so that the recorder can be installed after the layer was made.
@@ -111,7 +111,7 @@ impl<S, A, C> Shared<S, A, C> {
     }
 
     fn details(&self, asked: &Asked<'_>) -> Details {
-        let Settings { headers, tells_handlers, .. } = &self.settings;
+        let LayerSettings { headers, tells_handlers, .. } = &self.settings;
         let standings = headers.want_standings() || *tells_handlers;
         Details { standings, retry: true, at_once: asked.seat.is_none() }
     }
@@ -140,13 +140,13 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         let made;
         let latest = match &**cached.load() {
             // A reload that came after `latest` was made may demand a key.
-            [Some((_, latest)), _] if !self.settings.keys.may_fail => latest,
+            [Some((_, latest)), _] if !self.settings.sources.may_fail => latest,
             _ => {
                 made = self.prepared(&self.store.rules());
                 &made
             }
         };
-        let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
+        let fields = &RequestFields::new(&self.settings.sources, head, latest.by_ip);
         if let Some(why) = latest.unidentified(fields) {
             return Some(self.refuse_unidentified(head, latest, why));
         }
@@ -161,7 +161,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         A: Answer<B>,
     {
         let latest = &self.prepared(&self.store.rules());
-        let fields = &RequestFields::new(&self.settings.keys, head, latest.by_ip);
+        let fields = &RequestFields::new(&self.settings.sources, head, latest.by_ip);
         if let Some(why) = latest.unidentified(fields) {
             return self.refuse_unidentified(head, latest, why);
         }
@@ -271,7 +271,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
 
     #[inline]
     fn passed(&self, prepared: &Prepared, event: &Event<'_>, answered: &Answered) -> Passed {
-        let Settings { headers, tells_handlers, .. } = &self.settings;
+        let LayerSettings { headers, tells_handlers, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
         Passed {
             headers: match headers.always && headers.want_standings() {

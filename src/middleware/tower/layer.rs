@@ -2,8 +2,8 @@
 
 use super::bodies::{BodyLimitLayer, Uncharged};
 use super::decide::Shared;
+use super::fields::{FieldSource, Head, MissingSources, Sources};
 use super::headers::Headers;
-use super::keys::{Head, Keys, MissingSources, Source};
 use super::proxies::Proxies;
 use super::refusal::Problem;
 use super::service::RateLimited;
@@ -28,18 +28,18 @@ pub const LOGGED: u64 = 10;
 ///
 /// By default rules can be for the fields `method` and `path`, and for `ip` if something puts a
 /// `SocketAddr` or an `IpAddr` into the extensions of a request. Each request costs 1. If rules are for
-/// a field without a source, see [missing sources](super::keys#missing-sources).
+/// a field without a source, see [missing sources](super::fields#missing-sources).
 #[must_use = "it limits nothing until its layer is used"]
 pub struct RateLimit<S, A = Problem, C = SystemClock> {
     pub(super) store: S,
     pub(super) answer: A,
     pub(super) clock: C,
-    pub(super) settings: Settings,
+    pub(super) settings: LayerSettings,
 }
 
 /// The settings that do not change the type of the layer.
-pub(super) struct Settings {
-    pub(super) keys: Keys,
+pub(super) struct LayerSettings {
+    pub(super) sources: Sources,
     pub(super) cost: Option<Cost>,
     pub(super) charge: Option<Charge>,
     pub(super) charge_sent: Option<ChargeSent>,
@@ -56,10 +56,10 @@ type Cost = Box<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
 type Charge = Box<dyn Fn(ResponseHead<'_>) -> f64 + Send + Sync>;
 type ChargeSent = Box<dyn Fn(u64) -> f64 + Send + Sync>;
 
-impl Default for Settings {
+impl Default for LayerSettings {
     fn default() -> Self {
-        Settings {
-            keys: Keys::default(),
+        LayerSettings {
+            sources: Sources::default(),
             cost: None,
             charge: None,
             charge_sent: None,
@@ -73,7 +73,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl LayerSettings {
     /// Whether a request that passed may cost more later.
     pub(super) fn is_charged_later(&self) -> bool {
         self.charge.is_some() || self.charge_sent.is_some()
@@ -106,7 +106,7 @@ impl<S: AsyncStore> RateLimit<S> {
     /// either; a `live::Seen` around one, with the feature `live`; an `Arc` of one, so that the service keeps
     /// it at hand; or any other [`AsyncStore`].
     pub fn new(store: S) -> Self {
-        RateLimit { store, answer: Problem, clock: SystemClock, settings: Settings::default() }
+        RateLimit { store, answer: Problem, clock: SystemClock, settings: LayerSettings::default() }
     }
 }
 
@@ -117,7 +117,7 @@ impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
     /// # Errors
     /// When some have none; the error names them.
     pub fn check_sources(&self) -> Result<(), MissingSources> {
-        let (rules, keys) = (self.store.rules(), &self.settings.keys);
+        let (rules, keys) = (self.store.rules(), &self.settings.sources);
         let no_ip = rules.fields().into_iter().filter(|field| *field == "ip");
         let no_ip = no_ip.filter(|_| keys.peer.is_none());
         let fields: Vec<String> = no_ip.chain(keys.missing(&rules)).map(str::to_owned).collect();
@@ -126,7 +126,7 @@ impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
 
     /// Makes the layer, as [`layer`](Self::layer) does, if each field that the rules are about has a
     /// source. Rules that come later by a reload are not known yet; for those, and with `layer`, see
-    /// [missing sources](super::keys#missing-sources).
+    /// [missing sources](super::fields#missing-sources).
     ///
     /// ```
     /// use ratescope::middleware::RateLimit;
@@ -158,21 +158,21 @@ impl<S, A, C> RateLimit<S, A, C> {
         P: Into<Option<IpAddr>>,
     {
         let peer = move |extensions: &Extensions| Some(address(extensions.get::<T>()?).into());
-        self.settings.keys.peer = Some(Box::new(peer));
+        self.settings.sources.peer = Some(Box::new(peer));
         self
     }
 
     /// Sets the proxies in front of the service, which report the client. Without proxies the client is
     /// the peer.
     pub fn behind(mut self, proxies: Proxies) -> Self {
-        self.settings.keys.proxies = Some(proxies);
+        self.settings.sources.proxies = Some(proxies);
         self
     }
 
     /// Sets the prefix in bits by which IPv6 addresses are grouped, from 0 to 128; the default is
     /// [`IPV6_PREFIX`](super::IPV6_PREFIX), 64. With 128 or more each address counts alone.
     pub fn ipv6_prefix(mut self, bits: u8) -> Self {
-        self.settings.keys.ipv6_prefix = bits;
+        self.settings.sources.ipv6_prefix = bits;
         self
     }
 
@@ -198,7 +198,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// Takes a field from a header. Any client can send any header, so use one that the service checks,
     /// such as an API key.
     pub fn header(self, field: &str, name: HeaderName) -> Self {
-        self.source(field, Source::Header(name))
+        self.source(field, FieldSource::Header(name))
     }
 
     /// Sets the field `route` to the pattern that the path matches, such as `/users/{id}` or
@@ -216,7 +216,7 @@ impl<S, A, C> RateLimit<S, A, C> {
             let inserted = routes.insert(pattern, pattern.to_owned());
             inserted.map_err(|error| ParseError::whole(pattern, error.to_string()))?;
         }
-        Ok(self.source("route", Source::Routes(routes)))
+        Ok(self.source("route", FieldSource::Routes(routes)))
     }
 
     /// Takes a field from a closure. For a field that a request must have, see [`key`](Self::key).
@@ -225,12 +225,12 @@ impl<S, A, C> RateLimit<S, A, C> {
         field: &str,
         find: impl for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync + 'static,
     ) -> Self {
-        self.source(field, Source::Closure(Box::new(find)))
+        self.source(field, FieldSource::Closure(Box::new(find)))
     }
 
     /// Adds a source, or replaces the one of the same name.
-    pub(super) fn source(mut self, field: &str, source: Source) -> Self {
-        self.settings.keys.add(field, source);
+    pub(super) fn source(mut self, field: &str, source: FieldSource) -> Self {
+        self.settings.sources.add(field, source);
         self
     }
 
@@ -333,7 +333,7 @@ impl<S, A, C> RateLimit<S, A, C> {
 
     /// Makes the layer. All services of the layer and of its clones share the store and the queue. If
     /// the rules are about a field without a source, all clients are limited together: see
-    /// [missing sources](super::keys#missing-sources).
+    /// [missing sources](super::fields#missing-sources).
     pub fn layer(self) -> RateLimitLayer<S, A, C> {
         RateLimitLayer::new(self)
     }

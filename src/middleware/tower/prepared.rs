@@ -2,9 +2,9 @@
 //! constant headers of each limit, and which limits may delay a request.
 
 use super::draft;
+use super::fields::RequestFields;
 use super::headers::number;
-use super::keys::RequestFields;
-use super::layer::Settings;
+use super::layer::LayerSettings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
 use super::unidentified::Unidentified;
@@ -55,7 +55,7 @@ pub(super) struct PreparedLimit {
 }
 
 impl Prepared {
-    pub(super) fn new(rules: &Arc<Rules>, settings: &Settings) -> Self {
+    pub(super) fn new(rules: &Arc<Rules>, settings: &LayerSettings) -> Self {
         let mut seen: HashMap<&str, usize> = HashMap::new();
         for label in rules.rules().iter().filter_map(Rule::label) {
             *seen.entry(label).or_default() += 1;
@@ -77,7 +77,7 @@ impl Prepared {
             rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
         let fields: Vec<String> = rules.fields().into_iter().map(str::to_owned).collect();
         let by_ip = fields.iter().any(|field| field == "ip");
-        let demanding = settings.keys.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
+        let demanding = settings.sources.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
         Prepared { rules: Arc::clone(rules), each, may_delay, fields, by_ip, demanding }
     }
 

@@ -27,8 +27,8 @@
 //! the status and the reason of an [`Unidentified`].
 
 use super::draft;
+use super::fields::Head;
 use super::headers::{Headers, up};
-use super::keys::Head;
 use super::prepared::Prepared;
 use super::unidentified::Unidentified;
 use crate::outcome::{Decision, Retry};

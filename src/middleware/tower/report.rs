@@ -4,7 +4,7 @@
 //! Events that clients can cause are logged at most a few times a second, with the number of those
 //! left out, and with the first 48 bytes of each field of a key. So an attack does not fill the log.
 
-use super::layer::Settings;
+use super::layer::LayerSettings;
 use super::meters;
 use super::refusal::Refused;
 use super::unidentified::Unidentified;
@@ -128,8 +128,8 @@ pub(super) fn bad_cost(cost: f64, layer: Option<&str>, passed_over: u64) {
 }
 
 /// Logs the fields of rules that no source gives.
-pub(super) fn missing_sources(rules: &Rules, settings: &Settings) {
-    for field in settings.keys.missing(rules) {
+pub(super) fn missing_sources(rules: &Rules, settings: &LayerSettings) {
+    for field in settings.sources.missing(rules) {
         tracing::warn!(
             target: "ratescope",
             layer = settings.name.as_deref(),

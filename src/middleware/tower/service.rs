@@ -17,8 +17,8 @@
 
 use super::bodies::{Bodies, Debt, Uncharged};
 use super::decide::{Debtor, Next, Passed, Shared};
+use super::fields::Head;
 use super::headers::Values;
-use super::keys::Head;
 use super::layer::ResponseHead;
 use super::prepared::Prepared;
 use super::refusal::{Answer, Problem};

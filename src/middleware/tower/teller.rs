@@ -1,7 +1,7 @@
 //! The headers, counters and refusals of the layer, for a front end that is no layer.
 
-use super::keys::Head;
-use super::layer::Settings;
+use super::fields::Head;
+use super::layer::LayerSettings;
 use super::prepared::Prepared;
 use super::refusal::{Problem, Refused, retry};
 use super::report::{self, Sample};
@@ -14,14 +14,14 @@ use std::sync::Arc;
 
 /// Tells clients and counters about the answers of a store.
 pub(crate) struct Teller {
-    settings: Settings,
+    settings: LayerSettings,
     preparations: ByRules<Prepared>,
     faults: Sample,
 }
 
 impl Default for Teller {
     fn default() -> Self {
-        let settings = Settings::default();
+        let settings = LayerSettings::default();
         let faults = Sample::new(settings.logged);
         Teller { settings, preparations: ByRules::default(), faults }
     }

@@ -1,6 +1,6 @@
 //! Fields that a request must have, and the refusal of one that lacks them.
 
-use super::keys::{Head, Source};
+use super::fields::{FieldSource, Head};
 use super::layer::RateLimit;
 use core::fmt;
 use http::{HeaderValue, StatusCode};
@@ -95,6 +95,6 @@ impl<S, A, C> RateLimit<S, A, C> {
         + Sync
         + 'static,
     ) -> Self {
-        self.source(field, Source::Demand(Box::new(find)))
+        self.source(field, FieldSource::Demand(Box::new(find)))
     }
 }

@@ -3,12 +3,12 @@
 /// A round step: `mantissa` · 10^`exponent`. The two are kept apart so that multiples of 0.1 are exactly the
 /// numbers written 0.2 and 0.3, and not sums of a rounded tenth.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct Interval {
     pub(super) mantissa: f64,
     pub(super) exponent: i32,
 }
 
-impl Step {
+impl Interval {
     pub(super) fn value(self) -> f64 {
         self.times(1.0)
     }
@@ -80,28 +80,28 @@ pub(super) fn exponent(value: f64) -> i32 {
 
 /// The round numbers around `value`, ascending. They reach one more power of ten on each side, so that an
 /// error in the last bit of the logarithm does no harm.
-fn around(value: f64) -> impl DoubleEndedIterator<Item = Step> {
+fn around(value: f64) -> impl DoubleEndedIterator<Item = Interval> {
     let middle = exponent(value);
     (middle - 1..=middle + 1)
-        .flat_map(|exponent| [1.0, 2.0, 5.0].map(|mantissa| Step { mantissa, exponent }))
+        .flat_map(|exponent| [1.0, 2.0, 5.0].map(|mantissa| Interval { mantissa, exponent }))
 }
 
 /// The least round number not below `value`, after `value` was clamped to [`LEAST`] and [`GREATEST`].
-pub(super) fn at_least(value: f64) -> Step {
+pub(super) fn at_least(value: f64) -> Interval {
     let value = value.clamp(LEAST, GREATEST);
-    let ten = Step { mantissa: 10.0, exponent: exponent(value) };
+    let ten = Interval { mantissa: 10.0, exponent: exponent(value) };
     around(value).find(|step| step.value() >= value * (1.0 - SAME)).unwrap_or(ten)
 }
 
 /// The least round time not below `seconds`, in seconds.
-pub(super) fn time_at_least(seconds: f64) -> Step {
+pub(super) fn time_at_least(seconds: f64) -> Interval {
     if seconds <= 0.5 {
         return at_least(seconds);
     }
     let enough = |time: &f64| *time >= seconds * (1.0 - SAME);
     let weeks = || at_least(seconds / WEEK).value() * WEEK;
     let mantissa = TIMES.into_iter().find(enough).unwrap_or_else(weeks);
-    Step { mantissa, exponent: 0 }
+    Interval { mantissa, exponent: 0 }
 }
 
 /// The next of the numbers 1, 2 and 5 · 10^k above `value` (`by` > 0) or below it (`by` < 0).
@@ -111,7 +111,7 @@ pub fn next_round(value: f64, by: f64) -> f64 {
     if !(LEAST..=GREATEST).contains(&value) {
         return value;
     }
-    let mut values = around(value).map(Step::value);
+    let mut values = around(value).map(Interval::value);
     let next = if by > 0.0 {
         values.find(|next| *next > value * (1.0 + SAME))
     } else if by < 0.0 {

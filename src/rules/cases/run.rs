@@ -119,7 +119,7 @@ impl Got<'_> {
             }
             What::By(expected) => {
                 let same = match (expected, self.ruling.decided_by()) {
-                    (Some(name), Some(by)) => is(name, &by),
+                    (Some(name), Some(by)) => is_named(name, &by),
                     (None, None) => true,
                     _ => false,
                 };
@@ -138,8 +138,8 @@ impl Got<'_> {
             }
             What::Shadow(expected) => {
                 let got: Vec<_> = self.ruling.shadow_refusals().collect();
-                let same = expected.iter().all(|name| got.iter().any(|by| is(name, by)))
-                    && got.iter().all(|by| expected.iter().any(|name| is(name, by)));
+                let same = expected.iter().all(|name| got.iter().any(|by| is_named(name, by)))
+                    && got.iter().all(|by| expected.iter().any(|name| is_named(name, by)));
                 (!same).then(|| {
                     let mut names: Vec<&str> = got.iter().map(|by| by.rule.name()).collect();
                     names.dedup();
@@ -151,7 +151,7 @@ impl Got<'_> {
 }
 
 /// Whether an opinion is of the rule with this full name, or this name in the file.
-fn is(name: &str, by: &Opinion<'_>) -> bool {
+fn is_named(name: &str, by: &Opinion<'_>) -> bool {
     by.rule.name() == name || by.rule.label() == Some(name)
 }
 

@@ -1,7 +1,7 @@
 //! The curve: the share of clients that each limit touches, and of requests that it refuses.
 
+use super::effect::{limit_in_words, words};
 use super::layout::{Layout, TAGS};
-use super::words::{limit_in_words, words};
 use super::{Picture, Viewport};
 use crate::lab::tune::Stair;
 use crate::plot::axis;

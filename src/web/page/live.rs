@@ -114,7 +114,7 @@ impl view::View for View {
         false
     }
 
-    fn passes(&self) -> bool {
+    fn has_time(&self) -> bool {
         true
     }
 

@@ -121,7 +121,7 @@ pub(super) trait View {
     }
 
     /// Whether time passes in the picture.
-    fn passes(&self) -> bool {
+    fn has_time(&self) -> bool {
         self.takes_events()
     }
 

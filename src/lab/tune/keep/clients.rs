@@ -205,7 +205,7 @@ impl Clients {
         client.last = client.last.max(micros);
         self.first = self.first.min(moment.time);
         self.last = self.last.max(moment.time);
-        self.highest_cost = crate::order::larger(self.highest_cost, moment.cost);
+        self.highest_cost = crate::extremes::larger(self.highest_cost, moment.cost);
         let written = Written::new(step, moment.cost, self.labels.is_some().then_some(codes));
         client.write(written.bytes(), &mut self.outside) || begins
     }

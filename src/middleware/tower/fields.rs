@@ -68,13 +68,13 @@ impl<'a> Head<'a> {
 }
 
 /// The sources of fields.
-pub(super) struct Keys {
+pub(super) struct Sources {
     /// The source of the peer's address; `None` for the extensions that a service may set itself.
     pub(super) peer: Option<Peer>,
     pub(super) proxies: Option<Proxies>,
     pub(super) ipv6_prefix: u8,
     /// Each source with the name of its field.
-    sources: Vec<(String, Source)>,
+    fields: Vec<(String, FieldSource)>,
     /// Whether any source may fail.
     pub(super) may_fail: bool,
     /// Whether it was logged that the peer is not known.
@@ -92,7 +92,7 @@ pub(super) type Find = Box<dyn for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Se
 pub(super) type Demand =
     Box<dyn for<'a> Fn(Head<'a>) -> Result<Option<Cow<'a, str>>, Unidentified> + Send + Sync>;
 
-pub(super) enum Source {
+pub(super) enum FieldSource {
     Header(HeaderName),
     /// Maps each pattern to itself.
     Routes(matchit::Router<String>),
@@ -103,34 +103,34 @@ pub(super) enum Source {
 /// The text that a source found, if any, or the reason to refuse the request.
 type Found<'a> = Result<Option<Cow<'a, str>>, Box<Unidentified>>;
 
-impl Default for Keys {
+impl Default for Sources {
     fn default() -> Self {
-        let (sources, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
+        let (fields, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
         let no_peer = Once::new();
-        Keys { peer: None, proxies: None, ipv6_prefix, sources, may_fail: false, no_peer }
+        Sources { peer: None, proxies: None, ipv6_prefix, fields, may_fail: false, no_peer }
     }
 }
 
-impl Keys {
+impl Sources {
     /// Adds a source, or replaces the one of the same name.
-    pub(super) fn add(&mut self, field: &str, source: Source) {
-        self.may_fail |= matches!(source, Source::Demand(_));
-        self.sources.retain(|(known, _)| known != field);
-        self.sources.push((field.to_owned(), source));
+    pub(super) fn add(&mut self, field: &str, source: FieldSource) {
+        self.may_fail |= matches!(source, FieldSource::Demand(_));
+        self.fields.retain(|(known, _)| known != field);
+        self.fields.push((field.to_owned(), source));
     }
 
     /// The places of the sources for `fields` that may fail.
     pub(super) fn demanding(&self, fields: &[&str]) -> Vec<usize> {
-        let demands = |(_, (name, source)): &(usize, &(String, Source))| {
-            matches!(source, Source::Demand(_)) && fields.contains(&name.as_str())
+        let demands = |(_, (name, source)): &(usize, &(String, FieldSource))| {
+            matches!(source, FieldSource::Demand(_)) && fields.contains(&name.as_str())
         };
-        self.sources.iter().enumerate().filter(demands).map(|(place, _)| place).collect()
+        self.fields.iter().enumerate().filter(demands).map(|(place, _)| place).collect()
     }
 
     /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer), only a request shows
     /// whether `ip` has one.
     pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
-        let named = |field: &str| self.sources.iter().any(|(known, _)| known == field);
+        let named = |field: &str| self.fields.iter().any(|(known, _)| known == field);
         let known = move |field: &str| matches!(field, "ip" | "method" | "path") || named(field);
         rules.fields().into_iter().filter(move |field| !known(field))
     }
@@ -187,16 +187,16 @@ impl fmt::Display for MissingSources {
 
 impl core::error::Error for MissingSources {}
 
-impl Source {
+impl FieldSource {
     fn find<'a>(&'a self, head: Head<'a>) -> Found<'a> {
         Ok(match self {
-            Source::Header(name) => head.headers.get(name).map(|value| text(value.as_bytes())),
-            Source::Routes(routes) => {
+            FieldSource::Header(name) => head.headers.get(name).map(|value| text(value.as_bytes())),
+            FieldSource::Routes(routes) => {
                 let found = routes.at(head.uri.path()).ok();
                 found.map(|found| Cow::Borrowed(found.value.as_str()))
             }
-            Source::Closure(find) => find(head),
-            Source::Demand(find) => find(head)?,
+            FieldSource::Closure(find) => find(head),
+            FieldSource::Demand(find) => find(head)?,
         })
     }
 }
@@ -213,7 +213,7 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
 
 /// The fields of one request. Each is found when it is first needed.
 pub(super) struct RequestFields<'a> {
-    keys: &'a Keys,
+    sources: &'a Sources,
     head: Head<'a>,
     /// The address, if it was known that rules are about it.
     ip: Option<Made>,
@@ -224,24 +224,24 @@ pub(super) struct RequestFields<'a> {
 impl<'a> RequestFields<'a> {
     /// The fields of a request; `by_ip` says whether rules are about its address.
     #[inline(always)]
-    pub(super) fn new(keys: &'a Keys, head: Head<'a>, by_ip: bool) -> Self {
-        let ip = if by_ip { Some(keys.ip(head)) } else { None };
+    pub(super) fn new(sources: &'a Sources, head: Head<'a>, by_ip: bool) -> Self {
+        let ip = if by_ip { Some(sources.ip(head)) } else { None };
         let mut found = SmallVec::new();
-        for _ in &keys.sources {
+        for _ in &sources.fields {
             found.push(OnceLock::new());
         }
-        RequestFields { keys, head, ip, later_ip: OnceLock::new(), found }
+        RequestFields { sources, head, ip, later_ip: OnceLock::new(), found }
     }
 
     fn ip(&self) -> Option<Text<'_>> {
         // The rules may have been replaced since.
-        let later = || self.later_ip.get_or_init(|| Box::new(self.keys.ip(self.head)));
+        let later = || self.later_ip.get_or_init(|| Box::new(self.sources.ip(self.head)));
         let ip = self.ip.as_ref().unwrap_or_else(|| later());
         if ip.as_bytes().is_empty() { None } else { Some(Text::Ip(ip)) }
     }
 
     fn find(&self, name: &str) -> Option<Text<'_>> {
-        let sources = self.keys.sources.iter().zip(&self.found);
+        let sources = self.sources.fields.iter().zip(&self.found);
         for ((known, source), found) in sources {
             if known == name {
                 let found = found.get_or_init(|| source.find(self.head));
@@ -262,7 +262,7 @@ impl RequestFields<'_> {
     pub(super) fn failure(&self, places: &[usize]) -> Option<(&str, &Unidentified)> {
         places.iter().find_map(|&place| {
             let failure = self.found.get(place)?.get()?.as_ref().err()?;
-            Some((self.keys.sources.get(place)?.0.as_str(), &**failure))
+            Some((self.sources.fields.get(place)?.0.as_str(), &**failure))
         })
     }
 }
