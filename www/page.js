@@ -273,9 +273,8 @@ function wireSettings() {
 export function wireDrop(take) {
   let isOurs = false;
   on(document, "dragstart", () => { isOurs = true; });
-  on(document, "dragend", () => { isOurs = false; });
-  // There is no dragend if the text that was dragged has changed meanwhile. No pointer moves during a drag.
-  on(document, "pointermove", () => { isOurs = false; });
+  // No pointer moves during a drag; a text that was replaced meanwhile has no dragend.
+  for (const type of ["dragend", "pointermove"]) on(document, type, () => { isOurs = false; });
   on(document, "dragover", (event) => { if (!isOurs) event.preventDefault(); });
   on(document, "drop", (event) => {
     if (isOurs) return undefined;
@@ -293,16 +292,13 @@ async function handOver(given) {
 
 /** Copies the text of an element, or selects it if that is refused; the button says which. */
 async function copy(it) {
-  let said = "Copied";
-  try {
-    // Without TLS a browser has no clipboard at all.
-    await navigator.clipboard.writeText(it.textContent);
-  } catch {
-    getSelection().selectAllChildren(it);
-    said = "Selected";
-  }
-  tells(document.querySelector(`[data-copies="${it.id}"]`), said);
+  const isCopied = await toClipboard(it.textContent);
+  if (!isCopied) getSelection().selectAllChildren(it);
+  tells(document.querySelector(`[data-copies="${it.id}"]`), isCopied ? "Copied" : "Selected");
 }
+
+/** Whether the clipboard took a text; without TLS a browser has no clipboard at all. */
+const toClipboard = async (text) => navigator.clipboard?.writeText(text).then(() => true, () => false);
 
 /** Changes the text of a button for two seconds. */
 function tells(button, text) {
@@ -359,15 +355,12 @@ function wireLinks() {
   on($("copy"), "click", async () => {
     const url = new URL(location.href);
     url.hash = page.recording();
-    let said = "Copied";
-    try {
-      await navigator.clipboard.writeText(url.href);
-    } catch {
+    const isCopied = await toClipboard(url.href);
+    if (!isCopied) {
       clearTimeout(due);
       history.replaceState(null, "", url);
-      said = "It is in the address";
     }
-    tells($("copy"), said);
+    tells($("copy"), isCopied ? "Copied" : "It is in the address");
   });
 }
 
