@@ -42,7 +42,6 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
 /// The names of the columns, and the standard fields among them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Header {
-    header: String,
     names: Vec<String>,
     places: Places,
 }
@@ -71,16 +70,9 @@ impl Header {
             }
         }
         match best.places.get(Standard::Time) {
-            Some(_) => Ok(Some(Header { header: line.to_owned(), names, places: best.places })),
+            Some(_) => Ok(Some(Header { names, places: best.places })),
             None => Err("the header has no time; it is such as time,key,cost".into()),
         }
-    }
-
-    /// Whether a line is the header. Each file of a log may begin with it; no event is such a line, since a
-    /// name is no time.
-    #[inline]
-    pub(super) fn is_header(&self, line: &str) -> bool {
-        line.len() == self.header.len() && line == self.header
     }
 
     /// Whether there is a column of that name.
@@ -92,7 +84,7 @@ impl Header {
 /// Reads lines, and reuses its memory for each of them.
 #[derive(Default)]
 pub(super) struct Csv {
-    pub(super) columns: Header,
+    columns: Header,
     values: Vec<Excerpt>,
     made: String,
     splitter: Option<Box<Splitter>>,
@@ -103,7 +95,8 @@ impl Csv {
         Csv { columns, ..Csv::default() }
     }
 
-    /// The event of a line; `None` if the line is empty. Fields may be missing at the end.
+    /// The event of a line; `None` if the line is empty, or the header, with which each file of a log may begin.
+    /// Fields may be missing at the end.
     pub(super) fn read<'a>(
         &'a mut self,
         line: &'a str,
@@ -112,7 +105,8 @@ impl Csv {
     ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
         self.split(line)?;
         let Csv { columns: Header { names, places, .. }, values, made, .. } = self;
-        if values.iter().all(|value| value.len() == 0) {
+        let is_header = values.iter().map(|value| value.text(line, made)).eq(names.iter());
+        if is_header || values.iter().all(|value| value.len() == 0) {
             return Ok(None);
         }
         if values.len() > names.len() {

@@ -110,14 +110,14 @@ pub(super) fn bare(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// The text of a line. Bytes that are not UTF-8 are written like `\xE9`, as servers do, so that different
+/// The text of lines. Bytes that are not UTF-8 are written like `\xE9`, as servers do, so that different
 /// values stay different.
-fn text_of<'a>(line: &'a [u8], shown: &'a mut String) -> &'a str {
-    if let Ok(text) = str::from_utf8(line) {
+pub(super) fn text_of<'a>(lines: &'a [u8], shown: &'a mut String) -> &'a str {
+    if let Ok(text) = str::from_utf8(lines) {
         return text;
     }
     shown.clear();
-    for chunk in line.utf8_chunks() {
+    for chunk in lines.utf8_chunks() {
         shown.push_str(chunk.valid());
         for byte in chunk.invalid() {
             shown.push_str(&format!("\\x{byte:02X}"));

@@ -310,12 +310,10 @@ impl Work {
                 })
             }
             Parser::Csv(_) if line.trim().is_empty() => return Ok(()),
-            Parser::Csv(csv) => match csv.columns.is_header(line) {
-                true => None,
-                false => csv
-                    .read(line, stamps, *unit)?
-                    .map(|(instant, table)| (instant, Found::Table(table))),
-            },
+            Parser::Csv(csv) => {
+                let read = csv.read(line, stamps, *unit)?;
+                read.map(|(instant, table)| (instant, Found::Table(table)))
+            }
             Parser::Columns(rows) => {
                 let outer = envelope.instant(stamps);
                 match rows.read(inner, stamps, *unit, outer) {

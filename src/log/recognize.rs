@@ -6,7 +6,7 @@
 
 use super::format::{Format, Guess, Problem, Shape};
 use super::layout::{self, Layout};
-use super::lines::bare;
+use super::lines::{bare, text_of};
 use super::options::Options;
 use super::stamp::Stamps;
 use super::unknown::Unknown;
@@ -52,7 +52,8 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
     let complete = complete || head.len() == HEAD;
     let (text, is_export) = (head.get(..end).unwrap_or(head), export::is_export(head));
     let entries = is_export.then(|| export::lines(text));
-    let text = String::from_utf8_lossy(entries.as_deref().unwrap_or(text));
+    let mut shown = String::new();
+    let text = text_of(entries.as_deref().unwrap_or(text), &mut shown);
     let lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line));
     let (mut candidates, mut born) = (Vec::new(), Vec::new());
     let (mut count, mut why) = (0, None);

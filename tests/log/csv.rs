@@ -109,6 +109,24 @@ fn reading_goes_on_after_a_wrong_line() {
     assert_eq!((read.counts.unread, read.counts.problems.len()), (1000, 5));
 }
 
+/// Each file of a log may begin with the header, with or without quotes, spaces and a byte order mark.
+#[test]
+fn a_header_may_come_again() {
+    let log = "time,key\n1,a\n\"time\", key\n2,b\n\u{feff}time,key\n3,c\n";
+    let read = csv(log, ["key"]);
+    assert_eq!((read.fields().concat(), read.problems()), (vec!["a", "b", "c"], vec![]));
+    // A header of numbers is no event.
+    let options = Options { aliases: vec!["time=0".parse().unwrap()], ..of(Format::Csv) };
+    assert_eq!(super::read(b"0,1\n5,a\n0,1\n", &options, ["1"]).fields(), [["a"]]);
+}
+
+/// Such names are written as such values are.
+#[test]
+fn a_header_may_have_bytes_that_are_not_utf_8() {
+    let read = super::read(b"time,Schl\xfcssel\n1,a\n", &of(Format::Csv), ["Schl\\xFCssel"]);
+    assert_eq!((read.fields(), read.problems()), (vec![["a"]], vec![]));
+}
+
 #[test]
 fn a_header_that_cannot_be_used_is_refused() {
     assert_no_header("key\na\n", "the header has no time; it is such as time,key,cost");
