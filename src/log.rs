@@ -93,7 +93,7 @@ pub use names::Alias;
 pub use number::Unit;
 pub use options::{Cost, Options, ipv6_prefix};
 pub use order::{Corrections, HELD, Order, SLACK, StepsBack, When};
-pub use pieces::Pieces;
+pub use pieces::{Piece, Pieces};
 pub use reader::{Counts, PROBLEMS, Reader, Unread};
 pub use recognize::{HEAD, recognize};
 pub use record::Record;

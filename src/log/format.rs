@@ -148,8 +148,8 @@ impl Shape {
     }
 
     /// Whether each line can be read without the lines before it. Lines that take their time from syslog
-    /// cannot: their time may have no year, and the year follows from earlier lines. Nor can those of a log
-    /// with `#Fields` headers, each of which is for the lines up to the next.
+    /// cannot: their time may have no year, and the year follows from earlier lines. Nor can lines under
+    /// `#Fields` headers inside the log of another program: [`Pieces`](super::Pieces) finds only bare headers.
     pub fn is_divisible(&self) -> bool {
         let own_time = match self.format {
             Format::Combined => true,
@@ -157,8 +157,9 @@ impl Shape {
             _ => false,
         };
         // An entry of an exported journal has several lines.
-        let has_headers = self.layout.as_ref().is_some_and(|layout| layout.has_remarks);
-        let is_whole = self.format != Format::Syslog && !self.is_export && !has_headers;
+        let has_headers = self.layout.as_ref().is_some_and(|layout| layout.between.is_some());
+        let is_inside = has_headers && !self.wrappers.is_empty();
+        let is_whole = self.format != Format::Syslog && !self.is_export && !is_inside;
         is_whole && (own_time || !self.wrappers.contains(&Wrapper::Syslog))
     }
 

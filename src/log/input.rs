@@ -2,7 +2,7 @@
 
 use super::format::Shape;
 use super::options::Options;
-use super::pieces::Pieces;
+use super::pieces::{Piece, Pieces};
 use super::reader::{Counts, Reader, Unread};
 use super::record::Record;
 use super::unknown::Unknown;
@@ -16,7 +16,7 @@ pub struct Log<R> {
     pieces: Pieces<R>,
     reader: Reader,
     /// The piece that was read last; its memory is reused.
-    piece: Vec<u8>,
+    piece: Piece,
     /// Whether the log is at its end, or has failed.
     finished: bool,
 }
@@ -29,7 +29,7 @@ impl<R: Read> Log<R> {
     pub fn open(input: R, options: &Options) -> Result<Self, Error> {
         let pieces = Pieces::open(input, options)?;
         let reader = Reader::new(pieces.shape(), options)?;
-        Ok(Log { pieces, reader, piece: Vec::new(), finished: false })
+        Ok(Log { pieces, reader, piece: Piece::default(), finished: false })
     }
 
     /// Reads the next piece and hands out its events; `false` at the end of the log.
@@ -46,7 +46,7 @@ impl<R: Read> Log<R> {
         let more =
             self.pieces.next(&mut self.piece).map_err(|error| Error::Input { line, error })?;
         match more {
-            true => self.reader.feed(&self.piece, on_event)?,
+            true => self.reader.feed(&self.piece.lines, on_event)?,
             false => self.reader.finish(on_event)?,
         }
         self.finished = !more;

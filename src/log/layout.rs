@@ -13,6 +13,7 @@ mod split;
 
 pub use guess::Proposal;
 pub(super) use guess::guess;
+pub(super) use known::last_header;
 
 use super::format::Problem;
 use super::names::{Standard, classify};
@@ -50,9 +51,9 @@ pub struct Layout {
     /// Whether the last column has no spaces, and a column before an address has none unless a client chose
     /// its text. A line with more columns is then not read.
     is_exact: bool,
-    /// Whether lines that begin with `#` are remarks about the log, and `#Fields` names the columns of those
-    /// that follow.
-    pub(super) has_remarks: bool,
+    /// The text between columns that a header `#Fields` names. Lines that begin with `#` are then remarks about
+    /// the log, and each header is for the lines up to the next.
+    pub(super) between: Option<&'static str>,
 }
 
 /// The most columns of a layout.
@@ -140,7 +141,7 @@ impl Layout {
             places: best.places,
             last_of_list: false,
             is_exact: false,
-            has_remarks: false,
+            between: None,
         }
     }
 
@@ -180,15 +181,14 @@ impl Layout {
 /// Reads lines, and reuses its memory for each of them.
 #[derive(Debug)]
 pub(super) struct Rows {
-    layout: Arc<Layout>,
+    /// The columns of the next line.
+    pub(super) layout: Arc<Layout>,
     values: Vec<Excerpt>,
-    /// Whether the last header of the log names other columns than the layout has.
-    is_other: bool,
 }
 
 impl Rows {
     pub(super) fn new(layout: Arc<Layout>) -> Self {
-        Rows { layout, values: Vec::new(), is_other: false }
+        Rows { layout, values: Vec::new() }
     }
 
     /// The event of a line, with the time `outer` if no column has one; `None` for a remark.
@@ -199,18 +199,12 @@ impl Rows {
         unit: Option<Unit>,
         outer: Option<Instant>,
     ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
-        let Rows { layout, values, is_other } = self;
-        if layout.has_remarks && line.starts_with('#') {
-            if let Some(names) = known::names(line) {
-                *is_other = !known::names(&layout.text).is_some_and(|own| own.eq(names));
+        let Rows { layout, values } = self;
+        if let Some(between) = layout.between.filter(|_| line.starts_with('#')) {
+            if let Some(named) = known::of_header(line, between) {
+                *layout = named;
             }
             return Ok(None);
-        }
-        if *is_other {
-            return Err(
-                "columns of another #Fields header; give the log from that on as another file"
-                    .into(),
-            );
         }
         values.clear();
         let time = Split::new(layout, line, stamps, unit).all(values)?;

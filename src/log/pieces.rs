@@ -2,15 +2,25 @@
 
 use super::format::Shape;
 use super::input::Error;
+use super::layout::{Layout, last_header};
 use super::lines::LONGEST;
 use super::options::Options;
 use super::recognize::recognize;
 use memchr::memrchr;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 /// The number of bytes that are read at once. They fit into a processor's second-level cache, and take so
 /// long to read that threads seldom wait for each other.
 const PIECE: usize = 1 << 19;
+
+/// Whole lines of a log. Their memory is reused when the next piece is read into it.
+#[derive(Debug, Default)]
+pub struct Piece {
+    pub(super) lines: Vec<u8>,
+    /// The columns of the first line, unless they depend on earlier pieces in a way that only their reader knows.
+    pub(super) layout: Option<Arc<Layout>>,
+}
 
 /// A log whose format was recognized, but whose lines are still to be [read](super::Reader).
 ///
@@ -24,6 +34,8 @@ pub struct Pieces<R> {
     head: Vec<u8>,
     /// The beginning of the line after the last piece.
     begun: Vec<u8>,
+    /// The columns of the next line, by the header above it; `None` if the pieces have no such header.
+    layout: Option<Arc<Layout>>,
     bytes: u64,
     ended: bool,
 }
@@ -45,7 +57,9 @@ impl<R: Read> Pieces<R> {
             (length, ended) = (length + more, more == 0);
         };
         head.truncate(length);
-        Ok(Pieces { input, shape, head, begun: Vec::new(), bytes: length as u64, ended })
+        let layout = shape.layout.clone().filter(|_| shape.is_divisible());
+        let (begun, bytes) = (Vec::new(), length as u64);
+        Ok(Pieces { input, shape, head, begun, layout, bytes, ended })
     }
 
     /// Replaces the content of `piece` by the next lines; returns `false` at the end of the log.
@@ -55,7 +69,16 @@ impl<R: Read> Pieces<R> {
     ///
     /// # Errors
     /// When the input fails or is cut off. After that, nothing more is read.
-    pub fn next(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
+    pub fn next(&mut self, piece: &mut Piece) -> io::Result<bool> {
+        let more = self.lines(&mut piece.lines)?;
+        piece.layout.clone_from(&self.layout);
+        if let Some(between) = self.layout.as_ref().and_then(|layout| layout.between) {
+            self.layout = last_header(&piece.lines, between).or(self.layout.take());
+        }
+        Ok(more)
+    }
+
+    fn lines(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
         // The old bytes are overwritten. If they were cleared first, resizing would fill all of the piece
         // with zeros.
         let mut length = self.begun.len();

@@ -12,12 +12,14 @@ use super::lines::{Lines, Whole};
 use super::logins;
 use super::number::Unit;
 use super::options::{Cost, Options, check_field};
+use super::pieces::Piece;
 use super::record::{Found, Normal, Record};
 use super::stamp::Stamps;
 use super::wrap::{Envelope, Layers, Wrapper};
 use crate::limit::MAX_COST;
 use crate::text::ParseError;
 use core::fmt;
+use std::sync::Arc;
 
 /// Reads a log that comes in chunks of any size, such as those of a file or of a stream in a page.
 ///
@@ -128,7 +130,7 @@ impl Counts {
 }
 
 impl Reader {
-    /// A reader for a log of this shape, or for [parts](Self::read_part) of it.
+    /// A reader for a log of this shape, or for [pieces](Self::read_piece) of it.
     ///
     /// # Errors
     /// When the filter or the cost needs a field that such a log does not have.
@@ -175,18 +177,20 @@ impl Reader {
         Ok(Reader { export, lines: Lines::default(), work })
     }
 
-    /// Hands out the events of a part, which consists of whole lines, and returns the counts of its lines.
-    /// Line numbers begin at 1 in each part. Of a log whose lines are [independent](Shape::is_divisible),
-    /// several readers can read the parts.
+    /// Hands out the events of a piece, and returns the counts of its lines. Line numbers begin at 1 in each
+    /// piece. Of a log whose lines are [independent](Shape::is_divisible), several readers can read the pieces.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
-    pub fn read_part(
+    pub fn read_piece(
         &mut self,
-        part: &[u8],
+        piece: &Piece,
         on_event: &mut dyn FnMut(&Record<'_>),
     ) -> Result<Counts, Unread> {
-        self.feed(part, on_event)?;
+        if let (Parser::Columns(rows), Some(layout)) = (&mut self.work.parser, &piece.layout) {
+            rows.layout = Arc::clone(layout);
+        }
+        self.feed(&piece.lines, on_event)?;
         self.finish(on_event)?;
         self.lines = Lines::default();
         Ok(core::mem::take(&mut self.work.counts))

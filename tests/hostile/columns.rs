@@ -3,7 +3,7 @@
 use crate::growth::{Parser, are_linear, repeat};
 use crate::logs::{any, read_with};
 use crate::text;
-use ratescope::log::{Layout, Options};
+use ratescope::log::{Layout, Options, Piece, Pieces};
 use std::sync::Arc;
 
 /// Reads a log with a layout.
@@ -96,6 +96,15 @@ fn iis(log: &[u8]) {
     let first = "#Fields: date time cs-method cs(User-Agent) c-ip sc-status\n\
                  2000-10-10 13:55:36 GET curl 192.0.2.7 200";
     known(first, log);
+}
+
+/// Looks for the last header of each piece.
+fn pieces(log: &[u8]) {
+    let header = b"#Fields: time c-ip\n971211336 192.0.2.7\n";
+    let log = [header, log].concat();
+    let mut pieces = Pieces::open(&log[..], &Options::default()).unwrap();
+    let mut piece = Piece::default();
+    while pieces.next(&mut piece).unwrap() {}
 }
 
 fn cloudfront(log: &[u8]) {
@@ -194,6 +203,9 @@ const PARSERS: &[Parser] = &[
         over_a_limit,
         4,
     ),
+    Parser::new("iis: headers", |n| repeat("", "#Fields: time c-ip\n", "", n), iis, 4),
+    Parser::new("iis: a long header", |n| repeat("#Fields: time", " a", "\n", n), iis, 4),
+    Parser::new("iis: headers in a line", |n| repeat("x", "#Fields:", "\n", n), pieces, 8),
     Parser::new("iis: words", |n| repeat("2000-10-10 13:55:36 GET", " a", "\n", n), iis, 4),
     Parser::new("iis: spaces", |n| repeat("2000-10-10 13:55:36 GET", " ", "\n", n), iis, 4),
     Parser::new(

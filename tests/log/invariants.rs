@@ -1,7 +1,9 @@
 //! Promises that hold for any input, however broken: for the tests and the fuzzer.
 
 use ratescope::event::Fields;
-use ratescope::log::{Counts, Format, Layout, Log, Options, Pieces, Reader, Record, recognize};
+use ratescope::log::{
+    Counts, Format, Layout, Log, Options, Piece, Pieces, Reader, Record, recognize,
+};
 use std::io::Read;
 
 /// A line of each kind, from which inputs are made.
@@ -121,14 +123,14 @@ fn shared(log: &[u8], options: &Options) -> (Vec<Seen>, Counts) {
     let shape = pieces.shape().clone();
     let part = |_| Reader::new(&shape, options).expect("nothing special is asked for");
     let mut readers: Vec<_> = (0..if shape.is_divisible() { 3 } else { 1 }).map(part).collect();
-    let (mut events, mut counts, mut piece) = (Vec::new(), Counts::default(), Vec::new());
+    let (mut events, mut counts, mut piece) = (Vec::new(), Counts::default(), Piece::default());
     for turn in 0.. {
         if !pieces.next(&mut piece).expect("a slice can be read") {
             break;
         }
         let turn = turn % readers.len();
         let mut on_event = |record: &Record<'_>| events.push(see(record, counts.lines));
-        let part = readers[turn].read_part(&piece, &mut on_event).expect("it is not strict");
+        let part = readers[turn].read_piece(&piece, &mut on_event).expect("it is not strict");
         counts.add(&part);
     }
     (events, counts)

@@ -26,10 +26,14 @@ pub(in crate::log) fn guess(
         found.push(reads(said, line, options, outer)?);
         return Ok(());
     }
-    if let Some(layouts) = of_header(line) {
-        if born.len() < BORN {
-            born.extend(layouts.into_iter().filter(|new| !born.contains(new)).collect::<Vec<_>>());
+    let mut is_header = false;
+    for layout in ["\t", " "].into_iter().filter_map(|between| of_header(line, between)) {
+        is_header = true;
+        if born.len() < BORN && !born.contains(&layout) {
+            born.push(layout);
         }
+    }
+    if is_header {
         return Ok(());
     }
     let each = known().iter().chain(born.iter());

@@ -1,6 +1,8 @@
 //! The layouts of servers.
 
 use super::{COLUMNS, Layout};
+use crate::log::lines::{LONGEST, bare, text_of};
+use memchr::{memchr, memmem, memrchr};
 use std::sync::{Arc, LazyLock};
 
 /// The name of each layout, and its columns in the notation of nginx. `ip`, `time` and so on are the standard
@@ -63,32 +65,37 @@ pub(super) fn known() -> &'static [Arc<Layout>] {
     &ALL
 }
 
-/// The names in a header `#Fields`; `None` if the line is no such header.
-pub(super) fn names(line: &str) -> Option<impl Iterator<Item = &str>> {
-    Some(line.strip_prefix("#Fields:")?.split_whitespace())
+/// The layout of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront write
+/// it), with the text `between` the columns; `None` if the line is no such header. Only its first [`COLUMNS`]
+/// names count.
+pub(super) fn of_header(line: &str, between: &'static str) -> Option<Arc<Layout>> {
+    let names = line.strip_prefix("#Fields:")?.split_whitespace().take(COLUMNS);
+    let mut columns: Vec<(String, String)> = Vec::new();
+    for name in names {
+        let before = if columns.is_empty() { "" } else { between };
+        // The date and the time are one column with a space or a tab in it.
+        match columns.last_mut() {
+            Some((_, last)) if last == "date" && name == "time" => "time".clone_into(last),
+            _ => columns.push((before.to_owned(), name.to_owned())),
+        }
+    }
+    let layout = Layout::new(&format!("{line}{between}"), columns, String::new());
+    let layout = layout.called("columns named by #Fields");
+    Some(Arc::new(Layout { between: Some(between), is_exact: between == " ", ..layout }))
 }
 
-/// The layouts of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront
-/// write it): one for tabs between the columns, one for spaces. `None` if the line is no such header, or has
-/// too many names.
-pub(super) fn of_header(line: &str) -> Option<[Arc<Layout>; 2]> {
-    let names: Vec<&str> = names(line)?.take(COLUMNS + 1).collect();
-    if names.len() > COLUMNS {
-        return None;
-    }
-    let layout = |between: &str| {
-        let mut columns: Vec<(String, String)> = Vec::new();
-        for name in &names {
-            let before = if columns.is_empty() { "" } else { between };
-            // The date and the time are one column with a space or a tab in it.
-            match columns.last_mut() {
-                Some((_, last)) if last == "date" && *name == "time" => "time".clone_into(last),
-                _ => columns.push((before.to_owned(), (*name).to_owned())),
-            }
+/// The layout of the last header in these whole lines, if they have any.
+pub(in crate::log) fn last_header(mut lines: &[u8], between: &'static str) -> Option<Arc<Layout>> {
+    let mut shown = String::new();
+    while let Some(at) = memmem::rfind(lines, b"#Fields:") {
+        let (before, rest) = lines.split_at(at);
+        let begin = memrchr(b'\n', before).map_or(0, |end| end + 1);
+        let end = memchr(b'\n', rest).map_or(lines.len(), |end| at + end);
+        let line = lines.get(begin..end).filter(|line| line.len() <= LONGEST).unwrap_or_default();
+        if let Some(layout) = of_header(bare(text_of(line, &mut shown)), between) {
+            return Some(layout);
         }
-        let layout = Layout::new(&format!("{line}{between}"), columns, String::new());
-        let about = "columns named by #Fields";
-        Arc::new(Layout { has_remarks: true, is_exact: between == " ", ..layout.called(about) })
-    };
-    Some(["\t", " "].map(layout))
+        lines = lines.get(..begin).unwrap_or_default();
+    }
+    None
 }

@@ -7,7 +7,7 @@
 
 use ratescope::Time;
 use ratescope::lab::tune::{Batch, Clients, Curve};
-use ratescope::log::{Counts, Error, Options, Pieces, Reader, Record};
+use ratescope::log::{self, Counts, Error, Options, Pieces, Reader, Record};
 use std::io::Read;
 use std::num::NonZero;
 use std::ops::Range;
@@ -68,15 +68,15 @@ const ON_THEIR_WAY: usize = 4;
 /// A piece of the log, its events, and the counts of its lines.
 struct Piece {
     number: usize,
-    text: Vec<u8>,
+    lines: log::Piece,
     batch: Batch,
     counts: Result<Counts, Error>,
 }
 
 impl Piece {
     fn new(number: usize) -> Self {
-        let (text, batch) = (Vec::new(), Batch::default());
-        Piece { number, text, batch, counts: Ok(Counts::default()) }
+        let (lines, batch) = Default::default();
+        Piece { number, lines, batch, counts: Ok(Counts::default()) }
     }
 }
 
@@ -163,9 +163,9 @@ fn work<R: Read, F: FnMut(&mut Batch)>(
 ) {
     let _guard = Guard(found);
     while let Some(mut piece) = next(rest) {
-        let Piece { text, batch, counts, .. } = &mut piece;
+        let Piece { lines, batch, counts, .. } = &mut piece;
         if counts.is_ok() {
-            let read = reader.read_part(text, &mut |record| find(record, batch));
+            let read = reader.read_piece(lines, &mut |record| find(record, batch));
             *counts = read.map_err(Error::from);
         }
         let mut all = lock(found);
@@ -188,7 +188,7 @@ fn next<R: Read>(rest: &Mutex<Rest<R>>) -> Option<Piece> {
         return None;
     }
     let mut piece = rest.empty.recv().ok()?;
-    let more = rest.pieces.next(&mut piece.text);
+    let more = rest.pieces.next(&mut piece.lines);
     rest.ended = !matches!(more, Ok(true));
     if let Ok(false) = more {
         return None;
