@@ -42,7 +42,7 @@ impl<R: Read> Log<R> {
             return Ok(false);
         }
         self.finished = true;
-        let line = self.reader.counts().lines;
+        let line = self.reader.line();
         let more =
             self.pieces.next(&mut self.piece).map_err(|error| Error::Input { line, error })?;
         match more {
@@ -51,6 +51,20 @@ impl<R: Read> Log<R> {
         }
         self.finished = !more;
         Ok(more)
+    }
+
+    /// Goes on with the next file of this log, after [`read`](Self::read) has returned `false`, and
+    /// [names](Self::name) it.
+    pub fn next_file(&mut self, input: R, name: &str) {
+        self.pieces.next_file(input);
+        self.finished = false;
+        self.reader.name(name);
+    }
+
+    /// Names the file whose lines come next. The problems of its lines have this name, and the numbers that they
+    /// have in it; without a name, or with an empty one, those in all that is read.
+    pub fn name(&mut self, name: &str) {
+        self.reader.name(name);
     }
 
     /// Makes every later line that cannot be read an error, instead of only counting it.
@@ -86,7 +100,7 @@ pub enum Error {
     Unread(Unread),
     /// The input failed.
     Input {
-        /// The number of lines before the failure.
+        /// The number of lines before the failure, in the file that has the last name.
         line: u64,
         /// The error of the input.
         error: io::Error,

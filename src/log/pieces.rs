@@ -113,6 +113,11 @@ impl<R: Read> Pieces<R> {
         }
     }
 
+    /// Goes on with another file of the log, after the last piece of the one before.
+    pub(super) fn next_file(&mut self, input: R) {
+        (self.input, self.ended) = (input, false);
+    }
+
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.ended {
             return Ok(0);

@@ -54,6 +54,8 @@ struct Work {
     only_keyed: bool,
     strict: bool,
     counts: Counts,
+    /// The name of the file that is being read, and the number of the lines before it.
+    file: (String, u64),
 }
 
 #[derive(Debug)]
@@ -172,6 +174,7 @@ impl Reader {
             only_keyed: options.only_keyed,
             strict: false,
             counts: Counts::default(),
+            file: Default::default(),
         };
         let export = shape.is_export.then(Export::default);
         Ok(Reader { export, lines: Lines::default(), work })
@@ -226,6 +229,18 @@ impl Reader {
     pub fn finish(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread> {
         let work = &mut self.work;
         self.lines.finish(&mut |number, line| work.line(number, line, on_event))
+    }
+
+    /// Names the file of the log whose lines come next. An entry of an exported journal ends with its file.
+    pub(super) fn name(&mut self, name: &str) {
+        self.export = self.export.take().map(|_| Export::default());
+        let before = if name.is_empty() { 0 } else { self.counts().lines };
+        self.work.file = (name.to_owned(), before);
+    }
+
+    /// The number of lines so far of the file that was named last.
+    pub(super) fn line(&self) -> u64 {
+        self.work.counts.lines - self.work.file.1
     }
 
     /// The counts of the lines so far.
@@ -354,7 +369,9 @@ impl Work {
     #[cold]
     fn unread(&mut self, line: u64, problem: Problem) -> Result<(), Unread> {
         self.counts.unread += 1;
-        let told = || Unread { line, problem: shown(&problem, MOST_SHOWN), ..Unread::default() };
+        let (log, before) = &self.file;
+        let problem = shown(&problem, MOST_SHOWN);
+        let told = || Unread { log: log.clone(), line: line - before, problem };
         if self.strict {
             return Err(told());
         }

@@ -207,16 +207,26 @@ fn logs_by_name() {
     let named = simulate(&["1/1m", old, new, "--format", "jsonl"], "");
     assert_eq!(text(&stdin.stdout).lines().count(), 2);
     assert_eq!(text(&named.stdout), text(&stdin.stdout), "{}", text(&named.stderr));
+    assert!(text(&named.stderr).starts_with("Common Log Format: 2 lines, 2 events\n"));
     // Each CSV has its header.
     let csv = [file("a.csv", "time,key\n1,a\n"), file("b.csv", "time,key\n2,b\n")];
     let named = simulate(&["1/1m", &csv[0], &csv[1], "--format", "jsonl"], "");
     assert_eq!(text(&named.stdout).lines().count(), 2, "{}", text(&named.stderr));
+    // A line that can't be read is named by its file. Empty files are passed over, such as those just rotated.
+    let [empty, wrong] = [&file("empty.csv", ""), &file("wrong.csv", "time,key\nx,b\n")];
+    let named = simulate(&["1/1m", empty, &csv[0], empty, wrong], "");
+    let time = "time \"x\": not a time; write seconds with up to six decimals, such as 12.5";
+    assert_eq!(text(&named.stderr), format!("error: {wrong}, line 2: {time}\n"));
+    let half = &file("half.log", line(36) + "\nhalf");
+    let named = simulate(&["1/1m", new, half, new], "");
+    let says = format!("could not be read\n  {half}, line 2: no address and");
+    assert!(text(&named.stderr).contains(&says), "{}", text(&named.stderr));
     // A log that ends early is named, and so is one that cannot be opened, before any is read.
     let cut = file("cut.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\xff");
     let named = simulate(&["1/1m", &csv[0], &cut], "");
     assert_eq!(
         text(&named.stderr),
-        format!("error: after line 3: {cut}: the gzip data is cut off\n")
+        format!("error: {cut}: the input can't be read: the gzip data is cut off\n")
     );
     let dir = env!("CARGO_TARGET_TMPDIR");
     let folder = simulate(&["1/1m", &csv[0], dir], "");

@@ -14,14 +14,14 @@ use clap::ValueEnum;
 use lane::Lane;
 use live::Screen;
 use logs::Logs;
-use ratescope::log::{Format, HELD, Log, Names, Order, Record, Row};
+use ratescope::log::{Format, HELD, Names, Order, Record, Row};
 use ratescope::policy::{Defaults, Per};
 use ratescope::rules::Rules;
 use ratescope::{Event, Policy};
 use report::Printer;
 use std::collections::HashSet;
 use std::error::Error;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -155,7 +155,8 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     if policies.is_empty() && files.is_empty() {
         return Err("there is no limiter; write one in quotes, or --rules FILE".into());
     }
-    let mut log = Log::open(Logs::new(logs)?, &options)?;
+    let mut logs = Logs::open(logs, &options)?;
+    let log = &mut logs.log;
     let is_csv = log.shape().format() == Format::Csv;
     if is_csv {
         log.be_strict();
@@ -188,15 +189,15 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     run.result = run.report.as_mut().map_or(Ok(()), Printer::begin);
     let slack = args.source.slack(log.shape());
     let mut order = slack.map(|slack| Order::new(slack, HELD, args.source.spread()));
-    let read = run.events(&mut log, order.as_mut());
+    let read = run.events(&mut logs, order.as_mut());
     // Decisions before a mistake are still printed.
     match run.result.and_then(|()| run.report.as_mut().map_or(Ok(()), Printer::end)) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
         ended => ended?,
     }
     read?;
-    let mut out = Visible(io::stderr().lock());
-    summary::of_log(&log, order.as_ref(), &run.per, options.only_keyed, &mut out)?;
+    let (mut out, log) = (Visible(io::stderr().lock()), &logs.log);
+    summary::of_log(log, order.as_ref(), &run.per, options.only_keyed, &mut out)?;
     let counts = log.counts();
     if !is_csv && counts.events + counts.filtered == 0 {
         return Err(log.shape().no_events(&options.filter, counts).into());
@@ -219,17 +220,13 @@ struct Run<'a, W: Write> {
 }
 
 impl<W: Write> Run<'_, W> {
-    /// Reads the log to its end, or until nobody reads the output.
-    fn events(
-        &mut self,
-        log: &mut Log<impl Read>,
-        order: Option<&mut Order<Row>>,
-    ) -> Result<(), ratescope::log::Error> {
+    /// Reads the logs to their end, or until nobody reads the output.
+    fn events(&mut self, logs: &mut Logs, order: Option<&mut Order<Row>>) -> Result<(), String> {
         let Some(order) = order else {
             let decide = |record: &Record<'_>, run: &mut Self| {
                 (0..record.times()).for_each(|_| run.decide(&record.event()));
             };
-            while self.result.is_ok() && log.read(&mut |record| decide(record, self))? {}
+            while self.result.is_ok() && logs.read(&mut |record| decide(record, self))? {}
             return Ok(());
         };
         let names = self.lanes.iter().flat_map(Lane::fields);
@@ -242,7 +239,7 @@ impl<W: Write> Run<'_, W> {
         };
         let mut read = Ok(true);
         while self.result.is_ok() && matches!(read, Ok(true)) {
-            read = log.read(&mut |record| push(record, self));
+            read = logs.read(&mut |record| push(record, self));
         }
         order.finish(&mut |time, row| self.decide(&Event { time, ..row.event() }));
         read.map(drop)

@@ -1,66 +1,77 @@
 //! Several logs as one.
 
 use crate::{source, words};
-use ratescope::log::unpack;
+use ratescope::log::{Error, Log, Options, Record, unpack};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
-/// The text of logs, one after the other and unpacked; without any, that of standard input. Only one of them
-/// is open at a time, since there may be more than a process may open.
+/// Logs of one format, one after the other and unpacked; without any, standard input. Only one of them is open
+/// at a time, since there may be more than a process may open.
 pub(crate) struct Logs {
+    pub(crate) log: Log<Box<dyn Read>>,
+    /// The name of the log that is open.
+    name: String,
     ahead: IntoIter<PathBuf>,
-    open: Option<(String, Box<dyn Read>)>,
 }
 
 impl Logs {
+    /// Recognizes the format by the first log that is not empty.
+    ///
     /// # Errors
-    /// When a file can't be read, so that it is not noticed only after the logs before it. The error has its
-    /// name.
-    pub(crate) fn new(mut paths: Vec<PathBuf>) -> io::Result<Self> {
+    /// When that has no known format or does not fit the options, or when a file can't be read: this is noticed
+    /// before the first log is read. The error names the file.
+    pub(crate) fn open(mut paths: Vec<PathBuf>, options: &Options) -> Result<Self, String> {
         if paths.is_empty() {
             paths.push("-".into());
         }
         // A pipe must not be opened twice.
         for path in paths.iter().filter(|path| path.is_file() || path.is_dir()) {
             let read = File::open(path).and_then(|mut file| file.read(&mut [0]));
-            read.map_err(|error| named(&words::name(path), &error))?;
+            read.map_err(|error| format!("{}: {error}", words::name(path)))?;
         }
-        Ok(Logs { ahead: paths.into_iter(), open: None })
-    }
-}
-
-impl Read for Logs {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let are_several = paths.len() > 1;
+        let mut ahead = paths.into_iter();
         loop {
-            let Some((name, log)) = &mut self.open else {
-                let Some(path) = self.ahead.next() else { return Ok(0) };
-                let name = words::name(&path);
-                let log = open(&path).map_err(|error| named(&name, &error))?;
-                self.open = Some((name, log));
-                continue;
-            };
-            let count = log.read(into).map_err(|error| named(name, &error))?;
-            if count > 0 || into.is_empty() {
-                return Ok(count);
-            }
-            self.open = None;
-            // The last line of a log may lack its line end.
-            if let Some(first) = into.first_mut().filter(|_| self.ahead.len() > 0) {
-                *first = b'\n';
-                return Ok(1);
+            let path = ahead.next().unwrap_or_default();
+            let name = words::name(&path);
+            match open(&path).and_then(|input| Log::open(input, options)) {
+                Ok(mut log) => {
+                    log.name(if are_several { &name } else { "" });
+                    return Ok(Logs { log, name, ahead });
+                }
+                Err(Error::Unknown(unknown)) if unknown.is_empty() && ahead.len() > 0 => {}
+                Err(error) => return Err(named(&name, error)),
             }
         }
     }
+
+    /// Reads the next piece, and hands out its events; `false` at the end of the last log.
+    ///
+    /// # Errors
+    /// As for [`Log::read`]. The error names the log.
+    pub(crate) fn read(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<bool, String> {
+        if self.log.read(on_event).map_err(|error| named(&self.name, error))? {
+            return Ok(true);
+        }
+        let Some(path) = self.ahead.next() else { return Ok(false) };
+        self.name = words::name(&path);
+        let input = open(&path).map_err(|error| named(&self.name, error))?;
+        self.log.next_file(input, &self.name);
+        Ok(true)
+    }
 }
 
-fn open(path: &Path) -> io::Result<Box<dyn Read>> {
-    let (file, _) = source::open(path)?;
-    Ok(unpack(file)?)
+fn open(path: &Path) -> Result<Box<dyn Read>, Error> {
+    let opened = source::open(path).and_then(|(file, _)| unpack(file));
+    opened.map(|log| log as Box<dyn Read>).map_err(|error| Error::Input { line: 0, error })
 }
 
-/// The error with the name of its log.
-fn named(name: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{name}: {error}"))
+/// The error with the name of its log, unless it has that itself or is about the options.
+fn named(name: &str, error: Error) -> String {
+    match error {
+        Error::Unknown(_) | Error::Input { .. } => format!("{name}: {error}"),
+        _ => error.to_string(),
+    }
 }
