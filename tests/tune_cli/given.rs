@@ -41,29 +41,45 @@ fn the_answer_comes_before_the_errors_of_files() {
     }
 }
 
-/// A summary that can't be written to its end leaves the one before it as it was.
+/// A summary that can't be written to its end leaves the one before it as it was, also where a link leads to it.
 #[cfg(unix)]
 #[test]
 fn half_a_summary_is_never_there() {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = Folder::new("half-a-summary");
     let lines: String = (0..1000).map(|i| format!("{i},client {i}\n")).collect();
     let log = folder.write("log.csv", &format!("time,key\n{lines}"));
-    let summary = folder.write("all.tune", "the old one");
-    let [log, summary] = [&log, &summary].map(|path| path.to_str().unwrap());
-    // No file may have more than a few hundred bytes.
+    let [file, link] = ["all.tune", "link.tune"].map(|name| folder.0.join(name));
+    symlink("all.tune", &link).unwrap();
+    for summary in [&file, &link] {
+        std::fs::write(&file, "the old one").unwrap();
+        // No file may have more than a few hundred bytes.
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -f 1; exec \"$0\" tune --summary \"$1\" \"$2\""])
+            .arg(command(&[]).get_program())
+            .args([summary, &log])
+            .output()
+            .unwrap();
+        assert!(!output.status.success());
+        assert_eq!(std::fs::read(&file).unwrap(), b"the old one");
+        // It names clients, so only the owner may read it. A link may be older than its file.
+        std::fs::remove_file(&file).unwrap();
+        for _ in 0..2 {
+            let [summary, log] = [summary, &log].map(|path| path.to_str().unwrap());
+            tune(&["--summary", summary, log], b"");
+            assert_eq!(tune(&["--merge", file.to_str().unwrap()], b"")["requests"], json!(1000));
+            assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+    assert!(link.is_symlink());
+    // A link to a pipe is one, too, as in `--summary >(gzip > a.tune.gz)`.
     let output = Command::new("sh")
-        .args(["-c", "ulimit -f 1; exec \"$0\" tune --summary \"$1\" \"$2\""])
+        .args(["-c", "exec \"$0\" tune --summary /dev/fd/3 \"$1\" 3>&1 >/dev/null"])
         .arg(command(&[]).get_program())
-        .args([summary, log])
+        .arg(&log)
         .output()
         .unwrap();
-    assert!(!output.status.success());
-    assert_eq!(std::fs::read(summary).unwrap(), b"the old one");
-    tune(&["--summary", summary, log], b"");
-    assert_eq!(tune(&["--merge", summary], b"")["requests"], json!(1000));
-    // It names clients, so only the owner may read it.
-    assert_eq!(std::fs::metadata(summary).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(output.stdout, std::fs::read(&file).unwrap(), "{}", text(&output.stderr));
 }
 
 /// A terminal obeys what a client may have sent.

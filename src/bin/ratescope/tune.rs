@@ -220,12 +220,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 }
 
 /// Writes a summary as a whole or not at all, and readable only for the owner, as the keys of clients may be
-/// addresses. What is no plain file, such as a pipe or a link to one, is written directly.
+/// addresses. A link stays, and leads to the new file. What is no plain file, such as a pipe, is written directly.
 fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(path).is_ok_and(|found| !found.is_file()) {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let mut file = io::BufWriter::new(fs::File::create(path)?);
         return summary.write(&mut file).and_then(|()| file.flush());
     }
+    // The file to which a link leads may be missing.
+    let led = || fs::read_link(path).map(|to| path.with_file_name(to));
+    let path = fs::canonicalize(path).or_else(|_| led()).unwrap_or(path.to_owned());
     ratescope::files::write_with(path, |mut file| summary.write(&mut file))
 }
 
