@@ -14,8 +14,10 @@ const NONE: u16 = 0;
 /// The number of all texts for which there is no room.
 const OTHERS: u16 = 1;
 
-/// The most bytes that are kept of a text, and of all texts together.
+/// The most bytes that are kept of a text; the bytes that each takes beside these, for its end, its place in the
+/// table and the number of its requests; and the most bytes of all texts together.
 const LONGEST: usize = 200;
+const BESIDE: usize = 18;
 pub(super) const MOST: usize = 4 << 20;
 
 /// Up to 65,534 texts with their numbers, in the order in which they came.
@@ -57,7 +59,7 @@ impl Dictionary {
     #[cold]
     fn add(&mut self, hash: u64, text: &str) -> u16 {
         let code = u16::try_from(self.codes()).ok();
-        let Some(code) = code.filter(|_| self.texts.len() + text.len() <= self.most) else {
+        let Some(code) = code.filter(|_| self.bytes() + text.len() + BESIDE <= self.most) else {
             return OTHERS;
         };
         self.texts.push_str(text);
@@ -79,9 +81,9 @@ impl Dictionary {
         self.ends.len() + 2
     }
 
-    /// The bytes of all texts.
+    /// The bytes of all texts and of their tables.
     pub fn bytes(&self) -> usize {
-        self.texts.len()
+        self.texts.len() + self.ends.len() * BESIDE
     }
 
     /// The text with a number, for people.
@@ -123,5 +125,14 @@ mod tests {
         let mut other = Dictionary::default();
         assert_eq!([0, 1, 2, 14].map(|code| other.translated(&all, code)), [0, 1, 2, 3]);
         assert_eq!((other.shown(3), all.shown(u16::MAX)), ("9", "65530"));
+    }
+
+    /// The tables of many short texts take more than the texts.
+    #[test]
+    fn the_room_is_for_all_of_a_text() {
+        let mut all = Dictionary::new(1 << 16);
+        let texts = (0..u16::MAX).map(|n| format!("{n:05}"));
+        let added = texts.filter(|text| all.code(Some(text)) != OTHERS).count();
+        assert_eq!((added, all.bytes()), ((1 << 16) / 23, 2849 * 23));
     }
 }
