@@ -46,7 +46,6 @@ impl Filter {
             (self.paths.is_empty(), "path"),
             (self.methods.is_empty(), "method"),
             (self.statuses.is_empty(), "status"),
-            (self.messages.is_empty(), "message"),
         ];
         let wanted = each.into_iter().filter(|(unused, _)| !unused).map(|(_, name)| name);
         wanted.chain(self.also.iter().chain(&self.not).map(Test::field))

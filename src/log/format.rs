@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::layout::Layout;
 use super::reader::Counts;
 use super::wrap::Wrapper;
-use crate::text::{by_name, visible};
+use crate::text::{by_name, grouped, plural, visible};
 use core::fmt;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -182,10 +182,14 @@ impl Shape {
                  --message TEXT counts others"
             );
         }
-        let with = if filter.is_empty() { String::new() } else { format!(" with {filter}") };
-        match filtered + keyless {
-            0 => format!("there are no events{with}"),
-            n => format!("there are no events{with}, but {n} others"),
+        let all = format!("{} event{}", grouped(filtered + keyless), plural(filtered + keyless));
+        match (filtered, keyless) {
+            (0, 0) => "there are no events".to_owned(),
+            (0, _) => format!("none of {all} has a field of the key; choose another key"),
+            (_, 0) => format!("the filter leaves none of {all}: {filter}"),
+            (_, n) => {
+                format!("the filter leaves {n} of {all}, none with a field of the key: {filter}")
+            }
         }
     }
 

@@ -142,6 +142,14 @@ impl Reader {
             Some(Cost::One) => None,
             None => shape.columns.has(csv::COST).then(|| (csv::COST.to_owned(), 1.0)),
         };
+        if let Some(text) =
+            options.filter.messages.first().filter(|_| shape.format() != Format::Syslog)
+        {
+            let problem = format!(
+                "only lines of syslog have a message, and this is {shape}; look in a field by --where FIELD=TEXT"
+            );
+            return Err(ParseError::whole(text, problem));
+        }
         for name in options.filter.fields() {
             check_field(name, shape.fields())?;
         }

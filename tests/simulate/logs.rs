@@ -128,6 +128,13 @@ fn costs_and_filters_are_chosen() {
         text(&wrong.stderr).starts_with("error: \"size\": not a field of this log; they are ip, ")
     );
     assert_eq!(wrong.status.code(), Some(1));
+    let wrong = simulate(&["1/1s", "--message", "CMD"], LOG);
+    let says =
+        "error: \"CMD\": only lines of syslog have a message, and this is Common Log Format; ";
+    assert!(text(&wrong.stderr).starts_with(says), "{}", text(&wrong.stderr));
+    let note = "note: --field is for json and csv, so it has no effect on Common Log Format\n";
+    let read = simulate(&["1/1s", "--field", "time=when"], LOG);
+    assert!(text(&read.stderr).starts_with(note), "{}", text(&read.stderr));
 }
 
 /// More logs than a process may usually have open.
@@ -184,6 +191,8 @@ fn made_up_logs_are_read() {
     );
     assert_ne!(sample(&["--lines", "10"]), sample(&["--lines", "10", "--seed", "2"]));
     assert_eq!(sample(&["--lines", "5", "--format", "csv"]).lines().count(), 6);
+    let wrong = command(&["sample", "--lines", "x"]).output().unwrap();
+    assert!(text(&wrong.stderr).contains("write a whole number, such as 20000"));
 }
 
 /// The rules of a file see the fields of a log.
@@ -234,7 +243,11 @@ fn logs_by_name() {
     assert!(text(&folder.stderr).starts_with(&says), "{}", text(&folder.stderr));
     let missing = simulate(&["1/1m", "no.log"], "");
     assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("or a file that is there"), "{}", text(&missing.stderr));
+    assert!(
+        text(&missing.stderr).contains("there is no such file, and it is no limiter: "),
+        "{}",
+        text(&missing.stderr)
+    );
     let alone = simulate(&[new], "");
     assert!(text(&alone.stderr).contains("there is no limiter"), "{}", text(&alone.stderr));
 }

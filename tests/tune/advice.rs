@@ -53,7 +53,7 @@ fn a_sentence() {
     assert_eq!(some.says(&summary, "request"), says);
     let days = some.hours().days();
     assert!(days.iter().all(|hours| hours.iter().sum::<u64>() == hours[2]));
-    let says = "would have refused nothing to any of 1,001 clients";
+    let says = "would have refused no request of 1,001 clients";
     assert_eq!(replay("sliding-log 1000/1m").says(&summary, "request"), says);
 }
 

@@ -97,9 +97,11 @@ fn no_client_speaks_to_the_terminal() {
 #[test]
 fn there_is_room_for_something() {
     for room in ["--clients", "--memory"] {
-        assert_wrong(&[room, "0"], b"", "write a whole number of at least 1");
-        assert_wrong(&[room, "many"], b"", "invalid digit");
+        for count in ["0", "many"] {
+            assert_wrong(&[room, count], b"", "write a whole number of at least 1");
+        }
     }
+    assert_wrong(&["--path-depth", "0"], b"", "write a number from 1 to 255");
 }
 
 #[test]

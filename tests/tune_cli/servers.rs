@@ -26,8 +26,18 @@ fn notes_come_with_the_configuration() {
     assert_wrong(
         &["--path", "/nowhere", "--status", "5xx,404"],
         log().as_bytes(),
-        "error: there are no events with path /nowhere and status 5xx or 404, but 3000 others",
+        "the filter leaves none of 3,000 events: path /nowhere and status 5xx or 404",
     );
+    let nobody = ["--key", "user", "--only-keyed"];
+    let says = "none of 3,000 events has a field of the key; choose another key";
+    assert_wrong(&nobody, log().as_bytes(), says);
+    let log = "{\"ts\":1,\"method\":\"GET\"}\n{\"ts\":2,\"method\":\"PUT\"}\n";
+    let says = "the filter leaves 1 of 2 events, none with a field of the key: method GET";
+    assert_wrong(&[&nobody[..], &["--method", "GET"]].concat(), log.as_bytes(), says);
+    // A log of JSON needs no layout, but a time.
+    let says =
+        "It is JSON without a field that is known as its time; name one, as in --field time=when";
+    assert_wrong(&[], b"{\"a\":1}\n", says);
 }
 
 /// The limit for a server is that of its own arithmetic, and so are its numbers.

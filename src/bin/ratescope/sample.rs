@@ -18,16 +18,20 @@ pub(crate) struct Args {
     format: Style,
 
     /// The seed; another one gives another log
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole)]
     seed: u64,
 
     /// The number of lines, without the header of csv
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = whole)]
     lines: u64,
 
     /// About how much time it covers; with more lines in that time, the site is busier
     #[arg(long, value_name = "SPAN", default_value = "2d")]
     over: Span,
+}
+
+fn whole(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "write a whole number, such as 20000")
 }
 
 /// The least number of bytes that are written at once.

@@ -125,7 +125,7 @@ impl FromStr for Given {
             Err(_) if text == "-" || path.exists() => Ok(Given::Log(path)),
             // Without quotes the shell splits at spaces, and each word comes here as a limiter.
             Err(error) if !text.contains(' ') => Err(format!(
-                "{error}; write a limiter of several words in quotes, or a file that is there"
+                "there is no such file, and it is no limiter: {error}; write a limiter of several words in quotes"
             )),
             Err(error) => Err(error.to_string()),
         }
@@ -161,6 +161,7 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     if is_csv {
         log.be_strict();
     }
+    args.source.warn(log.shape());
     let per = log.shape().key(&options);
     let fields = log.shape().fields().map(<[String]>::to_vec);
     if let Some(fields) = &fields {

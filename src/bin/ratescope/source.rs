@@ -1,5 +1,6 @@
 //! The options for reading a log, the same for every command that reads one.
 
+use crate::words;
 use ratescope::lab::tune::{ReadOptions, path};
 use ratescope::log::{
     Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Options, Shape, Spread, Statuses, Test, Unit,
@@ -78,7 +79,7 @@ pub(crate) struct Source {
     ipv6_prefix: u8,
 
     /// How many segments of a path make the field path; by default all
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = depth)]
     path_depth: Option<NonZeroU8>,
 
     /// Read a standard field of json or csv from another one, as in time=when or ip=client.address
@@ -105,6 +106,10 @@ pub(crate) struct Source {
     /// over it, since they would otherwise look like one burst
     #[arg(long)]
     no_spread: bool,
+}
+
+fn depth(text: &str) -> Result<NonZeroU8, &'static str> {
+    text.parse().map_err(|_| "write a number from 1 to 255")
 }
 
 impl Source {
@@ -138,6 +143,15 @@ impl Source {
     /// The options of the reader and of the order of its events, and the key.
     pub(crate) fn reading(&self) -> ReadOptions {
         ReadOptions { options: self.options(), spread: self.spread(), slack: self.slack }
+    }
+
+    /// Tells of an option that has no effect on a log of this shape.
+    pub(crate) fn warn(&self, shape: &Shape) {
+        if !self.aliases.is_empty() && !matches!(shape.format(), Format::Json | Format::Csv) {
+            words::say(&format!(
+                "note: --field is for json and csv, so it has no effect on {shape}"
+            ));
+        }
     }
 
     /// The longest time that a line may be late; `None` if events are not sorted.

@@ -3,7 +3,6 @@
 use ratescope::{ParseError, Span};
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
-use std::num::ParseIntError;
 use std::path::Path;
 
 /// Prints lines to standard error. If that fails, nothing is said: the exit status still tells of an error.
@@ -70,8 +69,8 @@ pub(crate) fn above_zero(text: &str, problem: &str) -> Result<Span, ParseError> 
 /// Reads a whole number of at least 1, for an argument.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) => Err("write a whole number of at least 1".to_owned()),
-        read => read.map_err(|error: ParseIntError| error.to_string()),
+        Ok(0) | Err(_) => Err("write a whole number of at least 1".to_owned()),
+        Ok(n) => Ok(n),
     }
 }
 

@@ -102,7 +102,10 @@ impl Shared {
         match answer.fault {
             Some(fault) => {
                 let cause = fault.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-                Err(io::Error::other(format!("at {}: {fault}{cause}", event.time)))
+                Err(io::Error::other(format!(
+                    "at {} s: {fault}{cause}; look at --store",
+                    event.time
+                )))
             }
             None => Ok(answer),
         }

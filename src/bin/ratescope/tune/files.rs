@@ -79,6 +79,7 @@ fn log(
         return Err("it is a summary; use --merge".into());
     }
     let pieces = Pieces::open(unpack(input)?, &options)?;
+    args.source.warn(pieces.shape());
     let per = import.begin(pieces.shape())?;
     if trials.is_empty() {
         *trials = self::trials(args, &per, pieces.shape())?;

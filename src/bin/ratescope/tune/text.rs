@@ -50,11 +50,15 @@ fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     }
     let all = answer.analysis.clients().requests().max(1) as f64;
     let width = column(answer.tried.iter().map(|tried| tried.text.as_str()));
-    writeln!(out, "\n{:width$}  {:>12}  {:>10}", "limit", "refused", "clients")?;
+    writeln!(
+        out,
+        "\n{:width$}  {:>12}  {:>11}  {:>10}",
+        "limit", "refused", "of requests", "clients"
+    )?;
     for Tried { text, touched, has_more, refused, forgotten } in answer.tried {
         let share = percent(*refused as f64 / all);
         let (refused, touched) = (grouped(*refused), grouped(*touched));
-        writeln!(out, "{text:width$}  {refused:>12}  {touched:>10}  {share}")?;
+        writeln!(out, "{text:width$}  {refused:>12}  {share:>11}  {touched:>10}")?;
         if *has_more {
             writeln!(out, "  at least {touched} clients: more than --clients")?;
         }
@@ -66,7 +70,8 @@ fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn periods(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "\nThe smallest limits that leave enough clients alone:")?;
+    let first = "The smallest limit of each period that leaves enough clients alone in two thirds of the log";
+    writeln!(out, "\n{first}:")?;
     let share =
         |Share { touched, clients }| format!("{} of {}", grouped(touched), grouped(clients));
     for (period, advice) in answer.analysis.periods() {
@@ -85,7 +90,11 @@ fn curve(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let Some((curve, advice)) = analysis.shown() else { return Ok(()) };
     let of = |n: u64, all: u64| n as f64 / all.max(1) as f64;
     let (clients, requests) = (analysis.clients().clients(), analysis.clients().requests());
-    writeln!(out, "\n{}, over the whole log:", curve.measure)?;
+    writeln!(
+        out,
+        "\n{}: the clients and requests that N would have refused, over the whole log:",
+        curve.measure
+    )?;
     let is_marked = analysis.rows().iter().any(|row| row.marked > 0);
     write!(out, "{:>9}  {:>12} {:>9}  {:>12} {:>9}", "N", "clients", "", "requests", "")?;
     writeln!(out, "{}", if is_marked { "    marked" } else { "" })?;
@@ -160,8 +169,11 @@ fn hours(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let days = replay.hours().days();
     let most = days.iter().flatten().copied().max().unwrap_or(0).max(1);
     let zone = answer.analysis.clock().zone();
-    let ninth = grouped(most);
-    writeln!(out, "\nWhen it would have refused ({zone}; a digit is ninths of {ninth}):")?;
+    let nine = grouped(most);
+    writeln!(
+        out,
+        "\nWhen it would have refused ({zone}; 9 is up to {nine} in an hour of the week, . is none):"
+    )?;
     writeln!(out, "     0     3     6     9     12    15    18    21")?;
     for (name, hours) in ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].iter().zip(days) {
         let cell = |n: &u64| match n {

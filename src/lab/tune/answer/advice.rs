@@ -169,8 +169,8 @@ impl fmt::Display for Doubt {
             }
             Doubt::FewClients(clients) => write!(
                 f,
-                "with {} client{} none of them may be refused, so the limit lets the fastest of them \
-                 through; take a longer log, or leave fewer alone",
+                "of {} client{} not one may be refused, so the fastest of them decides the limit; take a \
+                 longer log, or leave fewer alone",
                 grouped(*clients),
                 plural(*clients)
             ),

@@ -144,7 +144,7 @@ fn notes(analysis: &Analysis) -> Vec<String> {
     });
     note(spread_out, &|n, _| {
         format!(
-            "The log has whole seconds: {n} events are spread evenly over theirs, as they would look like bursts."
+            "The log has whole seconds: {n} events are spread evenly over their seconds, or they would look like bursts."
         )
     });
     note(late, &|n, s| format!("{n} event{s} came too late to be sorted."));

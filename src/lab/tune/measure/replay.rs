@@ -177,7 +177,7 @@ impl Replay {
         // The busiest of those that were refused most often: `max_by_key` takes the last.
         let from_behind = self.refused_clients.iter().rev();
         let Some(most) = from_behind.max_by_key(|client| client.refused) else {
-            return format!("would have refused nothing to any of {of_all} client{s}");
+            return format!("would have refused no {noun} of {of_all} client{s}");
         };
         let requests = clients.requests() - clients.left_out();
         let about = if clients.left_out() > 0 { "about " } else { "" };
