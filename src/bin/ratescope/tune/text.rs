@@ -70,8 +70,10 @@ fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn periods(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
-    let first = "The smallest limit of each period that leaves enough clients alone in two thirds of the log";
-    writeln!(out, "\n{first}:")?;
+    writeln!(
+        out,
+        "\nThe smallest limit of each period that leaves enough clients alone in two thirds of the log:"
+    )?;
     let share =
         |Share { touched, clients }| format!("{} of {}", grouped(touched), grouped(clients));
     for (period, advice) in answer.analysis.periods() {
