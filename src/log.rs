@@ -53,6 +53,7 @@
 mod clf;
 mod csv;
 mod cut;
+mod defaults;
 mod exim;
 mod export;
 mod filter;
@@ -80,12 +81,11 @@ mod test;
 mod unknown;
 #[cfg(feature = "unpack")]
 mod unpack;
-mod usual;
 mod wrap;
 
 pub use crate::address::IPV6_PREFIX;
 pub use filter::{Filter, Statuses, WrittenTime};
-pub use format::{Format, Shape};
+pub use format::{Format, LogShape};
 pub use input::{Error, Log};
 pub use layout::{Layout, Proposal};
 pub use lines::LONGEST;

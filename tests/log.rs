@@ -47,7 +47,7 @@ mod unpack;
 mod wrappers;
 
 use ratescope::event::Fields;
-use ratescope::log::{Counts, Format, Options, Reader, Shape, recognize};
+use ratescope::log::{Counts, Format, LogShape, Options, Reader, recognize};
 
 /// An event: its time in microseconds, its cost, and the fields that were asked for, empty if there
 /// are none.
@@ -73,7 +73,7 @@ impl<const N: usize> Read<N> {
     }
 }
 
-fn shape(log: &[u8], options: &Options) -> Shape {
+fn shape(log: &[u8], options: &Options) -> LogShape {
     recognize(log, true, options).unwrap().unwrap()
 }
 

@@ -236,7 +236,7 @@ fn a_wrong_line_is_named() {
     // Without a header that can be used, it is a log of no known format.
     let output = simulate(&["gcra 1/1s", "--log", "csv"], "key\na\n");
     let says = "error: standard input: the format of the log is unknown; its first line is\n  key\n\
-                It is not read as csv: the header has no time; it is such as time,key,cost";
+                It is not read as csv: the header has no time; write it as in time,key,cost";
     assert_eq!(text(&output.stderr).trim_end(), says);
     assert!(!output.status.success());
     assert_wrong("", "standard input: the input is empty: there is no line in it");

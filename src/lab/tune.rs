@@ -38,22 +38,21 @@
 //! ```
 //!
 //! From right to left: take the first event whose level in `u` is over m; none before it was, so
-//! none before it was refused, and it meets the state u. The highest level is one number a client,
-//! and comparing it with all m decides about all of them. It needs that m enters only in the comparison
-//! and not in how a state moves on, which holds for all limiters in [`Measure`] while time does not
-//! run backwards. (Of the adaptive limit it does not hold.)
+//! none before it was refused, and it meets the state u. The highest level is one number a client, and comparing it
+//! with each m answers for every m. The argument needs m to enter only the comparison and not how a state moves on; so
+//! it holds for all limiters in [`Measure`] while time does not run backwards. (It does not hold for the adaptive
+//! limit.)
 //!
 //! [`Measure`] defines "level" and "over" for each limiter. For a token bucket, GCRA or leaky
 //! bucket at the rate r, the level is the backlog of events that have not drained, and its
-//! maximum is the smallest burst that leaves the client alone. As a function of r that is the
-//! client's *burstiness curve*, and the smallest burst for nearly all clients, over a row of rates,
-//! is the [`Frontier`]: which pairs of rate and burst would do.
+//! maximum is the smallest burst that leaves the client alone. As a function of r this maximum is the client's
+//! *burstiness curve*. The smallest burst for nearly all clients, over a row of rates, is the [`Frontier`]: the pairs
+//! of rate and burst that would do.
 //!
 //! # How many requests are refused
-//! Strict Exim and EARRRL count every event, so the level of *every* event is free of the limit,
-//! and the same argument gives the requests refused for all limits in the one pass. With the
-//! others, the refusals after the first do depend on the limit; [`Replay`] puts the kept events
-//! to the limiter itself, the busiest clients first, as far as there is time for.
+//! Strict Exim and EARRRL count every event, so the level of *every* event does not depend on the limit, and one pass
+//! counts the requests that each limit refuses. With the others, the refusals after the first do depend on the limit;
+//! [`Replay`] puts the kept events to the limiter itself, the busiest clients first, as far as time allows.
 //!
 //! # What is kept
 //! [`Clients`] keeps the events of each client in a few bytes each, within a [`Room`] that the caller
@@ -62,7 +61,7 @@
 //!
 //! # Exact on a scale
 //! A [`Curve`] counts levels between the marks of a [`scale`] of three decimal digits.
-//! At those it is exact, and every limit that a person would write is one of them.
+//! It is exact at the marks, and every limit that a person would write is a mark.
 
 mod answer;
 mod keep;

@@ -7,10 +7,10 @@
 //! 192.0.2.7, 198.51.100.3 10.0.0.5 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "-"
 //! ```
 //!
-//! A line is read up to the bytes; what follows is read only on demand. Before the address there may be one
-//! more column: the requested host, or the X-Forwarded-For of the request, which may also follow the address.
-//! The first lines of the log tell where this column is. If they don't, each line is looked at: it has the
-//! column if its second word is an address, and not if that is the identity, usually `-`.
+//! A line is read up to its field `bytes`; what follows is read only on demand. Before the address there may be one
+//! more column: the requested host, or the X-Forwarded-For of the request, which may also follow the address. The first
+//! lines of the log tell where this column is. If they don't, each line is looked at: it has the column if its second
+//! word is an address, and not if that is the identity, usually `-`.
 //!
 //! `peer` is the address that the connection came from. Anybody can send an X-Forwarded-For, so `ip` is the
 //! peer, too. Only if the peer is an internal address, as a proxy's is, `ip` is the last address of the list
@@ -20,7 +20,7 @@
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
-use super::format::{Guess, Problem, Shape};
+use super::format::{Guess, LogShape, Reason};
 use super::forwarded::forwarded;
 use super::names::Standard;
 use super::number;
@@ -74,16 +74,16 @@ pub(super) enum Beside {
 
 /// Properties of the whole log, as its first lines show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Form {
+pub(super) struct Written {
     pub(super) beside: Beside,
     /// Whether there are many internal peers: then they are clients and not proxies.
     pub(super) many_peers: bool,
 }
 
 /// Adds to `found` the forms in which the line can be read, the likeliest first.
-pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Problem> {
+pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Reason> {
     for beside in [Beside::Shown, Beside::Before, Beside::After] {
-        let form = Form { beside, many_peers: false };
+        let form = Written { beside, many_peers: false };
         let Some((_, clf)) = read(line, form, &mut Stamps::default()) else { continue };
         let common = clf.quoted(1).is_none();
         let name = if common { "Common Log Format" } else { "Combined Log Format" };
@@ -110,10 +110,10 @@ pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Problem> {
             None if clf.peer == "-" => Guess::OTHER,
             None => Guess::NAME,
         };
-        let shape = Shape::new(format!("{name}{column}"), Some(fields));
+        let shape = LogShape::new(format!("{name}{column}"), Some(fields));
         let internal = address.filter(|address| address::is_internal(*address));
         found.push(Guess {
-            shape: Shape { form, ..shape },
+            shape: LogShape { form, ..shape },
             points,
             peer: internal.map(|_| clf.peer.to_owned()),
         });
@@ -130,7 +130,7 @@ pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Problem> {
 #[inline(always)]
 pub(super) fn read<'a>(
     line: &'a str,
-    form: Form,
+    form: Written,
     stamps: &mut Stamps,
 ) -> Option<(Instant, Clf<'a>)> {
     let ((leading, peer, user), stamp, rest) = match form.beside {
@@ -158,7 +158,7 @@ fn seconds(stamp: &str) -> Option<Instant> {
 
 /// Why a line cannot be read.
 #[cold]
-pub(super) fn problem(line: &str) -> Problem {
+pub(super) fn problem(line: &str) -> Reason {
     let Some((_, stamp, rest)) = parts(line) else {
         return "no address and [time] before a \"request\"".into();
     };
@@ -356,7 +356,7 @@ impl<'a> Clf<'a> {
         (!self.leading.is_empty() && is_list(self.leading)).then_some(self.leading)
     }
 
-    /// The text in quotes after the bytes, of several the one after `skip` others.
+    /// The text in quotes after the field `bytes`: the one after `skip` others.
     fn quoted(&self, skip: usize) -> Option<&'a str> {
         let mut rest = self.rest;
         for _ in 0..skip {

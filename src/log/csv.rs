@@ -11,7 +11,7 @@
 //! field that a limit can count by. Source: RFC 4180, except that a record is one line, so that errors can
 //! name the line.
 
-use super::format::{Problem, Shape};
+use super::format::{LogShape, Reason};
 use super::names::{Alias, Standard, classify};
 use super::number::{self, Unit};
 use super::stamp::{Instant, Stamps};
@@ -25,7 +25,7 @@ use std::collections::HashSet;
 pub(super) const COST: &str = "cost";
 
 /// The shape of a log with the header `line`, which must be its first line that is not empty.
-pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
+pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<LogShape, Reason> {
     let columns = Header::of(line, aliases)?.ok_or("the header is missing")?;
     let time = columns.places.get(Standard::Time).map(usize::from);
     let field =
@@ -36,7 +36,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<Shape, Problem> {
             fields.push(standard.name().to_owned());
         }
     }
-    Ok(Shape { columns, ..Shape::new("CSV".to_owned(), Some(fields)) })
+    Ok(LogShape { columns, ..LogShape::new("CSV".to_owned(), Some(fields)) })
 }
 
 /// The names of the columns, and the standard fields among them.
@@ -48,7 +48,7 @@ pub(super) struct Header {
 
 impl Header {
     /// The columns of a header; `None` if the line is empty.
-    fn of(line: &str, aliases: &[Alias]) -> Result<Option<Self>, Problem> {
+    fn of(line: &str, aliases: &[Alias]) -> Result<Option<Self>, Reason> {
         let mut csv = Csv::default();
         csv.split(line)?;
         let names: Vec<String> =
@@ -71,7 +71,7 @@ impl Header {
         }
         match best.places.get(Standard::Time) {
             Some(_) => Ok(Some(Header { names, places: best.places })),
-            None => Err("the header has no time; it is such as time,key,cost".into()),
+            None => Err("the header has no time; write it as in time,key,cost".into()),
         }
     }
 
@@ -102,7 +102,7 @@ impl Csv {
         line: &'a str,
         stamps: &mut Stamps,
         unit: Option<Unit>,
-    ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
+    ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
         self.split(line)?;
         let Csv { columns: Header { names, places, .. }, values, made, .. } = self;
         let is_header = values.iter().map(|value| value.text(line, made)).eq(names.iter());
@@ -120,7 +120,7 @@ impl Csv {
     }
 
     /// Splits a line into its fields, without their quotes and the space around them.
-    fn split(&mut self, line: &str) -> Result<(), Problem> {
+    fn split(&mut self, line: &str) -> Result<(), Reason> {
         self.values.clear();
         self.made.clear();
         let bytes = line.as_bytes();
@@ -141,7 +141,7 @@ impl Csv {
 
 /// Reads a time. Numbers are read exactly: more than six decimals are refused, since cutting them would
 /// change the event.
-fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instant, Problem> {
+fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instant, Reason> {
     let time = match number::plain(text, unit) {
         Some((instant, decimals)) if decimals <= 6 => instant.time,
         _ => match text.parse::<Time>() {
@@ -174,7 +174,7 @@ impl Splitter {
         line: &str,
         values: &mut Vec<Excerpt>,
         made: &mut String,
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Reason> {
         // A quote within quotes is written twice, so a complete line has an even number of quotes.
         if memchr_iter(b'"', line.as_bytes()).count() % 2 == 1 {
             return Err("a quote is not closed; within quotes it is written twice".into());

@@ -6,17 +6,17 @@
 //! ```
 //!
 //! The main log has the lines about refusals, too. A log is read as the main log if its first lines have an
-//! arrival from an address, and otherwise as whichever of the two more of them fit. In the main log, all
-//! lines but arrivals (deliveries, connections, refusals) are no events. In the reject log, only refusals are
-//! events, and any other line is left out: after a refusal it has the headers of the mail, which Exim did not
-//! write. The time may be followed by decimals, a zone and the number of the process. The fields are `ip`,
-//! `host` (a verified name), `helo`, `sender` (empty for a bounce), `auth` (who logged in), `user` (the same,
-//! or the local user who sent the mail), `bytes`, `protocol` and `id`. Text that the sender chose, such as
-//! the subject, comes after all of these or in parentheses, and is never read as one of them.
+//! arrival from an address, and otherwise as the log that more of these lines fit. In the main log, all lines but
+//! arrivals (deliveries, connections, refusals) are no events. In the reject log, only refusals are events, and any
+//! other line is left out: after a refusal it has the headers of the mail, which Exim did not write. The time may be
+//! followed by decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified name), `helo`,
+//! `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user who sent the mail),
+//! `bytes`, `protocol` and `id`. Text that the sender chose, such as the subject, comes after all of these or in
+//! parentheses, and is never read as one of them.
 //!
 //! Source: the Exim specification, chapter "Log files".
 
-use super::format::{Guess, Problem, Shape};
+use super::format::{Guess, LogShape, Reason};
 use super::names::Standard;
 use super::stamp::{Instant, Stamps};
 
@@ -39,7 +39,7 @@ const FIELDS: [&str; 9] =
 
 /// Recognizes a line by the id of a message, or else by the refusal of a host. A date and a time alone are
 /// not enough, since many programs begin their lines so.
-pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Problem> {
+pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason> {
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
     };
@@ -47,10 +47,10 @@ pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Problem
     let Some((id, arrow, rest)) = message(rest) else {
         let problem = "no line has the id of a message, or a host that is refused, after its time";
         refusal(rest).ok_or(problem)?;
-        let shape = Shape::new("Exim's reject log".to_owned(), Some(fields));
-        return Ok(Guess::new(Shape { rejections: true, ..shape }, Guess::NAME));
+        let shape = LogShape::new("Exim's reject log".to_owned(), Some(fields));
+        return Ok(Guess::new(LogShape { rejections: true, ..shape }, Guess::NAME));
     };
-    let shape = Shape::new("Exim's main log".to_owned(), Some(fields));
+    let shape = LogShape::new("Exim's main log".to_owned(), Some(fields));
     let is_client = arrow == "<=" && arrival(id, rest).is_some_and(|exim| !exim.ip.is_empty());
     Ok(Guess::new(shape, if is_client { Guess::CLIENT } else { Guess::NAME }))
 }
@@ -62,7 +62,7 @@ pub(super) fn read<'a>(
     outer: Option<Instant>,
     stamps: &mut Stamps,
     rejections: bool,
-) -> Result<Option<(Instant, Exim<'a>)>, Problem> {
+) -> Result<Option<(Instant, Exim<'a>)>, Reason> {
     let timed = time_of(line, outer, stamps);
     if rejections {
         return Ok(timed.and_then(|(instant, rest)| Some((instant, refusal(rest)?))));

@@ -11,8 +11,8 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-/// The conditions for the events to hand out. Of the paths, methods, statuses and messages, one of each list
-/// must match, unless the list is empty.
+/// The conditions for the events to hand out. One of the paths must match, one of the methods, one of the statuses and
+/// one of the messages, unless the list is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Beginnings of the path.
@@ -21,8 +21,7 @@ pub struct Filter {
     pub methods: Vec<String>,
     /// Statuses of the response.
     pub statuses: Vec<Statuses>,
-    /// Texts of which the message of a syslog line must contain one. If there are none, failed logins are
-    /// wanted.
+    /// The message of a syslog line must contain one of these texts. Without any, failed logins are wanted.
     pub messages: Vec<String>,
     /// Events before this time are left out.
     pub since: Option<WrittenTime>,

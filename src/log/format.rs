@@ -1,6 +1,6 @@
 //! The formats of logs.
 
-use super::clf::Form;
+use super::clf::Written;
 use super::csv::Header;
 use super::filter::Filter;
 use super::layout::Layout;
@@ -72,15 +72,15 @@ impl Format {
     ];
 }
 
-by_name!(Format, NAMES, "not a format of logs; they are {}");
+by_name!(Format, NAMES, "not a format of logs; write one of {}");
 
 /// The reason why a line cannot be read.
-pub(super) type Problem = Cow<'static, str>;
+pub(super) type Reason = Cow<'static, str>;
 
 /// A format in which a line can be read, and how well it fits.
 #[derive(Clone, Debug)]
 pub(super) struct Guess {
-    pub(super) shape: Shape,
+    pub(super) shape: LogShape,
     /// The weight of the line as evidence for the format.
     pub(super) points: u32,
     /// The address that the connection came from, if that is internal.
@@ -99,14 +99,14 @@ impl Guess {
     /// For a line that could as well be of another format.
     pub(super) const OTHER: u32 = 1;
 
-    pub(super) fn new(shape: Shape, points: u32) -> Self {
+    pub(super) fn new(shape: LogShape, points: u32) -> Self {
         Guess { shape, points, peer: None }
     }
 }
 
 /// A format, and the properties of the log that its first lines show.
 #[derive(Clone, Debug)]
-pub struct Shape {
+pub struct LogShape {
     pub(super) format: Format,
     pub(super) about: String,
     pub(super) fields: Option<Vec<String>>,
@@ -115,7 +115,7 @@ pub struct Shape {
     pub(super) wrappers: Vec<Wrapper>,
     /// The program whose lines are read, if the log has lines of several programs; otherwise empty.
     pub(super) program: String,
-    pub(super) form: Form,
+    pub(super) form: Written,
     pub(super) layout: Option<Arc<Layout>>,
     /// Whether only requests are events, in a log of Caddy with other objects.
     pub(super) only_requests: bool,
@@ -125,16 +125,16 @@ pub struct Shape {
     pub(super) is_export: bool,
 }
 
-impl Shape {
+impl LogShape {
     pub(super) fn new(about: String, fields: Option<Vec<String>>) -> Self {
-        Shape {
+        LogShape {
             format: Format::Combined,
             about,
             fields,
             columns: Header::default(),
             wrappers: Vec::new(),
             program: String::new(),
-            form: Form::default(),
+            form: Written::default(),
             layout: None,
             only_requests: false,
             rejections: false,
@@ -164,7 +164,7 @@ impl Shape {
     }
 
     /// Whether both have the same format, in the same form and wrappers.
-    pub(super) fn is_like(&self, other: &Shape) -> bool {
+    pub(super) fn is_like(&self, other: &LogShape) -> bool {
         self.format == other.format
             && self.wrappers == other.wrappers
             && self.form.beside == other.form.beside
@@ -213,7 +213,7 @@ impl Shape {
 }
 
 /// Writes the shape for people, as in `Combined Log Format, after a column with the host`.
-impl fmt::Display for Shape {
+impl fmt::Display for LogShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.about)?;
         // The wrapper syslog is part of the format syslog, so it is not named again.

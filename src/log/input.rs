@@ -1,6 +1,6 @@
 //! A log that reads its source itself, piece by piece.
 
-use super::format::Shape;
+use super::format::LogShape;
 use super::options::Options;
 use super::pieces::{Piece, Pieces};
 use super::reader::{Counts, Reader, Unread};
@@ -73,7 +73,7 @@ impl<R: Read> Log<R> {
     }
 
     /// The format, and what the first lines say about it.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &LogShape {
         self.pieces.shape()
     }
 

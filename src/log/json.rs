@@ -6,16 +6,15 @@
 //! ```
 //!
 //! Fields may have any names; [`names`](super::names) lists the known ones. A value in an inner object has a
-//! name such as `request.remote_ip`. Of a list only the first value counts, which suits Caddy's headers. A
-//! time may be a number or a text. An object without a time is no event, since a server may write other
-//! things to the same log.
+//! name such as `request.remote_ip`. Only the first value of a list counts, which suits Caddy's headers. A time may be
+//! a number or a text. An object without a time is no event, since a server may write other things to the same log.
 //!
 //! Source: RFC 8259.
 
 mod escape;
 mod scan;
 
-use super::format::{Guess, Problem, Shape};
+use super::format::{Guess, LogShape, Reason};
 use super::names::{Alias, Class, Standard, classify};
 use super::number::{self, Unit};
 use super::options::Options;
@@ -45,7 +44,7 @@ pub(super) fn guess(
     line: &str,
     options: &Options,
     outer: Option<Instant>,
-) -> Result<Guess, Problem> {
+) -> Result<Guess, Reason> {
     if !line.trim_start().starts_with('{') {
         return Err("not an object in braces".into());
     }
@@ -57,7 +56,7 @@ pub(super) fn guess(
     let is_client = table.standard(Standard::Ip).is_some_and(|ip| address::parse(ip).is_some());
     let only_requests = table.value("logger").is_some_and(is_access);
     let points = if is_client && !is_other(&table) { Guess::CLIENT } else { Guess::OTHER };
-    Ok(Guess::new(Shape { only_requests, ..Shape::new(about(&table), None) }, points))
+    Ok(Guess::new(LogShape { only_requests, ..LogShape::new(about(&table), None) }, points))
 }
 
 /// Whether a logger of Caddy is one for requests.
@@ -104,7 +103,7 @@ impl Json {
         stamps: &mut Stamps,
         unit: Option<Unit>,
         outer: Option<Instant>,
-    ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
+    ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
         let only_requests = self.only_requests;
         let table = self.members(line)?;
         if only_requests && !table.value("logger").is_some_and(is_access) {
@@ -120,7 +119,7 @@ impl Json {
     }
 
     /// The members of the object in a line.
-    pub(super) fn members<'a>(&'a mut self, line: &'a str) -> Result<Table<'a>, Problem> {
+    pub(super) fn members<'a>(&'a mut self, line: &'a str) -> Result<Table<'a>, Reason> {
         scan::members(line, &mut self.names, &mut self.values, &mut self.made)?;
         self.place(line);
         let Json { names, values, made, places, .. } = self;

@@ -15,7 +15,7 @@ pub use guess::Proposal;
 pub(super) use guess::guess;
 pub(super) use known::last_header;
 
-use super::format::Problem;
+use super::format::Reason;
 use super::names::{Standard, classify};
 use super::number::Unit;
 use super::stamp::{Instant, Stamps};
@@ -145,8 +145,7 @@ impl Layout {
         }
     }
 
-    /// Makes the last address of the X-Forwarded-For the client: right for a server that appends its peer to
-    /// it.
+    /// Makes the last address of the X-Forwarded-For the client, since the server appends its peer to that list.
     fn of_list(mut self) -> Self {
         self.places.set(Standard::Ip, self.names.len() as u16);
         self.names.push("ip".to_owned());
@@ -198,7 +197,7 @@ impl Rows {
         stamps: &mut Stamps,
         unit: Option<Unit>,
         outer: Option<Instant>,
-    ) -> Result<Option<(Instant, Table<'a>)>, Problem> {
+    ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
         let Rows { layout, values } = self;
         if let Some(between) = layout.between.filter(|_| line.starts_with('#')) {
             if let Some(named) = known::of_header(line, between) {

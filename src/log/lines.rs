@@ -101,8 +101,8 @@ impl Lines {
     }
 }
 
-/// A line without a byte order mark, without a carriage return, and without leading zero bytes: a file has
-/// these if it was truncated while a program went on writing to it.
+/// A line without a byte order mark, without a carriage return, and without leading zero bytes: a file has zero bytes
+/// if it was truncated while a program went on writing to it.
 #[inline]
 pub(super) fn bare(line: &str) -> &str {
     let line = if line.starts_with('\0') { line.trim_start_matches('\0') } else { line };

@@ -18,7 +18,7 @@
 //! If there is none, as in `unknown[unknown]`, the event has no address. In other messages, an address in
 //! another place counts, too.
 
-use super::format::Problem;
+use super::format::Reason;
 use super::names::Standard;
 use super::stamp::{Instant, Stamps};
 use super::wrap::Envelope;
@@ -81,7 +81,7 @@ pub(super) fn read<'a>(
     message: &'a str,
     stamps: &mut Stamps,
     wanted: &[String],
-) -> Result<Option<(Instant, Login<'a>)>, Problem> {
+) -> Result<Option<(Instant, Login<'a>)>, Reason> {
     // The time of every message is read, since the year of later ones depends on it.
     let Some(instant) = envelope.instant(stamps) else {
         return Err("no time before the message".into());

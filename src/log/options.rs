@@ -22,7 +22,7 @@ pub struct Options {
     pub format: Option<Format>,
     /// The columns of the lines; if given, no other format is tried.
     pub layout: Option<Arc<Layout>>,
-    /// The key whose values tell clients apart; if `None`, the [usual one](super::Shape::key).
+    /// The key whose values tell clients apart; if `None`, the [usual one](super::LogShape::key).
     pub key: Option<Per>,
     /// Whether events without any field of the key are left out. Otherwise all of them count as one client.
     pub only_keyed: bool,
@@ -101,7 +101,7 @@ pub(super) fn check_field(name: &str, fields: Option<&[String]>) -> Result<(), P
     match fields {
         Some(fields) if !fields.iter().any(|field| field == name) => {
             let known = fields.join(", ");
-            Err(ParseError::whole(name, format!("not a field of this log; they are {known}")))
+            Err(ParseError::whole(name, format!("not a field of this log; it has {known}")))
         }
         _ => Ok(()),
     }

@@ -60,11 +60,11 @@ const LATE_IN_A_ROW: usize = 64;
 /// The greatest step ahead in seconds that is believed without a second line, if the slack is shorter.
 const USUAL_STEP: i64 = 60;
 
-/// The greatest step ahead in seconds that is believed at the end of a log without a second line, and from a
-/// line to the one that confirms it.
+/// The greatest step ahead in seconds that is believed at the end of a log without a second line. It is also the
+/// greatest step from a line to the one that confirms it.
 const FAR: i64 = 24 * 3600;
 
-/// Memory for this many lines more than four times those of a second is kept for the next second.
+/// The memory of a second is kept for the next one if it has room for at most four times its lines and this many more.
 const SMALL: usize = 64;
 
 /// Holds lines until no earlier one can come, and hands out their items of type `T` in the order of time.
@@ -142,8 +142,8 @@ impl<T> Order<T> {
         self.corrections
     }
 
-    /// Whether the log goes backwards, so that its first line is the newest: more than four times as many
-    /// lines are earlier than the line before them as are later.
+    /// Whether the log goes backwards, so that its first line is the newest: for each line that is later than the line
+    /// before it, more than four lines are earlier.
     pub fn is_newest_first(&self) -> bool {
         let Corrections { late, steps_back, .. } = self.corrections;
         late + steps_back.count > 0 && self.earlier / 4 > self.later
@@ -270,7 +270,7 @@ impl<T> Order<T> {
         if self.belated.len() < LATE_IN_A_ROW {
             return;
         }
-        // The first of them continues where the log was. The shift is in whole seconds, so that fractions of
+        // The first of these lines continues where the log was. The shift is in whole seconds, so that fractions of
         // a second stay the same.
         let lines = core::mem::take(&mut self.belated);
         let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));

@@ -1,6 +1,6 @@
 //! A log in pieces of whole lines, for one reader or for several.
 
-use super::format::Shape;
+use super::format::LogShape;
 use super::input::Error;
 use super::layout::{Layout, last_header};
 use super::lines::LONGEST;
@@ -24,12 +24,12 @@ pub struct Piece {
 
 /// A log whose format was recognized, but whose lines are still to be [read](super::Reader).
 ///
-/// If the lines are [independent](Shape::is_divisible), several threads can share the work: each takes the
+/// If the lines are [independent](LogShape::is_divisible), several threads can share the work: each takes the
 /// next piece and reads it with a reader of its own.
 #[derive(Debug)]
 pub struct Pieces<R> {
     input: R,
-    shape: Shape,
+    shape: LogShape,
     /// The bytes that were read to recognize the format and not handed out yet.
     head: Vec<u8>,
     /// The beginning of the line after the last piece.
@@ -129,7 +129,7 @@ impl<R: Read> Pieces<R> {
     }
 
     /// The format, and what the first lines say about it.
-    pub fn shape(&self) -> &Shape {
+    pub fn shape(&self) -> &LogShape {
         &self.shape
     }
 

@@ -1,11 +1,11 @@
 //! Reads a log: chunks in, events out.
 
-use super::clf::{self, Form};
+use super::clf::{self, Written};
 use super::csv::{self, Csv};
 use super::exim;
 use super::export::Export;
 use super::filter::Filter;
-use super::format::{Format, Problem, Shape, shown};
+use super::format::{Format, LogShape, Reason, shown};
 use super::json::Json;
 use super::layout::Rows;
 use super::lines::{Lines, Whole};
@@ -60,7 +60,7 @@ struct Work {
 
 #[derive(Debug)]
 enum Parser {
-    Clf(Form),
+    Clf(Written),
     Json(Box<Json>),
     Exim { rejections: bool },
     Logins { messages: Vec<String> },
@@ -136,7 +136,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the filter or the cost needs a field that such a log does not have.
-    pub fn new(shape: &Shape, options: &Options) -> Result<Self, ParseError> {
+    pub fn new(shape: &LogShape, options: &Options) -> Result<Self, ParseError> {
         let cost = match &options.cost {
             Some(Cost::Field(name)) => Some((name.clone(), 0.0)),
             Some(Cost::One) => None,
@@ -189,7 +189,7 @@ impl Reader {
     }
 
     /// Hands out the events of a piece, and returns the counts of its lines. Line numbers begin at 1 in each
-    /// piece. Of a log whose lines are [independent](Shape::is_divisible), several readers can read the pieces.
+    /// piece. Of a log whose lines are [independent](LogShape::is_divisible), several readers can read the pieces.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -283,7 +283,7 @@ impl Work {
         number: u64,
         line: &str,
         on_event: &mut dyn FnMut(&Record<'_>),
-    ) -> Result<(), Problem> {
+    ) -> Result<(), Reason> {
         let Work { stamps, counts, unit, .. } = self;
         let (mut envelope, mut inner) = (Envelope::default(), line);
         if !self.wrappers.is_empty() {
@@ -375,7 +375,7 @@ impl Work {
     }
 
     #[cold]
-    fn unread(&mut self, line: u64, problem: Problem) -> Result<(), Unread> {
+    fn unread(&mut self, line: u64, problem: Reason) -> Result<(), Unread> {
         self.counts.unread += 1;
         let (log, before) = &self.file;
         let problem = shown(&problem, MOST_SHOWN);
@@ -391,7 +391,7 @@ impl Work {
 }
 
 /// The cost in the text of a field; `missing` if the field is missing or empty.
-fn cost(text: Option<&str>, missing: f64) -> Result<f64, Problem> {
+fn cost(text: Option<&str>, missing: f64) -> Result<f64, Reason> {
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(missing) };
     let number: Option<f64> = text.parse().ok().filter(|cost| (0.0..=MAX_COST).contains(cost));
     // Adding zero turns -0 into 0.

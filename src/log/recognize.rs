@@ -4,7 +4,7 @@
 //! line has the address of a client gets the most points. Several lines decide, so a log may begin in the
 //! middle of a line or with lines of another kind, and its beginning may arrive in any pieces.
 
-use super::format::{Format, Guess, Problem, Shape};
+use super::format::{Format, Guess, LogShape, Reason};
 use super::layout::{self, Layout};
 use super::lines::{bare, text_of};
 use super::options::Options;
@@ -24,7 +24,7 @@ const ENOUGH: u32 = 10;
 /// The most candidates that are compared, also if every line of a log suggests other ones.
 const MOST: usize = 40;
 
-/// The number of different internal peers from which on they are taken for the clients of a log.
+/// If there are this many different internal peers, they are taken for the clients of the log.
 const PEERS: usize = 5;
 
 /// A format that the log may have, and the evidence for it.
@@ -32,7 +32,7 @@ struct Candidate {
     guess: Guess,
     /// The number of lines with the address of a client.
     clients: u32,
-    /// The number of those lines that can't be of another format.
+    /// The number of lines with such an address that can't be of another format.
     proofs: u32,
     points: u32,
     peers: Vec<String>,
@@ -43,7 +43,11 @@ struct Candidate {
 ///
 /// # Errors
 /// When the log has none of the formats, is empty, or is not text.
-pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Option<Shape>, Unknown> {
+pub fn recognize(
+    head: &[u8],
+    complete: bool,
+    options: &Options,
+) -> Result<Option<LogShape>, Unknown> {
     let complete = complete && head.len() <= HEAD;
     let head = head.get(..HEAD).unwrap_or(head);
     // The last line may be incomplete.
@@ -62,7 +66,7 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
         let wanted = |format| options.format.is_none_or(|said| said == format);
         if count == 1 && wanted(Format::Csv) && options.layout.is_none() {
             match csv::guess(line, &options.aliases) {
-                Ok(shape) => return Ok(Some(Shape { format: Format::Csv, ..shape })),
+                Ok(shape) => return Ok(Some(LogShape { format: Format::Csv, ..shape })),
                 Err(problem) => why = Some(problem),
             }
         }
@@ -80,18 +84,18 @@ pub fn recognize(head: &[u8], complete: bool, options: &Options) -> Result<Optio
         let is_csv = options.format == Some(Format::Csv) && count > 0;
         return if is_csv { Err(unknown(head, count, options, why)) } else { Ok(None) };
     }
-    // Of equal candidates the first one wins.
+    // Among equal candidates the first one wins.
     let rank = |candidate: &Candidate| (candidate.clients + candidate.proofs, candidate.points);
     let best = candidates.into_iter().rev().max_by_key(rank);
     let Some(Candidate { guess, peers, .. }) = best else {
         return Err(unknown(head, count, options, why));
     };
-    let mut shape = Shape { is_export, ..guess.shape };
+    let mut shape = LogShape { is_export, ..guess.shape };
     shape.form.many_peers = peers.len() >= PEERS;
     Ok(Some(shape))
 }
 
-fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Problem>) -> Unknown {
+fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Reason>) -> Unknown {
     let format = options.layout.as_ref().map(|_| Format::Columns).or(options.format);
     Unknown::new(head, lines, format.zip(why))
 }
@@ -103,7 +107,7 @@ fn see(
     options: &Options,
     candidates: &mut Vec<Candidate>,
     born: &mut Vec<Arc<Layout>>,
-) -> Option<Problem> {
+) -> Option<Reason> {
     let mut why = None;
     for (wrappers, inner) in chains(line) {
         for format in Format::ALL {
@@ -170,7 +174,7 @@ fn guess(
     options: &Options,
     born: &mut Vec<Arc<Layout>>,
     found: &mut Vec<Guess>,
-) -> Result<(), Problem> {
+) -> Result<(), Reason> {
     if options.layout.is_some() && format != Format::Columns {
         return Ok(());
     }
@@ -192,7 +196,7 @@ fn guess(
                 return Err("no program before the message".into());
             }
             let fields = logins::FIELDS.iter().map(|field| (*field).to_owned()).collect();
-            let shape = Shape::new("syslog".to_owned(), Some(fields));
+            let shape = LogShape::new("syslog".to_owned(), Some(fields));
             let login = logins::read(envelope, inner, stamps, &options.filter.messages)?;
             let ip = login.and_then(|(_, login)| login.value("ip").and_then(address::parse));
             let points = match ip {

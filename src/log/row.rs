@@ -6,8 +6,8 @@ use crate::time::Time;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The names of the fields that rows keep, sorted, shared by all rows of a log. There may be thousands: those
-/// of all rules.
+/// The names of the fields that rows keep, sorted, shared by all rows of a log. There may be thousands: the fields of
+/// all rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names(Arc<[String]>);
 

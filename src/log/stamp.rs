@@ -95,7 +95,7 @@ impl Year {
             Year::First(year) => year,
             Year::Before(time) => {
                 let last = Date::at(Civil(time).date().since_epoch() + 1);
-                // The 29 February before may be eight years ago: before that of 1904 it was in 1896.
+                // The last 29 February may be eight years ago: before the one of 1904 it was in 1896.
                 let mut years = (0..=8).map(|ago| last.year().saturating_sub(ago));
                 let fits = |year: &i32| Date::new(*year, month, day).is_ok_and(|date| date <= last);
                 years.find(fits).unwrap_or(last.year())

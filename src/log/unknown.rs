@@ -1,6 +1,6 @@
 //! Logs that are not recognized.
 
-use super::format::{Format, Problem, shown};
+use super::format::{Format, Reason, shown};
 use super::recognize::HEAD;
 use core::fmt;
 
@@ -35,7 +35,7 @@ const OTHERS: [(&[u8], &str); 9] = [
 const READ: &str = "\
 These logs are read: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, Istio, Squid, \
 IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, Postfix and Dovecot; \
-and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. Of any other log, say the \
+and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. For any other log, say the \
 columns by --log-format, as in '$remote_addr [$time_local] \"$request\" $status'";
 
 impl Unknown {
@@ -46,7 +46,7 @@ impl Unknown {
 
     /// Says why the log that begins with `head` is not read. `lines` is the number of whole lines that were
     /// tried, and `why` the problem of the format that was asked for, if one was.
-    pub(super) fn new(head: &[u8], lines: u64, why: Option<(Format, Problem)>) -> Self {
+    pub(super) fn new(head: &[u8], lines: u64, why: Option<(Format, Reason)>) -> Self {
         const SHOWN: usize = 60;
         let text = String::from_utf8_lossy(head);
         let Some(line) = text.lines().find(|line| !line.trim().is_empty()) else {

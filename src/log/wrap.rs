@@ -200,8 +200,8 @@ impl Layers {
 }
 
 /// The parts of a wrapper in JSON: the text inside and the fields about it. A [`Table`](super::table::Table)
-/// can only find standard fields, so each part is kept as one of these. The names of its member are those of
-/// the journal, rsyslog, docker and log shippers, the best first.
+/// can only find standard fields, so each part is kept as one of these. Each part has the names that the journal,
+/// rsyslog, docker and log shippers give it, the best first.
 const INNER: Standard = Standard::Request;
 const HOST: Standard = Standard::Host;
 const PROGRAM: Standard = Standard::Agent;
@@ -213,7 +213,7 @@ const PARTS: [(Standard, &[&str]); 4] = [
     (PID, &["SYSLOG_PID", "_PID", "procid"]),
 ];
 
-/// The part that the member with this name is, or the time.
+/// The part of a wrapper that the member of this name has, or the time.
 fn part(name: &str, aliases: &[Alias]) -> Option<Class> {
     let place = |(part, names): &(Standard, &[&str])| {
         Some((*part, names.iter().position(|known| *known == name)? as u8))

@@ -78,7 +78,7 @@ pageTest('logs are read', async ({ page, open, test }) => {
     await page.locator('#key').fill('path');
     await says(page, 't-read', /^33 requests from 30 clients \(per path\)/);
     await page.locator('#key').fill('colour');
-    await says(page, 'problem', /"colour": not a field of this log; they are ip, .*\nWhat is shown is what was read before/);
+    await says(page, 'problem', /"colour": not a field of this log; it has ip, .*\nWhat is shown is what was read before/);
     await page.locator('#key').fill('auto');
     await says(page, 't-read', /\(per ip\)/);
     assert.match(await text(page, 't-notes'), /3 events are spread evenly/);

@@ -111,7 +111,7 @@ pageTest('what few need is there as well', async ({ page, open, test }) => {
     await counted(page);
     assert.deepEqual((await row(page, '192.0.2.1')).slice(0, 2), ['20', '20,000']);
     await fill(page, 'cost', 'colour');
-    await says(page, 'problem', /"colour": not a field of this log; they are ip, /);
+    await says(page, 'problem', /"colour": not a field of this log; it has ip, /);
     await fill(page, 'cost', '');
     await says(page, 'problem', /^$/);
   });

@@ -129,8 +129,8 @@ fn a_header_may_have_bytes_that_are_not_utf_8() {
 
 #[test]
 fn a_header_that_cannot_be_used_is_refused() {
-    assert_no_header("key\na\n", "the header has no time; it is such as time,key,cost");
-    assert_no_header("\n0,a\n", "the header has no time; it is such as time,key,cost");
+    assert_no_header("key\na\n", "the header has no time; write it as in time,key,cost");
+    assert_no_header("\n0,a\n", "the header has no time; write it as in time,key,cost");
     assert_no_header("time,time", "the header names the column \"time\" twice");
     assert_no_header("time,a,cost,a", "the header names the column \"a\" twice");
     assert_no_header("time,key,\n", "column 3 of the header has no name");

@@ -211,12 +211,9 @@ fn unknown_fields_are_refused() {
     let options = Options { filter, ..Options::default() };
     assert_eq!(
         refused("2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b", &options),
-        "\"path\": not a field of this log; they are ip, host, helo, sender, auth, user, bytes, protocol, id"
+        "\"path\": not a field of this log; it has ip, host, helo, sender, auth, user, bytes, protocol, id"
     );
-    assert_eq!(
-        refused("time,user\n", &options),
-        "\"path\": not a field of this log; they are user"
-    );
+    assert_eq!(refused("time,user\n", &options), "\"path\": not a field of this log; it has user");
     let cost = |name: &str| Options { cost: Some(name.parse().unwrap()), ..Options::default() };
     assert!(refused(LOG, &cost("size")).starts_with("\"size\": not a field"));
     assert!(refused(LOG, &cost("agent")).starts_with("\"agent\": not a field"), "a Common Log");

@@ -66,7 +66,7 @@ fn the_notations_of_nginx_and_apache_say_the_columns() {
     assert_eq!(padded, Ok("192.0.2.7   200  ".to_owned()));
     assert_eq!(
         ip("1.2.3.4 203.0.113.9 - x"),
-        Err("It is not read as columns: two addresses could be that of the client".to_owned())
+        Err("It is not read as columns: two addresses could be the client's".to_owned())
     );
 }
 

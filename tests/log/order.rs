@@ -61,8 +61,8 @@ fn the_oldest_file_comes_first() {
     let Ordered { steps_back, .. } = order(&seconds(&wrong), 10, 1000, Spread::Never);
     assert_eq!(
         steps_back.to_string(),
-        "The log goes back 2 times, by up to 48 hours, so its times are wrong from there on. Of several \
-         files, give the oldest first."
+        "The log goes back 2 times, by up to 48 hours, so its times are wrong from there on. If there are several \
+             files, give the oldest first."
     );
 }
 

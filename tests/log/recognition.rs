@@ -35,7 +35,9 @@ fn formats_are_recognized() {
         assert_eq!(want.to_string().parse(), Ok(want));
     }
     let error = "tomcat".parse::<Format>().unwrap_err().problem().to_owned();
-    assert!(error.starts_with("not a format of logs; they are json, combined, exim, syslog, csv"));
+    assert!(
+        error.starts_with("not a format of logs; write one of json, combined, exim, syslog, csv")
+    );
     assert_eq!("apache".parse(), Ok(Format::Combined));
     assert_eq!("dovecot".parse(), Ok(Format::Syslog));
 }
@@ -79,7 +81,7 @@ fn unknown_formats_are_reported() {
          These logs are read: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, \
          Istio, Squid, IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, \
          Postfix and Dovecot; and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. \
-         Of any other log, say the columns by --log-format, as in '$remote_addr [$time_local] \"$request\" \
+         For any other log, say the columns by --log-format, as in '$remote_addr [$time_local] \"$request\" \
          $status'"
     );
     assert_eq!(

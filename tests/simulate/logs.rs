@@ -125,7 +125,7 @@ fn costs_and_filters_are_chosen() {
     );
     let wrong = simulate(&["1/1s", "--cost", "size"], LOG);
     assert!(
-        text(&wrong.stderr).starts_with("error: \"size\": not a field of this log; they are ip, ")
+        text(&wrong.stderr).starts_with("error: \"size\": not a field of this log; it has ip, ")
     );
     assert_eq!(wrong.status.code(), Some(1));
     let wrong = simulate(&["1/1s", "--message", "CMD"], LOG);

@@ -252,8 +252,7 @@ fn events_have_their_name() {
         )
     };
     let log: String = (1..30).map(proxied).collect();
-    let told =
-        "All of them are from 10.0.0.1, a proxy? With the key forwarded its clients are limited.";
+    let told = "All events are from 10.0.0.1: is it a proxy? Its clients are limited with the key forwarded.";
     let said =
         |args: &[&str]| text(&run(&[&["tune"], args].concat(), log.as_bytes()).stdout).to_owned();
     assert!(said(&[]).contains(told), "{}", said(&[]));

@@ -59,7 +59,7 @@ fn paths_and_agents_of_refusals_are_counted() {
     // A person reads the same, and a summary keeps none of it.
     let said = run(&["tune", "--no-spread", "--untouched", "50", a, b], b"");
     assert!(
-        text(&said.stdout).contains("\nIt refuses requests of 2 agents:\nagent "),
+        text(&said.stdout).contains("\nThe limit refuses requests of 2 agents:\nagent "),
         "{}",
         text(&said.stdout)
     );

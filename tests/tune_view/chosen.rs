@@ -96,12 +96,12 @@ fn what_was_read_and_the_server_does_not_count_is_noted() {
         added("for=haproxy&path=/api,/login&method=POST&path-depth=2"),
         "this limit was chosen for requests with path /api or /login and method POST only; put it \
          where haproxy counts no others; \
-         of a path the first 2 segments count above, and all for haproxy"
+         above, the first 2 segments of a path count; for haproxy, all of them"
     );
     assert_eq!(
         added("for=haproxy&status=404"),
         "this limit was chosen for requests with status 404 only, but haproxy counts a request \
-         before that is known: it counts all of them, and refuses more than is said here"
+         before its answer is known: it counts all requests, and refuses more than is said here"
     );
     let others = |link: &str, limiter: &str| {
         let choices: Choices = link.parse().unwrap();

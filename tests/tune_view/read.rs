@@ -71,7 +71,7 @@ fn a_log_that_is_given_up_leaves_nothing() {
     // Once with the newest line first, and once dropped after its format was recognized.
     let newest_first: String = (0..50).rev().map(behind_proxy).collect();
     import.feed(newest_first.as_bytes()).unwrap();
-    assert!(import.end().unwrap_err().to_string().starts_with("its newest line is the first"));
+    assert!(import.end().unwrap_err().to_string().starts_with("the newest line is the first"));
     let in_order: String = (0..50).map(behind_proxy).collect();
     import.feed(in_order.as_bytes()).unwrap();
     import.drop_log();

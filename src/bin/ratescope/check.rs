@@ -1,7 +1,7 @@
 //! `ratescope check`: what the rules of a file mean.
 
 use crate::rules;
-use crate::words::{Visible, until_closed};
+use crate::terminal::{Visible, until_closed};
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -1,6 +1,6 @@
 //! `ratescope completions`: scripts by which a shell completes this command.
 
-use crate::words::until_closed;
+use crate::terminal::until_closed;
 use clap_complete::Shell;
 use std::error::Error;
 use std::io::{self, Write};

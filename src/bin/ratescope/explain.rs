@@ -1,7 +1,7 @@
 //! `ratescope explain`: which rules apply to an event.
 
 use crate::rules;
-use crate::words::{Visible, until_closed};
+use crate::terminal::{Visible, until_closed};
 use ratescope::rules::{Rule, Rules, Why};
 use ratescope::{Event, Time};
 use std::error::Error;

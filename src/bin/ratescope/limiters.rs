@@ -1,6 +1,6 @@
 //! `ratescope limiters`: the text forms of the limiters.
 
-use crate::words::until_closed;
+use crate::terminal::until_closed;
 use ratescope::limit::FORMS;
 use std::error::Error;
 use std::io::{self, Write};

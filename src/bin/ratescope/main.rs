@@ -24,11 +24,11 @@ mod server;
 mod simulate;
 #[cfg(feature = "cli")]
 mod source;
+mod terminal;
 #[cfg(feature = "cli")]
 mod test;
 #[cfg(feature = "cli")]
 mod tune;
-mod words;
 
 #[cfg(feature = "cli")]
 use clap::CommandFactory;
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            words::say(&words::without_numbers(&format!("error: {error}")));
+            terminal::say(&terminal::without_numbers(&format!("error: {error}")));
             ExitCode::FAILURE
         }
     }

@@ -1,7 +1,7 @@
 //! Reading rule files, for the commands that take one.
 
 use crate::bounded;
-use crate::words::{name, say};
+use crate::terminal::{name, say};
 use ratescope::rules::{LONGEST, Rules, RulesError, decode};
 use std::collections::HashSet;
 use std::error::Error;

@@ -5,7 +5,7 @@ mod ports;
 
 use crate::bounded;
 use crate::server;
-use crate::words::{Visible, above_zero, at_least_one, until_closed};
+use crate::terminal::{Visible, above_zero, at_least_one, until_closed};
 use admin::Admin;
 use hyper::header::HeaderName;
 use hyper_util::server::graceful::GracefulShutdown;

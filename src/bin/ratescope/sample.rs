@@ -1,6 +1,6 @@
 //! `ratescope sample`: a generated log to try things on.
 
-use crate::words::until_closed;
+use crate::terminal::until_closed;
 use ratescope::Span;
 use ratescope::traffic::sample::{Sample, Style};
 use std::error::Error;

@@ -6,7 +6,7 @@ mod site;
 
 use crate::rules;
 use crate::server;
-use crate::words::Visible;
+use crate::terminal::Visible;
 use hyper_util::server::graceful::GracefulShutdown;
 use lanes::Lanes;
 use ratescope::Span;

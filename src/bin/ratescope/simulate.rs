@@ -8,8 +8,8 @@ mod shared;
 mod summary;
 
 use crate::rules;
-use crate::source::Source;
-use crate::words::{Visible, at_least_one, say, until_closed};
+use crate::source::LogArgs;
+use crate::terminal::{Visible, at_least_one, say, until_closed};
 use clap::ValueEnum;
 use lane::Lane;
 use live::Screen;
@@ -47,8 +47,8 @@ use std::str::FromStr;
 /// The output has one line for each event and limiter, in the order of time, and a summary on
 /// standard error. In csv and jsonl, times are in seconds, for a log since 1970, and retry_after is
 /// "never" if waiting does not help. The key is made of the fields of --key. The level is what the
-/// limiter compared with its limit. Of several limits, level and limit are those of the limit that
-/// decided; decided_by is that limit, and decided_key the key that it counted.
+/// limiter compared with its limit. With several limits, level and limit are those of the limit that decided;
+/// decided_by is that limit, and decided_key the key that it counted.
 ///
 /// With --rules, the rules of a file decide, beside the limiters if there are any. Each decision has a
 /// remark: "softly", and which shadows would refuse. The columns are the fields of the rules; a column
@@ -56,7 +56,7 @@ use std::str::FromStr;
 ///
 /// With --store, a Redis or a Redis Cluster decides, at the times of the events, and decides the same as
 /// this program. The run uses keys of its own there, and deletes them. On a cluster its keys are on all
-/// nodes; limits for different fields that are decided together have theirs on one node.
+/// nodes; limits for different fields that are decided together have their keys on one node.
 ///
 /// With --live, only the summary is printed. The page shows the events in its view Live, by limiter, rule and
 /// key, as it shows those of a running service. They begin when somebody opens the view:
@@ -97,7 +97,7 @@ pub(crate) struct Args {
     live: live::Options,
 
     #[command(flatten)]
-    source: Source,
+    source: LogArgs,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -204,7 +204,9 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
         return Err(log.shape().no_events(&options.filter, counts).into());
     }
     if order.is_some_and(|order| order.is_newest_first()) {
-        return Err("the newest line of the log is the first; reverse it, as tac FILE does".into());
+        return Err(
+            "the newest line of the log is the first; reverse the log, as tac FILE does".into()
+        );
     }
     until_closed(run.lanes.iter().try_for_each(|lane| lane.summary(&mut out)))
 }

@@ -1,10 +1,10 @@
 //! The options for reading a log, the same for every command that reads one.
 
-use crate::words;
+use crate::terminal;
 use ratescope::lab::tune::{ReadOptions, path};
 use ratescope::log::{
-    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, Options, Shape, Spread, Statuses, Test, Unit,
-    WrittenTime, Year, ipv6_prefix,
+    Alias, Cost, Filter, Format, IPV6_PREFIX, Layout, LogShape, Options, Spread, Statuses, Test,
+    Unit, WrittenTime, Year, ipv6_prefix,
 };
 use ratescope::policy::Per;
 use ratescope::{Span, Time};
@@ -17,7 +17,7 @@ use std::time::SystemTime;
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reading the log")]
-pub(crate) struct Source {
+pub(crate) struct LogArgs {
     /// The format of the log: combined, json, exim, syslog, csv or columns, or a server that writes it, such
     /// as nginx; by default it is guessed from the first lines
     #[arg(long, value_name = "FORMAT")]
@@ -112,7 +112,7 @@ fn depth(text: &str) -> Result<NonZeroU8, &'static str> {
     text.parse().map_err(|_| "write a number from 1 to 255")
 }
 
-impl Source {
+impl LogArgs {
     /// The options of the reader.
     pub(crate) fn options(&self) -> Options {
         let now = Time::from(SystemTime::now());
@@ -146,16 +146,16 @@ impl Source {
     }
 
     /// Tells of an option that has no effect on a log of this shape.
-    pub(crate) fn warn(&self, shape: &Shape) {
+    pub(crate) fn warn(&self, shape: &LogShape) {
         if !self.aliases.is_empty() && !matches!(shape.format(), Format::Json | Format::Csv) {
-            words::say(&format!(
+            terminal::say(&format!(
                 "note: --field is for json and csv, so it has no effect on {shape}"
             ));
         }
     }
 
     /// The longest time that a line may be late; `None` if events are not sorted.
-    pub(crate) fn slack(&self, shape: &Shape) -> Option<Span> {
+    pub(crate) fn slack(&self, shape: &LogShape) -> Option<Span> {
         self.slack.or(shape.usual_slack(self.spread()))
     }
 

@@ -1,7 +1,7 @@
 //! `ratescope test`: tests the rules of a file.
 
 use crate::rules;
-use crate::words::{Visible, name, until_closed, visible};
+use crate::terminal::{Visible, name, until_closed, visible};
 use ratescope::rules::cases::{Cases, Failure};
 use std::error::Error;
 use std::io::{self, Write};

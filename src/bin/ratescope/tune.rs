@@ -9,8 +9,8 @@ mod text;
 mod threads;
 
 use crate::bounded;
-use crate::source::Source;
-use crate::words::{self, Visible, at_least_one, until_closed};
+use crate::source::LogArgs;
+use crate::terminal::{self, Visible, at_least_one, until_closed};
 use files::Tried;
 use ratescope::lab::tune::{
     Aim, Analysis, Choices, ClientRow, Effect, Failure, Imported, MarkedKeys, Metric, PERIODS,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 
     /// The limiter of the curve and the recommendation: exim, earrrl, fixed-window,
     /// sliding-window, sliding-counter, sliding-log, haproxy or fail2ban, where N is the limit of the period;
-    /// or bucket or nginx, where it is the burst at the rate that is tightest for the period
+    /// or bucket or nginx, where N is the burst at the rate that is tightest for the period
     #[arg(long, value_name = "BY", default_value = "exim", value_parser = limited_by)]
     by: Choices,
 
@@ -92,7 +92,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
 
-    /// The files are summaries
+    /// Add up the files, which are summaries
     #[arg(long)]
     merge: bool,
 
@@ -111,7 +111,7 @@ pub(crate) struct Args {
     memory: usize,
 
     #[command(flatten)]
-    source: Source,
+    source: LogArgs,
 }
 
 /// Checks a policy and returns its text. Its fields can only be checked when a log is read.
@@ -120,7 +120,7 @@ fn written(text: &str) -> Result<String, ParseError> {
 }
 
 fn period(text: &str) -> Result<Span, ParseError> {
-    words::above_zero(text, "a period must be longer than zero; write it as in 1m")
+    terminal::above_zero(text, "a period must be longer than zero; write it as in 1m")
 }
 
 /// The names that `--by` reads besides those of [`Metric`].
@@ -296,5 +296,5 @@ fn picture(analysis: &Analysis) -> Option<String> {
 }
 
 fn named(path: &Path, error: &dyn Error) -> String {
-    format!("{}: {error}", words::name(path))
+    format!("{}: {error}", terminal::name(path))
 }

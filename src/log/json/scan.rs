@@ -2,7 +2,7 @@
 //! a line that is cut off is no event.
 
 use super::escape;
-use crate::log::format::Problem;
+use crate::log::format::Reason;
 use crate::log::table::Excerpt;
 use memchr::memchr2;
 
@@ -15,14 +15,14 @@ const MOST: usize = 256;
 const LONGEST_NAME: usize = 256;
 
 /// Finds the names and the values of the members of the object in `line`. A `null` becomes an empty value.
-/// Members of an inner object are named `outer.inner`, and of a list only the first value counts. `made`
-/// receives the texts that differ from the line.
+/// Members of an inner object are named `outer.inner`, and only the first value of a list counts. `made` receives the
+/// texts that differ from the line.
 pub(super) fn members(
     line: &str,
     names: &mut Vec<Excerpt>,
     values: &mut Vec<Excerpt>,
     made: &mut String,
-) -> Result<(), Problem> {
+) -> Result<(), Reason> {
     names.clear();
     values.clear();
     made.clear();
@@ -79,14 +79,14 @@ impl Scan<'_> {
     }
 
     /// An error at the current column, counted in bytes from 1.
-    fn wrong<T>(&self, problem: &str) -> Result<T, Problem> {
+    fn wrong<T>(&self, problem: &str) -> Result<T, Reason> {
         match self.at < self.line.len() {
             true => Err(format!("column {}: {problem}", self.at + 1).into()),
             false => Err(format!("the line ends too early: {problem}").into()),
         }
     }
 
-    fn object(&mut self, outer: Outer, depth: usize) -> Result<(), Problem> {
+    fn object(&mut self, outer: Outer, depth: usize) -> Result<(), Reason> {
         if depth == DEEPEST {
             return self.wrong("more than 32 objects and lists in each other");
         }
@@ -123,7 +123,7 @@ impl Scan<'_> {
     }
 
     /// Reads a list. Its first value is kept under `name`, unless that is an object or a list.
-    fn list(&mut self, mut name: Option<Excerpt>, depth: usize) -> Result<(), Problem> {
+    fn list(&mut self, mut name: Option<Excerpt>, depth: usize) -> Result<(), Reason> {
         if depth == DEEPEST {
             return self.wrong("more than 32 objects and lists in each other");
         }
@@ -143,7 +143,7 @@ impl Scan<'_> {
     }
 
     /// Reads a value, and keeps it if `name` is given.
-    fn value(&mut self, name: Option<Excerpt>, depth: usize) -> Result<(), Problem> {
+    fn value(&mut self, name: Option<Excerpt>, depth: usize) -> Result<(), Reason> {
         let value = match self.peek() {
             Some(b'"') => self.text("")?,
             Some(b'{') => return self.object(name.map_or(Outer::Dropped, Outer::Member), depth),
@@ -159,7 +159,7 @@ impl Scan<'_> {
 
     /// Reads a number, `true`, `false` or `null`. Also reads `-`, which some servers write for a missing
     /// value.
-    fn plain(&mut self) -> Result<Excerpt, Problem> {
+    fn plain(&mut self) -> Result<Excerpt, Reason> {
         let ends = |b: &u8| !(b.is_ascii_alphanumeric() || matches!(b, b'-' | b'+' | b'.'));
         let rest = self.bytes.get(self.at..).unwrap_or(&[]);
         let end = self.at + rest.iter().position(ends).unwrap_or(rest.len());
@@ -178,7 +178,7 @@ impl Scan<'_> {
     }
 
     /// Reads a text in quotes; `missing` is the problem if there is none.
-    fn text(&mut self, missing: &str) -> Result<Excerpt, Problem> {
+    fn text(&mut self, missing: &str) -> Result<Excerpt, Reason> {
         if self.peek() != Some(b'"') {
             return self.wrong(missing);
         }

@@ -3,8 +3,8 @@
 use super::known::{known, of_header};
 use super::{Layout, Rows};
 use crate::address;
-use crate::log::clf::{self, Form};
-use crate::log::format::{Guess, Problem, Shape};
+use crate::log::clf::{self, Written};
+use crate::log::format::{Guess, LogShape, Reason};
 use crate::log::names::Standard;
 use crate::log::options::Options;
 use crate::log::stamp::{Instant, Stamps};
@@ -21,7 +21,7 @@ pub(in crate::log) fn guess(
     outer: Option<Instant>,
     born: &mut Vec<Arc<Layout>>,
     found: &mut Vec<Guess>,
-) -> Result<(), Problem> {
+) -> Result<(), Reason> {
     if let Some(said) = &options.layout {
         found.push(reads(said, line, options, outer)?);
         return Ok(());
@@ -53,21 +53,23 @@ fn reads(
     line: &str,
     options: &Options,
     outer: Option<Instant>,
-) -> Result<Guess, Problem> {
+) -> Result<Guess, Reason> {
     let mut rows = Rows::new(Arc::clone(layout));
     let read = rows.read(line, &mut Stamps::default(), options.unit, outer)?;
     let (_, table) = read.ok_or("a remark")?;
-    let shape = Shape::new(layout.about.clone(), Some(layout.fields()));
+    let shape = LogShape::new(layout.about.clone(), Some(layout.fields()));
     let is_client = table.standard(Standard::Ip).is_some_and(|ip| address::parse(ip).is_some());
     let points = if is_client { Guess::CLIENT } else { Guess::OTHER };
-    Ok(Guess::new(Shape { layout: Some(Arc::clone(layout)), ..shape }, points))
+    Ok(Guess::new(LogShape { layout: Some(Arc::clone(layout)), ..shape }, points))
 }
 
 /// A layout guessed from a line: it must find the time, the address, and the request or both the method and
 /// the path.
 pub(super) fn guessed(line: &str) -> Option<Layout> {
     // JSON and access logs have formats of their own.
-    if line.starts_with('{') || clf::read(line, Form::default(), &mut Stamps::default()).is_some() {
+    if line.starts_with('{')
+        || clf::read(line, Written::default(), &mut Stamps::default()).is_some()
+    {
         return None;
     }
     let Guessed { columns, end, .. } = columns(line);

@@ -2,7 +2,7 @@
 
 use super::{Kind, Layout, Part};
 use crate::address;
-use crate::log::format::{Problem, shown};
+use crate::log::format::{Reason, shown};
 use crate::log::names::{Standard, classify};
 use crate::log::number::{self, Unit};
 use crate::log::stamp::{Instant, Stamps};
@@ -36,7 +36,7 @@ impl<'a, 'b> Split<'a, 'b> {
     }
 
     /// Finds the columns of the line; returns the time from the first column that has one.
-    pub(super) fn all(mut self, values: &mut Vec<Excerpt>) -> Result<Option<Instant>, Problem> {
+    pub(super) fn all(mut self, values: &mut Vec<Excerpt>) -> Result<Option<Instant>, Reason> {
         let (line, parts) = (self.line, &self.layout.parts);
         let first = parts.first().map_or("", |part| part.before.as_str());
         if !line.starts_with(first) {
@@ -66,7 +66,7 @@ impl<'a, 'b> Split<'a, 'b> {
         }
     }
 
-    fn missing(&self, next: &Part, at: usize) -> Problem {
+    fn missing(&self, next: &Part, at: usize) -> Reason {
         match next.before.as_str() {
             "" => format!("column {}: too long", at + 1).into(),
             text => format!("no {text} after column {}, but {}", at + 1, self.near(at)).into(),
@@ -113,7 +113,7 @@ impl<'a, 'b> Split<'a, 'b> {
     }
 
     /// The end of column `i`, a text, and the beginning of the next column; `None` if it ends nowhere.
-    fn text(&mut self, i: usize, at: usize) -> Result<Option<(usize, usize)>, Problem> {
+    fn text(&mut self, i: usize, at: usize) -> Result<Option<(usize, usize)>, Reason> {
         let kind = |i: usize| self.layout.parts.get(i).map_or(Kind::End, |part| part.kind);
         let last = kind(i + 1) == Kind::End;
         let next = self.layout.parts.get(i + 1).map_or("", |part| part.before.as_str());
@@ -142,7 +142,7 @@ impl<'a, 'b> Split<'a, 'b> {
                 let mut all = ends.filter(is_address);
                 let first = all.next();
                 if is_free && first.is_some() && all.next().is_some() {
-                    return Err("two addresses could be that of the client".into());
+                    return Err("two addresses could be the client's".into());
                 }
                 drop(all);
                 if left == 0 {
@@ -166,14 +166,14 @@ impl<'a, 'b> Split<'a, 'b> {
         Some(at + padding + rest.get(padding..)?.find(' ')?)
     }
 
-    /// Whether a space is at `at`. No time and no address begins with one. So where spaces come before it, only
-    /// the last of them is looked at more closely.
+    /// Whether a space is at `at`. No time and no address begins with a space. So if several spaces come before one,
+    /// only the last of them is looked at more closely.
     fn is_space(&self, at: usize) -> bool {
         self.line.as_bytes().get(at) == Some(&b' ')
     }
 
-    /// The end of column `i`, an address of at most `most` bytes, and the beginning of the next column. If
-    /// that is a port after a colon, the last colon counts, since an address may contain others.
+    /// The end of column `i`, an address of at most `most` bytes, and the beginning of the next column. If the next
+    /// column is a port after a colon, the last colon counts, since an address may contain others.
     fn address(&self, i: usize, at: usize, most: usize) -> Option<(usize, usize)> {
         let next = self.layout.parts.get(i + 1)?;
         if next.before != ":" {
@@ -184,8 +184,8 @@ impl<'a, 'b> Split<'a, 'b> {
         Some((colon, colon + 1))
     }
 
-    /// The time in column `i`, the end of the column, and the beginning of the next one. Of the first four
-    /// possible ends the last one that gives a time counts, since a time may contain spaces.
+    /// The time in column `i`, the end of the column, and the beginning of the next one. Among the first four possible
+    /// ends the last one that gives a time counts, since a time may contain spaces.
     fn time(&mut self, i: usize, at: usize) -> Option<(Instant, usize, usize)> {
         if self.is_space(at) {
             return None;

@@ -1,10 +1,10 @@
 //! Lines that are far ahead of the log, until another line confirms their time.
 //!
 //! A clock that is wrong for a moment, or a damaged byte, dates a line years ahead. If the log continued from
-//! there, all later lines would be late. So it continues only when a second line confirms that time: one of
-//! about the same time, or the next one if it is of the day after it, as where lines are rare. Where earlier
-//! lines followed, the log still goes on before the line, and only one of about the same time confirms it. A
-//! line that 64 others follow without confirming it was wrong, and is dropped, if any of them is earlier.
+//! there, all later lines would be late. So the log continues there only when a second line confirms that time: a line
+//! of about the same time, or the next line if it is at most a day later, as in a log with few lines. If earlier lines
+//! followed, the log goes on before the line, and only a line of about the same time confirms it. A line that 64 others
+//! follow without confirming it is dropped as wrong, if any of them is earlier.
 
 use super::line::Line;
 
@@ -44,9 +44,9 @@ impl<T> Ahead<T> {
         self.waiting.push(Waiting { line, others: 0, is_doubtful: false });
     }
 
-    /// Takes note of a line at the time `micros` in microseconds that followed the others, and removes those
-    /// that are confirmed now, in the order of their times: up to the last line that is at most `near` from
-    /// it, or is at most `far` before it and not in doubt, or that no earlier one followed for long.
+    /// Notes that a line at the time `micros` in microseconds followed. Removes the lines that are confirmed now, in
+    /// the order of their times: all up to the last line that is at most `near` from it, or that is not in doubt and
+    /// either at most `far` before it or followed by [`PATIENCE`] lines.
     pub(super) fn confirmed(&mut self, micros: i64, near: u64, far: u64) -> Vec<Line<T>> {
         let mut until = None;
         for Waiting { line, others, is_doubtful } in &mut self.waiting {

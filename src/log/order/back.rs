@@ -65,7 +65,7 @@ impl fmt::Display for StepsBack {
                 write!(
                     f,
                     "The log goes back {n} time{s}, by up to {hours} hours, so its times are wrong from \
-                     there on. Of several files, give the oldest first."
+                     there on. If there are several files, give the oldest first."
                 )
             }
             _ => write!(f, "The clock was set back {n} time{s}."),

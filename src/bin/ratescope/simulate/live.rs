@@ -2,7 +2,7 @@
 
 use super::lane::Lane;
 use crate::server;
-use crate::words::{Visible, say};
+use crate::terminal::{Visible, say};
 use hyper_util::server::graceful::GracefulShutdown;
 use ratescope::clock::Clock;
 use ratescope::live::{Probe, Routes};
@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
-/// The longest time in which the head of a request has to arrive.
+/// The longest time that the head of a request may take to arrive.
 const HEAD: Duration = Duration::from_secs(5);
 
 /// How long requests may go on after Ctrl-C; streams of Live end at once.
@@ -61,8 +61,8 @@ fn speed(text: &str) -> Result<f64, String> {
 }
 
 /// The probe, and the clock of the events. The clock stands at the first event until somebody looks. It then
-/// goes on, `speed` times as fast as that of the system, but at most to the next event, or [`AHEAD`] beyond
-/// the last one that was counted. So it stands still, and misses nothing, while more of the log is awaited.
+/// goes on, `speed` times as fast as the system's clock, but at most to the next event, or [`AHEAD`] beyond the last
+/// one that was counted. So it stands still, and misses nothing, while more of the log is awaited.
 #[derive(Clone)]
 pub(super) struct Screen(Arc<Inner>);
 
@@ -151,7 +151,7 @@ impl Screen {
     /// Ends the replay: the last event was counted.
     fn end(&self) {
         // In a log that is not sorted, the last event may be earlier than another, and may have been counted
-        // when the column after that had begun. So the clock goes on by as much again.
+        // when the column after that had begun. So the clock goes on by [`AHEAD`] once more.
         let Inner { probe, reach, .. } = &*self.0;
         let last = Time::from_micros(reach.load(Ordering::Relaxed)).after(AHEAD);
         reach.store(last.as_micros(), Ordering::Relaxed);

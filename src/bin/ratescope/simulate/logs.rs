@@ -1,6 +1,6 @@
 //! Several logs as one.
 
-use crate::{source, words};
+use crate::{source, terminal};
 use ratescope::log::{Error, Log, Options, Record, unpack};
 use std::fs::File;
 use std::io::Read;
@@ -29,13 +29,13 @@ impl Logs {
         // A pipe must not be opened twice.
         for path in paths.iter().filter(|path| path.is_file() || path.is_dir()) {
             let read = File::open(path).and_then(|mut file| file.read(&mut [0]));
-            read.map_err(|error| format!("{}: {error}", words::name(path)))?;
+            read.map_err(|error| format!("{}: {error}", terminal::name(path)))?;
         }
         let are_several = paths.len() > 1;
         let mut ahead = paths.into_iter();
         loop {
             let path = ahead.next().unwrap_or_default();
-            let name = words::name(&path);
+            let name = terminal::name(&path);
             match open(&path).and_then(|input| Log::open(input, options)) {
                 Ok(mut log) => {
                     log.name(if are_several { &name } else { "" });
@@ -56,7 +56,7 @@ impl Logs {
             return Ok(true);
         }
         let Some(path) = self.ahead.next() else { return Ok(false) };
-        self.name = words::name(&path);
+        self.name = terminal::name(&path);
         let input = open(&path).map_err(|error| named(&self.name, error))?;
         self.log.next_file(input, &self.name);
         Ok(true)

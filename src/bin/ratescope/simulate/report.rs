@@ -2,7 +2,7 @@
 
 use super::Printed;
 use super::lane::Decided;
-use crate::words::{column, visible};
+use crate::terminal::{column, visible};
 use ratescope::civil::Civil;
 use ratescope::{Decision, Event, Retry, Span};
 use std::io::{self, Write};

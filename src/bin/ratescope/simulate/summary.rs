@@ -42,7 +42,10 @@ pub(crate) fn of_log<T>(
         (_, 0) => Ok(()),
         (_, few) if only_keyed => writeln!(out, "{few} without {per} left out"),
         (all, few) if all == few => {
-            writeln!(out, "no event has the field {per}, so they are counted together; say --key")
+            writeln!(
+                out,
+                "no event has the field {per}, so they are counted together; choose one with --key"
+            )
         }
         (all, few) => {
             writeln!(out, "{few} of {all} have no {per} and count as one client; see --only-keyed")

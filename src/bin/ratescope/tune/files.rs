@@ -1,9 +1,9 @@
 //! Reading the files: logs, or summaries of them.
 
 use super::{Args, progress, threads};
-use crate::{bounded, words};
+use crate::{bounded, terminal};
 use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial};
-use ratescope::log::{self, HEAD, Names, Pieces, Shape, unpack};
+use ratescope::log::{self, HEAD, LogShape, Names, Pieces, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Policy};
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Tried {
     pub(crate) text: String,
     pub(crate) touched: u64,
-    /// Whether it touched more clients than that.
+    /// Whether it touched more clients than `touched`.
     pub(crate) has_more: bool,
     pub(crate) refused: u64,
     pub(crate) forgotten: u64,
@@ -36,9 +36,9 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut given = BTreeSet::new();
     let paths = paths(args);
     for path in &paths {
-        let name = words::name(path);
+        let name = terminal::name(path);
         if fs::canonicalize(path).is_ok_and(|file| !given.insert(file)) {
-            words::say(&format!("note: {name} is given twice, and counts twice"));
+            terminal::say(&format!("note: {name} is given twice, and counts twice"));
         }
         if paths.len() > 1 {
             import.name(&name);
@@ -46,7 +46,7 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
         match log(args, path, &mut import, &mut trials) {
             // A log is empty right after its rotation.
             Err(error) if paths.len() > 1 && is_empty(&error) => {
-                words::say(&format!("note: {name} is empty"));
+                terminal::say(&format!("note: {name} is empty"));
             }
             read => read.map_err(|error| format!("{name}: {error}"))?,
         }
@@ -99,7 +99,7 @@ fn log(
 }
 
 /// The limits to try. Their fields have to be among those of the first log, if it says which it has.
-fn trials(args: &Args, per: &Per, shape: &Shape) -> Result<Vec<Trial>, Failure> {
+fn trials(args: &Args, per: &Per, shape: &LogShape) -> Result<Vec<Trial>, Failure> {
     let fields = shape.fields().map(<[String]>::to_vec);
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let trial = |text: &String| Ok(Trial::new(Policy::read(text, &defaults)?, args.clients));
@@ -122,7 +122,7 @@ pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> 
             let bytes = bounded::beginning(path, room.bytes.saturating_add(1))?;
             if bytes.len() > room.bytes && Summary::is_summary(&bytes) {
                 return Err(
-                    format!("has more than {} MiB; --memory says how much", args.memory).into()
+                    format!("has more than {} MiB; give more with --memory", args.memory).into()
                 );
             }
             let next = Summary::read(&bytes, room)?;
@@ -131,7 +131,7 @@ pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> 
                 None => next,
             })
         };
-        sum = Some(add().map_err(|error| format!("{}: {error}", words::name(path)))?);
+        sum = Some(add().map_err(|error| format!("{}: {error}", terminal::name(path)))?);
     }
     let summary = sum.ok_or("there are no summaries")?;
     let tried = tried_all(&summary, &args.limits)?;
@@ -157,6 +157,6 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
 }
 
 fn too_many(summary: &Summary, text: &str) -> Failure {
-    format!("{text}: of what is kept of a log, only one limit per {} can be tried", summary.per)
+    format!("{text}: only one limit per {} can be tried on what is kept of a log", summary.per)
         .into()
 }

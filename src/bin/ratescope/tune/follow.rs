@@ -2,7 +2,7 @@
 
 use super::tail::{Look, Tail};
 use super::{Asked, files};
-use crate::words;
+use crate::terminal;
 use console::Term;
 use ratescope::lab::tune::{Failure, Import, Imported};
 use ratescope::log::packer;
@@ -42,11 +42,11 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), Box<dyn Error>> {
         });
         match shown {
             Ok((log, tried)) => show(asked, log, &tried),
-            // More of the log may come, so this does not end the program. A problem is said once in a row.
+            // More of the log may come, so this does not end the program. A problem is not said twice in a row.
             Err(error) => {
-                let problem = format!("{}: {error}", words::name(path));
+                let problem = format!("{}: {error}", terminal::name(path));
                 if said != problem {
-                    words::say(&problem);
+                    terminal::say(&problem);
                     said = problem;
                 }
                 Ok(true)
@@ -54,7 +54,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), Box<dyn Error>> {
         }
     };
     let followed = follow(import, input, &mut wait, show);
-    followed.map_err(|error| format!("{}: {error}", words::name(path)).into())
+    followed.map_err(|error| format!("{}: {error}", terminal::name(path)).into())
 }
 
 /// Prints a report. Returns `false` if the reader of the output has closed it.

@@ -1,4 +1,4 @@
-//! Shows the progress of reading as a line on the terminal; nothing if standard error is not one.
+//! Shows the progress of reading as a line on standard error, if that is a terminal.
 
 use crate::source;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,6 +18,6 @@ pub(super) fn open(path: &Path) -> io::Result<(impl Read + Send, ProgressBar)> {
     let style = ProgressStyle::with_template(template).map_err(io::Error::other)?;
     let bar = length.map_or_else(ProgressBar::no_length, ProgressBar::new);
     bar.set_style(style);
-    bar.set_message(crate::words::name(path));
+    bar.set_message(crate::terminal::name(path));
     Ok((bar.wrap_read(input), bar))
 }

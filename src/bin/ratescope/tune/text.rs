@@ -2,7 +2,7 @@
 
 use super::files::Tried;
 use super::{Answer, BUSIEST, Server};
-use crate::words::{column, visible};
+use crate::terminal::{column, visible};
 use ratescope::lab::tune::{LabelRow, LimitRow, Report, Share, percent};
 use ratescope::text::{grouped, plural};
 use std::io::{self, Write};
@@ -130,7 +130,7 @@ fn buckets(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
 fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     let clients = answer.busiest.iter();
     let width = clients.map(|client| client.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
-    writeln!(out, "\nThe busiest, and what the recommended limit makes of them:")?;
+    writeln!(out, "\nThe busiest clients, and what the recommended limit refuses them:")?;
     writeln!(
         out,
         "{:width$}  {:>10}  {:>10}  {:19}  {:>10}  first refused",
@@ -155,7 +155,7 @@ fn labels(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
         };
         let width = width.clamp(6, WIDEST);
         let (of, s) = (grouped(all as u64), plural(all as u64));
-        writeln!(out, "\nIt refuses requests of {of} {name}{s}:")?;
+        writeln!(out, "\nThe limit refuses requests of {of} {name}{s}:")?;
         writeln!(out, "{name:width$}  {:>10}  {:>10}", "refused", "requests")?;
         for [text, refused, requests] in rows {
             let text: String = visible(&text).chars().take(width).collect();

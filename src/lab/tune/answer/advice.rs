@@ -78,10 +78,9 @@ pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
     advice
 }
 
-/// The smallest usual limit that touches no more clients of a part than it may, and no marked one. If
-/// no client stays below 1, an event of cost 1 passes the limit: it is 1 at least, and above 1 for a
-/// limiter that refuses at its limit. Policies take no other, and a server with whole numbers would
-/// read a smaller one as 0.
+/// The smallest usual limit that touches no more clients of a part than it may, and no marked one. If no client stays
+/// below 1, an event of cost 1 passes the limit: the limit is at least 1, and above 1 for a limiter that refuses at its
+/// limit. Policies refuse a lower limit, and a server with whole numbers would read it as 0.
 pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     let may = may_touch(aim, curve.all.clients(part));
     let does = |limit: &f64| {

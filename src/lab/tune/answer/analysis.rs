@@ -222,7 +222,7 @@ impl Analysis {
         periods.into_iter().filter_map(measured).collect()
     }
 
-    /// The curves of some measures with the marked clients; `None` if one is missing, which it asks for.
+    /// The curves of some measures with the marked clients; `None` if one is missing; it is then asked for.
     fn known(&mut self, measures: &[Measure]) -> Option<Vec<Curve>> {
         if self.want(measures) {
             return None;
@@ -333,12 +333,12 @@ impl Analysis {
         self.choices.limit.or(self.shown.as_ref()?.1.limit)
     }
 
-    /// The limiter with that limit.
+    /// The limiter in force.
     pub fn limiter(&self) -> Option<AnyLimiter> {
         self.choices.limiter(self.shown.as_ref()?.0.measure, self.limit()?)
     }
 
-    /// The server's configuration with that limiter, and notes on it; or why it can't be written.
+    /// The server's configuration with the limiter in force, and notes on it; or why it can't be written.
     pub fn configuration(&self) -> Option<Result<(String, Vec<String>), String>> {
         let limiter = self.limiter()?;
         let costs = self.choices.check_costs(self.clients().highest_cost());
@@ -346,7 +346,7 @@ impl Analysis {
         Some(costs.and_then(|()| self.choices.configure(&limiter, per, self.addresses)))
     }
 
-    /// The replay of that limiter, as far as it has got.
+    /// The replay of the limiter in force, as far as it has got.
     pub fn replayed(&self) -> Option<&Replay> {
         let limiter = self.limiter()?;
         self.replay.as_ref().filter(|replay| *replay.limiter() == limiter)

@@ -90,8 +90,8 @@ impl Choices {
         setting!("order", |s| s.order, str::parse),
     ];
 
-    /// Sets `name` to `value`. Another server also brings its own way to limit. A change of
-    /// the meaning of the limit puts the recommended one in force.
+    /// Sets `name` to `value`. Another server also brings its usual metric. When the limit would mean something else,
+    /// the recommended one is in force again.
     ///
     /// # Errors
     /// When the choice or the value is unknown; nothing changes then.
@@ -164,7 +164,7 @@ impl Choices {
         let mut bursts: Vec<Burst> =
             all.iter().filter(|at| self.target.has_bucket(at.rate, at.burst)).copied().collect();
         if bursts.is_empty() {
-            // Without one, the configuration says why.
+            // If the server can express none, the configuration says why.
             bursts.clone_from(all);
         }
         Frontier { bursts }.tightest(self.period).map(|burst| burst.rate)
@@ -212,8 +212,8 @@ impl Choices {
         Some((rate, beside(&own.to_string())))
     }
 
-    /// The server's configuration with a limiter for each client that `per` makes, counted by these
-    /// addresses, and notes on it.
+    /// The server's configuration that gives each client a limiter, and notes on it. `per` and `addresses` say what a
+    /// client is.
     ///
     /// # Errors
     /// A sentence that says why the server can't have it.

@@ -33,7 +33,7 @@ impl MarkedKeys {
                 }
             }
         }
-        // There are few lengths, and a client can be in one network of each.
+        // There are few lengths of networks, and a client is in at most one network of each length.
         let lengths: BTreeSet<_> =
             networks.keys().map(|network| (network.is_ipv4, network.bits)).collect();
         let places = if networks.is_empty() { 0 } else { clients.len() };

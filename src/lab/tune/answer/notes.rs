@@ -37,12 +37,12 @@ impl Choices {
         let answered = (!after.is_empty() && !reads_log).then(|| {
             format!(
                 "this limit was chosen for requests with {after} only, but {server} counts a request \
-                 before that is known: it counts all of them, and refuses more than is said here"
+                 before its answer is known: it counts all requests, and refuses more than is said here"
             )
         });
         let by_path = per.fields().iter().any(|field| field == "path");
         let depth = options.path_depth.filter(|_| by_path).map(|depth| {
-            format!("of a path the first {depth} segments count above, and all for {server}")
+            format!("above, the first {depth} segments of a path count; for {server}, all of them")
         });
         let burst = match limiter {
             AnyLimiter::Nginx(l) if l.burst() > 0 => Some(format!(
@@ -94,8 +94,8 @@ impl Choices {
         match server {
             Target::Rust => Ok(()),
             _ => Err(format!(
-                "a request counts as its {cost} above, and as 1 for {server}; let it count as 1, or \
-                 write it for Rust"
+                "a request counts as its {cost} above, and as 1 for {server}; let each count as 1, or \
+                 write the limit for Rust"
             )),
         }
     }

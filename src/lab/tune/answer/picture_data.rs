@@ -1,4 +1,4 @@
-//! The data of the pictures, also as plain numbers, in which form the Worker hands them to the page.
+//! The data of the pictures, also as the plain numbers that the Worker hands to the page.
 
 use super::{Analysis, Burst, Frontier};
 use crate::lab::tune::{Hours, Stair, Staircase, Zone};
@@ -10,7 +10,7 @@ use crate::time::Span;
 pub struct PictureData {
     /// The curve.
     pub staircase: Staircase,
-    /// Pairs of a limit and the number of requests that it refuses, if each of these took a replay to count.
+    /// Pairs of a limit and the number of requests that it refuses, if only a replay can count these.
     pub counted: Vec<[f64; 2]>,
     /// The number of requests.
     pub requests: u64,

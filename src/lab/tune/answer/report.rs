@@ -151,7 +151,7 @@ fn notes(analysis: &Analysis) -> Vec<String> {
     note(dropped, &|n, s| format!("{n} event{s} left out, far ahead of the lines around."));
     note(steps_back.count, &|_, _| steps_back.to_string());
     note(analysis.clients().late(), &|n, s| {
-        format!("{n} request{s} came out of order, and count as with the one before.")
+        format!("{n} request{s} came out of order, and count at the time of the one before.")
     });
     let unknown = &analysis.unknown_marks;
     if let Some((first, rest)) = unknown.split_first() {
@@ -175,7 +175,7 @@ fn proxy(analysis: &Analysis) -> Option<String> {
     let is_proxy = log.has_forwarded && clients.len() == 1 && parse(key).is_some_and(is_internal);
     is_proxy.then(|| {
         format!(
-            "All of them are from {key}, a proxy? With the key forwarded its clients are limited."
+            "All events are from {key}: is it a proxy? Its clients are limited with the key forwarded."
         )
     })
 }
@@ -195,11 +195,11 @@ fn room(clients: &Clients) -> Option<String> {
     let mut said =
         format!("There was no room for all: {share} of the requests are kept, of {count} clients.");
     if clients.has_full() {
-        said += " Of a client that fills a quarter of the room, only the first requests are kept.";
+        said += " A client that fills a quarter of the room keeps only its first requests.";
     }
     if clients.one_in() > 1 {
         said += &format!(
-            " Those that were busiest whenever room was made are all there; of the others, and of those \
+            " Clients that were busiest whenever room was made are all kept. Of the others, and of those \
              that came later, one in {} was kept, by chance, and represents that many. Numbers of clients \
              are estimates.",
             clients.one_in(),

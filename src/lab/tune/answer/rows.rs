@@ -14,7 +14,7 @@ pub struct LimitRow {
     pub limit: f64,
     /// The number of clients that it touches.
     pub touched: u64,
-    /// The number of these that are marked as legitimate.
+    /// The number of touched clients that are marked as legitimate.
     pub marked: u64,
     /// The number of requests that it refuses; `None` until that is counted.
     pub refused: Option<u64>,
@@ -23,7 +23,7 @@ pub struct LimitRow {
 /// The most rows.
 const ROWS: usize = 24;
 
-/// A client and what the limit in force refuses of it.
+/// A client, and its requests that the limit in force refuses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientRow {
     /// Its place among the clients.

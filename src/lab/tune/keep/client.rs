@@ -55,7 +55,7 @@ impl Client {
         self.events.capacity()
     }
 
-    /// Whether its events take a quarter of the room: then it gets no more of them.
+    /// Whether its events take a quarter of the room; it then gets no more events.
     pub(super) fn fills(&self, room: Room) -> bool {
         self.events.len() > room.bytes / 4
     }

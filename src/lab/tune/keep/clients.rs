@@ -52,8 +52,7 @@ pub struct Clients {
     outside: usize,
     /// The number of halvings.
     pub(super) sieve: u8,
-    /// The number of halvings before the last [`thin`](Self::thin), and for each place that a client had then
-    /// its place now.
+    /// The number of halvings before the last [`thin`](Self::thin), and each client's place now, by its place then.
     moved: (u8, Vec<u32>),
     pub(super) counts: Requests,
     first: Time,
@@ -136,8 +135,8 @@ impl Clients {
 
     /// Adds an event, with the numbers of its labels if these are kept.
     ///
-    /// The events of one client should come in the order of time. An event from before the client's last one
-    /// gets the time of that, and is counted as [`late`](Self::late). An event whose cost is not from 0 to
+    /// The events of one client should come in the order of time. An event from before the client's last one gets the
+    /// last one's time, and is counted as [`late`](Self::late). An event whose cost is not from 0 to
     /// [`MAX_COST`](crate::limit::MAX_COST), or that is 18,000 years or more from the origin, is
     /// [`unusable`](Self::unusable).
     #[inline]
@@ -159,9 +158,9 @@ impl Clients {
         }
     }
 
-    /// The place of the client called `key`, which is added if it is new; `None` if sampling leaves it out. A
-    /// new client gets `doubled` halvings and is never left out; with `None` it gets all halvings so far, and
-    /// is left out unless it is in the half that stays.
+    /// The place of the client called `key`, which is added if it is new; `None` if sampling leaves it out. A new
+    /// client with `doubled` halvings is never left out. With `None` it gets the number of halvings so far, and is left
+    /// out unless it is part of the sample.
     pub(super) fn place(&mut self, key: &str, doubled: Option<u8>) -> Option<usize> {
         let hash = self.hasher.hash_one(key.as_bytes());
         let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
@@ -346,7 +345,7 @@ impl Clients {
         moved
     }
 
-    /// Returns whether there was no halving since that ticket was given; true without a ticket.
+    /// Returns whether there was no halving since `ticket` was given; true without a ticket.
     #[cfg(feature = "log")]
     pub(in crate::lab::tune) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
         ticket.is_none_or(|ticket| ticket.era == self.sieve)

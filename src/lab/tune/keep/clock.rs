@@ -6,8 +6,8 @@
 //! | the lines say | times are shown |
 //! |---|---|
 //! | nothing, as Exim's main log | as they are written: `local time` |
-//! | always the same offset | by that: `UTC+01:00` |
-//! | offsets at most an hour apart, in at most 1 % of the hours more than one | by that of the hour, as summer time began or ended: `UTC+01:00, in summer UTC+02:00` |
+//! | always the same offset | by this offset: `UTC+01:00` |
+//! | offsets at most an hour apart, with several in at most 1 % of the hours | by the offset of the hour, in winter or summer: `UTC+01:00, in summer UTC+02:00` |
 //! | anything else, as logs of several zones do | in `UTC` |
 //!
 //! A time that a log writes as a number counts as UTC.

@@ -25,8 +25,8 @@ impl Clients {
         };
         let exempt = if other.sieve == 0 { other.exempt() } else { Vec::new() };
         for (at, client) in other.list.iter().enumerate() {
-            // Those that were kept as the busiest, and not by chance, are kept here, too. So they represent
-            // nobody else, also if they were in the sample here.
+            // Clients kept there as the busiest, and not by chance, are kept here, too. So they represent nobody else,
+            // even if they were in the sample here.
             let is_busiest = client.doubled == 0 && exempt.get(at) != Some(&false);
             let doubled = (is_busiest || client.doubled > 0).then_some(client.doubled);
             let Some(place) = self.place(other.key(at), doubled) else {

@@ -1,12 +1,11 @@
 //! Sampling: if there is no room for all clients, some are kept, chosen so that counts stay right on
 //! average.
 //!
-//! About half of the clients are dropped, those with a certain bit in the hash of their keys, and each that
-//! stays then represents two. Later events of the dropped ones are left out, and so are new clients whose
-//! hash has that bit. So every client, early or late, quiet or busy, is kept with a known probability, and
-//! any count of clients, each with its weight, is right on average.
-//! (Source: C. A. Waldspurger and others, "Efficient MRC construction with SHARDS", FAST 2015,
-//! which samples the addresses of a cache in this way.)
+//! The clients with a certain bit in the hash of their keys are dropped, about half of all, and each that stays then
+//! represents two. Later events of the dropped ones are left out, and so are new clients whose hash has that bit. So
+//! every client, early or late, quiet or busy, is kept with a known probability, and any count of clients, each with
+//! its weight, is right on average. (Source: C. A. Waldspurger and others, "Efficient MRC construction with SHARDS",
+//! FAST 2015, which samples the addresses of a cache in this way.)
 //!
 //! The busiest clients matter most and are few. So the busiest eighth, and at least one, stays whatever the
 //! hash, as far as their events take at most half of the room, and they represent no more clients than before.

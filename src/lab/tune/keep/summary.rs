@@ -8,12 +8,12 @@
 //! # The form
 //! The label, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
 //! not be read, requests, late, unusable and left out ones, how often the clients were halved, the
-//! length of the text that defines a client, and that text. Then the hours whose zone is known: their
-//! number, and for each how many hours it is after the one before (the first: after 1970), with a lowest
-//! bit that says whether a zone follows, because it differs from the one before. A zone is the least and
-//! the most minutes ahead of UTC. A number n that may be negative is written as 2n, and below zero as
-//! -2n - 1. Then each client: the length of its key and the key, how often it was in the half that stayed,
-//! the number of its events, the length of their bytes, and these.
+//! length of the text that defines a client, and that text. Then the hours whose zone is known: their number, and for
+//! each the number of hours since the one before (for the first: since 1970), with a lowest bit that says whether a
+//! zone follows; it follows if it differs from the last zone. A zone is the least and the most minutes ahead of UTC. A
+//! number n that may be negative is written as 2n, and below zero as -2n - 1. Then each client: the length of its key
+//! and the key, how often it was in the half that stayed, the number of its events, the length of their bytes, and
+//! these.
 
 use super::clients::{Clients, Requests, Room};
 use super::clock::{LogClock, Zones};
@@ -169,7 +169,7 @@ impl Summary {
             }
             clients.restore(key, halvings(doubled)?, &all)?;
         }
-        // Every request is kept, left out or unusable. So it is noticed, too, if clients are missing at the end.
+        // Every request is kept, left out or unusable. So clients that are missing at the end are noticed, too.
         let kept: u64 = clients.list.iter().map(|client| u64::from(client.requests)).sum();
         let all = [left_out, clients.counts.left_out, kept];
         if all.into_iter().try_fold(unusable, u64::checked_add) != Some(requests) {
@@ -207,9 +207,9 @@ fn zones(zones: &Zones, out: &mut impl Write) -> io::Result<()> {
     let (mut last, mut known) = (0, None);
     for (hour, range) in hours {
         let other = known != Some(range);
-        number(signed(hour - last) << 1 | u64::from(other), out)?;
+        number(zigzag(hour - last) << 1 | u64::from(other), out)?;
         if other {
-            range.into_iter().try_for_each(|east| number(signed(east.into()), out))?;
+            range.into_iter().try_for_each(|east| number(zigzag(east.into()), out))?;
         }
         (last, known) = (hour, Some(range));
     }
@@ -217,12 +217,12 @@ fn zones(zones: &Zones, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// A number with its sign in the lowest bit.
-fn signed(n: i64) -> u64 {
+fn zigzag(n: i64) -> u64 {
     (n << 1 ^ n >> 63).cast_unsigned()
 }
 
-/// The number that [`signed`] was given.
-fn unsigned(n: u64) -> i64 {
+/// The number that [`zigzag`] was given.
+fn unzigzag(n: u64) -> i64 {
     (n >> 1).cast_signed() ^ -(n & 1).cast_signed()
 }
 
@@ -261,9 +261,9 @@ impl<'a> Rest<'a> {
         let (mut zones, mut hour, mut range) = (Zones::default(), 0i64, None);
         for _ in 0..self.number()? {
             let n = self.number()?;
-            hour = hour.wrapping_add(unsigned(n >> 1));
+            hour = hour.wrapping_add(unzigzag(n >> 1));
             if n & 1 == 1 {
-                let [low, high] = self.numbers()?.map(|n| i16::try_from(unsigned(n)).ok());
+                let [low, high] = self.numbers()?.map(|n| i16::try_from(unzigzag(n)).ok());
                 range = low.zip(high);
             }
             let kept = range.and_then(|(low, high)| zones.restore(hour, [low, high]));

@@ -23,8 +23,8 @@ impl Backlog {
         lowest_terms(rate).ok().map(|[drains, fills]| Backlog { drains, fills })
     }
 
-    /// Whether every event finds the bucket empty, and all cost the same: so each is a level of its
-    /// own. That is so for most clients at most rates.
+    /// Whether every event finds the bucket empty and all cost the same, so that each is a level of its own. Most
+    /// clients are idle at most rates.
     #[inline]
     pub(super) fn is_idle(&self, events: &Events) -> bool {
         let Some(amount) = events.each else { return false };

@@ -48,8 +48,8 @@ impl Tally {
         self.clients[part as usize].total()
     }
 
-    /// The number of these that a limit would have touched there. Between two marks of the
-    /// [scale](super::scale), it is the number for the mark below, which is no less.
+    /// The number of clients that a limit would have touched in a part. Between two marks of the [scale](super::scale),
+    /// it is the number for the mark below, which is no less.
     pub fn touched(&self, part: Part, limit: f64) -> u64 {
         match place(limit) {
             Some(place) => self.clients[part as usize].over(place),
@@ -62,8 +62,7 @@ impl Tally {
         self.sum(part, Histogram::total)
     }
 
-    /// The number of these that a limit would have refused; between marks as
-    /// [`touched`](Self::touched).
+    /// The number of requests that a limit would have refused in a part; between marks as [`touched`](Self::touched).
     pub fn refused(&self, part: Part, limit: f64) -> u64 {
         match place(limit) {
             Some(place) => self.sum(part, |requests| requests.over(place)),
@@ -162,7 +161,7 @@ impl Curve {
         self.measure.counts_all().then(|| self.all.refused(Part::Whole, limit))
     }
 
-    /// The mark of the scale that a curve uses for `limit`: the one below it.
+    /// The mark of the scale that a curve uses for `limit`: the last one that is not above it.
     pub fn answers_for(limit: f64) -> f64 {
         place(limit).map_or(0.0, mark)
     }

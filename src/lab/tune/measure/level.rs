@@ -24,7 +24,7 @@ use core::fmt;
 ///
 /// | measure | level | over the limit |
 /// |---|---|---|
-/// | `Exim` | the decaying rate, with the event | at it or above; one that is strict or leaky |
+/// | `Exim` | the decaying rate, with the event | at it or above; strict or leaky |
 /// | `Earrrl` | the estimate before the event | above it |
 /// | `FixedWindow` | the count of the window of the clock, with the event | above it |
 /// | `SlidingWindow` | the count of the last blocks, with the event | above it |
@@ -32,11 +32,11 @@ use core::fmt;
 /// | `SlidingLog` | the count of the last period, with the event | above it |
 /// | `Bucket` | the backlog at the rate, with the event: the limit is the burst | above it |
 /// | `Nginx` | nginx's excess and one, with the event: the limit is its burst and one | above it |
-/// | `Haproxy` | HAProxy's rate, with the event where all count | above it, or where only the allowed count, at it or above |
+/// | `Haproxy` | HAProxy's rate, with the event where all count | above it; if only the allowed count, at it or above |
 /// | `Fail2ban` | fail2ban's count of failures, with the event | at it or above |
 ///
 /// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Envoy has no measure: what
-/// its doubles round depends on the size of its bucket. To the last bit but these, it is a `Bucket`.
+/// its doubles round depends on the size of its bucket. Apart from this rounding it is a `Bucket`.
 ///
 /// A level is what the limiter with the largest limit says of an event: it refuses nothing below that
 /// limit, so it counts everything.
@@ -80,7 +80,7 @@ pub(super) struct Events {
     pub(super) moments: Vec<Moment>,
     /// Their costs in millionths.
     pub(super) amounts: Vec<u64>,
-    /// The sum of these.
+    /// The sum of the amounts.
     pub(super) total: u128,
     /// The amount of each event, where all have the same.
     pub(super) each: Option<u64>,
@@ -109,8 +109,8 @@ impl Events {
         self.each = last.map(|(_, amount)| amount).filter(|_| alike);
     }
 
-    /// The first events before the one at `split` and of the others as levels, where every event is
-    /// a level of its own and all cost the same.
+    /// The level of the first event before `split`, and of the first from it on, where every event is a level of its
+    /// own and all cost the same.
     pub(super) fn alone(&self, split: usize) -> [Option<f64>; 2] {
         let level = |place| self.amounts.get(place).map(|amount| *amount as f64 / 1e6);
         [level(0).filter(|_| split > 0), level(split)]
@@ -121,7 +121,7 @@ impl Events {
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     pub(super) measure: Measure,
-    /// The limiter with the largest limit. It refuses nothing below that, so it counts everything.
+    /// The limiter with the largest limit. It refuses nothing below its limit, so it counts everything.
     limiter: Option<AnyLimiter>,
     backlog: Option<Backlog>,
 }

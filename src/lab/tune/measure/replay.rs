@@ -13,7 +13,7 @@ pub struct RefusedClient {
     pub place: usize,
     /// The number of its requests.
     pub requests: u64,
-    /// The number of these that were refused.
+    /// The number of its refused requests.
     pub refused: u64,
     /// The time of the first refusal.
     pub first: Time,
@@ -40,7 +40,7 @@ pub struct Replay {
 impl Replay {
     /// Begins a replay. `clock` decides about days and hours.
     ///
-    /// Clients whose requests could not be refused if they had come all at once are left out.
+    /// Clients whose requests would pass even all at once are left out.
     pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
         let most = clients.highest_cost();
         let within = |place: &usize| is_within(&limiter, clients.requests_of(*place), most);

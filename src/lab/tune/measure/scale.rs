@@ -2,8 +2,8 @@
 //!
 //! Levels are counted between marks, so counts are exact for limits on a mark. The marks are the numbers that
 //! people write: 1 to 999 in whole numbers, then 1000, 1010 and so on, each at most 1 % above the one before.
-//! (HDR histograms, and their crate, divide powers of two instead: theirs would be exact at 1024 and 1032,
-//! and within 1 % at 1000. They also count whole numbers only, and a rate need not be whole.)
+//! (HDR histograms, and their crate, divide powers of two instead: their counts would be exact at 1024 and 1032, and
+//! within 1 % at 1000. They also count whole numbers only, and a rate need not be whole.)
 //!
 //! A mark is the f64 nearest to its decimal, as is a number read from a text. So a level falls on the
 //! same side of a mark as of a limit.
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 const TENS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// Scale in a power of ten.
+/// Marks in a power of ten.
 const IN_DECADE: usize = 900;
 
 /// Powers of ten that the scale has, from 10^-3.
@@ -28,8 +28,8 @@ pub const MARKS: usize = IN_DECADE * DECADES;
 pub fn mark(place: usize) -> f64 {
     let place = place.min(MARKS - 1);
     let (decade, digits) = (place / IN_DECADE, (place % IN_DECADE + 100) as f64);
-    // Both numbers are whole, so that the quotient is the nearest f64 to the decimal. The digits are
-    // hundredths, and the first decade thousandths of them.
+    // Both numbers are whole, so that the quotient is the nearest f64 to the decimal. In decade 5 the digits are the
+    // mark itself, from 100 to 999.
     match TENS.get(decade.saturating_sub(5)) {
         Some(tens) if decade >= 5 => digits * tens,
         _ => digits / TENS.get(5 - decade.min(5)).unwrap_or(&1.0),
@@ -105,7 +105,7 @@ fn guess(level: f64) -> usize {
     (decade * IN_DECADE + digits - 100).min(MARKS - 1)
 }
 
-/// The first digits of the limits that are proposed: those of prices and of clocks.
+/// The digits of the limits that are proposed, as prices and clocks have them.
 const NICE: [f64; 10] = [100.0, 120.0, 150.0, 200.0, 250.0, 300.0, 400.0, 500.0, 600.0, 800.0];
 
 /// The limits that a person would write, in order: marks of one digit or a usual second one, and whole

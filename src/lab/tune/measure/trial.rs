@@ -13,7 +13,7 @@ use std::hash::RandomState;
 #[derive(Debug)]
 pub struct Trial {
     store: Store,
-    /// The hashes of their keys, which may be long.
+    /// The hashes of the touched clients' keys, which may be long.
     touched: HashSet<u64>,
     hasher: RandomState,
     keys: usize,
@@ -22,13 +22,13 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// `policy` for at most `keys` keys of each limit, and as many clients that it touches.
+    /// A trial that remembers at most `keys` keys of each limit, and as many touched clients.
     pub fn new(policy: Policy, keys: usize) -> Self {
         let (touched, hasher, has_more, refused) = Default::default();
         Trial { store: Store::new(policy, keys), touched, hasher, keys, has_more, refused }
     }
 
-    /// Decides about an event of the client that `per` makes of it.
+    /// Decides about an event. `per` makes the key of its client.
     pub fn see(&mut self, event: &Event<'_>, per: &Per) {
         if self.store.check(event).is_allowed() {
             return;

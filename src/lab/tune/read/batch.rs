@@ -17,7 +17,7 @@ pub struct Batch {
     zones: Zones,
     /// Their labels, which are paths and agents. They stay for the next piece, which has mostly the same.
     labels: [Dictionary; 2],
-    /// The numbers that these labels have among the clients' labels, for the first ones of each kind.
+    /// The numbers of these labels among the clients' labels, as far as they are known.
     known: [Vec<u16>; 2],
 }
 
@@ -63,8 +63,8 @@ impl Batch {
     }
 }
 
-/// A function that is given each event with its fields, in the order of time, such as one that hands it to a
-/// [`Trial`](crate::lab::tune::Trial). A function makes the page smaller, which has no trials.
+/// Is given each event with its fields, in the order of time, and may hand it to a [`Trial`](crate::lab::tune::Trial).
+/// The page has no trials; a function keeps their code out of it.
 pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
 /// The events of a line, which wait for those before them.

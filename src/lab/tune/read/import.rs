@@ -3,7 +3,9 @@
 use super::{Batch, Queue, ReadOptions, See};
 use crate::event::Event;
 use crate::lab::tune::{Room, Summary};
-use crate::log::{Corrections, Counts, HELD, Proposal, Reader, Record, Shape, Unread, recognize};
+use crate::log::{
+    Corrections, Counts, HELD, LogShape, Proposal, Reader, Record, Unread, recognize,
+};
 use crate::policy::Per;
 use crate::text::ParseError;
 use core::error::Error;
@@ -31,10 +33,10 @@ pub struct Imported {
     /// The corrections of their times.
     pub times: Corrections,
     /// The format of the last of them, and what its first lines say.
-    pub shape: Option<Shape>,
+    pub shape: Option<LogShape>,
 }
 
-/// Of logs that were read elsewhere, only the summary is known.
+/// Only the summary is known of logs that were read elsewhere.
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
         let (options, formats, has_forwarded, counts, times) = Default::default();
@@ -47,7 +49,7 @@ impl Imported {
     /// Returns the logs as they are, if they have events.
     ///
     /// # Errors
-    /// When there are none. The text says what the filter left out and which lines could not be read.
+    /// When there are no events. The text says what the filter left out and which lines could not be read.
     pub fn with_events(self) -> Result<Self, String> {
         if !self.summary.clients.is_empty() {
             return Ok(self);
@@ -74,7 +76,7 @@ pub struct Import {
     options: ReadOptions,
     room: Room,
     /// The log that is being read, and its shape.
-    open: Option<(Queue, Summary, Shape)>,
+    open: Option<(Queue, Summary, LogShape)>,
     /// The reader of a log in pieces. Before its format is recognized, `head` holds its beginning.
     reader: Option<(Reader, Batch)>,
     head: Vec<u8>,
@@ -88,7 +90,7 @@ pub struct Import {
     has_forwarded: bool,
     counts: Counts,
     times: Corrections,
-    shape: Option<Shape>,
+    shape: Option<LogShape>,
 }
 
 impl Import {
@@ -122,7 +124,7 @@ impl Import {
     ///
     /// # Errors
     /// When the log does not have the fields of the key.
-    pub fn begin(&mut self, shape: &Shape) -> Result<Per, ParseError> {
+    pub fn begin(&mut self, shape: &LogShape) -> Result<Per, ParseError> {
         let ReadOptions { options, spread, slack } = &self.options;
         let per = shape.key(options);
         shape.check_key(&per)?;
@@ -155,7 +157,7 @@ impl Import {
         let Some((mut queue, mut into, shape)) = self.open.take() else { return Ok(()) };
         queue.finish(&mut into, see);
         if queue.is_newest_first() {
-            return Err("its newest line is the first; reverse it, as tac FILE does".into());
+            return Err("the newest line is the first; reverse the log, as tac FILE does".into());
         }
         (into.lines, into.unread) = (counts.lines, counts.unread);
         match &mut self.sum {
@@ -171,7 +173,7 @@ impl Import {
     }
 
     /// Adds the shape of a log that was read to those of the logs before it.
-    fn accept(&mut self, shape: Shape) {
+    fn accept(&mut self, shape: LogShape) {
         let events = shape.events(&self.options.options.filter);
         self.events = match self.events {
             Some(other) if other != events => Some("events"),

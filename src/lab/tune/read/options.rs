@@ -23,8 +23,8 @@ pub struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// All options, in the order in which a link has them. But for `spread` they and their values are the
-    /// arguments of `ratescope tune`; a list has commas.
+    /// All options, in the order in which a link has them. All but `spread` are also arguments of `ratescope tune`,
+    /// with the same values; a list has commas.
     pub const SETTINGS: &'static [Setting<Self>] = &[
         setting!("log", |s| s.options.format, open, or_open),
         setting!("log-format", |s| s.options.layout, layout, or_open),
@@ -120,8 +120,8 @@ fn list_of<T>(
     Ok(list)
 }
 
-/// Reads tests with commas between. A comma may also be a part of one: what follows it then does not begin
-/// as a test does.
+/// Reads tests with commas between. A comma may also be part of a test: the text after it then does not begin as a test
+/// does.
 fn tests(text: &str) -> Result<Vec<Test>, ParseError> {
     let is_next = |part: &str| {
         let word = part.trim_start().split(['=', '~']).next().unwrap_or("");

@@ -58,7 +58,7 @@ pub(crate) fn without_numbers(message: &str) -> String {
     kept
 }
 
-/// Reads a span longer than zero, for an argument; the error has this problem.
+/// Reads a span longer than zero, for an argument; the error says `problem`.
 pub(crate) fn above_zero(text: &str, problem: &str) -> Result<Span, ParseError> {
     match text.parse()? {
         Span::ZERO => Err(ParseError::whole(text, problem)),

@@ -1,6 +1,6 @@
 //! Defaults of options that depend on the log.
 
-use super::format::{Format, Shape};
+use super::format::{Format, LogShape};
 use super::options::{Options, check_field};
 use super::order::SLACK;
 use super::spread::Spread;
@@ -8,9 +8,9 @@ use crate::policy::Per;
 use crate::text::ParseError;
 use crate::time::Span;
 
-impl Shape {
-    /// The key whose values tell clients apart, and of a limit without `per`. If the options leave it open, it
-    /// is the address, or in CSV the column `key` if there is one, and otherwise all events together.
+impl LogShape {
+    /// The key whose values tell clients apart. A limit without `per` has it, too. If the options leave it open, it is
+    /// the address, or in CSV the column `key` if there is one, and otherwise all events together.
     pub fn key(&self, options: &Options) -> Per {
         if let Some(key) = &options.key {
             return key.clone();
