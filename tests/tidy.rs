@@ -94,7 +94,8 @@ const LONGEST_FILE: usize = 400;
 /// The most limiters that a file names which is not about one of them.
 const A_FEW: usize = 4;
 
-/// Where limiters have a quicker way of their own: a new one needs none.
+/// Where limiters have a quicker way of their own: a new one needs none. (Levels that come from the limiters' own
+/// files were tried: 59 lines fewer, as fast, and 9 kB more in the page's module.)
 const MEASURED: [&str; 1] = ["src/lab/tune/measure/level.rs"];
 
 #[test]

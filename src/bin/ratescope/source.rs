@@ -15,6 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+// These are no `SETTINGS` of the page: they name files, formats and filters, for which the page has controls, and clap
+// makes help and completions of them. (A doc comment here would be the help of each command.)
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reading the log")]
 pub(crate) struct LogArgs {

@@ -1,5 +1,9 @@
 //! The service that the layer wraps around another one.
 //!
+//! A request becomes a 429 in these steps. `call` asks `decide.rs`, which finds the fields of the request
+//! (`fields.rs`, behind proxies `proxies.rs`) and asks the store. If the ruling refuses, `refusal.rs` writes the
+//! response, and `headers.rs` its headers. A request that has to wait is in `later` until then.
+//!
 //! # Readiness
 //! A service says that it is ready before it is called, and may hold something from then on, such as a
 //! place under a concurrency limit. The wrapped service is ready when the inner one is. Then:

@@ -2,8 +2,8 @@
 //!
 //! A click becomes a line in these steps. [`Page::press`] and [`Page::release`] find that the press was no
 //! drag, and `click` gives an event to the run (`lab/run.rs`). The run remembers it for a link, and hands it
-//! to the instrument of the Scope (`lab/scope/instrument.rs`) or to the lanes (`lab/lane.rs`), which decide
-//! it and fold it into columns (`lab/trace.rs`, `lab/lane/history.rs`). At the next [`Page::frame`], `view/scope` or
+//! to the instrument of the Scope (`lab/scope/instrument.rs`) or to the lanes (`lab/lane.rs`). These decide it and
+//! fold it into columns (`lab/trace.rs`, `lab/lane/history.rs`). At the next [`Page::frame`], `view/scope` or
 //! `view/compare` makes marks of the columns, and `canvas.rs` paints them.
 
 use super::Page;
