@@ -212,11 +212,11 @@ impl<C: Clock> Service<C> {
     }
 
     /// The answers to all questions; `None` where no rule is asked.
-    async fn answers(&self, domain: &Arc<DomainStore>, questions: &[Question<'_>]) -> Answers {
+    async fn answers(&self, domain: &Arc<DomainStore>, questions: &[Question<'_>]) -> Decided {
         let passes = |question: &Question<'_>, answer: &Option<(_, Answered)>| {
             answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
         };
-        let mut answers = Answers::new();
+        let mut answers = Decided::new();
         let (mut all_pass, mut counted) = (true, None);
         for (i, question) in questions.iter().enumerate() {
             // If all before it pass, the last one decides alone, and in one step.
@@ -282,7 +282,7 @@ impl<C: Clock> Service<C> {
 }
 
 /// The answers to all descriptors, each with the domain that gave it.
-pub(super) type Answers = SmallVec<[Option<(Arc<DomainStore>, Answered)>; 2]>;
+pub(super) type Decided = SmallVec<[Option<(Arc<DomainStore>, Answered)>; 2]>;
 
 /// Marks the descriptors whose rule is replaced by the rule of another descriptor.
 fn replace(rules: &crate::rules::Rules, questions: &mut [Question<'_>]) {

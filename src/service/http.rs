@@ -68,7 +68,7 @@ type Body = Full<Bytes>;
 /// A domain that has rules.
 type Known = Arc<DomainStore>;
 
-type Answer = Result<Response<Body>, Wrong>;
+type HttpResult = Result<Response<Body>, Wrong>;
 
 /// How `/auth` finds the fields of a request.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ impl<C: Clock + Clone> Http<C> {
         answer.unwrap_or_else(Wrong::response)
     }
 
-    async fn json<Q>(&self, request: Request<Q>) -> Answer
+    async fn json<Q>(&self, request: Request<Q>) -> HttpResult
     where
         Q: http_body::Body,
         Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
@@ -158,7 +158,7 @@ impl<C: Clock + Clone> Http<C> {
         Ok(response)
     }
 
-    async fn check_query<Q>(&self, request: Request<Q>) -> Answer {
+    async fn check_query<Q>(&self, request: Request<Q>) -> HttpResult {
         let request = request.map(drop);
         let query = request.uri().query().unwrap_or_default();
         let (mut domain, mut hits) = (None, None);
@@ -180,7 +180,7 @@ impl<C: Clock + Clone> Http<C> {
         self.check(&request, domain.as_deref(), &fields.as_slice(), hits).await
     }
 
-    async fn check_body<Q>(&self, request: Request<Q>) -> Answer
+    async fn check_body<Q>(&self, request: Request<Q>) -> HttpResult
     where
         Q: http_body::Body,
         Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
@@ -200,7 +200,7 @@ impl<C: Clock + Clone> Http<C> {
         domain: Option<&str>,
         fields: &dyn Fields,
         hits: Option<f64>,
-    ) -> Answer {
+    ) -> HttpResult {
         let hits = hits.unwrap_or(1.0);
         if !(0.0..=MAX_COST).contains(&hits) {
             return Err(bad(HITS));
@@ -232,7 +232,7 @@ impl<C: Clock + Clone> Http<C> {
     }
 
     /// Asks the layer of the domain `name`, which is escaped; of the only one if it is empty.
-    async fn auth<Q>(&self, request: Request<Q>, peer: Option<IpAddr>, name: &str) -> Answer {
+    async fn auth<Q>(&self, request: Request<Q>, peer: Option<IpAddr>, name: &str) -> HttpResult {
         let name = percent_decode_str(name).decode_utf8();
         let name = name.map_err(|_| bad("the domain is not UTF-8"))?;
         let name = Some(&*name).filter(|name| !name.is_empty());

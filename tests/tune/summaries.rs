@@ -118,7 +118,7 @@ fn what_is_no_summary() {
     let summary = summary(&[("a".to_owned(), Moment { time: Time::ZERO, cost: 1.0 })]);
     let good = bytes(&summary);
     let error = |bytes: &[u8]| Summary::read(bytes, Room::default()).unwrap_err();
-    assert_eq!(error(b"time,key\n"), BadSummary::NoLabel);
+    assert_eq!(error(b"time,key\n"), BadSummary::NotASummary);
     assert_eq!(error(&good[..good.len() - 1]), BadSummary::Short);
     let mut newer = good.clone();
     newer[18] = 3;

@@ -165,7 +165,7 @@ impl Args {
 }
 
 /// The whole answer.
-pub(crate) struct Answer<'a> {
+pub(crate) struct Tuned<'a> {
     analysis: &'a Analysis,
     tried: &'a [Tried],
     /// The effects of the recommended limit and of the recommended bucket; `None` if there is none.
@@ -196,9 +196,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         Some(path) => bounded::text(path, MARKS).map_err(|error| named(path, &error))?.parse()?,
         None => Default::default(),
     };
-    let asked = Asked { args, marks };
+    let question = Question { args, marks };
     if args.follow {
-        return follow::run(&asked);
+        return follow::run(&question);
     }
     let read = if args.merge { files::summaries(args) } else { files::logs(args) };
     let (log, tried) = read.map_err(|error: Failure| -> Box<dyn Error> { error })?;
@@ -207,7 +207,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         write_summary(&log.summary, path).map_err(|error| named(path, &error))
     });
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let (analysis, printed) = asked.answer(log, &tried, &mut out)?;
+    let (analysis, printed) = question.answer(log, &tried, &mut out)?;
     let printed = until_closed(printed.and_then(|()| out.flush()));
     let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
         let picture = picture(&analysis).ok_or("--svg: there is no period to draw")?;
@@ -233,12 +233,12 @@ fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
 }
 
 /// The question to each log: the arguments, and the clients that are marked.
-pub(crate) struct Asked<'a> {
+pub(crate) struct Question<'a> {
     args: &'a Args,
     marks: MarkedKeys,
 }
 
-impl Asked<'_> {
+impl Question<'_> {
     /// Finds the answer and prints it. Returns the analysis, and the result of printing.
     fn answer(
         &self,
@@ -246,7 +246,7 @@ impl Asked<'_> {
         tried: &[Tried],
         out: &mut impl Write,
     ) -> Result<(Analysis, io::Result<()>), ParseError> {
-        let Asked { args, marks } = self;
+        let Question { args, marks } = self;
         let (aim, periods) = (args.aim(), args.periods());
         let period = periods.first().copied().unwrap_or(PERIODS[0]);
         let asked = |choices: &Choices| Choices { period, aim, ..choices.clone() };
@@ -270,7 +270,7 @@ impl Asked<'_> {
         while !analysis.advance_by(u64::MAX, &threads::count) {}
         let busiest = analysis.table("", BUSIEST).0;
         let effect = analysis.effect();
-        let answer = Answer { analysis: &analysis, tried, effect, bucket, servers, busiest };
+        let answer = Tuned { analysis: &analysis, tried, effect, bucket, servers, busiest };
         let printed = match args.json {
             true => json::write(&answer, args.follow, out),
             false => text::write(&answer, &mut Visible(out)),

@@ -165,9 +165,9 @@ pub(super) struct Calls {
     ends: watch::Receiver<bool>,
 }
 
-type Call = Arc<dyn Fn(Request<Incoming>) -> Reply + Send + Sync>;
+type Call = Arc<dyn Fn(Request<Incoming>) -> Responding + Send + Sync>;
 
-type Reply = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+type Responding = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
 impl Calls {
     pub(super) fn new(

@@ -1,7 +1,7 @@
 //! `tune --follow`: reads a log that grows, and shows its report anew whenever it has grown.
 
 use super::tail::{Look, Tail};
-use super::{Asked, files};
+use super::{Question, files};
 use crate::terminal;
 use console::Term;
 use ratescope::lab::tune::{Failure, Import, Imported};
@@ -21,8 +21,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 1 << 12;
 
 /// Follows the log, until standard input ends, nobody reads the reports, or the program is stopped.
-pub(super) fn run(asked: &Asked<'_>) -> Result<(), Box<dyn Error>> {
-    let args = asked.args;
+pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
+    let args = question.args;
     let path = match args.files.as_slice() {
         [] => Path::new("-"),
         [path] => path,
@@ -41,7 +41,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), Box<dyn Error>> {
             Ok((log, tried))
         });
         match shown {
-            Ok((log, tried)) => show(asked, log, &tried),
+            Ok((log, tried)) => show(question, log, &tried),
             // More of the log may come, so this does not end the program. A problem is not said twice in a row.
             Err(error) => {
                 let problem = format!("{}: {error}", terminal::name(path));
@@ -58,11 +58,11 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), Box<dyn Error>> {
 }
 
 /// Prints a report. Returns `false` if the reader of the output has closed it.
-fn show(asked: &Asked<'_>, log: Imported, tried: &[files::Tried]) -> Result<bool, Failure> {
+fn show(question: &Question<'_>, log: Imported, tried: &[files::Tried]) -> Result<bool, Failure> {
     let mut report = Vec::new();
-    asked.answer(log, tried, &mut report)?.1?;
+    question.answer(log, tried, &mut report)?.1?;
     let term = Term::stdout();
-    let printed = match term.is_term() && !asked.args.json {
+    let printed = match term.is_term() && !question.args.json {
         true => {
             let (rows, columns) = term.size();
             let report = fit(&String::from_utf8_lossy(&report), rows.into(), columns.into());

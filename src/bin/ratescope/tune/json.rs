@@ -1,13 +1,13 @@
 //! The answer as one JSON object.
 
-use super::{Answer, BUSIEST, Server};
+use super::{BUSIEST, Server, Tuned};
 use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, LabelRow, LimitRow, Share};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// Writes the answer as one line if `is_line`, otherwise indented over several.
-pub(crate) fn write(answer: &Answer<'_>, is_line: bool, out: &mut impl Write) -> io::Result<()> {
-    let Answer { analysis, tried, effect, bucket, servers, busiest } = answer;
+pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> io::Result<()> {
+    let Tuned { analysis, tried, effect, bucket, servers, busiest } = answer;
     let log = analysis.imported();
     let (summary, clients) = (&log.summary, analysis.clients());
     let times = clients.times();

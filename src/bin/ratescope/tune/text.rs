@@ -1,7 +1,7 @@
 //! The answer in the terminal.
 
 use super::files::Tried;
-use super::{Answer, BUSIEST, Server};
+use super::{BUSIEST, Server, Tuned};
 use crate::terminal::{column, visible};
 use ratescope::lab::tune::{LabelRow, LimitRow, Report, Share, percent};
 use ratescope::text::{grouped, plural};
@@ -13,7 +13,7 @@ const BAR: usize = 32;
 /// The most characters of a path or an agent.
 const WIDEST: usize = 72;
 
-pub(crate) fn write(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let report = Report::new(answer.analysis);
     head(&report, out)?;
     tried(answer, out)?;
@@ -44,7 +44,7 @@ fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     if answer.tried.is_empty() {
         return Ok(());
     }
@@ -69,7 +69,7 @@ fn tried(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn periods(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+fn periods(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "\nThe smallest limit of each period that leaves enough clients alone in two thirds of the log:"
@@ -87,7 +87,7 @@ fn periods(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn curve(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+fn curve(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let analysis = answer.analysis;
     let Some((curve, advice)) = analysis.shown() else { return Ok(()) };
     let of = |n: u64, all: u64| n as f64 / all.max(1) as f64;
@@ -114,7 +114,7 @@ fn curve(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn buckets(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+fn buckets(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\nToken bucket, GCRA, leaky bucket: the burst that a rate needs:")?;
     writeln!(out, "{:>9}  {:>10}  {:>8}", "burst", "rate", "touches")?;
     let Some(frontier) = answer.analysis.frontier() else { return Ok(()) };
@@ -127,7 +127,7 @@ fn buckets(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+fn busiest(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let clients = answer.busiest.iter();
     let width = clients.map(|client| client.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
     writeln!(out, "\nThe busiest clients, and what the recommended limit refuses them:")?;
@@ -147,7 +147,7 @@ fn busiest(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn labels(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+fn labels(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     for (name, (rows, all)) in ["path", "agent"].into_iter().zip(answer.analysis.labels(BUSIEST)) {
         let rows: Vec<[String; 3]> = rows.into_iter().map(LabelRow::cells).collect();
         let Some(width) = rows.iter().map(|[text, ..]| text.chars().count()).max() else {
@@ -165,7 +165,7 @@ fn labels(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn hours(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
+fn hours(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let replay = answer.analysis.replayed().filter(|replay| replay.refused() > 0);
     let Some(replay) = replay else { return Ok(()) };
     let days = replay.hours().days();
@@ -187,7 +187,7 @@ fn hours(answer: &Answer<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn says(answer: &Answer<'_>, report: &Report, out: &mut impl Write) -> io::Result<()> {
+fn says(answer: &Tuned<'_>, report: &Report, out: &mut impl Write) -> io::Result<()> {
     writeln!(out)?;
     for effect in [&answer.effect, &answer.bucket].into_iter().flatten() {
         writeln!(out, "{}", visible(&effect.says))?;

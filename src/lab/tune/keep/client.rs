@@ -18,21 +18,21 @@ pub(super) struct Client {
     pub(super) key_len: u32,
     /// The number of its events.
     pub(super) requests: u32,
-    /// The number of halvings that it survived by chance. It represents 2^`doubled` clients.
-    pub(super) doubled: u8,
+    /// The number of halvings that it survived by chance. It represents 2^`halvings` clients.
+    pub(super) halvings: u8,
     waits: u8,
     waiting: [u8; WAITING],
 }
 
 impl Client {
-    pub(super) fn new(key_at: u32, key_len: u32, doubled: u8) -> Self {
+    pub(super) fn new(key_at: u32, key_len: u32, halvings: u8) -> Self {
         Client {
             last: i64::MIN,
             events: Vec::new(),
             key_at,
             key_len,
             requests: 0,
-            doubled,
+            halvings,
             waits: 0,
             waiting: [0; WAITING],
         }

@@ -51,8 +51,8 @@ pub struct Clients {
     /// The bytes reserved for events outside the entries, in use or not.
     outside: usize,
     /// The number of halvings.
-    pub(super) sieve: u8,
-    /// The number of halvings before the last [`thin`](Self::thin), and each client's place now, by its place then.
+    pub(super) halvings: u8,
+    /// The number of halvings before the last [`make_room`](Self::make_room), and each client's place now, by its place then.
     moved: (u8, Vec<u32>),
     pub(super) counts: Requests,
     first: Time,
@@ -67,7 +67,7 @@ pub struct Clients {
 pub struct Ticket {
     place: u32,
     /// The number of halvings when it was given.
-    era: u8,
+    halvings: u8,
 }
 
 /// The place of a client that is not kept.
@@ -103,7 +103,7 @@ impl Clients {
             list: Vec::new(),
             keys: String::new(),
             outside: 0,
-            sieve: 0,
+            halvings: 0,
             moved: (0, Vec::new()),
             counts: Requests::default(),
             first: Time::LAST,
@@ -126,9 +126,9 @@ impl Clients {
     #[inline]
     pub fn ticket(&mut self, key: &str) -> Ticket {
         let place = self.place(key, None).and_then(|place| u32::try_from(place).ok());
-        let ticket = Ticket { place: place.unwrap_or(NOBODY), era: self.sieve };
+        let ticket = Ticket { place: place.unwrap_or(NOBODY), halvings: self.halvings };
         if self.is_over() {
-            self.thin();
+            self.make_room();
         }
         ticket
     }
@@ -154,25 +154,25 @@ impl Clients {
             return;
         };
         if self.push(place, Moment { time, cost }, codes) && self.is_over() {
-            self.thin();
+            self.make_room();
         }
     }
 
     /// The place of the client called `key`, which is added if it is new; `None` if sampling leaves it out. A new
-    /// client with `doubled` halvings is never left out. With `None` it gets the number of halvings so far, and is left
+    /// client with `halvings` halvings is never left out. With `None` it gets the number of halvings so far, and is left
     /// out unless it is part of the sample.
-    pub(super) fn place(&mut self, key: &str, doubled: Option<u8>) -> Option<usize> {
+    pub(super) fn place(&mut self, key: &str, halvings: Option<u8>) -> Option<usize> {
         let hash = self.hasher.hash_one(key.as_bytes());
         let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
         if let Some(&place) = found {
             return Some(place as usize);
         }
-        let stays = doubled.is_some() || self.stays(key);
+        let stays = halvings.is_some() || self.stays(key);
         let place = u32::try_from(self.list.len()).ok().filter(|_| stays)?;
         let key_at = u32::try_from(self.keys.len()).ok()?;
         let key_len = u32::try_from(key.len()).ok()?;
         self.keys.push_str(key);
-        self.list.push(Client::new(key_at, key_len, doubled.unwrap_or(self.sieve)));
+        self.list.push(Client::new(key_at, key_len, halvings.unwrap_or(self.halvings)));
         let (keys, list, hasher) = (&self.keys, &self.list, &self.hasher);
         let rehash = |&place: &u32| hasher.hash_one(text(keys, list, place).as_bytes());
         self.table.insert_unique(hash, place, rehash);
@@ -290,7 +290,7 @@ impl Clients {
 
     /// The number of clients that the one at `place` represents.
     pub fn weight(&self, place: usize) -> u64 {
-        self.list.get(place).map_or(0, |client| 1 << client.doubled.min(62))
+        self.list.get(place).map_or(0, |client| 1 << client.halvings.min(62))
     }
 
     /// The events of the client at `place`, in order.
@@ -332,7 +332,7 @@ impl Clients {
             }
             let from = client.key_at as usize;
             let key = keys.get(from..from + client.key_len as usize).unwrap_or("");
-            let new = self.place(key, Some(client.doubled));
+            let new = self.place(key, Some(client.halvings));
             if let Some(new) = new.and_then(|new| self.list.get_mut(new)) {
                 self.outside += client.outside();
                 client.key_at = new.key_at;
@@ -348,16 +348,18 @@ impl Clients {
     /// Returns whether there was no halving since `ticket` was given; true without a ticket.
     #[cfg(feature = "log")]
     pub(in crate::lab::tune) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
-        ticket.is_none_or(|ticket| ticket.era == self.sieve)
+        ticket.is_none_or(|ticket| ticket.halvings == self.halvings)
     }
 
     /// The place of a ticket's client now; `None` if the client is not kept. A ticket is good until the
     /// second thinning after it.
     #[inline]
     fn current(&self, ticket: Ticket) -> Option<usize> {
-        let place = match ticket.era == self.sieve {
+        let place = match ticket.halvings == self.halvings {
             true => Some(ticket.place),
-            false if ticket.era == self.moved.0 => self.moved.1.get(ticket.place as usize).copied(),
+            false if ticket.halvings == self.moved.0 => {
+                self.moved.1.get(ticket.place as usize).copied()
+            }
             false => None,
         };
         place.filter(|place| *place != NOBODY).map(|place| place as usize)
@@ -365,13 +367,13 @@ impl Clients {
 
     /// Makes room: halves the clients until the rest fits.
     #[cold]
-    pub(super) fn thin(&mut self) {
-        self.halve_while(|clients| clients.is_over() && clients.sieve < 62 && clients.len() > 1);
+    pub(super) fn make_room(&mut self) {
+        self.halve_while(|clients| clients.is_over() && clients.halvings < 62 && clients.len() > 1);
     }
 
-    /// Halves the clients as long as `is_due` is true, which is one thinning for the tickets.
+    /// Halves the clients as long as `is_due` is true, which is one step for the tickets.
     pub(super) fn halve_while(&mut self, is_due: impl Fn(&Self) -> bool) {
-        let era = self.sieve;
+        let halvings = self.halvings;
         let mut moved: Vec<u32> = (0..self.list.len() as u32).collect();
         while is_due(self) {
             let next = self.halve();
@@ -379,7 +381,7 @@ impl Clients {
                 *place = next.get(*place as usize).copied().unwrap_or(NOBODY);
             }
         }
-        self.moved = (era, moved);
+        self.moved = (halvings, moved);
     }
 }
 

@@ -11,8 +11,8 @@ impl Clients {
     /// The result is that of reading both logs at once, whether they were split by key, by time or by
     /// chance. If some clients were left out, counts of clients are estimates, as before.
     pub fn absorb(&mut self, other: &Clients) {
-        if self.sieve < other.sieve {
-            self.halve_while(|clients| clients.sieve < other.sieve);
+        if self.halvings < other.halvings {
+            self.halve_while(|clients| clients.halvings < other.halvings);
         }
         let mut merged = Vec::new();
         let translated = self.absorb_labels(other);
@@ -23,18 +23,18 @@ impl Clients {
             }
             own
         };
-        let exempt = if other.sieve == 0 { other.exempt() } else { Vec::new() };
+        let exempt = if other.halvings == 0 { other.exempt() } else { Vec::new() };
         for (at, client) in other.list.iter().enumerate() {
             // Clients kept there as the busiest, and not by chance, are kept here, too. So they represent nobody else,
             // even if they were in the sample here.
-            let is_busiest = client.doubled == 0 && exempt.get(at) != Some(&false);
-            let doubled = (is_busiest || client.doubled > 0).then_some(client.doubled);
-            let Some(place) = self.place(other.key(at), doubled) else {
+            let is_busiest = client.halvings == 0 && exempt.get(at) != Some(&false);
+            let halvings = (is_busiest || client.halvings > 0).then_some(client.halvings);
+            let Some(place) = self.place(other.key(at), halvings) else {
                 self.counts.left_out += u64::from(client.requests);
                 continue;
             };
             if let Some(client) = self.list.get_mut(place).filter(|_| is_busiest) {
-                client.doubled = 0;
+                client.halvings = 0;
             }
             let late = self.counts.late;
             if other.moments(at).next().is_some_and(|m| self.is_past(place, m.time)) {
@@ -56,7 +56,7 @@ impl Clients {
             // Events that are sorted in did not come late; the other's late ones are added below.
             self.counts.late = late;
             if self.is_over() {
-                self.thin();
+                self.make_room();
             }
         }
         let (mine, its) = (&mut self.counts, &other.counts);
@@ -73,11 +73,11 @@ impl Clients {
     pub(super) fn restore(
         &mut self,
         key: &str,
-        doubled: u8,
+        halvings: u8,
         moments: &[Moment],
     ) -> Result<(), BadSummary> {
         let twice = self.find(key).is_some();
-        let place = self.place(key, Some(doubled)).filter(|_| !twice);
+        let place = self.place(key, Some(halvings)).filter(|_| !twice);
         let place = place.ok_or(BadSummary::Damaged("a client"))?;
         for &moment in moments {
             if !is_cost(moment.cost) || !is_near(moment.time) {

@@ -27,19 +27,19 @@ impl Clients {
 
     /// How many clients each newly sampled client represents.
     pub fn one_in(&self) -> u64 {
-        1 << self.sieve.min(62)
+        1 << self.halvings.min(62)
     }
 
     /// Returns whether a new client is part of the sample.
     pub(super) fn stays(&self, key: &str) -> bool {
-        self.sieve == 0 || hash(key) & (self.one_in() - 1) == 0
+        self.halvings == 0 || hash(key) & (self.one_in() - 1) == 0
     }
 
     /// Drops about half of the clients. Returns the new place of each client, by its old one.
     pub(super) fn halve(&mut self) -> Vec<u32> {
         let exempt = self.exempt();
-        let bit = 1 << self.sieve;
-        self.sieve += 1;
+        let bit = 1 << self.halvings;
+        self.halvings += 1;
         let mut stays = exempt;
         for place in 0..self.list.len() {
             let in_half = hash(self.key(place)) & bit == 0;
@@ -47,7 +47,7 @@ impl Clients {
                 && !*stays
             {
                 *stays = in_half;
-                client.doubled += 1;
+                client.halvings += 1;
             }
         }
         self.retain(|place| stays.get(place) == Some(&true))

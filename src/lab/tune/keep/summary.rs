@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The first bytes of a summary.
-const LABEL: &[u8] = b"ratescope clients\n";
+const HEAD: &[u8] = b"ratescope clients\n";
 
 /// The version that is written, and the only one that is read.
 pub const VERSION: u8 = 2;
@@ -50,7 +50,7 @@ pub struct Summary {
 #[non_exhaustive]
 pub enum BadSummary {
     /// The bytes do not begin as a summary does.
-    NoLabel,
+    NotASummary,
     /// The bytes have a version that this program does not read.
     Version(u8),
     /// The bytes end early.
@@ -64,7 +64,7 @@ pub enum BadSummary {
 impl Summary {
     /// Returns whether a file begins as a summary does.
     pub fn is_summary(head: &[u8]) -> bool {
-        head.starts_with(LABEL)
+        head.starts_with(HEAD)
     }
 
     /// The name of the client at `place`, for people: its key without escapes.
@@ -112,21 +112,21 @@ impl Summary {
     /// # Errors
     /// The errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        let Clients { counts, sieve, list, .. } = &self.clients;
-        out.write_all(LABEL)?;
+        let Clients { counts, halvings, list, .. } = &self.clients;
+        out.write_all(HEAD)?;
         out.write_all(&[VERSION])?;
         for n in [self.lines, self.unread, counts.requests, counts.late, counts.unusable] {
             number(n, out)?;
         }
         number(counts.left_out, out)?;
-        number((*sieve).into(), out)?;
+        number((*halvings).into(), out)?;
         text(&self.per.to_string(), out)?;
         zones(&self.zones, out)?;
         // The events are encoded again without paths and agents, which do not leave the place of the log.
         let mut events = Vec::new();
         for (place, client) in list.iter().enumerate() {
             text(self.clients.key(place), out)?;
-            number(client.doubled.into(), out)?;
+            number(client.halvings.into(), out)?;
             number(client.requests.into(), out)?;
             events.clear();
             let mut last = None;
@@ -148,26 +148,26 @@ impl Summary {
     /// When the bytes are no summary. Damaged bytes may be read as another summary; they never take more
     /// memory than 128 times their length.
     pub fn read(bytes: &[u8], room: Room) -> Result<Self, BadSummary> {
-        let rest = bytes.strip_prefix(LABEL).ok_or(BadSummary::NoLabel)?;
+        let rest = bytes.strip_prefix(HEAD).ok_or(BadSummary::NotASummary)?;
         let (&version, rest) = rest.split_first().ok_or(BadSummary::Short)?;
         if version != VERSION {
             return Err(BadSummary::Version(version));
         }
         let mut rest = Rest(rest);
-        let [lines, unread, requests, late, unusable, left_out, sieve] = rest.numbers()?;
+        let [lines, unread, requests, late, unusable, left_out, halvings] = rest.numbers()?;
         let per: Per = rest.text()?.parse().map_err(|_| BadSummary::Damaged("the key"))?;
         let zones = rest.zones()?;
         let mut clients = Clients::new(room);
-        clients.sieve = halvings(sieve)?;
+        clients.halvings = checked(halvings)?;
         while !rest.0.is_empty() {
             let key = rest.text()?;
-            let [doubled, count, length] = rest.numbers()?;
+            let [halvings, count, length] = rest.numbers()?;
             let mut moments = Moments::new([rest.take(length)?, &[]], false);
             let all: Vec<Moment> = moments.by_ref().collect();
             if all.len() as u64 != count || !moments.is_at_end() {
                 return Err(BadSummary::Damaged("the events of a client"));
             }
-            clients.restore(key, halvings(doubled)?, &all)?;
+            clients.restore(key, checked(halvings)?, &all)?;
         }
         // Every request is kept, left out or unusable. So clients that are missing at the end are noticed, too.
         let kept: u64 = clients.list.iter().map(|client| u64::from(client.requests)).sum();
@@ -178,13 +178,14 @@ impl Summary {
         let left_out = left_out + clients.counts.left_out;
         clients.counts = Requests { requests, late, unusable, left_out };
         if clients.is_over() {
-            clients.thin();
+            clients.make_room();
         }
         Ok(Summary { per, lines, unread, clients, zones })
     }
 }
 
-fn halvings(n: u64) -> Result<u8, BadSummary> {
+/// A number of halvings.
+fn checked(n: u64) -> Result<u8, BadSummary> {
     u8::try_from(n).ok().filter(|n| *n <= 62).ok_or(BadSummary::Damaged("a number of halvings"))
 }
 
@@ -281,7 +282,7 @@ impl<'a> Rest<'a> {
 impl fmt::Display for BadSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadSummary::NoLabel => f.write_str("not a summary; --summary writes one"),
+            BadSummary::NotASummary => f.write_str("not a summary; --summary writes one"),
             BadSummary::Version(version) => {
                 write!(f, "a summary of version {version}, but only {VERSION} is read here")
             }
