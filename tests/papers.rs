@@ -101,17 +101,6 @@ fn the_ten_lines_are_those_of_the_documentation() {
     );
 }
 
-#[test]
-fn the_map_has_every_room() {
-    let (paper, entries) = (read("ARCHITECTURE.md"), fs::read_dir(root().join("src")).unwrap());
-    let map = paper.split("\n## The map\n").nth(1).unwrap();
-    let map = map.split("\n## ").next().unwrap();
-    let rooms = entries.map(|entry| entry.unwrap().path().with_extension(""));
-    let rooms = rooms.map(|path| path.file_name().unwrap().to_string_lossy().into_owned());
-    let missing = rooms.filter(|room| room != "lib" && !map.contains(&format!("`{room}`")));
-    assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
-}
-
 /// Of the papers, the links to files and the paths between backticks.
 #[test]
 fn links_and_paths_lead_somewhere() {

@@ -115,6 +115,24 @@ fn imports_run_downwards() {
     assert_none("imports that do not run downwards", wrong);
 }
 
+/// The map in ARCHITECTURE.md has each room on its floor.
+#[test]
+fn the_map_has_these_floors() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let row = |line: &str| {
+        let [_, floor, rooms, _, _] = line.split('|').collect::<Vec<_>>().try_into().ok()?;
+        let floor = floor.trim().parse::<char>().ok()?;
+        let rooms = rooms.split(',').map(|room| room.trim().trim_matches('`').to_owned());
+        Some(rooms.map(move |room| (floor, room)).collect::<Vec<_>>())
+    };
+    let mut mapped: Vec<_> = map.lines().filter_map(row).flatten().collect();
+    let rooms = FLOORS.iter().flat_map(|(floor, _, rooms)| rooms.iter().map(|r| (*floor, *r)));
+    let mut floors: Vec<_> = rooms.map(|(floor, room)| (floor, room.to_owned())).collect();
+    mapped.sort();
+    floors.sort();
+    assert_eq!(mapped, floors);
+}
+
 #[test]
 fn only_the_front_ends_know_the_outside_world() {
     assert_none("the outside world below floor 4", places(below_floor_4, &OUTSIDE));
