@@ -47,10 +47,16 @@ impl<R: Read> Pieces<R> {
     /// When the input is empty, has no known format, or fails.
     pub fn open(mut input: R, options: &Options) -> Result<Self, Error> {
         let (mut head, mut length, mut ended) = (vec![0; PIECE], 0, false);
+        let mut tried = 0;
         let shape = loop {
-            let begun = head.get(..length).unwrap_or_default();
-            if let Some(shape) = recognize(begun, ended, options)? {
-                break shape;
+            // It looks at all of the beginning, so that it waits for a tenth more, or an input that gives a few
+            // bytes at a time would take quadratic time.
+            if ended || length >= tried + tried / 10 {
+                let begun = head.get(..length).unwrap_or_default();
+                if let Some(shape) = recognize(begun, ended, options)? {
+                    break shape;
+                }
+                tried = length;
             }
             let more = read(&mut input, head.get_mut(length..).unwrap_or_default());
             let more = more.map_err(|error| Error::Input { line: 0, error })?;

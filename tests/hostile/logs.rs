@@ -2,7 +2,8 @@
 
 use crate::growth::{Parser, are_linear, repeat};
 use ratescope::event::Fields;
-use ratescope::log::{Format, Options, Reader, recognize};
+use ratescope::log::{Format, Log, Options, Reader, recognize};
+use std::io::Read;
 
 /// The fields that are looked for in each event.
 const NAMES: [&str; 8] = ["ip", "user", "path", "forwarded", "agent", "message", "sender", "none"];
@@ -62,6 +63,18 @@ fn header(log: &[u8]) {
 /// Texts to recognize a format in.
 pub(crate) fn any(log: &[u8]) {
     let _ = recognize(log, true, &Options::default());
+}
+
+/// Texts that come a few bytes at a time.
+fn dripping(log: &[u8]) {
+    struct Drip<'a>(&'a [u8]);
+    impl Read for Drip<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let most = into.len().min(13);
+            self.0.read(&mut into[..most])
+        }
+    }
+    let _ = Log::open(Drip(log), &Options::default());
 }
 
 /// Lines in the wrapper of the first one.
@@ -278,6 +291,7 @@ const PARSERS: &[Parser] = &[
         any,
         8,
     ),
+    Parser::new("any: a few bytes at a time", |n| repeat("", "a,b\n{\n\n1 ", "", n), dripping, 8),
 ];
 
 #[test]
