@@ -136,6 +136,17 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Whether the value of a field is found without a search among [`named`](Self::named).
+    pub(super) fn is_placed(&self, name: &str) -> bool {
+        !matches!(self.found, Found::Table(_)) || Standard::of(name).is_some()
+    }
+
+    /// The values of a table whose names are not standard, each with its name.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let table = if let Found::Table(table) = self.found { Some(table) } else { None };
+        table.into_iter().flat_map(Table::named).filter(|(name, _)| Standard::of(name).is_none())
+    }
+
     /// The path without its query, cut to as many segments as the options say.
     #[inline]
     pub fn path(&self) -> Option<&'a str> {

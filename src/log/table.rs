@@ -119,6 +119,11 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// The values with their names.
+    pub(super) fn named(self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        (0..self.values.len()).filter_map(move |at| Some((self.name(at)?, self.at(at)?)))
+    }
+
     /// The value of a standard field. The method and the path may also come from the request line.
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
         if let Some(place) = self.places.get(standard) {

@@ -305,27 +305,52 @@ proptest! {
     }
 }
 
+fn row(log: &str, names: &Names) -> Row {
+    let mut log = Log::open(log.as_bytes(), &Options::default()).unwrap();
+    let mut row = None;
+    log.read(&mut |record| row = Some(Row::new(record, names))).unwrap();
+    row.unwrap()
+}
+
 /// A row has the fields by their names, in whatever order these are.
 #[test]
 fn a_row_has_its_fields() {
-    let row = |names: &[&str]| {
-        let names: Names = names.iter().copied().collect();
-        let mut log = Log::open(&b"time,key,ip\n1,a,192.0.2.7\n"[..], &Options::default()).unwrap();
-        let mut row = None;
-        log.read(&mut |record| row = Some(Row::new(record, &names))).unwrap();
-        row.unwrap()
-    };
+    let of = |names: &[&str]| row("time,key,ip\n1,a,192.0.2.7\n", &names.iter().copied().collect());
     for names in [["ip", "key", "none"], ["none", "key", "ip"], ["key", "none", "ip"]] {
-        let row = row(&names);
+        let row = of(&names);
         let fields = ["key", "ip", "none", "other"].map(|name| row.event().fields.value(name));
         assert_eq!(fields, [Some("a"), Some("192.0.2.7"), None, None], "{names:?}");
     }
+    // The first value of a name counts, and a standard field that is not there has none.
+    let twice = "{\"ts\":1,\"ip\":\"b\",\"user\":\"-\",\"a\":\"b\",\"a\":\"c\"}\n";
+    let twice = row(twice, &["a", "user"].into_iter().collect());
+    assert_eq!(["a", "user"].map(|name| twice.event().fields.value(name)), [Some("b"), None]);
     // As a simulation has them, which looks for the fields of all rules.
     let names: Vec<String> = (0..4000).map(|i| format!("k{i:04}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let rows = [2000, 4000].map(|n| row(&names[..n]));
+    let rows = [2000, 4000].map(|n| of(&names[..n]));
     assert_linear(2000, |n| {
         let event = rows[n / 4000].event();
         assert!(names[..n].iter().all(|name| event.fields.value(name).is_none()));
+    });
+    assert!(rows[1].bytes() < 200, "{}", rows[1].bytes());
+}
+
+/// A row keeps thousands of fields, and the line has as many, the standard ones, too.
+#[test]
+fn a_row_of_many_fields_is_made_in_one_pass() {
+    let given = [2000, 4000].map(|n| {
+        let fields = || (0..n).map(|i| format!("k{i:04}"));
+        let header = fields().collect::<Vec<_>>().join(",");
+        let log = format!("time,ip,user,{header}\n0,::ffff:192.0.2.7,-{}\n", ",v".repeat(n));
+        (log, fields().chain(["ip", "user", "uri"].map(String::from)).collect::<Names>())
+    });
+    assert_linear(2000, |n| {
+        let (log, names) = &given[n / 4000];
+        let row = row(log, names);
+        let last = format!("k{:04}", n - 1);
+        let found = ["k0000", &last, "ip", "user", "uri", "time"];
+        let found = found.map(|name| row.event().fields.value(name));
+        assert_eq!(found, [Some("v"), Some("v"), Some("192.0.2.7"), None, None, None]);
     });
 }

@@ -224,18 +224,18 @@ struct Run<'a, W: Write> {
 
 impl<W: Write> Run<'_, W> {
     /// Reads the logs to their end, or until nobody reads the output.
-    fn events(&mut self, logs: &mut Logs, order: Option<&mut Order<Row>>) -> Result<(), String> {
-        let Some(order) = order else {
-            let decide = |record: &Record<'_>, run: &mut Self| {
-                (0..record.times()).for_each(|_| run.decide(&record.event()));
-            };
-            while self.result.is_ok() && logs.read(&mut |record| decide(record, self))? {}
-            return Ok(());
-        };
+    fn events(
+        &mut self,
+        logs: &mut Logs,
+        mut order: Option<&mut Order<Row>>,
+    ) -> Result<(), String> {
         let names = self.lanes.iter().flat_map(Lane::fields);
         let names: Names = names.chain(self.per.fields().iter().cloned()).collect();
         let mut push = |record: &Record<'_>, run: &mut Self| {
             let row = Row::new(record, &names);
+            let Some(order) = &mut order else {
+                return (0..record.times()).for_each(|_| run.decide(&row.event()));
+            };
             order.push(record.when(), row.bytes(), row, &mut |time, row| {
                 run.decide(&Event { time, ..row.event() });
             });
@@ -244,7 +244,9 @@ impl<W: Write> Run<'_, W> {
         while self.result.is_ok() && matches!(read, Ok(true)) {
             read = logs.read(&mut |record| push(record, self));
         }
-        order.finish(&mut |time, row| self.decide(&Event { time, ..row.event() }));
+        if let Some(order) = order {
+            order.finish(&mut |time, row| self.decide(&Event { time, ..row.event() }));
+        }
         read.map(drop)
     }
 
