@@ -2,11 +2,15 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "run/bodies.rs"]
+mod bodies;
 mod common;
 #[path = "run/core.rs"]
 mod core;
 #[path = "run/files.rs"]
 mod files;
+#[path = "common/growth.rs"]
+mod growth;
 #[path = "run/grpc.rs"]
 mod grpc;
 #[path = "run/hostile.rs"]

@@ -37,10 +37,11 @@ pub(super) struct Range {
 pub(super) type Node = (String, u16);
 
 /// Reads the answer to CLUSTER SLOTS of the server at `host`, in the order of slots. Ranges without
-/// a known master are left out.
+/// a known master are left out, and so are those beyond one for each slot, which no cluster has.
 pub(super) fn ranges(answer: &Value, host: &str) -> Vec<Range> {
     let Value::Array(items) = answer else { return Vec::new() };
-    let mut ranges: Vec<Range> = items.iter().filter_map(|item| range(item, host)).collect();
+    let ranges = items.iter().filter_map(|item| range(item, host));
+    let mut ranges: Vec<Range> = ranges.take(SLOTS.into()).collect();
     ranges.sort_by_key(|range| range.first);
     ranges
 }
@@ -132,6 +133,8 @@ mod tests {
         let expected = [read(0, 5460, "asked", 1), read(5461, 10922, "b", 2)];
         assert_eq!(ranges(&answer, "asked"), expected);
         assert_eq!(ranges(&Value::Okay, "asked"), []);
+        let same = vec![item(0, 5460, text("b"), 2); usize::from(SLOTS) + 1];
+        assert_eq!(ranges(&Value::Array(same), "asked").len(), usize::from(SLOTS));
         assert_eq!(redirected(":7001", "asked"), Some(("asked".to_owned(), 7001)));
         assert_eq!(redirected("::1:7001", "asked"), Some(("::1".to_owned(), 7001)));
         assert_eq!(redirected("a", "asked"), None);

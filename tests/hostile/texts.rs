@@ -1,6 +1,6 @@
-//! Links, texts of limits, states, marks, summaries and headers.
+//! Links, texts of limits, rule files, states, marks, summaries and headers.
 
-use crate::growth::{Parser, are_linear, repeat};
+use crate::growth::{Parser, are_linear, numbered, repeat};
 use crate::text;
 use http::{HeaderMap, HeaderValue};
 use ratescope::lab::run::Link;
@@ -9,7 +9,9 @@ use ratescope::lab::{compare, scope};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
 use ratescope::middleware::{Networks, Proxies};
-use ratescope::policy::Per;
+use ratescope::policy::{Per, Policy};
+use ratescope::rules::Rules;
+use ratescope::rules::cases::Cases;
 use ratescope::store::Keyed;
 use ratescope::{Limiter, Span, Time};
 use std::net::IpAddr;
@@ -29,6 +31,23 @@ fn options(data: &[u8]) {
 
 fn limiter(data: &[u8]) {
     let _ = text(data).parse::<AnyLimiter>();
+}
+
+fn policy(data: &[u8]) {
+    let _ = text(data).parse::<Policy>();
+    let _ = text(data).parse::<compare::Template>();
+}
+
+fn script(data: &[u8]) {
+    let _ = text(data).parse::<compare::script::Script>();
+}
+
+fn rules(data: &[u8]) {
+    let _ = Rules::read("rules.yaml", text(data));
+}
+
+fn cases(data: &[u8]) {
+    let _ = Cases::read("cases.yaml", text(data));
 }
 
 fn span(data: &[u8]) {
@@ -151,14 +170,34 @@ const PARSERS: &[Parser] = &[
     Parser::new("options: statuses", |n| repeat("", "404,", "", n), options, 64),
     Parser::new("limiter: words", |n| repeat("exim ", "1/1m ", "", n), limiter, 64),
     Parser::new("limiter: digits", |n| repeat("exim ", "1", "/1m", n), limiter, 16),
+    Parser::new("policy: limits", |n| repeat("", "gcra 1/1m & ", "gcra 1/1m", n), policy, 64),
+    Parser::new("policy: fields", |n| repeat("gcra 1/1m per ", "a+", "a", n), policy, 64),
+    Parser::new("script", |n| repeat("", "1 at 1s,", "", n), script, 64),
+    Parser::new("rules: a list", |n| repeat("", "- a\n", "", n), rules, 128),
+    Parser::new(
+        "rules: keys",
+        |n| repeat("domain: d\ndescriptors:\n", "- {key: k}\n", "", n),
+        rules,
+        128,
+    ),
+    Parser::new("rules: one map", |n| numbered("", "k#: a\n", "", n), rules, 128),
+    Parser::new("rules: aliases", |n| repeat("a: &b [c, d]\ne: [", "*b, ", "*b]\n", n), rules, 128),
+    Parser::new("rules: a long text", |n| repeat("domain: \"", "\\t", "\"\n", n), rules, 64),
+    Parser::new(
+        "cases: tests",
+        |n| numbered("tests:\n", "- {name: t#, events: []}\n", "", n),
+        cases,
+        128,
+    ),
+    Parser::new(
+        "cases: events",
+        |n| repeat("tests:\n- name: a\n  events:\n", "  - {at: 0, expect: allowed}\n", "", n),
+        cases,
+        128,
+    ),
     Parser::new("span: parts", |n| repeat("", "1h1m1s", "", n), span, 16),
     Parser::new("span: digits", |n| repeat("1.", "0", "1s", n), span, 16),
-    Parser::new(
-        "marks",
-        |n| (0..n / 6).flat_map(|i| format!("{i}\n").into_bytes()).collect(),
-        marks,
-        64,
-    ),
+    Parser::new("marks", |n| numbered("", "#\n", "", n), marks, 64),
     Parser::new("marks: remarks", |n| repeat("", " #", "", n), marks, 16),
     Parser::new("kept: a log", events, kept, 64),
     Parser::new("saved: keys", keys, saved, 16),
