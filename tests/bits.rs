@@ -3,21 +3,16 @@
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "common/committed.rs"]
+mod committed;
 mod common;
 
-use std::path::Path;
-use std::{env, fs};
+use committed::committed;
 
-/// Fails unless `now` is what was committed under `name`; writes it where it is missing.
+/// Fails unless `now` is what was committed under `name`.
 #[track_caller]
 fn assert_committed(name: &str, now: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name);
-    if !path.exists() && env::var_os("CI").is_none() {
-        fs::write(&path, now).unwrap();
-    }
-    let committed =
-        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    common::assert_same_lines(now, &committed);
+    common::assert_same_lines(now, &committed(&format!("vectors/{name}"), now));
 }
 
 #[test]

@@ -5,6 +5,8 @@
 
 #[path = "tidy/code.rs"]
 mod code;
+#[path = "common/committed.rs"]
+mod committed;
 #[path = "tidy/surface.rs"]
 mod surface;
 

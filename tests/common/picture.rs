@@ -1,21 +1,19 @@
 //! Pictures as SVG files, held by those in tests/plots.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "committed.rs"]
+mod committed;
+
+use committed::committed;
 use ratescope::plot::palette::Theme;
 use ratescope::plot::{Ink, Mark, svg};
-use std::path::Path;
 
-/// Compares with tests/plots/`name`. Where that is missing it is written, except in CI.
+/// Compares with tests/plots/`name`.
 #[track_caller]
 pub fn golden(name: &str, got: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plots").join(name);
-    if !path.exists() && std::env::var_os("CI").is_none() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, got).unwrap();
-    }
-    let want = std::fs::read_to_string(&path).unwrap();
+    let want = committed(&format!("plots/{name}"), got);
     assert!(got == want, "{name} is drawn otherwise; look, then delete it to accept:\n{got}");
 }
 

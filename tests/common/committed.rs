@@ -1,0 +1,15 @@
+//! Texts that are compared with committed files. To accept a change: delete the file, and run the test again.
+
+use std::path::Path;
+use std::{env, fs};
+
+/// The text of a file in `tests`. If it is missing it is written with the text `now`, except in CI.
+#[track_caller]
+pub(crate) fn committed(name: &str, now: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
+    if !path.exists() && env::var_os("CI").is_none() {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, now).unwrap();
+    }
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("tests/{name}: {error}"))
+}
