@@ -60,8 +60,8 @@ fn a_template_is_kept_as_it_is_written() {
     }
 }
 
-/// In old links the ip is an address, and `+` stands between limits. Nothing else is read so: a field may have
-/// the name of a limiter.
+/// In old links the ip is an address, and `+` stands between limits and between phases of a script. Nothing else is
+/// read so: a field may have the name of a limiter.
 #[test]
 fn links_alone_are_read_in_their_old_form() {
     let by_hour = "adaptive x3 decay 1m floor 5 by hour offset +1h per user";
@@ -79,6 +79,13 @@ fn links_alone_are_read_in_their_old_form() {
             run.advance(at(2.0), usize::MAX);
             assert_eq!(run.settings().lanes[1].as_str(), now, "{old}");
         }
+    }
+    let old = "1 at 1s + 2 at 2s";
+    wrong(old.parse::<Script>(), "+", "not read; write phases such as");
+    for link in [format!("script={old}"), format!("do=1:script={old}")] {
+        let mut run = Comparison::open(&link.parse().unwrap()).unwrap();
+        run.advance(at(2.0), usize::MAX);
+        assert_eq!(run.settings().script.to_string(), "1 at 1s, 2 at 2s", "{link}");
     }
     let wrong_lane = "lanes=gcra%20per%20address%20strikt".parse::<Link>().unwrap_err();
     assert!(wrong_lane.to_string().contains("the key of a limit comes last"), "{wrong_lane}");
@@ -127,7 +134,7 @@ fn a_script_reads_as_it_is_written() {
         let script: Script = text.parse().unwrap();
         assert_eq!(script.to_string(), text);
     }
-    let loose: Script = "  2/1s to 1m from 10s poisson user x cost 3+1 at 90s ".parse().unwrap();
+    let loose: Script = "  2/1s to 1m from 10s poisson user x cost 3,1 at 90s ".parse().unwrap();
     assert_eq!(loose.to_string(), "2/1s poisson from 10s to 1m cost 3 user x, 1 at 1m30s");
     assert_eq!(loose.users(), ["", "x"]);
 }

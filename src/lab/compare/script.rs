@@ -5,9 +5,8 @@
 //! 2/1s poisson from 10s to 1m cost 5 user alice
 //! ```
 //!
-//! Events come in phases, separated by commas (or by `+`, as in older links). A phase is a number of
-//! events at one instant, or a rate with a [pattern](Pattern), by default steady, from one instant up
-//! to but excluding another. A phase with a rate is a stream of
+//! Events come in phases, separated by commas. A phase is a number of events at one instant, or a rate with a
+//! [pattern](Pattern), by default steady, from one instant up to but excluding another. A phase with a rate is a stream of
 //! [`Traffic`](crate::traffic::Traffic); its seed is the seed of the settings plus the number of the
 //! phase, counted from 1. The first event of a steady stream comes one interval after its `from`, so the
 //! first line above adds an event at that instant itself.
@@ -99,7 +98,7 @@ impl FromStr for Script {
         if text.trim().is_empty() {
             return Ok(script);
         }
-        for (from, part) in parts(&text.replace('+', ","), ',') {
+        for (from, part) in parts(text, ',') {
             script.phase(part).map_err(|e| e.inside(text, from))?;
             if script.phases.len() > PHASES {
                 let help = format!("more than {PHASES} phases");

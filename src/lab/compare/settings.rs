@@ -67,9 +67,13 @@ impl Named for Settings {
 
     fn text_now(name: &str, text: String) -> String {
         // More than [`LANES`] lanes are refused in any form.
-        match name == "lanes" && text.matches(';').count() < LANES {
-            true => text.split(';').map(of_link).collect::<Vec<_>>().join(";"),
-            false => text,
+        match name {
+            "lanes" if text.matches(';').count() < LANES => {
+                text.split(';').map(of_link).collect::<Vec<_>>().join(";")
+            }
+            // Between phases, too, old links have a `+`.
+            "script" => text.replace('+', ","),
+            _ => text,
         }
     }
 
