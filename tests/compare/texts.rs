@@ -95,14 +95,7 @@ fn links_alone_are_read_in_their_old_form() {
 fn a_template_that_is_wrong_says_where() {
     let template = |text: &str| text.parse::<Template>();
     wrong(template("exim  strikt"), "strikt", "not read; write exim RATE");
-    wrong(template("gcra & tokn-bucket 1/1s"), "tokn-bucket", "not a limiter");
     wrong(template("gcra 10/1x & exim"), "x", "not a unit");
-    wrong(template("gcra burst 0"), "0", "the burst cannot be 0");
-    wrong(
-        template("gcra  burst"),
-        "burst",
-        "a value is missing after burst; write one, or leave burst out",
-    );
     let fields = "write per user, per ip, per all";
     wrong(
         template("gcra per account"),
@@ -110,11 +103,7 @@ fn a_template_that_is_wrong_says_where() {
         &format!("account is not a field here; {fields}"),
     );
     wrong(template("gcra per"), "gcra per", &format!("the key after per is missing; {fields}"));
-    wrong(template("gcra per user strict"), "strict", "the key of a limit comes last");
-    wrong(template("adaptive x3 floor 5"), "adaptive x3 floor 5", "the decay is missing");
     wrong(template(""), "", "a limiter is missing");
-    wrong(template("per user"), "per user", "a limiter is missing");
-    wrong(template("sliding-log 1000000/1h"), "1000000/1h", "must be at most 100000");
     wrong(template("sliding-window precision 1m"), "1m", "the precision in seconds cannot be 60");
     let nine = ["gcra"; 9].join("&");
     assert_eq!(template(&nine).unwrap_err().at(), nine.len() - 4..nine.len());

@@ -99,7 +99,6 @@ fn as_people_write_them() {
         ("sliding window 240 per hour precision 1 minute", "sliding-window 240/1h precision 1m"),
         ("exim 100/minute STRICT", "exim 100/1m strict"),
         ("exim 100 per 10 minutes strict", "exim 100/10m strict"),
-        ("exim 100 per 10m strict", "exim 100/10m strict"),
         ("earrrl 1/s half-life 20 s", "earrrl 1/1s half-life 20s"),
         ("100 requests per minute", "fixed-window 100/1m"),
         ("100 requests/minute", "fixed-window 100/1m"),
@@ -131,7 +130,6 @@ fn mistakes_are_pointed_at() {
         ("tokn-bucket", "tokn-bucket", "not a limiter; did you mean token-bucket?"),
         ("bucket 10/1m", "bucket", "not a limiter; write a rate such as 10/1m, or a name and"),
         ("exim", "", "a rate is missing; write exim RATE [leaky|strict|readonly], such as"),
-        ("exim 10", "10", "not a rate; write a rate as a count and a span, such as 10/1m"),
         ("exim 10/1x", "x", "not a unit; the units are w, d, h, m, s, ms and us"),
         ("exim 10/1m strikt", "strikt", "not read; write exim RATE [leaky|strict|readonly]"),
         (
@@ -164,9 +162,8 @@ fn mistakes_are_pointed_at() {
             "3",
             "not a factor; write it as in adaptive x3 decay 1m increase 1h floor 5",
         ),
+        ("adaptive x3 floor 5", "", "the decay is missing; write it as in adaptive x3"),
         ("adaptive x3 decay 1m", "", "the floor is missing; write it as in adaptive x3"),
-        ("adaptive x3 decay 1 floor 5", "1", "a unit is missing; write 1s, 1m or 1h"),
-        ("gcra 5/1s size 3", "size", "not read; write gcra RATE [burst N]"),
         (
             "nginx 10/10s",
             "10/10s",
