@@ -243,11 +243,8 @@ impl Limiter for Adaptive {
         if passes(now) {
             return Retry::After(Span::ZERO);
         }
-        let last = if counted < self.floor {
-            self.decayed(state, counted, self.floor)
-        } else {
-            self.decayed(state, counted, counted).max(self.peak(state)).max(now)
-        };
+        let reached = self.decayed(state, counted, counted.max(self.floor));
+        let last = reached.max(self.peak(state)).max(now);
         let settled = if counted < self.floor { Time::LAST } else { last };
         if !passes(settled) {
             return Retry::Never;

@@ -278,9 +278,7 @@ impl Bucket {
         let parts = (content - passed * per_micro).unsigned_abs();
         let of = u128::from(self.per_millionth);
         let millionths = u64::try_from(parts / of).unwrap_or(u64::MAX);
-        let part = (parts % of) as u64;
-        let of = if part > 0 { self.per_millionth } else { 1 };
-        Filled { at, millionths, part, of }
+        Filled { at, millionths, part: (parts % of) as u64, of: self.per_millionth }
     }
 
     /// The state that was kept. A fraction in other units than this bucket's is dropped.

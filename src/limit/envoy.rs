@@ -142,7 +142,7 @@ impl Envoy {
         state.empty - state.clock(now) > self.size() / self.rate + 1e-6
     }
 
-    /// How long until there are `tokens` in the bucket of a state that has [`begun`](Self::begun).
+    /// How long until there are `tokens` in the bucket.
     fn has(&self, state: &State, now: Time, tokens: f64) -> Span {
         let seconds = state.empty + tokens / self.rate - UPTIME;
         let guess = state.day.as_micros().saturating_add(libm::ceil(seconds * 1e6) as i64);
@@ -205,12 +205,9 @@ impl Limiter for Envoy {
         libm::floor(self.tokens(&self.begun(state, now), now)).max(0.0)
     }
 
-    /// Until the bucket is full.
+    /// Until the bucket is full, as it is before the first event.
     fn reset_after(&self, state: &State, now: Time) -> Span {
-        match state.empty > f64::NEG_INFINITY {
-            true => self.has(state, now, self.size()),
-            false => Span::ZERO,
-        }
+        self.has(state, now, self.size())
     }
 
     /// The whole bucket at once, what comes from then until the end of the window, and what rounding

@@ -61,7 +61,7 @@ mod tests {
     fn a_guess_may_be_ages_off() {
         for instant in [0, 1, 5, 1 << 20, (1 << 50) + 3] {
             let wait = Time::ZERO.until(Time::from_micros(instant));
-            for off in [-5, -1, 0, 1, 3, 1 << 30, 1 << 41, 1 << 55, i64::MAX] {
+            for off in [-(1 << 39), -5, -1, 0, 1, 3, 1 << 30, 1 << 41, 1 << 55, i64::MAX] {
                 let guess = Time::from_micros(instant.saturating_add(off));
                 let (found, asked) = asked(guess, instant);
                 assert_eq!(found, wait, "{instant}, {off} off");

@@ -106,9 +106,7 @@ impl Day {
 
 /// Reads a span with a sign, as in `+1h` or `-5h30m`, in seconds.
 fn signed(text: &str) -> Result<f64, ParseError> {
-    let read = |span: &str| {
-        span.parse::<Span>().map_err(|e| e.inside(text, text.len() - span.len())).map(Span::secs)
-    };
+    let read = |span: &str| span.parse::<Span>().map(Span::secs);
     match (text.strip_prefix('+'), text.strip_prefix('-')) {
         (Some(span), _) => read(span),
         (_, Some(span)) => read(span).map(|seconds| -seconds),
