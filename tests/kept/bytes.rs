@@ -98,6 +98,25 @@ fn bytes_of_version_1() {
     }
 }
 
+/// Times before the origin are times, too, back to the first.
+#[test]
+fn they_come_back_from_before_the_origin() {
+    for form in FORMS {
+        let limiter = limiter(form.example);
+        for at in [-1, -12_345_678, -TODAY, i64::MIN + 1, i64::MIN].map(Time::from_micros) {
+            let mut state = limiter.initial();
+            limiter.charge(&mut state, at, 2.0).unwrap();
+            let bytes = limiter.keep(&state, at).to_bytes();
+            let restored = limiter.restore(&Kept::from_bytes(&bytes).unwrap()).unwrap();
+            assert_eq!(
+                limiter.peek(&restored, at, 1.0),
+                limiter.peek(&state, at, 1.0),
+                "{limiter}"
+            );
+        }
+    }
+}
+
 #[test]
 fn what_is_wrong_is_named() {
     let good = eight(&limiter("gcra 7/1m burst 10")).to_bytes();
@@ -124,12 +143,28 @@ fn what_is_wrong_is_named() {
     );
     says(&with(1, 0x7f), "the bytes end within the shape");
     says(&[1, 0x80, 0], "the length of the shape is out of range");
-    says(&with(good.len() - 1, 3), "the fraction of the content is out of range");
+    for of in [3, 20] {
+        says(&with(good.len() - 1, of), "the fraction of the content is out of range");
+    }
     says(&[&good[..], b"!!"].concat(), "2 bytes follow the state");
     let rate = |rate: f64| [b"\x01\x07exim/1m".as_slice(), &rate.to_le_bytes(), &[0; 8]].concat();
     assert!(Kept::from_bytes(&rate(1.5)).is_ok());
     for bad in [f64::NAN, f64::INFINITY, -1.0] {
         says(&rate(bad), "the rate is out of range");
+    }
+    let ending = |text, last: &[u8]| {
+        let mut bytes = eight(&limiter(text)).to_bytes();
+        let at = bytes.len() - last.len();
+        bytes[at..].copy_from_slice(last);
+        bytes
+    };
+    for bad in [f64::NAN, f64::INFINITY] {
+        let bytes = ending("envoy 10/1m burst 10", &bad.to_le_bytes());
+        says(&bytes, "when the bucket was empty is out of range");
+    }
+    for bad in [f32::NAN, f32::INFINITY, -1.0] {
+        let bytes = ending("adaptive x3 decay 1m floor 5 by hour", &bad.to_le_bytes());
+        says(&bytes, "the habit of an hour is out of range");
     }
     says(
         b"\x01\x07exim/0s",
@@ -160,6 +195,10 @@ fn shapes_are_read_as_they_are_written() {
         ("exam/1m", "\"exam\" in \"exam/1m\": not an algorithm"),
         ("exim", "\"exim\": a span is missing; write exim/period"),
         ("exim/1x", "\"x\" in \"exim/1x\": not a unit"),
+        (
+            "sliding-window/0s/1m",
+            "\"0s\" in \"sliding-window/0s/1m\": a span must be longer than zero",
+        ),
         ("exim/0s", "\"0s\" in \"exim/0s\": a span must be longer than zero"),
         (
             "sliding-window/1h",

@@ -293,3 +293,17 @@ fn a_long_log_becomes_short() {
         assert!(limit.check(&mut state, now.after(wait), 1.0).is_allowed());
     }
 }
+
+/// A log with room for fewer events keeps the times of those that matter to it.
+#[test]
+fn a_smaller_log_keeps_the_latest_events() {
+    let [old, new] = ["sliding-log 20000/10s", "sliding-log 2/10s"].map(limiter);
+    let (mut state, now) = (old.initial(), Time::from_micros(5_000_000));
+    for i in 0..20_000 {
+        assert!(old.check(&mut state, Time::from_micros(i * 250), 1.0).is_allowed());
+    }
+    let restored = new.restore(&old.keep(&state, now)).unwrap();
+    // The last two are of 4.9995 s and 4.99975 s.
+    let retry = new.retry_after(&restored, now, 1.0);
+    assert_eq!(retry, Retry::After("9999500us".parse().unwrap()));
+}

@@ -1,9 +1,11 @@
 //! Time running backwards: never mints allowance, never locks out for longer than a period.
 
-use crate::{COUNTING, Case, KINDS, RATES, cases, magnitude, micros_later, refused, steps};
+use crate::{
+    COUNTING, Case, KINDS, RATES, cases, limiter, magnitude, micros_later, refused, steps,
+};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Limiter, Retry, Time};
+use ratescope::{Limiter, Retry, Span, Time};
 
 /// The period that counts: of the window, rounded up to whole blocks, or of the full bucket.
 fn longest_period(case: &Case) -> f64 {
@@ -103,5 +105,79 @@ proptest! {
             prop_assert!(wait.secs() <= usual.secs() + decayed + case.period.secs() + 1e-5);
             prop_assert!(case.limiter.peek(&state, then.after(wait), 1.0).is_allowed());
         }
+    }
+}
+
+/// A clock that is back by a whole period is waited for; where it is back by more, it was set back, and the
+/// state moves there. All of this after a minute's worth of events at 10 minutes.
+#[test]
+fn a_clock_is_set_back_when_it_is_back_by_more_than_a_period() {
+    // How many events come, the milliseconds or less by which it is then back by more, and how long they
+    // are remembered from 10 minutes on, from a minute before, and from just before that.
+    for (text, events, more, reset) in [
+        ("haproxy 10/1m", 10, 1000, ["120s", "180s", "119.999s"]),
+        ("haproxy 10/1m allowed", 10, 1000, ["120s", "180s", "119.999s"]),
+        ("fail2ban 5/1m", 4, 1, ["60s", "120s", "60s"]),
+        ("gcra 10/1m", 10, 1, ["60s", "120s", "60s"]),
+        ("sliding-counter 10/1m", 10, 1, ["120s", "180s", "60.000001s"]),
+    ] {
+        let (limiter, now) = (limiter(text), Time::from_micros(600_000_000));
+        let mut state = limiter.initial();
+        for _ in 0..events {
+            assert!(limiter.check(&mut state, now, 1.0).is_allowed(), "{text}");
+        }
+        for (back, reset) in [0, 60_000_000, 60_000_000 + more].into_iter().zip(reset) {
+            let found = limiter.reset_after(&state, micros_later(now, -back));
+            assert_eq!(found, reset.parse::<Span>().unwrap(), "{text}, {back} us back");
+        }
+    }
+}
+
+/// So it is where a rate decays, once an event was refused that is not counted.
+#[test]
+fn a_rate_follows_a_clock_that_is_back_by_more_than_its_period() {
+    for text in [
+        "exim 10/1m",
+        "adaptive x3 decay 1m increase 1h floor 10",
+        "adaptive x3 decay 1m floor 10 by hour",
+    ] {
+        let (limiter, now) = (limiter(text), Time::from_micros(600_000_000));
+        let mut state = limiter.initial();
+        assert!(limiter.check(&mut state, now, 9.5).is_allowed(), "{text}");
+        let usual = limiter.retry_after(&state, now, 1.0).wait().unwrap().secs();
+        for (back, more) in [(60_000_000, 60.0), (60_000_001, 0.0)] {
+            let (mut state, then) = (state.clone(), micros_later(now, -back));
+            let retry = refused(&limiter, &mut state, then, 1.0).unwrap();
+            assert_eq!(retry.wait().unwrap().secs(), usual + more, "{text}, {back} us back");
+        }
+    }
+}
+
+/// nginx takes a clock that is back by more than a minute for one that has moved by a millisecond.
+#[test]
+fn nginx_waits_for_a_clock_that_is_a_minute_back() {
+    let (nginx, now) = (limiter("nginx 1/1s burst 10 nodelay"), Time::from_micros(600_000_000));
+    let mut state = nginx.initial();
+    for _ in 0..5 {
+        assert!(nginx.check(&mut state, now, 1.0).is_allowed());
+    }
+    for (back, left) in [(0, 6.0), (60_000_000, 6.0), (60_001_000, 6.001)] {
+        assert_eq!(nginx.remaining(&state, micros_later(now, -back)), left, "{back} us back");
+    }
+}
+
+/// Events that are moved back with the clock still leave one after the other.
+#[test]
+fn a_log_that_is_moved_back_forgets_event_by_event() {
+    for text in ["sliding-log 2/10s", "sliding-window 2/10s precision 1s"] {
+        let (log, at) = (limiter(text), |seconds: f64| Time::from_secs(seconds).unwrap());
+        let mut state = log.initial();
+        for second in [100.0, 105.0] {
+            assert!(log.check(&mut state, at(second), 1.0).is_allowed());
+        }
+        // Now they are as of -5 s and 0 s.
+        let retry = refused(&log, &mut state, at(0.0), 1.0);
+        assert_eq!(retry, Some(Retry::After(Span::seconds(5))), "{text}");
+        assert_eq!([5.0, 10.0].map(|then| log.remaining(&state, at(then))), [1.0, 2.0], "{text}");
     }
 }

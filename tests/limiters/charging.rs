@@ -1,6 +1,6 @@
 //! Charges: costs that are known only after the decision.
 
-use crate::{KINDS, cases, limiter, refused, steps};
+use crate::{KINDS, cases, limiter, micros_later, refused, steps};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
@@ -87,6 +87,33 @@ fn a_debt_is_not_forgiven() {
     }
 }
 
+/// The limiters of two servers owe one full bucket at most: ten come until nothing is owed, and another for
+/// the event.
+#[test]
+fn a_server_forgives_what_exceeds_a_bucket() {
+    for (text, wait) in [("envoy 1/1s burst 10", "11s"), ("nginx 1/1s burst 9 nodelay", "11s")] {
+        let server = limiter(text);
+        let mut state = server.initial();
+        server.charge(&mut state, Time::ZERO, 1e6).unwrap();
+        assert_eq!(server.peek(&state, Time::ZERO, 1.0).level, 21.0, "{text}");
+        let retry = server.retry_after(&state, Time::ZERO, 1.0);
+        assert_eq!(retry, Retry::After(wait.parse().unwrap()), "{text}");
+    }
+}
+
+/// A charge of nothing changes nothing, also not by rounding.
+#[test]
+fn nothing_is_not_charged() {
+    for text in ["nginx 1/1s burst 9", "envoy 1/1s burst 10", "haproxy 10/1m", "fail2ban 10/1m"] {
+        let server = limiter(text);
+        let mut state = server.initial();
+        server.charge(&mut state, Time::ZERO, 5.0).unwrap();
+        let before = state.clone();
+        server.charge(&mut state, Time::from_micros(12_345_678), 0.0).unwrap();
+        assert_eq!(state, before, "{text}");
+    }
+}
+
 /// A sender that owes for a day waits a day when the clock is set back, and not longer.
 #[test]
 fn a_clock_that_is_set_back_neither_forgives_nor_adds() {
@@ -127,12 +154,23 @@ fn charges_are_clamped_or_refused() {
     }
 }
 
-/// An Exim that only asks counts no charges either.
+/// Whoever only asks counts no charges either, and follows no clock.
 #[test]
 fn a_limiter_that_counts_nothing_is_not_charged() {
-    let readonly = limiter("exim 10/1m readonly");
-    let mut state = readonly.initial();
-    readonly.charge(&mut state, Time::ZERO, 100.0).unwrap();
-    assert_eq!(state, readonly.initial());
-    assert!(matches!(readonly, AnyLimiter::Exim(_)));
+    let (now, day) = (Time::from_micros(1_000_000), 86_400_000_000);
+    for text in [
+        "exim 10/1m leaky",
+        "adaptive x3 decay 1m floor 10 leaky",
+        "adaptive x3 decay 1m floor 10 by hour leaky",
+    ] {
+        let [counts, asks] = [text, &text.replace("leaky", "readonly")].map(limiter);
+        let mut state = counts.initial();
+        counts.charge(&mut state, now, 100.0).unwrap();
+        let before = state.clone();
+        for at in [now, micros_later(now, day), micros_later(now, -day)] {
+            asks.charge(&mut state, at, 100.0).unwrap();
+            asks.record(&mut state, at, 1.0, false);
+            assert_eq!(state, before, "{asks} at {at}");
+        }
+    }
 }

@@ -71,5 +71,16 @@ fn what_is_outside_says_why() {
         let error = exact(text).unwrap_err();
         assert!(error.starts_with(problem), "{text}: {error}");
     }
-    assert_eq!(exact("leaky-bucket 1/1s queue 2251799813.685247"), Ok(()));
+    // 2^51 microseconds or millionths, and a product of 2^53, are outside. One less is inside.
+    for (outside, inside) in [
+        ("leaky-bucket 1/1s queue 2251799813.685248", "leaky-bucket 1/1s queue 2251799813.685247"),
+        ("1/2251799813685248us", "1/2251799813685247us"),
+        (
+            "gcra 9007199254.740992/1us burst 1",
+            // 6361 × 1416003655831
+            "gcra 0.006361/1416003655831us burst 1",
+        ),
+    ] {
+        assert_eq!((exact(outside).is_err(), exact(inside)), (true, Ok(())), "{outside}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::{KINDS, case, limiter};
 use ratescope::limit::any::{AnyLimiter, AnyState};
+use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::{Limiter, Retry, Span, Time};
 
 /// How many of `times` pass.
@@ -100,6 +101,11 @@ fn a_limit_of_zero_refuses_everything() {
         assert!(!limiter.check(&mut state, Time::ZERO, 1e-6).is_allowed());
         assert!(limiter.check(&mut state, Time::ZERO, 0.0).is_allowed());
     }
+    for server in ["haproxy 0/1m", "fail2ban 0/1m"].map(limiter) {
+        let new = server.initial();
+        assert_eq!(server.retry_after(&new, Time::ZERO, 1.0), Retry::Never, "{server}");
+        assert_eq!(server.retry_after(&new, Time::ZERO, 0.0), Retry::NOW, "{server}");
+    }
 }
 
 /// Small costs do not make a log grow without bound: beyond its room it merges the latest, and
@@ -152,6 +158,7 @@ fn a_log_shrinks() {
         let _ = limiter.check(&mut state, Time::from_micros(at), 1.0);
     }
     assert!(state.bytes() >= 160_000);
+    assert_eq!((state.len(), state.is_empty()), (10_000, false));
     for second in 2..20 {
         let _ = limiter.check(&mut state, Time::from_micros(second * 1_000_000), 1.0);
     }
@@ -191,4 +198,99 @@ fn bounds_that_are_met_exactly_are_met() {
         let _ = limiter(text);
     }
     assert!("sliding-window 10/10001s precision 1s".parse::<AnyLimiter>().is_err());
+}
+
+/// An event that costs as much as the limit is not below it.
+#[test]
+fn a_rate_that_is_the_limit_is_over() {
+    for text in
+        ["exim 5/1m", "adaptive x3 decay 1m floor 5", "adaptive x3 decay 1m floor 5 by hour"]
+    {
+        let limiter = limiter(text);
+        let mut state = limiter.initial();
+        let peeked = limiter.peek(&state, Time::ZERO, 5.0);
+        assert_eq!((peeked.level, peeked.limit, peeked.is_allowed()), (5.0, 5.0, false), "{text}");
+        assert_eq!(limiter.check(&mut state, Time::ZERO, 5.0), peeked, "{text}");
+        assert_eq!(limiter.retry_after(&state, Time::ZERO, 5.0), Retry::Never, "{text}");
+    }
+}
+
+/// Two periods after a window of HAProxy began, the next begins with the request; sooner, where it ended.
+#[test]
+fn a_window_of_haproxy_is_the_one_before_for_a_period() {
+    let haproxy = limiter("haproxy 10/1s");
+    // Five, and another five later: how many are left a period and a half after these.
+    for (later, left) in [(1999, 10.0), (2000, 8.0), (2001, 8.0)] {
+        let at = |millis: i64| Time::from_micros(millis * 1000);
+        let mut state = haproxy.initial();
+        for millis in [0, later] {
+            assert!(haproxy.check(&mut state, at(millis), 5.0).is_allowed(), "{later}");
+        }
+        assert_eq!(haproxy.remaining(&state, at(later + 1500)), left, "{later}");
+    }
+}
+
+/// Those with a queue, as far as events wait in it.
+#[test]
+fn whose_events_may_wait() {
+    for (text, wait) in [
+        ("gcra 1/1s burst 5", false),
+        ("fixed-window 5/1s", false),
+        ("exim 5/1s", false),
+        ("leaky-bucket 1/1s queue 5", true),
+        ("nginx 1/1s", false),
+        ("nginx 1/1s burst 5", true),
+        ("nginx 1/1s burst 5 delay 4", true),
+        ("nginx 1/1s burst 5 delay 5", false),
+        ("nginx 1/1s burst 5 nodelay", false),
+    ] {
+        assert_eq!(limiter(text).delays(), wait, "{text}");
+    }
+}
+
+/// Levels are in events, and so are limits.
+#[test]
+fn the_level_after_three_events() {
+    for (text, unit, level, limit) in [
+        ("fixed-window 10/1m", "in window", 3.0, 10.0),
+        ("sliding-window 10/1m", "in window", 3.0, 10.0),
+        ("sliding-counter 10/1m", "in window", 3.0, 10.0),
+        ("sliding-log 10/1m", "in window", 3.0, 10.0),
+        ("token-bucket 10/1m burst 7", "tokens used", 3.0, 7.0),
+        ("leaky-bucket 10/1m queue 7", "queue", 3.0, 7.0),
+        ("nginx 10/1m burst 6", "tokens used", 3.0, 7.0),
+        ("envoy 10/1m burst 7", "tokens used", 3.0, 7.0),
+        ("haproxy 10/1m", "in window", 3.0, 10.0),
+        ("fail2ban 10/1m", "failures", 3.0, 10.0),
+    ] {
+        let (limiter, mut levels) = (limiter(text), Vec::new());
+        let three = [(Time::ZERO, 1.0); 3].into_iter();
+        limiter.outcomes(three, |_, outcome| levels.push((outcome.level, outcome.limit)));
+        assert_eq!(levels.last(), Some(&(level, limit)), "{text}");
+        assert_eq!((levels.len(), limiter.unit()), (3, unit), "{text}");
+    }
+}
+
+/// The queue of a leaky bucket, and how many even events pass it, as they are counted.
+#[test]
+fn a_queue_drains_between_events() {
+    let rate = "10/1s".parse().unwrap();
+    let bucket = LeakyBucket::new(rate, 5.0).unwrap();
+    let mut state = bucket.initial();
+    bucket.charge(&mut state, Time::ZERO, 3.0).unwrap();
+    assert_eq!(bucket.level(&state, Time::from_micros(100_000)), 2.0);
+    for (level, elapsed, left) in [(3.0, 0.0, 3.0), (3.0, 0.1, 2.0), (3.0, 0.5, 0.0)] {
+        assert_eq!(LeakyBucket::level_after(level, rate, elapsed), left);
+    }
+    for (queue, steady) in [(0.5, 20.0), (1.0, 20.0), (5.0, 16.0), (5.0, 40.0), (5.5, 25.0)] {
+        let bucket = LeakyBucket::new(rate, queue).unwrap();
+        let mut state = bucket.initial();
+        let mut passes = |i: &i64| {
+            let at = Time::from_micros(i * (1e6 / steady) as i64);
+            bucket.check(&mut state, at, 1.0).is_allowed()
+        };
+        let passed = (0..1000).take_while(|i| passes(i)).count();
+        assert_eq!(bucket.passing(steady), passed as f64, "{queue} at {steady}");
+    }
+    assert_eq!(bucket.passing(10.0), f64::INFINITY);
 }

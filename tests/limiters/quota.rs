@@ -11,7 +11,9 @@ fn assert_quota(text: &str, expected: &str) {
 
 #[test]
 fn rates_and_windows_are_as_they_are_written() {
-    for kind in ["exim", "earrrl", "fixed-window", "sliding-counter", "sliding-log", "haproxy"] {
+    for kind in
+        ["exim", "earrrl", "fixed-window", "sliding-counter", "sliding-log", "haproxy", "fail2ban"]
+    {
         assert_quota(&format!("{kind} 10/1m"), "10/1m");
     }
     assert_quota("sliding-window 10/1m precision 1s", "10/1m");

@@ -123,3 +123,98 @@ fn more_than_the_limit_never_passes() {
     let earrrl = limiter("earrrl 10/1m");
     assert!(earrrl.check(&mut earrrl.initial(), Time::ZERO, 1e9).is_allowed());
 }
+
+/// Where the limit is learned, an event above the floor passes while a habit lets it, and waits for its
+/// turn only until then.
+#[test]
+fn an_event_above_the_floor_waits_for_a_habit() {
+    for mode in ["leaky", "strict"] {
+        let limiter = limiter(&format!("adaptive x3 decay 1m increase 1h floor 5 {mode}"));
+        let (mut state, mut now) = (limiter.initial(), Time::ZERO);
+        // Ten a minute for an hour.
+        for i in 0..600 {
+            now = Time::from_micros(i * 6_000_000);
+            limiter.record(&mut state, now, 1.0, true);
+        }
+        for cost in [1.0, 5.0, 12.0] {
+            // A burst that makes it wait, however little it costs.
+            let mut state = state.clone();
+            limiter.record(&mut state, now, 10.0, true);
+            let wait = limiter.retry_after(&state, now, cost).wait();
+            let then = now.after(wait.unwrap_or_else(|| panic!("never: {cost}")));
+            let passes = |at| limiter.peek(&state, at, cost).is_allowed();
+            assert!(
+                then > now && passes(then) && !passes(micros_later(then, -1)),
+                "{cost}: {then}"
+            );
+        }
+        assert_eq!(limiter.retry_after(&state, now, 50.0), Retry::Never);
+        let year = now.after(Span::hours(24 * 365));
+        assert_eq!(limiter.retry_after(&state, year, 5.0), Retry::Never);
+    }
+}
+
+/// Waits of months are as exact as others.
+#[test]
+fn waits_of_months_by_the_microsecond() {
+    for text in [
+        "token-bucket 1/100d burst 3",
+        "gcra 3/1000d",
+        "leaky-bucket 3/1000d",
+        "fixed-window 3/1000d",
+        "sliding-window 3/1000d",
+        "sliding-counter 3/1000d",
+        "sliding-log 3/1000d",
+        "exim 3/1000d",
+        "adaptive x3 decay 100d increase 1000d floor 3",
+        "earrrl 1/10000d half-life 1000d",
+        "haproxy 3/24d",
+        "envoy 1/100d burst 3",
+        "fail2ban 3/1000d ban 2000d",
+    ] {
+        let (limiter, now) = (limiter(text), Time::from_micros(1_000_000_000));
+        let mut state = limiter.initial();
+        // The fourth is refused at the latest.
+        let waits = (0..4).find_map(|_| refused(&limiter, &mut state, now, 1.0));
+        let wait = waits.and_then(Retry::wait).unwrap();
+        let passes = |at| limiter.peek(&state, at, 1.0).is_allowed();
+        let then = now.after(wait);
+        assert!(wait > Span::hours(24 * 20) && passes(then), "{text}: {wait}");
+        assert!(!passes(micros_later(then, -1)), "{text} before {wait}");
+    }
+}
+
+/// A habit that took years is forgotten after years, when the limit is back at its floor.
+#[test]
+fn a_habit_of_years_is_forgotten_by_the_microsecond() {
+    for text in [
+        "adaptive x3 decay 30d increase 1000d floor 1",
+        "adaptive x3 decay 1h increase 1000d floor 1 by hour",
+    ] {
+        let (limiter, mut state, mut now) = (limiter(text), limiter(text).initial(), Time::ZERO);
+        for quarter in 0..4 * 24 * 500 {
+            now = Time::from_micros(quarter * 900_000_000);
+            limiter.record(&mut state, now, 1.0, true);
+        }
+        let then = now.after(limiter.reset_after(&state, now));
+        let limit = |at| limiter.peek(&state, at, 1.0).limit;
+        assert_eq!(limit(then), 1.0, "{text}");
+        assert!(limit(micros_later(then, -1)) > 1.0, "{text} before {then}");
+        assert!(now.until(then) > Span::hours(24 * 40), "{text}: {then}");
+    }
+}
+
+/// A habit that still rises lets pass what is above the floor, and a little more never.
+#[test]
+fn an_event_above_the_floor_waits_for_a_habit_that_rises() {
+    let limiter = limiter("adaptive x100 decay 1m increase 1h floor 5");
+    let (mut state, now) = (limiter.initial(), Time::from_micros(1_000_000));
+    assert!(limiter.check(&mut state, Time::ZERO, 4.0).is_allowed());
+    // After t minutes the habit is 4/59 (e^(-t/60) - e^-t). It is highest after 4.2, and then 0.062; it is
+    // 0.06 after 2.9 or so.
+    let passes = |at| limiter.peek(&state, at, 6.0).is_allowed();
+    let then = now.after(limiter.retry_after(&state, now, 6.0).wait().unwrap());
+    assert!(passes(then) && !passes(micros_later(then, -1)), "{then}");
+    assert!((120.0..250.0).contains(&then.as_secs()), "{then}");
+    assert_eq!(limiter.retry_after(&state, now, 7.0), Retry::Never);
+}

@@ -4,6 +4,14 @@ use crate::{KINDS, cases};
 use proptest::prelude::*;
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::by_hour::{ByHour, Day};
+use ratescope::limit::envoy::Envoy;
+use ratescope::limit::exim::Mode;
+use ratescope::limit::fail2ban::Fail2ban;
+use ratescope::limit::gcra::Gcra;
+use ratescope::limit::nginx::{Delay, Nginx};
+use ratescope::limit::sliding_window::SlidingWindow;
+use ratescope::{Rate, Span};
 
 proptest! {
     #[test]
@@ -105,6 +113,8 @@ fn as_people_write_them() {
         ("100 req /1 minute", "fixed-window 100/1m"),
         ("100/ 1 minute", "fixed-window 100/1m"),
         ("100 /minute", "fixed-window 100/1m"),
+        ("exim 100/1 minute strict", "exim 100/1m strict"),
+        ("100 / 1 minute", "fixed-window 100/1m"),
         ("60/min precision 1 s", "sliding-window 60/1m precision 1s"),
         ("nginx 10r/s burst 20 NoDelay", "nginx 10/1s burst 20 nodelay"),
         ("HAProxy 20/10s Allowed", "haproxy 20/10s allowed"),
@@ -131,6 +141,14 @@ fn mistakes_are_pointed_at() {
         ("bucket 10/1m", "bucket", "not a limiter; write a rate such as 10/1m, or a name and"),
         ("exim", "", "a rate is missing; write exim RATE [leaky|strict|readonly], such as"),
         ("exim 10/1x", "x", "not a unit; the units are w, d, h, m, s, ms and us"),
+        ("exim 10/1m s", "s", "not read; write exim RATE [leaky|strict|readonly]"),
+        ("exim 10 /1m s", "s", "not read; write exim RATE [leaky|strict|readonly]"),
+        ("exim many / 1m", "many", "not a rate; write a rate as"),
+        ("exim many per minute", "many", "not a rate; write a rate as"),
+        ("exim 10 each minute", "10", "not a rate; write a rate as"),
+        ("exim many /1m", "many", "not a rate; write a rate as"),
+        ("exim 100 per two minutes", "100", "not a rate; write a rate as"),
+        ("exim 100 per 10 users", "100", "not a rate; write a rate as"),
         ("exim 10/1m strikt", "strikt", "not read; write exim RATE [leaky|strict|readonly]"),
         (
             "gcra 10/1s burst",
@@ -214,5 +232,81 @@ fn mistakes_are_pointed_at() {
         assert_eq!(&text[error.at()], word, "{text}: {error}");
         assert!(error.problem().starts_with(problem), "{text}: {error}");
         assert!(error.problem().len() <= 100, "{text}: {error}");
+    }
+}
+
+#[test]
+fn modes_are_read_in_any_case() {
+    for mode in [Mode::Strict, Mode::Leaky, Mode::Readonly] {
+        assert_eq!(mode.to_string().to_uppercase().parse(), Ok(mode));
+    }
+}
+
+#[test]
+fn a_limiter_has_the_numbers_it_was_made_of() {
+    let rate: Rate = "5/1m".parse().unwrap();
+    let gcra = Gcra::new(rate, 10.0).unwrap();
+    assert_eq!((gcra.rate(), gcra.burst()), (rate, 10.0));
+    let window = SlidingWindow::new(rate, Span::seconds(7)).unwrap();
+    assert_eq!((window.limit(), window.precision()), (rate, Span::seconds(7)));
+    let nginx = Nginx::new(rate, 10, Delay::Beyond(3)).unwrap();
+    assert_eq!((nginx.rate(), nginx.burst(), nginx.delay()), (rate, 10, Delay::Beyond(3)));
+    let envoy = Envoy::new(rate, 10).unwrap();
+    assert_eq!((envoy.fill(), envoy.burst()), (rate, 10));
+    let jail = Fail2ban::new(rate, Span::hours(2)).unwrap();
+    assert_eq!((jail.limit(), jail.ban()), (rate, Span::hours(2)));
+    let (decay, week) = (Span::minutes(1), Span::hours(24 * 7));
+    let day = Day::new(Span::hours(12), -3600.0).unwrap();
+    let by_hour = ByHour::new(3.0, decay, week, 5.0, Mode::Strict, day).unwrap();
+    assert_eq!((by_hour.increase(), by_hour.day()), (week, day));
+    assert_eq!(
+        (day.length(), day.ahead(), day.hour()),
+        (Span::hours(12), -3600.0, Span::minutes(30))
+    );
+}
+
+/// A limiter that names no rate has that of whoever reads it.
+#[test]
+fn a_rate_may_be_given_beside_the_text() {
+    let read = |text, rate| AnyLimiter::read(text, rate).map(|limiter| limiter.to_string());
+    let rate: Rate = "7/1m".parse().unwrap();
+    assert_eq!(read("gcra", Some(rate)), Ok("gcra 7/1m burst 7".to_owned()));
+    assert_eq!(read("gcra burst 3", Some(rate)), Ok("gcra 7/1m burst 3".to_owned()));
+    assert_eq!(read("gcra 5/1s", Some(rate)), Ok("gcra 5/1s burst 5".to_owned()));
+    assert!(read("gcra", None).unwrap_err().problem().starts_with("a rate is missing"));
+}
+
+/// To half as much again: counts, bursts and queues, and no spans.
+#[test]
+fn limits_that_are_stretched() {
+    let stretched = |text: &str| text.parse::<AnyLimiter>().unwrap().stretched(150.0);
+    for (text, more) in [
+        ("exim 10/1m strict", "exim 15/1m strict"),
+        ("earrrl 10/1m half-life 7s", "earrrl 15/1m half-life 7s"),
+        ("gcra 10/1m burst 4", "gcra 15/1m burst 6"),
+        ("token-bucket 10/1m burst 4", "token-bucket 15/1m burst 6"),
+        ("leaky-bucket 10/1m queue 4", "leaky-bucket 15/1m queue 6"),
+        ("fixed-window 10/1m", "fixed-window 15/1m"),
+        ("sliding-window 10/1m precision 2s", "sliding-window 15/1m precision 2s"),
+        ("sliding-counter 10/1m", "sliding-counter 15/1m"),
+        ("sliding-log 10/1m", "sliding-log 15/1m"),
+    ] {
+        assert_eq!(stretched(text).unwrap().to_string(), more);
+    }
+    for (text, why) in [
+        (
+            "adaptive x3 decay 1m floor 5",
+            "an adaptive limiter finds its limit itself, so it cannot be stretched",
+        ),
+        ("nginx 30/1m", "a server's limiter is as that server has it, so it cannot be stretched"),
+        (
+            "sliding-log 100000/1d",
+            "when stretched, the count of a rate cannot be 150000: it must be at most 100000",
+        ),
+    ] {
+        let error = stretched(text).unwrap_err();
+        assert!(error.to_string().starts_with(why), "{error}");
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        assert_eq!(cause.is_some(), text.starts_with("sliding-log"), "{error}");
     }
 }

@@ -131,6 +131,23 @@ fn what_was_counted_in_a_later_window_is_not_given_back() {
     assert_eq!(limiter.remaining(&state, at(10)), 5.0);
 }
 
+/// The window before still counts in part, and so does what came in it.
+#[test]
+fn what_came_in_the_window_before_is_given_back_in_part() {
+    let limiter = limiter("sliding-counter 10/10s");
+    let at = |seconds: i64| Time::from_micros(seconds * 1_000_000);
+    for (came, left) in [(0, 6.0), (15, 8.0), (-10, 4.0)] {
+        let mut state = limiter.initial();
+        for (time, cost) in [(0, 4.0), (15, 4.0)] {
+            assert!(limiter.check(&mut state, at(time), cost).is_allowed());
+        }
+        // Half of the four before are left, and the four.
+        assert_eq!(limiter.remaining(&state, at(15)), 4.0);
+        assert!(limiter.undo(&mut state, at(came), at(15), 4.0));
+        assert_eq!(limiter.remaining(&state, at(15)), left, "{came}");
+    }
+}
+
 /// Also when it is not known when that was. A window gives back its oldest events first, since the one that is
 /// given back may be as old; then later no more is left than without it.
 #[test]

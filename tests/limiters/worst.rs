@@ -5,7 +5,6 @@ use crate::common::worst::{greediest, greedy};
 use crate::{KINDS, cases, limiter, steps};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::limit::*;
 use ratescope::{Limiter, Span, Time};
 
 proptest! {
@@ -59,15 +58,27 @@ fn rounding_gives_envoy_less_than_a_token_an_event() {
     let promise = 399_999_601.0 / (1.0 - 4e8 / f64::from(1 << 29));
     let got = most("envoy 400000000/1s burst 1", 1.0);
     assert!((got / promise - 1.0).abs() < 1e-12, "{got} for {promise}");
+    // The tokens of a full bucket are rounded as well, by up to four of their last bits.
+    let tokens = 4e9 * f64::from(1 << 25).recip().powi(2);
+    let promise = 4_000_000_000.999_999 / (1.0 - (f64::from(1 << 29).recip() + tokens));
+    let got = most("envoy 1/1s burst 4000000000", 1.0);
+    assert!((got / promise - 1.0).abs() < 1e-12, "{got} for {promise}");
     assert_eq!(most("envoy 600000000/1s burst 1", 1.0), f64::INFINITY);
     assert!(most("envoy 600000000/1s burst 1", 2.0) < 2e9);
 }
 
+/// For Exim, events in one instant count as a small gap apart, by which each lengthens the window.
 #[test]
-fn an_envoy_has_the_numbers_it_was_made_of() {
-    let fill = "5/1s".parse().unwrap();
-    let envoy = envoy::Envoy::new(fill, 10).unwrap();
-    assert_eq!((envoy.fill(), envoy.burst()), (fill, 10));
+fn a_gap_between_exims_events_raises_the_bound() {
+    // A gap is a nanosecond, a millionth of the period. What the rate does not show is the limit and half
+    // an event.
+    let limit = 5000.0;
+    for cost in [1.0, 2.0, 4.0] {
+        let unseen = limit + cost / 2.0;
+        let promise = (limit + unseen * 3.0) / (1.0 - unseen * 1e-6 / cost);
+        let got = limiter("exim 5000/1ms").max_admitted("3ms".parse().unwrap(), cost);
+        assert!((got / promise - 1.0).abs() < 1e-9, "{got} for {promise}, cost {cost}");
+    }
 }
 
 /// A dear event is half of the limit at most before the rate shows it, however dear it is.
@@ -75,6 +86,9 @@ fn an_envoy_has_the_numbers_it_was_made_of() {
 fn a_dear_event_does_not_raise_the_bound_of_exim() {
     let exim = limiter("exim 10/1m");
     assert_eq!(exim.max_admitted(Span::minutes(1), 100.0).floor(), 25.0);
+    for text in ["exim 0/1m", "exim 10/1m readonly"] {
+        assert_eq!(limiter(text).max_admitted(Span::minutes(1), 1.0), f64::INFINITY, "{text}");
+    }
 }
 
 /// The state of any limiter; `src/limit/measured.md` has those of each.
