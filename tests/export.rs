@@ -151,6 +151,9 @@ fn what_cannot_be_said_is_an_error() {
         (Target::Caddy, "sliding-log 0.5/1m per ip", "must be whole, and at least 1"),
         // The whole burst would come back after 7 s, where it takes a minute.
         (Target::Traefik, "token-bucket 10/1m burst 10 per ip", "the burst is 1 at most"),
+        (Target::Traefik, "gcra 2.5/1s burst 2 per ip", "average and burst are whole numbers"),
+        (Target::Traefik, "gcra 2/1s burst 1.5 per ip", "average and burst are whole numbers"),
+        (Target::Traefik, "gcra 2/1s burst 2 per user", "it knows no users"),
         (Target::Traefik, "token-bucket 10/1s burst 20 per ip+host", "one of them only"),
         (Target::Traefik, "token-bucket 10/1s burst 20 per all", "one of them only"),
         (Target::Cloudflare, "sliding-counter 10/5s per ip", "its periods are 10s, 1m"),
@@ -173,6 +176,29 @@ fn what_cannot_be_said_is_an_error() {
             .to_string()
             .ends_with(" these limits together: a jail has one limit; write one jail for each")
     );
+}
+
+/// The buckets that a server has: some rates, and bursts up to a number.
+#[test]
+fn servers_have_some_buckets() {
+    for (target, rate, burst, has) in [
+        (Target::Nginx, "10/1s", 20.0, true),
+        (Target::Nginx, "10/3s", 20.0, false),
+        // Traefik forgets a sender that is silent for three seconds, in which one token comes.
+        (Target::Traefik, "2/5s", 1.0, true),
+        (Target::Traefik, "2/5s", 2.0, false),
+        (Target::Nftables, "6/1h", 65_535.0, true),
+        (Target::Nftables, "6/1h", 65_536.0, false),
+        (Target::Nftables, "6/1h", 2.5, false),
+        (Target::Nftables, "1/11s", 5.0, false),
+        (Target::Haproxy, "1/11s", 2.5, true),
+    ] {
+        assert_eq!(
+            target.has_bucket(rate.parse().unwrap(), burst),
+            has,
+            "{target} {rate}, {burst}"
+        );
+    }
 }
 
 /// The words for the targets.

@@ -116,3 +116,115 @@ fn a_client_behind_a_proxy_is_found() {
         assert!(!write("ip", false).contains(means) && !write("agent", true).contains(means));
     }
 }
+
+/// What a server writes for a limiter per `per`, and its warnings.
+fn written(target: Target, policy: &str, ipv6_prefix: u8, forwarded: bool) -> (String, String) {
+    let policy: Policy = policy.parse().unwrap();
+    let written = target.configure_for(&policy, Addresses { ipv6_prefix, forwarded }).unwrap();
+    (written.text, written.warnings.join("\n"))
+}
+
+/// A client is an IPv6 network, or an address.
+#[test]
+fn a_client_has_as_many_bits_as_it_is_given() {
+    for (target, limiter, network, address) in [
+        (
+            Target::Nginx,
+            "nginx 9/1s",
+            "\"~^(?s)(?<limit_net>.{6}).{10}\\z\" \"6$limit_net\";",
+            "limit_req_zone $binary_remote_addr zone",
+        ),
+        (
+            Target::Haproxy,
+            "haproxy 9/1s",
+            "track-sc0 src,ipmask(32,48) table",
+            "track-sc0 src table",
+        ),
+        (
+            Target::Envoy,
+            "envoy 9/1s",
+            "- masked_remote_address: { v6_prefix_mask_len: 48 }\n",
+            "- remote_address: {}\n",
+        ),
+        (
+            Target::Descriptors,
+            "9/1s",
+            "- masked_remote_address: { v6_prefix_mask_len: 48 }\n",
+            "- remote_address: {}\n",
+        ),
+        (
+            Target::Caddy,
+            "sliding-log 9/1s",
+            "key {http.request.remote.host/32,48}\n",
+            "key {http.request.remote.host}\n",
+        ),
+        (
+            Target::Traefik,
+            "gcra 9/1s burst 2",
+            "ipStrategy: { ipv6Subnet: 48 }\n",
+            "ipStrategy: {}\n",
+        ),
+        (
+            Target::Exim,
+            "exim 9/1s",
+            "{${mask:$sender_host_address/48}}{$sender_host_address}}",
+            " / $sender_host_address",
+        ),
+        (
+            Target::Nftables,
+            "gcra 9/1s burst 2",
+            "{ ip6 saddr & ffff:ffff:ffff:: limit rate",
+            "{ ip6 saddr limit rate",
+        ),
+    ] {
+        let text = |bits| written(target, &format!("{limiter} per ip"), bits, false).0;
+        assert!(text(48).contains(network) && !text(48).contains(address), "{}", text(48));
+        assert!(text(128).contains(address) && !text(128).contains(network), "{}", text(128));
+    }
+}
+
+/// A network that a server cannot cut is told.
+#[test]
+fn networks_that_a_server_does_not_know_are_told() {
+    for (target, limiter, bits, forwarded, warning) in [
+        (Target::Nginx, "nginx 9/1s", 47, false, "its IPv6 networks have whole bytes"),
+        (Target::Caddy, "sliding-log 9/1s", 48, true, "Caddy counts each IPv6 address"),
+        (Target::Traefik, "gcra 9/1s burst 2", 48, false, "Traefik has ipv6Subnet from 3.1 on"),
+    ] {
+        let told = |bits, forwarded| {
+            written(target, &format!("{limiter} per ip"), bits, forwarded).1.contains(warning)
+        };
+        assert!(told(bits, forwarded) && !told(128, forwarded), "{target}");
+    }
+    let (text, _) = written(Target::Caddy, "sliding-log 9/1s per ip", 48, true);
+    assert!(text.contains("key {http.vars.client_ip}\n"), "{text}");
+}
+
+/// Whoever counts in one limit before the next refuses says so, where there is a next.
+#[test]
+fn one_limit_has_no_other_to_warn_of() {
+    for (target, limiter, warning) in [
+        (Target::Envoy, "envoy 9/1s", "later one refuses has paid the first"),
+        (Target::Caddy, "sliding-log 9/1s", "a later one refuses has counted"),
+        (Target::Traefik, "gcra 9/1s burst 2", "a later one refuses has counted"),
+        (Target::Cloudflare, "sliding-counter 9/1m", "may have counted in others"),
+        (Target::Nftables, "gcra 9/1s burst 2", "a later one drops has counted"),
+    ] {
+        let one = format!("{limiter} per ip");
+        let two = format!("{one} & {}", one.replace('9', "8"));
+        let warned = |policy: &str| written(target, policy, 128, false).1.contains(warning);
+        assert_eq!((warned(&one), warned(&two)), (false, true), "{target}");
+    }
+}
+
+/// A limit for all has a key that is the same for all.
+#[test]
+fn everybody_is_one_client() {
+    let all = |target, limiter| written(target, &format!("{limiter} per all"), 128, false).0;
+    let caddy = all(Target::Caddy, "sliding-log 9/1s");
+    assert!(caddy.contains("\t\tkey all\n"), "{caddy}");
+    let rust = all(Target::Rust, "9/1s");
+    assert!(rust.contains("/// Whether an event passes.\n"), "{rust}");
+    assert!(rust.contains("passes(limits: &Store, time: Time) -> bool {\n    limits."), "{rust}");
+    assert!(rust.contains("fields: &() }"), "{rust}");
+}

@@ -66,8 +66,8 @@ pub(super) fn check_bucket(rate: Rate, burst: f64) -> Result<(), String> {
 
 /// How long a request may wait for its token, in seconds.
 fn longest_wait(rate: Rate) -> f64 {
-    let a_second = rate.per_second();
-    if a_second < 1.0 { 0.5 } else { libm::floor(1e9 / (libm::floor(a_second) * 2.0)) / 1e9 }
+    let a_second = libm::floor(rate.per_second()).max(1.0);
+    libm::floor(1e9 / (a_second * 2.0)) / 1e9
 }
 
 fn source(per: &Per, addresses: Addresses) -> Result<String, String> {
