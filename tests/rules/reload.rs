@@ -260,3 +260,16 @@ fn limits_that_are_equal_when_stretched_do_not_share_a_store() {
     applied(&ruled, &file(", 9/1m"));
     assert!(check_in_time(ruled, &[("ip", "a")]));
 }
+
+/// A key that is seen first after a limit became another of its shape is new to that, too: an event that can
+/// never pass leaves nothing of it.
+#[test]
+fn a_limit_of_the_same_shape_remembers_no_more_than_before() {
+    let text = "domain: d\ndescriptors:\n  - key: user\n    limit: gcra 10/1h\n";
+    let ruled = ruled(text);
+    assert_eq!(passed(&ruled, 3, 0.0, &[("user", "ann")]), 3);
+    applied(&ruled, &text.replace("gcra", "token-bucket"));
+    let event = Event { time: Time::ZERO, cost: 11.0, fields: &[("user", "bob")] };
+    assert!(!ruled.check(&event).is_allowed());
+    assert_eq!(ruled.len(), 1);
+}

@@ -3,6 +3,7 @@
 use crate::{gcra, is_held_back, mail, remembered, seconds, sends};
 use ratescope::store::Keyed;
 use ratescope::{Event, Span, Store};
+use std::hash::Hash;
 
 #[test]
 fn a_key_is_looked_at_without_counting() {
@@ -79,4 +80,24 @@ fn rules_reset_a_key_too() {
     );
     assert!(ruled.check(&event).is_allowed());
     assert_eq!(ruled.check(&event).decided_by().unwrap().rule.name(), "web:user");
+}
+
+/// Two numbers of any size are two keys.
+#[test]
+fn numbers_are_keys_of_their_own() {
+    fn are_two<K: Hash>(keys: [K; 2]) {
+        let keyed = Keyed::new(gcra(), 10);
+        let sends = |key: &K| keyed.check(key, seconds(0), 2.0).is_allowed();
+        assert_eq!(keys.map(|key| (sends(&key), sends(&key))), [(true, false); 2]);
+    }
+    are_two([1u8, 2]);
+    are_two([1u16, 2]);
+    are_two([1u32, 2]);
+    are_two([1u64, 2]);
+    are_two([1u128, 2]);
+    are_two([1usize, 2]);
+    are_two([-1i8, 1]);
+    are_two(["a", "b"]);
+    are_two([("ab", "c"), ("a", "bc")]);
+    are_two([[1u8, 2].as_slice(), &[1]]);
 }
