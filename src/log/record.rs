@@ -141,10 +141,10 @@ impl<'a> Record<'a> {
         !matches!(self.found, Found::Table(_)) || Standard::of(name).is_some()
     }
 
-    /// The values of a table whose names are not standard, each with its name.
+    /// The values of a table, each with the name that it has there.
     pub(super) fn named(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let table = if let Found::Table(table) = self.found { Some(table) } else { None };
-        table.into_iter().flat_map(Table::named).filter(|(name, _)| Standard::of(name).is_none())
+        table.into_iter().flat_map(Table::named)
     }
 
     /// The path without its query, cut to as many segments as the options say.

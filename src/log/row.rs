@@ -42,7 +42,10 @@ impl Row {
         // There may be thousands of names, and of values in a line: neither is searched for each of the other.
         let placed = names.0.iter().enumerate().filter(|(_, name)| record.is_placed(name));
         let placed = placed.filter_map(|(place, name)| Some((place, record.value(name)?)));
-        let named = record.named().filter_map(|(name, value)| Some((names.place(name)?, value)));
+        let named = record.named().filter_map(|(name, value)| {
+            let place = names.place(name)?;
+            (!record.is_placed(name)).then_some((place, value))
+        });
         let mut values: Vec<_> = placed.chain(named).collect();
         // If a name occurs twice, its first value counts.
         values.sort_by_key(|(place, _)| *place);
