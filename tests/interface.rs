@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
-/// Whatever a caller has its fields in.
+/// A caller may have its fields in any of these.
 #[test]
 fn fields_are_in_lists_and_maps() {
     let pairs = [("user", "ann"), ("ip", "::1")];

@@ -103,7 +103,7 @@ fn n_settles_about_a_half_above_the_rate() {
     assert!(settled(1e-9) == 1.0 && settled(1e12) == 1e12 + 0.5);
 }
 
-/// Whatever the rate is, the level tends to nothing or to its maximum.
+/// At any rate the level tends to nothing or to its maximum.
 #[test]
 fn the_bucket_is_empty_or_full() {
     for (limit, period) in [(10.0, 10.0), (2.5, 1.0), (1.0, 2.0), (0.5, 1.0), (100.0, 60.0)] {
@@ -213,7 +213,7 @@ fn they_are_off_and_cost_nothing_until_they_are_shown() {
     const { assert!(Trace::<Column>::BYTES < 8_000_000) };
 }
 
-/// Whoever switches a line on sees its past, and a link shows the same to others.
+/// A line that is switched on shows its past, also to others by a link.
 #[test]
 fn a_line_that_is_switched_on_has_its_past() {
     let link = "auto-rate=3&limit=8&at=50&do=7:events*5,20:decay=20s,30:limit=5,40:mode=leaky";

@@ -109,7 +109,7 @@ async fn until_looked(store: &RedisStore, fields: &[(&str, &str)]) -> Answered {
     }
 }
 
-/// What was counted, if Redis was asked.
+/// The level that Redis counted, if it was asked.
 fn level(answer: &Answered) -> Option<f64> {
     answer.fault.is_none().then(|| answer.ruling.decided_by().unwrap().outcome.level)
 }

@@ -65,8 +65,8 @@ proptest! {
         prop_assert_eq!(time.to_string().parse::<Time>().unwrap(), time);
     }
 
-    /// Whatever is typed, reading it ends in a value that is written and read again, or in an
-    /// error that points into the text.
+    /// Any text ends in a value that is written and read again, or in an error that points into
+    /// the text.
     #[test]
     fn no_text_is_a_surprise(text in "[-0-9.wdhmsuKMG/eE+ µ]{0,12}") {
         check_any::<Span>(&text)?;

@@ -1,5 +1,5 @@
-//! What other implementations measured and decided, replayed. `tests/vectors/README.md` says
-//! where each file is from.
+//! Measurements and decisions of other implementations, replayed. `tests/vectors/README.md` says where each file is
+//! from.
 #![cfg(not(target_arch = "wasm32"))]
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-// What fingers do on the graph. A tap is an event, a swipe looks back, and a press that is held shows
+// Fingers on the graph. A tap is an event, a swipe looks back, and a press that is held shows
 // the crosshair, which then follows the finger and stays until a tap ends it. Two fingers zoom in time
 // if the graph has the focus, as after a tap; otherwise the browser zooms the page by them.
 

@@ -45,7 +45,7 @@ export function wire(on, set, changed) {
     const values = before.pop();
     if (!values) return;
     for (const [name, value] of Object.entries(values)) set(name, value);
-    // What that changes is no change to take back.
+    // Undoing is no change to undo.
     now = what = undefined;
     changed();
     show();

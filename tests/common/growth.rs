@@ -84,7 +84,7 @@ pub(crate) fn repeat(before: &str, unit: &str, after: &str, length: usize) -> Ve
     [before, &unit.repeat(times), after].concat().into_bytes()
 }
 
-/// As many units as fit in about `length`, each with its number in place of `#`, between two other texts.
+/// The numbers from 0 in place of the `#` of `unit`, up to about `length` bytes, between two other texts.
 pub(crate) fn numbered(before: &str, unit: &str, after: &str, length: usize) -> Vec<u8> {
     let units = (0..length / (unit.len() + 5)).map(|i| unit.replace('#', &i.to_string()));
     [before, &units.collect::<String>(), after].concat().into_bytes()

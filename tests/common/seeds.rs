@@ -1,4 +1,4 @@
-//! What the fuzzer begins with, and what it found. The published crate has none of it, and no fuzzer.
+//! The seeds of the fuzzer, and its findings. The published crate has none of them, and no fuzzer.
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::fs;

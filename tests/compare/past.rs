@@ -125,7 +125,7 @@ impl Experiment for Counter {
     }
 }
 
-/// Whoever pans does not wait for all of the log in each frame.
+/// Panning doesn't wait for all of the log in each frame.
 #[test]
 fn panning_never_decides_the_log_again() {
     let events: Vec<_> = (0..64_000).map(|i| (at(f64::from(i)), 1.0)).collect();

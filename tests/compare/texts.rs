@@ -187,7 +187,7 @@ fn a_limit_that_a_lane_cannot_have_is_refused() {
     let part = "\"10/10s\": \"30s\" in \"sliding-window precision 30s\": the precision in seconds";
     assert!(error.starts_with(part), "{error}");
     assert_eq!(comparison.settings().limit.to_string(), "10/1m");
-    // Whatever the order in which a link has them.
+    // In any order of the link.
     let link = "lanes=sliding-window precision 30s&limit=10/1m";
     assert_eq!(link.parse::<Link>().unwrap().settings.limit.to_string(), "10/1m");
 }

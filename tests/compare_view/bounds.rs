@@ -1,4 +1,4 @@
-//! Whatever is asked: nothing overlaps, and everything is a number on the canvas.
+//! In any view nothing overlaps, and everything is a number on the canvas.
 
 use super::{at, run, texts, tops, view};
 use proptest::prelude::*;

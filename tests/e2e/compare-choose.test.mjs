@@ -1,5 +1,5 @@
-// What a lane tells of itself, and the choice of a few lanes: "Only these", what a limiter is, what it
-// promises, when the next event would pass.
+// A lane tells what its limiter is, what it promises and when the next event would pass; and "Only these" chooses
+// a few lanes.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';

@@ -30,7 +30,7 @@ const known = (t) => (Math.floor(t * 1e6 / 16384) * 16384 + 16383) / 1e6;
 const rules = ['exim strict', 'earrrl', 'token-bucket', 'leaky-bucket', 'sliding-log'];
 const units = ['rate', 'estimate', 'tokens used', 'queue', 'in window'];
 
-// What each lane decided at 5 s, and the level by which it decided if that is not the level after the event.
+// The decision of each lane at 5 s, and the level by which it decided if that is not the level after the event.
 // The recent average decides by its estimate before the event.
 const judged = [
   'allowed',

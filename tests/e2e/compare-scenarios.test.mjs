@@ -5,7 +5,7 @@ import { pageTest } from './harness.mjs';
 import { compare, counts, lane, quiet, rules, sent, tall } from './compare.mjs';
 import { press, settle, type, until } from './scope.mjs';
 
-// What each scenario claims: [allowed, refused] by lane. tests/scenarios.rs checks the rest of the claims.
+// The claims of each scenario: [allowed, refused] by lane. tests/scenarios.rs checks the rest of the claims.
 const claims = {
   'A burst at the window’s edge': { sent: 20, lanes: { 'fixed-window': [20, 0], 'sliding-log': [10, 10] } },
   'Token bucket against sliding window': { sent: 49, lanes: { 'token-bucket': [29, 20], 'sliding-window': [20, 29] } },

@@ -1,4 +1,4 @@
-// What all lanes share: the limit, the cost of an event, and the script.
+// The settings of all lanes: the limit, the cost of an event, and the script.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';

@@ -1,4 +1,4 @@
-// What the tests of the Compare page share: its lanes, their texts and their places.
+// Shared by the tests of the Compare page: its lanes, their texts and their places.
 
 import { readFileSync } from 'node:fs';
 import { root } from './launch.mjs';

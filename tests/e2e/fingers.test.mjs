@@ -1,4 +1,4 @@
-// What fingers do on the graph besides taps and swipes.
+// Fingers on the graph, besides taps and swipes.
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';

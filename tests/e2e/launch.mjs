@@ -36,7 +36,7 @@ export async function startReplay(log, ...args) {
   return { url: line.match(/http:\/\/\S+/)[0], close };
 }
 
-// What `ratescope simulate` prints about a log: an object for each event.
+// The output of `ratescope simulate` about a log: an object for each event.
 export const simulate = (limiter, log) =>
   execFileSync(program(), ['simulate', '--format', 'jsonl', limiter], { input: log, stdio: ['pipe', 'pipe', 'ignore'] })
     .toString().trim().split('\n').map((line) => JSON.parse(line));

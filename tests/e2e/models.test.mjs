@@ -57,7 +57,7 @@ pageTest('the thin lines', { ...crisp, ...clipboard }, async ({ page, open, test
       assert.deepEqual(await seen(page), [...all, name]);
       const link = await recording(page);
       assert.match(link, new RegExp(`&${name}=on`));
-      // Whoever opens the link sees the same line, with its past.
+      // The link shows the same line, with its past.
       const here = await picture(page);
       await show(page, open, link);
       assert(await picture(page) === here, `${name} from the link`);

@@ -1,4 +1,4 @@
-// What a newcomer wants, from an empty tab: how many actions it takes, and whether the answer is in sight. An
+// The wishes of a newcomer, from an empty tab: how many actions each takes, and whether the answer is in sight. An
 // action is a click, a drop, or a text that is written; they are numbered.
 
 import assert from 'node:assert/strict';

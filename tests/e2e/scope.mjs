@@ -1,4 +1,4 @@
-// What the tests of the page share: reading the Scope, its picture and its link.
+// Shared by the tests of the page: reading the Scope, its picture and its link.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

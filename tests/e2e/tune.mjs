@@ -1,4 +1,4 @@
-// What the tests of the Tune page share: logs, and what the page says of them.
+// Shared by the tests of the Tune page: logs, and what the page says of them.
 
 import { gzipSync } from 'node:zlib';
 
@@ -48,7 +48,7 @@ export function log(clients, apart = 1) {
 
 export const gzip = (content, options) => gzipSync(content, options);
 
-// What the table says of a client: its requests, its peak and the time of that, its refused requests and the
+// The row of a client in the table: its requests, its peak and the time of that, its refused requests and the
 // time of the first.
 export const row = (page, key) => page.$$eval('#t-clients tr', (rows, key) => {
   const row = rows.find((row) => row.querySelector('button').textContent === key);

@@ -23,7 +23,7 @@ fn notation(data: &[u8]) {
 
 const TIME: &str = "10/Oct/2000:13:55:36 +0000";
 
-/// Whatever the client wrote, and then the columns of the server.
+/// A column that the client wrote, and then those of the server.
 fn agent_first(log: &[u8]) {
     said("$http_user_agent [$time_local] $remote_addr", &format!("x [{TIME}] 192.0.2.7"), log);
 }

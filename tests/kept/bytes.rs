@@ -250,7 +250,7 @@ proptest! {
         prop_assert_eq!(Kept::from_bytes(&bytes), Err(KeptError::Trailing { bytes: 1 }));
     }
 
-    /// Whatever the bytes, nothing panics: neither reading them nor what they are read as.
+    /// No bytes make anything panic: neither reading them nor using what was read.
     #[test]
     fn no_bytes_are_too_strange(bytes in bytes(), steps in steps(), at in any::<i64>()) {
         let Ok(kept) = Kept::from_bytes(&bytes) else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! What is said to be outside of the domain in which f64 alone decides alike. `tests/redis/edges.rs` tries the
-//! ends of that domain.
+//! Limiters outside of the domain in which f64 alone decides alike, and what is said of them. `tests/redis/edges.rs`
+//! tries the ends of that domain.
 
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;

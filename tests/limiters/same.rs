@@ -21,7 +21,7 @@ fn assert_same(case: &Case, other: &str, events: &[(Time, f64)]) {
 }
 
 proptest! {
-    /// Whatever the events, with time running backwards and all.
+    /// For any events, also where time runs backwards.
     #[test]
     fn gcra_is_the_token_bucket(case in cases(BUCKETS), steps in steps(true)) {
         let other = case.limiter.to_string().replace("token-bucket", "gcra");

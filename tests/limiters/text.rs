@@ -20,7 +20,7 @@ proptest! {
         prop_assert_eq!(text.parse::<AnyLimiter>().unwrap(), case.limiter);
     }
 
-    /// Whatever is typed is read or refused, and the place of the mistake is in it.
+    /// Any text is read or refused, and the place of the mistake is in it.
     #[test]
     fn nothing_typed_breaks_it(text in "[a-z0-9/&. \u{e9}-]{0,40}") {
         if let Err(error) = text.parse::<AnyLimiter>() {

@@ -8,7 +8,7 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Span, Time};
 
 proptest! {
-    /// Whatever is sent, no window has more than was promised.
+    /// No window has more than was promised, for any events.
     #[test]
     fn no_window_has_more_than_was_promised(
         case in cases(&KINDS),

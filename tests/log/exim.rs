@@ -104,7 +104,7 @@ fn other_lines_are_no_events() {
 }
 
 proptest! {
-    /// Whatever the sender, the subject and the HELO are, the address is that of the connection.
+    /// The address is that of the connection, for any sender, subject and HELO.
     #[test]
     fn the_address_is_that_of_the_connection(
         local in "[a-zA-Z0-9 =\\[\\]().:<>-]{0,30}",

@@ -37,7 +37,7 @@ proptest! {
         }
     }
 
-    /// Whatever one sender does, no window has more than was promised: the least of any limit.
+    /// No window has more of one sender than was promised: the least of any limit.
     #[test]
     fn no_window_has_more_than_was_promised(
         (case, limits) in limits(),

@@ -18,7 +18,7 @@ proptest! {
         }
     }
 
-    /// Whatever is typed is read or refused, and the place of the mistake is in it.
+    /// Any text is read or refused, and the place of the mistake is in it.
     #[test]
     fn nothing_typed_breaks_it(
         text in prop_oneof![

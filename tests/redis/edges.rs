@@ -75,7 +75,7 @@ fn deeds(size: u64, period: f64) -> impl Strategy<Value = Vec<Deed>> {
         move |(mut at, deeds)| {
             let deed = |(gap, part, odd, is_charged): (f64, f64, u64, bool)| {
                 at = at.saturating_add((gap * period) as i64).clamp(0, END - 1);
-                // What is charged in a period stays below 2^52.
+                // All charges of a period together stay below 2^52.
                 let most = if is_charged { size / 8 } else { 1_000_000_000_000_000_000 };
                 let amount = ((part * size as f64) as u64).saturating_add(odd).min(most);
                 Deed { at, amount, is_charged }

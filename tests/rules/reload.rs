@@ -165,7 +165,7 @@ fn a_limit_with_other_numbers_keeps_what_was_counted() {
 }
 
 proptest! {
-    /// Whatever the limiter: after a change of its count, each key stands as what is kept of it says.
+    /// After a change of the count of any limiter, each key stands as what is kept of it says.
     #[test]
     fn states_follow_the_rule_of_kept_states(
         case in random::admitting(random::COUNTING),

@@ -1,4 +1,4 @@
-//! What a request asks takes time and memory in proportion to its length, up to the longest one.
+//! Requests of the service take time and memory in proportion to their length, up to the longest one.
 
 use super::core::{RULES, service};
 use super::growth::{Parser, are_linear, numbered, repeat};

@@ -23,7 +23,7 @@ fn a_key_is_looked_at_without_counting() {
     assert_eq!(store.len(), 2);
 }
 
-/// Whoever was refused may send again, and is protected no longer.
+/// A key that was refused may send again, and is protected no longer.
 #[test]
 fn a_key_that_is_reset_is_new() {
     let keyed = Keyed::new(gcra(), 7);

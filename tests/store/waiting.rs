@@ -150,7 +150,7 @@ fn a_queue_is_waited_for_in_order() {
         let keyed = Keyed::new(limiter(text), 10);
         let passed = run(&keyed, (0..6).map(caller).collect());
         let plain = Keyed::new(limiter(text), 10);
-        // Whoever hangs up leaves a place. Two find the queue full, and wait until there is room.
+        // A caller that hangs up leaves a place. Two find the queue full, and wait until there is room.
         let mut expected = Vec::new();
         for i in 0..6 {
             let mut now = caller(i).start;
@@ -359,7 +359,7 @@ mod far_away {
         assert_eq!(assert_ready!(task.poll()).err(), Some(GaveUp::Fault(Fault::Late)));
     }
 
-    /// Whoever leaves while the store is asked has counted once or not at all, and the next one passes as ever.
+    /// A caller that leaves while the store is asked has counted once or not at all, and the next one passes as ever.
     #[test]
     fn it_may_be_dropped_at_any_await_point() {
         let (clock, fields) = (FakeClock::default(), [("user", "ann")]);

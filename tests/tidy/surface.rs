@@ -11,7 +11,7 @@ use std::path::Path;
 /// The rooms of the application, of which semver promises nothing.
 const OUTSIDE: [&str; 8] = ["bin", "civil", "lab", "log", "plot", "traffic", "view", "web"];
 
-/// Whoever changes what is public looks at what changes here, and deletes the file to accept it.
+/// To change what is public: look at what changes here, and delete the file to accept it.
 #[test]
 fn the_public_surface_is_what_was_accepted() {
     let mut changed = Vec::new();

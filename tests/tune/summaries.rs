@@ -81,7 +81,7 @@ proptest! {
         for end in 0..bytes.len() {
             prop_assert!(Summary::read(&bytes[..end], Room::default()).is_err(), "{end}");
         }
-        // Whatever is cut off or changed is an error or something else, and never a panic.
+        // Bytes that are cut off or changed make an error or another summary, and never a panic.
         for end in (at % 40..bytes.len()).step_by(40) {
             invariants::hold(&bytes[..end]);
             let mut bytes = bytes.clone();

@@ -78,7 +78,7 @@ fn the_steps_in_which_it_is_counted_do_not_matter() {
     }
 }
 
-/// Whatever was asked before, and however far that was.
+/// Other questions came before, and were answered in part or as a whole.
 #[test]
 fn another_question_is_answered_as_if_it_were_the_first() {
     let log = imported(&log(Style::Combined), 1 << 16);

@@ -143,8 +143,7 @@ fn words_say_what_the_curve_does() {
     assert_eq!(said[3], "by mistake 1 of 1 marked, 100 %");
 }
 
-/// Whatever there is to draw and however little room, nothing is drawn beyond the canvas, and
-/// nothing that is no number.
+/// Nothing is drawn beyond the canvas, and nothing that is no number, for any picture and in any room.
 #[test]
 fn odd_pictures_are_harmless() {
     let analysis = answer("", "");

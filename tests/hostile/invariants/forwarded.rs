@@ -38,7 +38,7 @@ const AROUND: [[&str; 2]; 8] = [
     ["secret=_x;;for=", ";"],
 ];
 
-/// What may stand between two addresses in `X-Forwarded-For`.
+/// The texts that may stand between two addresses in `X-Forwarded-For`.
 const BETWEEN: [&str; 4] = [",", ", ", " ,", ",,"];
 
 /// Two bytes are an element of the list, or where the last bit but one of the second says so, the first one of
