@@ -164,6 +164,23 @@ fn what_no_longer_counts_is_freed() {
     assert!(mail(&store, "ann", "x", seconds(120)).is_allowed());
 }
 
+#[cfg(feature = "rules")]
+#[test]
+fn so_it_is_in_rules() {
+    use ratescope::rules::{Ruled, Rules};
+    let rules = "domain: d\nlimit: sliding-log 1000/1m per user\n";
+    let ruled = Ruled::new(Rules::read("rules.yaml", rules).unwrap(), 100);
+    let fields = &[("user", "ann")];
+    let used = allocation_counter::measure(|| {
+        for micros in 0..1000 {
+            let event = Event { time: Time::from_micros(micros), cost: 1.0, fields };
+            assert!(ruled.check(&event).is_allowed());
+        }
+        ruled.forget(seconds(120));
+    });
+    assert!(used.bytes_current < 10_000, "{used:?}");
+}
+
 /// Silent keys are freed by the events of others, without anybody asking for it.
 #[test]
 fn the_events_of_others_free_what_no_longer_counts() {

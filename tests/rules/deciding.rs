@@ -306,3 +306,32 @@ fn a_reset_counts_keys() {
     let reset = |name: &str| ruled.reset(&fields, |_, per| per.fields() == [name]);
     assert_eq!([reset("user"), reset("ip"), reset("path")], [1, 1, 0]);
 }
+
+/// What a shadow would have refused would have cost nothing, so it is not charged to the shadow.
+#[test]
+fn a_shadow_is_charged_for_what_it_lets_pass() {
+    let ruled = ruled(
+        "
+domain: d
+descriptors:
+  - {key: user, limit: gcra 100/1h}
+  - {key: ip, limit: gcra 3/1h, shadow: true}
+",
+    );
+    let fields = [("user", "ann"), ("ip", "192.0.2.7")];
+    let event = |cost| Event { time: Time::ZERO, cost, fields: &fields };
+    let levels = || {
+        let asked = ruled.peek(&event(0.0));
+        asked.opinions().map(|opinion| opinion.outcome.level).collect::<Vec<_>>()
+    };
+    let ruling = ruled.check(&event(1.0));
+    ruled.charge(&event(1.0), Some(&ruling)).unwrap();
+    assert_eq!(levels(), [2.0, 2.0]);
+    let ruling = ruled.check(&event(2.0));
+    assert_eq!(ruling.shadow_refusals().count(), 1);
+    assert_eq!(levels(), [4.0, 2.0]);
+    ruled.charge(&event(1.0), Some(&ruling)).unwrap();
+    assert_eq!(levels(), [5.0, 2.0]);
+    ruled.charge(&event(1.0), None).unwrap();
+    assert_eq!(levels(), [6.0, 3.0]);
+}

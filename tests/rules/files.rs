@@ -1,7 +1,7 @@
 //! Every file in `good` and `bad`.
 
-use ratescope::rules::Rules;
 use ratescope::rules::cases::Cases;
+use ratescope::rules::{LONGEST, Rules, decode};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -122,4 +122,120 @@ fn rules_in_words() {
     words("shadow");
     words("blocked");
     words("by_hour");
+}
+
+/// A failure says where, when, what was expected, and what came instead.
+#[test]
+fn a_failure_is_told() {
+    let rules = "
+domain: d
+descriptors:
+  - {key: user, limit: 2/1h}
+  - {key: ip, limit: 1/1h, shadow: true, name: watch}
+  - {key: mail, limit: leaky-bucket 1/1s queue 2}
+";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    for (events, told) in [
+        (
+            "{fields: {user: a}, times: 3, every: 10s, expect: allowed}",
+            "2:74: t: event 3 at 20: expected allowed, got refused by d:user: level 3, limit 2",
+        ),
+        // Without a time of its own, it comes with the last of those before.
+        (
+            "{fields: {user: a}, times: 2, every: 10s}, {fields: {user: a}, expect: allowed}",
+            "2:95: t: event 3 at 10: expected allowed, got refused by d:user: level 3, limit 2",
+        ),
+        (
+            "{fields: {user: a}, expect: refused}",
+            "2:52: t: event 1 at 0: expected refused, got allowed by d:user: level 1, limit 2",
+        ),
+        (
+            "{fields: {user: a}, by: none}",
+            "2:48: t: event 1 at 0: expected no limit that applies, got allowed by d:user: level 1, limit 2",
+        ),
+        (
+            "{fields: {host: a}, by: 'd:user'}",
+            "2:48: t: event 1 at 0: expected a decision by d:user, got allowed: no limit applies",
+        ),
+        (
+            "{fields: {mail: a}, times: 2, wait: 0s}",
+            "2:60: t: event 2 at 0: expected a wait of 0s, got allowed in 1s by d:mail: level 2, limit 2",
+        ),
+        (
+            "{fields: {user: a}, retry_after: never}",
+            "2:57: t: event 1 at 0: expected never, got now",
+        ),
+        (
+            "{fields: {user: a}, retry_after: 5s}",
+            "2:57: t: event 1 at 0: expected again in 5s, got now",
+        ),
+        (
+            "{fields: {ip: a}, shadow: [watch]}",
+            "2:50: t: event 1 at 0: expected a refusal of the shadow watch, got no shadow that refuses",
+        ),
+        (
+            "{fields: {ip: a}, times: 2, shadow: none}",
+            "2:60: t: event 2 at 0: expected no shadow that refuses, got a refusal of the shadow d:ip",
+        ),
+    ] {
+        let cases = format!("tests:\n  - {{name: t, events: [{events}]}}\n");
+        let cases = Cases::read("cases.yaml", &cases).unwrap();
+        assert_eq!(cases.file(), "cases.yaml");
+        let failures = cases.run(&rules).concat();
+        let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
+        assert_eq!(failures, [told], "{events}");
+    }
+}
+
+/// A limit that a store with only f64 cannot compute, with its place.
+#[test]
+fn what_f64_cannot_decide_is_told() {
+    let text = "
+domain: d
+limit: [5/1s, gcra 10/1s burst 3000000000]
+descriptors:
+  - {key: user, limit: adaptive x3 decay 1m floor 5 by hour}
+  - {key: ip, limit: 5/1s}
+";
+    let rules = Rules::read("rules.yaml", text).unwrap();
+    assert_eq!(rules.file(), "rules.yaml");
+    assert_eq!(
+        rules.exact_in_f64().unwrap_err().to_string(),
+        "rules.yaml:3:8: \"gcra 10/1s burst 3000000000 per all\": not exact where only f64 exists, as on Redis: \
+         the burst cannot be 3000000000: it must be below 2.25e9 to be exact in f64\n\
+         rules.yaml:5:24: \"adaptive x3 decay 1m increase 1w floor 5 by hour leaky per user\": \
+         not among the limiters that Redis has; leave out by hour"
+    );
+    let without = "domain: d\ndescriptors: [{key: ip, limit: 5/1s}]\n";
+    assert_eq!(Rules::read("rules.yaml", without).unwrap().exact_in_f64(), Ok(()));
+}
+
+/// A mistake has a place in lines and characters, and the word there.
+#[test]
+fn a_mistake_has_a_place() {
+    let text = "domain: d\ndescriptors: [{key: ä, limit: 5/1s}, {key: b, limit: 5/1y}]\n";
+    let error = Rules::read("rules.yaml", text).unwrap_err();
+    let [mistake] = error.mistakes() else { panic!("{error}") };
+    assert_eq!((mistake.line(), mistake.column(), mistake.word()), (2, 57, "y"));
+}
+
+/// What is not UTF-8, with its place in characters.
+#[test]
+fn bytes_that_are_no_text_have_a_place() {
+    let (utf8, utf16) = ("this byte is not UTF-8", "the text is UTF-16; write it as UTF-8");
+    for (bytes, place, problem) in [
+        (b"ab\xff".as_slice(), "1:3", utf8),
+        ("ä\nbü".as_bytes(), "2:3", utf8),
+        (b"a\n\nb", "3:2", utf8),
+        (b"\xff\xfed\0o\0", "1:1", utf16),
+        (b"\xfe\xff\0d\0o", "1:1", utf16),
+    ] {
+        let error = decode("r.yaml", [bytes, b"\xff"].concat()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("r.yaml:{place}: {problem}")), "{error}");
+    }
+    // Whatever is too long is refused for that.
+    for (more, is_read) in [(0, false), (1, true), (2, true)] {
+        let bytes = [b"x".repeat(LONGEST - 1 + more).as_slice(), b"\xff"].concat();
+        assert_eq!(decode("r.yaml", bytes).is_ok(), is_read, "{more}");
+    }
 }

@@ -227,17 +227,43 @@ fn each_bound_is_exact() {
     let many = |n: usize| file(n, |i| format!("key: k, value: v{i}, limit: 5/1s"));
     let alike = |n: usize| file(n, |i| format!("key: k, value: 'a*-{i}-*b', limit: 5/1s"));
     type Text<'a> = &'a dyn Fn(usize) -> String;
-    let bounds: [(&str, usize, Text<'_>); 6] = [
+    let path = |n: usize| file(1, |_| format!("key: k, value: {}, limit: 5/1s", "v".repeat(n - 1)));
+    // Maps and texts: 5 of the file, 7 of a rule, 2 of each setting, and 1 of a list.
+    let nodes = |n: usize| {
+        file(9091, |i| {
+            let limit = if n > 100_000 && i == 0 { "[5/1s]" } else { "5/1s" };
+            let rule = format!("key: k, value: v{i}, limit: {limit}");
+            match i {
+                0 => rule,
+                1 => rule + ", shadow: false",
+                _ => rule + &format!(", shadow: false, name: n{i}"),
+            }
+        })
+    };
+    let bounds: [(&str, usize, Text<'_>); 8] = [
         ("more than 1000 values that begin with \"a\" and end with \"b\"", 1000, &alike),
         ("more than 256 bytes", 256, &domain),
         ("more than 10000 rules", 10_000, &many),
         ("more than 16 descriptors", 16, &nested),
         ("more than 8 limits", 8, &limits),
         ("more than 1 MiB", 1 << 20, &long),
+        ("more than 4096 bytes long", 4096, &path),
+        ("more than 100000 texts, lists and maps", 100_000, &nodes),
     ];
     for (problem, most, text) in bounds {
         read(&text(most));
         let error = Rules::read("rules.yaml", &text(most + 1)).unwrap_err().to_string();
         assert!(error.contains(problem), "{problem}: {error}");
     }
+}
+
+#[test]
+fn tests_have_ten_million_events_at_most() {
+    let cases = |n: usize| {
+        let event = format!("{{fields: {{}}, times: {n}, expect: allowed}}");
+        Cases::read("cases.yaml", &format!("tests: [{{name: t, events: [{event}]}}]\n"))
+    };
+    assert!(cases(10_000_000).is_ok());
+    let error = cases(10_000_001).unwrap_err().to_string();
+    assert!(error.contains("more than 10000000 events in this file"), "{error}");
 }

@@ -277,3 +277,26 @@ descriptors:
     let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name()).collect();
     assert_eq!(names, ["a%20b:c:k=x%2Cy%3D1", "a%20b:c:k=x%25*%3D%C3%A9"]);
 }
+
+/// Of several wildcards the first in the file applies, whatever they begin and end with.
+#[test]
+fn the_first_wildcard_applies() {
+    let values = ["x*1", "ab*", "a*c", "*bc", "*cd*cd*"];
+    let each = values.map(|value| format!("  - {{key: path, value: '{value}', limit: 5/1s}}\n"));
+    let rules = read(&format!("domain: d\ndescriptors:\n{}", each.concat()));
+    for (path, value) in [
+        ("x11", Some("x*1")),
+        ("abc", Some("ab*")),
+        ("acc", Some("a*c")),
+        ("bbc", Some("*bc")),
+        ("xcdcd", Some("*cd*cd*")),
+        // One part is not found twice at one place.
+        ("cd", None),
+        ("xcdd", None),
+    ] {
+        let found = rules.matching(&[("path", path)]);
+        let found: Vec<String> = found.iter().map(|rule| rule.name().to_owned()).collect();
+        let want = value.map(|value| format!("d:path={value}"));
+        assert_eq!(found, Vec::from_iter(want), "{path}");
+    }
+}

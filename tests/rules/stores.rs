@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use ratescope::rules::{
     Answered, AnyStore, AsyncStore, Details, Fault, Memory, Ruled, Rules, Ruling,
 };
-use ratescope::{Event, Policy, Retry, Span, Time};
+use ratescope::{Decision, Event, Policy, Retry, Span, Time};
 use std::sync::Arc;
 
 /// The result of a future that never waits.
@@ -97,6 +97,8 @@ fn a_store_that_can_only_decide() {
     let store = AnyStore::new(Own(ruled("domain: d\nlimit: 1/1m per user\n")));
     let answered = ask(&store, 0.0, "ann", Details::ALL);
     assert!(answered.ruling.is_allowed() && answered.retry.is_none() && answered.fault.is_none());
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+    assert!(!store.charge_now(&event, None) && !store.can_give_back(&event));
     let fault = now(store.reset(&[("user", "ann")], |_, _| true)).unwrap_err();
     assert_eq!(fault.to_string(), "the store says: this store resets no keys");
     let reloaded = store.reload("r.yaml", "domain: d\nlimit: 2/1m per user\n", Time::ZERO);
@@ -115,4 +117,85 @@ fn a_policy_is_rules_too() {
     assert!(mail("bob").is_allowed());
     assert_eq!(mail("bob").to_string(), "refused by policy: level 4, limit 3");
     assert_eq!(mail("bob").decided_by().unwrap().limit.to_string(), "fixed-window 3/1m per ip");
+}
+
+const QUEUE: &str = "domain: d\nlimit: leaky-bucket 1/1s queue 5 per user\n";
+
+/// With a second limit, which refuses nothing, each is asked before one counts.
+const QUEUE_AND_MORE: &str = "domain: d\nlimit: [leaky-bucket 1/1s queue 5 per user, 99/1s]\n";
+
+/// An event that cannot wait is told how long it would, and is not counted.
+#[test]
+fn what_cannot_wait_is_not_counted() {
+    for text in [QUEUE, QUEUE_AND_MORE] {
+        let store = ruled(text);
+        let wait = |details| ask(&store, 0.0, "ann", details).ruling.decision();
+        let after = |seconds| Decision::Allowed { wait: Span::seconds(seconds) };
+        let at_once = Details::default().at_once();
+        assert_eq!(wait(at_once), after(0), "{text}");
+        assert_eq!([wait(at_once), wait(at_once)], [after(1); 2], "{text}");
+        let can_wait = Details::default();
+        assert_eq!([wait(can_wait), wait(can_wait), wait(at_once)], [1, 2, 3].map(after), "{text}");
+    }
+}
+
+/// A refusal says when to come back if that is asked, and what passes says nothing.
+#[test]
+fn who_is_refused_may_ask_for_the_time() {
+    for text in [QUEUE, QUEUE_AND_MORE] {
+        let store = ruled(text);
+        let passed = [(); 5].map(|()| ask(&store, 0.0, "ann", Details::ALL).retry);
+        assert_eq!(passed, [None; 5], "{text}");
+        assert_eq!(ask(&store, 0.0, "ann", Details::default()).retry, None, "{text}");
+        let retry = ask(&store, 0.0, "ann", Details::default().with_retry()).retry;
+        assert_eq!(retry, Some(Retry::After(Span::seconds(1))), "{text}");
+    }
+}
+
+/// A shadow is not waited for, nor a limit in whose place the stretched one decides.
+#[test]
+fn only_what_can_refuse_is_waited_for() {
+    for text in [
+        "domain: d\nlimit: gcra 2/1h per user\ndescriptors: [{key: user, limit: gcra 1/1d, shadow: true}]\n",
+        "domain: d\nlimit: gcra 1/1h per user\nthrottle: soft 100%\n",
+    ] {
+        let store = ruled(text);
+        let passed = [(); 2].map(|()| ask(&store, 0.0, "ann", Details::ALL).ruling.is_allowed());
+        assert_eq!(passed, [true; 2], "{text}");
+        let retry = ask(&store, 0.0, "ann", Details::ALL).retry;
+        assert_eq!(retry, Some(Retry::After(Span::minutes(30))), "{text}");
+        let fields = &[("user", "ann")];
+        let event = Event { time: Time::ZERO, cost: 1.0, fields };
+        assert_eq!(Some(store.retry_after(&event)), retry, "{text}");
+    }
+}
+
+#[test]
+fn a_rate_gives_nothing_back() {
+    let rate = ruled("domain: d\nlimit: [gcra 9/1m, exim 9/1m] \n");
+    assert_eq!(rate.capacity(), 1000);
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &() };
+    assert!(!Ruled::can_give_back(&rate, &event) && !rate.give_back(&event));
+    assert!(!AsyncStore::can_give_back(&rate, &event));
+    assert!(!AnyStore::new(rate).can_give_back(&event));
+}
+
+/// A fault has a word for counters, and its cause where there is one.
+#[test]
+fn faults_have_words() {
+    let unreachable = Fault::unreachable("no such host");
+    for (fault, name, cause) in [
+        (Fault::Late, "late", None),
+        (Fault::Lost, "lost", None),
+        (unreachable.clone(), "unreachable", Some("no such host")),
+        (Fault::Resting, "resting", None),
+        (Fault::Failed("no".to_owned()), "failed", None),
+        (Fault::Cost("no".to_owned()), "cost", None),
+    ] {
+        assert_eq!(fault.name(), name);
+        let source = std::error::Error::source(&fault).map(ToString::to_string);
+        assert_eq!(source.as_deref(), cause, "{name}");
+    }
+    assert_eq!(unreachable, Fault::unreachable("no such host"));
+    assert_ne!(unreachable, Fault::unreachable("refused"));
 }

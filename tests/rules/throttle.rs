@@ -157,6 +157,7 @@ fn a_load_is_told_and_forgotten() {
     assert_eq!(ruled.load(), load(0.0));
     assert!(Load::from_percent(f64::NAN).is_err() && Load::from_percent(-1.0).is_err());
     assert_eq!(load(42.5).unwrap().to_string(), "42.5%");
+    assert_eq!(load(-0.0).unwrap().to_string(), "0%");
     assert_eq!("42.5%".parse::<Load>().ok(), load(42.5));
     assert_eq!("42".parse::<Load>().unwrap_err().problem(), "not a load; write it as in 42%");
 }
@@ -165,6 +166,10 @@ fn a_load_is_told_and_forgotten() {
 fn throttles_come_back_as_what_they_were() {
     for text in ["hard", "soft 10%", "soft 0.5%", "elastic up to 2x while load < 70%"] {
         assert_eq!(text.parse::<Throttle>().unwrap().to_string(), text);
+    }
+    for (factor, is_read) in [("1x", false), ("1.01x", true), ("1000x", true), ("1001x", false)] {
+        let text = format!("elastic up to {factor} while load < 70%");
+        assert_eq!(text.parse::<Throttle>().is_ok(), is_read, "{text}");
     }
     let error = "elastic up to 2y while load < 70%".parse::<Throttle>().unwrap_err();
     assert_eq!(error.at(), 14..16);

@@ -204,6 +204,18 @@ descriptors:
     assert_eq!((passes(&restored), restored.len()), (0, old.len()));
     restored.set_load(Some(Load::from_percent(10.0).unwrap()));
     assert_eq!(passes(&restored), 0);
+    // Each stretched limit finds its own.
+    let two = text.replace("[gcra 9/1m, gcra 99/1h]", "gcra 3/1h, throttle: soft 100%");
+    let old = Ruled::new(rules(&two), 100);
+    let user = |ruled: &Ruled| {
+        let fields = &[("user", "bob")];
+        let event = ratescope::Event { time: seconds(0), cost: 1.0, fields };
+        ruled.set_load(Some(Load::from_percent(10.0).unwrap()));
+        (0..9).filter(|_| ruled.check(&event).is_allowed()).count()
+    };
+    assert_eq!((passes(&old), user(&old)), (2, 4));
+    let restored = Ruled::restore(rules(&two), 100, &old.save(seconds(0))).unwrap();
+    assert_eq!((user(&restored), passes(&restored)), (0, 2));
     // Another name is another rule; the other one has admitted four.
     let renamed = text.replace("key: user", "key: customer");
     assert_eq!(passes(&Ruled::restore(rules(&renamed), 100, &bytes).unwrap()), 5);
