@@ -86,7 +86,7 @@ fn events_between_rates() {
     assert_is(events_between(50.0, 6.0, 5.0), 19.0333124488516);
     assert_eq!(events_between(7.0, 7.0, 100.0), 0.0);
     for (from, to, steady) in
-        [(0.0, 10.0, 10.0), (0.0, 10.0, 9.0), (9.0, 5.0, 20.0), (5.0, 9.0, 1.0)]
+        [(0.0, 10.0, 10.0), (10.0, 5.0, 5.0), (0.0, 10.0, 9.0), (9.0, 5.0, 20.0), (5.0, 9.0, 1.0)]
     {
         assert_eq!(events_between(from, to, steady), f64::INFINITY, "{from} to {to} at {steady}");
     }

@@ -97,4 +97,17 @@ mod tests {
             assert!((mean / exact - 1.0).abs() <= 2.0 * f64::EPSILON, "mean at {x}");
         }
     }
+
+    /// By the series where that is what the mean needs, and else by `exp`.
+    #[test]
+    fn what_is_left_alone_is_what_is_left() {
+        for i in 0..8192 {
+            let x = f64::from(i) / 1_048_576.0;
+            assert_eq!(super::left(x), decay(x).left, "{x}");
+        }
+        for i in 8..100_000 {
+            let x = f64::from(i) / 1000.0;
+            assert_eq!(super::left(x), libm::exp(-x), "{x}");
+        }
+    }
 }

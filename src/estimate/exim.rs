@@ -68,7 +68,7 @@ impl DecayingRate {
             None => cost,
             Some(last) => {
                 let x = self.gap(last.at, now);
-                if x >= 2.0 && last.rate <= cost * (0.5 + x * (0.5 + x * 0.25)) {
+                if is_forgotten(last.rate, x, cost) {
                     cost
                 } else {
                     let Decay { left, mean } = decay(x);
@@ -105,8 +105,8 @@ impl DecayingRate {
     pub fn room(&self, before: Option<Measured>, now: Time, target: f64) -> f64 {
         let Some(last) = before else { return target };
         let Decay { left, mean } = decay(self.gap(last.at, now));
-        let room = target - last.rate * left;
-        if room > 0.0 { (room / mean).min(target) } else { 0.0 }
+        let room = (target - last.rate * left).max(0.0);
+        (room / mean).min(target)
     }
 
     /// Returns after how many periods of silence a rate of `rate` is so low that an event of cost `cost`
@@ -140,6 +140,13 @@ impl DecayingRate {
         let ratio = (period.secs() / self.period.secs()).min(f64::MAX);
         Measured { rate: (last.rate * ratio).min(f64::MAX), at: last.at }
     }
+}
+
+/// Whether a rate, `x` periods before an event of cost `cost`, certainly leaves less than that: see the
+/// edges above. If not, the formula says so.
+#[inline(always)]
+fn is_forgotten(rate: f64, x: f64, cost: f64) -> bool {
+    x >= 2.0 && rate <= cost * (0.5 + x * (0.5 + x * 0.25))
 }
 
 /// Returns how many events, evenly spaced at `steady` events per period, bring the rate from `from` to
@@ -190,7 +197,10 @@ mod tests {
             let Decay { left, mean } = decay(x);
             for cost in [0.0, f64::MIN_POSITIVE, 0.3, 1.0, 1e12] {
                 let most = cost * (0.5 + x * (0.5 + x * 0.25));
-                for rate in [0.0, most / 2.0, most.next_down(), most, most.next_up(), most * 9.0] {
+                // With that rate before, the formula gives the cost.
+                let even = (cost * (1.0 - mean) / left).min(f64::MAX);
+                let near = [most.next_down(), most, most.next_up(), even * 0.99, even * 1.01];
+                for rate in [0.0, most / 2.0, most * 9.0].into_iter().chain(near) {
                     let rate = rate.max(0.0);
                     let formula = (cost * mean + rate * left).max(cost);
                     let measured = exim.measure(Some(Measured { rate, at }), now, cost);

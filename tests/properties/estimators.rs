@@ -153,3 +153,18 @@ proptest! {
         prop_assert_eq!(rescaled.at, last.at);
     }
 }
+
+/// An event that takes all the room reads the target.
+#[test]
+fn the_room_is_what_is_missing() {
+    let exim = DecayingRate { period: Span::minutes(1) };
+    for (rate, seconds) in [(0.0, 0.0), (3.0, 0.0), (5.0, 10.0), (9.0, 30.0), (100.0, 180.0)] {
+        let (before, now) = (Measured { rate, at: Time::ZERO }, Time::from_secs(seconds).unwrap());
+        let room = exim.room(Some(before), now, 10.0);
+        assert!((0.0..=10.0).contains(&room), "{room}");
+        assert_near(exim.measure(Some(before), now, room).rate, 10.0, 1e-12, 10.0);
+    }
+    let full = Measured { rate: 20.0, at: Time::ZERO };
+    assert_eq!(exim.room(Some(full), Time::ZERO, 10.0), 0.0);
+    assert_eq!(exim.room(Some(full), Time::from_micros(i64::MAX), 10.0), 10.0);
+}

@@ -134,3 +134,12 @@ fn a_burst_in_an_instant_leaves_the_line_where_it_was() {
     assert_eq!(line.after(3.0, 1e9, 0.0), 3.0);
     assert_eq!(line.after(3.0, 1e9, -5.0), 3.0);
 }
+
+/// With equal intervals the smoothed rate is (B + R t/p) e^(-t/p), which is highest at p (1 - B/R).
+#[test]
+fn equal_intervals_have_a_peak() {
+    let minute = Smoothed { decay: Span::minutes(1), increase: Span::minutes(1) };
+    for (smoothed, rate, peak) in [(1.0, 3.0, 40.0), (0.0, 3.0, 60.0), (3.0, 3.0, 0.0)] {
+        assert_near(minute.peak_after(smoothed, rate), peak, 1e-15, 60.0);
+    }
+}
