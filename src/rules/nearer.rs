@@ -43,7 +43,7 @@ impl<'a> Nearer<'a> {
             match &step.value {
                 Value::Is(_) => {}
                 Value::Within(networks) => within.push(place, networks),
-                // As many as a file can have.
+                // A file has no more of them than are taken.
                 Value::Like(wildcard) => _ = like.push(place, wildcard.clone()),
                 Value::Any => any = Some(place),
             }

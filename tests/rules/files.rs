@@ -138,44 +138,44 @@ descriptors:
     for (events, told) in [
         (
             "{fields: {user: a}, times: 3, every: 10s, expect: allowed}",
-            "2:74: t: event 3 at 20: expected allowed, got refused by d:user: level 3, limit 2",
+            "2:74: t: event 3 at 20 s: expected allowed, got refused by d:user: level 3, limit 2",
         ),
         // Without a time of its own, it comes with the last of those before.
         (
             "{fields: {user: a}, times: 2, every: 10s}, {fields: {user: a}, expect: allowed}",
-            "2:95: t: event 3 at 10: expected allowed, got refused by d:user: level 3, limit 2",
+            "2:95: t: event 3 at 10 s: expected allowed, got refused by d:user: level 3, limit 2",
         ),
         (
             "{fields: {user: a}, expect: refused}",
-            "2:52: t: event 1 at 0: expected refused, got allowed by d:user: level 1, limit 2",
+            "2:52: t: event 1 at 0 s: expected refused, got allowed by d:user: level 1, limit 2",
         ),
         (
             "{fields: {user: a}, by: none}",
-            "2:48: t: event 1 at 0: expected no limit that applies, got allowed by d:user: level 1, limit 2",
+            "2:48: t: event 1 at 0 s: expected no limit that applies, got allowed by d:user: level 1, limit 2",
         ),
         (
             "{fields: {host: a}, by: 'd:user'}",
-            "2:48: t: event 1 at 0: expected a decision by d:user, got allowed: no limit applies",
+            "2:48: t: event 1 at 0 s: expected a decision by d:user, got allowed: no limit applies",
         ),
         (
             "{fields: {mail: a}, times: 2, wait: 0s}",
-            "2:60: t: event 2 at 0: expected a wait of 0s, got allowed in 1s by d:mail: level 2, limit 2",
+            "2:60: t: event 2 at 0 s: expected a wait of 0s, got allowed in 1s by d:mail: level 2, limit 2",
         ),
         (
             "{fields: {user: a}, retry_after: never}",
-            "2:57: t: event 1 at 0: expected never, got now",
+            "2:57: t: event 1 at 0 s: expected a retry never, got a retry now",
         ),
         (
             "{fields: {user: a}, retry_after: 5s}",
-            "2:57: t: event 1 at 0: expected again in 5s, got now",
+            "2:57: t: event 1 at 0 s: expected a retry in 5s, got a retry now",
         ),
         (
             "{fields: {ip: a}, shadow: [watch]}",
-            "2:50: t: event 1 at 0: expected a refusal of the shadow watch, got no shadow that refuses",
+            "2:50: t: event 1 at 0 s: expected a refusal of the shadow watch, got no shadow that refuses",
         ),
         (
             "{fields: {ip: a}, times: 2, shadow: none}",
-            "2:60: t: event 2 at 0: expected no shadow that refuses, got a refusal of the shadow d:ip",
+            "2:60: t: event 2 at 0 s: expected no shadow that refuses, got a refusal of the shadow d:ip",
         ),
     ] {
         let cases = format!("tests:\n  - {{name: t, events: [{events}]}}\n");

@@ -48,7 +48,7 @@ pub(super) enum Next<B> {
 pub(super) struct Passed {
     /// The headers of its response.
     pub(super) headers: Option<Box<Values>>,
-    /// What is needed to charge the request afterwards, if anything is charged.
+    /// The request's event, to charge it afterwards, if anything is charged.
     pub(super) debtor: Option<Box<Debtor>>,
     /// The answer of the store, if handlers are told.
     pub(super) answered: Option<Box<Answered>>,
