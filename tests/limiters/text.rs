@@ -11,6 +11,7 @@ use ratescope::limit::fail2ban::Fail2ban;
 use ratescope::limit::gcra::Gcra;
 use ratescope::limit::nginx::{Delay, Nginx};
 use ratescope::limit::sliding_window::SlidingWindow;
+use ratescope::limit::token_bucket::TokenBucket;
 use ratescope::{Rate, Span};
 
 proptest! {
@@ -247,6 +248,8 @@ fn a_limiter_has_the_numbers_it_was_made_of() {
     let rate: Rate = "5/1m".parse().unwrap();
     let gcra = Gcra::new(rate, 10.0).unwrap();
     assert_eq!((gcra.rate(), gcra.burst()), (rate, 10.0));
+    let tokens = TokenBucket::new(rate, 10.0).unwrap();
+    assert_eq!((tokens.rate(), tokens.burst()), (rate, 10.0));
     let window = SlidingWindow::new(rate, Span::seconds(7)).unwrap();
     assert_eq!((window.limit(), window.precision()), (rate, Span::seconds(7)));
     let nginx = Nginx::new(rate, 10, Delay::Beyond(3)).unwrap();
