@@ -11,9 +11,10 @@
 //!
 //! Each of these may be inside the log of another program: syslog, the journal, docker or Kubernetes.
 //!
-//! A line becomes an event in these steps. [`Log`] (`input.rs`) opens and unpacks the source, `lines.rs` cuts it into
-//! lines, and `recognize.rs` finds the format by the first ones. `reader.rs` unwraps each line and gives it to the parser
-//! of the format, and the [`Record`] (`record.rs`) borrows its fields from the line. Then [`Order`] sorts what is late.
+//! A line becomes an event in these steps. `unpack.rs` unpacks the source, `pieces.rs` reads it piece by piece, and
+//! `recognize.rs` finds the format by the first lines. `lines.rs` cuts the pieces into lines, and `reader.rs` unwraps each
+//! and gives it to the parser of the format. The [`Record`] (`record.rs`) borrows its fields from the line. Then [`Order`]
+//! sorts what is late.
 //!
 //! ```
 //! use ratescope::Store;

@@ -223,7 +223,7 @@ FAILED  all that may be expected
         {name}:11:17: all that may be expected: event 1 at 0 s: expected allowed softly, got {got}
         {name}:12:13: all that may be expected: event 1 at 0 s: expected a decision by shop:user, got {got}
         {name}:13:15: all that may be expected: event 1 at 0 s: expected a wait of 1s, got {got}
-        {name}:14:22: all that may be expected: event 1 at 0 s: expected a retry never, got a retry now
+        {name}:14:22: all that may be expected: event 1 at 0 s: expected no retry, got a retry at once
         {name}:15:17: all that may be expected: event 1 at 0 s: expected a refusal of the shadow mail:ip, got no shadow that refuses
 ok      right
 "

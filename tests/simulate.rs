@@ -263,7 +263,7 @@ fn a_wrong_limiter_is_pointed_at() {
     let none = simulate(&["1/1s", "--keys", "0"], "time\n");
     assert_eq!(none.status.code(), Some(2));
     assert!(
-        text(&none.stderr).contains("write a whole number of at least 1"),
+        text(&none.stderr).contains("write a whole number from 1 to "),
         "{}",
         text(&none.stderr)
     );

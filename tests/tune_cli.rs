@@ -212,7 +212,7 @@ fn times_are_told_by_the_clock_of_the_log() {
     let report = text(&report.stdout);
     for said in [
         "2000-10-10 13:55:36 UTC-07:30\n",
-        "(UTC-07:30; 9 is up to ",
+        "(UTC-07:30; 9 stands for ",
         ", first on 10 October at 13:55.",
     ] {
         assert!(report.contains(said), "{said}: {report}");

@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    /// By the series where that is what the mean needs, and else by `exp`.
+    /// `left` uses the series where the mean needs it, and otherwise `exp`.
     #[test]
     fn what_is_left_alone_is_what_is_left() {
         for i in 0..8192 {

@@ -142,8 +142,8 @@ impl DecayingRate {
     }
 }
 
-/// Whether a rate, `x` periods before an event of cost `cost`, certainly leaves less than that: see the
-/// edges above. If not, the formula says so.
+/// Whether a rate, `x` periods before an event of cost `cost`, certainly leaves less than `cost`: see
+/// the edges above. If not, the formula decides.
 #[inline(always)]
 fn is_forgotten(rate: f64, x: f64, cost: f64) -> bool {
     x >= 2.0 && rate <= cost * (0.5 + x * (0.5 + x * 0.25))
@@ -197,7 +197,7 @@ mod tests {
             let Decay { left, mean } = decay(x);
             for cost in [0.0, f64::MIN_POSITIVE, 0.3, 1.0, 1e12] {
                 let most = cost * (0.5 + x * (0.5 + x * 0.25));
-                // With that rate before, the formula gives the cost.
+                // From the rate `even` the formula gives exactly the cost.
                 let even = (cost * (1.0 - mean) / left).min(f64::MAX);
                 let near = [most.next_down(), most, most.next_up(), even * 0.99, even * 1.01];
                 for rate in [0.0, most / 2.0, most * 9.0].into_iter().chain(near) {

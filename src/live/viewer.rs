@@ -2,7 +2,7 @@
 //!
 //! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with data in JSON:
 //!
-//! * `rules`: the name of the probe, and the name and the limits of each rule, in the order of the sums.
+//! * `rules`: the id of the probe, and the name and the limits of each rule, in the order of the sums.
 //! * `speed`: in a replay, how many times as fast as the original its events come; 0 after the last of them.
 //! * `hours`: the sums at the beginnings of hours that the viewer has not been told of and that lie before
 //!   the first of the columns: lists like those of the columns, but of the first `HOURLY` rules at most.

@@ -30,7 +30,18 @@ impl<R: Read> Log<R> {
     /// # Errors
     /// When the input is empty or has no known format, the options do not fit it, or the input fails.
     pub fn open(input: R, options: &Options) -> Result<Self, Error> {
-        let pieces = Pieces::open(input, options)?;
+        Log::with(Pieces::open(input, options)?, options)
+    }
+
+    /// A log of which it is known that it has this format.
+    ///
+    /// # Errors
+    /// When the options do not fit the format.
+    pub fn of(shape: LogShape, input: R, options: &Options) -> Result<Self, Error> {
+        Log::with(Pieces::of(shape, input), options)
+    }
+
+    fn with(pieces: Pieces<R>, options: &Options) -> Result<Self, Error> {
         let reader = Reader::new(pieces.shape(), options)?;
         Ok(Log { pieces, reader, piece: Piece::default(), finished: false })
     }

@@ -51,7 +51,7 @@ pub(super) fn guess(
     let mut json = Json::new(options.aliases.clone());
     let read = json.read(line, &mut Stamps::default(), options.unit, outer)?;
     let Some((_, table)) = read else {
-        return Err("an object without a time; say which field it is: time=FIELD".into());
+        return Err("an object without a time; name its field, as in --field time=when".into());
     };
     let is_client = table.standard(Standard::Ip).is_some_and(|ip| address::parse(ip).is_some());
     let only_requests = table.value("logger").is_some_and(is_access);

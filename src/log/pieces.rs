@@ -18,7 +18,7 @@ const PIECE: usize = 1 << 19;
 #[derive(Debug, Default)]
 pub struct Piece {
     pub(super) lines: Vec<u8>,
-    /// The columns of the first line, unless they depend on earlier pieces in a way that only their reader knows.
+    /// The columns of the first line; `None` if only a reader of all earlier lines knows them.
     pub(super) layout: Option<Arc<Layout>>,
 }
 
@@ -49,8 +49,8 @@ impl<R: Read> Pieces<R> {
         let (mut head, mut length, mut ended) = (vec![0; PIECE], 0, false);
         let mut tried = 0;
         let shape = loop {
-            // It looks at all of the beginning, so that it waits for a tenth more, or an input that gives a few
-            // bytes at a time would take quadratic time.
+            // Each attempt looks at all of the beginning. So the next one waits for a tenth more; otherwise an
+            // input that gives a few bytes at a time would take quadratic time.
             if ended || length >= tried + tried / 10 {
                 let begun = head.get(..length).unwrap_or_default();
                 if let Some(shape) = recognize(begun, ended, options)? {
@@ -63,9 +63,14 @@ impl<R: Read> Pieces<R> {
             (length, ended) = (length + more, more == 0);
         };
         head.truncate(length);
+        Ok(Pieces { head, bytes: length as u64, ended, ..Pieces::of(shape, input) })
+    }
+
+    /// A log of which it is known that it has this format.
+    pub(super) fn of(shape: LogShape, input: R) -> Self {
         let layout = shape.layout.clone().filter(|_| shape.is_divisible());
-        let (begun, bytes) = (Vec::new(), length as u64);
-        Ok(Pieces { input, shape, head, begun, layout, bytes, ended })
+        let (head, begun) = (Vec::new(), Vec::new());
+        Pieces { input, shape, head, begun, layout, bytes: 0, ended: false }
     }
 
     /// Replaces the content of `piece` by the next lines; returns `false` at the end of the log.

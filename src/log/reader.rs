@@ -135,7 +135,7 @@ impl Reader {
     /// A reader for a log of this shape, or for [pieces](Self::read_piece) of it.
     ///
     /// # Errors
-    /// When the filter or the cost needs a field that such a log does not have.
+    /// When the filter or the cost needs what such a log does not have: a field, or messages of syslog.
     pub fn new(shape: &LogShape, options: &Options) -> Result<Self, ParseError> {
         let cost = match &options.cost {
             Some(Cost::Field(name)) => Some((name.clone(), 0.0)),

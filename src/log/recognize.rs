@@ -97,7 +97,14 @@ pub fn recognize(
 
 fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Reason>) -> Unknown {
     let format = options.layout.as_ref().map(|_| Format::Columns).or(options.format);
-    Unknown::new(head, lines, format.zip(why))
+    // What begins like JSON is told why it is not read as that, even if nobody said that it is.
+    let mut shown = String::new();
+    let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = bare(text_of(first, &mut shown));
+    let json = json::guess(first, options, None).err().filter(|_| first.starts_with('{'));
+    let json = json.filter(|_| format.is_none()).map(|why| (Format::Json, why));
+    let why = format.zip(why).or(json);
+    Unknown::new(head, lines, why)
 }
 
 /// Adds the evidence of a line to `candidates`. Returns why the line cannot be read, bare, in the first

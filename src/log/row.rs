@@ -32,14 +32,14 @@ pub struct Row {
     /// The cost.
     pub cost: f64,
     names: Names,
-    /// Those that the event has, each with the place of its name, in the order of the names.
+    /// The values that the event has, each with the place of its name, in the order of the names.
     values: Box<[(usize, Box<str>)]>,
 }
 
 impl Row {
     /// Copies the fields `names` of an event.
     pub fn new(record: &Record<'_>, names: &Names) -> Self {
-        // There may be thousands of names, and of values in a line: neither is searched for each of the other.
+        // There may be thousands of names and of values in a line, so neither list is searched once for each of the other.
         let placed = names.0.iter().enumerate().filter(|(_, name)| record.is_placed(name));
         let placed = placed.filter_map(|(place, name)| Some((place, record.value(name)?)));
         let named = record.named().filter_map(|(name, value)| {

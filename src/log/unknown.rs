@@ -77,10 +77,6 @@ impl Unknown {
             Some((format, why)) => {
                 says += &format!("It is not read as {format}: {}", self::shown(&why, 2 * SHOWN));
             }
-            None if line.trim_start().starts_with('{') => {
-                says += "It is JSON without a field that is known as its time; name one, as in \
-                         --field time=when";
-            }
             None => says += READ,
         }
         Unknown::of(says)

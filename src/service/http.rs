@@ -53,8 +53,7 @@ const TOO_MANY: &str = "there are more than 64 fields";
 const HITS: &str = "hits must be a number from 0 to 1e12";
 
 /// The answer of `/check` where nothing can refuse. A misspelled domain should be found by it.
-const NO_RULES: &[u8] =
-    b"{\"allowed\":true,\"ruling\":\"allowed: there are no rules for this domain\"}\n";
+const NO_RULES: &[u8] = b"{\"allowed\":true,\"ruling\":\"allowed: there are no rules for it\"}\n";
 
 /// The longest body of a request in bytes.
 const LONGEST: usize = 64 << 10;
@@ -379,7 +378,7 @@ fn wrong(status: StatusCode, why: &str) -> Wrong {
 
 /// The answer to a request by another method than these (RFC 9110, 15.5.6).
 fn not_allowed(methods: &'static str) -> Response<Body> {
-    let why = format!("this method is not allowed here; use one of {methods}");
+    let why = format!("this method is not allowed here; the methods are: {methods}");
     let mut response = wrong(StatusCode::METHOD_NOT_ALLOWED, &why).response();
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
     response

@@ -87,7 +87,7 @@ fn unknown_formats_are_reported() {
     assert_eq!(
         unknown(b"{\"msg\":1}\n", &of(Format::Json)),
         "the format of the log is unknown; its first line is\n  {\"msg\":1}\n\
-         It is not read as json: an object without a time; say which field it is: time=FIELD"
+         It is not read as json: an object without a time; name its field, as in --field time=when"
     );
     // If the format is given, no other is tried.
     let says = unknown(COMBINED.as_bytes(), &of(Format::Exim));

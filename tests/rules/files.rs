@@ -163,11 +163,11 @@ descriptors:
         ),
         (
             "{fields: {user: a}, retry_after: never}",
-            "2:57: t: event 1 at 0 s: expected a retry never, got a retry now",
+            "2:57: t: event 1 at 0 s: expected no retry, got a retry at once",
         ),
         (
             "{fields: {user: a}, retry_after: 5s}",
-            "2:57: t: event 1 at 0 s: expected a retry in 5s, got a retry now",
+            "2:57: t: event 1 at 0 s: expected a retry in 5s, got a retry at once",
         ),
         (
             "{fields: {ip: a}, shadow: [watch]}",

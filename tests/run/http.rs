@@ -117,7 +117,7 @@ fn anything_by_its_fields() {
         "{allowed}"
     );
     let misspelled = check("domain=wbe").1;
-    assert!(misspelled.contains("allowed: there are no rules for this domain"), "{misspelled}");
+    assert!(misspelled.contains("allowed: there are no rules for it"), "{misspelled}");
     for path in ["/", "/authenticate", "/auth.html"] {
         assert_eq!(get(program.http, path, "").0, 404, "{path}");
     }

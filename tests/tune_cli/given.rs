@@ -98,7 +98,7 @@ fn no_client_speaks_to_the_terminal() {
 fn there_is_room_for_something() {
     for room in ["--clients", "--memory"] {
         for count in ["0", "many"] {
-            assert_wrong(&[room, count], b"", "write a whole number of at least 1");
+            assert_wrong(&[room, count], b"", "write a whole number from 1 to ");
         }
     }
     assert_wrong(&["--path-depth", "0"], b"", "write a number from 1 to 255");

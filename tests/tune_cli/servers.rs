@@ -35,9 +35,10 @@ fn notes_come_with_the_configuration() {
     let says = "the filter leaves 1 of 2 events, none with a field of the key: method GET";
     assert_wrong(&[&nobody[..], &["--method", "GET"]].concat(), log.as_bytes(), says);
     // A log of JSON needs no layout, but a time.
-    let says =
-        "It is JSON without a field that is known as its time; name one, as in --field time=when";
-    assert_wrong(&[], b"{\"a\":1}\n", says);
+    let json = "It is not read as json: ";
+    let says = format!("{json}an object without a time; name its field, as in --field time=when");
+    assert_wrong(&[], b"{\"a\":1}\n", &says);
+    assert_wrong(&[], b"{\"time\":\"yesterday\"}\n", &format!("{json}not a time: yesterday"));
 }
 
 /// The limit for a server is that of its own arithmetic, and so are its numbers.

@@ -30,8 +30,8 @@ pub(crate) struct Args {
     over: Span,
 }
 
-fn whole(text: &str) -> Result<u64, &'static str> {
-    text.parse().map_err(|_| "write a whole number, such as 20000")
+fn whole(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
 }
 
 /// The least number of bytes that are written at once.

@@ -69,7 +69,7 @@ pub(crate) fn above_zero(text: &str, problem: &str) -> Result<Span, ParseError> 
 /// Reads a whole number of at least 1, for an argument.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("write a whole number of at least 1".to_owned()),
+        Ok(0) | Err(_) => Err(format!("write a whole number from 1 to {}", usize::MAX)),
         Ok(n) => Ok(n),
     }
 }

@@ -222,7 +222,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 /// Writes a summary as a whole or not at all, and readable only for the owner, as the keys of clients may be
 /// addresses. A link stays, and leads to the new file. What is no plain file, such as a pipe, is written directly.
 fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
-    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    // The names of open files, such as /dev/stdout, are not to be replaced either.
+    let is_open = |path: &Path| path.starts_with("/dev") || path.starts_with("/proc");
+    let is_named_so = is_open(path) || fs::read_link(path).is_ok_and(|to| is_open(&to));
+    if is_named_so || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         let mut file = io::BufWriter::new(fs::File::create(path)?);
         return summary.write(&mut file).and_then(|()| file.flush());
     }

@@ -55,8 +55,8 @@ pub(crate) struct Recording {
 }
 
 /// A change of a setting of [`Effect::Traffic`], which restarts all streams of events. The next change of the same
-/// setting restarts them again. So the next change replaces this one if no event came between the two, nor would have
-/// come with the value before. So a drag makes no more commands than events came during it.
+/// setting restarts them again. It replaces this one if no event came between the two, and none would have come with
+/// the value before. So a drag makes no more commands than events came during it.
 #[derive(Clone, Debug)]
 pub(super) struct Replaceable {
     name: String,

@@ -117,10 +117,10 @@ impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
     /// # Errors
     /// When some have none; the error names them.
     pub fn check_sources(&self) -> Result<(), MissingSources> {
-        let (rules, keys) = (self.store.rules(), &self.settings.sources);
+        let (rules, sources) = (self.store.rules(), &self.settings.sources);
         let no_ip = rules.fields().into_iter().filter(|field| *field == "ip");
-        let no_ip = no_ip.filter(|_| keys.peer.is_none());
-        let fields: Vec<String> = no_ip.chain(keys.missing(&rules)).map(str::to_owned).collect();
+        let no_ip = no_ip.filter(|_| sources.peer.is_none());
+        let fields: Vec<String> = no_ip.chain(sources.missing(&rules)).map(str::to_owned).collect();
         if fields.is_empty() { Ok(()) } else { Err(MissingSources { fields }) }
     }
 

@@ -134,7 +134,11 @@ impl Got<'_> {
                     true => Retry::NOW,
                     false => self.ruled.retry_after(self.event),
                 };
-                (got.wait() != *expected).then(|| format!("a retry {got}"))
+                (got.wait() != *expected).then(|| match got {
+                    Retry::NOW => "a retry at once".to_owned(),
+                    Retry::After(wait) => format!("a retry in {wait}"),
+                    Retry::Never => "no retry".to_owned(),
+                })
             }
             What::Shadow(expected) => {
                 let got: Vec<_> = self.ruling.shadow_refusals().collect();
@@ -172,7 +176,7 @@ impl fmt::Display for What {
             What::By(None) => f.write_str("no limit that applies"),
             What::Wait(span) => write!(f, "a wait of {span}"),
             What::Retry(Some(span)) => write!(f, "a retry in {span}"),
-            What::Retry(None) => f.write_str("a retry never"),
+            What::Retry(None) => f.write_str("no retry"),
             What::Shadow(names) => f.write_str(&shadows(names)),
         }
     }

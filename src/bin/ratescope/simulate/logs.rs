@@ -17,10 +17,10 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Recognizes the format by the first log that is not empty.
+    /// Recognizes the format by the first log in which that is possible: those before it may have no line that tells.
     ///
     /// # Errors
-    /// When that has no known format or does not fit the options, or when a file can't be read: this is noticed
+    /// When none has a known format, or that does not fit the options, or when a file can't be read: this is noticed
     /// before the first log is read. The error names the file.
     pub(crate) fn open(mut paths: Vec<PathBuf>, options: &Options) -> Result<Self, String> {
         if paths.is_empty() {
@@ -31,20 +31,43 @@ impl Logs {
             let read = File::open(path).and_then(|mut file| file.read(&mut [0]));
             read.map_err(|error| format!("{}: {error}", terminal::name(path)))?;
         }
-        let are_several = paths.len() > 1;
-        let mut ahead = paths.into_iter();
-        loop {
-            let path = ahead.next().unwrap_or_default();
-            let name = terminal::name(&path);
-            match open(&path).and_then(|input| Log::open(input, options)) {
-                Ok(mut log) => {
-                    log.name(if are_several { &name } else { "" });
-                    return Ok(Logs { log, name, ahead });
+        // The first log that is not empty, and why it was not recognized.
+        let mut first: Option<(usize, String)> = None;
+        for (place, path) in paths.iter().enumerate() {
+            let name = terminal::name(path);
+            let is_last = place + 1 == paths.len();
+            match open(path).and_then(|input| Log::open(input, options)) {
+                Ok(log) => {
+                    return Logs::begin(log, place, first.map(|first| first.0), paths, options);
                 }
-                Err(Error::Unknown(unknown)) if unknown.is_empty() && ahead.len() > 0 => {}
-                Err(error) => return Err(named(&name, error)),
+                Err(Error::Unknown(unknown)) if unknown.is_empty() && !is_last => {}
+                Err(error @ Error::Unknown(_)) if path.is_file() && !is_last => {
+                    first.get_or_insert((place, named(&name, error)));
+                }
+                Err(error) => return Err(first.map_or(named(&name, error), |first| first.1)),
             }
         }
+        Err("there is no log".to_owned())
+    }
+
+    /// Begins with the log at `place`, which is open, or with an earlier one, in the same format.
+    fn begin(
+        mut log: Log<Box<dyn Read>>,
+        place: usize,
+        earlier: Option<usize>,
+        paths: Vec<PathBuf>,
+        options: &Options,
+    ) -> Result<Self, String> {
+        let (are_several, begin) = (paths.len() > 1, earlier.unwrap_or(place));
+        let mut ahead = paths.into_iter();
+        let path = ahead.nth(begin).unwrap_or_default();
+        let name = terminal::name(&path);
+        if earlier.is_some() {
+            let again = open(&path).and_then(|input| Log::of(log.shape().clone(), input, options));
+            log = again.map_err(|error| named(&name, error))?;
+        }
+        log.name(if are_several { &name } else { "" });
+        Ok(Logs { log, name, ahead })
     }
 
     /// Reads the next piece, and hands out its events; `false` at the end of the last log.

@@ -2,7 +2,7 @@
 
 use crate::server;
 use ratescope::redis_store::{self, Options, RedisStore, TimeSource};
-use ratescope::rules::{Answered, AsyncStore, Details, Load, Rules};
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Load, Rules};
 use ratescope::{Event, Span};
 use std::cell::Cell;
 use std::error::Error;
@@ -102,10 +102,9 @@ impl Shared {
         match answer.fault {
             Some(fault) => {
                 let cause = fault.source().map(|cause| format!(": {cause}")).unwrap_or_default();
-                Err(io::Error::other(format!(
-                    "at {} s: {fault}{cause}; look at --store",
-                    event.time
-                )))
+                let is_away = matches!(fault, Fault::Unreachable(_) | Fault::Late | Fault::Lost);
+                let hint = if is_away { "; look at --store" } else { "" };
+                Err(io::Error::other(format!("at {} s: {fault}{cause}{hint}", event.time)))
             }
             None => Ok(answer),
         }

@@ -174,7 +174,7 @@ fn hours(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let nine = grouped(most);
     writeln!(
         out,
-        "\nWhen it would have refused ({zone}; 9 is up to {nine} in an hour of the week, . is none):"
+        "\nWhen it would have refused ({zone}; 9 stands for {nine} in an hour of the week, 1 for a ninth of it, . for none):"
     )?;
     writeln!(out, "     0     3     6     9     12    15    18    21")?;
     for (name, hours) in ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].iter().zip(days) {

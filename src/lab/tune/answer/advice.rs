@@ -166,6 +166,9 @@ impl fmt::Display for Doubt {
             Doubt::NoLimit => {
                 f.write_str("no limit leaves that many clients alone; leave fewer alone")
             }
+            Doubt::FewClients(1) => {
+                f.write_str("there is only 1 client, so it decides the limit; take a longer log")
+            }
             Doubt::FewClients(clients) => write!(
                 f,
                 "of {} client{} not one may be refused, so the fastest of them decides the limit; take a \

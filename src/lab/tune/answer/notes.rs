@@ -6,6 +6,7 @@ use crate::limit::any::AnyLimiter;
 use crate::log::{Cost, Filter};
 use crate::policy::Per;
 use crate::policy::export::{Addresses, Target};
+use crate::text::plural;
 use core::net::Ipv6Addr;
 
 impl Choices {
@@ -42,7 +43,10 @@ impl Choices {
         });
         let by_path = per.fields().iter().any(|field| field == "path");
         let depth = options.path_depth.filter(|_| by_path).map(|depth| {
-            format!("above, the first {depth} segments of a path count; for {server}, all of them")
+            let s = plural(u64::from(depth.get()));
+            format!(
+                "above, the first {depth} segment{s} of a path count; for {server}, all of them"
+            )
         });
         let burst = match limiter {
             AnyLimiter::Nginx(l) if l.burst() > 0 => Some(format!(

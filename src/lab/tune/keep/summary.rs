@@ -6,7 +6,7 @@
 //! with or without merging. The keys may be addresses of people: protect a summary like the log.
 //!
 //! # The form
-//! The label, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
+//! The first bytes, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
 //! not be read, requests, late, unusable and left out ones, how often the clients were halved, the
 //! length of the text that defines a client, and that text. Then the hours whose zone is known: their number, and for
 //! each the number of hours since the one before (for the first: since 1970), with a lowest bit that says whether a

@@ -63,7 +63,7 @@ impl Batch {
     }
 }
 
-/// Is given each event with its fields, in the order of time, and may hand it to a [`Trial`](crate::lab::tune::Trial).
+/// A function that gets each event with its fields, in the order of time, and may hand it to a [`Trial`](crate::lab::tune::Trial).
 /// The page has no trials; a function keeps their code out of it.
 pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 

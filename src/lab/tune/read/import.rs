@@ -80,6 +80,8 @@ pub struct Import {
     /// The reader of a log in pieces. Before its format is recognized, `head` holds its beginning.
     reader: Option<(Reader, Batch)>,
     head: Vec<u8>,
+    /// The length of that beginning when the format was looked for last.
+    tried: usize,
     /// The name of the log, if it was given one.
     name: String,
     /// The logs that have ended.
@@ -104,6 +106,7 @@ impl Import {
             open,
             reader,
             head,
+            tried: 0,
             name,
             sum,
             formats,
@@ -196,7 +199,9 @@ impl Import {
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Failure> {
         if self.reader.is_none() {
             self.head.extend_from_slice(piece);
-            return self.recognize(false);
+            // Each look is at all of the beginning, so the next one waits for a tenth more.
+            let is_due = self.head.len() >= self.tried + self.tried / 10;
+            return if is_due { self.recognize(false) } else { Ok(()) };
         }
         self.read(|reader, find| reader.feed(piece, find))
     }
@@ -250,9 +255,11 @@ impl Import {
     /// Recognizes the format by the beginning of the log, if that is long enough or `complete`. Then begins
     /// the log and reads that beginning.
     fn recognize(&mut self, complete: bool) -> Result<(), Failure> {
+        self.tried = self.head.len();
         let Some(shape) = recognize(&self.head, complete, &self.options.options)? else {
             return Ok(());
         };
+        self.tried = 0;
         let reader = Reader::new(&shape, &self.options.options)?;
         self.begin(&shape)?;
         self.reader = Some((reader, Batch::default()));
