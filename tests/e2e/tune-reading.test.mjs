@@ -36,7 +36,7 @@ pageTest('only some requests are looked at', async ({ page, open, test }) => {
     await counted(page);
     const warnings = await text(page, 'warnings');
     assert.match(warnings, /this limit was chosen for requests with path \/api or \/login and method post only; put it where/);
-    assert.match(warnings, /for requests with status 403 or 404 only, but nginx counts a request before that is known/);
+    assert.match(warnings, /for requests with status 403 or 404 only, but nginx counts a request before its answer is known/);
   });
 
   await test('a wrong status says why, and the right one stays', async () => {
@@ -51,7 +51,7 @@ pageTest('only some requests are looked at', async ({ page, open, test }) => {
     await fill(page, 'path', '/nowhere');
     assert.match(
       await says(page, 'problem', /nowhere/),
-      /^access.log: there are no events with path \/nowhere and method post, but 35 others\nWhat is shown is what was read before\.$/,
+      /^access.log: the filter leaves none of 35 events: path \/nowhere and method post\nWhat is shown is what was read before\.$/,
     );
     assert.match(await text(page, 'warnings'), /with status 403 or 404 only/);
     await fill(page, 'method', '');
@@ -107,7 +107,7 @@ pageTest('what few need is there as well', async ({ page, open, test }) => {
 
   await test('what a request counts', async () => {
     await fill(page, 'cost', 'bytes');
-    await says(page, 'configuration', /^a request counts as its bytes above, and as 1 for haproxy; let it count as 1/);
+    await says(page, 'configuration', /^a request counts as its bytes above, and as 1 for haproxy; let each count as 1/);
     await counted(page);
     assert.deepEqual((await row(page, '192.0.2.1')).slice(0, 2), ['20', '20,000']);
     await fill(page, 'cost', 'colour');
