@@ -125,6 +125,7 @@ fn what_cannot_be_said_is_an_error() {
         (Target::Haproxy, "token-bucket 10/1s", "it counts in windows of its own"),
         (Target::Haproxy, "haproxy 10/1s per user", "it knows no users"),
         (Target::Haproxy, "haproxy 10/20d", "it keeps an entry for 24.8 days at most"),
+        (Target::Haproxy, "haproxy 10/1073741324ms", "it keeps an entry for 24.8 days at most"),
         (Target::Envoy, "leaky-bucket 10/1s", "it has a bucket only"),
         (Target::Envoy, "token-bucket 0.5/1s burst 5", "must be a whole number from 1"),
         (Target::Envoy, "token-bucket 5/10ms burst 5", "and at least 50ms"),
@@ -166,6 +167,9 @@ fn what_cannot_be_said_is_an_error() {
         assert!(error.to_string().contains(&format!("cannot say \"{policy}\": ")), "{error}");
         assert_eq!(error.target(), target);
     }
+    // Two periods of this and a second are 2^31 - 2 ms.
+    let longest = configure(Target::Haproxy, "haproxy 10/1073741323ms").text;
+    assert!(longest.contains(" expire 2147483646ms "), "{longest}");
     let four = ["haproxy 9/1s per ip"; 4].join(" & ");
     let error = Target::Haproxy.configure(&four.parse().unwrap()).unwrap_err();
     assert!(error.to_string().starts_with("HAProxy cannot say these limits together: it follows"));
@@ -190,6 +194,7 @@ fn servers_have_some_buckets() {
         (Target::Nftables, "6/1h", 65_535.0, true),
         (Target::Nftables, "6/1h", 65_536.0, false),
         (Target::Nftables, "6/1h", 2.5, false),
+        (Target::Nftables, "3/1w", 5.0, true),
         (Target::Nftables, "1/11s", 5.0, false),
         (Target::Haproxy, "1/11s", 2.5, true),
     ] {
@@ -207,6 +212,7 @@ fn targets_have_words() {
     for target in Target::ALL {
         assert_eq!(target.to_string().parse::<Target>().unwrap(), target);
     }
+    assert_eq!((Target::Nginx.title(), Target::Caddy.file()), ("nginx", "Caddyfile"));
     let error = "apache".parse::<Target>().unwrap_err();
     assert!(error.problem().starts_with("not a target; write one of exim, nginx, haproxy, envoy"));
 }

@@ -259,7 +259,7 @@ impl Ruled {
             && basis(ask) == Basis::Store
         {
             let limit = generation.limit(ask);
-            if !(details.at_once && limit.keys.limiter().delays()) {
+            if !details.at_once || !limit.keys.limiter().delays() {
                 return lone(rules, ask, limit.hold(event), details, now);
             }
         }

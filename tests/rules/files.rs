@@ -239,3 +239,23 @@ fn bytes_that_are_no_text_have_a_place() {
         assert_eq!(decode("r.yaml", bytes).is_ok(), is_read, "{more}");
     }
 }
+
+/// The units of envoyproxy/ratelimit; a month has 30 days there, and a year 365.
+#[test]
+fn units_have_their_lengths() {
+    for (unit, limit) in [
+        ("second", "5/1s"),
+        ("minute", "5/1m"),
+        ("hour", "5/1h"),
+        ("day", "5/24h"),
+        ("week", "5/7d"),
+        ("month", "5/30d"),
+        ("year", "5/365d"),
+    ] {
+        let limited = format!("rate_limit: {{unit: {unit}, requests_per_unit: 5}}");
+        let text = format!("domain: d\ndescriptors: [{{key: user, {limited}}}]\n");
+        let rules = Rules::read("rules.yaml", &text).unwrap();
+        let limiter = &rules.rules()[0].limits()[0].limiter;
+        assert_eq!(*limiter, limit.parse().unwrap(), "{unit}");
+    }
+}

@@ -142,6 +142,7 @@ fn what_cannot_wait_is_not_counted() {
 /// A refusal says when to come back if that is asked, and what passes says nothing.
 #[test]
 fn who_is_refused_may_ask_for_the_time() {
+    assert_eq!(Details::default().with_standings().with_retry(), Details::ALL);
     for text in [QUEUE, QUEUE_AND_MORE] {
         let store = ruled(text);
         let passed = [(); 5].map(|()| ask(&store, 0.0, "ann", Details::ALL).retry);
