@@ -17,18 +17,23 @@
 //! are `ip`, `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers. The
 //! first four come from the headers that proxies write (`X-Forwarded-For`, `X-Forwarded-Method` or
 //! `X-Original-Method`, `X-Forwarded-Uri` or `X-Original-URI`, `X-Forwarded-Host`), if the proxy is
-//! trusted.
+//! trusted. It must overwrite those that it writes, since clients can send them, too. A client may also send
+//! the other one of two such headers: if they differ, the answer is 400.
 
+mod auth;
+
+use self::auth::Auth;
 use super::decide::NoAnswer;
 use super::message::{Code, RateLimitRequest};
-use super::pass::Pass;
 use super::{DomainStore, Service, meters};
 use crate::clock::Clock;
 use crate::event::{Event, Fields};
 use crate::limit::MAX_COST;
-use crate::middleware::{Head, Networks, Problem, Proxies, RateLimit, RateLimited, retry, text};
-use crate::rules::{AsyncStore, Details, Ruling};
+use crate::middleware::{Head, Networks, retry};
+use crate::rules::{AsyncStore, Details};
+use crate::text::cut;
 use bytes::Bytes;
+use core::fmt::Display;
 use core::net::IpAddr;
 use core::time::Duration;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
@@ -41,7 +46,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::timeout;
-use tower_layer::Layer;
 use tower_service::Service as _;
 
 /// The most fields of a request.
@@ -51,9 +55,6 @@ const MOST: usize = 64;
 const TOO_MANY: &str = "there are more than 64 fields";
 
 const HITS: &str = "hits must be a number from 0 to 1e12";
-
-/// The answer of `/check` where nothing can refuse. A misspelled domain should be found by it.
-const NO_RULES: &[u8] = b"{\"allowed\":true,\"ruling\":\"allowed: there are no rules for it\"}\n";
 
 /// The longest body of a request in bytes.
 const LONGEST: usize = 64 << 10;
@@ -99,8 +100,6 @@ pub struct Http<C = crate::clock::SystemClock> {
 }
 
 type Layers<C> = Vec<(Known, Auth<C>)>;
-
-type Auth<C> = RateLimited<Pass, Known, Problem, C>;
 
 impl<C: Clock + Clone> Http<C> {
     /// Serves this service.
@@ -204,28 +203,28 @@ impl<C: Clock + Clone> Http<C> {
         if !(0.0..=MAX_COST).contains(&hits) {
             return Err(bad(HITS));
         }
-        let Some(domain) = self.domain(domain)? else {
-            return Ok(json(Bytes::from_static(NO_RULES)));
+        let Some(known) = self.domain(domain)? else {
+            // A misspelled domain should be found by this.
+            let named =
+                domain.map_or_else(|| "at all".to_owned(), |name| format!("called {}", cut(name)));
+            let ruling = format!("allowed: there is no domain {named}");
+            return Ok(json(Allowed { allowed: true, ruling: &ruling }.text()));
         };
         let cost = if hits == 0.0 { 1.0 } else { hits };
         let event = Event { time: self.service.clock.now(), cost, fields };
         let details = Details { standings: true, retry: true, at_once: true };
         let answered = match hits > 0.0 {
-            true => domain.check(&event, details).await,
-            false => domain.peek(&event, details).await,
+            true => known.check(&event, details).await,
+            false => known.peek(&event, details).await,
         };
-        let teller = &domain.witness.teller;
+        let teller = &known.witness.teller;
         if hits > 0.0 {
             teller.count(&answered, event.time);
         }
         if retry(&answered).is_some() {
             return Ok(teller.refusal(Head::of(request), &answered));
         }
-        let mut text = Vec::with_capacity(128);
-        // Writing to a Vec does not fail.
-        _ = serde_json::to_writer(&mut text, &Allowed { allowed: true, ruling: &answered.ruling });
-        text.push(b'\n');
-        let mut response = json(text);
+        let mut response = json(Allowed { allowed: true, ruling: &answered.ruling }.text());
         teller.put(&answered, response.headers_mut());
         Ok(response)
     }
@@ -249,6 +248,7 @@ impl<C: Clock + Clone> Http<C> {
         };
         let mut request = request.map(drop);
         if let Some(peer) = peer {
+            auth::agree(&self.settings, peer, request.headers()).map_err(|why| bad(&why))?;
             request.extensions_mut().insert(peer);
         }
         let mut layer = self.layer(&domain);
@@ -282,46 +282,11 @@ impl<C: Clock + Clone> Http<C> {
         }
         // Drops the layers of domains that are gone: only the list and the layer still have those.
         layers.retain(|(known, _)| Arc::strong_count(known) > 2);
-        let layer = self.auth_layer(Arc::clone(domain));
+        let layer = auth::layer(Arc::clone(domain), &self.settings, &self.service.clock);
         layers.push((Arc::clone(domain), layer.clone()));
         layer
     }
-
-    fn auth_layer(&self, domain: Known) -> Auth<C> {
-        let HttpSettings { trusted, client, fields } = &self.settings;
-        let of = |names: [&'static str; 2]| {
-            let trusted = trusted.clone();
-            move |head: Head<'_>| {
-                let peer = head.extensions.get::<IpAddr>();
-                let is_trusted = peer.is_some_and(|peer| trusted.contains(*peer));
-                let mut known = names.iter().filter_map(|name| head.headers.get(*name));
-                known.next().filter(|_| is_trusted).map(|value| text(value.as_bytes()).into_owned())
-            }
-        };
-        let (method, path, host) = (of(METHOD), of(PATH), of(HOST));
-        let name = domain.rules().domain().to_owned();
-        let mut limit = RateLimit::new(domain)
-            .name(&name)
-            .clock(self.service.clock.clone())
-            .behind(Proxies::header(client.clone(), trusted.clone()))
-            .field("method", move |head| {
-                Some(Cow::Owned(method(head).unwrap_or_else(|| head.method.to_string())))
-            })
-            .field("path", move |head| {
-                let path = path(head).unwrap_or_else(|| head.uri.path().to_owned());
-                Some(Cow::Owned(path.split('?').next().unwrap_or_default().to_owned()))
-            })
-            .field("host", move |head| host(head).map(Cow::Owned));
-        for (field, header) in fields {
-            limit = limit.header(field, header.clone());
-        }
-        limit.layer().layer(Pass)
-    }
 }
-
-const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
-const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];
-const HOST: [&str; 2] = ["x-forwarded-host", "host"];
 
 /// The body of a `POST /check`.
 #[derive(Debug, Default, Deserialize)]
@@ -334,13 +299,23 @@ struct CheckBody {
 
 /// The answer of `/check` to what is allowed.
 #[derive(Serialize)]
-struct Allowed<'a> {
+struct Allowed<'a, R: Display> {
     allowed: bool,
     #[serde(serialize_with = "as_text")]
-    ruling: &'a Ruling,
+    ruling: &'a R,
 }
 
-fn as_text<S: Serializer>(ruling: &Ruling, to: S) -> Result<S::Ok, S::Error> {
+impl<R: Display> Allowed<'_, R> {
+    fn text(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(128);
+        // Writing to a Vec does not fail.
+        _ = serde_json::to_writer(&mut text, self);
+        text.push(b'\n');
+        text
+    }
+}
+
+fn as_text<R: Display, S: Serializer>(ruling: &R, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(ruling)
 }
 
