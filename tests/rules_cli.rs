@@ -76,6 +76,21 @@ fn check_says_what_redis_cannot_compute() {
     printed(&["check", "--redis", "good/throttle.yaml"], "");
 }
 
+/// A network as a value is a text that no address equals.
+#[test]
+fn check_notes_a_network_that_is_a_text() {
+    let text = "domain: d\ndescriptors:\n  - key: ip\n    value: 10.0.0.0/8\n    descriptors:\n      \
+                - {key: a, limit: 1/1s}\n      - {key: b, limit: 1/1s}\n  \
+                - {key: ip, value: \"2001:db8::/64\", limit: 1/1s}\n  \
+                - {key: masked_remote_address, value: 10.0.0.0/8, limit: 1/1s}\n  \
+                - {key: path, value: /a/8, limit: 1/1s}\n";
+    let name = file("networks.yaml", text);
+    let output = ratescope(&["check", &name], "");
+    let note = "ip is compared with the text 10.0.0.0/8; for the addresses in it, write network: 10.0.0.0/8";
+    assert_eq!(shell::text(&output.stderr), format!("note: {name}:6: {note}\n"));
+    assert!(output.status.success());
+}
+
 #[test]
 fn a_dash_is_standard_input() {
     let file = fs::read_to_string("tests/rules/good/shadow.yaml").unwrap();

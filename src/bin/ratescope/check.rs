@@ -28,6 +28,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         if args.redis {
             rules.exact_in_f64().map_err(rules::told)?;
         }
+        rules::note_networks(&rules);
         let end = if i == 0 { "" } else { "\n" };
         until_closed(write!(Visible(io::stdout().lock()), "{end}{rules}"))?;
     }

@@ -2,7 +2,7 @@
 
 use crate::bounded;
 use crate::terminal::{name, say};
-use ratescope::rules::{LONGEST, Rules, RulesError, decode};
+use ratescope::rules::{LONGEST, Networks, Rules, RulesError, Step, Value, decode};
 use std::collections::HashSet;
 use std::error::Error;
 use std::path::Path;
@@ -28,6 +28,25 @@ pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
     if !unknown.is_empty() {
         let (file, unknown) = (rules.file(), unknown.join(", "));
         say(&format!("note: {place} has fields that no rule of {file} is about: {unknown}"));
+    }
+}
+
+/// Prints the values that are networks, since they are compared as texts and no address equals one.
+pub(crate) fn note_networks(rules: &Rules) {
+    let (file, mut told) = (rules.file(), HashSet::new());
+    let steps =
+        rules.rules().iter().flat_map(|rule| rule.path().iter().map(move |step| (rule, step)));
+    for (rule, step) in steps {
+        let Step { key, value: Value::Is(text) } = step else { continue };
+        // Envoy's masked addresses are such texts, and so is the IPv6 address of a client in a layer.
+        let is_text = key.starts_with("masked") || text.ends_with("/64");
+        if text.contains('/') && !is_text && text.parse::<Networks>().is_ok() && told.insert(step) {
+            let line = rule.line();
+            say(&format!(
+                "note: {file}:{line}: {key} is compared with the text {text}; for the addresses in it, write \
+                 network: {text}"
+            ));
+        }
     }
 }
 
