@@ -239,7 +239,7 @@ function wire() {
   employ();
   const take = (next) => { if (next.length > 0) read(next); };
   on($("files"), "change", ({ target }) => { take(dropped(target)); target.value = ""; });
-  on($("sample"), "click", () => take([{ name: "The sample" }]));
+  for (const id of ["sample", "picture"]) on($(id), "click", () => take([{ name: "The sample" }]));
   on($("paste"), "click", () => {
     const open = $("pasted").toggleAttribute("hidden") === false;
     $("paste").ariaExpanded = String(open);

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
-import { counted, row, sampled, says, text } from './tune.mjs';
+import { counted, row, sampled, says, text, tune } from './tune.mjs';
 
 const ratescope = (args, input) => execFileSync(process.env.RATESCOPE ?? `${root}target/debug/ratescope`, args, { input, maxBuffer: 1 << 28 });
 
@@ -37,6 +37,21 @@ const noteTimes = (page) => page.evaluate(() => {
     if (/^\d\d:\d\d/.test(text)) (globalThis.times[this.canvas.id] ??= new Set()).add(text);
     fillText.call(this, text, ...rest);
   };
+});
+
+pageTest('before there is a log, a picture in the colours of the theme shows the answer to the sample, and reads it', {}, async ({ page, open }) => {
+  await tune(page, open);
+  for (const theme of ['light', 'dark', 'light']) {
+    if (theme === 'dark') await page.emulateMedia({ colorScheme: 'dark' });
+    else if (await page.locator('#picture .dark').isVisible()) await page.locator('#theme').click();
+    await page.locator(`#picture .${theme}`).waitFor();
+    assert(await page.$eval(`#picture .${theme}`, (image) => image.complete && image.naturalWidth === 1200));
+    assert.equal(await page.locator('#picture img:visible').count(), 1);
+  }
+  await page.locator('#picture').click();
+  await counted(page);
+  assert.match(await text(page, 't-read'), /^100.000 requests/);
+  assert.equal(await page.locator('#picture').isVisible(), false);
 });
 
 pageTest('the sample', { permissions: ['clipboard-read', 'clipboard-write'], acceptDownloads: true }, async ({ page, open, test }) => {
