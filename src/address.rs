@@ -109,6 +109,12 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
+/// Whether a text is an address.
+#[cfg(feature = "log")]
+pub(crate) fn is_address(text: &str) -> bool {
+    parse(text).is_some()
+}
+
 /// Whether a text is a port: up to five digits, or a name in place of a hidden port, as in `_hidden` (RFC
 /// 7239, section 6.2).
 fn is_port(text: &str) -> bool {

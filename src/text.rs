@@ -62,10 +62,10 @@ impl ParseError {
 /// Repeats at most the first 60 characters of the input, which are enough to recognize it.
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (input, problem) = (cut(&self.input), &self.problem);
+        let (input, problem) = (shown(&self.input, ECHO), &self.problem);
         match self.input.get(self.at.clone()) {
             Some(part) if part != self.input && !part.is_empty() => {
-                write!(f, "\"{}\" in \"{input}\": {problem}", cut(part))
+                write!(f, "\"{}\" in \"{input}\": {problem}", shown(part, ECHO))
             }
             _ => write!(f, "\"{input}\": {problem}"),
         }
@@ -120,11 +120,11 @@ pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or("")
 }
 
-/// The first [`ECHO`] characters, each made [`visible`], and then `…` if there are more.
-pub(crate) fn cut(text: &str) -> String {
-    let mut cut: String = text.chars().take(ECHO).map(visible).collect();
-    cut.push_str(if text.chars().nth(ECHO).is_some() { "…" } else { "" });
-    cut
+/// The first `most` characters of a text, each made [`visible`], and then `…` if there are more.
+pub(crate) fn shown(text: &str, most: usize) -> String {
+    let mut shown: String = text.chars().take(most).map(visible).collect();
+    shown.push_str(if text.chars().nth(most).is_some() { "…" } else { "" });
+    shown
 }
 
 impl core::error::Error for ParseError {}

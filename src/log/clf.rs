@@ -20,7 +20,7 @@
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
-use super::format::{Guess, LogShape, Reason};
+use super::format::{Form, Guess, LogShape, Reason};
 use super::forwarded::forwarded;
 use super::names::Standard;
 use super::number;
@@ -80,8 +80,9 @@ pub(super) struct Written {
     pub(super) many_peers: bool,
 }
 
-/// Adds to `found` the forms in which the line can be read, the likeliest first.
-pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Reason> {
+/// The forms in which the line can be read, the likeliest first.
+pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
+    let mut found = Vec::new();
     for beside in [Beside::Shown, Beside::Before, Beside::After] {
         let form = Written { beside, many_peers: false };
         let Some((_, clf)) = read(line, form, &mut Stamps::default()) else { continue };
@@ -100,8 +101,6 @@ pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Reason> {
             "referer" | "agent" => !common,
             _ => true,
         };
-        let fields = FIELDS.iter().filter(|field| known(field));
-        let fields = fields.map(|field| (*field).to_owned()).collect();
         let address = address::parse(clf.peer);
         let points = match address {
             Some(_) if clf.shows(beside) => Guess::PROOF,
@@ -110,18 +109,16 @@ pub(super) fn guess(line: &str, found: &mut Vec<Guess>) -> Result<(), Reason> {
             None if clf.peer == "-" => Guess::OTHER,
             None => Guess::NAME,
         };
-        let shape = LogShape::new(format!("{name}{column}"), Some(fields));
+        let fields = FIELDS.into_iter().filter(known);
+        let shape = LogShape::with(Form::Combined(form), &format!("{name}{column}"), fields);
         let internal = address.filter(|address| address::is_internal(*address));
-        found.push(Guess {
-            shape: LogShape { form, ..shape },
-            points,
-            peer: internal.map(|_| clf.peer.to_owned()),
-        });
+        let peer = internal.map(|_| clf.peer.to_owned());
+        found.push(Guess { peer, ..Guess::new(shape, points) });
     }
     match found.is_empty() {
         // This does not decide about the log, which may begin in the middle of a line.
         true => Err(problem(line)),
-        false => Ok(()),
+        false => Ok(found),
     }
 }
 
@@ -214,14 +211,14 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
             let mut all = text.match_indices(" - ").filter_map(|(end, dash)| {
                 let before = text.get(..end)?;
                 let from = before.rfind(' ')?;
-                let peer = before.get(from + 1..).filter(|peer| address::parse(peer).is_some())?;
+                let peer = before.get(from + 1..).filter(|peer| address::is_address(peer))?;
                 Some((before.get(..from)?, peer, text.get(end + dash.len()..)?))
             });
             // If the list has only addresses, the address after it is the peer. Otherwise the list may
             // contain ` - ` after an address that a client forged, so the line is read only if one place
             // fits.
-            let is_address = |text: &str| address::parse(text.trim()).is_some();
-            let is_list = |list: &str| list == "-" || list.split(',').all(is_address);
+            let is_list =
+                |list: &str| list == "-" || list.split(',').map(str::trim).all(address::is_address);
             let first = all.next()?;
             (is_list(first.0) || all.next().is_none()).then_some(first)
         }
@@ -241,7 +238,7 @@ fn shown(text: &str) -> Option<Head<'_>> {
     loop {
         let (word, after) = rest.split_once(' ')?;
         let next = after.split(' ').next()?;
-        if word.ends_with(',') || address::parse(next.trim_end_matches(',')).is_some() {
+        if word.ends_with(',') || address::is_address(next.trim_end_matches(',')) {
             // This is the time of a wrapper, and not a host.
             if is_date(word.as_bytes()) {
                 return None;
@@ -261,7 +258,7 @@ fn is_client(word: &str) -> bool {
     let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
     let bytes = word.as_bytes();
     let is_name = bytes.iter().all(|b| is_part(*b)) && !is_date(bytes) && !is_month(bytes);
-    is_name || address::parse(word).is_some()
+    is_name || address::is_address(word)
 }
 
 /// Whether a word begins as `2000-10-10T13:55:36` does.
@@ -352,7 +349,7 @@ impl<'a> Clf<'a> {
     /// The column beside the address, if it is an X-Forwarded-For.
     fn forwarded(&self) -> Option<&'a str> {
         let is_list =
-            |list: &str| list == "-" || list.split(',').any(|a| address::parse(a.trim()).is_some());
+            |list: &str| list == "-" || list.split(',').map(str::trim).any(address::is_address);
         (!self.leading.is_empty() && is_list(self.leading)).then_some(self.leading)
     }
 

@@ -11,9 +11,9 @@
 //! field that a limit can count by. Source: RFC 4180, except that a record is one line, so that errors can
 //! name the line.
 
-use super::format::{LogShape, Reason};
+use super::format::{Form, LogShape, Reason};
 use super::names::{Alias, Standard, classify};
-use super::number::{self, Unit};
+use super::number;
 use super::stamp::{Instant, Stamps};
 use super::table::{Best, Excerpt, Named, Places, Table};
 use crate::time::Time;
@@ -36,11 +36,11 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<LogShape, Reason> {
             fields.push(standard.name().to_owned());
         }
     }
-    Ok(LogShape { columns, ..LogShape::new("CSV".to_owned(), Some(fields)) })
+    Ok(LogShape::new(Form::Csv(columns), "CSV".to_owned(), Some(fields)))
 }
 
 /// The names of the columns, and the standard fields among them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Header {
     names: Vec<String>,
     places: Places,
@@ -101,7 +101,6 @@ impl Csv {
         &'a mut self,
         line: &'a str,
         stamps: &mut Stamps,
-        unit: Option<Unit>,
     ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
         self.split(line)?;
         let Csv { columns: Header { names, places, .. }, values, made, .. } = self;
@@ -115,7 +114,7 @@ impl Csv {
         }
         let names = Named::Header(names);
         let table = Table { line, made, names, values, places };
-        let time = time_of(table.standard(Standard::Time).unwrap_or(""), stamps, unit)?;
+        let time = time_of(table.standard(Standard::Time).unwrap_or(""), stamps)?;
         Ok(Some((time, table)))
     }
 
@@ -141,8 +140,8 @@ impl Csv {
 
 /// Reads a time. Numbers are read exactly: more than six decimals are refused, since cutting them would
 /// change the event.
-fn time_of(text: &str, stamps: &mut Stamps, unit: Option<Unit>) -> Result<Instant, Reason> {
-    let time = match number::plain(text, unit) {
+fn time_of(text: &str, stamps: &mut Stamps) -> Result<Instant, Reason> {
+    let time = match number::plain(text, stamps.unit) {
         Some((instant, decimals)) if decimals <= 6 => instant.time,
         _ => match text.parse::<Time>() {
             Ok(time) => time,

@@ -16,8 +16,7 @@
 //!
 //! Source: the Exim specification, chapter "Log files".
 
-use super::format::{Guess, LogShape, Reason};
-use super::names::Standard;
+use super::format::{Form, Guess, LogShape, Reason};
 use super::stamp::{Instant, Stamps};
 
 /// The fields of an arrival or of a refusal.
@@ -43,16 +42,15 @@ pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason>
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
     };
-    let fields = FIELDS.iter().map(|field| (*field).to_owned()).collect();
+    let shape = |rejections, about| LogShape::with(Form::Exim { rejections }, about, FIELDS);
     let Some((id, arrow, rest)) = message(rest) else {
         let problem = "no line has the id of a message, or a host that is refused, after its time";
         refusal(rest).ok_or(problem)?;
-        let shape = LogShape::new("Exim's reject log".to_owned(), Some(fields));
-        return Ok(Guess::new(LogShape { rejections: true, ..shape }, Guess::NAME));
+        return Ok(Guess::new(shape(true, "Exim's reject log"), Guess::NAME));
     };
-    let shape = LogShape::new("Exim's main log".to_owned(), Some(fields));
     let is_client = arrow == "<=" && arrival(id, rest).is_some_and(|exim| !exim.ip.is_empty());
-    Ok(Guess::new(shape, if is_client { Guess::CLIENT } else { Guess::NAME }))
+    let points = if is_client { Guess::CLIENT } else { Guess::NAME };
+    Ok(Guess::new(shape(false, "Exim's main log"), points))
 }
 
 /// The event of a line: an arrival, or with `rejections` a refusal. `None` if the line has no such event.
@@ -213,9 +211,5 @@ impl<'a> Exim<'a> {
             _ => "",
         };
         (!value.is_empty()).then_some(value)
-    }
-
-    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
-        self.value(standard.name())
     }
 }

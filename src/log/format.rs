@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::layout::Layout;
 use super::reader::Counts;
 use super::wrap::Wrapper;
-use crate::text::{by_name, grouped, plural, visible};
+use crate::text::{by_name, grouped, plural};
 use core::fmt;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -104,79 +104,106 @@ impl Guess {
     }
 }
 
+/// A format, and how the lines are written in it, as the first lines of the log show.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Form {
+    Combined(Written),
+    Json {
+        /// Whether only requests are events, in a log of Caddy with other objects.
+        only_requests: bool,
+    },
+    Exim {
+        /// Whether the events are refusals, as in Exim's reject log.
+        rejections: bool,
+    },
+    Syslog,
+    Csv(Header),
+    Columns(Arc<Layout>),
+}
+
 /// A format, and the properties of the log that its first lines show.
 #[derive(Clone, Debug)]
 pub struct LogShape {
-    pub(super) format: Format,
-    pub(super) about: String,
-    pub(super) fields: Option<Vec<String>>,
-    pub(super) columns: Header,
+    pub(super) form: Form,
+    about: String,
+    fields: Option<Vec<String>>,
     /// The wrappers around each line, outermost first.
     pub(super) wrappers: Vec<Wrapper>,
     /// The program whose lines are read, if the log has lines of several programs; otherwise empty.
     pub(super) program: String,
-    pub(super) form: Written,
-    pub(super) layout: Option<Arc<Layout>>,
-    /// Whether only requests are events, in a log of Caddy with other objects.
-    pub(super) only_requests: bool,
-    /// Whether the events are refusals, as in Exim's reject log.
-    pub(super) rejections: bool,
     /// Whether the log is an exported journal.
     pub(super) is_export: bool,
 }
 
 impl LogShape {
-    pub(super) fn new(about: String, fields: Option<Vec<String>>) -> Self {
-        LogShape {
-            format: Format::Combined,
-            about,
-            fields,
-            columns: Header::default(),
-            wrappers: Vec::new(),
-            program: String::new(),
-            form: Written::default(),
-            layout: None,
-            only_requests: false,
-            rejections: false,
-            is_export: false,
-        }
+    pub(super) fn new(form: Form, about: String, fields: Option<Vec<String>>) -> Self {
+        let (wrappers, program, is_export) = Default::default();
+        LogShape { form, about, fields, wrappers, program, is_export }
+    }
+
+    /// A shape whose lines may have these fields and no others.
+    pub(super) fn with(
+        form: Form,
+        about: &str,
+        fields: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
+        let fields = fields.into_iter().map(str::to_owned).collect();
+        LogShape::new(form, about.to_owned(), Some(fields))
     }
 
     /// The format.
     pub fn format(&self) -> Format {
-        self.format
+        match self.form {
+            Form::Combined(_) => Format::Combined,
+            Form::Json { .. } => Format::Json,
+            Form::Exim { .. } => Format::Exim,
+            Form::Syslog => Format::Syslog,
+            Form::Csv(_) => Format::Csv,
+            Form::Columns(_) => Format::Columns,
+        }
+    }
+
+    /// The columns of the first lines, if the format has any.
+    pub(super) fn layout(&self) -> Option<&Arc<Layout>> {
+        if let Form::Columns(layout) = &self.form { Some(layout) } else { None }
+    }
+
+    /// Whether the log is CSV with a column of that name.
+    pub(super) fn has_column(&self, name: &str) -> bool {
+        matches!(&self.form, Form::Csv(columns) if columns.has(name))
     }
 
     /// Whether each line can be read without the lines before it. Lines that take their time from syslog
     /// cannot: their time may have no year, and the year follows from earlier lines. Nor can lines under
     /// `#Fields` headers inside the log of another program: [`Pieces`](super::Pieces) finds only bare headers.
     pub fn is_divisible(&self) -> bool {
-        let own_time = match self.format {
-            Format::Combined => true,
-            Format::Columns => self.layout.as_ref().is_some_and(|layout| layout.has_time()),
+        let is_whole = match &self.form {
+            Form::Syslog => false,
+            Form::Columns(layout) => layout.between.is_none() || self.wrappers.is_empty(),
+            _ => true,
+        };
+        let own_time = match &self.form {
+            Form::Combined(_) => true,
+            Form::Columns(layout) => layout.has_time(),
             _ => false,
         };
         // An entry of an exported journal has several lines.
-        let has_headers = self.layout.as_ref().is_some_and(|layout| layout.between.is_some());
-        let is_inside = has_headers && !self.wrappers.is_empty();
-        let is_whole = self.format != Format::Syslog && !self.is_export && !is_inside;
+        let is_whole = is_whole && !self.is_export;
         is_whole && (own_time || !self.wrappers.contains(&Wrapper::Syslog))
     }
 
     /// Whether both have the same format, in the same form and wrappers.
     pub(super) fn is_like(&self, other: &LogShape) -> bool {
-        self.format == other.format
+        let is_json = |shape: &LogShape| matches!(shape.form, Form::Json { .. });
+        (self.form == other.form || is_json(self) && is_json(other))
             && self.wrappers == other.wrappers
-            && self.form.beside == other.form.beside
-            && self.rejections == other.rejections
-            && self.layout == other.layout
     }
 
     /// A sentence that says why the log has no events.
     pub fn no_events(&self, filter: &Filter, counts: &Counts) -> String {
         let Counts { lines, filtered, keyless, .. } = *counts;
         let s = if lines == 1 { "" } else { "s" };
-        if self.format == Format::Syslog && filter.is_empty() && keyless == 0 {
+        if self.format() == Format::Syslog && filter.is_empty() && keyless == 0 {
             return format!(
                 "{self}: {lines} line{s}, no failed login of sshd, Postfix or Dovecot among them; \
                  --message TEXT counts others"
@@ -196,13 +223,13 @@ impl LogShape {
     /// The plural noun for the events of the log: `requests`, `mails`, `refusals`, `failed logins`,
     /// `messages` or `events`.
     pub fn events(&self, filter: &Filter) -> &'static str {
-        match self.format {
-            Format::Combined | Format::Columns => "requests",
-            Format::Exim if self.rejections => "refusals",
-            Format::Exim => "mails",
-            Format::Syslog if filter.messages.is_empty() => "failed logins",
-            Format::Syslog => "messages",
-            Format::Json | Format::Csv => "events",
+        match self.form {
+            Form::Combined(_) | Form::Columns(_) => "requests",
+            Form::Exim { rejections: true } => "refusals",
+            Form::Exim { .. } => "mails",
+            Form::Syslog if filter.messages.is_empty() => "failed logins",
+            Form::Syslog => "messages",
+            Form::Json { .. } | Form::Csv(_) => "events",
         }
     }
 
@@ -217,18 +244,9 @@ impl fmt::Display for LogShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.about)?;
         // The wrapper syslog is part of the format syslog, so it is not named again.
-        let is_own = |wrapper| self.format == Format::Syslog && wrapper == Wrapper::Syslog;
+        let is_own = |wrapper| self.form == Form::Syslog && wrapper == Wrapper::Syslog;
         let mut around = self.wrappers.iter().rev().filter(|wrapper| !is_own(**wrapper));
         around.try_for_each(|wrapper| write!(f, ", {}", wrapper.about()))?;
         if self.is_export { f.write_str(", of an exported journal") } else { Ok(()) }
     }
-}
-
-/// The first `most` characters of a text, made [`visible`], and `…` if there are more.
-pub(super) fn shown(text: &str, most: usize) -> String {
-    let mut shown: String = text.chars().take(most).map(visible).collect();
-    if text.chars().nth(most).is_some() {
-        shown.push('…');
-    }
-    shown
 }

@@ -1,6 +1,6 @@
 //! Finds the client in a list of forwarded addresses when no trusted proxies are configured.
 
-use crate::address::{is_internal, parse};
+use crate::address::{is_address, is_internal, parse};
 
 /// Whether a text has only digits and dots. An IPv4 address of only these has one spelling, so it needs no
 /// change.
@@ -13,6 +13,6 @@ pub(super) fn is_plain(text: &str) -> bool {
 /// part before it. If all addresses are internal, the client is inside the network, and is the first of them.
 /// `None` if the list has no address.
 pub(super) fn forwarded(list: &str) -> Option<&str> {
-    let each = || list.split(',').map(str::trim).filter(|text| parse(text).is_some());
+    let each = || list.split(',').map(str::trim).filter(|text| is_address(text));
     each().rev().find(|text| parse(text).is_some_and(|a| !is_internal(a))).or_else(|| each().next())
 }

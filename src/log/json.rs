@@ -14,13 +14,11 @@
 mod escape;
 mod scan;
 
-use super::format::{Guess, LogShape, Reason};
+use super::format::{Form, Guess, LogShape, Reason};
 use super::names::{Alias, Class, Standard, classify};
-use super::number::{self, Unit};
 use super::options::Options;
-use super::stamp::{Instant, Stamps};
+use super::stamp::{Instant, Stamps, Year};
 use super::table::{Best, Excerpt, Named, Places, Table};
-use crate::address;
 use memchr::memchr2;
 
 /// Reads lines, and reuses its memory for each of them.
@@ -49,14 +47,13 @@ pub(super) fn guess(
         return Err("not an object in braces".into());
     }
     let mut json = Json::new(options.aliases.clone());
-    let read = json.read(line, &mut Stamps::default(), options.unit, outer)?;
+    let read = json.read(line, &mut Stamps::new(Year::Any, options.unit), outer)?;
     let Some((_, table)) = read else {
         return Err("an object without a time; name its field, as in --field time=when".into());
     };
-    let is_client = table.standard(Standard::Ip).is_some_and(|ip| address::parse(ip).is_some());
     let only_requests = table.value("logger").is_some_and(is_access);
-    let points = if is_client && !is_other(&table) { Guess::CLIENT } else { Guess::OTHER };
-    Ok(Guess::new(LogShape { only_requests, ..LogShape::new(about(&table), None) }, points))
+    let shape = LogShape::new(Form::Json { only_requests }, about(&table), None);
+    Ok(Guess::new(shape, if is_other(&table) { Guess::OTHER } else { table.points() }))
 }
 
 /// Whether a logger of Caddy is one for requests.
@@ -101,7 +98,6 @@ impl Json {
         &'a mut self,
         line: &'a str,
         stamps: &mut Stamps,
-        unit: Option<Unit>,
         outer: Option<Instant>,
     ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
         let only_requests = self.only_requests;
@@ -112,7 +108,7 @@ impl Json {
         let Some(time) = table.standard(Standard::Time) else {
             return Ok(outer.map(|instant| (instant, table)));
         };
-        match stamps.read(time).or_else(|| number::read(time, unit)) {
+        match stamps.read_any(time) {
             Some(instant) => Ok(Some((instant, table))),
             None => Err(format!("not a time: {time}").into()),
         }

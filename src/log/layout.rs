@@ -17,7 +17,6 @@ pub(super) use known::last_header;
 
 use super::format::Reason;
 use super::names::{Standard, classify};
-use super::number::Unit;
 use super::stamp::{Instant, Stamps};
 use super::table::{Best, Excerpt, Named, Places, Table};
 use core::fmt;
@@ -195,7 +194,6 @@ impl Rows {
         &'a mut self,
         line: &'a str,
         stamps: &mut Stamps,
-        unit: Option<Unit>,
         outer: Option<Instant>,
     ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
         let Rows { layout, values } = self;
@@ -206,7 +204,7 @@ impl Rows {
             return Ok(None);
         }
         values.clear();
-        let time = Split::new(layout, line, stamps, unit).all(values)?;
+        let time = Split::new(layout, line, stamps).all(values)?;
         if layout.last_of_list {
             let place = layout.places.get(Standard::Forwarded).map(usize::from);
             let list = place.and_then(|place| values.get(place)).copied().unwrap_or(Excerpt::EMPTY);

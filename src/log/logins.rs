@@ -18,10 +18,10 @@
 //! If there is none, as in `unknown[unknown]`, the event has no address. In other messages, an address in
 //! another place counts, too.
 
-use super::format::Reason;
-use super::names::Standard;
+use super::format::{Form, Guess, LogShape, Reason};
 use super::stamp::{Instant, Stamps};
-use super::wrap::Envelope;
+use super::wrap::{Envelope, Wrapper};
+use crate::address::is_address;
 
 /// A message, and the fields of its header.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Login<'a> {
     pub(super) times: u32,
 }
 
-pub(super) const FIELDS: [&str; 6] = ["ip", "user", "host", "program", "pid", "message"];
+const FIELDS: [&str; 6] = ["ip", "user", "host", "program", "pid", "message"];
 
 /// A program whose failed logins are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,28 @@ impl Program {
     }
 }
 
-/// Whether the program of a line is one whose failed logins are known.
-pub(super) fn is_known(envelope: &Envelope<'_>) -> bool {
-    Program::of(envelope.program).is_some()
+/// Recognizes a line by its header, which is the last of its wrappers.
+pub(super) fn guess(
+    wrappers: &[Wrapper],
+    envelope: Envelope<'_>,
+    message: &str,
+    wanted: &[String],
+) -> Result<Guess, Reason> {
+    let stamps = &mut Stamps::default();
+    let is_header = matches!(wrappers.last(), Some(Wrapper::Syslog | Wrapper::Json));
+    if !is_header || envelope.instant(stamps).is_none() {
+        return Err("no time, host and program at the beginning".into());
+    }
+    if envelope.program.is_empty() {
+        return Err("no program before the message".into());
+    }
+    let login = read(envelope, message, stamps, wanted)?;
+    let points = match login.and_then(|(_, login)| login.ip()).filter(|ip| is_address(ip)) {
+        Some(_) => Guess::CLIENT,
+        None if Program::of(envelope.program).is_some() => Guess::NAME,
+        None => Guess::OTHER,
+    };
+    Ok(Guess::new(LogShape::with(Form::Syslog, "syslog", FIELDS), points))
 }
 
 /// The event of a message: if it contains one of the texts `wanted` or, without any, if it reports a failed
@@ -107,10 +126,6 @@ impl<'a> Login<'a> {
             _ => "",
         };
         (!value.is_empty()).then_some(value)
-    }
-
-    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
-        self.value(standard.name())
     }
 
     fn ip(&self) -> Option<&'a str> {
@@ -158,10 +173,6 @@ impl<'a> Login<'a> {
             }
         }
     }
-}
-
-fn is_address(text: &str) -> bool {
-    crate::address::parse(text).is_some()
 }
 
 /// The text up to a space, a separator or a closing bracket.

@@ -68,7 +68,7 @@ impl<R: Read> Pieces<R> {
 
     /// A log of which it is known that it has this format.
     pub(super) fn of(shape: LogShape, input: R) -> Self {
-        let layout = shape.layout.clone().filter(|_| shape.is_divisible());
+        let layout = shape.layout().cloned().filter(|_| shape.is_divisible());
         let (head, begun) = (Vec::new(), Vec::new());
         Pieces { input, shape, head, begun, layout, bytes: 0, ended: false }
     }

@@ -5,19 +5,19 @@ use super::csv::{self, Csv};
 use super::exim;
 use super::export::Export;
 use super::filter::Filter;
-use super::format::{Format, LogShape, Reason, shown};
+use super::format::{Form, Format, LogShape, Reason};
 use super::json::Json;
 use super::layout::Rows;
 use super::lines::{Lines, Whole};
 use super::logins;
-use super::number::Unit;
 use super::options::{Cost, Options, check_field};
 use super::pieces::Piece;
 use super::record::{Found, Normal, Record};
-use super::stamp::Stamps;
-use super::wrap::{Envelope, Layers, Wrapper};
+use super::stamp::{Instant, Stamps};
+use super::table::Table;
+use super::wrap::{Envelope, Layers};
 use crate::limit::MAX_COST;
-use crate::text::ParseError;
+use crate::text::{ParseError, shown};
 use core::fmt;
 use std::sync::Arc;
 
@@ -38,13 +38,10 @@ pub struct Reader {
 struct Work {
     /// Takes the wrappers off a line.
     layers: Layers,
-    /// The wrappers of each line, outermost first.
-    wrappers: Vec<Wrapper>,
     /// The program whose lines are read, if the log has lines of several programs; otherwise empty.
     program: String,
     parser: Parser,
     stamps: Stamps,
-    unit: Option<Unit>,
     filter: Filter,
     /// The field that has the cost, and the cost of an event without it.
     cost: Option<(String, f64)>,
@@ -140,7 +137,7 @@ impl Reader {
         let cost = match &options.cost {
             Some(Cost::Field(name)) => Some((name.clone(), 0.0)),
             Some(Cost::One) => None,
-            None => shape.columns.has(csv::COST).then(|| (csv::COST.to_owned(), 1.0)),
+            None => shape.has_column(csv::COST).then(|| (csv::COST.to_owned(), 1.0)),
         };
         if let Some(text) =
             options.filter.messages.first().filter(|_| shape.format() != Format::Syslog)
@@ -153,28 +150,26 @@ impl Reader {
         for name in options.filter.fields() {
             check_field(name, shape.fields())?;
         }
-        if let Some((name, _)) = cost.as_ref().filter(|(name, _)| !shape.columns.has(name)) {
+        if let Some((name, _)) = cost.as_ref().filter(|(name, _)| !shape.has_column(name)) {
             check_field(name, shape.fields())?;
         }
-        let parser = match shape.format() {
-            Format::Combined => Parser::Clf(shape.form),
-            Format::Json => {
+        let parser = match &shape.form {
+            Form::Combined(written) => Parser::Clf(*written),
+            Form::Json { only_requests } => {
                 let mut json = Json::new(options.aliases.clone());
-                json.only_requests = shape.only_requests;
+                json.only_requests = *only_requests;
                 Parser::Json(Box::new(json))
             }
-            Format::Exim => Parser::Exim { rejections: shape.rejections },
-            Format::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
-            Format::Columns => Parser::Columns(Rows::new(shape.layout.clone().unwrap_or_default())),
-            Format::Csv => Parser::Csv(Box::new(Csv::new(shape.columns.clone()))),
+            Form::Exim { rejections } => Parser::Exim { rejections: *rejections },
+            Form::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
+            Form::Columns(layout) => Parser::Columns(Rows::new(Arc::clone(layout))),
+            Form::Csv(columns) => Parser::Csv(Box::new(Csv::new(columns.clone()))),
         };
         let work = Work {
             layers: Layers::new(&shape.wrappers),
-            wrappers: shape.wrappers.clone(),
             program: shape.program.clone(),
             parser,
-            stamps: Stamps::new(options.year),
-            unit: options.unit,
+            stamps: Stamps::new(options.year, options.unit),
             filter: options.filter.clone(),
             cost,
             normal: Normal { ipv6_prefix: options.ipv6_prefix, path_depth: options.path_depth },
@@ -284,70 +279,53 @@ impl Work {
         line: &str,
         on_event: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), Reason> {
-        let Work { stamps, counts, unit, .. } = self;
+        let Work { stamps, counts, .. } = self;
         let (mut envelope, mut inner) = (Envelope::default(), line);
-        if !self.wrappers.is_empty() {
-            match self.layers.peel(line) {
-                Some(peeled) => (envelope, inner) = peeled,
-                None => match Layers::missing(&self.wrappers) {
-                    Some(problem) => return Err(problem.into()),
-                    None => {
-                        counts.others += 1;
-                        return Ok(());
-                    }
-                },
-            }
+        let mut is_other = false;
+        if !self.layers.is_empty() {
+            let Some(peeled) = self.layers.peel(line) else {
+                let missing = self.layers.missing();
+                counts.others += u64::from(missing.is_none());
+                return missing.map_or(Ok(()), |problem| Err(problem.into()));
+            };
+            (envelope, inner) = peeled;
+            is_other = envelope.program != self.program;
         }
         let mut times = envelope.times.unwrap_or(1);
-        // Another program may write anything to the same log, so its lines are never problems.
-        let is_other = !self.wrappers.is_empty() && envelope.program != self.program;
-        let mut wrong = |problem| match is_other {
-            true => {
-                counts.others += 1;
-                Ok(())
-            }
-            false => Err(problem),
-        };
         let read = match &mut self.parser {
-            Parser::Clf(form) => {
-                let Some((instant, clf)) = clf::read(inner, *form, stamps) else {
-                    return wrong(clf::problem(inner));
-                };
-                Some((instant, Found::Clf(clf)))
-            }
-            Parser::Json(json) => {
-                let outer = envelope.instant(stamps);
-                match json.read(inner, stamps, *unit, outer) {
-                    Ok(read) => read.map(|(instant, table)| (instant, Found::Table(table))),
-                    Err(problem) => return wrong(problem),
-                }
-            }
+            Parser::Clf(form) => match clf::read(inner, *form, stamps) {
+                Some((instant, clf)) => Ok(Some((instant, Found::Clf(clf)))),
+                None => Err(clf::problem(inner)),
+            },
             Parser::Exim { rejections } => {
                 let outer = envelope.instant(stamps);
-                match exim::read(inner, outer, stamps, *rejections) {
-                    Ok(read) => read.map(|(instant, exim)| (instant, Found::Exim(exim))),
-                    Err(problem) => return wrong(problem),
-                }
+                let read = exim::read(inner, outer, stamps, *rejections);
+                read.map(|read| read.map(|(instant, exim)| (instant, Found::Exim(exim))))
             }
             Parser::Logins { messages } => {
                 let login = logins::read(envelope, inner, stamps, messages)?;
-                login.map(|(instant, login)| {
+                Ok(login.map(|(instant, login)| {
                     times = login.times;
                     (instant, Found::Login(login))
-                })
+                }))
             }
-            Parser::Csv(_) if line.trim().is_empty() => return Ok(()),
-            Parser::Csv(csv) => {
-                let read = csv.read(line, stamps, *unit)?;
-                read.map(|(instant, table)| (instant, Found::Table(table)))
+            Parser::Json(json) => {
+                let outer = envelope.instant(stamps);
+                json.read(inner, stamps, outer).map(in_table)
             }
             Parser::Columns(rows) => {
                 let outer = envelope.instant(stamps);
-                match rows.read(inner, stamps, *unit, outer) {
-                    Ok(read) => read.map(|(instant, table)| (instant, Found::Table(table))),
-                    Err(problem) => return wrong(problem),
-                }
+                rows.read(inner, stamps, outer).map(in_table)
             }
+            Parser::Csv(csv) => csv.read(line, stamps).map(in_table),
+        };
+        let read = match read {
+            // Another program may write anything to the same log, so its lines are never problems.
+            Err(_) if is_other => {
+                counts.others += 1;
+                return Ok(());
+            }
+            read => read?,
         };
         let Some((instant, found)) = read else {
             counts.others += u64::from(!line.trim().is_empty());
@@ -388,6 +366,12 @@ impl Work {
         }
         Ok(())
     }
+}
+
+/// An event whose fields are in a table.
+#[inline]
+fn in_table(read: Option<(Instant, Table<'_>)>) -> Option<(Instant, Found<'_>)> {
+    read.map(|(instant, table)| (instant, Found::Table(table)))
 }
 
 /// The cost in the text of a field; `missing` if the field is missing or empty.

@@ -119,8 +119,8 @@ impl<'a> Record<'a> {
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
         match &self.found {
             Found::Clf(clf) => clf.standard(standard),
-            Found::Exim(exim) => exim.standard(standard),
-            Found::Login(login) => login.standard(standard),
+            Found::Exim(exim) => exim.value(standard.name()),
+            Found::Login(login) => login.value(standard.name()),
             Found::Table(table) => table.standard(standard),
         }
     }

@@ -13,6 +13,7 @@
 //! Times within a minute begin alike. So the date, the minute and the zone are compared with those of the
 //! time before; if they are equal, only the seconds are computed.
 
+use super::number::{self, Unit};
 use crate::civil::{Civil, Date, SECOND};
 use crate::text::ParseError;
 use crate::time::Time;
@@ -43,6 +44,8 @@ pub(super) struct Stamps {
     /// The year and the month of the last time that was written without a year.
     of_year: Option<(i32, u8)>,
     year: Year,
+    /// The unit of times that are numbers; `None` guesses it.
+    pub(super) unit: Option<Unit>,
 }
 
 /// The year of the first line, for logs whose times have no year, such as syslog by RFC 3164. The text form
@@ -106,8 +109,14 @@ impl Year {
 
 impl Stamps {
     /// Has read nothing so far; `year` is that of the first time that is written without a year.
-    pub(super) fn new(year: Year) -> Self {
-        Stamps { year, ..Stamps::default() }
+    pub(super) fn new(year: Year, unit: Option<Unit>) -> Self {
+        Stamps { year, unit, ..Stamps::default() }
+    }
+
+    /// Reads a time with a year, or a number.
+    #[inline]
+    pub(super) fn read_any(&mut self, text: &str) -> Option<Instant> {
+        self.read(text).or_else(|| number::read(text, self.unit))
     }
 
     /// Reads a time with a year; `None` if the text is no such time. Inlined, since its parts would otherwise

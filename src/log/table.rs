@@ -1,6 +1,8 @@
 //! Lines of named values, as in JSON, CSV and columns.
 
+use super::format::Guess;
 use super::names::{Class, STANDARDS, Standard, standards};
+use crate::address;
 use core::ops::Range;
 
 /// A part of the line, or of the text that was made from it.
@@ -45,7 +47,7 @@ impl Excerpt {
 }
 
 /// A number for each standard field, such as the index of its value; `u16::MAX` stands for none.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Places([u16; STANDARDS]);
 
 impl Places {
@@ -135,6 +137,12 @@ impl<'a> Table<'a> {
             Standard::Path => super::request::target(request),
             _ => None,
         }
+    }
+
+    /// The weight of the line as evidence for its format.
+    pub(super) fn points(&self) -> u32 {
+        let is_client = self.standard(Standard::Ip).is_some_and(address::is_address);
+        if is_client { Guess::CLIENT } else { Guess::OTHER }
     }
 
     /// The name of the field that this line has for a standard field.

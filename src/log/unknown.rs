@@ -1,7 +1,8 @@
 //! Logs that are not recognized.
 
-use super::format::{Format, Reason, shown};
+use super::format::{Format, Reason};
 use super::recognize::HEAD;
+use crate::text::shown;
 use core::fmt;
 
 /// The input has none of the known formats. Says how it begins, and why it is not read.

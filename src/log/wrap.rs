@@ -152,29 +152,26 @@ fn iso(line: &str) -> Option<(Stamp<'_>, &str)> {
 }
 
 /// The wrappers of a log, outermost first.
-#[derive(Debug, Default)]
-pub(super) struct Layers(Vec<Layer>);
-
 #[derive(Debug)]
-enum Layer {
-    Text(Wrapper),
-    /// The text inside, without its escapes, is kept in the memory of this reader.
-    Json(Box<Json>),
+pub(super) struct Layers {
+    wrappers: Vec<Wrapper>,
+    /// Keeps the text inside JSON, without its escapes.
+    json: Json,
 }
 
 impl Layers {
     pub(super) fn new(wrappers: &[Wrapper]) -> Self {
-        let layer = |wrapper: &Wrapper| match wrapper {
-            Wrapper::Json => Layer::Json(Box::new(Json::of_parts(part))),
-            text => Layer::Text(*text),
-        };
-        Layers(wrappers.iter().map(layer).collect())
+        Layers { wrappers: wrappers.to_vec(), json: Json::of_parts(part) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.wrappers.is_empty()
     }
 
     /// The problem of a line that lacks these wrappers; `None` if the log may have other lines, too.
     #[cold]
-    pub(super) fn missing(wrappers: &[Wrapper]) -> Option<&'static str> {
-        match wrappers.first()? {
+    pub(super) fn missing(&self) -> Option<&'static str> {
+        match self.wrappers.first()? {
             Wrapper::Syslog => Some("no time, host and program at the beginning"),
             Wrapper::Container => Some("no time, stdout or stderr, and F or P at the beginning"),
             Wrapper::Stamped => Some("no time at the beginning"),
@@ -188,10 +185,12 @@ impl Layers {
     #[inline]
     pub(super) fn peel<'a>(&'a mut self, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
         let (mut envelope, mut inner) = (Envelope::default(), line);
-        for layer in &mut self.0 {
-            let (next, rest) = match layer {
-                Layer::Text(wrapper) => wrapper.peel(inner)?,
-                Layer::Json(json) => of_json(json, inner)?,
+        // No wrapper comes twice, so one reader of JSON is enough.
+        let mut json = Some(&mut self.json);
+        for wrapper in &self.wrappers {
+            let (next, rest) = match wrapper {
+                Wrapper::Json => of_json(json.take()?, inner)?,
+                text => text.peel(inner)?,
             };
             (envelope, inner) = (envelope.around(next), rest);
         }
@@ -244,17 +243,17 @@ fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a s
 /// The most wrappers that are inside each other.
 const DEEPEST: usize = 3;
 
-/// All chains of wrappers that a line may have, outermost wrapper first, each with the text inside. The first
-/// chain is empty.
-pub(super) fn chains(line: &str) -> Vec<(Vec<Wrapper>, String)> {
-    let mut found = vec![(Vec::new(), line.to_owned())];
+/// All chains of wrappers that a line may have, each with its outermost wrapper first. The first chain is empty.
+pub(super) fn chains(line: &str) -> Vec<Vec<Wrapper>> {
+    let mut found = vec![Vec::new()];
     let mut from = 0;
-    while let Some((chain, inner)) = found.get(from).cloned() {
+    while let Some(chain) = found.get(from).cloned() {
         from += 1;
         let each = Wrapper::ALL.into_iter().filter(|wrapper| !chain.contains(wrapper));
         for wrapper in each.filter(|_| chain.len() < DEEPEST) {
-            if let Some((_, rest)) = Layers::new(&[wrapper]).peel(&inner) {
-                found.push(([&chain[..], &[wrapper]].concat(), rest.to_owned()));
+            let longer = [&chain[..], &[wrapper]].concat();
+            if Layers::new(&longer).peel(line).is_some() {
+                found.push(longer);
                 // Other wrappers would take its `stdout` for a host, and its `F` for a column.
                 if wrapper == Wrapper::Container {
                     break;

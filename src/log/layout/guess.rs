@@ -4,27 +4,24 @@ use super::known::{known, of_header};
 use super::{Layout, Rows};
 use crate::address;
 use crate::log::clf::{self, Written};
-use crate::log::format::{Guess, LogShape, Reason};
-use crate::log::names::Standard;
+use crate::log::format::{Form, Guess, LogShape, Reason};
 use crate::log::options::Options;
-use crate::log::stamp::{Instant, Stamps};
+use crate::log::stamp::{Instant, Stamps, Year};
 use std::sync::Arc;
 
 /// The most layouts of headers that are tried on a line; each header names two.
 const BORN: usize = 16;
 
-/// Adds the layouts that can read a line to `found`. `born` collects the layouts that headers of the log
-/// name.
+/// The layouts that can read a line. `born` collects the layouts that headers of the log name.
 pub(in crate::log) fn guess(
     line: &str,
     options: &Options,
     outer: Option<Instant>,
     born: &mut Vec<Arc<Layout>>,
-    found: &mut Vec<Guess>,
-) -> Result<(), Reason> {
+) -> Result<Vec<Guess>, Reason> {
+    let reads = |layout: &Arc<Layout>| reads(layout, line, options, outer);
     if let Some(said) = &options.layout {
-        found.push(reads(said, line, options, outer)?);
-        return Ok(());
+        return Ok(vec![reads(said)?]);
     }
     let mut is_header = false;
     for layout in ["\t", " "].into_iter().filter_map(|between| of_header(line, between)) {
@@ -34,17 +31,17 @@ pub(in crate::log) fn guess(
         }
     }
     if is_header {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let each = known().iter().chain(born.iter());
-    found.extend(each.filter_map(|layout| reads(layout, line, options, outer).ok()));
+    let mut found: Vec<Guess> = each.filter_map(|layout| reads(layout).ok()).collect();
     if found.is_empty()
         && let Some(layout) = guessed(line)
     {
-        let guess = reads(&Arc::new(layout), line, options, outer);
-        found.extend(guess.ok().map(|guess| Guess { points: Guess::GUESSED, ..guess }));
+        let guess = reads(&Arc::new(layout)).ok();
+        found.extend(guess.map(|guess| Guess { points: Guess::GUESSED, ..guess }));
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The guess that a line is of this layout, or why the layout cannot read it.
@@ -55,12 +52,11 @@ fn reads(
     outer: Option<Instant>,
 ) -> Result<Guess, Reason> {
     let mut rows = Rows::new(Arc::clone(layout));
-    let read = rows.read(line, &mut Stamps::default(), options.unit, outer)?;
+    let read = rows.read(line, &mut Stamps::new(Year::Any, options.unit), outer)?;
     let (_, table) = read.ok_or("a remark")?;
-    let shape = LogShape::new(layout.about.clone(), Some(layout.fields()));
-    let is_client = table.standard(Standard::Ip).is_some_and(|ip| address::parse(ip).is_some());
-    let points = if is_client { Guess::CLIENT } else { Guess::OTHER };
-    Ok(Guess::new(LogShape { layout: Some(Arc::clone(layout)), ..shape }, points))
+    let form = Form::Columns(Arc::clone(layout));
+    let shape = LogShape::new(form, layout.about.clone(), Some(layout.fields()));
+    Ok(Guess::new(shape, table.points()))
 }
 
 /// A layout guessed from a line: it must find the time, the address, and the request or both the method and
@@ -207,7 +203,7 @@ fn kind_of(token: &str) -> Option<&'static str> {
     };
     if is_epoch || Stamps::default().read(token).is_some() {
         Some("time")
-    } else if address::parse(token).is_some() {
+    } else if address::is_address(token) {
         Some("ip")
     } else if is_request().is_some() {
         Some("request")

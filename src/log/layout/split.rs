@@ -2,11 +2,11 @@
 
 use super::{Kind, Layout, Part};
 use crate::address;
-use crate::log::format::{Reason, shown};
+use crate::log::format::Reason;
 use crate::log::names::{Standard, classify};
-use crate::log::number::{self, Unit};
 use crate::log::stamp::{Instant, Stamps};
 use crate::log::table::Excerpt;
+use crate::text::shown;
 use memchr::memmem;
 
 /// Splits a line into columns.
@@ -14,7 +14,6 @@ pub(super) struct Split<'a, 'b> {
     layout: &'a Layout,
     line: &'a str,
     stamps: &'b mut Stamps,
-    unit: Option<Unit>,
     /// How many more ends of columns are tried as the beginning of an address.
     left: usize,
 }
@@ -24,15 +23,10 @@ const LONGEST: usize = 64;
 const LINE: usize = usize::MAX;
 
 impl<'a, 'b> Split<'a, 'b> {
-    pub(super) fn new(
-        layout: &'a Layout,
-        line: &'a str,
-        stamps: &'b mut Stamps,
-        unit: Option<Unit>,
-    ) -> Self {
+    pub(super) fn new(layout: &'a Layout, line: &'a str, stamps: &'b mut Stamps) -> Self {
         // A column before an address may end anywhere. Without a bound, each of many such columns would be
         // looked for in the whole line.
-        Split { layout, line, stamps, unit, left: 4 * line.len() + 64 }
+        Split { layout, line, stamps, left: 4 * line.len() + 64 }
     }
 
     /// Finds the columns of the line; returns the time from the first column that has one.
@@ -128,7 +122,7 @@ impl<'a, 'b> Split<'a, 'b> {
                     }
                     let end = self.address(i + 1, *after, LONGEST);
                     let text = end.and_then(|(end, _)| self.line.get(*after..end));
-                    text.is_some_and(|text| address::parse(text).is_some())
+                    text.is_some_and(address::is_address)
                 };
                 let is_free = self.layout.names.get(i).is_some_and(|name| is_free(name));
                 let space = if is_free || !self.layout.is_exact { None } else { self.space(at) };
@@ -193,8 +187,7 @@ impl<'a, 'b> Split<'a, 'b> {
         let near: Vec<_> = self.ends(i, at, LONGEST).take(4).collect();
         near.into_iter().rev().find_map(|(end, after)| {
             let text = self.line.get(at..end)?;
-            let instant = self.stamps.read(text).or_else(|| number::read(text, self.unit))?;
-            Some((instant, end, after))
+            Some((self.stamps.read_any(text)?, end, after))
         })
     }
 
