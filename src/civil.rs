@@ -22,7 +22,7 @@
 //! March or from August have 153 days.
 
 use crate::text::BadNumber;
-use crate::time::Time;
+use crate::time::{Time, decimals};
 use core::fmt;
 
 /// Days in 400 years.
@@ -34,6 +34,11 @@ const EPOCH: i64 = 719_468;
 pub(crate) const SECOND: i64 = 1_000_000;
 /// Microseconds in a day.
 pub(crate) const DAY: i64 = 86_400 * SECOND;
+
+/// The months as logs write them.
+#[cfg(any(feature = "lab", feature = "log"))]
+pub(crate) const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// A day of the Gregorian calendar, also for days before the calendar was in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -132,11 +137,7 @@ impl fmt::Display for Civil {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (seconds, part) = (self.of_day() / SECOND, self.of_day() % SECOND);
         let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-        write!(f, "{} {hours:02}:{minutes:02}:{seconds:02}", self.date())?;
-        if part == 0 {
-            return Ok(());
-        }
-        let digits = format!("{part:06}");
-        write!(f, ".{}", digits.trim_end_matches('0'))
+        let part = decimals(part.unsigned_abs());
+        write!(f, "{} {hours:02}:{minutes:02}:{seconds:02}{part}", self.date())
     }
 }

@@ -12,7 +12,7 @@ mod words;
 
 #[cfg(any(feature = "lab", feature = "log"))]
 pub(crate) use names::{by_name, name_of, named};
-pub(crate) use number::{count, leading_number, number, split, thousands};
+pub(crate) use number::{count, digits, leading_number, number, split, thousands};
 pub(crate) use words::{Word, Words};
 
 use alloc::borrow::ToOwned;

@@ -25,7 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::text::{BadNumber, ParseError, leading_number, number, split};
+use crate::text::{BadNumber, ParseError, digits, leading_number, number, split};
 use alloc::borrow::ToOwned;
 use core::cmp::Ordering;
 use core::fmt;
@@ -128,13 +128,14 @@ impl From<SystemTime> for Time {
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (sign, micros) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
-        let (whole, part) = (micros / 1_000_000, micros % 1_000_000);
-        if part == 0 {
-            return write!(f, "{sign}{whole}");
-        }
-        let digits = format!("{part:06}");
-        write!(f, "{sign}{whole}.{}", digits.trim_end_matches('0'))
+        write!(f, "{sign}{}{}", micros / 1_000_000, decimals(micros % 1_000_000))
     }
+}
+
+/// The decimals of a second after its point, from microseconds; empty if there are none.
+pub(crate) fn decimals(micros: u64) -> String {
+    let digits = if micros == 0 { String::new() } else { format!(".{micros:06}") };
+    digits.trim_end_matches('0').to_owned()
 }
 
 /// Reads seconds with up to six decimals, exactly: they are not rounded to a float.
@@ -142,16 +143,14 @@ impl FromStr for Time {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let (sign, digits) = match text.strip_prefix('-') {
-            Some(digits) => ("-", digits),
+        let (sign, number) = match text.strip_prefix('-') {
+            Some(number) => ("-", number),
             None => ("", text),
         };
-        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-        let all_digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-        if whole.is_empty() || part.len() > 6 || !all_digits(whole) || !all_digits(part) {
+        let Some((whole, part)) = digits(number).filter(|(_, part)| part.len() <= 6) else {
             let help = "not a time; write seconds with up to six decimals, such as 12.5";
             return Err(ParseError::whole(text, help));
-        }
+        };
         // The sign is parsed with the digits, since -i64::MIN does not fit an i64.
         match format!("{sign}{whole}{part:0<6}").parse() {
             Ok(micros) => Ok(Time(micros)),

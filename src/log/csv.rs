@@ -30,12 +30,8 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<LogShape, Reason> {
     let time = columns.places.get(Standard::Time).map(usize::from);
     let field =
         |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
-    let mut fields: Vec<String> = columns.names.iter().enumerate().filter_map(field).collect();
-    for standard in columns.places.found() {
-        if !fields.iter().any(|field| field == standard.name()) {
-            fields.push(standard.name().to_owned());
-        }
-    }
+    let fields = columns.names.iter().enumerate().filter_map(field).collect();
+    let fields = columns.places.fields(fields);
     Ok(LogShape::new(Form::Csv(columns), "CSV".to_owned(), Some(fields)))
 }
 

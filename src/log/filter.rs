@@ -79,32 +79,21 @@ impl Filter {
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statuses: Vec<String> = self.statuses.iter().map(ToString::to_string).collect();
-        let fields = [
+        let lists = [
             ("path", &self.paths),
             ("method", &self.methods),
             ("status", &statuses),
             ("message", &self.messages),
         ];
-        let mut and = "";
-        for (name, any) in fields.into_iter().filter(|(_, any)| !any.is_empty()) {
-            write!(f, "{and}{name} {}", any.join(" or "))?;
-            and = " and ";
-        }
-        for (name, moment) in [("since", &self.since), ("until", &self.until)] {
-            if let Some(moment) = moment {
-                write!(f, "{and}{name} {moment}")?;
-                and = " and ";
-            }
-        }
-        for also in &self.also {
-            write!(f, "{and}{also}")?;
-            and = " and ";
-        }
-        for not in &self.not {
-            write!(f, "{and}not {not}")?;
-            and = " and ";
-        }
-        Ok(())
+        let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        let lists = lists.map(|(name, list)| format!("{name} {}", list.join(" or ")));
+        let moments = [("since", &self.since), ("until", &self.until)];
+        let moments =
+            moments.into_iter().filter_map(|(name, at)| Some(format!("{name} {}", at.as_ref()?)));
+        let also = self.also.iter().map(ToString::to_string);
+        let not = self.not.iter().map(|not| format!("not {not}"));
+        let all: Vec<String> = lists.chain(moments).chain(also).chain(not).collect();
+        f.write_str(&all.join(" and "))
     }
 }
 

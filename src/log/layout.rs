@@ -16,7 +16,7 @@ pub(super) use guess::guess;
 pub(super) use known::last_header;
 
 use super::format::Reason;
-use super::names::{Standard, classify};
+use super::names::{Class, Standard, classify};
 use super::stamp::{Instant, Stamps};
 use super::table::{Best, Excerpt, Named, Places, Table};
 use core::fmt;
@@ -63,18 +63,20 @@ const COLUMNS: usize = 256;
 struct Part {
     before: String,
     kind: Kind,
+    /// Whether clients choose the text of the column.
+    is_free: bool,
     /// Whether the text ends with one space or more, any number of them.
     has_spaces: bool,
 }
 
 impl Part {
     /// Two spaces or more at the end of `before` stand for any number of them.
-    fn new(mut before: String, kind: Kind) -> Self {
+    fn new(mut before: String, kind: Kind, is_free: bool) -> Self {
         let has_spaces = before.ends_with("  ");
         if has_spaces {
             before.truncate(before.trim_end().len() + 1);
         }
-        Part { before, kind, has_spaces }
+        Part { before, kind, is_free, has_spaces }
     }
 
     /// The end of the text that begins at `from`, after all of its spaces.
@@ -128,10 +130,10 @@ impl Layout {
             if let Some(class) = class {
                 best.offer(class, i as u16);
             }
-            parts.push(Part::new(before, kind));
+            parts.push(Part::new(before, kind, is_free(&name, class)));
             names.push(name);
         }
-        parts.push(Part::new(end, Kind::End));
+        parts.push(Part::new(end, Kind::End, false));
         Layout {
             text: text.to_owned(),
             about: "columns".to_owned(),
@@ -162,18 +164,18 @@ impl Layout {
 
     /// The names of the columns, and the standard fields found in them.
     fn fields(&self) -> Vec<String> {
-        let mut fields = self.names.clone();
-        let mut add = |name: &str| {
-            if !fields.iter().any(|field| field == name) {
-                fields.push(name.to_owned());
-            }
-        };
-        self.places.found().for_each(|standard| add(standard.name()));
-        if self.places.get(Standard::Request).is_some() {
-            ["method", "path"].into_iter().for_each(add);
-        }
-        fields
+        self.places.fields(self.names.clone())
     }
+}
+
+/// Whether clients choose the text of the column with this name and class. For a column with a guessed name this
+/// is assumed.
+fn is_free(name: &str, class: Option<Class>) -> bool {
+    use Standard::{Agent, Forwarded, Host, Path, Referer, Request, User};
+    let is_guessed = name.strip_prefix('c').is_some_and(|place| place.parse::<u8>().is_ok());
+    matches!(class, Some((Agent | Forwarded | Host | Path | Referer | Request | User, _)))
+        || ["http_", "cookie_", "arg_"].iter().any(|begin| name.starts_with(begin))
+        || is_guessed
 }
 
 /// Reads lines, and reuses its memory for each of them.

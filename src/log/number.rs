@@ -1,7 +1,7 @@
 //! Times that are written as numbers: seconds, milliseconds, microseconds or nanoseconds since the epoch.
 
 use super::stamp::Instant;
-use crate::text::by_name;
+use crate::text::{by_name, digits};
 use crate::time::Time;
 
 /// The unit of a time that is written as a number.
@@ -46,15 +46,11 @@ pub(super) fn read(text: &str, unit: Option<Unit>) -> Option<Instant> {
 
 /// Does the same as [`read`] for numbers without an exponent; also returns the number of decimals.
 pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
+    let (negative, number) = match text.strip_prefix('-') {
+        Some(number) => (true, number),
         None => (false, text),
     };
-    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || !is_digits(whole) || !is_digits(part) {
-        return None;
-    }
+    let (whole, part) = digits(number)?;
     let whole: i64 = whole.parse().ok()?;
     // The number of decimals of the unit down to a microsecond, and the divisor of units below a microsecond.
     let (shift, cut) = match unit.unwrap_or_else(|| Unit::guess(whole as f64)) {

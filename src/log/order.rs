@@ -43,7 +43,7 @@ use super::spread::{Spread, place};
 use crate::civil::SECOND;
 use crate::time::{Span, Time};
 use ahead::Ahead;
-use line::{Line, Second};
+use line::Line;
 
 /// The default slack; nearly all requests take less time.
 pub const SLACK: Span = Span::minutes(1);
@@ -74,7 +74,7 @@ pub struct Order<T> {
     slack: i64,
     room: usize,
     /// The lines of each open second, indexed by the last bits of the second's number.
-    seconds: Vec<Second<T>>,
+    seconds: Vec<Vec<Line<T>>>,
     /// Memory for the lines of the next second.
     spare: Vec<Line<T>>,
     /// The lines far ahead whose time is not confirmed yet.
@@ -119,7 +119,7 @@ impl<T> Order<T> {
             spread,
             slack,
             room: room.max(1),
-            seconds: (0..length).map(|_| Second::new(Vec::new())).collect(),
+            seconds: (0..length).map(|_| Vec::new()).collect(),
             spare: Vec::new(),
             ahead: Ahead::new(),
             first: 0,
@@ -250,8 +250,8 @@ impl<T> Order<T> {
         }
         let place = self.place(second);
         let Some(open) = self.seconds.get_mut(place) else { return };
-        if open.lines.capacity() == 0 {
-            open.lines = core::mem::take(&mut self.spare);
+        if open.capacity() == 0 {
+            *open = core::mem::take(&mut self.spare);
         }
         self.held += line.bytes;
         open.push(line);
@@ -275,7 +275,8 @@ impl<T> Order<T> {
         let lines = core::mem::take(&mut self.belated);
         let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));
         let back = self.newest.saturating_sub(first).saturating_mul(SECOND);
-        self.corrections.steps_back.step(Span::micros(back.unsigned_abs()));
+        let farthest = Span::micros(back.unsigned_abs());
+        self.corrections.steps_back.add(StepsBack { count: 1, farthest });
         self.shift = self.shift.saturating_add(back);
         for line in lines {
             self.put(Line { micros: line.micros.saturating_add(back), ..line }, out);
@@ -321,17 +322,16 @@ impl<T> Order<T> {
     /// events are to be spread.
     fn give(&mut self, length: i64, out: &mut impl FnMut(Time, &T)) {
         let (place_of, from) = (self.place(self.first), self.given);
-        let Some(second) = self.seconds.get_mut(place_of) else { return };
-        if second.lines.is_empty() {
+        let Some(open) = self.seconds.get_mut(place_of) else { return };
+        if open.is_empty() {
             return;
         }
-        let Second { mut lines, coarse, sorted, bytes, events } =
-            core::mem::replace(second, Second::new(Vec::new()));
-        if !sorted {
-            lines.sort_by_key(|line| line.micros);
-        }
+        let mut lines = core::mem::take(open);
+        // Lines that are in order, as most are, take one pass.
+        lines.sort_by_key(|line| line.micros);
+        let events: u64 = lines.iter().map(|line| u64::from(line.times)).sum();
         let even = match self.spread {
-            Spread::Coarse => coarse,
+            Spread::Coarse => lines.iter().all(|line| line.coarse),
             Spread::Always => true,
             Spread::Never => false,
         };
@@ -345,7 +345,8 @@ impl<T> Order<T> {
                 i += 1;
             }
         }
-        (self.last, self.held) = (last, self.held - bytes);
+        self.last = last;
+        self.held -= lines.iter().map(|line| line.bytes).sum::<usize>();
         // The next second is probably as busy. If this one was much less busy than its memory allows, the
         // memory is freed.
         if lines.capacity() <= lines.len() * 4 + SMALL {

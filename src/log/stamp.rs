@@ -14,7 +14,7 @@
 //! time before; if they are equal, only the seconds are computed.
 
 use super::number::{self, Unit};
-use crate::civil::{Civil, Date, SECOND};
+use crate::civil::{Civil, Date, MONTHS, SECOND};
 use crate::text::ParseError;
 use crate::time::Time;
 use core::fmt;
@@ -256,11 +256,7 @@ pub(super) fn is_month(name: &[u8]) -> bool {
 
 /// The number of a month, from 1, by its English abbreviation.
 fn month_of(name: &[u8]) -> Option<u8> {
-    const MONTHS: [&[u8; 3]; 12] = [
-        b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov",
-        b"Dec",
-    ];
-    let place = MONTHS.iter().position(|month| month.as_slice() == name)?;
+    let place = MONTHS.iter().position(|month| month.as_bytes() == name)?;
     Some(place as u8 + 1)
 }
 

@@ -56,9 +56,20 @@ impl Places {
         self.0.get(standard as usize).copied().filter(|place| *place != u16::MAX)
     }
 
-    /// The standard fields that have a place, apart from the time.
-    pub(super) fn found(&self) -> impl Iterator<Item = Standard> {
-        standards().filter(|standard| *standard != Standard::Time && self.get(*standard).is_some())
+    /// These fields of a line, and the standard ones that are found in it, apart from the time.
+    pub(super) fn fields(&self, mut fields: Vec<String>) -> Vec<String> {
+        let has_request = self.get(Standard::Request).is_some();
+        let is_found = |standard: &Standard| match standard {
+            Standard::Time => false,
+            Standard::Method | Standard::Path if has_request => true,
+            standard => self.get(*standard).is_some(),
+        };
+        for standard in standards().filter(is_found) {
+            if !fields.iter().any(|field| field == standard.name()) {
+                fields.push(standard.name().to_owned());
+            }
+        }
+        fields
     }
 
     #[inline]

@@ -30,6 +30,14 @@ pub(crate) fn number(digits: &str) -> Option<f64> {
     digits.parse().ok().filter(|value: &f64| plain && value.is_finite())
 }
 
+/// The digits before and after the point of a decimal number without a sign, as in `12.5`; those after it are
+/// missing if there is no point. `None` for any other text.
+pub(crate) fn digits(text: &str) -> Option<(&str, &str)> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    (!whole.is_empty() && is_digits(whole) && is_digits(part)).then_some((whole, part))
+}
+
 /// A count such as `20`, `0.5` or `300k`; `None` if `text` is not one.
 pub(crate) fn count(text: &str) -> Option<f64> {
     let (digits, suffix) = leading_number(text);

@@ -33,7 +33,8 @@ use super::random::Random;
 use crate::civil::{DAY, SECOND};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
-use actors::{Actor, Due};
+use actors::Actor;
+use core::cmp::Reverse;
 use core::net::IpAddr;
 use site::Page;
 use std::collections::BinaryHeap;
@@ -81,8 +82,9 @@ pub struct Sample {
     /// The number of entries that are left.
     left: u64,
     plan: Plan,
-    /// The next actions, the earliest first.
-    due: BinaryHeap<Due>,
+    /// The next actions, the earliest first: the time of each, its number and its actor. Of two at the same time,
+    /// the one that was planned first comes first. No two have the same number, so actors are never compared.
+    due: BinaryHeap<Reverse<(i64, u64, Actor)>>,
     /// The number of actions that were ever added to `due`.
     put: u64,
     /// The times at which people come, before the shift by `LATER`.
@@ -154,7 +156,7 @@ impl Sample {
 
     fn put(&mut self, at: i64, actor: Actor) {
         self.put += 1;
-        self.due.push(Due { at, put: self.put, actor });
+        self.due.push(Reverse((at, self.put, actor)));
     }
 }
 
@@ -164,7 +166,7 @@ impl Iterator for Sample {
     fn next(&mut self) -> Option<Entry> {
         self.left = self.left.checked_sub(1)?;
         loop {
-            let Due { at, actor, .. } = self.due.pop()?;
+            let Reverse((at, _, actor)) = self.due.pop()?;
             if let Some(entry) = self.act(at, actor) {
                 return Some(entry);
             }

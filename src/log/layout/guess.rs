@@ -7,6 +7,7 @@ use crate::log::clf::{self, Written};
 use crate::log::format::{Form, Guess, LogShape, Reason};
 use crate::log::options::Options;
 use crate::log::stamp::{Instant, Stamps, Year};
+use crate::text::digits;
 use std::sync::Arc;
 
 /// The most layouts of headers that are tried on a line; each header names two.
@@ -190,12 +191,12 @@ fn tokens(line: &str, between: &str) -> (Vec<(String, String)>, String) {
 
 /// The standard field that a text looks like; `None` if it looks like none.
 fn kind_of(token: &str) -> Option<&'static str> {
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let (whole, part) = token.split_once('.').unwrap_or((token, "0"));
     // Seconds, milliseconds and microseconds since 1970 have 10, 13 and 16 digits since 2001. Nine digits may
     // as well be another number, unless they have decimals.
-    let is_long = matches!(whole.len(), 10 | 13 | 16) || whole.len() == 9 && token != whole;
-    let is_epoch = is_digits(whole) && is_digits(part) && is_long;
+    let is_epoch = digits(token).is_some_and(|(whole, part)| {
+        let is_long = matches!(whole.len(), 10 | 13 | 16) || whole.len() == 9 && !part.is_empty();
+        is_long && !token.ends_with('.')
+    });
     let is_method = |word: &str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_uppercase());
     let is_request = || {
         let (method, rest) = token.split_once(' ')?;
@@ -207,7 +208,7 @@ fn kind_of(token: &str) -> Option<&'static str> {
         Some("ip")
     } else if is_request().is_some() {
         Some("request")
-    } else if token.len() == 3 && is_digits(token) {
+    } else if token.len() == 3 && token.bytes().all(|b| b.is_ascii_digit()) {
         Some("status")
     } else if matches!(token, "GET" | "POST" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "PATCH") {
         Some("method")

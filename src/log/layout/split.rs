@@ -3,7 +3,6 @@
 use super::{Kind, Layout, Part};
 use crate::address;
 use crate::log::format::Reason;
-use crate::log::names::{Standard, classify};
 use crate::log::stamp::{Instant, Stamps};
 use crate::log::table::Excerpt;
 use crate::text::shown;
@@ -124,7 +123,7 @@ impl<'a, 'b> Split<'a, 'b> {
                     let text = end.and_then(|(end, _)| self.line.get(*after..end));
                     text.is_some_and(address::is_address)
                 };
-                let is_free = self.layout.names.get(i).is_some_and(|name| is_free(name));
+                let is_free = self.layout.parts.get(i).is_some_and(|part| part.is_free);
                 let space = if is_free || !self.layout.is_exact { None } else { self.space(at) };
                 let ends = self.ends(i, at, LINE);
                 let ends = ends.take_while(|(end, _)| space.is_none_or(|space| *end <= space));
@@ -202,17 +201,6 @@ impl<'a, 'b> Split<'a, 'b> {
         let is_next = self.line.get(end..)?.starts_with(&next.before);
         is_next.then(|| (end.saturating_sub(1).max(at), next.end(self.line, end)))
     }
-}
-
-/// Whether clients choose the text of the column with this name. For a column with a guessed name this is
-/// assumed.
-fn is_free(name: &str) -> bool {
-    use Standard::{Agent, Forwarded, Host, Path, Referer, Request, User};
-    let class = classify(name, &[]).map(|(standard, _)| standard);
-    let is_guessed = name.strip_prefix('c').is_some_and(|place| place.parse::<u8>().is_ok());
-    matches!(class, Some(Agent | Forwarded | Host | Path | Referer | Request | User))
-        || ["http_", "cookie_", "arg_"].iter().any(|begin| name.starts_with(begin))
-        || is_guessed
 }
 
 /// Whether the quote at `quote` is escaped: an odd number of backslashes precedes it.

@@ -41,17 +41,10 @@ pub struct StepsBack {
 }
 
 impl StepsBack {
-    /// Adds a place where the log goes back by `back`.
-    pub(super) fn step(&mut self, back: Span) {
-        self.add(StepsBack { count: 1, farthest: back });
-    }
-
     /// Adds the places of another log.
     pub fn add(&mut self, other: StepsBack) {
         self.count += other.count;
-        if other.farthest > self.farthest {
-            self.farthest = other.farthest;
-        }
+        self.farthest = self.farthest.max(other.farthest);
     }
 }
 

@@ -24,29 +24,3 @@ pub(super) struct Line<T> {
     pub(super) bytes: usize,
     pub(super) item: T,
 }
-
-/// The lines of one second.
-#[derive(Clone, Debug)]
-pub(super) struct Second<T> {
-    pub(super) lines: Vec<Line<T>>,
-    /// Whether the times of all of them are in whole seconds.
-    pub(super) coarse: bool,
-    pub(super) sorted: bool,
-    pub(super) bytes: usize,
-    pub(super) events: u64,
-}
-
-impl<T> Second<T> {
-    pub(super) fn new(lines: Vec<Line<T>>) -> Self {
-        Second { lines, coarse: true, sorted: true, bytes: 0, events: 0 }
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, line: Line<T>) {
-        self.sorted &= self.lines.last().is_none_or(|last| last.micros <= line.micros);
-        self.coarse &= line.coarse;
-        self.bytes += line.bytes;
-        self.events += u64::from(line.times);
-        self.lines.push(line);
-    }
-}

@@ -18,6 +18,7 @@
 
 use super::{Envelope, Stamp, iso};
 use crate::log::cut;
+use crate::text::digits;
 
 /// Takes the header off a line: returns its fields and the message. `None` if the line has no header.
 pub(super) fn peel(line: &str) -> Option<(Envelope<'_>, &str)> {
@@ -44,11 +45,15 @@ fn priority(line: &str) -> Option<&str> {
 fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
     let bytes = line.as_bytes();
     match bytes.get(..16)? {
-        [b'0'..=b'9', ..] => iso(line).or_else(|| seconds(line)),
+        [b'0'..=b'9', ..] => iso(line).or_else(|| {
+            // A time in seconds, as in `971186136.123456 `.
+            let (stamp, rest) = line.split_once(' ')?;
+            (9..=11).contains(&seconds(stamp)?).then_some((Stamp::Any(stamp), rest))
+        }),
         [b'[', ..] => {
             let (stamp, rest) = line.get(1..)?.split_once("] ")?;
             let stamp = stamp.trim_start_matches(' ');
-            (digits(stamp)? <= 9).then_some((Stamp::Any(stamp), rest))
+            (seconds(stamp)? <= 9).then_some((Stamp::Any(stamp), rest))
         }
         // A month, as in `Oct 10 13:55:36`.
         [_, _, b'a'..=b'z', b' ', _, b'0'..=b'9', b' ', _, _, b':', _, _, b':', _, _, next] => {
@@ -69,17 +74,9 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
     }
 }
 
-/// Reads a time in seconds, as in `971186136.123456 `.
-fn seconds(line: &str) -> Option<(Stamp<'_>, &str)> {
-    let (stamp, rest) = line.split_once(' ')?;
-    (9..=11).contains(&digits(stamp)?).then_some((Stamp::Any(stamp), rest))
-}
-
 /// The number of digits before the point of a number with a point, such as `971186136.123456`.
-fn digits(number: &str) -> Option<usize> {
-    let (whole, part) = number.split_once('.')?;
-    let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    (!whole.is_empty() && is_digits(whole) && is_digits(part)).then_some(whole.len())
+fn seconds(number: &str) -> Option<usize> {
+    digits(number).map(|(whole, _)| whole.len()).filter(|length| *length < number.len())
 }
 
 /// Reads `web1 sshd[4567]: message`, where the host or the program may be missing.

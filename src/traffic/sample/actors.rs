@@ -5,7 +5,6 @@ use super::site::{self, Page};
 use super::{Entry, START, Sample};
 use crate::civil::{DAY, SECOND};
 use crate::time::Time;
-use core::cmp::Ordering;
 
 /// The shift of people's visits against the pattern of day and night, whose rate is highest at 6:00.
 pub(super) const LATER: i64 = 9 * 3600 * SECOND;
@@ -20,16 +19,8 @@ const OPENS: i64 = 9 * 3600 * SECOND;
 /// The end of working hours.
 const CLOSES: i64 = 17 * 3600 * SECOND;
 
-/// A planned action. In a heap, the earliest one is on top.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
-    pub(super) at: i64,
-    /// The running number of the action: of two at the same time, the one planned first comes first.
-    pub(super) put: u64,
-    pub(super) actor: Actor,
-}
-
-#[derive(Clone, Copy, Debug)]
+/// Who acts next. The order has no meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Actor {
     /// The next person comes.
     Visitor,
@@ -46,7 +37,7 @@ pub(super) enum Actor {
 }
 
 /// The visit of a person, who reads some pages.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Visit {
     client: Client,
     page: Page,
@@ -204,23 +195,3 @@ fn working_time(at: i64) -> i64 {
         _ => next,
     }
 }
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.put).cmp(&(self.at, self.put))
-    }
-}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Due {}

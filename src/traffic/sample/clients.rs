@@ -4,7 +4,7 @@ use super::Random;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A person or a program that sends requests.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Client {
     pub(super) ip: IpAddr,
     pub(super) user: Option<u32>,

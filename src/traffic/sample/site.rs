@@ -13,13 +13,13 @@ pub(super) const PER_VISIT: f64 = 9.0;
 const ARTICLES: u32 = 2000;
 
 /// A page or a picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Page {
     place: Place,
     number: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Home,
     Article,

@@ -1,7 +1,7 @@
 //! The entries of a made-up log, written as various servers write them.
 
 use super::Entry;
-use crate::civil::{Civil, SECOND};
+use crate::civil::{Civil, MONTHS, SECOND};
 use crate::text::by_name;
 use core::fmt::{self, Write};
 
@@ -55,9 +55,6 @@ impl Style {
 }
 
 by_name!(Style, STYLES, "not a style of logs; they are combined, json, exim, syslog and csv");
-
-const MONTHS: [&str; 12] =
-    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// The parts of a date and a time of day.
 struct Parts {
