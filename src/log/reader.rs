@@ -266,66 +266,63 @@ impl Work {
         };
         match self.event(number, line, on_event) {
             Ok(()) => Ok(()),
+            Err(None) => {
+                self.counts.others += 1;
+                Ok(())
+            }
             Err(_) if line.trim().is_empty() => Ok(()),
-            Err(problem) => self.unread(number, problem),
+            Err(Some(problem)) => self.unread(number, problem),
         }
     }
 
-    /// Hands out the events of a line, if it has any and the filter wants them.
+    /// Hands out the events of a line, if it has any and the filter wants them. An error without a reason is a
+    /// line of another program.
     #[inline]
     fn event(
         &mut self,
         number: u64,
         line: &str,
         on_event: &mut dyn FnMut(&Record<'_>),
-    ) -> Result<(), Reason> {
+    ) -> Result<(), Option<Reason>> {
         let Work { stamps, counts, .. } = self;
-        let (mut envelope, mut inner) = (Envelope::default(), line);
-        let mut is_other = false;
+        let (mut envelope, mut inner, mut is_other) = (Envelope::default(), line, false);
         if !self.layers.is_empty() {
             let Some(peeled) = self.layers.peel(line) else {
-                let missing = self.layers.missing();
-                counts.others += u64::from(missing.is_none());
-                return missing.map_or(Ok(()), |problem| Err(problem.into()));
+                return Err(self.layers.missing().map(Into::into));
             };
             (envelope, inner) = peeled;
             is_other = envelope.program != self.program;
         }
+        // Another program may write anything to the same log, so its lines are never problems.
+        let wrong = |problem: Reason| Some(problem).filter(|_| !is_other);
         let mut times = envelope.times.unwrap_or(1);
         let read = match &mut self.parser {
-            Parser::Clf(form) => match clf::read(inner, *form, stamps) {
-                Some((instant, clf)) => Ok(Some((instant, Found::Clf(clf)))),
-                None => Err(clf::problem(inner)),
-            },
+            Parser::Clf(form) => {
+                let read = clf::read(inner, *form, stamps);
+                let (instant, clf) = read.ok_or_else(|| wrong(clf::problem(inner)))?;
+                Some((instant, Found::Clf(clf)))
+            }
             Parser::Exim { rejections } => {
                 let outer = envelope.instant(stamps);
-                let read = exim::read(inner, outer, stamps, *rejections);
-                read.map(|read| read.map(|(instant, exim)| (instant, Found::Exim(exim))))
+                let read = exim::read(inner, outer, stamps, *rejections).map_err(wrong)?;
+                read.map(|(instant, exim)| (instant, Found::Exim(exim)))
             }
             Parser::Logins { messages } => {
-                let login = logins::read(envelope, inner, stamps, messages)?;
-                Ok(login.map(|(instant, login)| {
+                let login = logins::read(envelope, inner, stamps, messages).map_err(Some)?;
+                login.map(|(instant, login)| {
                     times = login.times;
                     (instant, Found::Login(login))
-                }))
+                })
             }
             Parser::Json(json) => {
                 let outer = envelope.instant(stamps);
-                json.read(inner, stamps, outer).map(in_table)
+                in_table(json.read(inner, stamps, outer).map_err(wrong)?)
             }
             Parser::Columns(rows) => {
                 let outer = envelope.instant(stamps);
-                rows.read(inner, stamps, outer).map(in_table)
+                in_table(rows.read(inner, stamps, outer).map_err(wrong)?)
             }
-            Parser::Csv(csv) => csv.read(line, stamps).map(in_table),
-        };
-        let read = match read {
-            // Another program may write anything to the same log, so its lines are never problems.
-            Err(_) if is_other => {
-                counts.others += 1;
-                return Ok(());
-            }
-            read => read?,
+            Parser::Csv(csv) => in_table(csv.read(line, stamps).map_err(wrong)?),
         };
         let Some((instant, found)) = read else {
             counts.others += u64::from(!line.trim().is_empty());
@@ -338,7 +335,7 @@ impl Work {
             return Ok(());
         }
         if let Some((name, missing)) = &self.cost {
-            record.cost = cost(record.raw(name), *missing)?;
+            record.cost = cost(record.raw(name), *missing).map_err(Some)?;
         }
         record.repeat(times);
         if !self.key.is_empty() && !record.has_any(&self.key) {
