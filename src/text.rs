@@ -77,7 +77,7 @@ pub(crate) const SHORT: usize = 100;
 
 /// The most characters of the input that an error repeats: slightly more than any text form written
 /// by hand has.
-const ECHO: usize = 60;
+pub(crate) const ECHO: usize = 60;
 
 /// For the program, and outside of semver: returns `c`, a character of foreign text, or a middle dot (U+00B7)
 /// if it would control a terminal, end a line, or change the direction in which its neighbours are read.

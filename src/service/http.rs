@@ -31,7 +31,7 @@ use crate::event::{Event, Fields};
 use crate::limit::MAX_COST;
 use crate::middleware::{Head, Networks, retry};
 use crate::rules::{AsyncStore, Details};
-use crate::text::cut;
+use crate::text::{ECHO, shown};
 use bytes::Bytes;
 use core::fmt::Display;
 use core::net::IpAddr;
@@ -205,8 +205,10 @@ impl<C: Clock + Clone> Http<C> {
         }
         let Some(known) = self.domain(domain)? else {
             // A misspelled domain should be found by this.
-            let named =
-                domain.map_or_else(|| "at all".to_owned(), |name| format!("called {}", cut(name)));
+            let named = domain.map_or_else(
+                || "at all".to_owned(),
+                |name| format!("called {}", shown(name, ECHO)),
+            );
             let ruling = format!("allowed: there is no domain {named}");
             return Ok(json(Allowed { allowed: true, ruling: &ruling }.text()));
         };
