@@ -78,7 +78,7 @@ impl Header {
 }
 
 /// Reads lines, and reuses its memory for each of them.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Csv {
     columns: Header,
     values: Vec<Excerpt>,
@@ -150,6 +150,7 @@ fn time_of(text: &str, stamps: &mut Stamps) -> Result<Instant, Reason> {
 }
 
 /// Splits lines that contain quotes.
+#[derive(Debug)]
 struct Splitter {
     reader: Reader,
     text: Vec<u8>,
@@ -196,11 +197,5 @@ impl Splitter {
             from = end;
         }
         Ok(())
-    }
-}
-
-impl core::fmt::Debug for Csv {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Csv").field("columns", &self.columns).finish_non_exhaustive()
     }
 }

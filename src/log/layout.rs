@@ -140,9 +140,7 @@ impl Layout {
             parts,
             names,
             places: best.places,
-            last_of_list: false,
-            is_exact: false,
-            between: None,
+            ..Layout::default()
         }
     }
 

@@ -13,7 +13,6 @@ use crate::address::{self, Made};
 use crate::event::{Event, Fields};
 use crate::limit::MAX_COST;
 use crate::time::Time;
-use core::fmt;
 use core::num::NonZeroU8;
 use std::sync::OnceLock;
 
@@ -24,6 +23,7 @@ const MOST_TIMES: u32 = 1000;
 ///
 /// In `ip` and `forwarded` an address has its common form, however the log writes it (see [`log`](super)).
 /// `path` has no query. Every other field is as in the log.
+#[derive(Debug)]
 pub struct Record<'a> {
     pub(super) line: u64,
     pub(super) instant: Instant,
@@ -184,17 +184,5 @@ impl Fields for Record<'_> {
             "forwarded" => self.address(forwarded(raw)?, &self.forwarded),
             _ => raw,
         })
-    }
-}
-
-impl fmt::Debug for Record<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Record")
-            .field("line", &self.line)
-            .field("instant", &self.instant)
-            .field("cost", &self.cost)
-            .field("times", &self.times)
-            .field("found", &self.found)
-            .finish_non_exhaustive()
     }
 }

@@ -184,26 +184,13 @@ const SOME_LEAP_YEAR: i32 = 2000;
 /// `2000-10-10T13:55:`.
 fn minute_of(begin: &[u8]) -> Option<i64> {
     let (date, time) = match begin {
-        [d0, d1, b'/', m0, m1, m2, b'/', year @ .., b':', _, _, b':', _, _, b':'] => {
-            let day = two(&[*d0, *d1])?;
-            (Date::new(four(year)?, month_of(&[*m0, *m1, *m2])?, day as u8), &begin[11..])
+        [_, _, b'/', _, _, _, b'/', year @ .., b':', _, _, b':', _, _, b':'] => {
+            let (month, day) = (month_of(&begin[3..6])?, two(&begin[..2])?);
+            (Date::new(four(year)?, month, day as u8), &begin[11..])
         }
-        [
-            y0,
-            y1,
-            y2,
-            y3,
-            b'-' | b'/',
-            m0,
-            m1,
-            b'-' | b'/',
-            d0,
-            d1,
-            b'T' | b't' | b' ' | b'\t',
-            ..,
-        ] => {
-            let (month, day) = (two(&[*m0, *m1])?, two(&[*d0, *d1])?);
-            (Date::new(four(&[*y0, *y1, *y2, *y3])?, month as u8, day as u8), &begin[10..])
+        [_, _, _, _, b'-' | b'/', _, _, b'-' | b'/', _, _, b'T' | b't' | b' ' | b'\t', ..] => {
+            let (month, day) = (two(&begin[5..7])?, two(&begin[8..10])?);
+            (Date::new(four(&begin[..4])?, month as u8, day as u8), &begin[10..])
         }
         _ => return None,
     };
@@ -212,8 +199,8 @@ fn minute_of(begin: &[u8]) -> Option<i64> {
 
 /// The minutes since midnight, from `?13:55:`, where the first character may be any.
 fn minutes(time: &[u8]) -> Option<i64> {
-    let [_, h0, h1, b':', m0, m1, b':'] = time else { return None };
-    let (hours, minutes) = (two(&[*h0, *h1])?, two(&[*m0, *m1])?);
+    let [_, _, _, b':', _, _, b':'] = time else { return None };
+    let (hours, minutes) = (two(&time[1..3])?, two(&time[4..6])?);
     (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
 }
 
