@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
+import { drag } from './pointer.mjs';
 import {
   click, clipboard, close, column, crisp, events, height, inks, limitLine, plot, press, recording, settle, show, step,
   value, values,
@@ -21,17 +22,12 @@ pageTest('clicks and keys that are events, and those that are not', async ({ pag
     assert.equal(allowed, 2);
   });
 
-  await test('Space is an event, on the graph and where nothing else has the keys', async () => {
+  await test('a drag upwards is none', async () => {
     await show(page, open, quiet);
-    await page.locator('#graph').focus();
-    await page.keyboard.press('Space');
-    await settle(page);
-    assert.equal(await value(page, 'rate'), 1);
-    await page.locator('#graph').blur();
-    await page.keyboard.press('Space');
-    await settle(page);
-    assert.equal(await events(page), 2);
-    assert.equal(await page.evaluate(() => scrollY), 0);
+    const { x, y, width, height } = await page.locator('#graph').boundingBox();
+    const at = [x + width / 2, y + 0.6 * height];
+    await drag(page, at, [at[0] + 1, at[1] - 60]);
+    assert.deepEqual([await events(page), await page.locator('#live').isHidden()], [0, true]);
   });
 
   await test('what is beside the graph makes no event', async () => {

@@ -20,20 +20,6 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
     assert.equal(await sent(page), 9);
   });
 
-  await test('Space is one too, on the lanes and where nothing else has the keys', async () => {
-    await compare(page, open, quiet);
-    await page.locator('#graph').focus();
-    const scrolled = await page.evaluate(() => scrollY);
-    await page.keyboard.press('Space');
-    await settle(page);
-    assert.deepEqual(await counts(page), each(1, 0));
-    await page.locator('#graph').blur();
-    await page.keyboard.press('Space');
-    await settle(page);
-    assert.deepEqual(await counts(page), each(2, 0));
-    assert.equal(await page.evaluate(() => scrollY), scrolled);
-  });
-
   await test('sixteen in one instant, each lane by its rule', async () => {
     await compare(page, open, quiet);
     await click(page, 1, 16);

@@ -3,12 +3,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { allowed, click, compare, counts, lane, quiet, rules, sent, tall } from './compare.mjs';
-import { press, settle, step, type } from './scope.mjs';
-
-const state = (page, id) => page.evaluate((id) => [
-  document.getElementById(`${id}-error`).textContent,
-  document.getElementById(id).getAttribute('aria-invalid'),
-], id);
+import { press, settle, step, type, wrong } from './scope.mjs';
 
 pageTest('what all lanes share', tall, async ({ page, open, test }) => {
   await test('one limit per period sets all lanes but those with their own', async () => {
@@ -32,14 +27,14 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     await type(page, 'limit', '6/10s');
     for (const text of ['', 'abc', '0/10s', '-1/10s', '6/0s', '6/10', '1000000/1s', '6/10x']) {
       await type(page, 'limit', text);
-      const [message, invalid] = await state(page, 'limit');
+      const [message, invalid] = await wrong(page, 'limit');
       assert(message.endsWith('. Still 6/10s.') && message.length > 25, `'${text}': ${message}`);
       assert.equal(invalid, 'true');
     }
     await click(page, 1, 8);
     assert.deepEqual(await counts(page), [[6, 2], [6, 2]]);
     await type(page, 'limit', '6/10s');
-    assert.deepEqual(await state(page, 'limit'), ['', 'false']);
+    assert.deepEqual(await wrong(page, 'limit'), ['', 'false']);
   });
 
   await test('the buttons stop at one event', async () => {
@@ -60,7 +55,7 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     await press(page, '[data-step=cost][data-by="-1"]');
     assert.equal(await page.inputValue('#cost'), '2');
     await type(page, 'cost', 'much');
-    assert.match((await state(page, 'cost'))[0], /\. Still 2\.$/);
+    assert.match((await wrong(page, 'cost'))[0], /\. Still 2\.$/);
     // An event of cost 0 passes where the limit is not exceeded yet.
     await type(page, 'cost', '0');
     const before = await counts(page);
@@ -84,7 +79,7 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     await step(page, 50);
     assert.equal(await sent(page), 12);
     await type(page, 'script', '8 at');
-    const [message, invalid] = await state(page, 'script');
+    const [message, invalid] = await wrong(page, 'script');
     assert(message.length > 10 && invalid === 'true', message);
     await type(page, 'script', '');
     await step(page, 30);
@@ -109,12 +104,12 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
   await test('a limit that a lane can not have is refused with the lane’s reason', async () => {
     await compare(page, open, `${quiet}&lanes=sliding-window precision 5s;token-bucket`);
     await type(page, 'limit', '10/1s');
-    const [message, invalid] = await state(page, 'limit');
+    const [message, invalid] = await wrong(page, 'limit');
     assert.match(message, /precision.* Still 10\/10s\.$/s);
     assert.equal(invalid, 'true');
     await lane(page, 1).fill('sliding-window');
     await settle(page);
     await type(page, 'limit', '10/1s');
-    assert.deepEqual(await state(page, 'limit'), ['', 'false']);
+    assert.deepEqual(await wrong(page, 'limit'), ['', 'false']);
   });
 });

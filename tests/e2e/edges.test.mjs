@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { compare, quiet, sent, tall } from './compare.mjs';
+import { compare, quiet, tall } from './compare.mjs';
+import { drag } from './pointer.mjs';
 import { clipboard, crisp, events, limitLine, loaded, picture, plot, prefer, settle, show, type, until } from './scope.mjs';
 import { sampled } from './tune.mjs';
 
@@ -31,20 +32,6 @@ for (const path of ['/', '/compare.html']) {
     arrive();
     await loaded(other);
     assert.equal(await other.$eval('#graph', (graph) => graph.offsetHeight), height, 'nothing is shifted');
-  });
-
-  pageTest(`${path} says so when a script does not load`, { allow: [/404|Failed to (load|fetch)/] }, async ({ page, open }) => {
-    for (const file of ['page.js', 'pkg/ratescope.js', 'story.js']) {
-      await page.route(`**/${file}`, (route) => route.fulfill({ status: 404, body: 'gone' }));
-      await open(path);
-      await page.locator('#failed').waitFor();
-      const text = await page.locator('#failed').innerText();
-      assert.match(text, /could not start/);
-      assert.doesNotMatch(text, /has stopped/);
-      await page.unroute(`**/${file}`);
-      await page.locator('#restart').click();
-      await loaded(page);
-    }
   });
 }
 
@@ -79,11 +66,7 @@ pageTest('the limit can be dragged back from the bottom', crisp, async ({ page, 
   const box = await page.locator('#graph').boundingBox();
   const { left, right, bottom } = await plot(page);
   const x = box.x + 1 + (left + right) / 2;
-  await page.mouse.move(x, box.y + 1 + await limitLine(page));
-  await page.mouse.down();
-  await page.mouse.move(x, box.y + bottom + 40, { steps: 5 });
-  await page.mouse.up();
-  await settle(page);
+  await drag(page, [x, box.y + 1 + await limitLine(page)], [x, box.y + bottom + 40]);
   const low = Number(await page.inputValue('#limit'));
   assert(low > 0 && low < 0.5, `${low}`);
 });
@@ -243,12 +226,4 @@ pageTest('what lies over the lanes is on paper as much smaller as they are', { v
     return [lane.clientHeight, parseFloat(getComputedStyle(lane.querySelector('input')).fontSize)];
   });
   assert(Math.abs(head - 12.5) < 1 && Math.abs(text - 6.5) < 0.1, `${head}, ${text}`);
-});
-
-pageTest('a click where only numbers are is an event', tall, async ({ page, open }) => {
-  await compare(page, open, quiet);
-  const { x, y, width, height } = await page.locator('.lane .counts').nth(1).boundingBox();
-  await page.mouse.click(x + width / 2, y + height / 2);
-  await settle(page);
-  assert.equal(await sent(page), 1);
 });

@@ -1,29 +1,20 @@
 // When something goes wrong inside, the page says so and can begin again.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { click as clickLanes, compare, rules, sent } from './compare.mjs';
-import { axe, pageTest } from './harness.mjs';
-import { root } from './launch.mjs';
-import { address, click, events, loaded, settle, show, type } from './scope.mjs';
-import { trapping } from './trap.mjs';
+import { assertClean } from './clean.mjs';
+import { rules, tall } from './compare.mjs';
+import { pageTest } from './harness.mjs';
+import { address, loaded, settle, show, type } from './scope.mjs';
+import { trap } from './trap.mjs';
+import { views } from './views.mjs';
 
-const views = {
-  scope: { path: '/', begin: show, link: 'auto=off&at=5&limit=7', click, count: events, limit: '7' },
-  compare: {
-    path: '/compare.html', begin: compare, link: 'auto=off&at=5&lanes=gcra;exim strict&limit=7/10s', click: clickLanes, count: sent, limit: '7/10s',
-  },
+// A link to each view, with a limit.
+const own = {
+  scope: { link: 'auto=off&at=5&limit=7', limit: '7' },
+  compare: { link: 'auto=off&at=5&lanes=gcra;exim strict&limit=7/10s', limit: '7/10s' },
 };
 
-const tall = { viewport: { width: 1280, height: 1000 } };
-const module = '**/ratescope_bg.wasm';
-const gone = { status: 404, body: 'gone' };
-
-// Makes one of the module's functions trap, as a panic does.
-const trap = (page, name) => page.route(module, (route) => route.fulfill({
-  body: trapping(readFileSync(`${root}www/pkg/ratescope_bg.wasm`), name),
-  contentType: 'application/wasm',
-}));
+const module = 'ratescope_bg.wasm';
 
 // Fails unless the message is shown, and the console has the trace once.
 async function assertStopped(page, problems, { why, trace }) {
@@ -64,42 +55,48 @@ pageTest('a canvas that fails', { allow: [/on purpose/] }, async ({ page, open, 
 });
 
 pageTest('a trap in a step that ends later', { allow: [/unreachable/] }, async ({ page, open, problems }) => {
-  await trap(page, 'page_recording');
+  await trap(page, module, 'page_recording');
   await show(page, open, 'auto=off&at=5');
   await page.locator('#copy').click();
   await assertStopped(page, problems, { why: /RuntimeError: unreachable/, trace: /RuntimeError: unreachable\n\s+at .*wasm/ });
 });
 
 for (const [name, view] of Object.entries(views)) {
-  const { path, begin, link, click, count, limit } = view;
+  const { path, begin, click, count } = view;
+  const { link, limit } = own[name];
   pageTest(`a trap in WebAssembly on ${name}`, { ...tall, allow: [/unreachable/] }, async ({ page, open, problems }) => {
-    await trap(page, 'page_step');
+    await trap(page, module, 'page_step');
     await begin(page, open, link);
     await click(page);
     assert.equal(await count(page), 1, 'all else works');
     await page.locator('#step').click();
     await assertStopped(page, problems, { why: /RuntimeError: unreachable/, trace: /RuntimeError: unreachable\n\s+at .*wasm/ });
-    assert.deepEqual((await axe(page)).map(({ id }) => id), []);
+    await assertClean(page, 'with the message');
     // Further actions change nothing and cause no further message.
     const said = problems.length;
     await page.locator('#pause').click();
     await page.keyboard.press('Space');
     await page.clock.runFor(100);
     assert.equal(problems.length, said);
-    await page.unroute(module);
+    await page.unroute(`**/${module}`);
     await assertRestarts(page, view);
     assert.equal(await page.inputValue('#limit'), limit, 'the settings are kept');
     if (name === 'compare') assert.deepEqual(await rules(page), ['gcra', 'exim strict']);
   });
 
-  pageTest(`a module that does not load on ${name}`, { ...tall, allow: [/wasm|404|compile/i] }, async ({ page, open, problems }) => {
-    await page.route(module, (route) => route.fulfill(gone));
-    await open(path);
-    await page.locator('#failed').waitFor();
-    assert.match(await page.locator('#failed').innerText(), /could not start/);
-    assert(problems.length > 0);
-    await page.unroute(module);
-    await assertRestarts(page, view);
+  pageTest(`a file that does not load on ${name}`, { ...tall, allow: [/wasm|404|compile|Failed to (load|fetch)/i] }, async ({ page, open, problems }) => {
+    for (const file of [module, 'page.js', 'pkg/ratescope.js', 'story.js']) {
+      await page.route(`**/${file}`, (route) => route.fulfill({ status: 404, body: 'gone' }));
+      const before = problems.length;
+      await open(path);
+      await page.locator('#failed').waitFor();
+      const text = await page.locator('#failed').innerText();
+      assert.match(text, /could not start/);
+      assert.doesNotMatch(text, /has stopped/);
+      assert(problems.length > before, file);
+      await page.unroute(`**/${file}`);
+      await assertRestarts(page, view);
+    }
   });
 }
 

@@ -3,21 +3,8 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { compare, quiet, sent } from './compare.mjs';
+import { fingers, phone } from './pointer.mjs';
 import { events, noteTexts, settle, show, written } from './scope.mjs';
-
-const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
-
-async function hand(page) {
-  const devtools = await page.context().newCDPSession(page);
-  const touch = (type, points) => devtools.send('Input.dispatchTouchEvent', { type, touchPoints: points });
-  const box = await page.locator('#graph').boundingBox();
-  return {
-    down: (...points) => touch('touchStart', points.map(([x, y], id) => ({ x: box.x + x, y: box.y + y, id }))),
-    move: (x, y) => touch('touchMove', [{ x: box.x + x, y: box.y + y, id: 0 }]),
-    pinch: (...points) => touch('touchMove', points.map(([x, y], id) => ({ x: box.x + x, y: box.y + y, id }))),
-    up: () => touch('touchEnd', []),
-  };
-}
 
 const crosshair = async (page) => {
   await settle(page);
@@ -28,12 +15,12 @@ pageTest('a press that is held shows the crosshair, and keeps it', phone, async 
   await noteTexts(page);
   await show(page, open, 'auto-rate=2&at=50&paused');
   const before = await events(page);
-  const { down, move, up } = await hand(page);
+  const { down, move, up } = await fingers(page);
   await down([150, 150]);
   await page.clock.runFor(600);
   const first = await crosshair(page);
   assert(first, 'it is there while the finger rests');
-  for (let i = 1; i <= 8; i++) await move(150 + 8 * i, 150 - 10 * i);
+  for (let i = 1; i <= 8; i++) await move([150 + 8 * i, 150 - 10 * i]);
   const second = await crosshair(page);
   assert(second && second !== first, 'it follows the finger');
   assert(await page.locator('#live').isHidden(), 'and does not look back');
@@ -43,7 +30,7 @@ pageTest('a press that is held shows the crosshair, and keeps it', phone, async 
   assert.equal(await events(page), before);
   // Another press of a finger moves the crosshair on.
   await down([100, 150]);
-  for (let i = 1; i <= 4; i++) await move(100 + 8 * i, 150);
+  for (let i = 1; i <= 4; i++) await move([100 + 8 * i, 150]);
   await up();
   const third = await crosshair(page);
   assert(third && third !== second);
@@ -61,7 +48,7 @@ pageTest('a press that is held shows the crosshair, and keeps it', phone, async 
 pageTest('a tap beside the graph ends the crosshair too', phone, async ({ page, open }) => {
   await noteTexts(page);
   await show(page, open, 'auto-rate=2&at=50&paused');
-  const { down, up } = await hand(page);
+  const { down, up } = await fingers(page);
   await down([150, 150]);
   await page.clock.runFor(600);
   await up();
@@ -78,11 +65,11 @@ pageTest('a finger that scrolls the page leaves the picture alone, and one that 
   };
   await anew('auto-rate=2&at=50&paused&window=10s');
   const before = await events(page);
-  const { down, move, up } = await hand(page);
+  const { down, move, up } = await fingers(page);
   const isLive = async () => { await settle(page); return page.locator('#live').isHidden(); };
   await test('up, and a little sideways', async () => {
     await down([150, 200]);
-    for (let i = 1; i <= 6; i++) await move(150 + 4 * i, 200 - 12 * i);
+    for (let i = 1; i <= 6; i++) await move([150 + 4 * i, 200 - 12 * i]);
     assert(await isLive());
     await up();
     assert(await isLive());
@@ -92,26 +79,41 @@ pageTest('a finger that scrolls the page leaves the picture alone, and one that 
   await test('sideways looks back, and what the browser takes over is undone', async () => {
     await anew('auto-rate=2&at=50&paused&window=10s');
     await down([150, 200]);
-    for (let i = 1; i <= 6; i++) await move(150 + 12 * i, 200);
+    for (let i = 1; i <= 6; i++) await move([150 + 12 * i, 200]);
     assert(!await isLive());
     await page.$eval('#graph', (graph) => graph.dispatchEvent(new PointerEvent('pointercancel', { pointerId: 2, pointerType: 'touch' })));
     assert(await isLive());
     await up();
+    await down([150, 200]);
+    for (let i = 1; i <= 6; i++) await move([150 + 12 * i, 200 + i]);
+    await up();
+    assert(!await isLive());
+    assert.deepEqual([await events(page), await page.evaluate(() => scrollY)], [before, 0]);
   });
 
   await test('nine pixels are a tap', async () => {
     await anew('auto=off&at=5&paused');
     await down([150, 150]);
-    await move(156, 156);
+    await move([156, 156]);
     await up();
     await settle(page);
     assert.equal(await events(page), 1);
+  });
+
+  await test('a swipe upwards scrolls the page', async () => {
+    await anew('auto=off&at=50&paused');
+    await down([150, 180]);
+    for (let i = 1; i <= 10; i++) await move([150, 180 - 12 * i]);
+    await up();
+    await page.waitForFunction(() => scrollY > 50);
+    await settle(page);
+    assert.equal(await events(page), 0);
   });
 });
 
 pageTest('two fingers are no event, and zoom the page', phone, async ({ page, open }) => {
   await compare(page, open, quiet);
-  const { down, up } = await hand(page);
+  const { down, up } = await fingers(page);
   await down([120, 80], [200, 90]);
   await up();
   await settle(page);
@@ -132,9 +134,9 @@ pageTest('two fingers zoom in time where the picture has the focus', phone, asyn
     const before = await counted();
     await page.locator('#graph').focus();
     assert.equal(await page.$eval('#graph', (graph) => getComputedStyle(graph).touchAction), 'pan-y');
-    const { down, pinch, up } = await hand(page);
+    const { down, move, up } = await fingers(page);
     await down([140, 80], [180, 80]);
-    for (let i = 1; i <= 6; i++) await pinch([140 - 12 * i, 80], [180 + 12 * i, 80 + 4 * i]);
+    for (let i = 1; i <= 6; i++) await move([140 - 12 * i, 80], [180 + 12 * i, 80 + 4 * i]);
     await up();
     const seen = await times();
     assert(seen.length > 1 && seen.at(-1) - seen[0] <= 20, `${seen}: the fingers are more than four times as far apart`);

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { compare, quiet, sent } from './compare.mjs';
 import { pageTest } from './harness.mjs';
+import { phone } from './pointer.mjs';
 import { click, events, loaded, noteTexts, plot, settle, show, stopClock, type, value, values, visit, written } from './scope.mjs';
 
-const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
 const desk = { viewport: { width: 1440, height: 900 } };
 // Opens the Scope by its address alone, with every control as it is at first.
 const plain = (page, open, fragment = '') => visit(page, open, '/', fragment);

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { denyStores, until } from './scope.mjs';
+import { drag } from './pointer.mjs';
+import { denyStores, started, until } from './scope.mjs';
 
 const lines = Array.from({ length: 40 }, (_, i) =>
   `192.0.2.${1 + (i % 3)} - - [18/May/2015:08:05:${String(10 + i).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 12 "-" "-"\n`).join('');
@@ -25,20 +26,20 @@ const read = (page) => until(page, () => document.querySelector('#t-read')?.text
 for (const path of ['/', '/compare.html']) {
   pageTest(`dropped on ${path}`, async ({ page, open, test }) => {
     await open(path);
-    await until(page, () => document.documentElement.dataset.started === '');
+    await started(page);
 
     await test('a log is read by Tune, and kept nowhere', async () => {
       await Promise.all([page.waitForURL(/tune\.html/), drop(page, 'access.log', lines)]);
       await read(page);
       assert.equal(new URL(page.url()).hash, '', 'the address says nothing of it');
       await page.reload();
-      await until(page, () => document.documentElement.dataset.started === '');
+      await started(page);
       assert.equal(await page.locator('#found').isVisible(), false, 'it was handed over once');
     });
 
     await test('lines too, and nothing is nothing', async () => {
       await open(path);
-      await until(page, () => document.documentElement.dataset.started === '');
+      await started(page);
       await drop(page, '', '');
       await Promise.all([page.waitForURL(/tune\.html/), drop(page, '', lines)]);
       await read(page);
@@ -47,15 +48,9 @@ for (const path of ['/', '/compare.html']) {
 }
 
 // Drags what is at the middle of one place to another, as a mouse does.
-async function drag(page, from, to) {
-  const middle = async (what) => {
-    const { x, y, width, height } = await page.locator(what).first().boundingBox();
-    return [x + width / 2, y + height / 2];
-  };
-  await page.mouse.move(...await middle(from));
-  await page.mouse.down();
-  await page.mouse.move(...await middle(to), { steps: 5 });
-  await page.mouse.up();
+async function carry(page, ...places) {
+  const boxes = await Promise.all(places.map((what) => page.locator(what).first().boundingBox()));
+  await drag(page, ...boxes.map(({ x, y, width, height }) => [x + width / 2, y + height / 2]));
 }
 
 // Drags words that stand in the first paragraph over another place, and holds them there.
@@ -75,9 +70,9 @@ pageTest('what is dragged within the page is no log', async ({ page, open, test 
   for (const path of ['/#seed=5', '/compare.html#seed=5']) {
     await test(`a link on ${path}`, async () => {
       await open(path);
-      await until(page, () => document.documentElement.dataset.started === '');
-      await drag(page, '.try a, #scenarios a', '#graph');
-      await drag(page, 'nav a', '#graph');
+      await started(page);
+      await carry(page, '.try a, #scenarios a', '#graph');
+      await carry(page, 'nav a', '#graph');
       await page.locator('#copy').hover();
       assert.equal(page.url(), new URL(path, page.url()).href);
     });
@@ -85,7 +80,7 @@ pageTest('what is dragged within the page is no log', async ({ page, open, test 
 
   await test('words are dropped into a box, as anywhere', async () => {
     await open('/#limit=7');
-    await until(page, () => document.documentElement.dataset.started === '');
+    await started(page);
     await page.locator('#limit').fill('');
     await dragWords(page, '3', '#limit');
     await page.mouse.up();
@@ -95,7 +90,7 @@ pageTest('what is dragged within the page is no log', async ({ page, open, test 
 
   await test('a log is taken after words that were replaced while they were dragged', async () => {
     await open('/');
-    await until(page, () => document.documentElement.dataset.started === '');
+    await started(page);
     await dragWords(page, '3', '#graph');
     await page.$eval('.gist', (it) => { it.textContent = '4'; });
     await page.mouse.up();
@@ -105,8 +100,8 @@ pageTest('what is dragged within the page is no log', async ({ page, open, test 
 
   await test('a link on Tune', async () => {
     await open('/tune.html');
-    await until(page, () => document.documentElement.dataset.started === '');
-    await drag(page, 'nav a', '#drop');
+    await started(page);
+    await carry(page, 'nav a', '#drop');
     assert.deepEqual([await page.textContent('#problem'), await page.locator('#progress').isVisible()], ['', false]);
   });
 });
@@ -114,7 +109,7 @@ pageTest('what is dragged within the page is no log', async ({ page, open, test 
 pageTest('a browser that keeps nothing can not hand a log over, and says so', async ({ page, open }) => {
   await denyStores(page);
   await open('/');
-  await until(page, () => document.documentElement.dataset.started === '');
+  await started(page);
   await drop(page, 'access.log', lines);
   await until(page, () => document.querySelector('#note').textContent === 'Open Tune, and drop the log there.');
   await open('/tune.html#handed');

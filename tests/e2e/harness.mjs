@@ -21,14 +21,10 @@
 //
 // The test fails if at its end there are problems that `allow` does not match: a warning or error
 // on the console, an uncaught exception, a request to another origin.
-//
-// axe(page) gives what axe-core finds wrong with the page (its violations).
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, test } from 'node:test';
-import { launchBrowser, root, startServer } from './launch.mjs';
-import { until } from './scope.mjs';
+import { launchBrowser, startServer } from './launch.mjs';
 
 // One server and one browser for each process, started by its first test.
 let shared;
@@ -101,16 +97,4 @@ function watch(context, origin) {
     }
   });
   return problems;
-}
-
-// axe-core is evaluated in the page, since the page's Content-Security-Policy lets no script be added.
-export async function axe(page) {
-  await page.evaluate(readFileSync(`${root}node_modules/axe-core/axe.min.js`, 'utf8'));
-  await page.evaluate(() => {
-    globalThis.found = undefined;
-    // axe does not check by default whether targets have 24 pixels, or room around them.
-    globalThis.axe.run({ rules: { 'target-size': { enabled: true } } }).then(({ violations }) => { globalThis.found = violations; });
-  });
-  await until(page, () => globalThis.found !== undefined);
-  return page.evaluate(() => globalThis.found);
 }

@@ -1,24 +1,16 @@
 // A hidden tab: nothing is drawn, and on return the events of the gap are there and marked.
 
 import assert from 'node:assert/strict';
-import { allowed, compare, counts, HEAD, PITCH, sent } from './compare.mjs';
+import { allowed, HEAD, PITCH, sent, tall } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import {
-  clipboard, column, events, hide, inks, loaded, noteTexts, plot, recording, show, value, values, written,
-} from './scope.mjs';
+import { clipboard, column, hide, inks, loaded, noteTexts, plot, recording, show, value, written } from './scope.mjs';
+import { views } from './views.mjs';
 
-// How each view is opened, its path, how many events it counted, all that it tells, and where it shades a
-// gap: between two heights of the canvas, or of some lanes.
-const views = {
-  scope: {
-    begin: show, path: '/', count: events, tells: (page) => values(page, 'rate', 'smoothed', 'allowed', 'refused'), parts: [[0, undefined]],
-  },
-  compare: {
-    begin: compare, path: '/compare.html', count: sent, tells: counts, parts: [0, 3, 7].map((i) => [PITCH * i + HEAD, PITCH * (i + 1)]),
-  },
+// Where each view shades a gap: between two heights of the canvas, or of some lanes.
+const shades = {
+  scope: [[0, undefined]],
+  compare: [0, 3, 7].map((i) => [PITCH * i + HEAD, PITCH * (i + 1)]),
 };
-
-const tall = { viewport: { width: 1280, height: 1000 } };
 
 async function away(page, milliseconds) {
   await hide(page, true);
@@ -27,7 +19,7 @@ async function away(page, milliseconds) {
   await page.clock.runFor(150); // readouts are written ten times a second
 }
 
-for (const [view, { begin, path, count, tells, parts }] of Object.entries(views)) {
+for (const [view, { begin, path, count, told }] of Object.entries(views)) {
   pageTest(`${view} in a tab that was hidden`, { ...tall, ...clipboard }, async ({ page, open, context, origin, test }) => {
     await noteTexts(page);
     await test('the events of the gap are there, and the gap is marked', async () => {
@@ -49,7 +41,7 @@ for (const [view, { begin, path, count, tells, parts }] of Object.entries(views)
       // The shade covers the 20 s, and nothing before or after them.
       await page.clock.runFor(2000);
       const { left, right } = await plot(page);
-      for (const [top, bottom] of parts) {
+      for (const [top, bottom] of shades[view]) {
         const shaded = async (ago) => (await column(page, Math.round(right - ago * (right - left) / 60)))
           .slice(top, bottom).includes(inks.light.Gap);
         assert.deepEqual(await Promise.all([1, 3, 12, 21, 24, 33].map(shaded)), [false, true, true, true, false, false]);
@@ -62,11 +54,11 @@ for (const [view, { begin, path, count, tells, parts }] of Object.entries(views)
       await page.locator('#pause').click();
       await page.clock.runFor(150);
       const link = await recording(page);
-      const seen = await tells(page);
+      const seen = await told(page);
       const watched = await context.newPage();
       await watched.goto(`${origin}${path}#${link}`);
       await loaded(watched);
-      assert.deepEqual(await tells(watched), seen);
+      assert.deepEqual(await told(watched), seen);
     });
 
     await test('what is paused has no gap', async () => {

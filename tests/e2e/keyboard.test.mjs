@@ -154,6 +154,18 @@ for (const [view, { order, still, flow }] of Object.entries(own)) {
       assert.equal(await focused(page), order.at(-2));
     });
 
+    await test('Space is an event, on the graph and where nothing else has the keys', async () => {
+      await begin(page, open, still);
+      await page.locator('#graph').focus();
+      const scrolled = await page.evaluate(() => scrollY);
+      await press(page, 'Space');
+      assert.equal(await count(page), 1);
+      await page.locator('#graph').blur();
+      await press(page, 'Space');
+      assert.equal(await count(page), 2);
+      assert.equal(await page.evaluate(() => scrollY), scrolled);
+    });
+
     await test('the whole flow by keys', () => flow(page, open));
 
     await test('Live by keys, and the focus is not lost with it', async () => {

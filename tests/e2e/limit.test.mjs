@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
+import { fingers } from './pointer.mjs';
 import {
   click, clipboard, column, crisp, events, exim, inks, limitLine, noteTexts, plot, press, recording, settle, show, step,
   type, value, values, written,
@@ -239,13 +240,11 @@ pageTest('another limiter decides what was and what comes', clipboard, async ({ 
 
 pageTest('a finger drags the limit by its handle', { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }, async ({ page, open }) => {
   await show(page, open, quiet);
-  const box = await page.locator('#graph').boundingBox();
-  const [x, y] = [box.x + 20, box.y + 1 + await limitLine(page)];
-  const devtools = await page.context().newCDPSession(page);
-  const touch = (type, ...touchPoints) => devtools.send('Input.dispatchTouchEvent', { type, touchPoints });
-  await touch('touchStart', { x, y });
-  for (let i = 1; i <= 10; i++) await touch('touchMove', { x, y: y + 8 * i });
-  await touch('touchEnd');
+  const [x, y] = [20, 1 + await limitLine(page)];
+  const { down, move, up } = await fingers(page);
+  await down([x, y]);
+  for (let i = 1; i <= 10; i++) await move([x, y + 8 * i]);
+  await up();
   await settle(page);
   const limit = Number(await page.inputValue('#limit'));
   assert(limit > 4 && limit < 8, `${limit}`);

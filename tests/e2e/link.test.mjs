@@ -1,22 +1,19 @@
 // A link reproduces the picture; the address follows the settings.
 
 import assert from 'node:assert/strict';
-import { click as clickLanes, compare, counts, lane, quiet, rules, sent, tall } from './compare.mjs';
+import { click as clickLanes, compare, counts, lane, quiet, rules, tall } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import {
   address, click, clipboard, crisp, events, picture, press, recording, reload, settle, show, step, type, until, values,
 } from './scope.mjs';
+import { views } from './views.mjs';
 
 const hash = (page) => page.evaluate(() => decodeURIComponent(location.hash));
 const go = (page, fragment) => page.evaluate((fragment) => { location.hash = fragment; }, fragment);
 
-// How each view is opened, what it tells of a run, and wrong links with their messages. Of the last wrong
-// link, the rest is shown.
-const views = {
+// What each view tells of a run, and wrong links with their messages. Of the last wrong link, the rest is shown.
+const own = {
   scope: {
-    begin: show,
-    click,
-    count: events,
     tells: (page) => values(page, 'rate', 'smoothed', 'allowed', 'refused', 'again'),
     boxes: ['decay', 'increase', 'limit', 'mode', 'pattern', 'auto-rate', 'seed', 'window', 'speed'],
     limits: ['10', '4'],
@@ -47,9 +44,6 @@ const views = {
     },
   },
   compare: {
-    begin: compare,
-    click: clickLanes,
-    count: sent,
     tells: async (page) => [await counts(page), await rules(page)],
     boxes: ['limit', 'cost', 'pattern', 'auto-rate', 'seed', 'script', 'speed', 'window'],
     limits: ['10/10s', '4/10s'],
@@ -91,7 +85,8 @@ const views = {
 // ratio. So the ratio is 1 here.
 const copying = { ...crisp, ...tall, deviceScaleFactor: 1, ...clipboard };
 
-for (const [view, { begin, click, count, tells, boxes, limits: [usual, other], wrong, use }] of Object.entries(views)) {
+for (const [view, { begin, click, count }] of Object.entries(views)) {
+  const { tells, boxes, limits: [usual, other], wrong, use } = own[view];
   pageTest(`the copied link of ${view} reproduces the picture`, copying, async ({ page, context, open }) => {
     await begin(page, open);
     await use(page);

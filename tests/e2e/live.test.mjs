@@ -17,22 +17,41 @@ descriptors:
 - {key: ip, shadow: true, limit: gcra 2/1h}
 `;
 
+const TOKEN = '0123456789abcdef';
+
 // Problems to expect: the service has another origin than the other tests, and a process that is gone does
 // not answer.
 const allow = [/^request to another origin: http:\/\/127/, /ERR_|Failed to load resource/];
 
-async function withService(body, text = RULES) {
+// Writes files with these texts for the time of the body, which is given their paths.
+async function withFiles(texts, body) {
   const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
-  const rules = join(folder, 'rules.yaml');
-  writeFileSync(rules, text);
-  let service = await startService(rules);
-  const again = async () => { service = await startService(rules, service.admin); return service; };
+  const paths = Object.keys(texts).map((name) => join(folder, name));
+  Object.values(texts).forEach((text, i) => writeFileSync(paths[i], text));
   try {
-    await body(service, again);
+    await body(...paths);
   } finally {
-    await service.close();
     rmSync(folder, { recursive: true });
   }
+}
+
+const withService = (body, text = RULES, args = () => []) =>
+  withFiles({ 'rules.yaml': text, token: `${TOKEN}\n` }, async (rules, token) => {
+    let service = await startService(rules, '127.0.0.1:0', ...args(token));
+    const again = async () => { service = await startService(rules, service.admin); return service; };
+    try {
+      await body(service, again);
+    } finally {
+      await service.close();
+    }
+  });
+
+const isLive = (page) => until(page, () => document.querySelector('#state').textContent === 'Live');
+
+// Opens the page of a service, and waits until it is live.
+async function live(page, { admin }) {
+  await page.goto(`http://${admin}/live.html`);
+  await isLive(page);
 }
 
 const ask = async ({ http }, field, times) => {
@@ -113,8 +132,7 @@ const MEASURING = ['exim 3/10s strict', 'exim 3/10s leaky', 'earrrl 3/10s half-l
 pageTest('a key under the Scope is a replay of its events, bit for bit', { allow }, async ({ page }) => {
   const rules = MEASURING.map((limiter, i) => `- {key: k${i}, limit: ${limiter}}\n`);
   await withService(async (service) => {
-    await page.goto(`http://${service.admin}/live.html`);
-    await until(page, () => document.querySelector('#state').textContent === 'Live');
+    await live(page, service);
     for (const [i, limiter] of MEASURING.entries()) {
       await page.mouse.move(0, 0); // the rows of a table keep their keys while the pointer is over it
       await ask(service, `k${i}=ann`, 1);
@@ -145,8 +163,7 @@ pageTest('a key under the Scope is a replay of its events, bit for bit', { allow
 
 pageTest('a long key is cut in its row, and whole in its heading', { allow, viewport: { width: 390, height: 844 }, colorScheme: 'dark' }, async ({ page }) => {
   await withService(async (service) => {
-    await page.goto(`http://${service.admin}/live.html`);
-    await until(page, () => document.querySelector('#state').textContent === 'Live');
+    await live(page, service);
     const user = 'a'.repeat(190);
     await ask(service, `user=${user}`, 3);
     const key = page.locator('#t-busiest button', { hasText: user });
@@ -181,18 +198,14 @@ const begin = Date.UTC(2026, 2, 2) / 1000;
 const day = `time,user\n${Array.from({ length: 4000 }, (_, i) => `${begin + i * 21},${'abcdefghi'[i * 7 % 9 * (i % 2)]}\n`).join('')}`;
 
 // Opens a replay of that day through a limiter at each of some speeds, and closes them after the body.
-async function withReplays(speeds, limiter, body) {
-  const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
-  const log = join(folder, 'log.csv');
-  writeFileSync(log, day);
+const withReplays = (speeds, limiter, body) => withFiles({ 'log.csv': day }, async (log) => {
   const replays = await Promise.all(speeds.map((speed) => startReplay(log, '--speed', speed, limiter)));
   try {
     await body(...replays);
   } finally {
     await Promise.all(replays.map(({ close }) => close()));
-    rmSync(folder, { recursive: true });
   }
-}
+});
 
 pageTest('a log is replayed: rules and keys as the command decides them', { allow }, async ({ page }) => {
   const limiter = 'gcra 30/1h burst 5 per user';
@@ -292,8 +305,7 @@ pageTest('a look back stays while messages come, and little is said of them', { 
 pageTest('a browser that keeps nothing has Live, too', { allow }, async ({ page }) => {
   await denyStores(page);
   await withService(async (service) => {
-    await page.goto(`http://${service.admin}/live.html`);
-    await until(page, () => document.querySelector('#state').textContent === 'Live');
+    await live(page, service);
     await ask(service, 'user=ann', 1);
     await page.locator('#t-busiest button').click();
     await page.locator('#to-tune').click();
@@ -304,24 +316,16 @@ pageTest('a browser that keeps nothing has Live, too', { allow }, async ({ page 
 });
 
 pageTest('keys may be hidden, and a token asked for', { allow: [...allow, /401/] }, async ({ page }) => {
-  const folder = mkdtempSync(join(tmpdir(), 'ratescope-live-'));
-  const [rules, token] = [join(folder, 'rules.yaml'), join(folder, 'token')];
-  writeFileSync(rules, RULES);
-  writeFileSync(token, '0123456789abcdef\n');
-  const service = await startService(rules, '127.0.0.1:0', '--admin-token-file', token, '--hide-keys');
-  try {
+  await withService(async (service) => {
     await page.goto(`http://${service.admin}/live.html`);
     await page.locator('#token').fill('wrong');
     await page.locator('#give').click();
     await until(page, () => document.querySelector('#token-error').textContent !== '');
-    await page.locator('#token').fill('0123456789abcdef');
+    await page.locator('#token').fill(TOKEN);
     await page.locator('#give').click();
-    await until(page, () => document.querySelector('#state').textContent === 'Live');
+    await isLive(page);
     await ask(service, 'user=ann', 1);
     await until(page, () => /^#[0-9a-f]{8}$/.test(document.querySelector('#t-busiest button')?.textContent));
     assert.equal((await page.content()).includes('user=ann'), false);
-  } finally {
-    await service.close();
-    rmSync(folder, { recursive: true });
-  }
+  }, RULES, (token) => ['--admin-token-file', token, '--hide-keys']);
 });

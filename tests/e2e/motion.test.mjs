@@ -1,16 +1,14 @@
 // Less motion: the picture is drawn about once a second, unless something is done.
 
 import assert from 'node:assert/strict';
-import { compare, HEAD, place, sent } from './compare.mjs';
+import { HEAD, place } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { countPictures, events, picturesIn, prefer, show } from './scope.mjs';
+import { countPictures, picturesIn, prefer } from './scope.mjs';
+import { views } from './views.mjs';
 
-const views = {
-  scope: { begin: show, count: events, writes: ['#limit', '7'] },
-  compare: { begin: compare, count: sent, writes: ['.lane input >> nth=0', 'gcra'] },
-};
+const writes = { scope: ['#limit', '7'], compare: ['.lane input >> nth=0', 'gcra'] };
 
-for (const [view, { begin, count, writes }] of Object.entries(views)) {
+for (const [view, { begin, count }] of Object.entries(views)) {
   pageTest(`less motion on ${view}, for those who ask for it`, { reducedMotion: 'reduce' }, async ({ page, open, test }) => {
     await countPictures(page);
     await begin(page, open, 'pattern=steady&auto-rate=20');
@@ -31,7 +29,7 @@ for (const [view, { begin, count, writes }] of Object.entries(views)) {
       assert(await count(page) > before);
       await page.mouse.move(1, 1);
       await picturesIn(page, 50);
-      const [box, text] = writes;
+      const [box, text] = writes[view];
       await page.locator(box).fill(text);
       assert.equal(await picturesIn(page, 50), 1);
     });

@@ -3,10 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { until } from './scope.mjs';
+import { started, until } from './scope.mjs';
 import { counted, log } from './tune.mjs';
-
-const started = (page) => until(page, () => document.documentElement?.dataset.started === '');
 
 // Whether the element that fits `selector` is on the screen with all of its height.
 const isInSight = (page, selector) => page.$eval(selector, (it) => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pageTest } from './harness.mjs';
 import { root, startServer } from './launch.mjs';
-import { until } from './scope.mjs';
+import { started, until } from './scope.mjs';
 
 // These tests are about requests that fail, and one has a server of its own.
 const options = { serviceWorkers: 'allow', allow: [/ERR_INTERNET_DISCONNECTED/, /ERR_FAILED/, /another origin: http:\/\/127\.0\.0\.1:/] };
@@ -28,8 +28,6 @@ async function kept(page, other) {
   await until(page, () => globalThis.kept !== undefined);
   return page.evaluate(() => globalThis.kept);
 }
-
-const started = (page) => until(page, () => document.documentElement.dataset.started === '');
 
 pageTest('all views work without a network after the first visit', options, async ({ page, context, open }) => {
   await open('/');

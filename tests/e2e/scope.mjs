@@ -54,6 +54,9 @@ export async function loaded(page) {
   if (stopped.has(page.context())) await settle(page);
 }
 
+// Waits until a page has begun, whatever it shows.
+export const started = (page) => until(page, () => document.documentElement?.dataset.started === '');
+
 export async function reload(page) {
   await page.reload();
   await loaded(page);
@@ -143,6 +146,12 @@ export async function type(page, id, text) {
   await page.locator(`#${id}`).dispatchEvent('change');
   await settle(page);
 }
+
+// The error beside a box, and whether the box is marked as wrong.
+export const wrong = (page, id) => page.evaluate((id) => [
+  document.getElementById(`${id}-error`).textContent,
+  document.getElementById(id).getAttribute('aria-invalid'),
+], id);
 
 // The options of a context in which `recording` works.
 export const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };

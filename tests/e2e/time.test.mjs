@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { tall } from './compare.mjs';
 import { pageTest } from './harness.mjs';
+import { drag } from './pointer.mjs';
 import {
   assertPolite, click, close, column, crisp, inks, loaded, noteTexts, plot, press, settle, show, step, value, values, written,
 } from './scope.mjs';
@@ -95,10 +96,7 @@ for (const [view, { begin, light, count, told, grip }] of Object.entries(views))
       assert.equal(await edge(page), 'at 50\u202fs');
       assert(await page.locator('#live').isHidden());
       const [x, y] = await grip(page);
-      await page.mouse.move(x, y);
-      await page.mouse.down();
-      await page.mouse.move(x + 200, y + 3, { steps: 5 });
-      await page.mouse.up();
+      await drag(page, [x, y], [x + 200, y + 3]);
       // The drag was 200 pixels of the plot, in a window of a minute.
       const { left, right } = await plot(page);
       const back = 50 - 60 * 200 / (right - left);

@@ -1,9 +1,17 @@
 // Modules that fail on purpose.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { root } from './launch.mjs';
 
-// The bytes of a module in which the exported function `name` does nothing but trap, as a panic does.
-export function trapping(wasm, name) {
+// Makes an exported function of one of the page's modules trap, as a panic does.
+export const trap = (page, module, name) => page.route(`**/${module}`, (route) => route.fulfill({
+  body: trapping(readFileSync(`${root}www/pkg/${module}`), name),
+  contentType: 'application/wasm',
+}));
+
+// The bytes of a module in which the exported function `name` does nothing but trap.
+function trapping(wasm, name) {
   const bytes = Uint8Array.from(wasm);
   const leb = (at) => {
     for (let value = 0, shift = 0; ; shift += 7, at++) {

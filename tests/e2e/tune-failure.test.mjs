@@ -1,17 +1,12 @@
 // A trap while a log is read is told, and a new Worker reads the next log.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { pageTest } from './harness.mjs';
-import { root } from './launch.mjs';
-import { trapping } from './trap.mjs';
+import { trap } from './trap.mjs';
 import { choose, counted, log, says, text, tune } from './tune.mjs';
 
 pageTest('a trap in the Worker', { allow: [/unreachable/] }, async ({ page, open }) => {
-  await page.route('**/tuner_bg.wasm', (route) => route.fulfill({
-    body: trapping(readFileSync(`${root}www/pkg/tuner_bg.wasm`), 'tuner_feed'),
-    contentType: 'application/wasm',
-  }));
+  await trap(page, 'tuner_bg.wasm', 'tuner_feed');
   await tune(page, open, 'period=10m');
   await choose(page, ['access.log', log({ '192.0.2.1': 30 })]);
   await says(page, 'problem', /^Reading has failed: .*unreachable.* Your choices are kept; try another log, or a smaller one\.$/);

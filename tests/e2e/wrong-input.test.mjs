@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { address, click, close, events, press, settle, show, step, type, value } from './scope.mjs';
+import { address, click, close, events, press, settle, show, step, type, value, wrong as wrongOf } from './scope.mjs';
 
 const boxes = {
   decay: { good: '20s', wrong: ['abc', '10', '', '-5s', '1e9h', '2w'] },
@@ -12,12 +12,6 @@ const boxes = {
   seed: { good: '4', wrong: ['', '-1', '1.5', '99999999999999999999999'] },
 };
 
-// The error beside a box, and whether the box is marked as wrong.
-const state = (page, id) => page.evaluate((id) => [
-  document.getElementById(`${id}-error`).textContent,
-  document.getElementById(id).getAttribute('aria-invalid'),
-], id);
-
 pageTest('wrong text', async ({ page, open, test }) => {
   await test('wrong text says what is wrong, and changes nothing', async () => {
     await show(page, open, 'auto=off&limit=0&at=5&paused&do=1:events*3');
@@ -25,7 +19,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
       await type(page, id, good);
       for (const text of wrong) {
         await type(page, id, text);
-        const [message, invalid] = await state(page, id);
+        const [message, invalid] = await wrongOf(page, id);
         assert(message.endsWith(`Still ${good}.`), `'${text}': ${message}`);
         assert(message.length > 20, `'${text}': ${message}`);
         assert.equal(invalid, 'true');
@@ -39,7 +33,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
       // The address has the settings in force.
       await address(page, `${id}=${good}`);
       await type(page, id, good);
-      assert.deepEqual(await state(page, id), ['', 'false']);
+      assert.deepEqual(await wrongOf(page, id), ['', 'false']);
     }
     assert.equal(await events(page), 3);
   });
@@ -53,7 +47,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
     await step(page, 10);
     await click(page);
     assert.equal(await page.inputValue('#decay'), '20');
-    const [message, invalid] = await state(page, 'decay');
+    const [message, invalid] = await wrongOf(page, 'decay');
     assert.equal(invalid, 'true');
     assert.match(message, /a unit is missing/);
     assert.equal(await page.inputValue('#seed'), 'x');
@@ -63,7 +57,7 @@ pageTest('wrong text', async ({ page, open, test }) => {
     assert(close(await value(page, 'rate'), -Math.expm1(-x) / x + before * Math.exp(-0.1)));
 
     await type(page, 'decay', '20s');
-    assert.deepEqual(await state(page, 'decay'), ['', 'false']);
+    assert.deepEqual(await wrongOf(page, 'decay'), ['', 'false']);
     assert.equal(await page.textContent('#rate-unit'), 'per 20\u202fs');
     assert.equal(await page.inputValue('#seed'), 'x');
   });
@@ -73,13 +67,13 @@ pageTest('wrong text', async ({ page, open, test }) => {
     await type(page, 'decay', 'abc');
     await press(page, '[data-step=decay][data-by="1"]');
     assert.equal(await page.inputValue('#decay'), '15s');
-    assert.deepEqual(await state(page, 'decay'), ['', 'false']);
+    assert.deepEqual(await wrongOf(page, 'decay'), ['', 'false']);
     await type(page, 'limit', 'abc');
     await page.locator('#graph').focus();
     await page.keyboard.press('ArrowUp');
     await settle(page);
     assert.equal(await page.inputValue('#limit'), '11');
-    assert.deepEqual(await state(page, 'limit'), ['', 'false']);
+    assert.deepEqual(await wrongOf(page, 'limit'), ['', 'false']);
   });
 
   await test('a wrong box does not shift the graph', async () => {

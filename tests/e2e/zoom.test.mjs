@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
+import { drag } from './pointer.mjs';
 import { compare, HEAD, place, quiet, sent } from './compare.mjs';
 import { events, noteTexts, plot, reload, settle, show, written } from './scope.mjs';
 
@@ -11,19 +12,20 @@ const times = async (page) => {
   return (await written(page)).filter((text) => /^[\d.]+\u202fs$/.test(text)).map(parseFloat);
 };
 
+// Opens a run of a minute. Returns how many events it has, the box of the graph, and where a second of it is.
+async function minute(page, open) {
+  await show(page, open, 'auto-rate=2&at=60&paused');
+  const { left, right } = await plot(page);
+  const box = await page.locator('#graph').boundingBox();
+  return { before: await events(page), box, x: (seconds) => box.x + 1 + left + (right - left) * seconds / 60 };
+}
+
 pageTest('zooming in time', async ({ page, open, test }) => {
   await noteTexts(page);
   await test('Shift and drag over a span', async () => {
-    await show(page, open, 'auto-rate=2&at=60&paused');
-    const before = await events(page);
-    const { left, right } = await plot(page);
-    const box = await page.locator('#graph').boundingBox();
-    const x = (seconds) => box.x + 1 + left + (right - left) * seconds / 60;
+    const { before, box, x } = await minute(page, open);
     await page.keyboard.down('Shift');
-    await page.mouse.move(x(20), box.y + 100);
-    await page.mouse.down();
-    await page.mouse.move(x(30), box.y + 120, { steps: 4 });
-    await page.mouse.up();
+    await drag(page, [x(20), box.y + 100], [x(30), box.y + 120]);
     await page.keyboard.up('Shift');
     await page.mouse.move(5, 5);
     const seen = await times(page);
@@ -39,16 +41,11 @@ pageTest('zooming in time', async ({ page, open, test }) => {
   });
 
   await test('a plain drag on the axis, and a double click there shows all', async () => {
-    await show(page, open, 'auto-rate=2&at=60&paused');
-    const before = await events(page);
-    const { left, right } = await plot(page);
-    const box = await page.locator('#graph').boundingBox();
-    const [x, y] = [(seconds) => box.x + 1 + left + (right - left) * seconds / 60, box.y + box.height - 12];
+    const { before, box, x } = await minute(page, open);
+    const y = box.y + box.height - 12;
     await page.mouse.move(x(20), y);
     assert.equal(await page.$eval('#graph', (graph) => graph.style.cursor), 'col-resize');
-    await page.mouse.down();
-    await page.mouse.move(x(30), y, { steps: 4 });
-    await page.mouse.up();
+    await drag(page, [x(20), y], [x(30), y]);
     const seen = await times(page);
     assert(seen.every((t) => t >= 20 && t <= 30.1) && seen.includes(25), seen.join());
     await page.mouse.click(x(30), y);
@@ -61,10 +58,8 @@ pageTest('zooming in time', async ({ page, open, test }) => {
   });
 
   await test('Ctrl and wheel, around the pointer', async () => {
-    await show(page, open, 'auto-rate=2&at=60&paused');
-    const { left, right } = await plot(page);
-    const box = await page.locator('#graph').boundingBox();
-    await page.mouse.move(box.x + 1 + left + (right - left) / 2, box.y + 100);
+    const { box, x } = await minute(page, open);
+    await page.mouse.move(x(30), box.y + 100);
     const all = (await times(page)).length;
     await page.keyboard.down('Control');
     for (let i = 0; i < 8; i++) await page.mouse.wheel(0, -200);
@@ -85,10 +80,8 @@ pageTest('the same on Compare; Shift and a click is no event', async ({ page, op
   await page.keyboard.down('Shift');
   await page.mouse.click(...await place(page, (left + right) / 2, HEAD + 30));
   assert.equal(await sent(page), 0);
-  await page.mouse.move(...await place(page, left + (right - left) / 3, HEAD + 30));
-  await page.mouse.down();
-  await page.mouse.move(...await place(page, left + (right - left) / 2, HEAD + 34), { steps: 3 });
-  await page.mouse.up();
+  const at = (part, y) => place(page, left + (right - left) * part, y);
+  await drag(page, await at(1 / 3, HEAD + 30), await at(1 / 2, HEAD + 34));
   await page.keyboard.up('Shift');
   await page.mouse.move(5, 5);
   const seen = await times(page);
@@ -101,11 +94,7 @@ pageTest('a drag with a short history leaves it in the graph', async ({ page, op
   const box = await page.locator('#graph').boundingBox();
   await noteTexts(page);
   await reload(page);
-  await page.mouse.move(box.x + 300, box.y + 200);
-  await page.mouse.down();
-  await page.mouse.move(box.x + 1100, box.y + 200, { steps: 4 });
-  await page.mouse.up();
-  await settle(page);
+  await drag(page, [box.x + 300, box.y + 200], [box.x + 1100, box.y + 200]);
   // A quarter of the minute still shows what happened since the first event.
   assert((await written(page)).some((text) => /^at 15\.\d+\u202fs$/.test(text)), (await written(page)).join());
 });
