@@ -27,6 +27,7 @@
 
 use crate::text::{BadNumber, ParseError, digits, leading_number, number, split};
 use alloc::borrow::ToOwned;
+use alloc::string::String;
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
