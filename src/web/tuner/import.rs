@@ -41,24 +41,12 @@ impl Tuner {
     /// Reads the next piece of a log; returns the problem with it, or an empty text. After a problem, no more
     /// pieces of that log are wanted.
     pub fn feed(&mut self, piece: &[u8]) -> String {
-        let Some(import) = &mut self.import else { return String::new() };
-        let fed = import.feed(piece);
-        if fed.is_err() {
-            self.proposal = import.proposal();
-            import.drop_log();
-        }
-        wrong(fed)
+        self.read(|import| import.feed(piece))
     }
 
     /// Ends the log; returns the problem with it, or an empty text.
     pub fn end(&mut self) -> String {
-        let Some(import) = &mut self.import else { return String::new() };
-        let ended = import.end();
-        if ended.is_err() {
-            self.proposal = import.proposal();
-            import.drop_log();
-        }
-        wrong(ended)
+        self.read(Import::end)
     }
 
     /// A proposal for reading the last log that was not recognized: the notation of its columns, and the
@@ -114,6 +102,13 @@ impl Tuner {
     }
 }
 
-fn wrong(result: Result<(), Failure>) -> String {
-    result.err().map_or(String::new(), |error| error.to_string())
+impl Tuner {
+    /// Goes on with a log, which is given up if there is a problem. Returns the problem, or an empty text.
+    fn read(&mut self, read: impl FnOnce(&mut Import) -> Result<(), Failure>) -> String {
+        let Some(import) = &mut self.import else { return String::new() };
+        let Err(problem) = read(import) else { return String::new() };
+        self.proposal = import.proposal();
+        import.drop_log();
+        problem.to_string()
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{Batch, Queue, ReadOptions, See};
 use crate::event::Event;
-use crate::lab::tune::{Room, Summary};
+use crate::lab::tune::{BadSummary, Room, Summary};
 use crate::log::{
     Corrections, Counts, HELD, LogShape, Proposal, Reader, Record, Unread, recognize,
 };
@@ -66,6 +66,27 @@ impl Imported {
         }
         Err(why)
     }
+
+    /// Adds the next log.
+    ///
+    /// # Errors
+    /// When its clients are made by another key; nothing changes then.
+    fn add(&mut self, next: Imported) -> Result<(), BadSummary> {
+        self.summary.add(&next.summary)?;
+        for format in next.formats {
+            if !self.formats.contains(&format) {
+                self.formats.push(format);
+            }
+        }
+        if self.events != next.events {
+            self.events = "events";
+        }
+        self.has_forwarded |= next.has_forwarded;
+        self.counts.add(&next.counts);
+        self.times.add(next.times);
+        self.shape = next.shape;
+        Ok(())
+    }
 }
 
 /// Reads logs, one after the other. For a log in pieces, call [`feed`](Self::feed) and
@@ -85,37 +106,14 @@ pub struct Import {
     /// The name of the log, if it was given one.
     name: String,
     /// The logs that have ended.
-    sum: Option<Summary>,
-    formats: Vec<String>,
-    /// The word for their events, in plural.
-    events: Option<&'static str>,
-    has_forwarded: bool,
-    counts: Counts,
-    times: Corrections,
-    shape: Option<LogShape>,
+    ended: Option<Imported>,
 }
 
 impl Import {
     /// An import that keeps what fits the room.
     pub fn new(options: ReadOptions, room: Room) -> Self {
-        let (open, reader, head, sum, formats, events, has_forwarded) = Default::default();
-        let (name, counts, times, shape) = Default::default();
-        Import {
-            options,
-            room,
-            open,
-            reader,
-            head,
-            tried: 0,
-            name,
-            sum,
-            formats,
-            events,
-            has_forwarded,
-            counts,
-            times,
-            shape,
-        }
+        let (open, reader, head, tried, name, ended) = Default::default();
+        Import { options, room, open, reader, head, tried, name, ended }
     }
 
     /// Sets the name of the next logs. Lines that could not be read are reported under it.
@@ -157,38 +155,30 @@ impl Import {
     /// When its clients are made by another key than those of the logs before it, or its newest line is the
     /// first. Then only this log is given up.
     pub fn close(&mut self, counts: &Counts, see: &mut See<'_>) -> Result<(), Failure> {
-        let Some((mut queue, mut into, shape)) = self.open.take() else { return Ok(()) };
-        queue.finish(&mut into, see);
+        let Some((mut queue, mut summary, shape)) = self.open.take() else { return Ok(()) };
+        queue.finish(&mut summary, see);
         if queue.is_newest_first() {
             return Err("the newest line is the first; reverse the log, as tac FILE does".into());
         }
-        (into.lines, into.unread) = (counts.lines, counts.unread);
-        match &mut self.sum {
-            Some(sum) => sum.add(&into)?,
-            None => self.sum = Some(into),
-        }
+        (summary.lines, summary.unread) = (counts.lines, counts.unread);
         let mut counts = counts.clone();
         counts.problems.iter_mut().for_each(|unread| unread.log.clone_from(&self.name));
-        self.counts.add(&counts);
-        self.times.add(queue.corrections());
-        self.accept(shape);
-        Ok(())
-    }
-
-    /// Adds the shape of a log that was read to those of the logs before it.
-    fn accept(&mut self, shape: LogShape) {
-        let events = shape.events(&self.options.options.filter);
-        self.events = match self.events {
-            Some(other) if other != events => Some("events"),
-            _ => Some(events),
-        };
         let forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
-        self.has_forwarded |= shape.fields().is_some_and(forwarded);
-        let format = shape.to_string();
-        if !self.formats.contains(&format) {
-            self.formats.push(format);
+        let log = Imported {
+            summary,
+            options: self.options.clone(),
+            formats: vec![shape.to_string()],
+            events: shape.events(&self.options.options.filter),
+            has_forwarded: shape.fields().is_some_and(forwarded),
+            counts,
+            times: queue.corrections(),
+            shape: Some(shape),
+        };
+        match &mut self.ended {
+            Some(ended) => ended.add(log)?,
+            None => self.ended = Some(log),
         }
-        self.shape = Some(shape);
+        Ok(())
     }
 
     /// Reads the next piece of a log.
@@ -237,10 +227,7 @@ impl Import {
     /// As for [`end`](Self::end) and [`finish`](Self::finish).
     pub fn so_far(&self) -> Result<Imported, Failure> {
         let mut now = Import::new(self.options.clone(), self.room);
-        (now.name, now.sum) = (self.name.clone(), self.sum.clone());
-        (now.formats, now.events) = (self.formats.clone(), self.events);
-        (now.counts, now.times) = (self.counts.clone(), self.times);
-        (now.has_forwarded, now.shape) = (self.has_forwarded, self.shape.clone());
+        (now.name, now.ended) = (self.name.clone(), self.ended.clone());
         if let Some((reader, _)) = &self.reader {
             now.open = self.open.clone();
             now.close(reader.counts(), &mut nobody)?;
@@ -294,7 +281,8 @@ impl Import {
 
     /// The number of lines read by now.
     pub fn lines(&self) -> u64 {
-        self.counts.lines + self.reader.as_ref().map_or(0, |(reader, _)| reader.counts().lines)
+        let ended = self.ended.as_ref().map_or(0, |ended| ended.counts.lines);
+        ended + self.reader.as_ref().map_or(0, |(reader, _)| reader.counts().lines)
     }
 
     /// Ends the import, and returns the logs that were read.
@@ -302,11 +290,7 @@ impl Import {
     /// # Errors
     /// When there were no logs, or [no events](Imported::with_events) in them.
     pub fn finish(self) -> Result<Imported, String> {
-        let Import { options, sum, formats, events, has_forwarded, counts, times, shape, .. } =
-            self;
-        let (summary, events) = (sum.ok_or("there are no logs")?, events.unwrap_or("events"));
-        Imported { summary, options, formats, events, has_forwarded, counts, times, shape }
-            .with_events()
+        self.ended.ok_or("there are no logs")?.with_events()
     }
 }
 
