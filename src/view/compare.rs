@@ -16,6 +16,7 @@ mod trail;
 
 pub use crosshair::{readings, words};
 pub use feedback::feedback;
+pub use layout::is_axis;
 pub use numbers::{next, promise, waits};
 
 use crate::lab::compare::{Comparison, Lane};
@@ -101,11 +102,6 @@ pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
     let sent = totals::elder(comparison)
         .map_or(0, |(_, lane)| totals::Count::of_sent(lane, from).until(comparison, lane, right));
     1.08 * (sent as f64).max(4.0)
-}
-
-/// Whether the time axis below `lanes` lanes, on a canvas of that size, is at the height `y`.
-pub fn is_axis(lanes: usize, size: [f64; 2], y: f64) -> bool {
-    layout::is_axis(lanes, size, y)
 }
 
 /// The height in CSS pixels that a canvas of `lanes` lanes and that width should have: as near to `room`

@@ -1,5 +1,6 @@
 //! Words on a picture: on an axis, in a filled tag, in the box beside the crosshair.
 
+use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Text};
 use crate::time::Span;
 
@@ -38,6 +39,19 @@ pub(super) fn plain(x: f64, y: f64, text: &str, ink: Ink, size: f64, anchor: Anc
 pub(super) fn bold(x: f64, y: f64, text: &str, ink: Ink, size: f64, anchor: Anchor) -> Mark {
     let (at, text) = (Point::new(x, y), text.to_owned());
     Mark::Text(Text { at, text, ink, size, bold: true, anchor })
+}
+
+/// The number of a tick on a scale up to `top`: in full if there is room for all numbers of the scale.
+pub(super) fn number(tick: &Tick, top: f64, narrow: bool) -> String {
+    let room = if narrow { 1e4 } else { 1e6 };
+    if top < room { tick.label.clone() } else { axis::compact(tick.value) }
+}
+
+/// What is below a line, down to the height `bottom`; nothing without a line.
+pub(super) fn below(line: &[Point], bottom: f64, fill: Fill) -> Option<Mark> {
+    let (first, last) = (line.first()?, line.last()?);
+    let feet = [Point::new(last.x, bottom), Point::new(first.x, bottom)];
+    Some(Mark::Area { points: [line, &feet].concat(), fill })
 }
 
 /// A disc around a point.

@@ -44,12 +44,12 @@ fn plot(lane: usize, view: &Viewport<'_>) -> Rect {
 
 /// The rules that have a lane; others are in the table only.
 fn lanes(live: &Live) -> impl Iterator<Item = (usize, &ReportedRule)> {
-    live.rules().iter().take(DRAWN).enumerate()
+    live.rules.iter().take(DRAWN).enumerate()
 }
 
 /// The height in CSS pixels that a canvas should have.
 pub fn height(live: &Live) -> f64 {
-    live.rules().len().clamp(1, DRAWN) as f64 * (HEAD + PLOT) + AXIS
+    live.rules.len().clamp(1, DRAWN) as f64 * (HEAD + PLOT) + AXIS
 }
 
 /// The events a second that the upper edge of a rule's lane should have: 15 % above the highest rate in
@@ -66,14 +66,14 @@ pub fn top(rule: &ReportedRule, view: &Viewport<'_>) -> f64 {
 pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
     let time = time(view);
-    if time.pace.is_nan() || time.pace <= 0.0 || live.rules().is_empty() {
+    if time.pace.is_nan() || time.pace <= 0.0 || live.rules.is_empty() {
         return marks;
     }
-    let last = plot(live.rules().len().min(DRAWN) - 1, view);
+    let last = plot(live.rules.len().min(DRAWN) - 1, view);
     let y = last.bottom() + AXIS / 2.0 + 2.0;
     let uprights = time.scale(&mut marks, y, view.live);
     time.end(&mut marks, y, view.live);
-    let heard = live.heard().map_or(time.to, |[_, last]| last.min(time.to));
+    let heard = live.heard.map_or(time.to, |[_, last]| last.min(time.to));
     for (lane, rule) in lanes(live) {
         let plot = plot(lane, view);
         let pairs = uprights.iter().map(|x| plot.upright(*x)).collect();
@@ -183,7 +183,7 @@ pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
         let wide = columns.width.secs();
         let place = libm::floor(at.since(columns.first) / wide);
         // The rate of a column that is not complete yet would be too low.
-        let [_, heard] = live.heard()?;
+        let [_, heard] = live.heard?;
         let is_told = place >= 0.0 && (place + 1.0) * wide <= heard.since(columns.first) + 1e-3;
         let column = is_told.then(|| columns.iter().nth(place as usize)).flatten()?;
         let rate = |n: f64| axis::readout(n / columns.width.secs());

@@ -12,6 +12,7 @@ mod hours;
 mod layout;
 
 pub use effect::{axis, words};
+pub use layout::height;
 
 use crate::lab::tune::{Burst, Choices, Measure, PictureData, Staircase};
 use crate::plot::Mark;
@@ -49,11 +50,6 @@ impl<'a> Picture<'a> {
     fn bursts(&self) -> &'a [Burst] {
         &self.data.frontier.bursts
     }
-}
-
-/// The height in CSS pixels that a canvas of that width should have.
-pub fn height(width: f64) -> f64 {
-    layout::height(width)
 }
 
 /// Everything there is to draw, back to front.

@@ -64,7 +64,15 @@ pub fn compact(value: f64) -> String {
 
 /// A count, with a comma between thousands.
 pub fn readout_count(count: u64) -> String {
-    grouped(&count.to_string())
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.char_indices() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// A length of time to be read at a glance: `350 µs`, `2.3 ms`, `2.3 s`, `1 m 5 s`, `3 h`, `1 d 2 h`; at most
@@ -186,17 +194,4 @@ fn scientific(value: f64, decimals: usize) -> String {
 fn superscript(c: char) -> char {
     const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     c.to_digit(10).map_or('⁻', |digit| RAISED[digit as usize])
-}
-
-/// Plain decimal digits, with a comma between thousands before the point.
-fn grouped(digits: &str) -> String {
-    let point = digits.find('.').unwrap_or(digits.len());
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, c) in digits.char_indices() {
-        if i > 0 && i < point && (point - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(c);
-    }
-    text
 }

@@ -8,7 +8,7 @@ use crate::lab::compare::{Comparison, Lane};
 use crate::lab::lane::history::{Column, Columns};
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Point, Rect, Stroke};
-use crate::view::label::{SMALL, small, tag, width};
+use crate::view::label::{SMALL, number, small, tag, width};
 use crate::view::strip::{self, Group};
 
 /// The height of the tag beside a line.
@@ -64,11 +64,9 @@ fn values(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, parts: &Parts) {
     let mut pairs: Vec<_> = ticks.iter().map(|tick| line(scale.y(tick.value))).collect();
     pairs.push(line(parts.allowed.top + parts.allowed.height - 1.5));
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    let room = if layout.narrow { 1e4 } else { 1e6 };
     for tick in &ticks {
-        let compact = axis::compact(tick.value);
-        let text = if scale.top < room { &tick.label } else { &compact };
-        marks.push(small(layout.left - 8.0, scale.y(tick.value), text, Ink::Muted, Anchor::End));
+        let text = number(tick, scale.top, layout.narrow);
+        marks.push(small(layout.left - 8.0, scale.y(tick.value), &text, Ink::Muted, Anchor::End));
     }
     let x = layout.right + 8.0;
     for (strip, name) in [(parts.refused, "× refused"), (parts.allowed, "allowed")] {

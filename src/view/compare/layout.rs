@@ -27,8 +27,8 @@ pub(super) fn below(lanes: usize) -> f64 {
     AXIS + TITLE + (ROW * (lanes as f64 + 1.0)).max(120.0) + FOOT
 }
 
-/// Whether the time axis below `lanes` lanes is at the height `y`.
-pub(super) fn is_axis(lanes: usize, size: [f64; 2], y: f64) -> bool {
+/// Whether the time axis below `lanes` lanes, on a canvas of that size, is at the height `y`.
+pub fn is_axis(lanes: usize, size: [f64; 2], y: f64) -> bool {
     let top = lanes as f64 * pitch(lanes, size);
     (top..top + AXIS).contains(&y)
 }

@@ -5,6 +5,7 @@ use crate::lab::lane::Lane;
 use crate::lab::lane::history::{Column, Columns};
 use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
+use crate::view::label::below;
 use crate::view::timebase::Timebase;
 
 /// A column's range of fewer CSS pixels than this cannot be seen.
@@ -42,13 +43,7 @@ pub(in crate::view) fn draw(
         height: scale.plot.height + 2.0,
         ..scale.plot
     }));
-    if let (Some(first), Some(last)) = (level.first(), level.last()) {
-        let mut area = Vec::with_capacity(level.len() + 2);
-        area.extend_from_slice(&level);
-        area.push(Point::new(last.x, scale.plot.bottom()));
-        area.push(Point::new(first.x, scale.plot.bottom()));
-        marks.push(Mark::Area { points: area, fill: Fill::new(ink, 0.14) });
-    }
+    marks.extend(below(&level, scale.plot.bottom(), Fill::new(ink, 0.14)));
     marks.push(Mark::Polyline { points: limit, stroke: Stroke::dashed(Ink::Limit, 1.25) });
     marks.push(Mark::Polyline { points: level, stroke: Stroke::solid(ink, 1.75) });
     marks.push(Mark::Unclip);

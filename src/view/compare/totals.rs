@@ -10,7 +10,7 @@ use crate::lab::lane::history::{Column, Columns};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
-use crate::view::label::{SMALL, bold, label, small};
+use crate::view::label::{SMALL, bold, label, number, small};
 
 /// A count of events from an instant on.
 #[derive(Clone, Copy, Debug)]
@@ -95,11 +95,9 @@ fn scale(marks: &mut Vec<Mark>, layout: &Layout, top: f64) {
     let y = |value: f64| plot.bottom() - value / top * plot.height;
     let pairs = ticks.iter().map(|tick| plot.across(y(tick.value))).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
-    let room = if layout.narrow { 1e4 } else { 1e6 };
     for tick in &ticks {
-        let compact = axis::compact(tick.value);
-        let text = if top < room { &tick.label } else { &compact };
-        marks.push(small(plot.x - 8.0, y(tick.value), text, Ink::Muted, Anchor::End));
+        let text = number(tick, top, layout.narrow);
+        marks.push(small(plot.x - 8.0, y(tick.value), &text, Ink::Muted, Anchor::End));
     }
     let title = "In this window: sent, and allowed per lane";
     marks.push(label(8.0, layout.title, title, Anchor::Start));

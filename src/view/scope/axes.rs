@@ -6,7 +6,7 @@ use super::tags::Tag;
 use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Ink, Mark, Stroke};
 use crate::time::Span;
-use crate::view::label::{SIZE, TAG, label, spaced};
+use crate::view::label::{SIZE, TAG, label, number, spaced};
 
 /// The distance that two horizontal grid lines should have, in CSS pixels.
 const ROW: f64 = 56.0;
@@ -22,7 +22,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport, tags
 fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     let plot = layout.plot;
     let rows = (plot.height / ROW).max(2.0) as usize;
-    let (per_decay, per_second) = (layout.per_decay(layout.top()), layout.top());
+    let (per_decay, per_second) = (layout.per_decay(layout.top), layout.top);
     let ticks = axis::ticks(0.0, per_decay, rows);
     let line = |tick: &Tick| plot.across(height(layout, tick, per_decay));
     let pairs = ticks.iter().map(line).collect();
@@ -46,8 +46,7 @@ fn height(layout: &Layout, tick: &Tick, top: f64) -> f64 {
     layout.plot.bottom() - tick.value / top * layout.plot.height
 }
 
-/// The numbers of a scale up to `top`, in full if there is room for all of them. Those that a tag would
-/// cover, even in part, are left out.
+/// The numbers of a scale up to `top`. Those that a tag would cover, even in part, are left out.
 fn numbers(
     marks: &mut Vec<Mark>,
     layout: &Layout,
@@ -56,12 +55,10 @@ fn numbers(
     (x, anchor): (f64, Anchor),
     tags: &[f64],
 ) {
-    let room = if layout.narrow { 1e4 } else { 1e6 };
     for tick in ticks {
         let y = height(layout, tick, top);
         if tags.iter().all(|tag| (y - tag).abs() >= (TAG + SIZE) / 2.0) {
-            let text = if top < room { tick.label.clone() } else { axis::compact(tick.value) };
-            marks.push(label(x, y, &text, anchor));
+            marks.push(label(x, y, &number(tick, top, layout.narrow), anchor));
         }
     }
 }

@@ -70,7 +70,7 @@ fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
 /// sentences about that instant, shorter if `brief`. An event near `x` stands for `x`.
 fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, Ink)>, Vec<String>) {
     let trace = scope.instrument().trace();
-    let pointed = layout.time_at(x);
+    let pointed = layout.time.time_at(x);
     let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
     let reach = pointed.after(near).min(scope.now());
     let column = trace.column_at(reach).filter(|c| c.last().since(pointed).abs() <= near.secs());

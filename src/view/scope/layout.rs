@@ -14,7 +14,7 @@ pub(super) struct Layout {
     pub(super) plot: Rect,
     pub(super) time: Timebase,
     /// Events per second at the upper edge.
-    top: f64,
+    pub(super) top: f64,
     /// The decay interval in seconds.
     period: f64,
     /// The limit in events per decay interval.
@@ -53,11 +53,6 @@ impl Layout {
         self.time.x(at)
     }
 
-    /// The instant at an x within the plot.
-    pub(super) fn time_at(&self, x: f64) -> Time {
-        self.time.time_at(x)
-    }
-
     /// The y of a rate in events per second; a rate beyond the upper edge stays just above it.
     pub(super) fn y(&self, rate: f64) -> f64 {
         let share = (rate / self.top).min(1.05);
@@ -67,11 +62,6 @@ impl Layout {
     /// The rate in events per second that is at `y`.
     pub(super) fn rate_at(&self, y: f64) -> f64 {
         self.top * ((self.plot.bottom() - y) / self.plot.height).max(0.0)
-    }
-
-    /// Events per second at the upper edge.
-    pub(super) fn top(&self) -> f64 {
-        self.top
     }
 
     /// Events per second as events per decay interval.

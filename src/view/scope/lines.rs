@@ -8,6 +8,7 @@ use crate::plot::{Fill, Ink, Mark, Point, Stroke};
 use crate::time::Time;
 use crate::view::compare::level::{self, Scale};
 use crate::view::compare::numbers;
+use crate::view::label::below;
 
 /// The distance between two points of a curve, in CSS pixels.
 const STEP: f64 = 2.0;
@@ -81,18 +82,13 @@ pub(super) fn draw(
     if let Some(lane) = lane {
         let (from, to) = (layout.time.from, layout.time.to);
         let columns = lane.history().columns(from, to, 1.0 / layout.time.pace);
-        let scale = Scale { plot: layout.plot, top: layout.per_decay(layout.top()) };
+        let scale = Scale { plot: layout.plot, top: layout.per_decay(layout.top) };
         level::draw(marks, &layout.time, scale, lane, &columns, scope.now(), LEVEL);
     } else {
         turned::limit(marks, layout, scope, Stroke::dashed(Ink::Limit, width));
     }
-    if lane.is_none()
-        && let (Some(first), Some(last)) = (red.first(), red.last())
-    {
-        let mut area = red.clone();
-        area.push(Point::new(last.x, layout.plot.bottom()));
-        area.push(Point::new(first.x, layout.plot.bottom()));
-        marks.push(Mark::Area { points: area, fill: Fill::new(Ink::Rate, 0.09) });
+    if lane.is_none() {
+        marks.extend(below(&red, layout.plot.bottom(), Fill::new(Ink::Rate, 0.09)));
     }
     marks.push(Mark::Polyline { points: blue, stroke: Stroke::solid(Ink::Smoothed, 3.0) });
     marks.push(Mark::Polyline { points: red, stroke: Stroke::solid(Ink::Rate, 1.75) });
@@ -165,7 +161,7 @@ fn curve(
     let end = libm::ceil((to - from) / STEP);
     for i in first as i64..end as i64 {
         let x = from + i as f64 * STEP;
-        points.push(Point::new(x, layout.y(at(layout.time_at(x)))));
+        points.push(Point::new(x, layout.y(at(layout.time.time_at(x)))));
     }
     points.push(Point::new(to, layout.y(at(until))));
 }
@@ -179,7 +175,7 @@ fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::with_capacity(2 * steps);
     for i in 0..=steps {
         let x = start + i as f64 * STEP;
-        let at = layout.time_at(x);
+        let at = layout.time.time_at(x);
         let Some((before, _)) = trace.total_at(at.before(period)) else { continue };
         let events = trace.total_at(at).map_or(0, |(upto, _)| upto - before);
         let y = layout.y(events as f64 / period.secs());

@@ -41,7 +41,7 @@ pub(super) fn name(model: Model) -> &'static str {
 /// The thin lines that are drawn, each with its value at an instant, in events per second.
 pub fn at(scope: &Scope, at: Time) -> Vec<(Model, f64)> {
     let Some(models) = scope.instrument().models() else { return Vec::new() };
-    let column = models.trace().column_at(at);
+    let column = models.trace.column_at(at);
     let value = |model| column.map_or(0.0, |column| column.end.value_at(model, at));
     shown(scope.settings()).map(|model| (model, value(model))).collect()
 }
@@ -49,7 +49,7 @@ pub fn at(scope: &Scope, at: Time) -> Vec<(Model, f64)> {
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: Time) {
     let Some(models) = scope.instrument().models() else { return };
     let pixel = 1.0 / layout.time.pace;
-    let columns = models.trace().columns(layout.time.from, layout.time.to, pixel);
+    let columns = models.trace.columns(layout.time.from, layout.time.to, pixel);
     for model in shown(scope.settings()) {
         let of = |c: &Column| Stretch {
             first: c.first,
@@ -58,7 +58,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: T
             range: c.range(model),
         };
         let at = |c: &Column, at| c.end.value_at(model, at);
-        let points = lines::path(layout, &columns, now, models.is_whole(), &of, &at);
+        let points = lines::path(layout, &columns, now, models.whole, &of, &at);
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink(model), WIDTH) });
     }
 }
@@ -74,7 +74,7 @@ pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], s
         };
         bounded().map(seen).fold(0.0, f64::max)
     };
-    models.trace().columns(from, to, step).iter().map(highest).fold(0.0, f64::max)
+    models.trace.columns(from, to, step).iter().map(highest).fold(0.0, f64::max)
 }
 
 /// A sentence for each line, in the order of [`Model::ALL`]: its value for even events at the rate of the

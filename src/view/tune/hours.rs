@@ -35,7 +35,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     let rects = all.clone().map(|(day, hour)| cell(day, hour)).collect();
     marks.push(Mark::Rects { rects, fill: Fill::new(Ink::Gap, 1.0) });
     let Some(refusals) = &picture.data.refusals else { return };
-    let days = refusals.hours.days();
+    let days = &refusals.hours.0;
     let count = |(day, hour): (usize, usize)| {
         days.get(day).and_then(|hours| hours.get(hour)).copied().unwrap_or(0)
     };

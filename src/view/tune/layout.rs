@@ -38,7 +38,8 @@ const NONE: f64 = 14.0;
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = 20.0;
 
-pub(super) fn height(width: f64) -> f64 {
+/// The height in CSS pixels that a canvas of that width should have.
+pub fn height(width: f64) -> f64 {
     if width < NARROW { CURVE + ABOUT + 2.0 * BELOW } else { CURVE + BELOW }
 }
 

@@ -21,17 +21,7 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new() -> Result<Self, ParseError> {
-        Ok(Self::of(Shown::new()?))
-    }
-
-    /// The view of the recorded events of a log's client.
-    #[cfg(feature = "log")]
-    pub(super) fn of_client() -> Result<Self, ParseError> {
-        Ok(Self::of(Shown::past()?))
-    }
-
-    fn of(shown: Shown<Lanes>) -> Self {
+    pub(super) fn new(shown: Shown<Lanes>) -> Self {
         View { shown, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new() }
     }
 

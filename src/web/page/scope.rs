@@ -23,17 +23,7 @@ pub(super) struct View {
 }
 
 impl View {
-    pub(super) fn new() -> Result<Self, ParseError> {
-        Ok(Self::of(Shown::new()?))
-    }
-
-    /// The view of the recorded events of a log's client.
-    #[cfg(feature = "log")]
-    pub(super) fn of_client() -> Result<Self, ParseError> {
-        Ok(Self::of(Shown::past()?))
-    }
-
-    fn of(shown: Shown<Instrument>) -> Self {
+    pub(super) fn new(shown: Shown<Instrument>) -> Self {
         let top = scope::top(shown.run(), shown.run().now(), Span::minutes(1));
         View { top: Eased::new(top), shown }
     }

@@ -1,6 +1,6 @@
 //! The differences between the views. Everything that they share is in the [page](super).
 
-use super::run::AnyRun;
+use super::run::{AnyRun, Shown};
 use super::{compare, nudge, scope};
 #[cfg(feature = "log")]
 use super::{live, tune};
@@ -13,16 +13,16 @@ use crate::web::texts::Texts;
 /// The view that an HTML file names.
 pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
     match name {
-        "scope" => Ok(Box::new(scope::View::new()?)),
-        "compare" => Ok(Box::new(compare::View::new()?)),
+        "scope" => Ok(Box::new(scope::View::new(Shown::new()?))),
+        "compare" => Ok(Box::new(compare::View::new(Shown::new()?))),
         #[cfg(feature = "log")]
         "tune" => Ok(Box::new(tune::View::default())),
         #[cfg(feature = "log")]
         "live" => Ok(Box::new(live::View::default())),
         #[cfg(feature = "log")]
-        "client" => Ok(Box::new(scope::View::of_client()?)),
+        "client" => Ok(Box::new(scope::View::new(Shown::past()?))),
         #[cfg(feature = "log")]
-        "client-lanes" => Ok(Box::new(compare::View::of_client()?)),
+        "client-lanes" => Ok(Box::new(compare::View::new(Shown::past()?))),
         _ => Err(ParseError::whole(name, "not a view")),
     }
 }
