@@ -186,7 +186,7 @@ proptest! {
             }
             most = most.max(n);
         }
-        let trace = models(&scope).trace();
+        let trace = &models(&scope).trace;
         let fine = trace.columns(Time::ZERO, scope.now(), 0.0);
         for coarse in trace.columns(Time::ZERO, scope.now(), 2.0) {
             let within = |c: &&&Column| coarse.first <= c.first && c.end.at <= coarse.end.at;
@@ -224,11 +224,11 @@ fn a_line_that_is_switched_on_has_its_past() {
         scope.set(name, "on").unwrap();
     }
     scope.set("last", "7").unwrap();
-    assert!(models(&scope).is_whole());
+    assert!(models(&scope).whole);
     let link = scope.link().unwrap().to_string();
     assert!(link.contains("&bucket=on&mean=on&last=7&recent=on&"), "{link}");
     let columns = |scope: &Scope| -> Vec<Column> {
-        let trace = models(scope).trace();
+        let trace = &models(scope).trace;
         trace.columns(Time::ZERO, scope.now(), 0.0).into_iter().copied().collect()
     };
     assert!(columns(&scope).len() > 100);
@@ -249,9 +249,9 @@ fn a_line_that_is_switched_on_has_its_past() {
 fn the_past_of_too_many_events_is_not_gone_through_again() {
     let mut scope = run("auto-rate=1000000&at=5");
     scope.set("recent", "on").unwrap();
-    assert!(!models(&scope).is_whole() && models(&scope).trace().total() == 0);
+    assert!(!models(&scope).whole && models(&scope).trace.total() == 0);
     scope.advance(at(5.1), usize::MAX);
-    let oldest = models(&scope).trace().oldest().unwrap();
+    let oldest = models(&scope).trace.oldest().unwrap();
     assert!(oldest >= at(5.0), "{oldest}");
 }
 

@@ -84,18 +84,12 @@ impl Comparison {
 /// When the settings change, lanes with the same text and policy keep their states; others begin anew.
 #[derive(Clone, Debug)]
 pub struct Lanes {
-    lanes: Vec<Lane>,
+    /// The lanes, from 1 to [`settings::LANES`].
+    pub lanes: Vec<Lane>,
     /// The users of the script.
     users: Vec<String>,
     sent: u64,
     weight: usize,
-}
-
-impl Lanes {
-    /// The lanes.
-    pub fn lanes(&self) -> &[Lane] {
-        &self.lanes
-    }
 }
 
 impl Experiment for Lanes {
@@ -136,7 +130,7 @@ impl Experiment for Lanes {
             lane.ask_about(*cost, limit.per());
             self.lanes.push(lane);
         }
-        self.users = script.users().to_vec();
+        self.users.clone_from(&script.users);
         self.weight = settings.states().div_ceil(8).max(1);
         Ok(())
     }

@@ -75,9 +75,10 @@ impl ReportedRule {
 /// The reports of a service.
 #[derive(Clone, Debug)]
 pub struct Live {
-    rules: Vec<ReportedRule>,
+    /// The rules, in the order in which the service counts them.
+    pub rules: Vec<ReportedRule>,
     /// The times of the first and the last report, by the clock of the service; `None` before any.
-    heard: Option<[Time; 2]>,
+    pub heard: Option<[Time; 2]>,
     /// The length of time that is shown.
     pub window: Span,
 }
@@ -89,16 +90,6 @@ impl Default for Live {
 }
 
 impl Live {
-    /// The rules, in the order in which the service counts them.
-    pub fn rules(&self) -> &[ReportedRule] {
-        &self.rules
-    }
-
-    /// The times of the first and the last report, by the clock of the service; `None` before any.
-    pub fn heard(&self) -> Option<[Time; 2]> {
-        self.heard
-    }
-
     /// Takes the names and limits of the rules. A rule at a known place keeps its history.
     pub fn name<'a>(&mut self, rules: impl Iterator<Item = (&'a str, &'a str)>) {
         for (place, (name, limits)) in rules.enumerate() {

@@ -47,7 +47,7 @@ fn any_part_of_a_log_is_decided_as_all_of_it() {
     {
         let [from, to] = [begin.as_secs() + from, begin.as_secs() + from + seconds].map(at);
         past.look(from, to);
-        for (lane, told) in past.run().experiment().lanes().iter().zip(&told) {
+        for (lane, told) in past.run().lanes().iter().zip(&told) {
             let columns = lane.history().columns(from, to, 0.0);
             let counts = columns.iter().fold([0, 0], |[a, r], c| [a + c.allowed, r + c.refused]);
             let width = columns.width;
@@ -64,7 +64,7 @@ fn any_part_of_a_log_is_decided_as_all_of_it() {
             assert_eq!(counts, [shown(true), shown(false)], "{} from {from}", lane.template());
         }
     }
-    for (lane, told) in past.end().lanes().iter().zip(&told) {
+    for (lane, told) in past.end().lanes.iter().zip(&told) {
         let allowed = told.iter().filter(|passed| **passed).count() as u64;
         assert_eq!(counts(lane), (allowed, told.len() as u64 - allowed));
     }

@@ -125,7 +125,7 @@ fn a_script_reads_as_it_is_written() {
     }
     let loose: Script = "  2/1s to 1m from 10s poisson user x cost 3,1 at 90s ".parse().unwrap();
     assert_eq!(loose.to_string(), "2/1s poisson from 10s to 1m cost 3 user x, 1 at 1m30s");
-    assert_eq!(loose.users(), ["", "x"]);
+    assert_eq!(loose.users, ["", "x"]);
 }
 
 #[test]

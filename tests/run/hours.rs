@@ -118,9 +118,9 @@ fn the_page_draws_hours_where_they_can_be_told_apart() {
     page.take_hour(hour(24.0), &[10_800.0, 3600.0, 0.0]);
     page.take(hour(24.5), &[14_400.0, 3600.0, 0.0]);
     page.take(hour(24.501), &[14_401.0, 3600.0, 0.0]);
-    let rule = &page.rules()[0];
+    let rule = &page.rules[0];
     assert_eq!(
-        (rule.sums.0, page.heard()),
+        (rule.sums.0, page.heard),
         ([14_401.0, 3600.0, 0.0], Some([hour(1.0), hour(24.501)]))
     );
     let now = hour(24.501);

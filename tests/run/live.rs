@@ -234,7 +234,7 @@ fn the_page_draws_each_event_once() {
     // Ten seconds without news: the events of that time are drawn as if they had come evenly.
     page.take(second(111), &[160.0, 25.0, 1.0]);
     page.take(second(112), &[160.0, 25.0, 1.0]);
-    let rule = &page.rules()[0];
+    let rule = &page.rules[0];
     assert_eq!(rule.sums.0, [160.0, 25.0, 1.0]);
     let columns = rule.columns(second(100), second(113), 1.1).unwrap();
     assert_eq!((columns.first, columns.width), (second(100), Span::micros(1 << 20)));

@@ -31,8 +31,11 @@ const FASTEST: f64 = 1e4;
 /// Scripted events. The default has none; its text is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    phases: Vec<Phase>,
-    users: Vec<String>,
+    /// The phases, in the order of the text.
+    pub phases: Vec<Phase>,
+    /// The names of the users. The first name is empty: this user sends the phases that name no user, the
+    /// clicks and the generated events.
+    pub users: Vec<String>,
 }
 
 /// One phase.
@@ -72,19 +75,6 @@ pub enum When {
 impl Default for Script {
     fn default() -> Self {
         Script { phases: Vec::new(), users: vec![String::new()] }
-    }
-}
-
-impl Script {
-    /// The phases, in the order of the text.
-    pub fn phases(&self) -> &[Phase] {
-        &self.phases
-    }
-
-    /// The names of the users. The first name is empty: this user sends the phases that name no user, the
-    /// clicks and the generated events.
-    pub fn users(&self) -> &[String] {
-        &self.users
     }
 }
 

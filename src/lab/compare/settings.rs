@@ -86,12 +86,12 @@ impl Named for Settings {
     }
 
     fn is_scripted(&self) -> bool {
-        !self.script.phases().is_empty()
+        !self.script.phases.is_empty()
     }
 
     /// Each phase of the script has a seed of its own.
     fn streams(&self, now: Time) -> Vec<Source> {
-        let phases = self.script.phases().iter().zip(1..);
+        let phases = self.script.phases.iter().zip(1..);
         phases
             .filter_map(|(phase, i)| phase.source(self.common.seed.wrapping_add(i), now))
             .collect()
@@ -133,7 +133,7 @@ impl Settings {
     /// How many states the lanes hold when all users have sent something.
     pub(super) fn states(&self) -> usize {
         let policies = self.lanes.iter().flat_map(|template| template.resolve(self.limit));
-        policies.map(|policy| states_of(&policy, self.script.users().len())).sum()
+        policies.map(|policy| states_of(&policy, self.script.users.len())).sum()
     }
 }
 

@@ -34,8 +34,10 @@ pub struct Models {
     last: u32,
     recent: RecentAverage,
     impulse: Impulse,
-    whole: bool,
-    trace: Trace<Column>,
+    /// Whether the history begins with the run and each line means the same throughout.
+    pub whole: bool,
+    /// The history.
+    pub trace: Trace<Column>,
 }
 
 impl Models {
@@ -90,16 +92,6 @@ impl Models {
             }
         }
         Ok(())
-    }
-
-    /// Whether the history begins with the run and each line means the same throughout.
-    pub fn is_whole(&self) -> bool {
-        self.whole
-    }
-
-    /// The history.
-    pub fn trace(&self) -> &Trace<Column> {
-        &self.trace
     }
 
     /// The three lines at `now`, which is not before the last event.

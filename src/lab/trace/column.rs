@@ -33,6 +33,11 @@ pub struct Point {
 }
 
 impl Point {
+    /// Events that happened here.
+    fn events(&self) -> u64 {
+        u64::from(self.allowed) + u64::from(self.refused)
+    }
+
     /// The red line at `at`, if nothing happens until then.
     pub fn rate_at(&self, at: Time) -> f64 {
         let last = Measured { rate: self.rate, at: self.at };
@@ -79,11 +84,7 @@ impl Column {
 
     /// Events in this column.
     pub fn events(&self) -> u64 {
-        Self::events_of(&self.end)
-    }
-
-    fn events_of(point: &Point) -> u64 {
-        u64::from(point.allowed) + u64::from(point.refused)
+        self.end.events()
     }
 
     #[inline(always)]
@@ -105,7 +106,7 @@ impl Fold for Column {
 
     #[inline(always)]
     fn events(point: &Point) -> u64 {
-        Self::events_of(point)
+        point.events()
     }
 
     fn new(point: &Point, total: u64) -> Self {

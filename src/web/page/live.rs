@@ -61,7 +61,7 @@ impl view::View for View {
     }
 
     fn oldest(&self) -> Time {
-        self.service.live.heard().map_or(self.service.now, |[first, _]| first)
+        self.service.live.heard.map_or(self.service.now, |[first, _]| first)
     }
 
     /// Sets what a link may have, and two more: `rules`, with a line for each rule of its name, a tab and its
@@ -94,7 +94,7 @@ impl view::View for View {
     }
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
-        let rules = self.service.live.rules();
+        let rules = &self.service.live.rules;
         self.tops.resize_with(rules.len().min(DRAWN), || Eased::new(1.0));
         let wanted: Vec<f64> = rules.iter().map(|rule| live::top(rule, seen)).collect();
         let mut moved = false;
@@ -135,7 +135,7 @@ impl view::View for View {
                     let [micros, sums @ ..] = column else { continue };
                     take(&mut service.live, Time::from_micros(*micros as i64), sums);
                 }
-                let heard = service.live.heard();
+                let heard = service.live.heard;
                 service.heard = heard.map(|[_, last]| (service.wall, last));
             }
             ("begin", _) => {
@@ -154,7 +154,7 @@ impl view::View for View {
         if !words.is_empty() {
             return words.join(". ");
         }
-        let each = self.service.live.rules().iter().map(|rule| {
+        let each = self.service.live.rules.iter().map(|rule| {
             let [allowed, refused, _] = rule.sums.0;
             format!("{}: {allowed} allowed, {refused} refused.", rule.name)
         });

@@ -10,7 +10,6 @@ use crate::lab::scope::outlook::Fate;
 use crate::lab::scope::{Instrument, Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
-use crate::text::ParseError;
 use crate::time::{Span, Time};
 use crate::view::compare::promise;
 use crate::view::{Feedback, Hit, Viewport, scope, spaced};

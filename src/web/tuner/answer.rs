@@ -124,7 +124,7 @@ fn say(analysis: &Analysis, texts: &mut Texts) {
     let report = Report::new(analysis);
     let log = &analysis.imported().summary;
     for id in ["t-peak-zone", "t-first-zone"] {
-        texts.say(id, analysis.clock().zone().to_string());
+        texts.say(id, analysis.clock().zone.to_string());
     }
     texts.show("t-read", report.read, log.clients.requests() as f64);
     texts.say("t-format", report.formats);

@@ -54,8 +54,8 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let tried = |(text, trial): (&String, &Trial)| Tried {
         text: text.clone(),
         touched: trial.touched(),
-        has_more: trial.has_more(),
-        refused: trial.refused(),
+        has_more: trial.has_more,
+        refused: trial.refused,
         forgotten: trial.forgotten(),
     };
     Ok((import.finish()?, args.limits.iter().zip(&trials).map(tried).collect()))

@@ -38,7 +38,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
         "per": summary.per.to_string(),
         "from": times.map(|(first, _)| first.as_secs()),
         "to": times.map(|(_, last)| last.as_secs()),
-        "clock": analysis.clock().zone().to_string(),
+        "clock": analysis.clock().zone.to_string(),
         "left_out": log.counts.filtered,
         "times": {
             "spread_out": log.times.spread_out,
@@ -60,7 +60,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
         "busiest": list(busiest.iter().map(client)),
         "paths": list(paths.iter().map(labels)),
         "agents": list(agents.iter().map(labels)),
-        "refusals": analysis.replayed().map(|replay| replay.hours().days().map(|day| day.to_vec()).to_vec()),
+        "refusals": analysis.replayed().map(|replay| replay.hours().0.map(|day| day.to_vec()).to_vec()),
     });
     if is_line { writeln!(out, "{all}") } else { writeln!(out, "{all:#}") }
 }

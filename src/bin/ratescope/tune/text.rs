@@ -168,9 +168,9 @@ fn labels(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
 fn hours(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let replay = answer.analysis.replayed().filter(|replay| replay.refused() > 0);
     let Some(replay) = replay else { return Ok(()) };
-    let days = replay.hours().days();
+    let days = &replay.hours().0;
     let most = days.iter().flatten().copied().max().unwrap_or(0).max(1);
-    let zone = answer.analysis.clock().zone();
+    let zone = answer.analysis.clock().zone;
     let nine = grouped(most);
     writeln!(
         out,

@@ -24,30 +24,15 @@ pub struct Frontier {
 }
 
 /// The rates to try: round ones from six an hour to a hundred a second.
-const RATES: [(f64, Span); 16] = [
-    (6.0, Span::hours(1)),
-    (30.0, Span::hours(1)),
-    (1.0, Span::minutes(1)),
-    (2.0, Span::minutes(1)),
-    (5.0, Span::minutes(1)),
-    (10.0, Span::minutes(1)),
-    (20.0, Span::minutes(1)),
-    (30.0, Span::minutes(1)),
-    (1.0, Span::seconds(1)),
-    (2.0, Span::seconds(1)),
-    (3.0, Span::seconds(1)),
-    (5.0, Span::seconds(1)),
-    (10.0, Span::seconds(1)),
-    (20.0, Span::seconds(1)),
-    (50.0, Span::seconds(1)),
-    (100.0, Span::seconds(1)),
+const RATES: [&str; 16] = [
+    "6/1h", "30/1h", "1/1m", "2/1m", "5/1m", "10/1m", "20/1m", "30/1m", "1/1s", "2/1s", "3/1s",
+    "5/1s", "10/1s", "20/1s", "50/1s", "100/1s",
 ];
 
 impl Frontier {
     /// The measures that it needs: the backlogs at several rates.
     pub fn measures() -> Vec<Measure> {
-        let rates = RATES.iter().filter_map(|&(count, per)| Rate::new(count, per).ok());
-        rates.map(Measure::Bucket).collect()
+        RATES.iter().filter_map(|rate| rate.parse().ok()).map(Measure::Bucket).collect()
     }
 
     /// The frontier from the curves of backlogs; other curves are ignored. A rate is left out if no burst of

@@ -45,7 +45,7 @@ impl Analysis {
         let mut data = PictureData {
             requests: self.clients().requests(),
             frontier: self.frontier().cloned().unwrap_or_default(),
-            zone: self.clock().zone(),
+            zone: self.clock().zone,
             ..PictureData::default()
         };
         if let Some((curve, advice)) = self.shown() {
@@ -84,7 +84,7 @@ impl PictureData {
             &mut numbers,
             refusals.clone().map(|r| [r.refused, r.touched, r.done.into()].map(float)),
         );
-        put(&mut numbers, refusals.flat_map(|r| r.hours.days()).map(|day| day.map(float)));
+        put(&mut numbers, refusals.flat_map(|r| &r.hours.0).map(|day| day.map(float)));
         let Staircase { clients: [a, b, c], marked, requests, stairs } = &self.staircase;
         put(&mut numbers, [[a, b, c, marked, requests].map(|n| float(*n))].into_iter());
         put(

@@ -117,7 +117,7 @@ fn read(analysis: &Analysis) -> String {
     );
     if let Some((first, last)) = clients.times() {
         let [first, last] = [first, last].map(|time| clock.shown(time));
-        text += &format!(", {first} to {last} {}", clock.zone());
+        text += &format!(", {first} to {last} {}", clock.zone);
     }
     text
 }
@@ -161,7 +161,7 @@ fn notes(analysis: &Analysis) -> Vec<String> {
         notes.push(format!("There {} {marks}.", if n == 1 { "is" } else { "are" }));
     }
     notes.extend(proxy(analysis));
-    if analysis.clock().is_of_several() {
+    if analysis.clock().is_of_several {
         let said = "The lines are of several time zones, so times are told in UTC.";
         notes.push(said.to_owned());
     }

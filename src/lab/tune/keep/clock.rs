@@ -74,7 +74,7 @@ impl Zones {
             || mixed * 100 > self.hours.len()
             || self.hours.len() >= MOST
         {
-            return LogClock { several: true, ..LogClock::default() };
+            return LogClock { is_of_several: true, ..LogClock::default() };
         }
         let mut changes: Vec<(i64, i16)> = Vec::new();
         for (hour, [low, _]) in &self.hours {
@@ -82,7 +82,7 @@ impl Zones {
                 changes.push((*hour, *low));
             }
         }
-        LogClock { zone: Zone(Some([low, high])), several: false, changes }
+        LogClock { zone: Zone(Some([low, high])), is_of_several: false, changes }
     }
 
     /// The known hours since 1970, in order, with the least and the most minutes ahead of UTC in each.
@@ -102,8 +102,10 @@ impl Zones {
 /// A wall clock: that of a log, or UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogClock {
-    zone: Zone,
-    several: bool,
+    /// Its name.
+    pub zone: Zone,
+    /// Whether it shows UTC because the lines are of several zones.
+    pub is_of_several: bool,
     /// The hours since 1970 at which it changed, and the minutes ahead of UTC from then on. The first offset
     /// also holds before its hour. Without any, times are shown as they are.
     changes: Vec<(i64, i16)>,
@@ -159,16 +161,6 @@ impl LogClock {
         let hour = time.as_micros().div_euclid(HOUR);
         let after = self.changes.partition_point(|(from, _)| *from <= hour);
         self.changes.get(after.saturating_sub(1)).map_or(0, |(_, east)| *east)
-    }
-
-    /// Its name.
-    pub fn zone(&self) -> Zone {
-        self.zone
-    }
-
-    /// Returns whether it shows UTC because the lines are of several zones.
-    pub fn is_of_several(&self) -> bool {
-        self.several
     }
 }
 

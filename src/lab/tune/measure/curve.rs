@@ -22,8 +22,10 @@ pub enum Part {
 /// The levels of some clients and their requests by a measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    clients: [Histogram; 3],
-    requests: [Histogram; 2],
+    /// The levels of clients, by part.
+    pub(super) clients: [Histogram; 3],
+    /// The levels of requests, before the cut and after it.
+    pub(super) requests: [Histogram; 2],
 }
 
 /// The levels of all clients by a measure, and so the effects of all limits.
@@ -68,16 +70,6 @@ impl Tally {
             Some(place) => self.sum(part, |requests| requests.over(place)),
             None => self.requests(part),
         }
-    }
-
-    /// The levels of clients, by part.
-    pub(super) fn of_clients(&self) -> &[Histogram; 3] {
-        &self.clients
-    }
-
-    /// The levels of requests, before the cut and after it.
-    pub(super) fn of_requests(&self) -> &[Histogram; 2] {
-        &self.requests
     }
 
     fn sum(&self, part: Part, of: impl Fn(&Histogram) -> u64) -> u64 {

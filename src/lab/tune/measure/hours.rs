@@ -4,7 +4,7 @@ use crate::time::Time;
 
 /// Counts by day of the week, from Monday, and hour of the day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hours([[u64; 24]; 7]);
+pub struct Hours(pub [[u64; 24]; 7]);
 
 impl Hours {
     /// Counts `n` at a time, as a [`LogClock`](crate::lab::tune::LogClock) shows it.
@@ -18,11 +18,6 @@ impl Hours {
         if let Some(cell) = cell {
             *cell += n;
         }
-    }
-
-    /// The days, from Monday, each with its hours.
-    pub fn days(&self) -> &[[u64; 24]; 7] {
-        &self.0
     }
 }
 
@@ -48,6 +43,6 @@ mod tests {
         hours.add(time, 2);
         hours.add(time.after(Span::hours(14)), 3);
         hours.add(Time::from_micros(-1), 1);
-        assert_eq!((hours.days()[6][10], hours.days()[0][0], hours.days()[2][23]), (2, 3, 1));
+        assert_eq!((hours.0[6][10], hours.0[0][0], hours.0[2][23]), (2, 3, 1));
     }
 }

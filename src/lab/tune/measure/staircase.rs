@@ -53,9 +53,9 @@ impl Curve {
     pub fn staircase(&self) -> Staircase {
         const PARTS: [Part; 3] = [Part::Whole, Part::Learned, Part::Checked];
         let mut sweeps = Vec::new();
-        sweeps.extend(self.all.of_clients().iter().map(Sweep::new));
-        sweeps.push(Sweep::new(&self.marked.of_clients()[0]));
-        let [learned, checked] = self.all.of_requests();
+        sweeps.extend(self.all.clients.iter().map(Sweep::new));
+        sweeps.push(Sweep::new(&self.marked.clients[0]));
+        let [learned, checked] = &self.all.requests;
         let mut refused = learned.clone();
         refused.add(checked);
         sweeps.push(Sweep::new(&refused));

@@ -17,8 +17,10 @@ pub struct Trial {
     touched: HashSet<u64>,
     hasher: RandomState,
     keys: usize,
-    has_more: bool,
-    refused: u64,
+    /// Whether more clients were refused something than it remembers.
+    pub has_more: bool,
+    /// The number of refused events.
+    pub refused: u64,
 }
 
 impl Trial {
@@ -50,16 +52,6 @@ impl Trial {
     /// those that it remembers.
     pub fn touched(&self) -> u64 {
         self.touched.len() as u64
-    }
-
-    /// Whether more clients were refused something than it remembers.
-    pub fn has_more(&self) -> bool {
-        self.has_more
-    }
-
-    /// The number of refused events.
-    pub fn refused(&self) -> u64 {
-        self.refused
     }
 
     /// The number of keys forgotten for want of room. If there are any, the other numbers are not
