@@ -4,11 +4,11 @@ use super::Printed;
 use super::lane::Decided;
 use crate::terminal::{column, visible};
 use ratescope::civil::Civil;
-use ratescope::{Decision, Event, Retry, Span};
+use ratescope::{Decision, Event, Outcome, Retry, Span};
 use std::io::{self, Write};
 
-/// The fields of a decision, as csv and jsonl name them.
-const FIELDS: [&str; 11] = [
+/// The fields of a decision, as csv and jsonl name them. Only decisions of rules have the last one.
+const FIELDS: [&str; 12] = [
     "time",
     "key",
     "cost",
@@ -20,18 +20,62 @@ const FIELDS: [&str; 11] = [
     "limit",
     "decided_by",
     "decided_key",
+    "remark",
 ];
 
-/// The name of one more field, for decisions of rules.
-const REMARK: &str = "remark";
+/// The value of a field.
+enum Value<'a> {
+    Nothing,
+    /// A number, or a boolean.
+    Plain(String),
+    Text(&'a str),
+}
+
+impl Value<'_> {
+    fn number(number: Option<f64>) -> Self {
+        number.map_or(Value::Nothing, |number| Value::Plain(number.to_string()))
+    }
+
+    fn csv(&self) -> &str {
+        match self {
+            Value::Nothing => "",
+            Value::Plain(text) => text,
+            Value::Text(text) => text,
+        }
+    }
+
+    fn json(&self) -> String {
+        match self {
+            Value::Nothing => "null".to_owned(),
+            Value::Plain(text) => text.clone(),
+            Value::Text(text) => serde_json::Value::from(*text).to_string(),
+        }
+    }
+}
 
 impl Decided<'_> {
-    /// The seconds that an allowed event waits in the queue, and when a refused one would pass.
-    fn waits(&self) -> (Option<f64>, Option<Retry>) {
-        match self.decision {
-            Decision::Allowed { wait } => (Some(wait.secs()), None),
-            _ => (None, Some(self.retry_after)),
-        }
+    /// The values of the [`FIELDS`].
+    fn values<'a>(&'a self, event: &Event<'_>, key: &'a str) -> [Value<'a>; FIELDS.len()] {
+        let (wait, retry_after) = match (self.decision, self.retry_after) {
+            (Decision::Allowed { wait }, _) => (Some(wait.secs()), Value::Nothing),
+            (_, Retry::After(wait)) => (None, Value::number(Some(wait.secs()))),
+            (_, Retry::Never) => (None, Value::Text("never")),
+        };
+        let (by, by_key) = self.by.as_ref().map_or(("", ""), |(by, key)| (by, key));
+        [
+            Value::Plain(event.time.to_string()),
+            Value::Text(key),
+            Value::Plain(event.cost.to_string()),
+            Value::Text(self.text),
+            Value::Plain(matches!(self.decision, Decision::Allowed { .. }).to_string()),
+            Value::number(wait),
+            retry_after,
+            Value::number(self.outcome.map(|outcome| outcome.level)),
+            Value::number(self.outcome.map(|outcome| outcome.limit)),
+            Value::Text(by),
+            Value::Text(by_key),
+            Value::Text(&self.remark),
+        ]
     }
 
     /// The decision in words. A refusal names the limit that decided, if it is one of several.
@@ -58,8 +102,8 @@ impl Decided<'_> {
 /// Prints decisions to `out`.
 pub(crate) enum Printer<W: Write> {
     Table { out: W, limiter: usize, dates: bool },
-    Csv { out: Box<csv::Writer<W>>, remarks: bool },
-    Jsonl { out: W, remarks: bool },
+    Csv { out: Box<csv::Writer<W>>, fields: usize },
+    Jsonl { out: W, fields: usize },
 }
 
 impl<W: Write> Printer<W> {
@@ -67,10 +111,11 @@ impl<W: Write> Printer<W> {
     /// field for the remarks of rules. With `dates`, the table shows times as dates, otherwise in seconds.
     pub(crate) fn new(format: Printed, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
         let limiter = column(texts.iter().copied());
+        let fields = FIELDS.len() - usize::from(!remarks);
         match format {
             Printed::Table => Printer::Table { out, limiter, dates },
-            Printed::Csv => Printer::Csv { out: Box::new(csv::Writer::from_writer(out)), remarks },
-            Printed::Jsonl => Printer::Jsonl { out, remarks },
+            Printed::Csv => Printer::Csv { out: Box::new(csv::Writer::from_writer(out)), fields },
+            Printed::Jsonl => Printer::Jsonl { out, fields },
         }
     }
 
@@ -81,9 +126,8 @@ impl<W: Write> Printer<W> {
                 let cells = ["time", "key", "cost", "limiter", "level", "limit", "decision"];
                 row(out, widths(*limiter, *dates), cells)
             }
-            Printer::Csv { out, remarks } => {
-                let remark = remarks.then_some(REMARK);
-                out.write_record(FIELDS.into_iter().chain(remark)).map_err(io_error)
+            Printer::Csv { out, fields } => {
+                out.write_record(FIELDS.iter().take(*fields)).map_err(io_error)
             }
             Printer::Jsonl { .. } => Ok(()),
         }
@@ -96,61 +140,27 @@ impl<W: Write> Printer<W> {
         key: &str,
         decided: &Decided<'_>,
     ) -> io::Result<()> {
-        let (time, cost) = (event.time, event.cost);
-        let Decided { text, outcome, .. } = decided;
-        let allowed = matches!(decided.decision, Decision::Allowed { .. });
-        let (level, limit) = (outcome.map(|o| o.level), outcome.map(|o| o.limit));
-        let (by, by_key) = decided.by.as_ref().map_or(("", ""), |(by, key)| (by, key));
-        let (wait, retry) = decided.waits();
         match self {
             Printer::Table { out, limiter, dates } => {
-                let [level, limit] = [level, limit].map(|n| n.map_or(String::new(), short));
+                let Event { time, cost, .. } = *event;
+                let [level, limit] = [|o: Outcome| o.level, |o: Outcome| o.limit]
+                    .map(|of| decided.outcome.map_or(String::new(), |outcome| short(of(outcome))));
                 let time = if *dates { Civil(time).to_string() } else { time.to_string() };
                 let (key, cost, words) = (visible(key), short(cost), decided.words());
-                let cells: [&str; 7] = [&time, &key, &cost, text, &level, &limit, &words];
+                let cells: [&str; 7] = [&time, &key, &cost, decided.text, &level, &limit, &words];
                 row(out, widths(*limiter, *dates), cells)
             }
-            Printer::Csv { out, remarks } => {
-                let number = |n: Option<f64>| n.map_or(String::new(), |n| n.to_string());
-                let retry = retry.map_or(String::new(), |retry| match retry {
-                    Retry::After(wait) => wait.secs().to_string(),
-                    Retry::Never => "never".to_owned(),
-                });
-                let fields = [
-                    &time.to_string(),
-                    key,
-                    &cost.to_string(),
-                    text,
-                    &allowed.to_string(),
-                    &number(wait),
-                    &retry,
-                    &number(level),
-                    &number(limit),
-                    by,
-                    by_key,
-                ];
-                let remark = remarks.then_some(decided.remark.as_str());
-                out.write_record(fields.into_iter().chain(remark)).map_err(io_error)
+            Printer::Csv { out, fields } => {
+                let values = decided.values(event, key);
+                out.write_record(values.iter().take(*fields).map(Value::csv)).map_err(io_error)
             }
-            Printer::Jsonl { out, remarks } => {
-                let number = |n: Option<f64>| n.map_or("null".to_owned(), |n| n.to_string());
-                let retry = retry.map_or("null".to_owned(), |retry| match retry {
-                    Retry::After(wait) => wait.secs().to_string(),
-                    Retry::Never => "\"never\"".to_owned(),
-                });
-                let (wait, level, limit) = (number(wait), number(level), number(limit));
-                let [key, text, by, by_key] = [key, text, by, by_key].map(json);
-                let remark = match remarks {
-                    true => format!(",\"{REMARK}\":{}", json(&decided.remark)),
-                    false => String::new(),
-                };
-                writeln!(
-                    out,
-                    "{{\"time\":{time},\"key\":{key},\"cost\":{cost},\"limiter\":{text},\
-                     \"allowed\":{allowed},\"wait\":{wait},\"retry_after\":{retry},\
-                     \"level\":{level},\"limit\":{limit},\
-                     \"decided_by\":{by},\"decided_key\":{by_key}{remark}}}"
-                )
+            Printer::Jsonl { out, fields } => {
+                let values = decided.values(event, key);
+                for (i, (name, value)) in FIELDS.iter().zip(&values).take(*fields).enumerate() {
+                    let lead = if i == 0 { '{' } else { ',' };
+                    write!(out, "{lead}\"{name}\":{}", value.json())?;
+                }
+                writeln!(out, "}}")
             }
         }
     }
@@ -201,9 +211,4 @@ fn io_error(error: csv::Error) -> io::Error {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
     }
-}
-
-/// A text as a JSON string.
-fn json(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
