@@ -8,6 +8,9 @@ mod round;
 pub use label::{compact, instant, readout, readout_count, seconds};
 pub use round::{next_round, next_round_time, two_digits};
 
+use core::ops::RangeInclusive;
+use round::Interval;
+
 /// A marked value on an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
@@ -41,13 +44,7 @@ pub fn ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
     let step = round::at_least(length / about.clamp(1, MOST) as f64);
     let first = libm::ceil(from / step.value() - ROUNDING) as i64;
     let last = libm::floor(to / step.value() + ROUNDING) as i64;
-    (first..=last)
-        .take(MOST + 1)
-        .map(|i| {
-            let value = step.times(i as f64);
-            Tick { value, label: label::number(value, step.exponent) }
-        })
-        .collect()
+    multiples(step, first..=last, &|value| label::number(value, step.exponent))
 }
 
 /// Ticks on an axis of time whose right end is now: the values are seconds before that end, ascending.
@@ -60,13 +57,7 @@ pub fn time_ticks(window_seconds: f64, about: usize) -> Vec<Tick> {
     }
     let step = round::time_at_least(window_seconds / about.clamp(1, MOST) as f64);
     let last = libm::floor(window_seconds / step.value() + ROUNDING) as i64;
-    (1..=last)
-        .take(MOST)
-        .map(|i| {
-            let value = step.times(i as f64);
-            Tick { value, label: format!("−{}", label::time(value, step.exponent)) }
-        })
-        .collect()
+    multiples(step, 1..=last, &|value| format!("−{}", label::time(value, step.exponent)))
 }
 
 /// Ticks at round times of a run, in seconds since its start, from `from` to `to`, ascending; there are none
@@ -82,11 +73,18 @@ pub fn run_ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
     let step = round::time_at_least(length / about.clamp(1, MOST) as f64);
     let first = libm::ceil((from / step.value() - ROUNDING).max(0.0)) as i64;
     let last = libm::floor(to / step.value() + ROUNDING) as i64;
-    (first..=last)
-        .take(MOST + 1)
-        .map(|i| {
-            let value = step.times(i as f64);
-            Tick { value, label: label::at(value, step.exponent, to) }
-        })
-        .collect()
+    multiples(step, first..=last, &|value| label::at(value, step.exponent, to))
+}
+
+/// Ticks at the multiples of a step, by their numbers.
+fn multiples(
+    step: Interval,
+    numbers: RangeInclusive<i64>,
+    label: &dyn Fn(f64) -> String,
+) -> Vec<Tick> {
+    let tick = |number: i64| {
+        let value = step.times(number as f64);
+        Tick { value, label: label(value) }
+    };
+    numbers.take(MOST + 1).map(tick).collect()
 }
