@@ -39,6 +39,14 @@ pub fn set(
         .prop_map(move |value| Command::Set { name: name.to_owned(), value: value.to_owned() })
 }
 
+/// Texts that are nearly right: some of these words, with spaces between them or without, and other characters.
+pub fn nearly(words: &'static str) -> impl Strategy<Value = String> {
+    let words: Vec<&str> = words.split_whitespace().chain([""]).collect();
+    let word = prop_oneof![9 => prop::sample::select(words).prop_map(str::to_owned), 1 => ".{0,3}"];
+    (prop::collection::vec(word, 0..12), prop::sample::select(&["", " ", "  "][..]))
+        .prop_map(|(words, gap)| words.join(gap))
+}
+
 /// Fails unless a link has each of these changes, and nothing but it.
 #[track_caller]
 pub fn assert_names_what_is_not_usual<S: Named>(changes: [(&str, &str); 3]) {

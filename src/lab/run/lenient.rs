@@ -37,37 +37,3 @@ pub(crate) fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
 pub(crate) fn is_rate(text: &str) -> bool {
     text.contains('/') || text.split_whitespace().any(|word| word.eq_ignore_ascii_case("per"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_people_type_is_read() {
-        for (text, value) in
-            [("10k", 1e4), ("1e9", 1e9), ("1 000 000", 1e6), ("2.5M", 2.5e6), ("1E-3", 1e-3)]
-        {
-            assert_eq!(number(text), Some(value), "{text}");
-        }
-        for (text, rate_text) in [
-            ("20", "20/10s"),
-            ("10 / 1 min", "10/1m"),
-            ("10/s", "10/1s"),
-            ("1e3/hour", "1000/1h"),
-            ("10k/1h", "10000/1h"),
-        ] {
-            let read = rate(text, Span::seconds(10)).map(|rate| rate.to_string());
-            assert_eq!(read.as_deref(), Ok(rate_text), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_has_no_plain_meaning_is_refused() {
-        for text in ["", "k", "e9", "inf", "nan", "1e999", "ten", "1.2.3", "0x10", "-"] {
-            assert_eq!(number(text), None, "{text}");
-        }
-        for text in ["", "/", "10/", "/1s", "10/0s", "ten/1s", "-3"] {
-            assert!(rate(text, Span::seconds(10)).is_err(), "{text}");
-        }
-    }
-}
