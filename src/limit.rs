@@ -30,15 +30,15 @@
 //! # The limiters
 //! | limiter | what it compares with its limit | counts | state |
 //! |---|---|---|---|
-//! | [`exim`] | a decaying rate, including the event | all, the allowed, or none | 16 bytes |
-//! | [`earrrl`] | a decaying rate, before the event | all | 16 bytes |
-//! | [`token_bucket`] | the tokens missing, including the event's | the allowed | 24 bytes |
-//! | [`gcra`] | the same | the allowed | 24 bytes |
-//! | [`leaky_bucket`] | the queue, including the event | the allowed | 24 bytes |
 //! | [`fixed_window`] | the count of a window of the clock | the allowed | 16 bytes |
 //! | [`sliding_window`] | the count of the last few blocks | the allowed | 40 bytes, 16 a block in use |
 //! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
 //! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |
+//! | [`token_bucket`] | the tokens missing, including the event's | the allowed | 24 bytes |
+//! | [`gcra`] | the same | the allowed | 24 bytes |
+//! | [`leaky_bucket`] | the queue, including the event | the allowed | 24 bytes |
+//! | [`exim`] | a decaying rate, including the event | all, the allowed, or none | 16 bytes |
+//! | [`earrrl`] | a decaying rate, before the event | all | 16 bytes |
 //! | [`adaptive`] | a decaying rate; the limit is learned | all, the allowed, or none | 24 bytes |
 //! | [`by_hour`] | the same; learned for each hour of the day | all, the allowed, or none | 120 bytes |
 //!

@@ -179,7 +179,7 @@ pub use opening::OpenError;
 pub use reload::{Changes, Reloaded};
 pub use ruled::Ruled;
 #[cfg(feature = "tower")]
-pub(crate) use ruling::Answer;
+pub(crate) use ruling::LimitAnswer;
 pub use ruling::{Basis, Opinion, Place, Ruling};
 pub use settings::OnStoreFailure;
 pub(crate) use standing::Left;

@@ -50,8 +50,9 @@
 //!   event between the two, this one is refused, which limiters that count refused events count. If the
 //!   future is dropped during the second step, the event may have been counted.
 //!
-//! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards), but
-//! that for an `AsyncStore` by as much as the clock was set back, unless another event of its key is decided.
+//! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). A wait
+//! for an `AsyncStore` becomes longer by as much as the clock was set back, unless another event of its key is
+//! decided.
 //!
 //! # Who is first
 //! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
@@ -126,7 +127,7 @@ impl Waiting {
         Waiting { longest: Some(longest), ..self }
     }
 
-    /// The same for an event that has waited for `spent` already.
+    /// These settings for an event that has waited for `spent` already.
     #[cfg(feature = "tower")]
     pub(crate) fn after(self, spent: Span) -> Self {
         let left = |all: Span| Span::from_secs(all.secs() - spent.secs()).unwrap_or(Span::ZERO);
@@ -199,7 +200,7 @@ where
     ) -> Result<Outcome, GaveUp> {
         until(clock, waiting, |most| {
             let passed = self.pass(key, clock.now(), waiting.cost, most);
-            ready(passed.map(|outcome| (outcome, outcome.decision)).map_err(Refused::from))
+            ready(passed.map(|outcome| (outcome, outcome.decision)).map_err(Blocked::from))
         })
         .await
     }
@@ -220,7 +221,7 @@ impl Store {
     ) -> Result<Verdict, GaveUp> {
         until(clock, waiting, |most| {
             let passed = self.pass(&Event { time: clock.now(), cost: waiting.cost, fields }, most);
-            ready(passed.map(|verdict| (verdict, verdict.outcome.decision)).map_err(Refused::from))
+            ready(passed.map(|verdict| (verdict, verdict.outcome.decision)).map_err(Blocked::from))
         })
         .await
     }
@@ -243,14 +244,14 @@ pub async fn until_allowed(
         let event = Event { time: clock.now(), cost: waiting.cost, fields };
         let mut answered = store.peek(&event, details).await;
         match answered.ruling.decision() {
-            Decision::Allowed { wait } if wait > most => return Err(Refused::Until(wait)),
+            Decision::Allowed { wait } if wait > most => return Err(Blocked::Until(wait)),
             Decision::Allowed { .. } => answered = store.check(&event, details).await,
             Decision::Refused => {}
         }
         match (answered.ruling.decision(), answered.retry, answered.fault) {
             (Decision::Refused, Some(retry), _) => Err(retry.into()),
-            (Decision::Refused, None, Some(fault)) => Err(Refused::For(GaveUp::Fault(fault))),
-            (Decision::Refused, None, None) => Err(Refused::For(GaveUp::Never)),
+            (Decision::Refused, None, Some(fault)) => Err(Blocked::For(GaveUp::Fault(fault))),
+            (Decision::Refused, None, None) => Err(Blocked::For(GaveUp::Never)),
             (decision, ..) => Ok((answered.ruling, decision)),
         }
     })
@@ -258,22 +259,22 @@ pub async fn until_allowed(
 }
 
 /// The result of an attempt that failed.
-pub(crate) enum Refused {
+pub(crate) enum Blocked {
     /// Another attempt may succeed after this span.
     Until(Span),
     /// No other attempt is made.
     For(GaveUp),
 }
 
-impl From<Retry> for Refused {
+impl From<Retry> for Blocked {
     fn from(retry: Retry) -> Self {
-        retry.wait().map_or(Refused::For(GaveUp::Never), Refused::Until)
+        retry.wait().map_or(Blocked::For(GaveUp::Never), Blocked::Until)
     }
 }
 
 /// Sleeps between attempts until one succeeds, and then as long as its decision says. An attempt gets the
 /// longest wait that it may decide on.
-pub(crate) async fn until<T, F: Future<Output = Result<(T, Decision), Refused>>>(
+pub(crate) async fn until<T, F: Future<Output = Result<(T, Decision), Blocked>>>(
     clock: &impl Clock,
     waiting: Waiting,
     attempt: impl Fn(Span) -> F,
@@ -288,8 +289,8 @@ pub(crate) async fn until<T, F: Future<Output = Result<(T, Decision), Refused>>>
                 return Ok(passed);
             }
             Ok((passed, _)) => return Ok(passed),
-            Err(Refused::For(reason)) => return Err(reason),
-            Err(Refused::Until(wait)) => wait.max(SHORTEST),
+            Err(Blocked::For(reason)) => return Err(reason),
+            Err(Blocked::Until(wait)) => wait.max(SHORTEST),
         };
         let until = spent.after(wait);
         if until > end {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use ratescope::estimate::exim::DecayingRate;
 use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::estimate::recent_average::{Impulse, RecentAverage, settled};
-use ratescope::lab::scope::models::{Column, Model};
+use ratescope::lab::scope::models::{Model, ModelColumn};
 use ratescope::lab::scope::{Models, Scope, Settings};
 use ratescope::lab::trace::Trace;
 use ratescope::limit::leaky_bucket::LeakyBucket;
@@ -189,7 +189,7 @@ proptest! {
         let trace = &models(&scope).trace;
         let fine = trace.columns(Time::ZERO, scope.now(), 0.0);
         for coarse in trace.columns(Time::ZERO, scope.now(), 2.0) {
-            let within = |c: &&&Column| coarse.first <= c.first && c.end.at <= coarse.end.at;
+            let within = |c: &&&ModelColumn| coarse.first <= c.first && c.end.at <= coarse.end.at;
             for column in fine.iter().filter(within) {
                 for model in Model::ALL {
                     let (inner, outer) = (column.range(model), coarse.range(model));
@@ -210,7 +210,7 @@ fn they_are_off_and_cost_nothing_until_they_are_shown() {
     assert!(scope.instrument().models().is_some());
     scope.set("mean", "off").unwrap();
     assert!(scope.instrument().models().is_none());
-    const { assert!(Trace::<Column>::BYTES < 8_000_000) };
+    const { assert!(Trace::<ModelColumn>::BYTES < 8_000_000) };
 }
 
 /// A line that is switched on shows its past, also to others by a link.
@@ -227,7 +227,7 @@ fn a_line_that_is_switched_on_has_its_past() {
     assert!(models(&scope).whole);
     let link = scope.link().unwrap().to_string();
     assert!(link.contains("&bucket=on&mean=on&last=7&recent=on&"), "{link}");
-    let columns = |scope: &Scope| -> Vec<Column> {
+    let columns = |scope: &Scope| -> Vec<ModelColumn> {
         let trace = &models(scope).trace;
         trace.columns(Time::ZERO, scope.now(), 0.0).into_iter().copied().collect()
     };

@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 use ratescope::plot::axis::{self, Tick};
-use ratescope::plot::scale::Log;
+use ratescope::plot::scale::LogScale;
 
 /// With plain spaces, so that the tests can be read.
 fn plain(text: &str) -> String {
@@ -253,7 +253,7 @@ mod scales {
 
     #[test]
     fn a_logarithmic_scale_stays_within_its_ends() {
-        const SLIDER: Log = Log { domain: [0.1, 1e6], range: [0.0, 700.0] };
+        const SLIDER: LogScale = LogScale { domain: [0.1, 1e6], range: [0.0, 700.0] };
         for (value, position) in [(0.1, 0.0), (1.0, 100.0), (1e3, 400.0), (1e6, 700.0)] {
             assert!((SLIDER.at(value) - position).abs() < 1e-9);
             assert!((SLIDER.invert(position) / value - 1.0).abs() < 1e-12);

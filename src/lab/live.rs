@@ -19,9 +19,9 @@ pub const DRAWN: usize = 24;
 
 /// Numbers of events: allowed, refused, and allowed although a shadow rule would have refused them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counts(pub [f64; 3]);
+pub struct EventCounts(pub [f64; 3]);
 
-impl Folded for Counts {
+impl Folded for EventCounts {
     fn merge(&mut self, later: &Self) {
         for (sum, more) in self.0.iter_mut().zip(later.0) {
             *sum += more;
@@ -37,8 +37,8 @@ pub struct ReportedRule {
     /// Its limits, as text.
     pub limits: String,
     /// The numbers of events since the service started.
-    pub sums: Counts,
-    history: Option<History<Counts>>,
+    pub sums: EventCounts,
+    history: Option<History<EventCounts>>,
     /// Before this instant only the sums at the beginnings of hours are known.
     seen: Option<Time>,
 }
@@ -46,7 +46,7 @@ pub struct ReportedRule {
 impl ReportedRule {
     /// Columns that show `from..to` at about `seconds` each; `None` before the first report. The time before
     /// that report is known by the hour only, so a view of less than an hour begins at the report.
-    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Option<Columns<'_, Counts>> {
+    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Option<Columns<'_, EventCounts>> {
         let seen = self.seen.filter(|_| to.since(from) < HOUR);
         let from = seen.map_or(from, |seen| from.max(seen));
         self.history.as_ref().map(|history| history.columns(from, to, seconds))
@@ -54,20 +54,20 @@ impl ReportedRule {
 
     /// Takes the sums that the service reports at `at`. The history begins anew after a long silence, and
     /// if `at` is before the column that is filling, as after the service's clock was set back.
-    fn take(&mut self, at: Time, sums: Counts) {
+    fn take(&mut self, at: Time, sums: EventCounts) {
         let before = core::mem::replace(&mut self.sums, sums);
         let columns = self.history.as_ref().map_or(SILENCE, |history| history.columns_until(at));
         let Some(history) = self.history.as_mut().filter(|_| (0..SILENCE).contains(&columns))
         else {
-            self.history = Some(History::beginning(Grain::QUARTER, at, Counts::default()));
+            self.history = Some(History::beginning(Grain::QUARTER, at, EventCounts::default()));
             return;
         };
         // Sums are reported at the beginning of a column, so they count the events of the columns before it.
         let share = 1.0 / columns.max(1) as f64;
-        let each = Counts([0, 1, 2].map(|i| (sums.0[i] - before.0[i]) * share));
+        let each = EventCounts([0, 1, 2].map(|i| (sums.0[i] - before.0[i]) * share));
         history.current().merge(&each);
         for left in (0..columns).rev() {
-            history.turn(if left > 0 { each } else { Counts::default() });
+            history.turn(if left > 0 { each } else { EventCounts::default() });
         }
     }
 }
@@ -97,14 +97,14 @@ impl Live {
             match self.rules.get_mut(place) {
                 Some(known) => (known.name, known.limits) = (name, limits),
                 None => {
-                    let sums = Counts::default();
+                    let sums = EventCounts::default();
                     self.rules.push(ReportedRule { name, limits, sums, history: None, seen: None });
                 }
             }
         }
     }
 
-    /// Takes the sums of the rules at `at`: for each rule three numbers, those of [`Counts`].
+    /// Takes the sums of the rules at `at`: for each rule three numbers, those of [`EventCounts`].
     pub fn take(&mut self, at: Time, sums: &[f64]) {
         for rule in &mut self.rules {
             rule.seen.get_or_insert(at);
@@ -118,8 +118,8 @@ impl Live {
         let (sums, _) = sums.as_chunks();
         for ((rule, sums), place) in self.rules.iter_mut().zip(sums).zip(0..) {
             match place < DRAWN {
-                true => rule.take(at, Counts(*sums)),
-                false => rule.sums = Counts(*sums),
+                true => rule.take(at, EventCounts(*sums)),
+                false => rule.sums = EventCounts(*sums),
             }
         }
         let first = self.heard.map_or(at, |[first, _]| first.min(at));

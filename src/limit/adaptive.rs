@@ -50,7 +50,7 @@ use super::exim::Mode;
 use super::in_f64::{InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter, MAX_COST, SHORTEST, is_cost};
 use crate::estimate::exim::{DecayingRate, Measured};
 use crate::estimate::smoothed::Smoothed;
@@ -295,7 +295,7 @@ impl Algorithm for Adaptive {
         read: |_, bytes| Habit::read(bytes).map(drop),
     };
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let word = given.next("factor")?;
         let Some(factor) = word.text.strip_prefix(['x', 'X']).and_then(number) else {
             return Err(given.wrong(word, &given.advised("not a factor")).into());

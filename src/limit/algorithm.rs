@@ -4,7 +4,7 @@ use super::Limiter;
 use super::any::AnyLimiter;
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -27,7 +27,7 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     const KIND: &'static Kind;
 
     /// Reads the words after the name.
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread>;
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable>;
 
     /// See [`AnyLimiter::quota`].
     fn quota(&self) -> Option<Rate>;

@@ -30,7 +30,7 @@ use super::Limiter;
 use super::algorithm::{Algorithm, Stretch};
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{self, Form, Given, Unread};
+use super::text::{self, Form, Given, Unreadable};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, ParseError};
@@ -77,7 +77,7 @@ macro_rules! define {
         pub(super) const KINDS: &[&Kind] = &[$(<super::$module::$limiter as Algorithm>::KIND,)*];
 
         /// Reads the words after the name of the limiter whose form is `form`.
-        pub(super) fn read(form: &Form, given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+        pub(super) fn read(form: &Form, given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
             $(
                 if form.name == <super::$module::$limiter as Algorithm>::FORM.name {
                     return <super::$module::$limiter as Algorithm>::read(given);

@@ -125,7 +125,7 @@ macro_rules! limit_by_bucket {
             const COLOUR: u8 = $colour;
             const KIND: &'static Kind = Filled::KIND;
 
-            fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+            fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
                 let rate = given.rate()?;
                 let size = given.number(stringify!($size))?.unwrap_or(rate.count());
                 Ok($limiter::new(rate, size)?.into())

@@ -29,7 +29,7 @@ use super::any::AnyLimiter;
 use super::in_f64::{InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter, SHORTEST, amount, is_cost};
 use crate::estimate::recent_average::{Impulse, RecentAverage, remembered};
 use crate::outcome::{Outcome, Retry};
@@ -179,7 +179,7 @@ impl Algorithm for Earrrl {
     const UNIT: &'static str = "estimate";
     const COLOUR: u8 = 2;
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;
         let half_life = given.span("half-life")?.unwrap_or(rate.per());
         Ok(Earrrl::new(rate, half_life)?.into())

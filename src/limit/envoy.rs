@@ -50,7 +50,7 @@ use super::in_f64::{InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::server::{FIXED, period, whole};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -232,7 +232,7 @@ impl Algorithm for Envoy {
     const UNIT: &'static str = "tokens used";
     const COLOUR: u8 = 5;
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;
         // A count that is not a whole number is refused by `new`.
         let burst = given.whole("burst")?.unwrap_or(rate.count() as u64);

@@ -38,7 +38,7 @@ use super::any::AnyLimiter;
 use super::in_f64::{InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter, is_cost};
 use crate::estimate::exim::{DecayingRate, Measured};
 use crate::outcome::{Outcome, Retry};
@@ -271,7 +271,7 @@ impl Algorithm for Exim {
     const UNIT: &'static str = "rate";
     const COLOUR: u8 = 1;
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         Ok(Exim { limit: given.rate()?, mode: Mode::read(given) }.into())
     }
 

@@ -49,7 +49,7 @@ use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::server::{FIXED, count, whole, whole_cost};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -220,7 +220,7 @@ impl Algorithm for Fail2ban {
     const UNIT: &'static str = "failures";
     const COLOUR: u8 = 6;
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;
         Ok(Fail2ban::new(rate, given.span("ban")?.unwrap_or(BAN))?.into())
     }

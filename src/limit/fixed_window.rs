@@ -22,7 +22,7 @@ use super::amount::{amount, events, touched, window};
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -149,7 +149,7 @@ impl Algorithm for FixedWindow {
         read: |[period, ..], bytes| read(period.micros_up(), bytes).map(drop),
     };
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         Ok(FixedWindow::new(given.rate()?)?.into())
     }
 

@@ -53,7 +53,7 @@ use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::server::{FIXED, count, instant, millis, period, whole_cost};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -267,7 +267,7 @@ impl Algorithm for Haproxy {
     const UNIT: &'static str = "in window";
     const COLOUR: u8 = 7;
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;
         let allowed = given.flag(&["allowed"]);
         let counts = if allowed.is_some() { Counts::Allowed } else { Counts::All };

@@ -27,7 +27,7 @@ use alloc::vec::Vec;
 /// capacity. The capacity doubles when it is full, and above 64 blocks it halves when less than a
 /// quarter is in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History {
+pub struct Blocks {
     /// The number of a block and the amount in it.
     blocks: VecDeque<(i64, u64)>,
     /// The amount in all blocks.
@@ -56,7 +56,7 @@ impl Window {
     /// clock, the latest of them is the current one. After a clock that was set back, the next event
     /// moves the blocks.
     #[inline]
-    fn current(&self, history: &History, now: Time) -> (i64, bool) {
+    fn current(&self, history: &Blocks, now: Time) -> (i64, bool) {
         let (block, latest) = (self.block(now), history.latest());
         let ahead = latest.map_or(0, |latest| latest.saturating_sub(block));
         (latest.map_or(block, |latest| latest.max(block)), ahead > self.blocks)
@@ -74,7 +74,7 @@ impl Window {
 
     /// The amount in the window.
     #[inline]
-    fn counted(&self, history: &History, now: Time) -> u64 {
+    fn counted(&self, history: &Blocks, now: Time) -> u64 {
         let (current, _) = self.current(history, now);
         if history.latest().is_none_or(|latest| !self.holds(latest, current)) {
             return 0;
@@ -84,7 +84,7 @@ impl Window {
     }
 
     /// Drops the blocks that have left the window, and frees most of the capacity that is then unused.
-    pub(super) fn forget(&self, history: &mut History, now: Time) {
+    pub(super) fn forget(&self, history: &mut Blocks, now: Time) {
         let (current, _) = self.current(history, now);
         self.drop_left(history, current);
         let blocks = &mut history.blocks;
@@ -94,7 +94,7 @@ impl Window {
     }
 
     #[inline]
-    fn drop_left(&self, history: &mut History, current: i64) {
+    fn drop_left(&self, history: &mut Blocks, current: i64) {
         let blocks = &mut history.blocks;
         while blocks.front().is_some_and(|(block, _)| !self.holds(*block, current)) {
             let (_, amount) = blocks.pop_front().unwrap_or_default();
@@ -108,7 +108,7 @@ impl Window {
     /// Moves the blocks back so that the `current` one is that of `now`. No block moves before the first
     /// one that a [`Time`] can have: those that would are merged there, and are remembered for longer.
     #[cold]
-    fn move_back(&self, history: &mut History, current: i64, now: Time) {
+    fn move_back(&self, history: &mut Blocks, current: i64, now: Time) {
         let (here, lowest) = (self.block(now), self.block(Time::from_micros(i64::MIN)));
         let blocks = &mut history.blocks;
         for (block, _) in blocks.iter_mut() {
@@ -123,14 +123,14 @@ impl Window {
     }
 
     #[inline]
-    pub(super) fn peek(&self, history: &History, now: Time, cost: f64, limit: f64) -> Outcome {
+    pub(super) fn peek(&self, history: &Blocks, now: Time, cost: f64, limit: f64) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, limit) };
         let level = self.counted(history, now).saturating_add(amount);
         Outcome::new(level <= self.most, events(level), limit)
     }
 
     #[inline]
-    pub(super) fn record(&self, history: &mut History, now: Time, cost: f64, allowed: bool) {
+    pub(super) fn record(&self, history: &mut Blocks, now: Time, cost: f64, allowed: bool) {
         let Some(amount) = amount(cost) else { return };
         let (current, set_back) = self.current(history, now);
         self.drop_left(history, current);
@@ -145,7 +145,7 @@ impl Window {
 
     /// Takes an event out of the block of `at`, if that is still there. An event that was counted in a
     /// later block, since time ran backwards, stays there: then less is given back, or for a shorter time.
-    pub(super) fn undo(&self, history: &mut History, at: Time, cost: f64) {
+    pub(super) fn undo(&self, history: &mut Blocks, at: Time, cost: f64) {
         let place = history.blocks.binary_search_by_key(&self.block(at), |(block, _)| *block);
         let (Ok(place), Some(amount)) = (place, amount(cost)) else { return };
         let Some((_, counted)) = history.blocks.get_mut(place) else { return };
@@ -159,7 +159,7 @@ impl Window {
 
     /// Takes a cost out of the oldest blocks in the window. The event may be in any of them: as any other block
     /// leaves the window later, no more is then left than if the event had not been.
-    pub(super) fn give_back(&self, history: &mut History, now: Time, cost: f64) {
+    pub(super) fn give_back(&self, history: &mut Blocks, now: Time, cost: f64) {
         let (current, _) = self.current(history, now);
         self.drop_left(history, current);
         let mut back = amount(cost).unwrap_or(0);
@@ -176,7 +176,7 @@ impl Window {
     }
 
     /// The oldest blocks leave first. The event passes when enough of them have left.
-    pub(super) fn retry_after(&self, history: &History, now: Time, cost: f64) -> Retry {
+    pub(super) fn retry_after(&self, history: &Blocks, now: Time, cost: f64) -> Retry {
         let Some(amount) = amount(cost).filter(|&amount| amount <= self.most) else {
             return Retry::Never;
         };
@@ -192,19 +192,19 @@ impl Window {
         Retry::After(self.until(history, now, passes))
     }
 
-    pub(super) fn remaining(&self, history: &History, now: Time) -> f64 {
+    pub(super) fn remaining(&self, history: &Blocks, now: Time) -> f64 {
         events(self.most.saturating_sub(self.counted(history, now)))
     }
 
     /// The time until the latest block has left the window.
-    pub(super) fn reset_after(&self, history: &History, now: Time) -> Span {
+    pub(super) fn reset_after(&self, history: &Blocks, now: Time) -> Span {
         let leaves = history.latest().map_or(now, |latest| self.leaves(latest));
         self.until(history, now, leaves)
     }
 
     /// How long until `at`, an instant computed from the stored blocks. If the clock was set back,
     /// the blocks will move, and `at` with them.
-    fn until(&self, history: &History, now: Time, at: Time) -> Span {
+    fn until(&self, history: &Blocks, now: Time, at: Time) -> Span {
         let (current, set_back) = self.current(history, now);
         let back = if set_back { current.saturating_sub(self.block(now)) } else { 0 };
         let back = back.saturating_mul(self.width);
@@ -221,7 +221,7 @@ impl Window {
     /// The history of blocks that were kept, cut to this capacity: a limiter with a larger one may have
     /// kept more. Then only the latest blocks that together reach the limit matter, since older ones
     /// leave first. If there are still too many, neighbours are merged at the time of the first.
-    pub(super) fn fit(&self, all: &[(i64, u64)]) -> History {
+    pub(super) fn fit(&self, all: &[(i64, u64)]) -> Blocks {
         let (mut kept, mut total) = (all, 0u64);
         if kept.len() > self.capacity {
             let enough = all.iter().rposition(|(_, amount)| {
@@ -235,7 +235,7 @@ impl Window {
         };
         let together = kept.chunks(kept.len().div_ceil(self.capacity).max(1));
         let blocks = together.flat_map(|some| Some((some.first()?.0, sum(some)))).collect();
-        History { blocks, total: sum(kept) }
+        Blocks { blocks, total: sum(kept) }
     }
 
     pub(super) fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
@@ -248,7 +248,7 @@ impl Window {
     }
 }
 
-impl History {
+impl Blocks {
     /// How many blocks are remembered.
     pub fn len(&self) -> usize {
         self.blocks.len()
@@ -313,26 +313,26 @@ macro_rules! limit_by_window {
     ($limiter:ty) => {
         impl Limiter for $limiter {
             /// 40 bytes, and 16 for each block of its capacity.
-            type State = History;
+            type State = Blocks;
 
-            fn initial(&self) -> History {
-                History::default()
+            fn initial(&self) -> Blocks {
+                Blocks::default()
             }
 
-            fn peek(&self, state: &History, now: Time, cost: f64) -> Outcome {
+            fn peek(&self, state: &Blocks, now: Time, cost: f64) -> Outcome {
                 self.window.peek(state, now, cost, self.limit.count())
             }
 
-            fn record(&self, state: &mut History, now: Time, cost: f64, allowed: bool) {
+            fn record(&self, state: &mut Blocks, now: Time, cost: f64, allowed: bool) {
                 self.window.record(state, now, cost, allowed);
             }
 
-            fn undo(&self, state: &mut History, at: Time, _now: Time, cost: f64) -> bool {
+            fn undo(&self, state: &mut Blocks, at: Time, _now: Time, cost: f64) -> bool {
                 self.window.undo(state, at, cost);
                 true
             }
 
-            fn give_back(&self, state: &mut History, now: Time, cost: f64) -> bool {
+            fn give_back(&self, state: &mut Blocks, now: Time, cost: f64) -> bool {
                 self.window.give_back(state, now, cost);
                 true
             }
@@ -341,20 +341,20 @@ macro_rules! limit_by_window {
                 true
             }
 
-            fn forget(&self, state: &mut History, now: Time) {
+            fn forget(&self, state: &mut Blocks, now: Time) {
                 self.window.forget(state, now);
             }
 
-            fn retry_after(&self, state: &History, now: Time, cost: f64) -> Retry {
+            fn retry_after(&self, state: &Blocks, now: Time, cost: f64) -> Retry {
                 self.window.retry_after(state, now, cost)
             }
 
-            fn remaining(&self, state: &History, now: Time) -> f64 {
+            fn remaining(&self, state: &Blocks, now: Time) -> f64 {
                 self.window.remaining(state, now)
             }
 
             /// Until the latest block with an allowed event has left the window.
-            fn reset_after(&self, state: &History, now: Time) -> Span {
+            fn reset_after(&self, state: &Blocks, now: Time) -> Span {
                 self.window.reset_after(state, now)
             }
 
@@ -375,12 +375,12 @@ macro_rules! by_window {
             Some(self.limit)
         }
 
-        fn keep(&self, state: &History, _now: Time, out: &mut Content) {
+        fn keep(&self, state: &Blocks, _now: Time, out: &mut Content) {
             state.keep(out);
         }
 
-        fn restore(&self, bytes: &mut Bytes<'_>) -> Result<History, KeptError> {
-            Ok(self.window.fit(&History::read(self.window.width, bytes)?))
+        fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Blocks, KeptError> {
+            Ok(self.window.fit(&Blocks::read(self.window.width, bytes)?))
         }
 
         fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {

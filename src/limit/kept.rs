@@ -29,13 +29,13 @@
 //! # What a state becomes when its limit changes
 //! | limiter | shape | what is kept | goes on when these change |
 //! |---|---|---|---|
-//! | [`exim`](super::exim) | `exim/PERIOD` | the rate, in events per period, and its time | count, mode |
-//! | [`earrrl`](super::earrrl) | `earrrl/HALF-LIFE` | the impulse, in events, and its time | count, and the period if the half-life is given |
-//! | [`token_bucket`](super::token_bucket), [`gcra`](super::gcra), [`leaky_bucket`](super::leaky_bucket) | `bucket` | what is missing or queued, in events, as of a time | count, period, burst or queue, which of the three |
 //! | [`fixed_window`](super::fixed_window) | `fixed-window/PERIOD` | the window and its count | count |
 //! | [`sliding_window`](super::sliding_window) | `sliding-window/PERIOD/PRECISION` | the blocks and their counts | count |
 //! | [`sliding_counter`](super::sliding_counter) | `sliding-counter/PERIOD` | both counts and the time | count |
 //! | [`sliding_log`](super::sliding_log) | `sliding-log/PERIOD` | the instants and their costs | count |
+//! | [`token_bucket`](super::token_bucket), [`gcra`](super::gcra), [`leaky_bucket`](super::leaky_bucket) | `bucket` | what is missing or queued, in events, as of a time | count, period, burst or queue, which of the three |
+//! | [`exim`](super::exim) | `exim/PERIOD` | the rate, in events per period, and its time | count, mode |
+//! | [`earrrl`](super::earrrl) | `earrrl/HALF-LIFE` | the impulse, in events, and its time | count, and the period if the half-life is given |
 //! | [`adaptive`](super::adaptive) | `adaptive/DECAY/INCREASE` | the rate, the habit and their time | factor, floor, mode |
 //! | [`by_hour`](super::by_hour) | `adaptive-by-hour/DECAY/INCREASE/DAY` | the same, and the habit of each hour | factor, floor, mode, offset |
 //! | [`nginx`](super::nginx) | `nginx` | the excess, in thousandths of a request, and its millisecond | rate, burst, delay |

@@ -36,7 +36,7 @@ use super::bucket::{Bucket, Filled};
 use super::by_bucket::limit_by_bucket;
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use crate::extremes::larger;
 use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;

@@ -43,7 +43,7 @@ use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape, within};
 use super::server::{FIXED, instant, millis, whole};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter, MAX_COST};
 use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
@@ -282,7 +282,7 @@ impl Algorithm for Nginx {
     const KIND: &'static Kind =
         &Kind { name: "nginx", spans: &[], read: |_, bytes| read(bytes).map(drop) };
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;
         let burst = given.whole("burst")?.unwrap_or(0);
         let delay = match given.flag(&["nodelay"]) {

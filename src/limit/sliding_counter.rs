@@ -31,7 +31,7 @@ use super::amount::{amount, events, touched, window};
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -251,7 +251,7 @@ impl Algorithm for SlidingCounter {
     const UNIT: &'static str = "in window";
     const COLOUR: u8 = 7;
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         Ok(SlidingCounter::new(given.rate()?)?.into())
     }
 

@@ -19,10 +19,10 @@ use super::Limiter;
 use super::algorithm::{Algorithm, Stretch, Unstretched};
 use super::amount::window;
 use super::any::AnyLimiter;
-use super::history::{History, Window, by_window, limit_by_window};
+use super::history::{Blocks, Window, by_window, limit_by_window};
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
@@ -82,10 +82,10 @@ impl Algorithm for SlidingLog {
     const KIND: &'static Kind = &Kind {
         name: "sliding-log",
         spans: &["period"],
-        read: |_, bytes| History::read(1, bytes).map(drop),
+        read: |_, bytes| Blocks::read(1, bytes).map(drop),
     };
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         Ok(SlidingLog::new(given.rate()?)?.into())
     }
 

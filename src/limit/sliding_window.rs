@@ -21,14 +21,14 @@ use super::any::AnyLimiter;
 use super::history::{Window, by_window, limit_by_window};
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{Form, Given, Unread};
+use super::text::{Form, Given, Unreadable};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-pub use super::history::History;
+pub use super::history::Blocks;
 
 /// The most blocks that a window may have, and so the most in a state: up to 262 kB, as its capacity
 /// doubles.
@@ -88,10 +88,10 @@ impl Algorithm for SlidingWindow {
     const KIND: &'static Kind = &Kind {
         name: "sliding-window",
         spans: &["period", "precision"],
-        read: |[_, precision, _], bytes| History::read(precision.micros_up(), bytes).map(drop),
+        read: |[_, precision, _], bytes| Blocks::read(precision.micros_up(), bytes).map(drop),
     };
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;
         // In whole microseconds, as blocks are.
         let sixtieth = || Span::micros(rate.per().times(1.0 / 60.0).micros_up().unsigned_abs());

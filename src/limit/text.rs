@@ -46,8 +46,8 @@ pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, Pars
     let mut given = Given { words, default, form, is_bare, rate: first, values: Vec::new() };
     let limiter = match any::read(form, &mut given) {
         Ok(limiter) => Ok(limiter),
-        Err(Unread::Number(error)) => Err(given.blame(error)),
-        Err(Unread::Word(error)) => return Err(error),
+        Err(Unreadable::Number(error)) => Err(given.blame(error)),
+        Err(Unreadable::Word(error)) => return Err(error),
     };
     // A word that is left over comes first: it may be why the number is out of range.
     given.finish()?;
@@ -138,22 +138,22 @@ pub(super) struct Given<'a> {
 }
 
 /// Why a limiter cannot be read.
-pub(super) enum Unread {
+pub(super) enum Unreadable {
     /// A word is wrong.
     Word(ParseError),
     /// A number is out of range; [`Given::blame`] finds the word that it was read from.
     Number(BadNumber),
 }
 
-impl From<ParseError> for Unread {
+impl From<ParseError> for Unreadable {
     fn from(error: ParseError) -> Self {
-        Unread::Word(error)
+        Unreadable::Word(error)
     }
 }
 
-impl From<BadNumber> for Unread {
+impl From<BadNumber> for Unreadable {
     fn from(error: BadNumber) -> Self {
-        Unread::Number(error)
+        Unreadable::Number(error)
     }
 }
 

@@ -26,12 +26,12 @@ pub struct Body(Inner);
 #[derive(Debug)]
 enum Inner {
     Whole(Bytes),
-    News(Box<News>),
+    News(Box<NewsBody>),
 }
 
 /// The stream of news for a viewer. It holds no finished messages: it makes the next one when the connection
 /// has room for it.
-struct News {
+struct NewsBody {
     viewer: Viewer,
     now: Now,
     /// Set when the streams of all viewers are to end.
@@ -39,7 +39,7 @@ struct News {
     next: Pin<Box<Sleep>>,
 }
 
-impl News {
+impl NewsBody {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
             if self.ends.load(Ordering::Relaxed) {
@@ -58,9 +58,9 @@ impl News {
     }
 }
 
-impl fmt::Debug for News {
+impl fmt::Debug for NewsBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("News").field("viewer", &self.viewer).finish_non_exhaustive()
+        f.debug_struct("NewsBody").field("viewer", &self.viewer).finish_non_exhaustive()
     }
 }
 
@@ -69,7 +69,7 @@ impl Body {
     /// where another has the viewer's place.
     pub(super) fn news(viewer: Viewer, now: Now, ends: Arc<AtomicBool>) -> Self {
         let next = Box::pin(sleep(Duration::ZERO));
-        Body(Inner::News(Box::new(News { viewer, now, ends, next })))
+        Body(Inner::News(Box::new(NewsBody { viewer, now, ends, next })))
     }
 }
 

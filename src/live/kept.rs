@@ -71,8 +71,8 @@ struct Present {
     took: Time,
 }
 
-/// The sums of the rules at an instant: the first one in a column at which they were taken, or the beginning
-/// of an hour.
+/// The sums of the rules at an instant: the first time in a column that they were read, or the beginning of
+/// an hour.
 #[derive(Debug)]
 pub(super) struct Column {
     /// The number of the column that contains `at`.
@@ -151,7 +151,7 @@ impl Kept {
         Some(number)
     }
 
-    /// Keeps the events of a key for one viewer more.
+    /// Adds a viewer to those for whom the events of a key are kept.
     fn watch(&mut self, hash: u64) {
         if self.watched.len() >= WATCHED && !self.watched.contains_key(&hash) {
             self.watched.retain(|_, watch| watch.viewers > 0);

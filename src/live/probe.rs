@@ -317,7 +317,7 @@ impl Taps {
             if refused {
                 show(kept.refused.add(hash, hits), hits, key);
             }
-            // Also while its viewer is disconnected, so that the viewer misses nothing.
+            // The events are kept even while the viewer is disconnected, so that it misses nothing.
             let Some(watch) = kept.watched.get_mut(&hash) else { continue };
             watch.key.get_or_insert_with(key);
             if refused || ruling.is_allowed() {

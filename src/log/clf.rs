@@ -20,7 +20,7 @@
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
-use super::format::{Form, Guess, LogShape, Reason};
+use super::format::{Guess, LogForm, LogShape, Reason};
 use super::forwarded::forwarded;
 use super::names::Standard;
 use super::number;
@@ -110,7 +110,7 @@ pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
             None => Guess::NAME,
         };
         let fields = FIELDS.into_iter().filter(known);
-        let shape = LogShape::with(Form::Combined(form), &format!("{name}{column}"), fields);
+        let shape = LogShape::with(LogForm::Combined(form), &format!("{name}{column}"), fields);
         let internal = address.filter(|address| address::is_internal(*address));
         let peer = internal.map(|_| clf.peer.to_owned());
         found.push(Guess { peer, ..Guess::new(shape, points) });

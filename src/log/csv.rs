@@ -11,7 +11,7 @@
 //! field that a limit can count by. Source: RFC 4180, except that a record is one line, so that errors can
 //! name the line.
 
-use super::format::{Form, LogShape, Reason};
+use super::format::{LogForm, LogShape, Reason};
 use super::names::{Alias, Standard, classify};
 use super::number;
 use super::stamp::{Instant, Stamps};
@@ -32,7 +32,7 @@ pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<LogShape, Reason> {
         |(i, name): (usize, &String)| (Some(i) != time && name != COST).then(|| name.clone());
     let fields = columns.names.iter().enumerate().filter_map(field).collect();
     let fields = columns.places.fields(fields);
-    Ok(LogShape::new(Form::Csv(columns), "CSV".to_owned(), Some(fields)))
+    Ok(LogShape::new(LogForm::Csv(columns), "CSV".to_owned(), Some(fields)))
 }
 
 /// The names of the columns, and the standard fields among them.

@@ -16,12 +16,12 @@
 //!
 //! Source: the Exim specification, chapter "Log files".
 
-use super::format::{Form, Guess, LogShape, Reason};
+use super::format::{Guess, LogForm, LogShape, Reason};
 use super::stamp::{Instant, Stamps};
 
 /// The fields of an arrival or of a refusal.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Exim<'a> {
+pub(super) struct EximLine<'a> {
     id: &'a str,
     sender: &'a str,
     host: &'a str,
@@ -42,7 +42,7 @@ pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason>
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
     };
-    let shape = |rejections, about| LogShape::with(Form::Exim { rejections }, about, FIELDS);
+    let shape = |rejections, about| LogShape::with(LogForm::Exim { rejections }, about, FIELDS);
     let Some((id, arrow, rest)) = message(rest) else {
         let problem = "no line has the id of a message, or a host that is refused, after its time";
         refusal(rest).ok_or(problem)?;
@@ -60,7 +60,7 @@ pub(super) fn read<'a>(
     outer: Option<Instant>,
     stamps: &mut Stamps,
     rejections: bool,
-) -> Result<Option<(Instant, Exim<'a>)>, Reason> {
+) -> Result<Option<(Instant, EximLine<'a>)>, Reason> {
     let timed = time_of(line, outer, stamps);
     if rejections {
         return Ok(timed.and_then(|(instant, rest)| Some((instant, refusal(rest)?))));
@@ -117,10 +117,10 @@ fn is_id(word: &str) -> bool {
 
 /// Reads the refusal of a host, up to the word `rejected`: the other side chose what follows. `None` if the
 /// text has no such word.
-fn refusal(text: &str) -> Option<Exim<'_>> {
+fn refusal(text: &str) -> Option<EximLine<'_>> {
     let (id, rest) = text.split_once(' ').filter(|(id, _)| is_id(id)).unwrap_or(("", text));
     let (name, rest) = rest.strip_prefix("H=")?.split_once(' ')?;
-    let mut exim = Exim { id, ..Exim::default() };
+    let mut exim = EximLine { id, ..EximLine::default() };
     let mut rest = exim.host(name, rest);
     loop {
         if rest.starts_with("rejected ") || rest.starts_with("temporarily rejected ") {
@@ -139,10 +139,10 @@ fn refusal(text: &str) -> Option<Exim<'_>> {
 
 /// Reads the fields of an arrival, up to the subject: the sender chose what follows. `None` if the text is
 /// empty.
-fn arrival<'a>(id: &'a str, text: &'a str) -> Option<Exim<'a>> {
+fn arrival<'a>(id: &'a str, text: &'a str) -> Option<EximLine<'a>> {
     let (sender, mut rest) = text.split_at_checked(end_of_sender(text))?;
     let sender = if sender == "<>" { "" } else { sender };
-    let mut exim = Exim { id, sender, ..Exim::default() };
+    let mut exim = EximLine { id, sender, ..EximLine::default() };
     while !rest.is_empty() {
         rest = rest.trim_start_matches(' ');
         let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -172,7 +172,7 @@ fn end_of_sender(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-impl<'a> Exim<'a> {
+impl<'a> EximLine<'a> {
     /// Reads `mx.example.org (helo) [192.0.2.7]:4567`, where the name and the helo may be missing,
     /// and returns the rest.
     fn host(&mut self, first: &'a str, rest: &'a str) -> &'a str {

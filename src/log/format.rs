@@ -106,7 +106,7 @@ impl Guess {
 
 /// A format, and how the lines are written in it, as the first lines of the log show.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Form {
+pub(super) enum LogForm {
     Combined(Written),
     Json {
         /// Whether only requests are events, in a log of Caddy with other objects.
@@ -124,7 +124,7 @@ pub(super) enum Form {
 /// A format, and the properties of the log that its first lines show.
 #[derive(Clone, Debug)]
 pub struct LogShape {
-    pub(super) form: Form,
+    pub(super) form: LogForm,
     about: String,
     fields: Option<Vec<String>>,
     /// The wrappers around each line, outermost first.
@@ -136,14 +136,14 @@ pub struct LogShape {
 }
 
 impl LogShape {
-    pub(super) fn new(form: Form, about: String, fields: Option<Vec<String>>) -> Self {
+    pub(super) fn new(form: LogForm, about: String, fields: Option<Vec<String>>) -> Self {
         let (wrappers, program, is_export) = Default::default();
         LogShape { form, about, fields, wrappers, program, is_export }
     }
 
     /// A shape whose lines may have these fields and no others.
     pub(super) fn with(
-        form: Form,
+        form: LogForm,
         about: &str,
         fields: impl IntoIterator<Item = &'static str>,
     ) -> Self {
@@ -154,23 +154,23 @@ impl LogShape {
     /// The format.
     pub fn format(&self) -> Format {
         match self.form {
-            Form::Combined(_) => Format::Combined,
-            Form::Json { .. } => Format::Json,
-            Form::Exim { .. } => Format::Exim,
-            Form::Syslog => Format::Syslog,
-            Form::Csv(_) => Format::Csv,
-            Form::Columns(_) => Format::Columns,
+            LogForm::Combined(_) => Format::Combined,
+            LogForm::Json { .. } => Format::Json,
+            LogForm::Exim { .. } => Format::Exim,
+            LogForm::Syslog => Format::Syslog,
+            LogForm::Csv(_) => Format::Csv,
+            LogForm::Columns(_) => Format::Columns,
         }
     }
 
     /// The columns of the first lines, if the format has any.
     pub(super) fn layout(&self) -> Option<&Arc<Layout>> {
-        if let Form::Columns(layout) = &self.form { Some(layout) } else { None }
+        if let LogForm::Columns(layout) = &self.form { Some(layout) } else { None }
     }
 
     /// Whether the log is CSV with a column of that name.
     pub(super) fn has_column(&self, name: &str) -> bool {
-        matches!(&self.form, Form::Csv(columns) if columns.has(name))
+        matches!(&self.form, LogForm::Csv(columns) if columns.has(name))
     }
 
     /// Whether each line can be read without the lines before it. Lines that take their time from syslog
@@ -178,13 +178,13 @@ impl LogShape {
     /// `#Fields` headers inside the log of another program: [`Pieces`](super::Pieces) finds only bare headers.
     pub fn is_divisible(&self) -> bool {
         let is_whole = match &self.form {
-            Form::Syslog => false,
-            Form::Columns(layout) => layout.between.is_none() || self.wrappers.is_empty(),
+            LogForm::Syslog => false,
+            LogForm::Columns(layout) => layout.between.is_none() || self.wrappers.is_empty(),
             _ => true,
         };
         let own_time = match &self.form {
-            Form::Combined(_) => true,
-            Form::Columns(layout) => layout.has_time(),
+            LogForm::Combined(_) => true,
+            LogForm::Columns(layout) => layout.has_time(),
             _ => false,
         };
         // An entry of an exported journal has several lines.
@@ -194,7 +194,7 @@ impl LogShape {
 
     /// Whether both have the same format, in the same form and wrappers.
     pub(super) fn is_like(&self, other: &LogShape) -> bool {
-        let is_json = |shape: &LogShape| matches!(shape.form, Form::Json { .. });
+        let is_json = |shape: &LogShape| matches!(shape.form, LogForm::Json { .. });
         (self.form == other.form || is_json(self) && is_json(other))
             && self.wrappers == other.wrappers
     }
@@ -224,12 +224,12 @@ impl LogShape {
     /// `messages` or `events`.
     pub fn events(&self, filter: &Filter) -> &'static str {
         match self.form {
-            Form::Combined(_) | Form::Columns(_) => "requests",
-            Form::Exim { rejections: true } => "refusals",
-            Form::Exim { .. } => "mails",
-            Form::Syslog if filter.messages.is_empty() => "failed logins",
-            Form::Syslog => "messages",
-            Form::Json { .. } | Form::Csv(_) => "events",
+            LogForm::Combined(_) | LogForm::Columns(_) => "requests",
+            LogForm::Exim { rejections: true } => "refusals",
+            LogForm::Exim { .. } => "mails",
+            LogForm::Syslog if filter.messages.is_empty() => "failed logins",
+            LogForm::Syslog => "messages",
+            LogForm::Json { .. } | LogForm::Csv(_) => "events",
         }
     }
 
@@ -244,7 +244,7 @@ impl fmt::Display for LogShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.about)?;
         // The wrapper syslog is part of the format syslog, so it is not named again.
-        let is_own = |wrapper| self.form == Form::Syslog && wrapper == Wrapper::Syslog;
+        let is_own = |wrapper| self.form == LogForm::Syslog && wrapper == Wrapper::Syslog;
         let mut around = self.wrappers.iter().rev().filter(|wrapper| !is_own(**wrapper));
         around.try_for_each(|wrapper| write!(f, ", {}", wrapper.about()))?;
         if self.is_export { f.write_str(", of an exported journal") } else { Ok(()) }

@@ -14,7 +14,7 @@
 mod escape;
 mod scan;
 
-use super::format::{Form, Guess, LogShape, Reason};
+use super::format::{Guess, LogForm, LogShape, Reason};
 use super::names::{Alias, Class, Standard, classify};
 use super::options::Options;
 use super::stamp::{Instant, Stamps, Year};
@@ -52,7 +52,7 @@ pub(super) fn guess(
         return Err("an object without a time; name its field, as in --field time=when".into());
     };
     let only_requests = table.value("logger").is_some_and(is_access);
-    let shape = LogShape::new(Form::Json { only_requests }, about(&table), None);
+    let shape = LogShape::new(LogForm::Json { only_requests }, about(&table), None);
     Ok(Guess::new(shape, if is_other(&table) { Guess::OTHER } else { table.points() }))
 }
 

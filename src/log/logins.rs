@@ -18,7 +18,7 @@
 //! If there is none, as in `unknown[unknown]`, the event has no address. In other messages, an address in
 //! another place counts, too.
 
-use super::format::{Form, Guess, LogShape, Reason};
+use super::format::{Guess, LogForm, LogShape, Reason};
 use super::stamp::{Instant, Stamps};
 use super::wrap::{Envelope, Wrapper};
 use crate::address::is_address;
@@ -90,7 +90,7 @@ pub(super) fn guess(
         None if Program::of(envelope.program).is_some() => Guess::NAME,
         None => Guess::OTHER,
     };
-    Ok(Guess::new(LogShape::with(Form::Syslog, "syslog", FIELDS), points))
+    Ok(Guess::new(LogShape::with(LogForm::Syslog, "syslog", FIELDS), points))
 }
 
 /// The event of a message: if it contains one of the texts `wanted` or, without any, if it reports a failed

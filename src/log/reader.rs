@@ -5,7 +5,7 @@ use super::csv::{self, Csv};
 use super::exim;
 use super::export::Export;
 use super::filter::Filter;
-use super::format::{Form, Format, LogShape, Reason};
+use super::format::{Format, LogForm, LogShape, Reason};
 use super::json::Json;
 use super::layout::Rows;
 use super::lines::{Lines, Whole};
@@ -154,16 +154,16 @@ impl Reader {
             check_field(name, shape.fields())?;
         }
         let parser = match &shape.form {
-            Form::Combined(written) => Parser::Clf(*written),
-            Form::Json { only_requests } => {
+            LogForm::Combined(written) => Parser::Clf(*written),
+            LogForm::Json { only_requests } => {
                 let mut json = Json::new(options.aliases.clone());
                 json.only_requests = *only_requests;
                 Parser::Json(Box::new(json))
             }
-            Form::Exim { rejections } => Parser::Exim { rejections: *rejections },
-            Form::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
-            Form::Columns(layout) => Parser::Columns(Rows::new(Arc::clone(layout))),
-            Form::Csv(columns) => Parser::Csv(Box::new(Csv::new(columns.clone()))),
+            LogForm::Exim { rejections } => Parser::Exim { rejections: *rejections },
+            LogForm::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
+            LogForm::Columns(layout) => Parser::Columns(Rows::new(Arc::clone(layout))),
+            LogForm::Csv(columns) => Parser::Csv(Box::new(Csv::new(columns.clone()))),
         };
         let work = Work {
             layers: Layers::new(&shape.wrappers),

@@ -4,7 +4,7 @@
 //! line has the address of a client gets the most points. Several lines decide, so a log may begin in the
 //! middle of a line or with lines of another kind, and its beginning may arrive in any pieces.
 
-use super::format::{Form, Format, Guess, LogShape, Reason};
+use super::format::{Format, Guess, LogForm, LogShape, Reason};
 use super::layout::{self, Layout};
 use super::lines::{bare, text_of};
 use super::options::Options;
@@ -89,7 +89,7 @@ pub fn recognize(
     };
     let mut shape = guess.shape;
     shape.is_export = is_export;
-    if let Form::Combined(written) = &mut shape.form {
+    if let LogForm::Combined(written) = &mut shape.form {
         written.many_peers = peers.len() >= PEERS;
     }
     Ok(Some(shape))
@@ -97,7 +97,7 @@ pub fn recognize(
 
 fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Reason>) -> Unknown {
     let format = options.layout.as_ref().map(|_| Format::Columns).or(options.format);
-    // What begins like JSON is told why it is not read as that, even if nobody said that it is.
+    // If the first line begins like JSON, the error says why it is not JSON, even if no format was given.
     let mut shown = String::new();
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first = bare(text_of(first, &mut shown));
@@ -107,7 +107,7 @@ fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Reason>) -> U
     Unknown::new(head, lines, why)
 }
 
-/// What the lines so far say about the format.
+/// The evidence of the lines so far about the format.
 struct Evidence<'a> {
     options: &'a Options,
     candidates: Vec<Candidate>,

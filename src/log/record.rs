@@ -1,7 +1,7 @@
 //! Records: events that borrow from their line.
 
 use super::clf::Clf;
-use super::exim::Exim;
+use super::exim::EximLine;
 use super::forwarded::{forwarded, is_plain};
 use super::logins::Login;
 use super::names::Standard;
@@ -39,7 +39,7 @@ pub struct Record<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Found<'a> {
     Clf(Clf<'a>),
-    Exim(Exim<'a>),
+    Exim(EximLine<'a>),
     Login(Login<'a>),
     Table(Table<'a>),
 }

@@ -2,14 +2,14 @@
 
 /// A logarithmic scale, as for a slider: equal distances are equal factors. Results stay within its ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Log {
+pub struct LogScale {
     /// The values at both ends, finite and above zero.
     pub domain: [f64; 2],
     /// The positions of both ends, such as CSS pixels. They may descend.
     pub range: [f64; 2],
 }
 
-impl Log {
+impl LogScale {
     /// The position of `value`, or of the nearer end if `value` lies outside of the domain.
     pub fn at(&self, value: f64) -> f64 {
         let t = fraction(self.domain.map(libm::log10), libm::log10(value.max(0.0)));

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 /// An algorithm: the parts of its file.
 #[derive(Debug)]
-pub(super) struct Algorithm {
+pub(super) struct LuaAlgorithm {
     pub(super) lua: Lua,
     /// The name of its initial state.
     pub(super) initial: String,
@@ -25,7 +25,7 @@ pub(super) struct Algorithm {
     pub(super) undo: Option<String>,
 }
 
-impl Algorithm {
+impl LuaAlgorithm {
     pub(super) fn new(lua: Lua) -> Self {
         let (before, rest) = lua.text.split_once("--- numbers: ").unwrap_or((lua.text, ""));
         let (names, rest) = rest.split_once('\n').unwrap_or((rest, ""));
@@ -35,7 +35,7 @@ impl Algorithm {
         let undo = undo.map(|undo| [read, undo].concat());
         let (look, keep) = ([read, look].concat(), keep.unwrap_or(rest));
         let numbers = names.split(' ').collect();
-        Algorithm { lua, initial: lua.name.to_uppercase(), before, numbers, look, keep, undo }
+        LuaAlgorithm { lua, initial: lua.name.to_uppercase(), before, numbers, look, keep, undo }
     }
 
     /// The line that reads the cost and the numbers out of `from` into locals, followed by the names `more`.
@@ -83,8 +83,8 @@ pub(super) mod tests {
     use crate::limit::FORMS;
     use crate::limit::any::AnyLimiter;
 
-    pub(in super::super) fn algorithm(limiter: &str) -> Algorithm {
-        Algorithm::new(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua)
+    pub(in super::super) fn algorithm(limiter: &str) -> LuaAlgorithm {
+        LuaAlgorithm::new(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua)
     }
 
     #[test]

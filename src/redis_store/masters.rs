@@ -94,7 +94,7 @@ impl Masters {
         Ok(Masters(Arc::new(shared)))
     }
 
-    /// The master that has a key, asked for where it is not known.
+    /// Returns the master of a key. If it is not known yet, asks for it first.
     pub(super) async fn master(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         let slot = slot(key);
         let mut known = self.0.known.subscribe();
@@ -173,9 +173,10 @@ impl Drop for Asking {
 }
 
 impl Shared {
-    /// Asks at once all servers that may know, and takes the answer that is worth most, as soon as it is worth enough.
-    /// In a cluster it covers all slots, or else the most, since a node that was taken out knows few. From sentinels it
-    /// is the most frequent answer, since one may not have heard of a failover yet.
+    /// Asks all servers that may know at once, and takes the best answer; one that is good enough is not compared with
+    /// later ones. In a cluster, an answer is the better the more slots it covers, since a node that was taken out knows
+    /// few, and good enough if it covers all. Of sentinels' answers the most frequent is the best, since one may not have
+    /// heard of a failover yet.
     async fn ask(&self) -> Result<Vec<Owned>, Fault> {
         let until = Instant::now() + patience(&self.options);
         let mut asked = JoinSet::new();

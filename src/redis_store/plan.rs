@@ -1,6 +1,6 @@
 //! Turns an event into a call: a script, its keys and its numbers.
 
-use super::algorithm::Algorithm;
+use super::algorithm::LuaAlgorithm;
 use super::options::{Options, TimeSource};
 use super::script::Script;
 use crate::event::Event;
@@ -26,7 +26,7 @@ pub(super) struct Plan {
     /// The limits of each rule, in groups that share a key because they are for the same fields.
     groups: Vec<Vec<Group>>,
     /// The algorithms of the limits. In a script, and in its arguments, the first is number 1.
-    algorithms: Vec<Algorithm>,
+    algorithms: Vec<LuaAlgorithm>,
     /// Scripts for one limit or a few, by the numbers of their algorithms. Those for a few are made when they
     /// are first needed.
     several: Mutex<HashMap<Few<u8>, Arc<Script>>>,
@@ -63,7 +63,7 @@ pub(super) struct Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Check,
-    /// The same for an event that can't wait: if it would have to wait, it is not counted.
+    /// Decides about an event that can't wait: if it would have to wait, it is not counted.
     CheckAtOnce,
     Peek,
     Charge,
@@ -92,10 +92,10 @@ impl Plan {
         luas.sort_unstable_by_key(|lua| lua.name);
         luas.dedup();
         let is_given = clock != TimeSource::Redis;
-        let algorithms: Vec<Algorithm> = luas.into_iter().map(Algorithm::new).collect();
+        let algorithms: Vec<LuaAlgorithm> = luas.into_iter().map(LuaAlgorithm::new).collect();
         let one = |(n, own)| (Few::from_elem(n, 1), Arc::new(Script::several(&[own], is_given)));
         let several = Mutex::new((1..).zip(&algorithms).map(one).collect());
-        let each: Vec<&Algorithm> = algorithms.iter().collect();
+        let each: Vec<&LuaAlgorithm> = algorithms.iter().collect();
         let all = Arc::new(Script::all(&each, is_given));
         let undo = Arc::new(Script::undo(&each, is_given));
         Plan { rules, groups, algorithms, several, all, undo, is_given }
@@ -222,7 +222,7 @@ impl Plan {
         u8::try_from(at + 1).ok()
     }
 
-    fn algorithm(&self, number: u8) -> Option<&Algorithm> {
+    fn algorithm(&self, number: u8) -> Option<&LuaAlgorithm> {
         self.algorithms.get(usize::from(number).checked_sub(1)?)
     }
 

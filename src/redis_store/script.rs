@@ -3,7 +3,7 @@
 //! For one limit, or a few at one key, the parts of the algorithms are put into the frame one after the
 //! other. For any limits at several keys, the look is a function that returns the change as another function.
 
-use super::algorithm::Algorithm;
+use super::algorithm::LuaAlgorithm;
 use sha1_smol::Sha1;
 
 /// A script, and the SHA-1 by which Redis knows it.
@@ -63,7 +63,7 @@ impl Script {
 
     /// The script for one limit at one key, or for a few that are all in force, by these algorithms in this
     /// order. The time is that of Redis, unless it `is_given`.
-    pub(super) fn several(algorithms: &[&Algorithm], is_given: bool) -> Self {
+    pub(super) fn several(algorithms: &[&LuaAlgorithm], is_given: bool) -> Self {
         let numbered = || algorithms.iter().zip(1..);
         let (mut names, mut looks, mut keeps) = (Vec::new(), String::new(), String::new());
         for (algorithm, n) in numbered() {
@@ -95,8 +95,8 @@ impl Script {
         Script::new(&(parts(algorithms, is_given) + &read + &frame))
     }
 
-    /// Gives back to any limits by these algorithms, as far as they can.
-    pub(super) fn undo(algorithms: &[&Algorithm], is_given: bool) -> Self {
+    /// The script that gives back costs to limits by these algorithms. It leaves out those that can't.
+    pub(super) fn undo(algorithms: &[&LuaAlgorithm], is_given: bool) -> Self {
         let mut text = parts(algorithms, is_given) + "local undo, initial = {}, {}\n";
         for (n, algorithm) in (1..).zip(algorithms) {
             let (initial, read) = (&algorithm.initial, algorithm.read("args_, at_", ", next_"));
@@ -109,18 +109,18 @@ impl Script {
         Script::new(&(text + UNDO))
     }
 
-    /// For any limits by these algorithms, whose numbers count from 1 in this order.
-    pub(super) fn all(algorithms: &[&Algorithm], is_given: bool) -> Self {
+    /// The script for limits by these algorithms, which are numbered from 1 in this order.
+    pub(super) fn all(algorithms: &[&LuaAlgorithm], is_given: bool) -> Self {
         Script::new(&(looks(algorithms, is_given) + ALL))
     }
 }
 
 /// Algorithms as functions, by their numbers.
-fn looks(algorithms: &[&Algorithm], is_given: bool) -> String {
+fn looks(algorithms: &[&LuaAlgorithm], is_given: bool) -> String {
     let store = format!("local function store(key, bytes, life)\n{STORE}end\n");
     let mut text = parts(algorithms, is_given) + &store + "local look, initial = {}, {}\n";
     for (n, algorithm) in (1..).zip(algorithms) {
-        let Algorithm { initial, look, keep, .. } = *algorithm;
+        let LuaAlgorithm { initial, look, keep, .. } = *algorithm;
         let read = algorithm.read("args_, at_", ", next_");
         text += &format!(
             "initial[{n}] = {initial}\nlook[{n}] = function(args_, at_, s, i)\n{read}{look}\
@@ -132,11 +132,11 @@ fn looks(algorithms: &[&Algorithm], is_given: bool) -> String {
 }
 
 /// The functions that these algorithms need, each once, and the line that takes the time.
-fn parts(algorithms: &[&Algorithm], is_given: bool) -> String {
+fn parts(algorithms: &[&LuaAlgorithm], is_given: bool) -> String {
     let mut own: Vec<&str> = algorithms.iter().map(|algorithm| algorithm.before).collect();
     own.sort_unstable();
     own.dedup();
-    let texts = |algorithm: &&Algorithm| {
+    let texts = |algorithm: &&LuaAlgorithm| {
         let undo = algorithm.undo.as_deref().unwrap_or_default();
         [&*algorithm.look, algorithm.keep, undo].concat()
     };

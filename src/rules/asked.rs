@@ -2,7 +2,7 @@
 //! in memory or on Redis.
 
 use super::matching::Found;
-use super::ruling::{Answer, Answers, Basis, Ruling};
+use super::ruling::{Answers, Basis, LimitAnswer, Ruling};
 use super::{Left, Load, Rule, Rules};
 use crate::event::Event;
 use crate::limit::charged;
@@ -147,7 +147,7 @@ impl Judged<'_> {
             let basis = basis(asked);
             let is_known = !asked.is_shadow && basis != Basis::Nowhere;
             let left = if is_known { left(i) } else { None };
-            answers.push(Answer { exceeds, basis, ..Answer::of(asked, outcome, left) });
+            answers.push(LimitAnswer { exceeds, basis, ..LimitAnswer::of(asked, outcome, left) });
         }
     }
 }

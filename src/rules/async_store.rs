@@ -146,20 +146,20 @@ pub struct Details {
 }
 
 impl Details {
-    /// Everything, for an event that can wait.
+    /// All details about an event that can wait.
     pub const ALL: Details = Details { standings: true, retry: true, at_once: false };
 
-    /// The same with the standings of the sender.
+    /// These details, with the standings of the sender.
     pub const fn with_standings(self) -> Self {
         Details { standings: true, ..self }
     }
 
-    /// The same with the time when a refused event would pass.
+    /// These details, with the time when a refused event would pass.
     pub const fn with_retry(self) -> Self {
         Details { retry: true, ..self }
     }
 
-    /// The same for an event that cannot wait.
+    /// These details, for an event that cannot wait.
     pub const fn at_once(self) -> Self {
         Details { at_once: true, ..self }
     }

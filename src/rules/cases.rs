@@ -33,7 +33,7 @@
 
 mod run;
 
-pub use run::Failure;
+pub use run::FailedCase;
 
 use super::error::At;
 use super::reader::{Map, MapKeys, TreeReader};

@@ -74,7 +74,7 @@ struct File<'a> {
 
 /// A step on the path to a descriptor, and whether the values that it matches share their limits.
 #[derive(Clone)]
-struct Passed {
+struct PathStep {
     step: Step,
     shared: bool,
 }
@@ -109,7 +109,7 @@ impl<'a> File<'a> {
         Some(Rules { file, domain, rules, always, top, replaces })
     }
 
-    fn descriptors(&mut self, node: &'a Node, path: &[Passed]) -> Level {
+    fn descriptors(&mut self, node: &'a Node, path: &[PathStep]) -> Level {
         let mut level = Level::default();
         for item in self.reader.list(node, "descriptors").unwrap_or_default() {
             if self.rules.len() >= MOST_RULES {
@@ -122,7 +122,7 @@ impl<'a> File<'a> {
     }
 
     /// Adds a descriptor to its list. If its key cannot be read, the rest of it is not checked.
-    fn descriptor(&mut self, node: &'a Node, path: &[Passed], level: &mut Level) -> Option<()> {
+    fn descriptor(&mut self, node: &'a Node, path: &[PathStep], level: &mut Level) -> Option<()> {
         let map = self.reader.map(node, &DESCRIPTOR)?;
         let Some(key) = map.get("key") else {
             self.reader.missing(
@@ -139,7 +139,7 @@ impl<'a> File<'a> {
         let value = self.value(&map)?;
         let shared = self.shared(&map, &value);
         let mut path = path.to_vec();
-        path.push(Passed { step: Step { key: name.clone(), value: value.clone() }, shared });
+        path.push(PathStep { step: Step { key: name.clone(), value: value.clone() }, shared });
         if path.iter().map(|passed| passed.step.len()).sum::<usize>() > LONGEST_PATH {
             let problem =
                 format!("with the descriptors around it, more than {LONGEST_PATH} bytes long");
@@ -207,7 +207,7 @@ impl<'a> File<'a> {
 
     /// Adds the rule of a descriptor, or of the top, and returns its index. `None` if a descriptor
     /// only contains others.
-    fn rule(&mut self, map: &Map<'a>, path: &[Passed]) -> Option<usize> {
+    fn rule(&mut self, map: &Map<'a>, path: &[PathStep]) -> Option<usize> {
         let own = path.iter().filter(|passed| !passed.shared);
         let own: Vec<&str> = own.map(|passed| passed.step.key.as_str()).collect();
         if own.len() > FIELDS {

@@ -8,7 +8,7 @@ use crate::event::{Descriptor, Fields};
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// The indices of rules; an event has few.
+/// The indices of the rules that match an event, mostly few.
 pub(super) type Found = SmallVec<[usize; 8]>;
 
 /// The descriptors of one list, by their keys.

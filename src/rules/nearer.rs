@@ -43,7 +43,7 @@ impl<'a> Nearer<'a> {
             match &step.value {
                 Value::Is(_) => {}
                 Value::Within(networks) => within.push(place, networks),
-                // A file has no more of them than are taken.
+                // None is left out: a file can't have more wildcards than `Wildcards` takes.
                 Value::Like(wildcard) => _ = like.push(place, wildcard.clone()),
                 Value::Any => any = Some(place),
             }

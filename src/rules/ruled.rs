@@ -1,7 +1,7 @@
 //! Rules with their states: events in, rulings out.
 
 use super::asked::{Ask, Judged};
-use super::ruling::{Answer, Basis, Opinion, Ruling};
+use super::ruling::{Basis, LimitAnswer, Opinion, Ruling};
 use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
@@ -304,7 +304,7 @@ fn lone(
     let retry = details.retry && !outcome.is_allowed();
     let retry = retry.then(|| retry_after(from_ref(ask), from_ref(&held), now));
     drop(held);
-    let answer = Answer::of(ask, outcome, left);
+    let answer = LimitAnswer::of(ask, outcome, left);
     Answered { ruling: Ruling::lone(Arc::clone(rules), answer), retry, fault: None }
 }
 

@@ -23,11 +23,11 @@ pub struct Ruling {
 }
 
 /// The answers of the limits that were asked, mostly one or two.
-pub(super) type Answers = SmallVec<[Answer; 2]>;
+pub(super) type Answers = SmallVec<[LimitAnswer; 2]>;
 
 /// The answer of one limit of one rule, by their places.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct LimitAnswer {
     pub(crate) rule: usize,
     pub(super) limit: usize,
     pub(crate) outcome: Outcome,
@@ -39,17 +39,17 @@ pub(crate) struct Answer {
     pub(super) left: Option<Left>,
 }
 
-impl Answer {
+impl LimitAnswer {
     /// The answer of a limit in force, by the states of its store.
     #[inline(always)]
     pub(super) fn of(ask: &Ask, outcome: Outcome, left: Option<Left>) -> Self {
         let Ask { rule, limit, is_stretched, is_shadow, .. } = *ask;
         let (exceeds, basis) = (false, Basis::Store);
-        Answer { rule, limit, outcome, is_stretched, is_shadow, exceeds, basis, left }
+        LimitAnswer { rule, limit, outcome, is_stretched, is_shadow, exceeds, basis, left }
     }
 
     pub(super) fn place(&self) -> Place {
-        let Answer { rule, limit, is_stretched, .. } = *self;
+        let LimitAnswer { rule, limit, is_stretched, .. } = *self;
         Place { rule, limit, is_stretched }
     }
 }
@@ -111,7 +111,7 @@ impl Ruling {
 
     /// The ruling of a limit that was the only one to be asked, and can refuse.
     #[inline(always)]
-    pub(super) fn lone(rules: Arc<Rules>, answer: Answer) -> Self {
+    pub(super) fn lone(rules: Arc<Rules>, answer: LimitAnswer) -> Self {
         let decided = Some((answer.outcome.decision, 0));
         let mut answers = Answers::new();
         answers.push(answer);
@@ -163,13 +163,13 @@ impl Ruling {
     }
 
     /// The answer of each limit, with its rule as an index.
-    pub(crate) fn answers(&self) -> &[Answer] {
+    pub(crate) fn answers(&self) -> &[LimitAnswer] {
         &self.answers
     }
 
     /// The answers of the limits of each rule that applies; there is at least one of each.
     #[cfg(feature = "live")]
-    pub(crate) fn by_rule(&self) -> impl Iterator<Item = &[Answer]> {
+    pub(crate) fn by_rule(&self) -> impl Iterator<Item = &[LimitAnswer]> {
         self.answers.chunk_by(|a, b| a.rule == b.rule)
     }
 
@@ -186,8 +186,8 @@ impl Ruling {
         self.opinions().filter(move |opinion| self.is_allowed() && refuse(opinion))
     }
 
-    fn opinion(&self, answer: &Answer) -> Option<Opinion<'_>> {
-        let (place, Answer { outcome, exceeds, basis, .. }) = (answer.place(), *answer);
+    fn opinion(&self, answer: &LimitAnswer) -> Option<Opinion<'_>> {
+        let (place, LimitAnswer { outcome, exceeds, basis, .. }) = (answer.place(), *answer);
         let (rule, limit) = self.at(place)?;
         Some(Opinion { rule, place, limit, outcome, exceeds, basis })
     }

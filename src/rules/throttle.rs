@@ -87,7 +87,7 @@ impl Load {
         Err(BadNumber { what: "a load in percent", given: percent, want })
     }
 
-    /// The load of a number that [`percent`](Self::percent) gave; `None` for NaN.
+    /// The load whose [`percent`](Self::percent) is this number; `None` for NaN.
     pub(super) fn known(percent: f64) -> Option<Self> {
         (!percent.is_nan()).then_some(Load(percent))
     }

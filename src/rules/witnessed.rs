@@ -13,7 +13,7 @@ pub trait Witness: Send + Sync + 'static {
     fn saw(&self, event: &Event<'_>, answered: &Answered);
 }
 
-/// A store whose decisions a [`Witness`] sees. All else goes to the store as it comes.
+/// A store whose decisions a [`Witness`] sees. All other calls go to the store unchanged.
 pub struct Witnessed<S, W> {
     pub(crate) store: S,
     pub(crate) witness: W,

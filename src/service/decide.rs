@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The most descriptors of a request, and the most entries of a descriptor.
 const MOST: usize = 64;
 
-/// Everything, for an event that passes at once or not at all.
+/// Asks for all details about an event that passes at once or not at all.
 const DETAILS: Details = Details { standings: true, retry: true, at_once: true };
 
 /// Why a request has no answer.
@@ -200,7 +200,7 @@ impl<C: Clock> Service<C> {
         if questions.len() > 1 && rules.has_replacements() {
             replace(&rules, &mut questions);
         }
-        // Before anything is counted.
+        // All mistakes are found before anything is counted.
         for question in questions.iter().filter(|question| question.is_refund) {
             let (domain, event) = self.event(domain, question);
             if !question.is_replaced && !domain.can_give_back(&event) {
@@ -212,11 +212,11 @@ impl<C: Clock> Service<C> {
     }
 
     /// The answers to all questions; `None` where no rule is asked.
-    async fn answers(&self, domain: &Arc<DomainStore>, questions: &[Question<'_>]) -> Decided {
+    async fn answers(&self, domain: &Arc<DomainStore>, questions: &[Question<'_>]) -> Answers {
         let passes = |question: &Question<'_>, answer: &Option<(_, Answered)>| {
             answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
         };
-        let mut answers = Decided::new();
+        let mut answers = Answers::new();
         let (mut all_pass, mut counted) = (true, None);
         for (i, question) in questions.iter().enumerate() {
             // If all before it pass, the last one decides alone, and in one step.
@@ -282,7 +282,7 @@ impl<C: Clock> Service<C> {
 }
 
 /// The answers to all descriptors, each with the domain that gave it.
-pub(super) type Decided = SmallVec<[Option<(Arc<DomainStore>, Answered)>; 2]>;
+pub(super) type Answers = SmallVec<[Option<(Arc<DomainStore>, Answered)>; 2]>;
 
 /// Marks the descriptors whose rule is replaced by the rule of another descriptor.
 fn replace(rules: &crate::rules::Rules, questions: &mut [Question<'_>]) {

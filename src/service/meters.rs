@@ -27,10 +27,10 @@ const NEAR: f64 = 0.8;
 
 /// The counters of each rule of a file.
 pub(super) struct FileMeters {
-    each: Vec<Meters>,
+    each: Vec<RuleMeters>,
 }
 
-struct Meters {
+struct RuleMeters {
     total: Counter,
     within: Counter,
     near: Counter,
@@ -40,7 +40,7 @@ struct Meters {
 
 impl FileMeters {
     pub(super) fn new(rules: &Arc<Rules>) -> Self {
-        let each = rules.rules().iter().map(|rule| Meters::new(rules.domain(), rule)).collect();
+        let each = rules.rules().iter().map(|rule| RuleMeters::new(rules.domain(), rule)).collect();
         FileMeters { each }
     }
 
@@ -75,14 +75,14 @@ fn is_near(outcome: &Outcome) -> bool {
     outcome.level > NEAR * outcome.limit
 }
 
-impl Meters {
+impl RuleMeters {
     fn new(domain: &str, rule: &Rule) -> Self {
         let keys = rule.path().iter().enumerate();
         let keys = keys.map(|(i, step)| Label::new(format!("key{}", i + 1), label(step)));
         let own = [("domain", domain), ("rule", rule.name())];
         let own = own.into_iter().map(|(name, value)| Label::new(name, value.to_owned()));
         let labels: Vec<Label> = own.chain(keys).collect();
-        Meters {
+        RuleMeters {
             total: counter!("ratelimit_service_rate_limit_total_hits", labels.clone()),
             within: counter!("ratelimit_service_rate_limit_within_limit", labels.clone()),
             near: counter!("ratelimit_service_rate_limit_near_limit", labels.clone()),

@@ -1,6 +1,6 @@
 //! The answers of rules in words of Envoy's protocol.
 
-use super::decide::Decided;
+use super::decide::Answers;
 use super::message::{Code, DescriptorStatus, HeaderValue, RateLimit, RateLimitResponse, Unit};
 use crate::middleware::retry;
 use crate::outcome::Retry;
@@ -95,7 +95,7 @@ fn duration(span: Span) -> Duration {
 }
 
 /// The response with these statuses.
-pub(super) fn whole(statuses: Vec<DescriptorStatus>, answers: &Decided) -> RateLimitResponse {
+pub(super) fn whole(statuses: Vec<DescriptorStatus>, answers: &Answers) -> RateLimitResponse {
     let is_refused = statuses.iter().any(|status| status.code == Code::OverLimit as i32);
     let overall_code = if is_refused { Code::OverLimit } else { Code::Ok };
     RateLimitResponse {
@@ -108,7 +108,7 @@ pub(super) fn whole(statuses: Vec<DescriptorStatus>, answers: &Decided) -> RateL
 
 /// The headers of all answers: the wait for the refusal that ends last, the numbers of the limit that has the least
 /// left, and the lists of all limits.
-fn headers(answers: &Decided) -> Vec<HeaderValue> {
+fn headers(answers: &Answers) -> Vec<HeaderValue> {
     let wait = |answered: &Answered| retry(answered).flatten().and_then(Retry::wait);
     let mut each: Vec<_> = answers.iter().flatten().collect();
     each.sort_by_key(|(_, answered)| core::cmp::Reverse(wait(answered)));
@@ -124,7 +124,7 @@ fn headers(answers: &Decided) -> Vec<HeaderValue> {
 }
 
 /// Which rules refused.
-fn metadata(answers: &Decided) -> Struct {
+fn metadata(answers: &Answers) -> Struct {
     let each = || answers.iter().flatten();
     let opinions = || each().flat_map(|(_, answered)| answered.ruling.opinions());
     let list = |is_shadow: bool| {

@@ -44,7 +44,8 @@ pub(crate) fn hold<'a>(
     held.into_iter().map(|(_, held)| held).collect()
 }
 
-/// Decides about an event whose keys are locked, and counts it in all limits or in none.
+/// Decides about an event whose keys are locked, and counts it in all limits or in none. Rules judge each outcome
+/// by its rule, which may be a shadow, have a cost of its own or not be known: see `Ruled::answer_by`.
 pub(super) fn check<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],
     now: Time,

@@ -47,7 +47,7 @@ pub(super) fn number(tick: &Tick, top: f64, narrow: bool) -> String {
     if top < room { tick.label.clone() } else { axis::compact(tick.value) }
 }
 
-/// What is below a line, down to the height `bottom`; nothing without a line.
+/// The area between a line and the height `bottom`; `None` if the line has no points.
 pub(super) fn below(line: &[Point], bottom: f64, fill: Fill) -> Option<Mark> {
     let (first, last) = (line.first()?, line.last()?);
     let feet = [Point::new(last.x, bottom), Point::new(first.x, bottom)];

@@ -3,7 +3,7 @@
 use super::label::{LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
 use super::timebase::{Timebase, edges};
 use crate::lab::lane::history::Columns;
-use crate::lab::live::{Counts, DRAWN, Live, ReportedRule};
+use crate::lab::live::{DRAWN, EventCounts, Live, ReportedRule};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::time::Time;
@@ -31,7 +31,7 @@ fn time(view: &Viewport<'_>) -> Timebase {
 
 /// The columns of a rule that are in sight, of about a second, or of up to two CSS pixels if that is longer;
 /// `None` before the first report.
-fn columns<'a>(rule: &'a ReportedRule, view: &Viewport<'_>) -> Option<Columns<'a, Counts>> {
+fn columns<'a>(rule: &'a ReportedRule, view: &Viewport<'_>) -> Option<Columns<'a, EventCounts>> {
     let time = time(view);
     rule.columns(time.from, time.to, (2.0 / time.pace).max(1.1))
 }
@@ -117,7 +117,7 @@ fn lines(
     time: &Timebase,
     (plot, all): (Rect, f64),
     top: f64,
-    columns: Option<&Columns<'_, Counts>>,
+    columns: Option<&Columns<'_, EventCounts>>,
     heard: Time,
 ) {
     let Some(columns) = columns else { return };

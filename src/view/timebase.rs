@@ -171,7 +171,7 @@ impl Timebase {
             marks.extend(plots.first().map(|plot| flag(x, plot.y)));
             let text = axis::instant(at.as_secs());
             let wide = width(&text, SMALL) + 6.0;
-            // Right after the time before it, if the two would overlap.
+            // If two times would overlap, the later one is written right after the earlier.
             let left = (x - wide / 2.0).max(taken);
             let rect = Rect { x: left, y, width: wide, height: TAG };
             make_room(marks, rect);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
 import { simulate, startReplay, startService } from './launch.mjs';
-import { denyStores, noteTexts, until, written } from './scope.mjs';
+import { denyStores, noteTexts, settle, until, written } from './scope.mjs';
 import { counted } from './tune.mjs';
 
 const RULES = `
@@ -247,6 +247,7 @@ pageTest('a look back stays while messages come, and little is said of them', { 
     await assertStays(id);
   };
   const assertStays = async (id) => {
+    await settle(page); // what was pressed before is drawn
     const seen = await times(id);
     await heard(page, 4);
     assert.equal(await times(id), seen, `${id} moves`);

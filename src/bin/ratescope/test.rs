@@ -2,7 +2,7 @@
 
 use crate::rules;
 use crate::terminal::{Visible, name, until_closed, visible};
-use ratescope::rules::cases::{Cases, Failure};
+use ratescope::rules::cases::{Cases, FailedCase};
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 }
 
 /// Prints a line for each test, and its failures.
-fn print(cases: &Cases, results: &[Vec<Failure>], out: &mut impl Write) -> io::Result<()> {
+fn print(cases: &Cases, results: &[Vec<FailedCase>], out: &mut impl Write) -> io::Result<()> {
     for (test, failures) in cases.names().zip(results) {
         let word = if failures.is_empty() { "ok" } else { "FAILED" };
         writeln!(out, "{word:6}  {}", visible(test))?;

@@ -13,7 +13,7 @@ use crate::source::LogArgs;
 use crate::terminal::{self, Visible, at_least_one, until_closed};
 use files::Tried;
 use ratescope::lab::tune::{
-    Aim, Analysis, Choices, ClientRow, Effect, Failure, Imported, MarkedKeys, Metric, PERIODS,
+    Aim, Analysis, Choices, ClientRow, Failure, Imported, LimitEffect, MarkedKeys, Metric, PERIODS,
     Room, Summary, is_bucket, percentage,
 };
 use ratescope::plot::{palette::Theme, svg};
@@ -169,8 +169,8 @@ pub(crate) struct Tuned<'a> {
     analysis: &'a Analysis,
     tried: &'a [Tried],
     /// The effects of the recommended limit and of the recommended bucket; `None` if there is none.
-    effect: Option<Effect>,
-    bucket: Option<Effect>,
+    effect: Option<LimitEffect>,
+    bucket: Option<LimitEffect>,
     servers: Vec<Server>,
     busiest: Vec<ClientRow>,
 }
@@ -179,7 +179,7 @@ pub(crate) struct Tuned<'a> {
 pub(crate) struct Server {
     target: Target,
     /// The effect of its limiter; `None` if no limit leaves enough clients alone.
-    effect: Option<Effect>,
+    effect: Option<LimitEffect>,
     /// The configuration to paste and notes on it, or why it can't be written.
     configuration: Result<(String, Vec<String>), String>,
 }

@@ -1,4 +1,5 @@
-//! A table of settings: one row for each, with its name, its effects, and how its value is read and written.
+//! A table of settings: one row for each, with its name, its effects, and how its value is read and written. Links and
+//! controls come from it. The arguments of commands do not: those with the name of a setting mean something else.
 
 use super::escape::{VALUE, encoded};
 use crate::text::ParseError;

@@ -16,7 +16,8 @@ use crate::time::{Span, Time};
 
 /// Exim's rate, the smoothed line, the limiter that decides, and the history of all three.
 ///
-/// Exim's own limiter decides, or the [lane](crate::lab::lane) of another limiter.
+/// Exim's own limiter decides, or the [lane](crate::lab::lane) of another limiter. The lines are here and not in a
+/// lane: Compare draws none of them, and its eight lanes would keep their history for nothing.
 #[derive(Clone, Debug)]
 pub struct Instrument {
     /// Exim's limiter, which only measures where a lane decides.

@@ -13,7 +13,7 @@
 
 mod column;
 
-pub use column::{Column, Model, Point};
+pub use column::{Model, ModelColumn, ModelPoint};
 
 use super::Settings;
 use crate::estimate::moving_average::MovingAverage;
@@ -37,7 +37,7 @@ pub struct Models {
     /// Whether the history begins with the run and each line means the same throughout.
     pub whole: bool,
     /// The history.
-    pub trace: Trace<Column>,
+    pub trace: Trace<ModelColumn>,
 }
 
 impl Models {
@@ -95,10 +95,10 @@ impl Models {
     }
 
     /// The three lines at `now`, which is not before the last event.
-    pub fn at(&self, now: Time) -> Point {
+    pub fn at(&self, now: Time) -> ModelPoint {
         let impulse = self.recent.add(self.impulse, now, 0.0).size;
         let (limit, level, mean) = (self.limit, self.level_at(now), self.mean.tally());
-        Point { at: now, limit, level, mean, impulse, events: 0 }
+        ModelPoint { at: now, limit, level, mean, impulse, events: 0 }
     }
 
     /// The level of the bucket, in events; 0 without a bucket.
@@ -107,7 +107,7 @@ impl Models {
     }
 
     fn record(&mut self, now: Time, events: u32) {
-        let point = Point { events, ..self.at(now) };
+        let point = ModelPoint { events, ..self.at(now) };
         self.trace.push(&point);
     }
 }

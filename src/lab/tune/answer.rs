@@ -38,7 +38,7 @@ pub use metric::{Metric, PERIODS};
 #[cfg(feature = "log")]
 pub use picture_data::{PictureData, Refusals};
 #[cfg(feature = "log")]
-pub use report::{Effect, Report};
+pub use report::{LimitEffect, Report};
 #[cfg(feature = "log")]
 pub use rows::{ClientRow, LimitRow};
 #[cfg(feature = "log")]

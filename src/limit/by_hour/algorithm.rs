@@ -6,7 +6,7 @@ use crate::limit::algorithm::{Algorithm, Stretch, Unstretched};
 use crate::limit::any::AnyLimiter;
 use crate::limit::in_f64::InF64;
 use crate::limit::kept::{Bytes, Content, KeptError, Kind, Shape};
-use crate::limit::text::{Form, Given, Unread};
+use crate::limit::text::{Form, Given, Unreadable};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::Time;
@@ -22,7 +22,7 @@ impl Algorithm for ByHour {
         read: |_, bytes| Habits::read(bytes).map(drop),
     };
 
-    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unread> {
+    fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         Adaptive::read(given)
     }
 

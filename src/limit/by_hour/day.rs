@@ -1,6 +1,6 @@
 //! The hours of a day, by the clock of a place.
 
-use crate::limit::text::{Given, Unread};
+use crate::limit::text::{Given, Unreadable};
 use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
 use core::fmt;
@@ -52,7 +52,7 @@ impl Day {
     }
 
     /// Reads `by hour` and the words of the day after it; `None` if `by` is not there.
-    pub(in crate::limit) fn read(given: &mut Given<'_>) -> Result<Option<Day>, Unread> {
+    pub(in crate::limit) fn read(given: &mut Given<'_>) -> Result<Option<Day>, Unreadable> {
         let Some(what) = given.value("by")? else { return Ok(None) };
         if !what.is("hour") {
             return Err(given.wrong(what, "not read; write by hour").into());

@@ -4,7 +4,7 @@ use super::known::{known, of_header};
 use super::{Layout, Rows};
 use crate::address;
 use crate::log::clf::{self, Written};
-use crate::log::format::{Form, Guess, LogShape, Reason};
+use crate::log::format::{Guess, LogForm, LogShape, Reason};
 use crate::log::options::Options;
 use crate::log::stamp::{Instant, Stamps, Year};
 use crate::text::digits;
@@ -55,7 +55,7 @@ fn reads(
     let mut rows = Rows::new(Arc::clone(layout));
     let read = rows.read(line, &mut Stamps::new(Year::Any, options.unit), outer)?;
     let (_, table) = read.ok_or("a remark")?;
-    let form = Form::Columns(Arc::clone(layout));
+    let form = LogForm::Columns(Arc::clone(layout));
     let shape = LogShape::new(form, layout.about.clone(), Some(layout.fields()));
     Ok(Guess::new(shape, table.points()))
 }

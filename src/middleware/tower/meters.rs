@@ -24,7 +24,7 @@
 //!
 //! Install the recorder before the first request. The layer looks it up once.
 
-use crate::rules::{Answer, Fault, Memory};
+use crate::rules::{Fault, LimitAnswer, Memory};
 use crate::time::{Span, Time};
 use core::sync::atomic::{AtomicI64, Ordering};
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
@@ -143,7 +143,7 @@ impl RuleMeters {
         }
     }
 
-    pub(super) fn count(&self, answer: &Answer) {
+    pub(super) fn count(&self, answer: &LimitAnswer) {
         let counter = match (answer.outcome.is_allowed(), answer.exceeds) {
             (true, false) => &self.allowed,
             (true, true) => &self.soft,

@@ -14,7 +14,7 @@ const KEYS: usize = 100_000;
 /// An expectation of a test that was not met.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Failure {
+pub struct FailedCase {
     /// The name of the test.
     pub test: String,
     /// The line of the expectation in the file.
@@ -32,9 +32,9 @@ pub struct Failure {
 }
 
 /// As in `12:9: five a day: event 6 at 10 s: expected refused, got allowed ...`
-impl fmt::Display for Failure {
+impl fmt::Display for FailedCase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { test, line, column, event, time, expected, got } = self;
+        let FailedCase { test, line, column, event, time, expected, got } = self;
         write!(f, "{line}:{column}: {test}: event {event} at {time} s: ")?;
         write!(f, "expected {expected}, got {got}")
     }
@@ -43,7 +43,7 @@ impl fmt::Display for Failure {
 impl Cases {
     /// Runs the tests and returns the failures of each, in the order of [`names`](Self::names). A test
     /// ends with the first event that fails, since all later events depend on it.
-    pub fn run(&self, rules: &Rules) -> Vec<Vec<Failure>> {
+    pub fn run(&self, rules: &Rules) -> Vec<Vec<FailedCase>> {
         let ruled = Ruled::new(rules.clone(), KEYS);
         let run = |test: &Test| {
             let mut asked = HashSet::new();
@@ -58,7 +58,7 @@ impl Cases {
 
 impl Test {
     /// Returns the failures, and adds the places of the rules that were asked.
-    fn run(&self, ruled: &Ruled, asked: &mut HashSet<usize>) -> Vec<Failure> {
+    fn run(&self, ruled: &Ruled, asked: &mut HashSet<usize>) -> Vec<FailedCase> {
         ruled.set_load(self.load);
         let mut number = 0;
         for case in &self.events {
@@ -83,11 +83,11 @@ impl Test {
 }
 
 impl CaseEvent {
-    fn failures(&self, got: &Got<'_>, test: &str, event: u64) -> Vec<Failure> {
+    fn failures(&self, got: &Got<'_>, test: &str, event: u64) -> Vec<FailedCase> {
         let mut failures = Vec::new();
         for Expected { at, what } in &self.expected {
             let Some(got_instead) = got.instead_of(what) else { continue };
-            failures.push(Failure {
+            failures.push(FailedCase {
                 test: test.to_owned(),
                 line: at.line,
                 column: at.column,

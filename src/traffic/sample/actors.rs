@@ -19,7 +19,7 @@ const OPENS: i64 = 9 * 3600 * SECOND;
 /// The end of working hours.
 const CLOSES: i64 = 17 * 3600 * SECOND;
 
-/// Who acts next. The order has no meaning.
+/// The next actor. The order of the variants has no meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Actor {
     /// The next person comes.

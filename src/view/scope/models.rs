@@ -4,7 +4,7 @@ use super::layout::Layout;
 use super::lines::{self, Stretch};
 use super::outlook::plain;
 use crate::estimate::recent_average::settled;
-use crate::lab::scope::models::{Column, Model};
+use crate::lab::scope::models::{Model, ModelColumn};
 use crate::lab::scope::{Models, Scope, Settings};
 use crate::plot::axis;
 use crate::plot::{Ink, Mark, Stroke};
@@ -51,13 +51,13 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: T
     let pixel = 1.0 / layout.time.pace;
     let columns = models.trace.columns(layout.time.from, layout.time.to, pixel);
     for model in shown(scope.settings()) {
-        let of = |c: &Column| Stretch {
+        let of = |c: &ModelColumn| Stretch {
             first: c.first,
             last: c.end.at,
             end: c.end.value(model),
             range: c.range(model),
         };
-        let at = |c: &Column, at| c.end.value_at(model, at);
+        let at = |c: &ModelColumn, at| c.end.value_at(model, at);
         let points = lines::path(layout, &columns, now, models.whole, &of, &at);
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(ink(model), WIDTH) });
     }
@@ -67,7 +67,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: T
 /// it has no bound, and may leave the picture.
 pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], step: f64) -> f64 {
     let bounded = || shown(settings).filter(|model| *model != Model::Mean);
-    let highest = |column: &&Column| {
+    let highest = |column: &&ModelColumn| {
         let seen = |model| match column.end.at < from {
             true => column.end.value_at(model, from),
             false => column.range(model).high,

@@ -5,7 +5,7 @@ use super::layout::{Layout, TAGS};
 use super::{Picture, Viewport};
 use crate::lab::tune::Stair;
 use crate::plot::axis;
-use crate::plot::scale::Log;
+use crate::plot::scale::LogScale;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::view::label::{LINE, PAD, SIZE, TAG, bold, disc, label, panel, small, tag, width};
 
@@ -162,7 +162,7 @@ fn axes(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
 }
 
 /// The round numbers of a logarithmic scale, at least `apart` CSS pixels from each other.
-pub(super) fn ticks(scale: Log, apart: f64) -> Vec<(f64, String)> {
+pub(super) fn ticks(scale: LogScale, apart: f64) -> Vec<(f64, String)> {
     let [from, to] = scale.domain;
     let mut ticks: Vec<(f64, String)> = Vec::new();
     let mut value = axis::next_round(from * 0.999_999, 1.0);

@@ -13,11 +13,7 @@ pub fn axis(picture: &Picture<'_>) -> String {
         Measure::Exim(per) => format!("Limit of Exim's rate per {}", spaced(per)),
         Measure::Earrrl(per, _) => format!("Limit of the recent average per {}", spaced(per)),
         Measure::FixedWindow(per) => format!("Limit per {} of the clock", spaced(per)),
-        Measure::SlidingWindow(per, _)
-        | Measure::SlidingCounter(per)
-        | Measure::SlidingLog(per)
-        | Measure::Haproxy(per, _)
-        | Measure::Fail2ban(per, _) => format!("Limit per {}", spaced(per)),
+        measure => format!("Limit per {}", spaced(measure.period())),
     }
 }
 

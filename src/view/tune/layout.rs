@@ -3,7 +3,7 @@
 use super::Picture;
 use crate::lab::tune::Burst;
 use crate::plot::Rect;
-use crate::plot::scale::Log;
+use crate::plot::scale::LogScale;
 use crate::view::label::LINE;
 
 /// Below this width of the canvas, in CSS pixels, the pictures are one below the other.
@@ -49,12 +49,12 @@ pub(super) struct Layout {
     pub(super) frontier: Rect,
     pub(super) hours: Rect,
     pub(super) narrow: bool,
-    pub(super) limits: Log,
+    pub(super) limits: LogScale,
     /// Shares of clients and requests; none is at the foot of the plot.
-    pub(super) shares: Log,
+    pub(super) shares: LogScale,
     /// Events a second, and events at once.
-    pub(super) rates: Log,
-    pub(super) bursts: Log,
+    pub(super) rates: LogScale,
+    pub(super) bursts: LogScale,
 }
 
 impl Layout {
@@ -89,10 +89,10 @@ impl Layout {
             frontier,
             hours,
             narrow,
-            limits: Log { domain: limits(picture), range: across(curve) },
-            shares: Log { domain: [least_share(picture), 1.0], range: [bottom - NONE, top] },
-            rates: Log { domain: rates, range: across(frontier) },
-            bursts: Log { domain: bursts, range: up(frontier) },
+            limits: LogScale { domain: limits(picture), range: across(curve) },
+            shares: LogScale { domain: [least_share(picture), 1.0], range: [bottom - NONE, top] },
+            rates: LogScale { domain: rates, range: across(frontier) },
+            bursts: LogScale { domain: bursts, range: up(frontier) },
         }
     }
 

@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::event::{Event, Fields};
 use crate::outcome::{Decision, Retry};
 use crate::time::{Span, Time};
-use crate::waiting::{GaveUp, Refused, until};
+use crate::waiting::{Blocked, GaveUp, until};
 use core::fmt;
 use core::future::{Future, poll_fn, ready};
 use core::pin::Pin;
@@ -120,14 +120,14 @@ impl<C: Clock> Pace<C> {
         let counted = until(clock, waiting, |most| {
             let now = clock.now();
             let passed = limits.pass(call, now, waiting.cost, most);
-            ready(passed.map(|decision| (now, decision)).map_err(Refused::from))
+            ready(passed.map(|decision| (now, decision)).map_err(Blocked::from))
         })
         .await?;
         // The host may have asked for a pause while the call waited in a queue.
         let waited = until(clock, waiting.after(begin.until(clock.now())), |_| {
             let at_once = Decision::Allowed { wait: Span::ZERO };
             let paused = limits.paused(call, clock.now());
-            ready(paused.map(|()| ((), at_once)).map_err(Refused::from))
+            ready(paused.map(|()| ((), at_once)).map_err(Blocked::from))
         })
         .await;
         if waited.is_err() {

@@ -1,4 +1,4 @@
-//! How often something is said: no faster than it can be read, or listened to.
+//! Limits how often the texts and the screen reader's summary change, so that people can follow them.
 
 /// Texts change at most this often, in milliseconds; faster changes can't be read.
 const READABLE: f64 = 100.0;

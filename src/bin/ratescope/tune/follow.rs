@@ -234,7 +234,7 @@ mod tests {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Follows a log that is changed by a step each time that nothing is new, up to an error. Returns the
+    /// Follows a log, and takes the next step each time that nothing is new; stops at an error. Returns the
     /// requests and the lines of each report, or its problem.
     fn reports(path: &Path, steps: Vec<Box<dyn FnOnce()>>) -> Vec<String> {
         let (mut steps, mut seen) = (VecDeque::from(steps), Vec::new());

@@ -1,7 +1,7 @@
 //! The answer as one JSON object.
 
 use super::{BUSIEST, Server, Tuned};
-use ratescope::lab::tune::{Advice, Burst, ClientRow, Effect, LabelRow, LimitRow, Share};
+use ratescope::lab::tune::{Advice, Burst, ClientRow, LabelRow, LimitEffect, LimitRow, Share};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -96,7 +96,7 @@ fn burst(at: &Burst) -> Value {
     json!({ "burst": at.burst, "rate": at.rate.to_string(), "clients_touched": at.touched })
 }
 
-fn effect(effect: &Effect) -> Value {
+fn effect(effect: &LimitEffect) -> Value {
     json!({
         "limit": effect.limit,
         "clients_touched": effect.touched,

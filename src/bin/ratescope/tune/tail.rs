@@ -90,7 +90,7 @@ fn open(path: &Path) -> io::Result<Option<Handle>> {
         )),
     });
     match file {
-        // Also if it was renamed between the two calls above.
+        // It may also have been renamed between the two calls above.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         file => file.map(Some),
     }

@@ -261,7 +261,7 @@ mod tests {
         assert!(catch_unwind(|| on_each(part)).is_err());
     }
 
-    /// Also if its piece is missing, and the others wait for it.
+    /// The others end even if they wait for the piece of the thread that panicked.
     #[test]
     fn a_panic_while_a_log_is_read_ends_all() {
         let log = "time\n".to_owned() + &"1\n".repeat((ON_THEIR_WAY * threads() + 20) << 18);

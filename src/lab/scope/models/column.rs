@@ -25,7 +25,7 @@ impl Model {
 
 /// The three lines just after an instant, and the numbers from which they continue.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct ModelPoint {
     /// The instant.
     pub at: Time,
     /// The limit in force from here on, in the decay interval.
@@ -40,7 +40,7 @@ pub struct Point {
     pub events: u32,
 }
 
-impl Point {
+impl ModelPoint {
     /// The value of a line at `at` in events per second, if nothing happens until then. The level and N,
     /// which are numbers of events, are divided by the decay interval.
     pub fn value_at(&self, model: Model, at: Time) -> f64 {
@@ -60,17 +60,17 @@ impl Point {
 
 /// Successive points that fell into one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Column {
+pub struct ModelColumn {
     /// When the first point happened.
     pub first: Time,
     /// The last point; the lines go on from here.
-    pub end: Point,
+    pub end: ModelPoint,
     /// The range of each line, in the order of [`Model::ALL`], from just after the first point to
     /// just after the last.
     pub range: [Extent; 3],
 }
 
-impl Column {
+impl ModelColumn {
     /// The range of a line.
     pub fn range(&self, model: Model) -> Extent {
         let [bucket, mean, recent] = self.range;
@@ -88,20 +88,20 @@ impl Column {
     }
 }
 
-impl Fold for Column {
-    type Point = Point;
+impl Fold for ModelColumn {
+    type Point = ModelPoint;
 
-    fn time(point: &Point) -> Time {
+    fn time(point: &ModelPoint) -> Time {
         point.at
     }
 
-    fn events(point: &Point) -> u64 {
+    fn events(point: &ModelPoint) -> u64 {
         u64::from(point.events)
     }
 
-    fn new(point: &Point, _total: u64) -> Self {
+    fn new(point: &ModelPoint, _total: u64) -> Self {
         let range = Model::ALL.map(|model| Extent::of(point.value(model)));
-        Column { first: point.at, end: *point, range }
+        ModelColumn { first: point.at, end: *point, range }
     }
 
     fn first(&self) -> Time {
@@ -112,13 +112,13 @@ impl Fold for Column {
         self.end.at
     }
 
-    fn add(&mut self, point: &Point, _total: u64) {
+    fn add(&mut self, point: &ModelPoint, _total: u64) {
         self.include(|model| point.value(model));
         self.end = *point;
     }
 
     /// All three lines fall while there are no events, so only the end of the gap is included.
-    fn merge(&mut self, later: &Column) {
+    fn merge(&mut self, later: &ModelColumn) {
         let end = self.end;
         self.include(|model| end.value_at(model, later.first));
         for (range, later) in self.range.iter_mut().zip(later.range) {

@@ -1,6 +1,6 @@
 //! The recommended limit: the smallest one that leaves nearly all clients alone, with doubts about it.
 
-use crate::lab::tune::{Curve, Measure, Part, Share, scale};
+use crate::lab::tune::{Curve, Part, Share, scale};
 use crate::limit::any::AnyLimiter;
 use crate::text::{grouped, plural};
 use crate::time::Span;
@@ -128,7 +128,7 @@ fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
         doubts.push(Doubt::FewClients(clients));
     }
     let log = first.until(last);
-    if log.secs() < 10.0 * period(curve.measure).secs() {
+    if log.secs() < 10.0 * curve.measure.period().secs() {
         doubts.push(Doubt::ShortLog(log));
     }
     let alike = |limit: f64| matches!(curve.touched(limit), 0) || curve.touched(limit) == clients;
@@ -141,21 +141,6 @@ fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
         doubts.push(Doubt::Drifts(share));
     }
     doubts
-}
-
-/// The time that a level looks back.
-fn period(measure: Measure) -> Span {
-    match measure {
-        Measure::Exim(per)
-        | Measure::Earrrl(per, _)
-        | Measure::FixedWindow(per)
-        | Measure::SlidingWindow(per, _)
-        | Measure::SlidingCounter(per)
-        | Measure::SlidingLog(per)
-        | Measure::Haproxy(per, _)
-        | Measure::Fail2ban(per, _) => per,
-        Measure::Bucket(rate) | Measure::Nginx(rate) => rate.per(),
-    }
 }
 
 /// As a sentence that also says what to do.

@@ -35,7 +35,7 @@ pub struct Report {
 
 /// The effect of a limiter on the clients of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Effect {
+pub struct LimitEffect {
     /// The limiter.
     pub limit: String,
     /// The number of clients that it touches.
@@ -75,11 +75,11 @@ impl Report {
 
 impl Analysis {
     /// The effect of the limiter in force, once it has been replayed.
-    pub fn effect(&self) -> Option<Effect> {
+    pub fn effect(&self) -> Option<LimitEffect> {
         let replay = self.replayed().filter(|replay| replay.is_done())?;
         let (limiter, noun) = (replay.limiter(), one(self.imported().events));
         let does = replay.says(&self.imported().summary, noun);
-        Some(Effect {
+        Some(LimitEffect {
             limit: limiter.to_string(),
             touched: replay.touched(self.clients()).touched,
             refused: replay.refused(),

@@ -352,7 +352,7 @@ impl Clients {
     }
 
     /// The place of a ticket's client now; `None` if the client is not kept. A ticket is good until the
-    /// second thinning after it.
+    /// second step of halvings after it.
     #[inline]
     fn current(&self, ticket: Ticket) -> Option<usize> {
         let place = match ticket.halvings == self.halvings {
@@ -371,7 +371,7 @@ impl Clients {
         self.halve_while(|clients| clients.is_over() && clients.halvings < 62 && clients.len() > 1);
     }
 
-    /// Halves the clients as long as `is_due` is true, which is one step for the tickets.
+    /// Halves the clients as long as `is_due` is true. For tickets, all these halvings are one step.
     pub(super) fn halve_while(&mut self, is_due: impl Fn(&Self) -> bool) {
         let halvings = self.halvings;
         let mut moved: Vec<u32> = (0..self.list.len() as u32).collect();

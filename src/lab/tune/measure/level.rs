@@ -251,6 +251,21 @@ impl Measure {
         }
     }
 
+    /// The time that a level looks back.
+    pub fn period(self) -> Span {
+        match self {
+            Measure::Exim(per)
+            | Measure::Earrrl(per, _)
+            | Measure::FixedWindow(per)
+            | Measure::SlidingWindow(per, _)
+            | Measure::SlidingCounter(per)
+            | Measure::SlidingLog(per)
+            | Measure::Haproxy(per, _)
+            | Measure::Fail2ban(per, _) => per,
+            Measure::Bucket(rate) | Measure::Nginx(rate) => rate.per(),
+        }
+    }
+
     /// The comparison of a level with the limit.
     pub fn over(self) -> Over {
         match self {
