@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
 import { simulate, startReplay, startService } from './launch.mjs';
-import { denyStores, noteTexts, settle, until, written } from './scope.mjs';
+import { denyStores, noteTexts, settle, started, until, written } from './scope.mjs';
 import { counted } from './tune.mjs';
 
 const RULES = `
@@ -254,6 +254,7 @@ pageTest('a look back stays while messages come, and little is said of them', { 
   };
   await withReplays(['600'], 'gcra 30/1h burst 5 per user', async ({ url }) => {
     await page.goto(url);
+    await started(page); // before that, the window of the link would come into force later
     // A quarter of the window after the first message one can look back at it.
     await page.locator('#window').selectOption('1h');
     const minutes = () => page.$eval('#clock', (clock) => Date.parse(clock.textContent.replace(' UTC', 'Z').replace(' ', 'T')) / 60_000);
