@@ -2,7 +2,7 @@
 
 use ratescope::event::Fields;
 use ratescope::log::{
-    Counts, Format, Layout, Log, Options, Piece, Pieces, Reader, Record, recognize,
+    Counts, Format, Layout, Log, LogShape, Options, Piece, Pieces, Reader, Record, recognize,
 };
 use std::io::Read;
 
@@ -81,9 +81,10 @@ pub(crate) fn hold(data: &[u8]) {
     if let Ok(Some(early)) = recognize(&log[..log.len() / 2], false, &options) {
         assert_eq!(early.to_string(), shape.to_string());
     }
-    let whole = read(log, log.len().max(1), &options);
+    let read = |length| read(log, length, &shape, &options);
+    let whole = read(log.len().max(1));
     for length in [1, 7, 100] {
-        assert_eq!(whole, read(log, length, &options), "in pieces of {length}");
+        assert_eq!(whole, read(length), "in pieces of {length}");
     }
     assert_eq!(whole, shared(log, &options), "by several readers");
     let (events, counts) = whole;
@@ -99,15 +100,14 @@ pub(crate) fn hold(data: &[u8]) {
     assert!(told <= counts.lines, "{told} of {}", counts.lines);
     assert_eq!(counts.problems.len() as u64, counts.unread.min(5));
 
-    let mut opened = Log::open(Slow(log), &options).expect("it was recognized");
+    let mut opened = Log::open(Slow(log, 13), &options).expect("it was recognized");
     let mut count = 0;
     while opened.read(&mut |_| count += 1).expect("a slice can be read") {}
     assert_eq!((count, opened.bytes()), (events.len(), log.len() as u64));
 }
 
-fn read(log: &[u8], length: usize, options: &Options) -> (Vec<Seen>, Counts) {
-    let shape = recognize(log, true, options).ok().flatten().expect("it was recognized");
-    let mut reader = Reader::new(&shape, options).expect("nothing special is asked for");
+fn read(log: &[u8], length: usize, shape: &LogShape, options: &Options) -> (Vec<Seen>, Counts) {
+    let mut reader = Reader::new(shape, options).expect("nothing special is asked for");
     let mut events = Vec::new();
     let mut on_event = |record: &Record<'_>| events.push(see(record, 0));
     for piece in log.chunks(length) {
@@ -119,7 +119,7 @@ fn read(log: &[u8], length: usize, options: &Options) -> (Vec<Seen>, Counts) {
 
 /// Reads with three readers in turn, if the lines are independent, and otherwise with one.
 fn shared(log: &[u8], options: &Options) -> (Vec<Seen>, Counts) {
-    let mut pieces = Pieces::open(Slow(log), options).expect("it was recognized");
+    let mut pieces = Pieces::open(Slow(log, 13), options).expect("it was recognized");
     let shape = pieces.shape().clone();
     let part = |_| Reader::new(&shape, options).expect("nothing special is asked for");
     let mut readers: Vec<_> = (0..if shape.is_divisible() { 3 } else { 1 }).map(part).collect();
@@ -145,12 +145,13 @@ fn see(record: &Record<'_>, lines_before: u64) -> Seen {
     (lines_before + record.line(), record.time().as_micros(), cost, values, record.times())
 }
 
-/// An input that gives a few bytes at a time.
-struct Slow<'a>(&'a [u8]);
+/// An input that gives a few bytes at first, and twice as many each time.
+struct Slow<'a>(&'a [u8], usize);
 
 impl Read for Slow<'_> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let most = into.len().min(13);
+        let most = into.len().min(self.1);
+        self.1 *= 2;
         self.0.read(&mut into[..most])
     }
 }
