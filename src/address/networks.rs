@@ -10,7 +10,8 @@ use ipnet::{IpNet, Ipv4Net};
 /// A list of networks. Its text form is `10.0.0.0/8, fd00::/8, 192.0.2.7`.
 ///
 /// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as that
-/// IPv4 address. So a network within `64:ff9b::/96` would hold no public address, and is refused.
+/// IPv4 address. So a network within `64:ff9b::/96`, or one around it within `64:ff9b::/48`, would hold no public
+/// address, and is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Networks(Vec<IpNet>);
 
@@ -104,14 +105,17 @@ fn network(word: &str) -> Result<IpNet, String> {
         // Probably a mistake, since the bits after the prefix mean nothing.
         return Err(format!("{address} is an address within the network {begin}"));
     }
-    let (IpNet::V6(v6), Some(length)) = (network, network.prefix_len().checked_sub(96)) else {
-        return Ok(network);
-    };
+    let IpNet::V6(v6) = network else { return Ok(network) };
+    let length = v6.prefix_len().saturating_sub(96);
     let of = |v4| Ipv4Net::new(v4, length).ok();
     if let Some(mapped) = v6.addr().to_ipv4_mapped().and_then(of) {
         return Ok(IpNet::V4(mapped));
     }
-    let Some(inside) = nat64(v6.addr()).and_then(of) else { return Ok(network) };
+    // A shorter one has other addresses, such as those of 64:ff9b:1::/48.
+    let is_long = v6.prefix_len() >= 48;
+    let Some(inside) = nat64(v6.addr()).and_then(of).filter(|_| is_long) else {
+        return Ok(network);
+    };
     // An internal address stays as it is. The shortest network of these is 10.0.0.0/8.
     let ends = [inside.network(), inside.broadcast()];
     if length >= 8 && ends.into_iter().all(|end| is_internal(end.into())) {

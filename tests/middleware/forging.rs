@@ -171,6 +171,8 @@ fn networks_are_read_and_written() {
         ("10.0.0.0/8,fd00::/8 ,  192.0.2.7", "10.0.0.0/8, fd00::/8, 192.0.2.7"),
         ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
         ("0.0.0.0/0, ::/0", "0.0.0.0/0, ::/0"),
+        // More than NAT64.
+        ("64:ff9b::/47, 64:ff9b::1:0:0/96", "64:ff9b::/47, 64:ff9b::1:0:0/96"),
         ("64:ff9b::192.0.2.7", "192.0.2.7"),
         // An internal address of NAT64 stays as it is.
         ("64:ff9b::10.0.0.0/104", "64:ff9b::a00:0/104"),
@@ -180,6 +182,8 @@ fn networks_are_read_and_written() {
         assert_eq!(networks.to_string(), written);
         assert_eq!(written.parse::<Networks>().unwrap(), networks);
     }
+    let all_of_nat64 =
+        "addresses of NAT64 count as their IPv4 addresses: write the networks of those";
     for (text, problem) in [
         ("", "a network is missing"),
         ("10.0.0.0/8,", "a network is missing"),
@@ -190,10 +194,9 @@ fn networks_are_read_and_written() {
             "64:ff9b::c000:200/120",
             "addresses of NAT64 count as their IPv4 addresses: write 192.0.2.0/24",
         ),
-        (
-            "64:ff9b::/96",
-            "addresses of NAT64 count as their IPv4 addresses: write the networks of those",
-        ),
+        ("64:ff9b::/96", all_of_nat64),
+        ("64:ff9b::/95", all_of_nat64),
+        ("64:ff9b::/48", all_of_nat64),
         ("64:ff9b::/97", "addresses of NAT64 count as their IPv4 addresses: write 0.0.0.0/1"),
     ] {
         let error = text.parse::<Networks>().unwrap_err();
