@@ -6,13 +6,35 @@ use std::collections::HashMap;
 /// The most wildcards that begin and end alike: a text that does so, too, is compared with each.
 const MOST_ALIKE: usize = 1000;
 
-/// Wildcards with their places, found by the texts before their first star and after their last one. Many
-/// wildcards rarely share both.
+/// Wildcards with their places, found by the texts before their first star, and then by those after their last one.
+/// Many wildcards rarely share both.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wildcards {
-    by_ends: HashMap<String, HashMap<String, Vec<(usize, Wildcard)>>>,
-    /// The different lengths of both ends.
-    lengths: Vec<[usize; 2]>,
+pub(super) struct Wildcards(Ends<Ends<Vec<(usize, Wildcard)>>>);
+
+/// Values, each for the texts that begin, or end, with a certain one.
+#[derive(Clone, Debug, Default)]
+struct Ends<T> {
+    values: HashMap<String, T>,
+    /// The different lengths of the ends.
+    lengths: Vec<usize>,
+}
+
+impl<T: Default> Ends<T> {
+    fn entry(&mut self, end: &str) -> &mut T {
+        if !self.lengths.contains(&end.len()) {
+            self.lengths.push(end.len());
+        }
+        self.values.entry(end.to_owned()).or_default()
+    }
+
+    /// The values for a text whose end of each length is `end`, and these lengths.
+    fn of<'a>(
+        &'a self,
+        end: impl Fn(usize) -> Option<&'a str>,
+    ) -> impl Iterator<Item = (usize, &'a T)> {
+        let found = move |length: &usize| Some((*length, self.values.get(end(*length)?)?));
+        self.lengths.iter().filter_map(found)
+    }
 }
 
 impl Wildcards {
@@ -21,14 +43,9 @@ impl Wildcards {
     /// # Errors
     /// If too many begin and end as it does.
     pub(super) fn push(&mut self, place: usize, wildcard: Wildcard) -> Result<(), String> {
-        let [first, last] = wildcard.ends().map(str::to_owned);
-        let lengths = [first.len(), last.len()];
-        if !self.lengths.contains(&lengths) {
-            self.lengths.push(lengths);
-        }
-        let with_ends = self.by_ends.entry(first).or_default().entry(last).or_default();
+        let [first, last] = wildcard.ends();
+        let with_ends = self.0.entry(first).entry(last);
         if with_ends.len() == MOST_ALIKE {
-            let [first, last] = wildcard.ends();
             return Err(format!(
                 "more than {MOST_ALIKE} values that begin with {first:?} and end with {last:?} around \
                  stars; put other texts before the first star or behind the last one"
@@ -62,16 +79,17 @@ impl Wildcards {
 
     /// The place of the wildcard that matches everything.
     pub(super) fn all(&self) -> Option<usize> {
-        let mut without_ends = self.by_ends.get("")?.get("")?.iter();
+        let mut without_ends = self.0.values.get("")?.values.get("")?.iter();
         without_ends.find(|(_, wildcard)| wildcard.is_all()).map(|(place, _)| *place)
     }
 
-    /// The wildcards that have the ends of a text, for each of the `lengths` in order.
+    /// The wildcards that have the ends of a text.
     fn with_ends<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a [(usize, Wildcard)]> {
-        self.lengths.iter().filter_map(move |[before, after]| {
-            let end = text.len().checked_sub(*after).filter(|end| end >= before)?;
-            let (before, after) = (text.get(..*before)?, text.get(end..)?);
-            self.by_ends.get(before)?.get(after).map(Vec::as_slice)
+        let by_first = self.0.of(move |length| text.get(..length));
+        by_first.flat_map(move |(before, by_last)| {
+            let rest = text.get(before..).unwrap_or_default();
+            let last = move |length| rest.get(rest.len().checked_sub(length)?..);
+            by_last.of(last).map(|(_, with_ends)| with_ends.as_slice())
         })
     }
 }

@@ -39,6 +39,15 @@ fn wildcards(n: usize) -> String {
     })
 }
 
+/// Each wildcard has other lengths of its two ends.
+fn lengths(n: usize) -> String {
+    let ends = |i| [("a", i % 63), ("b", i % 64)].map(|(letter, times)| letter.repeat(times));
+    file(n, |i| {
+        let [a, b] = ends(i);
+        format!("key: path, value: '{a}x*y{b}', limit: 5/1s")
+    })
+}
+
 /// Networks of one key, and values in some of them.
 fn networks(n: usize) -> String {
     file(n, |i| match i % 2 {
@@ -114,7 +123,7 @@ fn many_keys_are_read_and_looked_up_in_one_pass() {
 
 #[test]
 fn many_rules_are_read_and_told_in_one_pass() {
-    for text in [values, chain, wildcards, networks, keys, replacing] {
+    for text in [values, chain, wildcards, lengths, networks, keys, replacing] {
         let texts = [2000, 4000].map(text);
         assert_linear_once(2000, |n| {
             let rules = read(&texts[n / 4000]);
