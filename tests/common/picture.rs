@@ -25,7 +25,7 @@ pub fn in_both_themes(name: &str, marks: &[Mark], [width, height]: [f64; 2]) {
         [Theme::Light, Theme::Dark].map(|theme| svg::write(marks, width, height, theme));
     golden(&format!("{name}-light.svg"), &light);
     assert!(dark == darkened(&light), "{name} in dark has more than other colours:\n{dark}");
-    if ["compare-eight", "tune-bucket"].contains(&name) {
+    if ["compare-eight", "live", "tune-bucket"].contains(&name) {
         golden(&format!("{name}-dark.svg"), &dark);
     }
 }
