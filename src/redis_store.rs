@@ -37,6 +37,7 @@ mod keys;
 mod lasting;
 mod link;
 mod masters;
+mod meaning;
 mod options;
 mod plan;
 mod reply;
@@ -136,11 +137,8 @@ impl RedisStore {
         options: Options,
     ) -> Result<Self, OpenError> {
         let sentinels: Vec<_> = sentinels.iter().map(address::of).collect();
-        RedisStore::at(
-            Address::watched(sentinels, name, login).map_err(not_an_address)?,
-            rules,
-            options,
-        )
+        let address = Address::watched(sentinels, name, login).map_err(not_an_address)?;
+        RedisStore::at(address, rules, options)
     }
 
     fn at(address: Address, rules: Rules, options: Options) -> Result<Self, OpenError> {

@@ -8,13 +8,13 @@
 use super::address::Address;
 use super::breaker::Permit;
 use super::masters::Masters;
+use super::meaning::Meaning;
 use super::options::Options;
 use super::plan::Call;
 use super::server::{Connection, Failure, Server};
 use crate::rules::{Fault, OpenError};
 use core::time::Duration;
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult};
-use redis::{ServerErrorKind, Value};
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -40,21 +40,6 @@ impl core::fmt::Debug for Link {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Link").finish_non_exhaustive()
     }
-}
-
-/// Why a server refused a call before it ran anything.
-enum Meaning {
-    /// The script is not known.
-    Unknown,
-    /// The script may run in a moment.
-    NotNow,
-    /// The script may run in a moment on another server, or on another connection.
-    Elsewhere,
-    /// The slot belongs to the node at this address. With `asking`, that node does not have the slot yet, and
-    /// must be told that the call is meant for it.
-    Redirected { address: String, asking: bool },
-    /// The script never runs.
-    Never,
 }
 
 impl Link {
@@ -90,7 +75,7 @@ impl Link {
                 Err(Failure::Refused(error, connection)) => (error, connection),
                 Err(Failure::Over(fault)) => return Err(course.broke(fault)),
             };
-            match meaning(&error) {
+            match Meaning::of(&error) {
                 Meaning::Unknown if is_known => is_known = false,
                 Meaning::Unknown | Meaning::NotNow => course.pause(error, false).await?,
                 Meaning::Elsewhere => {
@@ -128,14 +113,28 @@ struct Course<'a> {
     renewed: bool,
     redirections: u32,
     pause: Duration,
+    /// Whether the server has refused for now, and was not asked again yet.
+    is_put_off: bool,
 }
 
 impl<'a> Course<'a> {
     async fn begin(way: &'a Way, key: &'a [u8], until: Instant) -> Result<Self, Fault> {
         let server = way.server(key, until).await?;
         let permit = way.permit(&server)?;
-        let (asking, renewed, redirections, pause) = (false, false, 0, PAUSE);
-        Ok(Course { way, key, until, server, permit, asking, renewed, redirections, pause })
+        let (asking, renewed, redirections, pause, is_put_off) = (false, false, 0, PAUSE, false);
+        let course = Course {
+            way,
+            key,
+            until,
+            server,
+            permit,
+            asking,
+            renewed,
+            redirections,
+            pause,
+            is_put_off,
+        };
+        Ok(course)
     }
 
     async fn send(&mut self, command: Cmd) -> Result<Value, Failure> {
@@ -173,16 +172,15 @@ impl<'a> Course<'a> {
     /// Waits before the next repetition, and then finds out again which server has the key. If time runs out, the error
     /// of the last attempt is the fault.
     async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
+        self.is_put_off = true;
         if moved {
             self.way.refresh();
         }
         let paused = timeout_at(self.until, sleep(self.pause)).await;
-        if paused.is_err() {
-            self.permit.failed(std::time::Instant::now());
-            return Err(Fault::Failed(error.to_string()));
-        }
+        paused.map_err(|_| Fault::Failed(error.to_string()))?;
         self.pause *= 2;
         let server = self.way.server(self.key, self.until).await?;
+        self.is_put_off = false;
         self.turn_to(server)
     }
 
@@ -231,6 +229,16 @@ impl<'a> Course<'a> {
     }
 }
 
+/// A call that ends while the server puts it off has failed: at its deadline, or sooner if its caller gives up. If such
+/// ends did not count, callers that wait less than the deadline would ask such a server for ever.
+impl Drop for Course<'_> {
+    fn drop(&mut self) {
+        if self.is_put_off {
+            self.permit.failed(std::time::Instant::now());
+        }
+    }
+}
+
 impl Way {
     /// The server that has a key.
     async fn server(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
@@ -268,25 +276,5 @@ impl Call {
         self.keys.iter().for_each(|key| _ = command.arg(key));
         self.args.iter().for_each(|arg| _ = command.arg(arg));
         command
-    }
-}
-
-fn meaning(error: &RedisError) -> Meaning {
-    let redirected = |asking| match error.redirect_node() {
-        Some((address, _)) => Meaning::Redirected { address: address.to_owned(), asking },
-        None => Meaning::NotNow,
-    };
-    match error.kind() {
-        ErrorKind::Server(ServerErrorKind::NoScript) => Meaning::Unknown,
-        ErrorKind::Server(ServerErrorKind::Moved) => redirected(false),
-        ErrorKind::Server(ServerErrorKind::Ask) => redirected(true),
-        ErrorKind::Server(
-            ServerErrorKind::ReadOnly | ServerErrorKind::ClusterDown | ServerErrorKind::MasterDown,
-        ) => Meaning::Elsewhere,
-        ErrorKind::Server(ServerErrorKind::TryAgain | ServerErrorKind::BusyLoading) => {
-            Meaning::NotNow
-        }
-        _ if error.code() == Some("BUSY") => Meaning::NotNow,
-        _ => Meaning::Never,
     }
 }

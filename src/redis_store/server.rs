@@ -8,6 +8,7 @@
 
 use super::breaker::{Breaker, Permit};
 use super::lasting::Lasting;
+use super::meaning::Meaning;
 use super::options::Options;
 use crate::rules::Fault;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -228,11 +229,17 @@ impl Connection {
     }
 }
 
-/// Reports how a question ended. A refusal, too, proves that a server is up.
+/// Reports how a question ended that is not asked again. A refusal, too, proves that a server is up, but counts as
+/// a failure if it only puts the question off.
 pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
-    match answer {
-        Ok(_) | Err(Failure::Refused(..)) => permit.succeeded(),
-        Err(Failure::Over(_)) => permit.failed(std::time::Instant::now()),
+    let has_failed = match answer {
+        Ok(_) => false,
+        Err(Failure::Refused(error, _)) => Meaning::of(error).is_put_off(),
+        Err(Failure::Over(_)) => true,
+    };
+    match has_failed {
+        true => permit.failed(std::time::Instant::now()),
+        false => permit.succeeded(),
     }
 }
 

@@ -206,7 +206,7 @@ async fn given_up(store: &RedisStore, after: Duration) -> Option<Option<Fault>> 
 pub(super) async fn until(store: &RedisStore, fault: Option<Fault>) {
     let begun = Instant::now();
     while given_up(store, options().deadline / 10).await != Some(fault.clone()) {
-        assert!(begun.elapsed() < PATIENCE, "it stays silent");
+        assert!(begun.elapsed() < PATIENCE, "it goes on as before: {fault:?}");
     }
 }
 

@@ -1,6 +1,8 @@
 //! Servers that are there and refuse: what they say proves that they counted nothing.
 
 use super::faults::{RULES, ask, assert_goes_on, counted, options, until_back};
+use super::hostile::until;
+use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
 use super::{open, patient, rules, run};
 use ratescope::Span;
@@ -119,6 +121,21 @@ async fn assert_left_alone(server: &Server) {
 fn a_replica_is_left_alone() {
     let Some(server) = Server::start(&["--replicaof", "127.0.0.1 1"]) else { return };
     run(assert_left_alone(&server));
+}
+
+/// All callers give up long before the deadline: while they wait to ask again, or for an answer.
+#[test]
+fn a_replica_is_left_alone_though_nobody_waits_for_it() {
+    let Some(server) = Server::start(&["--replicaof", "127.0.0.1 1"]) else { return };
+    let slow = Proxy::before(&server);
+    slow.play([Trick::Delay(Duration::from_millis(50)); 1_000]);
+    run(async {
+        for url in [server.url(), slow.url()] {
+            let options = Options { deadline: PATIENCE, rest: PATIENCE, ..options() };
+            let store = open(&url, rules("fixed-window 1000/1h per user"), options);
+            until(&store, Some(Fault::Resting)).await;
+        }
+    });
 }
 
 #[test]
