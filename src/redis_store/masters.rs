@@ -140,15 +140,18 @@ impl Masters {
     /// Starts a task that asks where the slots are, unless one is running or has just ended. Returns
     /// whether one is running.
     pub(super) fn refresh(&self) -> bool {
+        let is_early = {
+            let known = self.0.known.borrow();
+            !known.slots.is_empty() && !known.is_older_than(BETWEEN)
+        };
+        // The flag is set only by who then asks: others who find it set wait for the answer.
+        if is_early {
+            return self.0.is_asking.load(Ordering::Acquire);
+        }
         if self.0.is_asking.swap(true, Ordering::AcqRel) {
             return true;
         }
         let asking = Asking(Arc::clone(&self.0));
-        let known = self.0.known.borrow();
-        if !known.slots.is_empty() && !known.is_older_than(BETWEEN) {
-            return false;
-        }
-        drop(known);
         tokio::spawn(async move {
             let shared = Arc::clone(&asking.0);
             let learned = shared.ask().await;
@@ -283,4 +286,25 @@ async fn ask(
         Fault::Failed(format!("the sentinel at {host} watches no master called {name}"))
     })?;
     Ok(vec![Range { first: 0, last: SLOTS - 1, node }])
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use redis::IntoConnectionInfo;
+
+    /// While it is too early to ask again, nobody is told to wait for an answer, however many look at once.
+    #[test]
+    fn nobody_waits_for_a_question_that_is_not_asked() {
+        let info = || "redis://127.0.0.1:1".into_connection_info().unwrap();
+        let masters = Masters::new(vec![info()], None, info(), &Options::default()).unwrap();
+        let master = Arc::clone(&masters.0.named[0]);
+        masters.0.known.send_modify(|known| {
+            known.slots = Arc::new(vec![Owned { first: 0, last: 0, master }]);
+            known.ended = Some((Instant::now() + Duration::from_secs(3600), Ok(())));
+        });
+        let looks = || assert!((0..100_000).all(|_| !masters.refresh()));
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(looks))));
+    }
 }
