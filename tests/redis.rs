@@ -8,6 +8,8 @@ mod cluster;
 mod common;
 #[path = "common/decided.rs"]
 mod decided;
+#[path = "common/doubling.rs"]
+mod doubling;
 #[path = "redis/edges.rs"]
 mod edges;
 #[path = "redis/equal.rs"]
@@ -18,6 +20,8 @@ mod faults;
 mod hostile;
 #[path = "redis/listed.rs"]
 mod listed;
+#[path = "redis/many.rs"]
+mod many;
 #[path = "redis/nodes.rs"]
 mod nodes;
 #[path = "redis/proxy.rs"]

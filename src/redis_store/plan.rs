@@ -53,6 +53,8 @@ struct Group {
 pub(super) struct Item {
     limit: usize,
     is_stretched: bool,
+    /// Its place among the questions about the rule.
+    place: usize,
     pub(super) in_f64: InF64,
     pub(super) limiter: AnyLimiter,
     /// The value that its level is compared with, unless that changes with the state.
@@ -115,7 +117,9 @@ impl Plan {
     /// The limiter that a question is about.
     pub(super) fn limiter(&self, ask: &Ask) -> Option<&AnyLimiter> {
         let items = self.groups.get(ask.rule)?.iter().flat_map(|group| &group.items);
-        items.into_iter().find(|item| item.is_asked(ask.rule, ask)).map(|item| &item.limiter)
+        let is_asked =
+            |item: &&Item| item.limit == ask.limit && item.is_stretched == ask.is_stretched;
+        items.into_iter().find(is_asked).map(|item| &item.limiter)
     }
 
     /// The call for the questions `asked` about an event; `None` if there are none.
@@ -128,20 +132,18 @@ impl Plan {
         options: &Options,
     ) -> Option<Call> {
         let (mut keys, mut order, mut at_key) = (Few::new(), Few::new(), Few::new());
-        let (mut last, mut may_wait) = (None, false);
-        for rule in asked.iter().map(|ask| ask.rule) {
-            if last.replace(rule) == Some(rule) {
-                continue;
-            }
+        let (mut begin, mut may_wait) = (0, false);
+        for questions in asked.chunk_by(|one, next| one.rule == next.rule) {
+            let rule = questions.first()?.rule;
             for (g, group) in self.groups.get(rule)?.iter().enumerate() {
                 for (i, item) in group.items.iter().enumerate() {
-                    let place = asked.iter().position(|ask| item.is_asked(rule, ask))?;
-                    may_wait |= item.refuses_waits(&asked[place], deed);
-                    order.push((place, [rule, g, i]));
+                    may_wait |= item.refuses_waits(questions.get(item.place)?, deed);
+                    order.push((begin + item.place, [rule, g, i]));
                 }
                 keys.push(key(options, &group.per, &group.tag, event));
                 at_key.push(group.items.len());
             }
+            begin += questions.len();
         }
         if order.is_empty() {
             return None;
@@ -255,15 +257,11 @@ impl Plan {
 }
 
 impl Item {
-    fn new(limit: usize, is_stretched: bool, limiter: &AnyLimiter) -> Option<Self> {
+    fn new(limit: usize, is_stretched: bool, place: usize, limiter: &AnyLimiter) -> Option<Self> {
         let in_f64 = limiter.in_f64()?;
         let limiter = limiter.clone();
         let held_against = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
-        Some(Item { limit, is_stretched, in_f64, limiter, held_against })
-    }
-
-    fn is_asked(&self, rule: usize, ask: &Ask) -> bool {
-        ask.rule == rule && ask.limit == self.limit && ask.is_stretched == self.is_stretched
+        Some(Item { limit, is_stretched, place, in_f64, limiter, held_against })
     }
 
     /// Whether an event that would have to wait for this limit is not counted.
@@ -283,10 +281,13 @@ impl Item {
 
 /// The limits of a rule with their stretched forms, in groups for the same fields.
 fn groups(rule: &Rule) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+    let (mut groups, mut places) = (Vec::<Group>::new(), 0..);
     for (i, (limit, stretched)) in rule.limits_and_stretched().enumerate() {
         let all = [(Some(limit), false), (stretched, true)];
-        let items = all.into_iter().filter_map(|(limit, is)| Item::new(i, is, &limit?.limiter));
+        let items = all.into_iter().filter_map(|(limit, is)| {
+            let limiter = &limit?.limiter;
+            Item::new(i, is, places.next()?, limiter)
+        });
         match groups.iter_mut().find(|group| group.per == limit.per) {
             Some(group) => group.items.extend(items),
             None => groups.push(Group {

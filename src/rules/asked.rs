@@ -10,6 +10,7 @@ use crate::outcome::Outcome;
 use crate::store::Few;
 use crate::text::BadNumber;
 use crate::time::Span;
+use std::collections::HashSet;
 
 /// A limit of a rule that is asked about one event.
 #[derive(Clone, Copy, Debug)]
@@ -86,11 +87,10 @@ impl Rules {
         passed: Option<&Ruling>,
     ) -> Result<Few<Ask>, BadNumber> {
         let event = &Event { cost: charged(event.cost)?, ..*event };
-        let refused_by = |rule: &Rule| {
-            // The rules may have been replaced since.
-            let mut refusals = passed.into_iter().flat_map(Ruling::shadow_refusals);
-            rule.is_shadow() && refusals.any(|opinion| opinion.rule.name() == rule.name())
-        };
+        // By name, as the rules may have been replaced since.
+        let refusals = passed.into_iter().flat_map(Ruling::shadow_refusals);
+        let refusals: HashSet<&str> = refusals.map(|opinion| opinion.rule.name()).collect();
+        let refused_by = |rule: &Rule| rule.is_shadow() && refusals.contains(rule.name());
         let counts = |rule: &Rule| rule.cost().is_none() && !refused_by(rule);
         let mut asked = self.ask(event, load);
         asked.retain(|ask| self.rules().get(ask.rule).is_none_or(counts));
@@ -111,6 +111,13 @@ impl Judged<'_> {
         each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
     }
 
+    /// The answers of the limits of one rule, which stand together.
+    fn of_rule(&self, rule: usize) -> Judged<'_> {
+        let from = self.asked.partition_point(|ask| ask.rule < rule);
+        let to = self.asked.partition_point(|ask| ask.rule <= rule);
+        Judged { asked: &self.asked[from..to], outcomes: &self.outcomes[from..to] }
+    }
+
     /// Whether a limit that can refuse the event lets it pass only after a wait.
     pub(super) fn waits(&self) -> bool {
         let mut each = self.asked.iter().zip(self.outcomes);
@@ -124,7 +131,7 @@ impl Judged<'_> {
     pub(super) fn counts(&self, i: usize, passes: bool) -> bool {
         let asked = &self.asked[i];
         // A shadow counts what it would if it could refuse.
-        let would = !asked.is_shadow || self.passes(|other| other.rule == asked.rule);
+        let would = !asked.is_shadow || self.of_rule(asked.rule).passes(|_| true);
         // A limit in whose place the stretched one decides counts what passes within it.
         let own = asked.in_force || asked.is_stretched || self.outcomes[i].is_allowed();
         passes && would && own

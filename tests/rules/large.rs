@@ -2,10 +2,10 @@
 
 use super::{read, ruled};
 use crate::doubling::{assert_linear, assert_linear_once};
-use ratescope::Time;
 use ratescope::event::{Descriptor, Fields};
 use ratescope::rules::cases::Cases;
 use ratescope::rules::{Reloaded, Rules};
+use ratescope::{Event, Time};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -153,6 +153,22 @@ fn many_rules_of_one_event_are_replaced_in_one_pass() {
         let (rules, fields) = &given[n / 4000];
         let found = rules.matching(fields);
         assert_eq!(found.iter().map(|rule| rule.line()).collect::<Vec<_>>(), [n + 2]);
+    });
+}
+
+/// An event has the fields of all rules, which are shadows, and is charged after most of them would have refused it.
+#[test]
+fn many_rules_of_one_event_decide_in_one_pass() {
+    let given = [1000, 2000].map(|n| {
+        let rules = file(n, |i| format!("key: k{i}, limit: [5/1s, 9/1m], shadow: true"));
+        (ruled(&rules), (0..n).map(|i| (format!("k{i}"), "v")).collect::<HashMap<_, _>>())
+    });
+    assert_linear(1000, |n| {
+        let (ruled, fields) = &given[n / 2000];
+        let event = Event { time: Time::ZERO, cost: 6.0, fields };
+        let ruling = ruled.check(&event);
+        assert_eq!(ruling.shadow_refusals().count(), n);
+        ruled.charge(&event, Some(&ruling)).unwrap();
     });
 }
 
