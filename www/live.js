@@ -52,7 +52,8 @@ async function listen() {
       const headers = { ...last && { "last-event-id": last }, ...token && { authorization: `Bearer ${token}` } };
       const response = await fetch(`live/events${key ? `?watch=${key.hash}` : ""}`, { headers, signal: mine.signal, cache: "no-store" });
       if (response.status === 401) return ask();
-      if (response.status === 404) throw new Error("there is none here; `ratescope run` has one, and `ratescope simulate --live` replays a log");
+      $("example").hidden = response.status !== 404;
+      if (response.status === 404) throw new Error("there is none here");
       if (!response.headers.get("content-type")?.startsWith("text/event-stream")) throw new Error(await response.text());
       for await (const { event, data, id } of messages(response.body)) {
         if (mine !== request) return;

@@ -304,6 +304,15 @@ pageTest('a look back stays while messages come, and little is said of them', { 
   });
 });
 
+pageTest('where there is no service there is an example', { allow: [/404/] }, async ({ page, open }) => {
+  await open('/live.html');
+  await until(page, () => document.querySelector('#state').textContent === 'The service does not answer: there is none here. Trying again …');
+  await page.waitForFunction(() => document.querySelector('#example .light').complete);
+  assert(await page.locator('#example .light').isVisible());
+  for (const id of ['graph', 'answers']) assert(await page.locator(`#${id}`).isHidden(), id);
+  await assertClean(page, 'without a service');
+});
+
 pageTest('a browser that keeps nothing has Live, too', { allow }, async ({ page }) => {
   await denyStores(page);
   await withService(async (service) => {
