@@ -46,13 +46,15 @@
 //! * A limiter with a queue, such as the [leaky bucket](crate::limit::leaky_bucket), counts an event when it
 //!   enters the queue, and the future returns when its turn has come. If the future is dropped meanwhile,
 //!   its place in the queue stays empty: the others pass neither sooner nor later.
-//! * An `AsyncStore` is asked in two steps, one to look and one to count. If it counts somebody else's
-//!   event between the two, this one is refused, which limiters that count refused events count. If the
-//!   future is dropped during the second step, the event may have been counted.
+//! * An `AsyncStore` whose limits can give back decides and counts in one step. Any other, and one with a queue in
+//!   which the event waits, is asked in two steps: one to look and one to count. If it counts somebody else's event
+//!   between the two, this one is refused, which limiters that count refused events count. If the future is dropped
+//!   during the step that counts, the event may have been counted.
 //!
-//! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). A wait
-//! for an `AsyncStore` becomes longer by as much as the clock was set back, unless another event of its key is
-//! decided.
+//! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). For that, an
+//! `AsyncStore` is told a cost of 0 by who finds a queue too long, or no room in limits that can't give back; those are
+//! then looked at again. Rules with a cost of their own don't hear of it, and follow the clock with the next event of
+//! their key that is decided.
 //!
 //! # Who is first
 //! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
@@ -95,7 +97,7 @@ use crate::limit::Limiter;
 use crate::outcome::{Decision, Outcome, Retry};
 use crate::policy::Verdict;
 #[cfg(feature = "rules")]
-use crate::rules::{AsyncStore, Details, Fault, Ruling};
+use crate::rules::{Answered, AsyncStore, Details, Fault, Ruling};
 use crate::store::{Keyed, Store};
 use crate::time::{Span, Time};
 use core::fmt;
@@ -242,9 +244,18 @@ pub async fn until_allowed(
     let details = Details { retry: true, ..Details::default() };
     until(clock, waiting, |most| async move {
         let event = Event { time: clock.now(), cost: waiting.cost, fields };
-        let mut answered = store.peek(&event, details).await;
+        // Limits that can give back count nothing that they refuse, so they are asked in one step.
+        let is_counted = store.can_give_back(&event);
+        let mut answered = match is_counted {
+            true => store.check(&event, details.at_once()).await,
+            false => look(store, &event, details).await,
+        };
         match answered.ruling.decision() {
-            Decision::Allowed { wait } if wait > most => return Err(Blocked::Until(wait)),
+            Decision::Allowed { wait } if wait > most => {
+                follow(store, &event).await;
+                return Err(Blocked::Until(wait));
+            }
+            Decision::Allowed { wait: Span::ZERO } if is_counted => {}
             Decision::Allowed { .. } => answered = store.check(&event, details).await,
             Decision::Refused => {}
         }
@@ -256,6 +267,24 @@ pub async fn until_allowed(
         }
     })
     .await
+}
+
+/// Looks whether an event would pass, and again if it would not, since the clock may have been set back.
+#[cfg(feature = "rules")]
+async fn look(store: &impl AsyncStore, event: &Event<'_>, details: Details) -> Answered {
+    let answered = store.peek(event, details).await;
+    if answered.ruling.is_allowed() || answered.fault.is_some() {
+        return answered;
+    }
+    follow(store, event).await;
+    store.peek(event, details).await
+}
+
+/// Has the limits follow a clock that was set back, by counting what costs nothing.
+#[cfg(feature = "rules")]
+async fn follow(store: &impl AsyncStore, event: &Event<'_>) {
+    // What fails here fails again in the next attempt.
+    let _ = store.charge(&Event { cost: 0.0, ..*event }, None).await;
 }
 
 /// The result of an attempt that failed.

@@ -38,6 +38,9 @@ mod replaced;
 mod sentinels;
 #[path = "redis/server.rs"]
 mod server;
+#[cfg(feature = "wait")]
+#[path = "common/set_back.rs"]
+mod set_back;
 #[cfg(feature = "tls")]
 #[path = "redis/tls.rs"]
 mod tls;

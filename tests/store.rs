@@ -7,6 +7,9 @@ mod clock;
 #[cfg(all(feature = "wait", feature = "rules"))]
 #[path = "common/far.rs"]
 mod far;
+#[cfg(all(feature = "wait", feature = "rules"))]
+#[path = "store/far_away.rs"]
+mod far_away;
 #[path = "store/forgetting.rs"]
 mod forgetting;
 #[cfg(feature = "wait")]
@@ -25,6 +28,9 @@ mod refused;
 mod restart;
 #[path = "store/saved.rs"]
 mod saved;
+#[cfg(all(feature = "wait", feature = "rules"))]
+#[path = "common/set_back.rs"]
+mod set_back;
 #[path = "store/threads.rs"]
 mod threads;
 #[cfg(feature = "wait")]

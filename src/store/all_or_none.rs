@@ -70,14 +70,12 @@ pub(super) fn pass<L: Limiter<State: PartialEq>>(
     most: Span,
 ) -> Result<Verdict, Retry> {
     let verdict = strictest(held.iter().map(|held| held.peek(now, cost)));
-    match verdict.outcome.wait() {
-        None => {
-            held.iter_mut().for_each(|held| held.follow(now));
-            Err(retry_after(held, now, cost))
-        }
-        Some(wait) if wait > most => Err(Retry::After(wait)),
-        Some(_) => Ok(check(held, now, cost)),
+    let wait = verdict.outcome.wait();
+    if wait.is_some_and(|wait| wait <= most) {
+        return Ok(check(held, now, cost));
     }
+    held.iter_mut().for_each(|held| held.follow(now));
+    Err(wait.map_or_else(|| retry_after(held, now, cost), Retry::After))
 }
 
 /// How long after `now` an event whose keys are locked would pass all limits.

@@ -228,3 +228,19 @@ fn odd_costs_are_decided_alike() {
         }
     });
 }
+
+/// A clock that is set back lengthens a wait by a period at most.
+#[cfg(feature = "wait")]
+#[test]
+fn nobody_waits_until_the_clock_has_caught_up() {
+    use super::random::{COUNTING, RATES};
+    let Some(server) = Server::start(&[]) else { return };
+    run(async {
+        for kind in COUNTING.iter().chain(RATES).filter(|kind| !kind.contains("by hour")) {
+            let limiter = random::case(kind, 2.0, ratescope::Span::seconds(1), 2.0).limiter;
+            let text = format!("{limiter} per user");
+            let store = open(&server.url(), rules(&text), patient(&format!("{text}:")));
+            super::set_back::assert_followed(&store).await;
+        }
+    });
+}

@@ -268,6 +268,21 @@ fn nobody_waits_until_the_clock_has_caught_up() {
     }
 }
 
+/// The same for events that hardly wait and are sent again and again, into a queue that is full or has one event.
+#[test]
+fn nobody_is_turned_away_until_the_clock_has_caught_up() {
+    for events in [1, 3] {
+        let (keyed, clock) =
+            (Keyed::new(limiter("leaky-bucket 2/1s queue 2"), 10), FakeClock::default());
+        (0..events).for_each(|_| _ = keyed.check("a", micros(86_400_000_000), 1.0));
+        let soon = Waiting::DEFAULT.at_most(Span::micros(1));
+        while !matches!(spawn(keyed.until_allowed("a", &clock, soon)).poll(), Poll::Ready(Ok(_))) {
+            clock.advance("10ms".parse().unwrap());
+            assert!(clock.now() <= micros(1_000_000), "{events} events");
+        }
+    }
+}
+
 /// All limits have to pass, at the latest of their times; the future is one for a task of any thread.
 #[test]
 fn a_policy_is_waited_for() {
@@ -328,61 +343,4 @@ fn a_refusal_says_when_to_come_back() {
     let (verdict, retry) = store.check_with_retry(&event);
     assert_eq!((verdict.is_allowed(), verdict.by), (false, 0));
     assert_eq!(retry, store.retry_after(&event));
-}
-
-#[cfg(feature = "rules")]
-mod far_away {
-    use super::*;
-    use crate::far::Far;
-    use ratescope::rules::Fault;
-    use ratescope::waiting::until_allowed;
-
-    #[test]
-    fn any_store_is_waited_for() {
-        let mut far =
-            Far::new("domain: d\nlimit: exim 1.5/1m strict per user & gcra 1/1s per user\n", 0);
-        let clock = FakeClock::default();
-        let fields = [("user", "ann")];
-        let _ =
-            assert_ready_ok!(spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT)).poll());
-        {
-            let mut task = spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT));
-            assert_pending!(task.poll());
-            let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
-            let wait = far.ruled.retry_after(&event).wait().unwrap();
-            clock.set(Time::ZERO.after(wait));
-            let _ = assert_ready_ok!(task.poll());
-        }
-        // Nobody knows when it will be back.
-        far.fault = Some(Fault::Late);
-        let mut task = spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT));
-        assert_eq!(assert_ready!(task.poll()).err(), Some(GaveUp::Fault(Fault::Late)));
-    }
-
-    /// A caller that leaves while the store is asked has counted once or not at all, and the next one passes as ever.
-    #[test]
-    fn it_may_be_dropped_at_any_await_point() {
-        let (clock, fields) = (FakeClock::default(), [("user", "ann")]);
-        let mut counted = Vec::new();
-        for polls in 0.. {
-            let far = Far::new("domain: d\nlimit: fixed-window 2/1m per user\n", 2);
-            let mut task = spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT));
-            let is_done = (0..polls).any(|_| task.poll().is_ready());
-            drop(task);
-            let mut left = 0;
-            let next = |far: &Far| {
-                let mut task = spawn(until_allowed(far, &fields, &clock, Waiting::DEFAULT));
-                (0..9).any(|_| task.poll().is_ready())
-            };
-            while next(&far) {
-                left += 1;
-            }
-            counted.push(2 - left);
-            if is_done {
-                break;
-            }
-        }
-        // Two polls for the look and two for the count, in which the event is counted first.
-        assert_eq!(counted, [0, 0, 0, 1, 1, 1]);
-    }
 }
