@@ -55,6 +55,11 @@ impl core::error::Error for NoAnswer {
 }
 
 impl NoAnswer {
+    fn no_refund() -> Self {
+        let why = "is_negative_hits: a limit that applies, or its store, can't give back";
+        NoAnswer::Unsupported(why.to_owned())
+    }
+
     fn count(self) -> Self {
         meters::count_error(match self {
             NoAnswer::Invalid(_) => "invalid",
@@ -148,7 +153,7 @@ impl<C: Clock> Service<C> {
             });
         };
         let questions = self.questions(&domain, request).map_err(NoAnswer::count)?;
-        let answers = self.answers(&domain, &questions).await;
+        let answers = self.answers(&domain, &questions).await.map_err(NoAnswer::count)?;
         let fault = answers
             .iter()
             .flatten()
@@ -204,15 +209,18 @@ impl<C: Clock> Service<C> {
         for question in questions.iter().filter(|question| question.is_refund) {
             let (domain, event) = self.event(domain, question);
             if !question.is_replaced && !domain.can_give_back(&event) {
-                let why = "is_negative_hits: a limit that applies, or its store, can't give back";
-                return Err(NoAnswer::Unsupported(why.to_owned()));
+                return Err(NoAnswer::no_refund());
             }
         }
         Ok(questions)
     }
 
     /// The answers to all questions; `None` where no rule is asked.
-    async fn answers(&self, domain: &Arc<DomainStore>, questions: &[Question<'_>]) -> Answers {
+    async fn answers(
+        &self,
+        domain: &Arc<DomainStore>,
+        questions: &[Question<'_>],
+    ) -> Result<Answers, NoAnswer> {
         let passes = |question: &Question<'_>, answer: &Option<(_, Answered)>| {
             answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
         };
@@ -222,7 +230,7 @@ impl<C: Clock> Service<C> {
             // If all before it pass, the last one decides alone, and in one step.
             let counts = all_pass && i + 1 == questions.len() && !question.is_look;
             counted = counts.then_some(i);
-            let answer = self.answer(domain, question, counts).await;
+            let answer = self.answer(domain, question, counts).await?;
             all_pass &= passes(question, &answer);
             answers.push(answer);
         }
@@ -230,10 +238,10 @@ impl<C: Clock> Service<C> {
             // A refusal is counted by the limiters that count refusals, and in the counters.
             let counts = !question.is_look && counted != Some(i);
             if counts && (all_pass || !passes(question, answer)) {
-                *answer = self.answer(domain, question, true).await;
+                *answer = self.answer(domain, question, true).await?;
             }
         }
-        answers
+        Ok(answers)
     }
 
     async fn answer(
@@ -241,16 +249,20 @@ impl<C: Clock> Service<C> {
         domain: &Arc<DomainStore>,
         question: &Question<'_>,
         count: bool,
-    ) -> Option<(Arc<DomainStore>, Answered)> {
+    ) -> Result<Option<(Arc<DomainStore>, Answered)>, NoAnswer> {
         if question.is_replaced {
-            return None;
+            return Ok(None);
         }
         let (domain, event) = self.event(domain, question);
         if question.is_refund {
-            let told = if count { domain.give_back(&event).await.err() } else { None };
+            let given = if count { domain.give_back(&event).await } else { Ok(true) };
+            if given == Ok(false) {
+                // Since the questions were made, rules came into force that can't.
+                return Err(NoAnswer::no_refund());
+            }
             let mut answered = domain.peek(&Event { cost: 0.0, ..event }, DETAILS).await;
-            answered.fault = told.or(answered.fault);
-            return Some((Arc::clone(domain), answered));
+            answered.fault = given.err().or(answered.fault);
+            return Ok(Some((Arc::clone(domain), answered)));
         }
         let answered = match count {
             true => domain.check(&event, DETAILS).await,
@@ -259,7 +271,7 @@ impl<C: Clock> Service<C> {
         if count {
             domain.witness.teller.count(&answered, event.time);
         }
-        Some((Arc::clone(domain), answered))
+        Ok(Some((Arc::clone(domain), answered)))
     }
 
     /// The event of a question, and the domain whose rules it is for.

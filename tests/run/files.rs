@@ -2,14 +2,17 @@
 
 use super::core::{descriptor, request};
 use super::shell::Folder;
-use ratescope::clock::FakeClock;
+use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::{AnyStore, OpenError, Ruled, RulesError};
-use ratescope::service::{Changed, RateLimitRequest, Service, States};
+use ratescope::service::{
+    Changed, NoAnswer, RateLimitDescriptor, RateLimitRequest, Service, States,
+};
+use ratescope::{Span, Time};
 use std::error::Error;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -259,4 +262,43 @@ fn the_health_does_not_wait_for_the_files() {
     let health = health.unwrap();
     assert_eq!((&health[0].path, &health[0].problem), (&web, &None));
     assert!(looks.join().unwrap()[0].is_good());
+}
+
+type Happening = Box<dyn FnOnce() + Send>;
+
+/// A clock that stands still; each time it is asked, the last of these happens.
+#[derive(Default)]
+struct Eventful(Mutex<Vec<Happening>>);
+
+impl Clock for Eventful {
+    fn now(&self) -> Time {
+        let happening = self.0.lock().unwrap().pop();
+        happening.into_iter().for_each(|happens| happens());
+        Time::ZERO
+    }
+
+    async fn sleep(&self, _: Span) {}
+}
+
+/// Rules that can't give back come into force once it was found that those before them can.
+#[test]
+fn hits_that_are_not_given_back_are_told() {
+    let folder = Folder::new("give-back");
+    let path = folder.write("web.yaml", &rules("web", 10));
+    let service = Arc::new(Service::new(States::in_memory(100), Eventful::default()));
+    service.follow(std::slice::from_ref(&path)).unwrap();
+    let happening: Happening = Box::new({
+        let service = Arc::clone(&service);
+        move || {
+            let rules = "domain: web\ndescriptors:\n- {key: user, limit: exim 9/1h strict}\n";
+            fs::write(path, rules).unwrap();
+            assert_eq!([service.look(), service.look()].concat().len(), 1);
+        }
+    });
+    *service.clock().0.lock().unwrap() = vec![happening, Box::new(|| {})];
+    let back = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let answer = runtime.block_on(service.should_rate_limit(&request(vec![back])));
+    assert!(matches!(answer, Err(NoAnswer::Unsupported(_))), "{answer:?}");
+    assert!(service.clock().0.lock().unwrap().is_empty());
 }
