@@ -181,15 +181,15 @@ function cell(content) {
 let tabled = "";
 
 function clients([count, ...table]) {
-  const shown = (table.length / 7).toLocaleString("en");
+  const shown = (table.length / 8).toLocaleString("en");
   $("shown-clients").textContent = `${shown} of ${count} shown.`;
   $("more-clients").hidden = shown === count;
   const text = table.join("\n");
   if (text === tabled) return;
   tabled = text;
   const { id, dataset: { key: focused } = {} } = document.activeElement?.closest("#t-clients :is(button, input)") ?? {};
-  rows($("t-clients"), table, 7, (row, [key, marked, requests, peak, at, refused, first]) => {
-    const name = key || "(none)";
+  rows($("t-clients"), table, 8, (row, [key, seen, marked, requests, peak, at, refused, first]) => {
+    const name = seen || "(none)";
     const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: marked !== "", ariaLabel: `${name} is legitimate` });
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: "Its own events" });
     for (const it of [box, button]) it.dataset.key = key;
@@ -215,9 +215,9 @@ function configure([text = "", no, ...warnings]) {
 }
 
 /** Shows a client's own events. */
-function open(key) {
+function open({ dataset: { key }, textContent }) {
   client = { key };
-  openClient(key, page.get("period"));
+  openClient(textContent, page.get("period"));
   post({ do: "events", key });
   for (const row of $("t-clients").rows) row.classList.toggle("shown", row.querySelector("button").dataset.key === key);
 }
@@ -278,7 +278,7 @@ function wire() {
     if (button) { page.set("order", button.dataset.order); changed(); }
   });
   on($("recommend"), "click", () => { page.set("limit", "auto"); changed(); });
-  on($("t-clients"), "click", ({ target }) => { if (target.matches("button")) open(target.dataset.key); });
+  on($("t-clients"), "click", ({ target }) => { if (target.matches("button")) open(target); });
   on($("t-clients"), "change", ({ target }) => {
     if (target.checked) marks.add(target.dataset.key);
     else marks.delete(target.dataset.key);

@@ -168,7 +168,7 @@ pageTest('reading a big log can be cancelled, and the page goes on meanwhile', a
 
 pageTest('a log that is not recognized is read by the columns that one says', async ({ page, open }) => {
   await tune(page, open);
-  const line = (i) => `02/Mar/2026:12:00:${String(i).padStart(2, '0')} +0000;192.0.2.${1 + (i % 2)};user${i % 3};ok\n`;
+  const line = (i) => `02/Mar/2026:12:00:${String(i).padStart(2, '0')} +0000;192.0.2.${1 + (i % 2)};${['user0', 'user1', '\u{202e}2resu'][i % 3]};ok\n`;
   await choose(page, ['odd.log', Array.from({ length: 30 }, (_, i) => line(i)).join('')]);
   await says(page, 'problem', /the format of the log is unknown/);
   assert.equal(await page.inputValue('#notation'), '$time;$ip;$c3;$c4');
@@ -184,4 +184,8 @@ pageTest('a log that is not recognized is read by the columns that one says', as
   assert.equal(await page.locator('#proposed').isVisible(), false);
   await page.locator('#key').fill('user');
   await says(page, 't-read', /from 3 clients/);
+  // A name that would be read backwards has a dot in front, and is found by itself.
+  await page.locator('#t-clients button', { hasText: /^·2resu$/ }).click();
+  await says(page, 'client-title', /^·2resu$/);
+  await says(page, 'scope-counts', /^7 allowed, 3 refused/);
 });

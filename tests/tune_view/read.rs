@@ -26,6 +26,33 @@ fn the_pieces_do_not_matter() {
     }
 }
 
+/// A stranger's text could be read as another one, if it changed the direction of its own characters.
+#[test]
+fn texts_of_a_log_do_not_change_their_direction() {
+    let (turned, shown) = ("\u{202e}7.2.0.291\u{2066}", "·7.2.0.291·");
+    let line = |second| {
+        let time = format!("[10/Oct/2000:13:55:{second:02} +0000]");
+        format!("192.0.2.7 - {turned} {time} \"GET /{turned} HTTP/1.1\" 200 1 \"-\" \"{turned}\"\n")
+    };
+    let log: String = (0..9).map(line).collect();
+    let options = Options { key: Some("user".parse().unwrap()), ..Options::default() };
+    let reading = ReadOptions { options, ..ReadOptions::default() };
+    let mut import = Import::new(reading, Room::default());
+    import.feed(log.as_bytes()).unwrap();
+    import.end().unwrap();
+    let mut analysis = Analysis::new(import.finish().unwrap(), "limit=1".parse().unwrap());
+    while !analysis.advance(1 << 30) {}
+    let client = analysis.table("", 1).0.remove(0);
+    assert_eq!((client.key.as_str(), analysis.cells(&client)[0].as_str()), (turned, shown));
+    let [paths, agents] = analysis.labels(1).map(|(mut rows, _)| rows.remove(0).cells());
+    assert_eq!([&paths[0], &agents[0]], [&format!("/{shown}"), shown]);
+
+    let mut import = Import::new(ReadOptions::default(), Room::default());
+    import.feed(format!("{turned};b;c;d\n").as_bytes()).unwrap();
+    import.end().unwrap_err();
+    assert_eq!(import.proposal().unwrap().columns[0].1, shown);
+}
+
 #[test]
 fn what_is_no_log_is_given_up_and_those_before_it_stay() {
     let new = || Import::new(ReadOptions::default(), Room::default());

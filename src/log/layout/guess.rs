@@ -7,7 +7,7 @@ use crate::log::clf::{self, Written};
 use crate::log::format::{Guess, LogForm, LogShape, Reason};
 use crate::log::options::Options;
 use crate::log::stamp::{Instant, Stamps, Year};
-use crate::text::digits;
+use crate::text::{digits, visible};
 use std::sync::Arc;
 
 /// The most layouts of headers that are tried on a line; each header names two.
@@ -84,7 +84,8 @@ pub(super) fn guessed(line: &str) -> Option<Layout> {
 pub struct Proposal {
     /// The notation of its columns, as a [`Layout`] is written.
     pub notation: String,
-    /// The name of each column, and its value in the line.
+    /// The name of each column, and its value in the line, without characters that would change the direction of
+    /// others.
     pub columns: Vec<(String, String)>,
 }
 
@@ -100,7 +101,8 @@ impl Proposal {
         }
         let notation = notation(&columns, &end);
         let names = columns.into_iter().map(|(_, name)| name);
-        Some(Proposal { notation, columns: names.zip(values).collect() })
+        let shown = values.iter().map(|value| value.chars().map(visible).collect());
+        Some(Proposal { notation, columns: names.zip(shown).collect() })
     }
 }
 

@@ -50,12 +50,14 @@ impl Tuner {
         texts.flatten().collect()
     }
 
-    /// The first clients of the table whose key contains `search`, at most `most`, seven texts each: see
-    /// [`Analysis::cells`]. The text before them is the number of all such clients. Empty without a log.
+    /// The first clients of the table whose key contains `search`, at most `most`, eight texts each: the
+    /// key, and [`Analysis::cells`]. The text before them is the number of all such clients. Empty without a log.
     pub fn table(&self, search: &str, most: usize) -> Vec<String> {
         let Some(analysis) = &self.analysis else { return Vec::new() };
         let (clients, all) = analysis.table(search, most);
-        let cells = clients.iter().flat_map(|client| analysis.cells(client));
+        let cells = clients
+            .iter()
+            .flat_map(|client| [client.key.clone()].into_iter().chain(analysis.cells(client)));
         [grouped(all as u64)].into_iter().chain(cells).collect()
     }
 

@@ -138,7 +138,7 @@ fn busiest(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     )?;
     for client in &answer.busiest {
         let [key, marked, requests, peak, at, refused, first] = answer.analysis.cells(client);
-        let key: String = visible(&key).chars().take(width).collect();
+        let key: String = key.chars().take(width).collect();
         let line = format!(
             "{key:width$}  {requests:>10}  {peak:>10}  {at:19}  {refused:>10}  {first}  {marked}"
         );
@@ -158,7 +158,7 @@ fn labels(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "\nThe limit refuses requests of {of} {name}{s}:")?;
         writeln!(out, "{name:width$}  {:>10}  {:>10}", "refused", "requests")?;
         for [text, refused, requests] in rows {
-            let text: String = visible(&text).chars().take(width).collect();
+            let text: String = text.chars().take(width).collect();
             writeln!(out, "{text:width$}  {refused:>10}  {requests:>10}")?;
         }
     }

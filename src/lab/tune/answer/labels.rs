@@ -2,7 +2,7 @@
 
 use super::Analysis;
 use crate::lab::tune::Codes;
-use crate::text::grouped;
+use crate::text::{grouped, visible};
 use core::cmp::Reverse;
 
 /// A label, which is a path or an agent, and its requests.
@@ -17,9 +17,10 @@ pub struct LabelRow {
 }
 
 impl LabelRow {
-    /// The cells of its row in a table.
+    /// The cells of its row in a table, its text without characters that would change the direction of others.
     pub fn cells(self) -> [String; 3] {
-        [self.text, grouped(self.refused), grouped(self.requests)]
+        let shown = self.text.chars().map(visible).collect();
+        [shown, grouped(self.refused), grouped(self.requests)]
     }
 }
 

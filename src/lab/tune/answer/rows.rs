@@ -2,7 +2,7 @@
 
 use super::{Advice, Analysis, Choices, TableOrder};
 use crate::lab::tune::{Curve, Part, Peak, RefusedClient, Replay, scale};
-use crate::text::grouped;
+use crate::text::{grouped, visible};
 use crate::time::Time;
 use core::cmp::Ordering;
 use std::collections::HashMap;
@@ -107,8 +107,9 @@ impl Analysis {
         (places.iter().take(most).map(row).collect(), places.len())
     }
 
-    /// The cells of a client in a table: its key, `marked` or nothing, its requests, its peak, the time
-    /// of the peak, its refused requests, and the time of the first of them.
+    /// The cells of a client in a table: its key without characters that would change the direction of others,
+    /// `marked` or nothing, its requests, its peak, the time of the peak, its refused requests, and the time of
+    /// the first of them.
     pub fn cells(&self, client: &ClientRow) -> [String; 7] {
         let when = |time: Time| self.clock().shown(time);
         let peak = client.peak.map(|peak| (level(peak.level), when(peak.at)));
@@ -116,7 +117,7 @@ impl Analysis {
         let marked = if client.marked { "marked" } else { "" }.to_owned();
         let first = client.first.map(when).unwrap_or_default();
         [
-            client.key.clone(),
+            client.key.chars().map(visible).collect(),
             marked,
             grouped(client.requests),
             peak,
