@@ -11,6 +11,10 @@ mod growth;
 mod invariants;
 #[path = "hostile/logs.rs"]
 mod logs;
+#[path = "hostile/packed.rs"]
+mod packed;
+#[path = "hostile/requests.rs"]
+mod requests;
 #[path = "common/seeds.rs"]
 mod seeds;
 #[path = "hostile/texts.rs"]

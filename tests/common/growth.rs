@@ -14,8 +14,8 @@ pub(crate) struct Parser {
     bytes: u64,
 }
 
-/// Memory that does not grow with the input.
-const FIXED: u64 = 3 << 20;
+/// Memory that does not grow with the input: as much as bzip2 takes for a block.
+const FIXED: u64 = 4 << 20;
 
 /// A short input is doubled from this length until it takes long enough to be measured.
 const SHORT: usize = 1 << 12;
