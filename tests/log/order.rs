@@ -1,7 +1,7 @@
 //! Sorting events, and spreading them over their seconds.
 
 use proptest::prelude::*;
-use ratescope::log::{Corrections, Order, Spread, StepsBack, When};
+use ratescope::log::{Corrections, Log, Names, Options, Order, Row, Spread, StepsBack, When};
 use ratescope::{Span, Time};
 
 /// The result of ordering events.
@@ -196,6 +196,32 @@ fn what_is_held_has_a_budget_in_bytes() {
     assert_eq!(seen, (0..97).collect::<Vec<_>>());
     order.finish(&mut |_, i| seen.push(*i));
     assert_eq!(seen, (0..100).collect::<Vec<_>>());
+}
+
+/// Rows with long texts, as `simulate` holds them, take this room, and the reader as much again.
+#[test]
+fn long_rows_have_this_budget_too() {
+    let (room, path) = (1 << 20, "a".repeat(100_000));
+    let line =
+        format!("192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] \"GET /{path} HTTP/1.1\" 200 1\n");
+    // A log is recognized by its first lines, which have to be short.
+    let log = line.replace(&path, "") + &line.repeat(100);
+    let names: Names = ["path", "ip"].into_iter().collect();
+    let mut out = 0;
+    let used = allocation_counter::measure(|| {
+        let mut order = Order::new(Span::seconds(60), room, Spread::Never);
+        let mut log = Log::open(log.as_bytes(), &Options::default()).unwrap();
+        while log
+            .read(&mut |record| {
+                let row = Row::new(record, &names);
+                order.push(record.when(), row.bytes(), row, &mut |_, _| out += 1);
+            })
+            .unwrap()
+        {}
+        order.finish(&mut |_, _| out += 1);
+    });
+    assert_eq!(out, 101);
+    assert!(used.bytes_max < 3 * room as u64, "{} bytes", used.bytes_max);
 }
 
 /// The memory of a busy second is freed when the seconds after it are quiet.

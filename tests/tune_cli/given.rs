@@ -140,23 +140,6 @@ fn an_empty_log_among_others() {
     assert_eq!(text(&output.stderr), "error: missing.csv: No such file or directory\n");
 }
 
-/// 200 kB that stand for two hundred million events are answered as two million, in little memory.
-#[test]
-fn repeated_messages_are_bounded() {
-    let line = |i: usize| {
-        format!(
-            "Oct 10 13:{:02}:{:02} web1 sshd[1]: message repeated 100000 times: \
-             [ Failed password for root from 192.0.2.7 port 5 ssh2]\n",
-            i / 60,
-            i % 60
-        )
-    };
-    let log: String = (0..300).map(line).collect();
-    let answer = tune(&["--memory", "64"], log.as_bytes());
-    assert_eq!(answer["requests"], json!(300_000));
-    assert_eq!(answer["times"]["dropped_far_ahead"], json!(0));
-}
-
 /// A line of another century is told, and the others are where they were.
 #[test]
 fn a_line_far_ahead_is_told() {

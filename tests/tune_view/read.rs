@@ -195,6 +195,28 @@ fn lines_that_wait_are_within_the_room() {
     assert_eq!(import.finish().unwrap().summary.clients.requests(), 60_000);
 }
 
+/// Lines that stand for thirty million events are as many as a thousand each, which are not held one by one.
+#[test]
+fn repeated_messages_are_within_the_room() {
+    let line = |i: usize| {
+        format!(
+            "Oct 10 13:{:02}:{:02} web1 sshd[1]: message repeated 100000 times: \
+             [ Failed password for root from 192.0.2.7 port 5 ssh2]\n",
+            i / 60,
+            i % 60
+        )
+    };
+    let text: String = (0..300).map(line).collect();
+    let mut import = Import::new(ReadOptions::default(), Room { clients: 100, bytes: 1 << 20 });
+    let used = allocation_counter::measure(|| {
+        import.feed(text.as_bytes()).unwrap();
+        import.end().unwrap();
+    });
+    assert!(used.bytes_max < 1 << 20, "{} bytes", used.bytes_max);
+    let read = import.finish().unwrap();
+    assert_eq!((read.summary.clients.requests(), read.times.dropped), (300_000, 0));
+}
+
 /// Paths may take a part of the room only.
 #[test]
 fn many_paths_leave_room_for_clients() {
