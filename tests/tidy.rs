@@ -7,6 +7,8 @@
 mod code;
 #[path = "common/committed.rs"]
 mod committed;
+#[path = "tidy/limiters.rs"]
+mod limiters;
 #[path = "tidy/surface.rs"]
 mod surface;
 
@@ -93,13 +95,6 @@ const TOP_LEVEL: [&str; 25] = [
 
 const LONGEST_FILE: usize = 400;
 
-/// The most limiters that a file names which is not about one of them.
-const A_FEW: usize = 4;
-
-/// Where limiters have a quicker way of their own: a new one needs none. (Levels that come from the limiters' own
-/// files were tried: 59 lines fewer, as fast, and 9 kB more in the page's module.)
-const MEASURED: [&str; 1] = ["src/lab/tune/measure/level.rs"];
-
 #[test]
 fn imports_run_downwards() {
     let mut wrong = Vec::new();
@@ -171,53 +166,6 @@ fn files_are_short() {
         }
     }
     assert_none("split by idea", long);
-}
-
-/// A new limiter is its file, its Lua and its place in the list of `src/limit.rs`. So nothing else may
-/// list them: a file that knows a few, such as those which a server has, names [`A_FEW`] at most.
-#[test]
-fn limiters_are_listed_once() {
-    let limit = fs::read_to_string(root().join("src/limit.rs")).unwrap();
-    let limiters = listed(&limit);
-    assert!(limiters.len() > A_FEW && limiters.contains(&("gcra", "Gcra")), "{limiters:?}");
-    let others = |file: &Source| {
-        let own = |module: &str| file.name.starts_with(&format!("src/limit/{module}"));
-        let limiters = limiters.iter().filter(|(module, _)| !own(module));
-        limiters.filter(|limiter| is_named(limiter, &file.code)).map(|l| l.1).collect::<Vec<_>>()
-    };
-    let sources = SOURCES.iter().filter(|file| file.name != "src/limit.rs");
-    let lists = sources.filter(|file| !MEASURED.contains(&file.name.as_str()));
-    let lists = lists.map(|file| (others(file), file)).filter(|(others, _)| others.len() > A_FEW);
-    let wrong = lists.map(|(others, file)| format!("{}: {}", file.name, others.join(", ")));
-    assert_none("more lists of limiters", wrong.collect());
-
-    // One that is made up: in the list, and found wherever else it is named.
-    let more = limit.replacen("fixed_window::", "made_up::MadeUp,\n            fixed_window::", 1);
-    assert_eq!(listed(&more).first(), Some(&("made_up", "MadeUp")));
-    assert_eq!(listed(&more).len(), limiters.len() + 1);
-    for code in [
-        "made_up::MadeUp",
-        "AnyLimiter::MadeUp(_)",
-        "use AnyLimiter::*; match l { MadeUp(_) => 1 }",
-    ] {
-        assert!(is_named(&("made_up", "MadeUp"), &read(code)), "{code}");
-    }
-    assert!(!is_named(&("made_up", "MadeUp"), &read("use AnyLimiter::Gcra; MadeUp")));
-}
-
-/// Whether code names a limiter: by its module, as a variant, or as one that an import has made bare.
-fn is_named((module, limiter): &(&str, &str), code: &Code) -> bool {
-    let has = |form: &str| !code.find(form).is_empty();
-    let are_bare = has("AnyLimiter::*") || has("AnyLimiter::{");
-    let forms = [format!("{module}::{limiter}"), format!("AnyLimiter::{limiter}")];
-    forms.iter().any(|form| has(form)) || (are_bare && has(limiter))
-}
-
-/// The rows of the list of limiters: module and type.
-fn listed(limit: &str) -> Vec<(&str, &str)> {
-    let list = limit.split("macro_rules! limiters").nth(1).unwrap().split("\n}\n").next().unwrap();
-    let rows = list.lines().filter_map(|line| line.trim().strip_suffix(','));
-    rows.filter_map(|row| row.trim_end_matches(" boxed").split_once("::")).collect()
 }
 
 #[test]
