@@ -41,6 +41,9 @@ mod server;
 #[cfg(feature = "wait")]
 #[path = "common/set_back.rs"]
 mod set_back;
+#[cfg(target_os = "linux")]
+#[path = "redis/sockets.rs"]
+mod sockets;
 #[cfg(feature = "tls")]
 #[path = "redis/tls.rs"]
 mod tls;

@@ -11,12 +11,13 @@ use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Rulin
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Waits for so many polls.
+/// Waits for so many polls, and asks for each.
 pub(crate) async fn pending(mut polls: usize) {
-    poll_fn(move |_| match polls {
+    poll_fn(move |context| match polls {
         0 => Poll::Ready(()),
         _ => {
             polls -= 1;
+            context.waker().wake_by_ref();
             Poll::Pending
         }
     })

@@ -160,6 +160,7 @@ fn a_buffer_over_the_layer_never_hangs() {
     }
     let rules = "domain: web\nlimit: leaky-bucket 1/1s queue 2 per ip\n";
     serves(ruled(rules));
+    serves(Far::new(rules, 2));
 }
 
 /// An idle service keeps no place from others after one of its requests was refused or waits.

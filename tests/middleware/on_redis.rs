@@ -1,13 +1,14 @@
 //! The layer with its states on a real Redis: two services share them, and go on without it.
 
-use crate::parts::{Inner, get};
-use crate::server::Server;
+use crate::parts::{Hand, Inner, call, get, limit};
+use crate::server::{PATIENCE, Server};
 use core::future::poll_fn;
 use ratescope::middleware::{RateLimit, RateLimited};
-use ratescope::redis_store::{Options, RedisStore};
+use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::{AsyncStore, Details, Rules};
-use ratescope::{Event, Time};
-use std::time::Duration;
+use ratescope::{Event, Span, Time};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -66,5 +67,42 @@ fn services_share_a_redis_and_go_on_without_it() {
         assert_eq!(status(one, "/closed").await.0, 503);
         // Nobody knows what is left of the limit that allows, so it is not told.
         assert_eq!(status(other, "/open").await, told(200, "2"));
+    });
+}
+
+/// When a hundred come at once, Redis has counted those that pass or have a seat, and no others.
+#[test]
+fn whoever_gets_no_seat_is_not_counted() {
+    let Some(server) = Server::start(&[]) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let rules = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
+        let rules = Rules::read("rules.yaml", rules).unwrap();
+        let clock = TimeSource::Event { keep: Span::hours(1) };
+        let options = Options { deadline: PATIENCE, clock, ..Options::default() };
+        let store = RedisStore::open(&server.url(), rules, options).unwrap();
+        let layer = limit(store.clone(), &Hand::default()).queue(5).layer();
+        let mut service = layer.layer(Inner::default());
+        let mut sent = JoinSet::new();
+        for _ in 0..100 {
+            sent.spawn(call(&mut service, get("/", "192.0.2.7")));
+        }
+        let (begun, mut passed) = (Instant::now(), 0);
+        loop {
+            while let Some(response) = sent.try_join_next() {
+                passed += usize::from(response.unwrap().unwrap().status().is_success());
+            }
+            let event = Event { time: Time::ZERO, cost: 0.0, fields: &() };
+            let answered = store.peek(&event, Details::default()).await;
+            assert_eq!(answered.fault, None);
+            let level = answered.ruling.decided_by().unwrap().outcome.level;
+            // Who waits for Redis may have a seat, and not be counted yet.
+            let is_decided = sent.len() == layer.waiting();
+            if is_decided && level == (passed + layer.waiting()) as f64 {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{passed} passed, {} wait: {level}", sent.len());
+        }
+        assert!(passed >= 1 && layer.waiting() >= 1);
     });
 }

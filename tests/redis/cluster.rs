@@ -227,23 +227,25 @@ fn a_silent_node_is_reached_anew_and_the_others_go_on() {
             assert_eq!(ask(&store, user).await.fault, None);
         }
         let master = |user: &str| cluster.master(&cluster.slot(&format!("{{user={user}}}")));
-        let silent = master("user0");
-        let others: Vec<&String> = users.iter().filter(|user| master(user) != silent).collect();
-        assert!(!others.is_empty());
-        let before = cluster.proxies[silent].connections();
-        cluster.proxies[silent].silence();
-        let waits = tokio::spawn({
-            let store = store.clone();
-            async move { ask(&store, "user0").await }
-        });
-        for other in others.iter().cycle().take(300) {
-            assert_eq!(ask(&store, other).await.fault, None);
-        }
-        assert_eq!(waits.await.unwrap().fault, Some(Fault::Late));
-        assert_eq!(until_counted(&store, "user0").await, 1.0);
-        assert!(cluster.proxies[silent].connections() > before);
-        for other in others {
-            assert_eq!(ask(&store, other).await.fault, None);
+        for (silent, proxy) in cluster.proxies.iter().enumerate() {
+            let (own, others): (Vec<String>, Vec<String>) =
+                users.iter().cloned().partition(|user| master(user) == silent);
+            let (user, before) = (own[0].clone(), proxy.connections());
+            let level = counted(&store, &user).await.unwrap();
+            proxy.silence();
+            let waits = tokio::spawn({
+                let (store, user) = (store.clone(), user.clone());
+                async move { ask(&store, &user).await }
+            });
+            for other in others.iter().cycle().take(300) {
+                assert_eq!(ask(&store, other).await.fault, None);
+            }
+            assert_eq!(waits.await.unwrap().fault, Some(Fault::Late));
+            assert_eq!(until_counted(&store, &user).await, level);
+            assert!(proxy.connections() > before);
+            for other in others {
+                assert_eq!(ask(&store, &other).await.fault, None);
+            }
         }
         // Nor does it take a caller who waits until the deadline.
         let store = open_at(&cluster, LIMIT, quick());

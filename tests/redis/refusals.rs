@@ -8,6 +8,8 @@ use super::{open, patient, rules, run};
 use ratescope::Span;
 use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::Fault;
+use std::io::{Read, Write};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -64,6 +66,21 @@ const UNTIL_ASKED: &str = r#"
         for _ = 1, 1000 do end
     end"#;
 
+/// Has the server run somebody else's script, from now on.
+fn busy(server: &Server, script: &str) -> JoinHandle<()> {
+    let (port, script) = (server.port, script.to_owned());
+    let other = std::thread::spawn(move || {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(format!("EVAL '{script}' 0\r\n").as_bytes()).unwrap();
+        let _ = stream.read(&mut [0; 100]);
+    });
+    let begun = Instant::now();
+    while !server.command(&["PING"]).contains("-BUSY") {
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    other
+}
+
 /// Somebody else's script runs: what was refused for it is asked again, and counts once.
 #[test]
 fn a_busy_server_is_asked_again() {
@@ -72,22 +89,32 @@ fn a_busy_server_is_asked_again() {
         let options = Options { deadline: PATIENCE, ..options() };
         let store = open(&server.url(), rules(RULES), options);
         assert!(ask(&store, "local").await.fault.is_none());
-        let port = server.port;
-        let other = std::thread::spawn(move || {
-            use std::io::{Read, Write};
-            let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-            let script = UNTIL_ASKED.replace('\n', " ");
-            stream.write_all(format!("EVAL '{script}' 0\r\n").as_bytes()).unwrap();
-            let mut answer = [0; 100];
-            let _ = stream.read(&mut answer);
-        });
-        let begun = Instant::now();
-        while !server.command(&["PING"]).contains("-BUSY") {
-            assert!(begun.elapsed() < PATIENCE);
-        }
+        let other = busy(&server, &UNTIL_ASKED.replace('\n', " "));
         let answer = ask(&store, "local").await;
         assert_eq!((answer.fault, answer.ruling.is_allowed()), (None, true));
         assert_eq!(counted(&store).await, 2.0);
+        other.join().unwrap();
+    });
+}
+
+/// A script that runs on is waited for on the connection that is there, however old that is, and then left alone.
+#[test]
+fn a_busy_server_is_left_alone_on_its_connection() {
+    let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
+    let proxy = Proxy::before(&server);
+    run(async {
+        let deadline = Duration::from_secs(1);
+        let options = Options { deadline, rest: PATIENCE, failures: 2, ..options() };
+        let store = open(&proxy.url(), rules(RULES), options);
+        assert!(ask(&store, "local").await.fault.is_none());
+        let (before, other) = (proxy.connections(), busy(&server, "while true do end"));
+        for _ in 0..2 {
+            let fault = ask(&store, "local").await.fault.unwrap();
+            assert!(fault.to_string().contains("BUSY"), "{fault}");
+        }
+        assert_eq!(ask(&store, "local").await.fault, Some(Fault::Resting));
+        assert_eq!(proxy.connections(), before);
+        server.command(&["SCRIPT", "KILL"]);
         other.join().unwrap();
     });
 }
