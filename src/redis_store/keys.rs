@@ -33,10 +33,11 @@ impl RedisStore {
     pub async fn keys(&self, most: usize) -> Result<Vec<StoredKey>, Fault> {
         let Inner { link, plan, options, .. } = &*self.0;
         let (plan, begin) = (plan.load_full(), plan::before_subject(options));
+        let rules = plan.by_tag();
         let read = |key: &Vec<u8>| {
             let (subject, tag) =
                 str::from_utf8(key).ok()?.strip_prefix(&begin)?.rsplit_once('}')?;
-            let rule = plan.rule(tag).map(|rule| rule.name().to_owned());
+            let rule = rules.get(tag).map(|rule| rule.name().to_owned());
             Some(StoredKey { subject: subject.to_owned(), rule })
         };
         let mut found = BTreeSet::new();

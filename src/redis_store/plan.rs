@@ -107,11 +107,13 @@ impl Plan {
         self.groups.get(rule)?.get(group)?.items.get(item)
     }
 
-    /// The rule whose keys end with a tag.
-    pub(super) fn rule(&self, tag: &str) -> Option<&Rule> {
-        let mut rules = self.rules.rules().iter().zip(&self.groups);
-        let (rule, _) = rules.find(|(_, groups)| groups.iter().any(|group| group.tag == tag))?;
-        Some(rule)
+    /// The rules by the tags with which their keys end.
+    pub(super) fn by_tag(&self) -> HashMap<&str, &Rule> {
+        let mut by_tag = HashMap::new();
+        for (rule, groups) in self.rules.rules().iter().zip(&self.groups) {
+            by_tag.extend(groups.iter().map(|group| (group.tag.as_str(), rule)));
+        }
+        by_tag
     }
 
     /// The limiter that a question is about.

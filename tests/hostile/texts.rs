@@ -10,8 +10,9 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
 use ratescope::middleware::{Networks, Proxies};
 use ratescope::policy::{Per, Policy};
-use ratescope::rules::Rules;
+use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::cases::Cases;
+use ratescope::rules::{OpenError, Rules};
 use ratescope::store::Keyed;
 use ratescope::{Limiter, Span, Time};
 use std::net::IpAddr;
@@ -96,6 +97,13 @@ fn forwarded(data: &[u8]) {
 
 fn addresses(data: &[u8]) {
     header("x-forwarded-for", data);
+}
+
+fn redis(data: &[u8]) {
+    let rules = Rules::read("rules.yaml", "domain: d\nlimit: 5/1s\n").unwrap();
+    let opened = RedisStore::open(text(data), rules, Options::default()).unwrap_err();
+    // The address was read.
+    assert!(matches!(opened, OpenError::Runtime), "{opened}");
 }
 
 /// The log of a limit, of as many events as fit in about `length` bytes.
@@ -231,6 +239,10 @@ const PARSERS: &[Parser] = &[
     ),
     Parser::new("forwarded: pairs", |n| repeat("", "a;", "", n), forwarded, 16),
     Parser::new("forwarded: commas", |n| repeat("", ",", "", n), forwarded, 16),
+    Parser::new("redis: a user", |n| repeat("redis-cluster://", "u", ":p@a,b", n), redis, 64),
+    Parser::new("redis: nodes", |n| repeat("redis-cluster://", "[::1]:7000,", "a", n), redis, 256),
+    Parser::new("redis: sentinels", |n| repeat("redis-sentinel://", "a,", "a/main", n), redis, 512),
+    Parser::new("redis: a query", |n| repeat("redis-sentinel://a/main?", "a=b&", "", n), redis, 64),
     Parser::new("addresses", |n| repeat("", "10.0.0.2,", "::1", n), addresses, 16),
 ];
 
