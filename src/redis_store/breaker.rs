@@ -3,7 +3,7 @@
 //! After a number of failures in a row the breaker opens, and no call is let through until it has
 //! rested. Then one call is tried. If it succeeds, the breaker closes; if it fails, the breaker rests
 //! twice as long as before, up to a bound. The outcome of a call that began before the last change of
-//! state is ignored, and so is a call that was given up. Source: sony/gobreaker.
+//! state is ignored, and so is a call that ends without a report. Source: sony/gobreaker.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
