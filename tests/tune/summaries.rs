@@ -193,7 +193,7 @@ fn the_busiest_of_each_log_are_there() {
 /// The inputs with which the fuzzer begins, and those that it found.
 #[test]
 fn the_corpus_holds() {
-    seeds::each("summary", 3, invariants::hold);
+    seeds::each("summary", 4, invariants::hold);
 }
 
 /// The seeds: a few clients, some that were halved, and none. Run it with `--ignored` to write them

@@ -9,6 +9,7 @@
 use super::client::Client;
 use super::dictionary::Codes;
 use super::labels::Labels;
+use super::sample::MOST_HALVINGS;
 use super::stream::{Moment, Moments, Written, first, is_near};
 use crate::event::{Event, Fields};
 use crate::limit::is_cost;
@@ -290,7 +291,7 @@ impl Clients {
 
     /// The number of clients that the one at `place` represents.
     pub fn weight(&self, place: usize) -> u64 {
-        self.list.get(place).map_or(0, |client| 1 << client.halvings.min(62))
+        self.list.get(place).map_or(0, |client| 1 << client.halvings)
     }
 
     /// The events of the client at `place`, in order.
@@ -368,7 +369,9 @@ impl Clients {
     /// Makes room: halves the clients until the rest fits.
     #[cold]
     pub(super) fn make_room(&mut self) {
-        self.halve_while(|clients| clients.is_over() && clients.halvings < 62 && clients.len() > 1);
+        self.halve_while(|clients| {
+            clients.is_over() && clients.halvings < MOST_HALVINGS && clients.len() > 1
+        });
     }
 
     /// Halves the clients as long as `is_due` is true. For tickets, all these halvings are one step.

@@ -17,6 +17,10 @@
 
 use super::Clients;
 
+/// The most halvings. A client then represents 2^32, so that the counts of 2^32 events, each with its weight, still
+/// fit in 64 bits.
+pub(super) const MOST_HALVINGS: u8 = 32;
+
 impl Clients {
     /// The share of the requests that is kept. Below 1, numbers of clients are estimates, since the
     /// quiet ones were sampled.
@@ -27,7 +31,7 @@ impl Clients {
 
     /// How many clients each newly sampled client represents.
     pub fn one_in(&self) -> u64 {
-        1 << self.halvings.min(62)
+        1 << self.halvings
     }
 
     /// Returns whether a new client is part of the sample.

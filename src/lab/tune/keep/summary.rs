@@ -17,6 +17,7 @@
 
 use super::clients::{Clients, Requests, Room};
 use super::clock::{LogClock, Zones};
+use super::sample::MOST_HALVINGS;
 use super::stream::{Moment, Moments, Written, first};
 use crate::policy::Per;
 use core::fmt;
@@ -158,7 +159,7 @@ impl Summary {
         let per: Per = rest.text()?.parse().map_err(|_| BadSummary::Damaged("the key"))?;
         let zones = rest.zones()?;
         let mut clients = Clients::new(room);
-        clients.halvings = checked(halvings)?;
+        clients.halvings = halved(halvings, MOST_HALVINGS)?;
         while !rest.0.is_empty() {
             let key = rest.text()?;
             let [halvings, count, length] = rest.numbers()?;
@@ -167,7 +168,7 @@ impl Summary {
             if all.len() as u64 != count || !moments.is_at_end() {
                 return Err(BadSummary::Damaged("the events of a client"));
             }
-            clients.restore(key, checked(halvings)?, &all)?;
+            clients.restore(key, halved(halvings, clients.halvings)?, &all)?;
         }
         // Every request is kept, left out or unusable. So clients that are missing at the end are noticed, too.
         let kept: u64 = clients.list.iter().map(|client| u64::from(client.requests)).sum();
@@ -184,9 +185,9 @@ impl Summary {
     }
 }
 
-/// A number of halvings.
-fn checked(n: u64) -> Result<u8, BadSummary> {
-    u8::try_from(n).ok().filter(|n| *n <= 62).ok_or(BadSummary::Damaged("a number of halvings"))
+/// A number of halvings, of which there are at most `most`.
+fn halved(n: u64, most: u8) -> Result<u8, BadSummary> {
+    u8::try_from(n).ok().filter(|n| *n <= most).ok_or(BadSummary::Damaged("a number of halvings"))
 }
 
 fn number(mut n: u64, out: &mut impl Write) -> io::Result<()> {
