@@ -279,11 +279,13 @@ fn found(name: &Path) -> io::Result<Vec<PathBuf>> {
 fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
+        let entry = entry?;
+        let path = entry.path();
         let is_hidden =
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
-        if is_yaml && !is_hidden && path.is_file() {
+        // A link that leads nowhere, as in the middle of an update, is a file that can't be read, and not one that left.
+        if is_yaml && !is_hidden && !entry.file_type()?.is_dir() {
             found.push(path);
         }
     }

@@ -145,6 +145,25 @@ fn a_new_file_is_taken_when_it_is_whole() {
     assert_eq!(service.health().len(), 2);
 }
 
+/// As long as its link leads nowhere, rules stay in force; so does what takes the place of a file that it was.
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_lifts_no_limits() {
+    let folder = Folder::new("links");
+    let (conf, file) = (folder.0.join("conf"), folder.write("kept/web", &rules("web", 10)));
+    fs::create_dir(&conf).unwrap();
+    std::os::unix::fs::symlink(&file, conf.join("web.yaml")).unwrap();
+    let service = following(std::slice::from_ref(&conf));
+    assert_eq!(left(&service, "web"), Some(9));
+    fs::rename(&file, folder.0.join("kept/elsewhere")).unwrap();
+    assert!(matches!(look(&service).as_slice(), [Changed::Seen(..)]));
+    assert!(service.health()[0].problem.is_some());
+    assert_eq!(left(&service, "web"), Some(8));
+    fs::rename(folder.0.join("kept/elsewhere"), &file).unwrap();
+    look(&service);
+    assert_eq!((service.health()[0].problem.clone(), left(&service, "web")), (None, Some(7)));
+}
+
 /// A file that is named itself stays, and is read again, wherever it lies: only those that were found in a folder leave
 /// it.
 #[test]

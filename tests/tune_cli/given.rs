@@ -26,6 +26,29 @@ fn what_is_no_log_is_an_error() {
     assert_wrong(&["--marks", "nowhere", "nowhere.log"], b"", "error: nowhere: ");
 }
 
+/// A log is never replaced by what is made of it, under whatever name, and one output never by the other.
+#[test]
+fn no_output_replaces_a_log() {
+    let folder = Folder::new("replaced");
+    let log = folder.write("a.csv", "time,key\n0,a\n");
+    let name = log.to_str().unwrap();
+    let other = folder.0.join("./a.csv");
+    for option in ["--summary", "--svg"] {
+        for output in [name, other.to_str().unwrap()] {
+            let wrong =
+                format!("error: {option}: {output} is read, and would be lost; name another file");
+            assert_wrong(&[option, output, name], b"", &wrong);
+        }
+    }
+    let both = folder.0.join("x");
+    let both = both.to_str().unwrap();
+    assert_wrong(&["--summary", both, "--svg", both, name], b"", "is the file of the summary");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "time,key\n0,a\n");
+    // A sum may take the place of a summary that is a part of it.
+    tune(&["--summary", both, name], b"");
+    tune(&["--merge", both, "--summary", both], b"");
+}
+
 /// The answer is printed even if a file cannot be written.
 #[test]
 fn the_answer_comes_before_the_errors_of_files() {

@@ -47,10 +47,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     check_built(args.dir.as_deref())?;
     let read = |path: &PathBuf| rules::read(path);
     let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(serve(args, &files))
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let served = runtime.block_on(serve(args, &files));
+    // A file that can't be read to its end, as on a network that hangs, is not waited for.
+    runtime.shutdown_background();
+    served
 }
 
 /// Checks that the WebAssembly modules of the page are there. Without them a browser would show an empty

@@ -196,6 +196,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         Some(path) => bounded::text(path, MARKS).map_err(|error| named(path, &error))?.parse()?,
         None => Default::default(),
     };
+    check_outputs(args)?;
     let question = Question { args, marks };
     if args.follow {
         return follow::run(&question);
@@ -217,6 +218,29 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     // client by client.
     mem::forget(analysis);
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
+}
+
+/// Checks that no output replaces a log, or the other output. A summary may replace one that was merged into it.
+fn check_outputs(args: &Args) -> Result<(), String> {
+    // What is no plain file, such as a terminal, may be read and written.
+    let plain = |path: &PathBuf| {
+        fs::canonicalize(path).ok().filter(|path| path.is_file()).unwrap_or(path.clone())
+    };
+    for (option, output) in [("--summary", &args.summary), ("--svg", &args.svg)] {
+        let Some(output) = output else { continue };
+        let is_sum = args.merge && option == "--summary";
+        if !is_sum && args.files.iter().any(|file| plain(file) == plain(output)) {
+            let name = terminal::name(output);
+            return Err(format!("{option}: {name} is read, and would be lost; name another file"));
+        }
+    }
+    match (&args.summary, &args.svg) {
+        (Some(summary), Some(svg)) if plain(summary) == plain(svg) => Err(format!(
+            "--svg: {} is the file of the summary; name another one",
+            terminal::name(svg)
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Writes a summary as a whole or not at all, and readable only for the owner, as the keys of clients may be

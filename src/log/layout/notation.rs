@@ -9,7 +9,8 @@ impl FromStr for Layout {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let wrong = |problem: String| ParseError::whole(text, problem);
-        let format = directive(text.trim());
+        let text = text.trim();
+        let format = directive(text);
         let (columns, end) = match format.contains('%') && !format.contains('$') {
             true => apache(&format),
             false => nginx(&format),
@@ -28,7 +29,8 @@ impl FromStr for Layout {
         if let Some((_, name)) = columns.iter().skip(1).find(|(before, _)| before.is_empty()) {
             return Err(wrong(format!("nothing separates {name} from the column before it")));
         }
-        Ok(Layout::new(&format, columns, end))
+        // The text as it was given: what is written is read as the same, however many quotes are escaped.
+        Ok(Layout::new(text, columns, end))
     }
 }
 

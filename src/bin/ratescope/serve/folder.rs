@@ -53,8 +53,16 @@ impl Folder {
         let mut packed = file.clone().into_os_string();
         packed.push(".br");
         let packed = tokio::fs::canonicalize(packed).await;
-        let found = tokio::fs::canonicalize(file).await;
-        found.is_ok_and(|found| found.starts_with(&self.root))
-            && packed.map_or(true, |packed| packed.starts_with(&self.root))
+        let Ok(found) = tokio::fs::canonicalize(file).await else { return false };
+        for path in packed.iter().chain([&found]) {
+            // To open anything else, such as a pipe, may take for ever.
+            let kind = tokio::fs::metadata(path).await;
+            if !path.starts_with(&self.root)
+                || !kind.is_ok_and(|kind| kind.is_file() || kind.is_dir())
+            {
+                return false;
+            }
+        }
+        true
     }
 }
