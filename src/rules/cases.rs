@@ -223,7 +223,7 @@ impl Reading {
     fn times(&mut self, node: &Node) -> Option<u32> {
         let times = self.reader.text(node, "a number")?.parse().ok().filter(|n| *n > 0);
         if times.is_none() {
-            self.reader.wrong(node, "not a whole number from 1");
+            self.reader.wrong(node, format!("not a whole number from 1 to {MOST}"));
         }
         times
     }

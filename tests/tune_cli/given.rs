@@ -285,4 +285,6 @@ fn one_log_is_followed() {
         "error: standard input: it is packed with gzip; only text can be followed",
     );
     assert_wrong(&["--follow", "--merge", "a.tune"], b"", "cannot be used with");
+    assert_wrong(&["--merge", "--since", "2015-05-17", "a.tune"], b"", "cannot be used with");
+    assert_wrong(&["--merge", "a.tune", "--key", "path"], b"", "cannot be used with");
 }

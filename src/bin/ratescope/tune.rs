@@ -92,8 +92,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
 
-    /// Add up the files, which are summaries
-    #[arg(long)]
+    /// Add up the files, which are summaries. They have been read, so it takes no option about reading logs
+    #[arg(long, conflicts_with = "LogArgs")]
     merge: bool,
 
     /// Follow one log as tail -F does, and print the report again when the log has grown; on a terminal, the
