@@ -283,7 +283,7 @@ async fn look(store: &impl AsyncStore, event: &Event<'_>, details: Details) -> A
 /// Has the limits follow a clock that was set back, by counting what costs nothing.
 #[cfg(feature = "rules")]
 async fn follow(store: &impl AsyncStore, event: &Event<'_>) {
-    // What fails here fails again in the next attempt.
+    // An error is ignored here, since the next attempt meets it again and returns it.
     let _ = store.charge(&Event { cost: 0.0, ..*event }, None).await;
 }
 

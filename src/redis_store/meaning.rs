@@ -1,4 +1,4 @@
-//! What a server means by a refusal.
+//! The reasons for which a server refuses a call.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 

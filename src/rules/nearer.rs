@@ -43,7 +43,7 @@ impl<'a> Nearer<'a> {
             match &step.value {
                 Value::Is(_) => {}
                 Value::Within(networks) => within.push(place, networks),
-                // None is left out: a file can't have more wildcards than `Wildcards` takes.
+                // This never fails: a file with too many wildcards that begin and end alike was refused before.
                 Value::Like(wildcard) => _ = like.push(place, wildcard.clone()),
                 Value::Any => any = Some(place),
             }

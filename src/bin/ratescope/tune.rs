@@ -222,7 +222,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 
 /// Checks that no output replaces a log, or the other output. A summary may replace one that was merged into it.
 fn check_outputs(args: &Args) -> Result<(), String> {
-    // What is no plain file, such as a terminal, may be read and written.
+    // Other names of the same file count as its own. A terminal may be the input and the output.
     let plain = |path: &PathBuf| {
         fs::canonicalize(path).ok().filter(|path| path.is_file()).unwrap_or(path.clone())
     };
