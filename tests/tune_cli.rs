@@ -147,6 +147,9 @@ fn summaries_add_up() {
     let first = std::fs::read(&a).unwrap();
     let piped = tune(&[&["--merge", &b, "-"], &args[..]].concat(), &first);
     assert_eq!(piped["curve"], whole["curve"]);
+    let twice = run(&["tune", "--merge", &a, &a], b"");
+    let note = format!("note: {a} is given twice, and counts twice\n");
+    assert_eq!((twice.status.success(), text(&twice.stderr)), (true, note.as_str()));
     assert_wrong(&["--merge", "Cargo.toml"], b"", "Cargo.toml: not a summary");
     let large = [first, vec![0; 1 << 20]].concat();
     assert_wrong(&["--merge", "--memory", "1"], &large, "standard input: has more than 1 MiB");

@@ -6,7 +6,7 @@
 //! libbz2-rs-sys, and xz by lzma-rust2, without its unsafe parts.
 
 use bzip2::bufread::MultiBzDecoder;
-use flate2::bufread::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
@@ -66,7 +66,7 @@ pub fn unpack<'a>(mut input: impl Read + Send + 'a) -> io::Result<Box<dyn Read +
     let end = Arc::default();
     let input = BufReader::with_capacity(PIECE, Watched { input, end: Arc::clone(&end) });
     let text: Box<dyn Read + Send + 'a> = match packer {
-        Packer::Gzip => Box::new(MultiGzDecoder::new(input)),
+        Packer::Gzip => Box::new(Gzip { member: Some(GzDecoder::new(input)) }),
         Packer::Zstd => Box::new(Zstd { input, decoder: FrameDecoder::new(), within: false }),
         Packer::Bzip2 => Box::new(MultiBzDecoder::new(input)),
         Packer::Xz => Box::new(XzReader::new_mem_limit(input, true, XZ_ROOM)),
@@ -127,6 +127,42 @@ impl Read for Unpacked<'_> {
             };
             io::Error::new(ErrorKind::InvalidData, format!("the {} data {why}", self.name))
         })
+    }
+}
+
+/// Unpacks gzip, member after member.
+struct Gzip<R> {
+    /// `None` at the end of the input.
+    member: Option<GzDecoder<R>>,
+}
+
+impl<R: BufRead> Read for Gzip<R> {
+    fn read(&mut self, text: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let read = member.read(text)?;
+            if read > 0 || text.is_empty() {
+                return Ok(read);
+            }
+            if is_padded_to_the_end(member.get_mut())? {
+                self.member = None;
+            } else {
+                self.member = self.member.take().map(|member| GzDecoder::new(member.into_inner()));
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// Skips zeros, by which tapes and some disks fill the last block of a file, as gzip does. Returns whether the
+/// input ends after them.
+fn is_padded_to_the_end(input: &mut impl BufRead) -> io::Result<bool> {
+    loop {
+        let bytes = input.fill_buf()?;
+        let (all, zeros) = (bytes.len(), bytes.iter().take_while(|byte| **byte == 0).count());
+        input.consume(zeros);
+        if zeros < all || all == 0 {
+            return Ok(all == 0);
+        }
     }
 }
 

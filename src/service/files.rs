@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::middleware::watch::{Content, FileNews, Watch, read};
 use crate::rules::{OpenError, Reloaded, Rules};
 use core::fmt;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -118,10 +119,12 @@ impl<C: Clock> Service<C> {
     /// folder `config` in it, where envoyproxy/ratelimit has them.
     ///
     /// # Errors
-    /// If any can't be read or is wrong, or if there is none.
+    /// If any can't be read, is wrong or is named twice, or if there is none.
     pub fn follow(&self, named: &[PathBuf]) -> Result<(), OpenError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut problems = Vec::new();
+        let known = files.each.iter().filter_map(|file| fs::canonicalize(&file.path).ok());
+        let mut known: BTreeSet<PathBuf> = known.collect();
         for name in named {
             match found(name) {
                 Err(error) => problems.push(OpenError::unreadable(name, error)),
@@ -131,6 +134,10 @@ impl<C: Clock> Service<C> {
                 Ok(paths) => {
                     let folder = name.is_dir().then_some(name);
                     for path in paths {
+                        if fs::canonicalize(&path).is_ok_and(|file| !known.insert(file)) {
+                            problems.push(OpenError::unreadable(&path, "it is named twice"));
+                            continue;
+                        }
                         let content = read(&path);
                         let (followed, problem) = self.begin(path, folder, content);
                         problems.extend(problem);

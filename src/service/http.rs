@@ -292,7 +292,7 @@ impl<C: Clock + Clone> Http<C> {
 
 /// The body of a `POST /check`.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, expecting = "an object with domain, fields or hits")]
 struct CheckBody {
     domain: Option<String>,
     fields: BTreeMap<String, String>,

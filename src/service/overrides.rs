@@ -45,7 +45,10 @@ impl Overrides {
 
 fn name(limit: &RateLimitOverride) -> Result<String, NoAnswer> {
     let unit = response::span(limit.unit);
-    let unit = unit.ok_or_else(|| invalid(&format!("{} is not a known unit", limit.unit)))?;
+    let unit = unit.ok_or_else(|| match limit.unit {
+        0 => invalid("it has no unit; write SECOND, MINUTE, HOUR, DAY, WEEK, MONTH or YEAR"),
+        unknown => invalid(&format!("{unknown} is not a known unit")),
+    })?;
     let span = unit.times(f64::from(limit.unit_multiplier.unwrap_or(1).max(1)));
     Ok(format!("{}/{span}", limit.requests_per_unit))
 }

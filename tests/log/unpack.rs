@@ -31,6 +31,12 @@ fn packed_logs_are_read() {
     for (name, packed) in PACKED {
         assert_eq!(text(&packed.repeat(2)).unwrap(), TEXT.repeat(2), "{name}");
     }
+    // A last block filled with zeros, as tapes leave it.
+    for zeros in [1, 511, 200_000] {
+        assert_eq!(text(&[GZIP, &vec![0; zeros]].concat()).unwrap(), TEXT, "{zeros}");
+    }
+    let followed = text(&[GZIP, b"\0\0x"].concat());
+    assert_eq!(followed, Err("the gzip data is cut off".to_owned()));
     // Frames of zstd, with one to be skipped between them.
     let skippable = [&[0x53, 0x2a, 0x4d, 0x18, 5, 0, 0, 0][..], b"12345"].concat();
     let frames = [ZSTD, &skippable, ZSTD].concat();

@@ -50,6 +50,8 @@ fn what_is_wrong_at_the_beginning_is_told_of_all_files() {
     let (empty, missing) = (folder.0.join("empty"), folder.0.join("missing.yaml"));
     fs::create_dir(&empty).unwrap();
     let wrong = folder.write("wrong.yaml", "domain: web\n");
+    let right = folder.write("right.yaml", &rules("right", 10));
+    fs::create_dir(folder.0.join("links")).unwrap();
     let follow = |named: &[PathBuf]| {
         Service::new(States::in_memory(100), FakeClock::default()).follow(named).unwrap_err()
     };
@@ -57,6 +59,8 @@ fn what_is_wrong_at_the_beginning_is_told_of_all_files() {
     assert!(alone.source().unwrap().is::<std::io::Error>(), "{alone}");
     let alone = follow(std::slice::from_ref(&wrong));
     assert!(alone.source().unwrap().is::<RulesError>(), "{alone}");
+    let twice = follow(&[right.clone(), folder.0.join("links").join("../right.yaml")]);
+    assert!(twice.to_string().ends_with("right.yaml: it is named twice"), "{twice}");
     let all = follow(&[empty.clone(), missing.clone(), wrong.clone()]);
     assert!(matches!(&all, OpenError::Several(each) if each.len() == 3), "{all}");
     for (line, file) in all.to_string().lines().zip([empty, missing, wrong]) {

@@ -56,6 +56,11 @@ fn the_messages_as_json() {
     for (wrong, status, why) in [
         ("{", 400, "line 1"),
         (r#"{"domain":"web"}"#, 400, "no descriptors"),
+        (
+            r#"{"domain":"web","descriptors":[{"entries":[{"key":"a"}],"limit":{"requestsPerUnit":1}}]}"#,
+            400,
+            "limit: it has no unit; write SECOND",
+        ),
         (r#"{"domian":"web"}"#, 400, "domian"),
         (r#"{"domain":"web","hitsAddend":-1}"#, 400, "-1"),
         (
@@ -100,6 +105,8 @@ fn anything_by_its_fields() {
         [check("user=x&user=y&hits=2").0, check("user=x").0, check("user=y").0],
         [200, 200, 429]
     );
+    let (status, answer) = post(&program, "/check", "null");
+    assert!(status == 400 && answer.contains("an object with domain, fields or hits"), "{answer}");
     let many = |n: usize| (0..n).map(|i| format!("&f{i}=x")).collect::<String>();
     assert_eq!([check(&many(64)).0, check(&many(65)).0], [200, 400]);
     let field = |i: usize| format!("\"f{i}\":\"x\"");

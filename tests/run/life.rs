@@ -58,6 +58,10 @@ fn what_can_not_run_is_refused_with_a_reason() {
     let good = run(&["--check"], &rules);
     assert!(good.status.success());
     assert!(String::from_utf8_lossy(&good.stdout).starts_with("web: 4 rules in "), "{good:?}");
+    let one = run(&["--check"], &folder.write("one.yaml", "domain: web\nlimit: gcra 10/1s\n"));
+    assert!(String::from_utf8_lossy(&one.stdout).starts_with("web: 1 rule in "), "{one:?}");
+    let twice = run(&["--field", "user=a", "--field", "user=b"], &rules);
+    assert_refused(&twice, &["--field", "user", "two headers"]);
 }
 
 #[test]
@@ -184,6 +188,18 @@ async fn what_is_under_way_is_answered() {
     body.send_data(rest.into(), true).unwrap();
     assert_eq!(answer.await.unwrap().status(), 200);
     drop((body, channel));
+    assert!(program.running.0.wait().unwrap().success());
+}
+
+/// A signal by which other servers read their files again does not end a program whose input is no terminal.
+#[cfg(unix)]
+#[test]
+fn a_hangup_ends_nothing() {
+    let folder = Folder::new("hangup");
+    let mut program = Program::start(&folder.write("rules.yaml", RULES), &[]);
+    program.running.signal("HUP");
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    program.running.signal("TERM");
     assert!(program.running.0.wait().unwrap().success());
 }
 

@@ -24,6 +24,7 @@ impl Program {
             .args(usual.flat_map(|(option, value)| [option, value]))
             .args(args)
             .arg(rules)
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

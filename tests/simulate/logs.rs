@@ -41,7 +41,7 @@ fn an_access_log_is_for_reading() {
         text(&output.stderr),
         "Common Log Format: 5 lines, 4 events, 1 could not be read\n  \
          line 3: no address and [time] before a \"request\"\n\
-         spread over their seconds: 1 events; --no-spread leaves them\n\
+         spread over their seconds: 1 event; --no-spread leaves them\n\
          gcra 1/1s burst 1: 3 of 4 allowed (75.0%), 1 refused, keys: 2\n"
     );
     assert!(output.status.success());
@@ -234,7 +234,7 @@ fn logs_by_name() {
     let quiet = &file("mainlog.1", "2024-05-01 12:00:00 Start queue run: pid=1\n");
     let mail = "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b H=c [192.0.2.7] S=9\n";
     let named = simulate(&["1/1m", quiet, &file("mainlog", mail)], "");
-    let says = "Exim's main log: 2 lines, 1 events, 1 that are no events\n";
+    let says = "Exim's main log: 2 lines, 1 event, 1 that is no event\n";
     assert!(text(&named.stderr).starts_with(says), "{}", text(&named.stderr));
     // Where none is recognized, the first is told.
     let named = simulate(&["1/1m", quiet, quiet], "");

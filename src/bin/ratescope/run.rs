@@ -16,7 +16,9 @@ use ratescope::live::{Probe, Routes};
 use ratescope::middleware::Networks;
 use ratescope::redis_store::Options;
 use ratescope::service::{Http, HttpSettings, NAME, Service, States};
+use ratescope::text::plural;
 use ratescope::{ParseError, Span};
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -150,6 +152,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     if [args.grpc, args.http, args.admin].iter().all(|port| port.0.is_none()) {
         return Err("all ports are off, so nobody could ask; leave --grpc or --http on".into());
     }
+    let mut names = BTreeSet::new();
+    if let Some((name, _)) = args.field.iter().find(|(name, _)| !names.insert(name)) {
+        return Err(format!("--field takes the field {name} from two headers; leave one").into());
+    }
     let probe = Probe::default();
     let probe = Arc::new(if args.hide_keys { probe.hiding_keys() } else { probe });
     let live = Routes::new(Arc::clone(&probe));
@@ -263,7 +269,7 @@ fn check(service: &Service) -> io::Result<()> {
     let mut out = Visible(io::stdout());
     for rules in each {
         let (domain, file, n) = (rules.domain(), rules.file(), rules.rules().len());
-        writeln!(out, "{domain}: {n} rules in {file}")?;
+        writeln!(out, "{domain}: {n} rule{} in {file}", plural(n as u64))?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::error::Error;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,18 +115,28 @@ pub(crate) async fn end(open: GracefulShutdown, drain: Duration, mut signal: imp
 
 /// Catches Ctrl-C and requests to end the program (SIGTERM), from now on. Returns a function: each call waits
 /// for the next signal. A signal that comes while nobody waits is kept for the next call.
+///
+/// A terminal that closes (SIGHUP) ends the program, too. A program whose input is no terminal goes on: under
+/// `nohup` it is meant to, and elsewhere the signal asks to read files again, as the program does by itself.
 pub(crate) fn catch_signals() -> io::Result<impl AsyncFnMut()> {
     #[cfg(unix)]
-    let (mut pressed, mut asked) = {
+    let (mut pressed, mut asked, mut closed) = {
         use signal::unix::{SignalKind, signal};
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        let [pressed, asked, closed] =
+            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+        (pressed?, asked?, closed?)
     };
     #[cfg(windows)]
-    let (mut pressed, mut asked) = (signal::windows::ctrl_c()?, signal::windows::ctrl_close()?);
+    let (mut pressed, mut asked, mut closed) = {
+        use signal::windows::{ctrl_break, ctrl_c, ctrl_close};
+        (ctrl_c()?, ctrl_break()?, ctrl_close()?)
+    };
+    let ends = cfg!(windows) || io::stdin().is_terminal();
     Ok(async move || {
         tokio::select! {
             _ = pressed.recv() => {}
             _ = asked.recv() => {}
+            _ = closed.recv(), if ends => {}
         }
     })
 }

@@ -148,10 +148,10 @@ impl Lane {
             Decider::Here(ruled) => (ruled.len(), ruled.forgotten()),
             Decider::Shared(store) => (store.clear()?, 0),
         };
-        write!(out, ", keys: {}", len as u64 + forgotten)?;
         match forgotten {
-            0 => writeln!(out),
-            n => writeln!(out, " ({n} forgotten: more than --keys {keys})"),
+            0 => writeln!(out, ", keys: {len}"),
+            // A key that comes back is new, and may be forgotten again.
+            n => writeln!(out, ", keys: {len} kept, {n} forgotten (more than --keys {keys})"),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use ratescope::log::{Corrections, Format, Log, Order};
 use ratescope::policy::Per;
+use ratescope::text::plural;
 use std::io::{self, Read, Write};
 
 /// Prints the counts of lines and events (for CSV only if something was filtered out), the lines that could
@@ -16,10 +17,13 @@ pub(crate) fn of_log<T>(
 ) -> io::Result<()> {
     let counts = log.counts();
     if log.shape().format() != Format::Csv || counts.filtered > 0 {
-        write!(out, "{}: {} lines, {} events", log.shape(), counts.lines, counts.events)?;
+        let (lines, events) = (counts.lines, counts.events);
+        let (s, those) = (plural(lines), plural(events));
+        write!(out, "{}: {lines} line{s}, {events} event{those}", log.shape())?;
+        let others = if counts.others == 1 { "that is no event" } else { "that are no events" };
         for (count, what) in [
             (counts.filtered, "filtered out"),
-            (counts.others, "that are no events"),
+            (counts.others, others),
             (counts.unread, "could not be read"),
         ] {
             if count > 0 {
@@ -61,7 +65,7 @@ fn of_order(corrections: Corrections, out: &mut impl Write) -> io::Result<()> {
         (dropped, "left out, far ahead of the lines around them", ""),
     ] {
         if count > 0 {
-            writeln!(out, "{what}: {count} events{option}")?;
+            writeln!(out, "{what}: {count} event{}{option}", plural(count))?;
         }
     }
     if steps_back.count > 0 {

@@ -21,25 +21,30 @@ pub(crate) struct Tried {
     pub(crate) forgotten: u64,
 }
 
-/// The files that are given, or standard input.
+/// The files that are given, or standard input. A note tells of those that are given twice.
 fn paths(args: &Args) -> Vec<&Path> {
-    match args.files.is_empty() {
-        true => vec![Path::new("-")],
-        false => args.files.iter().map(PathBuf::as_path).collect(),
+    if args.files.is_empty() {
+        return vec![Path::new("-")];
     }
+    let mut given = BTreeSet::new();
+    let paths = args.files.iter().map(PathBuf::as_path);
+    paths
+        .inspect(|path| {
+            if fs::canonicalize(path).is_ok_and(|file| !given.insert(file)) {
+                let name = terminal::name(path);
+                terminal::say(&format!("note: {name} is given twice, and counts twice"));
+            }
+        })
+        .collect()
 }
 
 /// Reads logs, one after the other, and tries the limits of the arguments on every event.
 pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut import = Import::new(args.source.reading(), args.room());
     let mut trials = Vec::new();
-    let mut given = BTreeSet::new();
     let paths = paths(args);
     for path in &paths {
         let name = terminal::name(path);
-        if fs::canonicalize(path).is_ok_and(|file| !given.insert(file)) {
-            terminal::say(&format!("note: {name} is given twice, and counts twice"));
-        }
         if paths.len() > 1 {
             import.name(&name);
         }

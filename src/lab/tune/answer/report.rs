@@ -142,9 +142,11 @@ fn notes(analysis: &Analysis) -> Vec<String> {
             (false, _) => format!("{n} of {all} have no {per}, and count as one client."),
         }
     });
-    note(spread_out, &|n, _| {
+    note(spread_out, &|n, s| {
+        let (are, seconds) =
+            if s.is_empty() { ("is", "its second") } else { ("are", "their seconds") };
         format!(
-            "The log has whole seconds: {n} events are spread evenly over their seconds, or they would look like bursts."
+            "The log has whole seconds: {n} event{s} {are} spread evenly over {seconds}, or they would look like bursts."
         )
     });
     note(late, &|n, s| format!("{n} event{s} came too late to be sorted."));
