@@ -69,6 +69,9 @@ pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: &str, ink: Ink, size:
     marks.push(bold(x, y, text, Ink::Panel, size, Anchor::Middle));
 }
 
+/// The width of a bold letter of a wide font, as a share of the size of the type.
+pub(super) const BOLD: f64 = 0.67;
+
 /// A rough estimate of the width of a text, in CSS pixels: too wide rather than too narrow.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.57

@@ -1,6 +1,6 @@
 //! Live: the events a second of each rule of a running service, in a lane each.
 
-use super::label::{LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
+use super::label::{BOLD, LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
 use super::timebase::{Timebase, edges};
 use crate::lab::lane::history::Columns;
 use crate::lab::live::{DRAWN, EventCounts, Live, ReportedRule};
@@ -101,7 +101,7 @@ fn scale(marks: &mut Vec<Mark>, plot: Rect, top: f64) {
 
 fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
     let at = Point::new(plot.x, plot.y - 12.0);
-    let wide = width(&rule.name, SIZE) + 12.0;
+    let wide = rule.name.chars().count() as f64 * SIZE * BOLD + 12.0;
     marks.push(bold(at.x, at.y, &rule.name, Ink::Text, SIZE, Anchor::Start));
     let room = ((plot.right() - at.x - wide) / (SMALL * 0.57)).max(0.0) as usize;
     if room > 8 {

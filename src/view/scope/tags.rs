@@ -5,10 +5,7 @@ use super::{Viewport, lines, models};
 use crate::lab::scope::Scope;
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
-use crate::view::label::{SIZE, SMALL, TAG, small, tag};
-
-/// The width of a bold letter of a wide font, as a share of the size of the type.
-const BOLD: f64 = 0.67;
+use crate::view::label::{BOLD, SIZE, SMALL, TAG, small, tag};
 
 /// The height of a tag, the name and the value of its line, and its ink.
 pub(super) type Tag = (f64, &'static str, f64, Ink);
