@@ -6,7 +6,6 @@
 //! thread; what is printed is the median. `wc -l` reads the same text from a file. Each task says how
 //! many lines it saw, which is checked. Without `--bench`, as `cargo test --benches` calls it, each
 //! is done once on a short log.
-#![allow(clippy::unwrap_used)]
 
 use memchr::memchr_iter;
 use ratescope::event::Fields;

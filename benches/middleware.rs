@@ -16,7 +16,6 @@
 //! each refusal it calibrates a clock anew, which is slow on a virtual machine.
 //!
 //! Without `--bench`, as `cargo test --benches` calls it, everything is done once.
-#![allow(clippy::unwrap_used)]
 
 #[allow(dead_code)]
 #[path = "limiters/turns.rs"]

@@ -5,7 +5,6 @@
 //! The requests are those of a site: some clients are busy and most are not, in 265,000 addresses.
 //! Each is done several times and the median is printed, of the time that the processor worked for
 //! it where the system knows that, as a machine that does other things too is now fast and now slow. Without `--bench`, as `cargo test --benches` calls it, there are few.
-#![allow(clippy::unwrap_used)]
 
 use ratescope::lab::tune::{Clients, Curve, Frontier, LogClock, Measure, Replay, Room};
 use ratescope::{Span, Time};

@@ -4,7 +4,6 @@
 //! half of its limit. Each hour the clock steps forward or back, by seconds to a day. In the
 //! second half of the day, memory must stay what it was in the first; and the sender that keeps to its
 //! limit must never be locked out for longer than a few periods by any step of the clock.
-#![allow(clippy::unwrap_used)]
 
 use allocation_counter::measure;
 use ratescope::event::Event;

@@ -1,7 +1,6 @@
 //! The same input gives the same bits everywhere: this is the native half, `tests/web.rs` the
 //! other.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "common/committed.rs"]
 mod committed;

@@ -1,6 +1,5 @@
 //! The tables of `limit::by_hour` say what its example prints.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
 #[allow(dead_code, unreachable_pub)]
 #[path = "../examples/by_hour/main.rs"]

@@ -1,6 +1,5 @@
 //! Values that were computed elsewhere: from the closed forms, to 60 digits.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
 use ratescope::estimate::decay::decay;
 use ratescope::estimate::exim::{DecayingRate, Measured, events_between, recovery_time};

@@ -1,6 +1,5 @@
 //! How the crate meets a program: its clocks, its maps, its threads, its configuration.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use ratescope::event::Fields;

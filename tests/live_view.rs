@@ -1,6 +1,5 @@
 //! The picture of Live: the rates of a service's rules, as the reports of the service give them.
 
-#![allow(clippy::unwrap_used)]
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 #[path = "common/picture.rs"]

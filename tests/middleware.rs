@@ -1,6 +1,5 @@
 //! The layer, as a service and its clients meet it, with a clock and stores of the tests' own.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "middleware/answers.rs"]
 mod answers;

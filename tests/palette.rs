@@ -1,6 +1,5 @@
 //! Colours that can be told apart and read, by whoever looks.
 
-#![allow(clippy::unwrap_used)]
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use ratescope::plot::Ink;

@@ -1,6 +1,5 @@
 //! The README and the papers beside it are true.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
-#![allow(clippy::unwrap_used)]
 
 #[path = "common/picture.rs"]
 mod common;

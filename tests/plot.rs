@@ -1,6 +1,5 @@
 //! Axes and scales, as a view uses them.
 
-#![allow(clippy::unwrap_used)]
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use proptest::prelude::*;

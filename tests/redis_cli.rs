@@ -1,6 +1,5 @@
 //! `ratescope simulate --store`, as it is run, with a Redis of this test.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "redis/nodes.rs"]
 mod nodes;

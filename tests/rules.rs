@@ -1,7 +1,6 @@
 //! Rule files: good ones with what is expected of them, bad ones with what is said of them, and rules
 //! at work.
 #![cfg(all(feature = "rules", not(target_arch = "wasm32")))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "rules/corpus.rs"]
 mod corpus;

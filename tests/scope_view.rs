@@ -1,7 +1,6 @@
 //! The scope's picture of typical runs, each written as the link that one would share, held by
 //! golden pictures in tests/plots.
 
-#![allow(clippy::unwrap_used)]
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 #[path = "common/picture.rs"]

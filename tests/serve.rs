@@ -1,5 +1,4 @@
 //! `ratescope serve` as a browser meets it: over a socket, header by header.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "common/shell.rs"]
 mod shell;

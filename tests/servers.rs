@@ -1,7 +1,6 @@
 //! Decisions of real servers, replayed: verdict and wait of every event, and every number that the
 //! server printed. `tests/vectors/README.md` says where each file is from.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
 #[path = "common/decided.rs"]
 mod decided;

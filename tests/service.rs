@@ -1,7 +1,6 @@
 //! The service of `examples/service.rs`, as those meet it who attack it: over a socket, with a real
 //! listener and the real clock.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[allow(dead_code)]
 #[path = "../examples/service.rs"]

@@ -1,6 +1,5 @@
 //! Stores: what they forget, what they keep, what a key costs, and that threads agree.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "store/clock.rs"]
 mod clock;

@@ -1,6 +1,5 @@
 //! Marks as SVG files, held by golden pictures in tests/plots.
 
-#![allow(clippy::unwrap_used)]
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 #[path = "common/picture.rs"]

@@ -1,7 +1,6 @@
 //! The one language of spans, rates and times: what is written is read back, and what cannot be
 //! read is answered with what would be right.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
 mod common;
 

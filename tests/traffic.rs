@@ -1,7 +1,6 @@
 //! Where events come from: the mean rate, the shape, and the promise of the same events always.
 
 #![cfg(feature = "lab")]
-#![allow(clippy::unwrap_used)]
 
 use ratescope::{Pattern, Time, Traffic};
 

@@ -1,7 +1,6 @@
 //! Measurements and decisions of other implementations, replayed. `tests/vectors/README.md` says where each file is
 //! from.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
 mod common;
 

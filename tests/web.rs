@@ -3,7 +3,6 @@
 //!
 //! `wasm-pack test --headless --chrome -- --features page-tune --test web`
 #![cfg(all(feature = "page", target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
 mod common;
 

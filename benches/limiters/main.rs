@@ -19,7 +19,6 @@
 //! Of the tables `one-key`, `many-keys` and `threads` those that are named are printed, or all; `scale` if it is
 //! named.
 //! Without `--bench`, as `cargo test --benches` calls it, everything is done once, with few keys.
-#![allow(clippy::unwrap_used)]
 
 mod contestants;
 mod events;

@@ -8,8 +8,6 @@
 //! each, which depends less on what else the machine does. With `nodes`, clusters are measured instead. Without
 //! `--bench`, as `cargo test --benches` calls it, there is one round.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
 #[allow(dead_code, unreachable_pub)]
 #[path = "../limiters/turns.rs"]
 mod turns;

@@ -78,7 +78,6 @@ fn as_json(value: &Value) -> Json {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // as serde wants it
 pub(super) fn is_zero(value: &u32) -> bool {
     *value == 0
 }

@@ -1,7 +1,6 @@
 //! Decisions of real servers: `tests/vectors/README.md` says where each file is from.
 
 #![allow(unreachable_pub)]
-#![allow(clippy::unwrap_used)]
 
 use ratescope::{Outcome, Span};
 use serde_json::Value;

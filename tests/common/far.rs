@@ -1,7 +1,6 @@
 //! A store that takes its time, and may have a fault.
 
 #![allow(dead_code)] // Each test file uses its part.
-#![allow(clippy::panic)]
 
 use core::future::poll_fn;
 use core::task::Poll;

@@ -1,7 +1,6 @@
 //! The reference vectors and their replay: plain Rust, the same natively and in the browser.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 pub mod limiters;
 #[cfg(feature = "lab")]

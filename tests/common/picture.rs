@@ -1,7 +1,6 @@
 //! Pictures as SVG files, held by those in tests/plots.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 #[path = "committed.rs"]
 mod committed;

@@ -1,7 +1,6 @@
 //! Limiters and events of every scale, drawn at random.
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;

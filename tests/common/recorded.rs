@@ -1,6 +1,5 @@
 //! A run of any experiment: its settings, its commands, and the link that replays it.
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
-#![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 use ratescope::Time;

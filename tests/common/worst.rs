@@ -1,7 +1,6 @@
 //! The most that a sender can get through a limiter, counted exactly.
 
 #![allow(dead_code, unreachable_pub)] // The tests and an example use their parts.
-#![allow(clippy::unwrap_used)]
 
 #[path = "exact.rs"]
 pub(crate) mod exact;

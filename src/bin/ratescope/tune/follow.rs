@@ -207,7 +207,6 @@ fn fit(report: &str, rows: usize, columns: usize) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use ratescope::lab::tune::{ReadOptions, Room};

@@ -1,57 +1,38 @@
 //! The store on Redis, held against the one in memory by a real server, which each test starts for
 //! itself on a free port and ends by its process.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "redis/cluster.rs"]
 mod cluster;
+#[path = "../common/mod.rs"]
 mod common;
-#[path = "common/decided.rs"]
+#[path = "../common/decided.rs"]
 mod decided;
-#[path = "common/doubling.rs"]
+#[path = "../common/doubling.rs"]
 mod doubling;
-#[path = "redis/edges.rs"]
 mod edges;
-#[path = "redis/equal.rs"]
 mod equal;
-#[path = "redis/faults.rs"]
 mod faults;
-#[path = "redis/hostile.rs"]
 mod hostile;
-#[path = "redis/listed.rs"]
 mod listed;
-#[path = "redis/many.rs"]
 mod many;
-#[path = "redis/nodes.rs"]
 mod nodes;
-#[path = "redis/proxy.rs"]
 mod proxy;
-#[path = "redis/published.rs"]
 mod published;
-#[path = "common/random.rs"]
+#[path = "../common/random.rs"]
 mod random;
-#[path = "redis/refusals.rs"]
 mod refusals;
-#[path = "redis/replaced.rs"]
 mod replaced;
-#[path = "redis/sentinels.rs"]
 mod sentinels;
-#[path = "redis/server.rs"]
 mod server;
 #[cfg(feature = "wait")]
-#[path = "common/set_back.rs"]
+#[path = "../common/set_back.rs"]
 mod set_back;
 #[cfg(target_os = "linux")]
-#[path = "redis/sockets.rs"]
 mod sockets;
 #[cfg(feature = "tls")]
-#[path = "redis/tls.rs"]
 mod tls;
-#[path = "redis/together.rs"]
 mod together;
-#[path = "redis/vectors.rs"]
 mod vectors;
-#[path = "redis/watched.rs"]
 mod watched;
 
 use core::future::Future;

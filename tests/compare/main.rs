@@ -1,19 +1,13 @@
 //! The same events through many limiters: a run is decided by its commands and their times alone.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
-#[path = "compare/history.rs"]
 mod history;
-#[path = "compare/lanes.rs"]
 mod lanes;
-#[path = "compare/links.rs"]
 mod links;
-#[path = "compare/past.rs"]
 mod past;
-#[path = "common/recorded.rs"]
+#[path = "../common/recorded.rs"]
 mod recorded;
-#[path = "compare/steps.rs"]
 mod steps;
-#[path = "compare/texts.rs"]
 mod texts;
 
 use ratescope::lab::compare::{Comparison, Lane, Settings};

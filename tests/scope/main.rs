@@ -1,13 +1,10 @@
 //! The scope without a screen: a run is decided by its commands and their times alone.
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
-#[path = "scope/clock.rs"]
 mod clock;
-#[path = "scope/links.rs"]
 mod links;
-#[path = "common/recorded.rs"]
+#[path = "../common/recorded.rs"]
 mod recorded;
-#[path = "scope/turned.rs"]
 mod turned;
 
 use proptest::prelude::*;

@@ -1,9 +1,7 @@
 //! `ratescope check`, `explain`, `test` and `simulate --rules` as a shell meets them.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "common/shell.rs"]
+#[path = "../common/shell.rs"]
 mod shell;
-#[path = "rules_cli/simulate.rs"]
 mod simulate;
 
 use ratescope::rules::LONGEST;

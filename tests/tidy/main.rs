@@ -1,15 +1,11 @@
 //! The rules of the house, held by a test. What is read is code: comments, texts and
 //! `#[cfg(test)]` are not. Each failure lists every place, as file and line.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
-#[path = "tidy/code.rs"]
 mod code;
-#[path = "common/committed.rs"]
+#[path = "../common/committed.rs"]
 mod committed;
-#[path = "tidy/limiters.rs"]
 mod limiters;
-#[path = "tidy/surface.rs"]
 mod surface;
 
 use code::{Code, read};

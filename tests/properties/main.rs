@@ -1,15 +1,10 @@
 //! The promises, over many orders of magnitude of rate, period and cost, with time standing
 //! still and running backwards.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
-#[path = "properties/decay.rs"]
 mod decay;
-#[path = "properties/estimators.rs"]
 mod estimators;
-#[path = "properties/limiter.rs"]
 mod limiter;
-#[path = "properties/smoothed.rs"]
 mod smoothed;
 
 use proptest::prelude::*;

@@ -1,14 +1,10 @@
 //! `ratescope simulate`, `limiters`, `completions` and `manual` as a shell meets them.
-#![allow(clippy::unwrap_used)]
 
-#[path = "simulate/commands.rs"]
 mod commands;
 #[cfg(unix)]
-#[path = "simulate/live.rs"]
 mod live;
-#[path = "simulate/logs.rs"]
 mod logs;
-#[path = "common/shell.rs"]
+#[path = "../common/shell.rs"]
 mod shell;
 
 use serde_json::{Value, json};

@@ -1,17 +1,12 @@
 //! The Tune view: what is chosen, asked and drawn, as the page does it, without a browser.
 
-#![allow(clippy::unwrap_used)]
 #![cfg(not(target_arch = "wasm32"))]
 
-#[path = "tune_view/asked.rs"]
 mod asked;
-#[path = "tune_view/chosen.rs"]
 mod chosen;
-#[path = "tune_view/drawn.rs"]
 mod drawn;
-#[path = "common/picture.rs"]
+#[path = "../common/picture.rs"]
 mod picture;
-#[path = "tune_view/read.rs"]
 mod read;
 
 use ratescope::Span;

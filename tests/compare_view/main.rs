@@ -1,11 +1,9 @@
 //! The comparison's picture: what it shows is what the lanes say, wherever it is looked at.
 
-#![allow(clippy::unwrap_used)]
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
-#[path = "compare_view/bounds.rs"]
 mod bounds;
-#[path = "common/picture.rs"]
+#[path = "../common/picture.rs"]
 mod picture;
 
 use picture::in_both_themes;

@@ -1,23 +1,16 @@
 //! Input that somebody made to do harm: every parser takes time and memory in proportion to it, and
 //! what the fuzzer begins with and what it found, as ordinary tests.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
-#[path = "hostile/columns.rs"]
 mod columns;
-#[path = "common/growth.rs"]
+#[path = "../common/growth.rs"]
 mod growth;
-#[path = "hostile/invariants/mod.rs"]
 mod invariants;
-#[path = "hostile/logs.rs"]
 mod logs;
-#[path = "hostile/packed.rs"]
 mod packed;
-#[path = "hostile/requests.rs"]
 mod requests;
-#[path = "common/seeds.rs"]
+#[path = "../common/seeds.rs"]
 mod seeds;
-#[path = "hostile/texts.rs"]
 mod texts;
 
 /// Reads the corpus of a fuzz target, whose files all have to hold.

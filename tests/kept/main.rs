@@ -1,17 +1,12 @@
 //! States that outlive their rule: what they become when a limit changes, as bytes, and between
 //! two generations of rules.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "kept/bytes.rs"]
 mod bytes;
-#[path = "kept/changes.rs"]
 mod changes;
-#[path = "kept/generations.rs"]
 mod generations;
-#[path = "common/random.rs"]
+#[path = "../common/random.rs"]
 mod random;
-#[path = "kept/standing.rs"]
 mod standing;
 
 use proptest::prelude::*;

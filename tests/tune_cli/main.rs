@@ -1,19 +1,14 @@
 //! `ratescope tune` as a shell meets it.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "common/committed.rs"]
+#[path = "../common/committed.rs"]
 mod committed;
-#[path = "tune_cli/given.rs"]
 mod given;
-#[path = "common/servers.rs"]
+#[path = "../common/servers.rs"]
 mod installed;
-#[path = "tune_cli/labels.rs"]
 mod labels;
-#[path = "tune_cli/real.rs"]
 mod real;
-#[path = "tune_cli/servers.rs"]
 mod servers;
-#[path = "common/shell.rs"]
+#[path = "../common/shell.rs"]
 mod shell;
 
 use committed::committed;

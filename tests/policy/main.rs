@@ -1,22 +1,16 @@
 //! Policies: several limits, each for a key of its own. All or none, and one language for them.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "policy/carlson.rs"]
 mod carlson;
-#[path = "common/doubling.rs"]
+#[path = "../common/doubling.rs"]
 mod doubling;
-#[path = "common/exact.rs"]
+#[path = "../common/exact.rs"]
 mod exact;
-#[path = "policy/keys.rs"]
 mod keys;
-#[path = "common/random.rs"]
+#[path = "../common/random.rs"]
 mod random;
-#[path = "policy/retrying.rs"]
 mod retrying;
-#[path = "policy/text.rs"]
 mod text;
-#[path = "policy/together.rs"]
 mod together;
 
 use proptest::prelude::*;

@@ -1,20 +1,14 @@
 //! Choosing a limit: what one pass says of all limits is what a replay says of each.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
-#[path = "tune/advice.rs"]
 mod advice;
-#[path = "common/doubling.rs"]
+#[path = "../common/doubling.rs"]
 mod doubling;
-#[path = "tune/invariants.rs"]
 mod invariants;
-#[path = "tune/kept.rs"]
 mod kept;
-#[path = "tune/marks.rs"]
 mod marks;
-#[path = "common/seeds.rs"]
+#[path = "../common/seeds.rs"]
 mod seeds;
-#[path = "tune/summaries.rs"]
 mod summaries;
 
 use proptest::prelude::*;

@@ -1,49 +1,30 @@
 //! Events out of logs, in every format.
 #![cfg(not(target_arch = "wasm32"))]
-#![allow(clippy::unwrap_used)]
 
-#[path = "log/clf.rs"]
 mod clf;
-#[path = "log/corpus.rs"]
 mod corpus;
-#[path = "log/csv.rs"]
 mod csv;
-#[path = "common/doubling.rs"]
+#[path = "../common/doubling.rs"]
 mod doubling;
-#[path = "log/exim.rs"]
 mod exim;
-#[path = "log/fields.rs"]
 mod fields;
-#[path = "log/input.rs"]
 mod input;
-#[path = "log/invariants.rs"]
 mod invariants;
-#[path = "log/json.rs"]
 mod json;
-#[path = "log/layouts.rs"]
 mod layouts;
-#[path = "log/order.rs"]
 mod order;
-#[path = "log/posing.rs"]
 mod posing;
 #[cfg(feature = "unpack")]
-#[path = "log/real.rs"]
 mod real;
-#[path = "log/recognition.rs"]
 mod recognition;
 #[cfg(feature = "lab")]
-#[path = "log/sample.rs"]
 mod sample;
-#[path = "common/seeds.rs"]
+#[path = "../common/seeds.rs"]
 mod seeds;
-#[path = "log/syslog.rs"]
 mod syslog;
-#[path = "log/times.rs"]
 mod times;
 #[cfg(feature = "unpack")]
-#[path = "log/unpack.rs"]
 mod unpack;
-#[path = "log/wrappers.rs"]
 mod wrappers;
 
 use ratescope::event::Fields;
