@@ -67,6 +67,15 @@ test('the wait that is told is enough, at times as Date.now() gives them', () =>
   assert.equal(Limiter.parse('leaky-bucket 10/1s queue 5').check(state, now).wait, 0);
 });
 
+test('numbers are read and written in full, without exponents', () => {
+  for (const text of ['exim 0.0000001/1s strict', 'exim 2000000000000000000000/1.5s leaky']) {
+    assert.equal(String(Limiter.parse(text)), text);
+  }
+  // Two texts of 16 digits are equally near to this number.
+  assert.equal(String(Limiter.parse('exim 95462.799072265625/1s strict')), 'exim 95462.79907226563/1s strict');
+  assert.throws(() => Limiter.parse('exim 1e5/1s strict'), /1e5/);
+});
+
 test('what is wrong is said, and the program goes on', () => {
   assert.throws(() => Limiter.parse('gcra 10/1y'), (error) => error instanceof Error && /1y/.test(error.message));
   assert.throws(() => new Store('10/1s per'), Error);

@@ -5,6 +5,7 @@
 //! [`Limiter::retry_after`](crate::Limiter::retry_after): otherwise the events of an attacker would
 //! be the most expensive ones.
 
+use crate::text::Decimal;
 use crate::time::Span;
 use core::fmt;
 
@@ -104,7 +105,7 @@ impl fmt::Display for Numbers<'_> {
                 whole if (1..1 << 53).contains(&whole) && whole as f64 == number => {
                     fmt::Display::fmt(&whole, f)?
                 }
-                _ => fmt::Display::fmt(&number, f)?,
+                _ => fmt::Display::fmt(&Decimal(number), f)?,
             }
         }
         Ok(())

@@ -64,7 +64,7 @@ use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::limit::kept::Shape;
 use crate::outcome::Retry;
-use crate::text::{BadNumber, ParseError};
+use crate::text::{BadNumber, Decimal, ParseError};
 use crate::time::{Span, Time};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -124,7 +124,7 @@ impl Limit {
         }
         let most = self.limiter.remaining(&new, Time::ZERO);
         let than = if admits(most) { "of at least" } else { "above" };
-        Some(format!("write a {} {than} {cost}", self.limiter.size_word()))
+        Some(format!("write a {} {than} {}", self.limiter.size_word(), Decimal(cost)))
     }
 }
 

@@ -12,7 +12,9 @@ mod words;
 
 #[cfg(any(feature = "lab", feature = "log"))]
 pub(crate) use names::{by_name, name_of, named};
-pub(crate) use number::{count, digits, leading_number, number, split, thousands};
+#[cfg(feature = "lab")]
+pub(crate) use number::float;
+pub(crate) use number::{Decimal, count, digits, leading_number, number, split, thousands};
 pub(crate) use words::{Word, Words};
 
 use alloc::borrow::ToOwned;
@@ -156,7 +158,7 @@ impl BadNumber {
 
 impl fmt::Display for BadNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be {}: it must be {}", self.what, self.given, self.want)
+        write!(f, "{} cannot be {}: it must be {}", self.what, Decimal(self.given), self.want)
     }
 }
 
@@ -172,7 +174,7 @@ impl From<Infallible> for ParseError {
 /// The error as if the number had been read from a text.
 impl From<BadNumber> for ParseError {
     fn from(bad: BadNumber) -> Self {
-        ParseError::whole(&bad.given.to_string(), bad.to_string())
+        ParseError::whole(&Decimal(bad.given).to_string(), bad.to_string())
     }
 }
 

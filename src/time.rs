@@ -25,7 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::text::{BadNumber, ParseError, digits, leading_number, number, split};
+use crate::text::{BadNumber, Decimal, ParseError, digits, leading_number, number, split};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::cmp::Ordering;
@@ -351,7 +351,7 @@ impl fmt::Display for Span {
                 return write!(f, "{}{unit}", n as u64);
             }
         }
-        write!(f, "{}s", self.0)
+        write!(f, "{}s", Decimal(self.0))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::plot::palette::Theme;
 #[cfg(feature = "log")]
 use crate::plot::svg;
 use crate::plot::{Fill, Ink, Mark, Rect, axis};
-use crate::text::ParseError;
+use crate::text::{Decimal, ParseError};
 use crate::time::Time;
 use crate::view::{Viewport, edges, seconds_per_pixel};
 use crate::web::texts::Texts;
@@ -205,7 +205,7 @@ impl Page {
         let seen = self.viewer.sees(self.view.run());
         self.view.say(&seen, &mut self.texts);
         let playing = match self.viewer.play {
-            Some(play) => format!("playing at {}×", axis::two_digits(play.speed)),
+            Some(play) => format!("playing at {}×", Decimal(axis::two_digits(play.speed))),
             None => String::new(),
         };
         let note = match self.view.note() {

@@ -1,5 +1,7 @@
 //! The texts beside the picture, as data: each with the id of its element.
 
+use crate::text::Decimal;
+
 /// The texts of a page.
 #[derive(Clone, Default)]
 pub(super) struct Texts {
@@ -16,7 +18,7 @@ impl Texts {
     /// Has the element `id` say `text`, which is a form of the number `value`.
     pub(super) fn show(&mut self, id: impl Into<String>, text: impl Into<String>, value: f64) {
         let value = match value.is_finite() {
-            true => value.to_string(),
+            true => Decimal(value).to_string(),
             // As JavaScript reads it.
             false => "Infinity".to_owned(),
         };

@@ -48,6 +48,9 @@ const OUTSIDE: [&str; 12] = [
     "std::thread",
 ];
 
+/// Where JavaScript reads and prints the numbers of its modules.
+const OUTSIDE_BUT: &str = "src/text/number.rs";
+
 /// Calls that may panic, which are allowed in tests only.
 const PANICS: [&str; 7] =
     [".unwrap()", ".unwrap_err()", ".expect(", "panic!", "todo!", "unimplemented!", "unreachable!"];
@@ -128,7 +131,8 @@ fn the_map_has_these_floors() {
 
 #[test]
 fn only_the_front_ends_know_the_outside_world() {
-    assert_none("the outside world below floor 4", places(below_floor_4, &OUTSIDE));
+    let inside = |file: &Source| below_floor_4(file) && file.name != OUTSIDE_BUT;
+    assert_none("the outside world below floor 4", places(inside, &OUTSIDE));
 }
 
 #[test]

@@ -13,7 +13,7 @@
 
 use crate::lab::run::Source;
 use crate::rate::Rate;
-use crate::text::{ParseError, Word, Words, number, parts};
+use crate::text::{Decimal, ParseError, Word, Words, number, parts};
 use crate::time::{Span, Time};
 use crate::traffic::Pattern;
 use core::fmt;
@@ -206,7 +206,7 @@ impl fmt::Display for Script {
                 }
             }
             if phase.cost != 1.0 {
-                write!(f, " cost {}", phase.cost)?;
+                write!(f, " cost {}", Decimal(phase.cost))?;
             }
             match self.users.get(phase.user as usize) {
                 Some(name) if phase.user > 0 => write!(f, " user {name}")?,

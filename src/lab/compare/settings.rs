@@ -7,7 +7,7 @@ use crate::lab::run::{Named, RunSettings, Setting, Source, lenient, setting};
 use crate::limit::sliding_log::MAX_ENTRIES;
 use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
-use crate::text::{ParseError, parts};
+use crate::text::{Decimal, ParseError, parts};
 use crate::time::{Span, Time};
 
 /// All settings of a comparison.
@@ -56,11 +56,11 @@ impl Named for Settings {
         setting!("lanes", [FromStart], |s, text| *s = s.comparing(text)?, joined(&s.lanes)),
         setting!("auto", [Traffic], |s| s.common.auto, switch, on_off),
         setting!("pattern", [Traffic], |s| s.common.pattern, str::parse),
-        setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<10_000>),
+        setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<10_000>, Decimal::of),
         setting!("seed", [Traffic], |s| s.common.seed, seed),
-        setting!("cost", |s, text| s.cost = decimal(text, 0.0..=1e6)?, s.cost),
+        setting!("cost", |s, text| s.cost = decimal(text, 0.0..=1e6)?, Decimal(s.cost)),
         setting!("script", [Traffic], |s, text| *s = s.playing(text)?, s.script),
-        setting!("speed", [View], |s| s.common.speed, speed),
+        setting!("speed", [View], |s| s.common.speed, speed, Decimal::of),
         setting!("window", [View], |s| s.common.window, window),
     ];
     const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];

@@ -2,7 +2,7 @@
 //! of a rate whose period is known.
 
 use crate::rate::Rate;
-use crate::text::{ParseError, count, leading_number};
+use crate::text::{ParseError, count, float, leading_number};
 use crate::time::Span;
 
 /// Reads a number. It may have spaces between thousands, and a power of ten or a suffix: k, M or G, in either
@@ -11,7 +11,7 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     let tight: String = text.split_whitespace().collect();
     let (digits, suffix) = leading_number(&tight);
     match suffix.starts_with(['e', 'E']) && !digits.is_empty() {
-        true => tight.parse().ok().filter(|value: &f64| value.is_finite()),
+        true => float(&tight),
         false => count(&tight),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::table::{find, listed};
 use super::{Effect, Setting, Source, lenient};
-use crate::text::ParseError;
+use crate::text::{Decimal, ParseError};
 use crate::time::{Span, Time};
 use crate::traffic::Pattern;
 use core::fmt;
@@ -110,7 +110,7 @@ impl Default for RunSettings {
 pub(crate) fn auto_rate<const MOST: u32>(text: &str) -> Result<f64, ParseError> {
     let range = 0.001..=f64::from(MOST);
     match lenient::is_rate(text) {
-        true => within(text, lenient::rate(text, Span::seconds(1))?.per_second(), &range),
+        true => within_decimals(text, lenient::rate(text, Span::seconds(1))?.per_second(), &range),
         false => decimal(text, range),
     }
 }
@@ -157,13 +157,25 @@ pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, Pars
 
 pub(crate) fn decimal(text: &str, range: RangeInclusive<f64>) -> Result<f64, ParseError> {
     match lenient::number(text) {
-        Some(value) => within(text, value, &range),
+        Some(value) => within_decimals(text, value, &range),
         None => {
-            let below = text.parse().is_ok_and(|number: f64| number < 0.0);
+            let below = text.strip_prefix('-').and_then(lenient::number).is_some();
             let problem = if below { "out of range" } else { "not a number" };
-            Err(ParseError::whole(text, format!("{problem}; {}", choose(&range))))
+            Err(ParseError::whole(text, format!("{problem}; {}", choose(&decimals(&range)))))
         }
     }
+}
+
+pub(crate) fn within_decimals(
+    text: &str,
+    value: f64,
+    range: &RangeInclusive<f64>,
+) -> Result<f64, ParseError> {
+    within(text, Decimal(value), &decimals(range)).map(|Decimal(value)| value)
+}
+
+fn decimals(range: &RangeInclusive<f64>) -> RangeInclusive<Decimal> {
+    Decimal(*range.start())..=Decimal(*range.end())
 }
 
 pub(crate) fn whole(text: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {

@@ -5,6 +5,7 @@ use crate::lab::lane::{Template, of_link};
 use crate::lab::run::lenient::{is_rate, rate};
 use crate::lab::run::settings::{
     auto_rate, decimal, on_off, or, seed, span, speed, switch, whole, window, within,
+    within_decimals,
 };
 use crate::lab::run::{Named, RunSettings, Setting, setting};
 use crate::limit::any::AnyLimiter;
@@ -12,7 +13,7 @@ use crate::limit::exim::{Exim, Mode};
 use crate::limit::leaky_bucket::LeakyBucket;
 use crate::policy::{Limit, Policy};
 use crate::rate::Rate;
-use crate::text::ParseError;
+use crate::text::{Decimal, ParseError};
 use crate::time::Span;
 use core::ops::RangeInclusive;
 
@@ -75,13 +76,19 @@ impl Named for Settings {
     const SETTINGS: &'static [Setting<Self>] = &[
         setting!("decay", [FromStart], |s, text| *s = s.decaying(text)?, s.decay),
         setting!("increase", [FromStart], |s| s.increase, interval),
-        setting!("limit", [FromStart], |s, text| *s = s.allowing(text)?, s.limit),
+        setting!("limit", [FromStart], |s, text| *s = s.allowing(text)?, Decimal(s.limit)),
         setting!("mode", [FromStart], |s| s.mode, mode),
         setting!("auto", [Traffic], |s| s.common.auto, switch, on_off),
         setting!("pattern", [Traffic], |s| s.common.pattern, str::parse),
-        setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<1_000_000>),
+        setting!(
+            "auto-rate",
+            [Traffic],
+            |s| s.common.auto_rate,
+            auto_rate::<1_000_000>,
+            Decimal::of
+        ),
         setting!("seed", [Traffic], |s| s.common.seed, seed),
-        setting!("speed", [View], |s| s.common.speed, speed),
+        setting!("speed", [View], |s| s.common.speed, speed, Decimal::of),
         setting!("window", [View], |s| s.common.window, window),
         setting!("exact", [View], |s| s.exact, switch, on_off),
         setting!("ghost", [View], |s| s.ghost, switch, on_off),
@@ -131,7 +138,8 @@ impl Settings {
 
     /// These settings with another limit and decay interval, if both are in range and the policy can have them.
     fn limited(&self, value: &str, limit: f64, decay: Span) -> Result<Self, ParseError> {
-        let (limit, decay) = (within(value, limit, &LIMIT)?, within(value, decay, &INTERVAL)?);
+        let (limit, decay) =
+            (within_decimals(value, limit, &LIMIT)?, within(value, decay, &INTERVAL)?);
         let limited = Settings { limit, decay, ..self.clone() };
         limited.policy().map_err(|error| ParseError::whole(value, error.to_string()))?;
         Ok(limited)

@@ -11,6 +11,7 @@ use crate::outcome::Retry;
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::rate::Rate;
+use crate::text::Decimal;
 use crate::time::Span;
 use crate::view::compare::numbers;
 use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, bold, panel, plain, spaced, width};
@@ -144,7 +145,7 @@ fn verdict(column: &Column, brief: bool) -> Vec<String> {
             return vec![format!("{allowed} allowed, {refused} refused")];
         }
     }
-    let (rate, limit) = (axis::readout(end.judged), end.limit);
+    let (rate, limit) = (axis::readout(end.judged), Decimal(end.limit));
     let reason = match brief {
         true => format!("limit {limit}"),
         false => format!("rate {rate} per {}, limit {limit}", spaced(end.decay)),

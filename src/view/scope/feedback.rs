@@ -3,6 +3,7 @@
 use super::layout::{STRIP, plot};
 use crate::lab::scope::Scope;
 use crate::plot::axis;
+use crate::text::Decimal;
 use crate::view::Feedback;
 
 /// The verdict on the last event, on a canvas of the given size; `None` before any.
@@ -11,7 +12,7 @@ pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
     let event = instrument.last()?;
     let (outcome, refused) = (event.outcome, !event.outcome.is_allowed());
     let words = match refused {
-        true => format!("refused: {} of {}", axis::readout(outcome.level), outcome.limit),
+        true => format!("refused: {} of {}", axis::readout(outcome.level), Decimal(outcome.limit)),
         false if instrument.lane().is_none() && event.limiter.measures_only() => {
             format!("measured: {}", axis::readout(outcome.level))
         }

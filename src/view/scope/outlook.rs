@@ -3,6 +3,7 @@
 use crate::lab::scope::Settings;
 use crate::lab::scope::outlook::{Fate, Outlook};
 use crate::plot::axis;
+use crate::text::Decimal;
 
 /// Three sentences: about a burst, about even events, and about the silence after them.
 pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
@@ -42,6 +43,6 @@ pub(super) fn plain(value: f64) -> String {
     if (0.0..1e15).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
     }
-    let exact = value.to_string();
+    let exact = Decimal(value).to_string();
     if exact.len() < 6 { exact } else { axis::readout(value) }
 }

@@ -5,6 +5,7 @@ use super::{Viewport, lines, models};
 use crate::lab::scope::Scope;
 use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
+use crate::text::Decimal;
 use crate::view::label::{BOLD, SIZE, SMALL, TAG, small, tag};
 
 /// The height of a tag, the name and the value of its line, and its ink.
@@ -58,6 +59,6 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
 
 /// The limit as it was set, unless that is too long for a tag.
 fn limit_text(limit: f64) -> String {
-    let exact = limit.to_string();
+    let exact = Decimal(limit).to_string();
     if exact.len() < 6 { exact } else { axis::compact(limit) }
 }

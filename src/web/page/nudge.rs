@@ -2,7 +2,7 @@
 
 use crate::plot::axis;
 use crate::rate::Rate;
-use crate::text::number;
+use crate::text::{Decimal, number};
 use crate::time::Span;
 
 /// The value after `text` (`by` is 1) or before it (`by` is -1). A span goes to the next round span, a rate to the next
@@ -14,7 +14,7 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
         false => libm::ceil(value) - 1.0,
     };
     if name == "auto-rate" {
-        return Some(axis::next_round(number(text)?, by).to_string());
+        return Some(Decimal(axis::next_round(number(text)?, by)).to_string());
     }
     // A seed may have more digits than a float.
     if let Ok(whole) = text.parse::<u64>() {
@@ -27,7 +27,7 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
     if let Ok(rate) = text.parse::<Rate>() {
         // A rate below one event is no further lowered.
         let least = rate.count().min(1.0);
-        return Some(format!("{}/{}", step(rate.count()).max(least), rate.per()));
+        return Some(format!("{}/{}", Decimal(step(rate.count()).max(least)), rate.per()));
     }
-    Some(step(number(text)?).max(0.0).to_string())
+    Some(Decimal(step(number(text)?).max(0.0)).to_string())
 }

@@ -10,6 +10,7 @@ use crate::lab::scope::outlook::Fate;
 use crate::lab::scope::{Instrument, Scope, Settings};
 use crate::outcome::Retry;
 use crate::plot::{Mark, axis};
+use crate::text::Decimal;
 use crate::time::{Span, Time};
 use crate::view::compare::promise;
 use crate::view::{Feedback, Hit, Viewport, scope, spaced};
@@ -105,7 +106,7 @@ impl view::View for View {
 
     fn drag(&mut self, seen: &Viewport, [_, y]: [f64; 2]) {
         let limit = scope::limit_at(self.scope(), &self.viewport(seen), y);
-        let _ = self.shown.set("limit", &limit.to_string());
+        let _ = self.shown.set("limit", &Decimal(limit).to_string());
     }
 
     fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
@@ -139,7 +140,7 @@ impl view::View for View {
             "Rate {} per {}, limit {}. {} allowed, {} refused.",
             axis::readout(instrument.rate_at(now)),
             spaced(instrument.period()),
-            self.scope().settings().limit,
+            Decimal(self.scope().settings().limit),
             instrument.allowed(),
             instrument.refused(),
         )
@@ -190,7 +191,7 @@ impl View {
         match decay.secs() == libm::floor(decay.secs()) {
             _ if instrument.lane().is_some() => Ok(limiters(instrument)),
             _ if limit == 0.0 => Err("None: a limit of 0 would have Exim refuse everything."),
-            true => Ok(format!("ratelimit = {limit} / {decay} / {mode}")),
+            true => Ok(format!("ratelimit = {} / {decay} / {mode}", Decimal(limit))),
             false => Err("None: Exim’s periods are whole seconds."),
         }
     }
@@ -252,7 +253,7 @@ impl View {
             texts.say(
                 small,
                 match model {
-                    Model::Bucket => format!("of {}", settings.limit),
+                    Model::Bucket => format!("of {}", Decimal(settings.limit)),
                     _ => axis::readout(*value) + "/s",
                 },
             );
@@ -320,7 +321,7 @@ impl View {
 /// Says the verdict on the last event; the number of the text is the level that was compared with the limit.
 fn verdict(instrument: &Instrument, texts: &mut Texts) {
     let Some(event) = instrument.last() else { return texts.say("verdict", "no event yet") };
-    let (lane, limit) = (instrument.lane(), event.outcome.limit);
+    let (lane, limit) = (instrument.lane(), Decimal(event.outcome.limit));
     let level = axis::readout(event.outcome.level);
     let level = format!("{} {level}", lane.map_or("rate", Lane::unit));
     let verdict = match event.outcome.is_allowed() {

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::plot::axis;
-use crate::text::number;
+use crate::text::{Decimal, number};
 use crate::time::Time;
 use crate::web::page::run::Entry;
 use wasm_bindgen::prelude::*;
@@ -87,7 +87,7 @@ impl Page {
     pub fn slide(&mut self, name: &str, position: f64) {
         self.act();
         let value = axis::two_digits(libm::exp(position * core::f64::consts::LN_10));
-        let _ = self.view.set(name, &value.to_string());
+        let _ = self.view.set(name, &Decimal(value).to_string());
     }
 }
 
