@@ -243,7 +243,7 @@ impl<'a> Given<'a> {
     /// The error about a number, at the word that it was read from: the value whose name `error.what`
     /// ends with, but for its unit, or else the rate.
     fn blame(&self, error: BadNumber) -> ParseError {
-        let what = error.what.trim_end_matches(" in seconds");
+        let what = error.what.strip_suffix(" in seconds").unwrap_or(error.what);
         let named = self.values.iter().find(|(name, _)| what.ends_with(name));
         let word = named.map_or(self.rate, |(_, word)| *word);
         self.words.wrong(word, error.to_string())

@@ -16,7 +16,7 @@ pub(crate) fn named<T: Copy>(names: &[(T, &str)], text: &str, help: &str) -> Res
     let value = names.iter().find(|(_, name)| *name == text).map(|(value, _)| *value);
     value.ok_or_else(|| {
         let all: Vec<_> = names.iter().map(|(_, name)| *name).collect();
-        ParseError::whole(text, help.replace("{}", &all.join(", ")))
+        ParseError::whole(text, help.replace('{', &all.join(", ")).replace('}', ""))
     })
 }
 
