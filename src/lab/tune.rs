@@ -63,13 +63,19 @@
 //! A [`Curve`] counts levels between the marks of a [`scale`] of three decimal digits.
 //! It is exact at the marks, and every limit that a person would write is a mark.
 
+mod advice;
+#[cfg(feature = "log")]
 mod answer;
+mod frontier;
 mod keep;
 mod measure;
 #[cfg(feature = "log")]
 mod read;
 
+pub use advice::{Advice, Aim, Doubt, advise};
+#[cfg(feature = "log")]
 pub use answer::*;
+pub use frontier::{Burst, Frontier};
 pub use keep::*;
 pub use measure::*;
 #[cfg(feature = "log")]

@@ -95,11 +95,6 @@ impl<R: Read> Log<R> {
     pub fn counts(&self) -> &Counts {
         self.reader.counts()
     }
-
-    /// The number of bytes read so far, counted after unpacking.
-    pub fn bytes(&self) -> u64 {
-        self.pieces.bytes()
-    }
 }
 
 /// Why a log cannot be read to its end.

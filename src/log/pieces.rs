@@ -36,7 +36,6 @@ pub struct Pieces<R> {
     begun: Vec<u8>,
     /// The columns of the next line, by the header above it; `None` if the pieces have no such header.
     layout: Option<Arc<Layout>>,
-    bytes: u64,
     ended: bool,
 }
 
@@ -63,14 +62,14 @@ impl<R: Read> Pieces<R> {
             (length, ended) = (length + more, more == 0);
         };
         head.truncate(length);
-        Ok(Pieces { head, bytes: length as u64, ended, ..Pieces::of(shape, input) })
+        Ok(Pieces { head, ended, ..Pieces::of(shape, input) })
     }
 
     /// A log of which it is known that it has this format.
     pub(super) fn of(shape: LogShape, input: R) -> Self {
         let layout = shape.layout().cloned().filter(|_| shape.is_divisible());
         let (head, begun) = (Vec::new(), Vec::new());
-        Pieces { input, shape, head, begun, layout, bytes: 0, ended: false }
+        Pieces { input, shape, head, begun, layout, ended: false }
     }
 
     /// Replaces the content of `piece` by the next lines; returns `false` at the end of the log.
@@ -135,18 +134,12 @@ impl<R: Read> Pieces<R> {
         }
         let more = read(&mut self.input, into);
         self.ended = !matches!(more, Ok(1..));
-        self.bytes += *more.as_ref().unwrap_or(&0) as u64;
         more
     }
 
     /// The format, and what the first lines say about it.
     pub fn shape(&self) -> &LogShape {
         &self.shape
-    }
-
-    /// The number of bytes read so far, counted after unpacking.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
     }
 }
 

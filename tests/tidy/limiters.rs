@@ -13,7 +13,7 @@ const MEASURED: [&str; 4] = [
     // in the page's module.)
     "src/lab/tune/measure/level.rs",
     // Those that can be chosen as `by`.
-    "src/lab/tune/answer/metric.rs",
+    "src/lab/tune/measure/metric.rs",
     // Those by which a server limits.
     "src/lab/tune/answer/choices.rs",
     // What people call their limits; any other limiter has its text form.

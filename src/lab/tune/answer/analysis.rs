@@ -1,8 +1,11 @@
 //! The answer about a log: the counts so far, and the next ones to make.
 
 use super::rows::{LimitRow, rows};
-use super::{Advice, Choices, Frontier, MarkedKeys, PERIODS, TableOrder, advise};
-use crate::lab::tune::{Clients, Curve, Imported, LogClock, Measure, Part, Peak, Replay};
+use super::{Choices, TableOrder};
+use crate::lab::tune::{
+    Advice, Clients, Curve, Frontier, Imported, LogClock, MarkedKeys, Measure, PERIODS, Part, Peak,
+    Replay, advise,
+};
 use crate::limit::any::AnyLimiter;
 use crate::policy::export::Addresses;
 use crate::time::{Span, Time};

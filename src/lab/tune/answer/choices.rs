@@ -1,11 +1,11 @@
 //! The choices of the Tune page by name. A link holds them, and nothing of the log.
 
-use super::{Aim, Burst, Frontier, Metric, TableOrder, Today};
+use super::{TableOrder, Today};
 use crate::lab::compare::beside;
 use crate::lab::run::settings::{decimal, or, span};
 use crate::lab::run::{Setting, changed, decoded, find, listed, names, setting};
 use crate::lab::tune::read::{OPEN, open, or_open};
-use crate::lab::tune::{Measure, ReadOptions};
+use crate::lab::tune::{Aim, Burst, Frontier, Measure, Metric, ReadOptions};
 use crate::limit::any::AnyLimiter;
 use crate::limit::envoy::Envoy;
 use crate::limit::fail2ban::BAN;

@@ -1,7 +1,7 @@
 //! The data of the pictures, also as the plain numbers that the Worker hands to the page.
 
-use super::{Analysis, Burst, Frontier};
-use crate::lab::tune::{Hours, Stair, Staircase, Zone};
+use super::Analysis;
+use crate::lab::tune::{Burst, Frontier, Hours, Stair, Staircase, Zone};
 use crate::rate::Rate;
 use crate::time::Span;
 

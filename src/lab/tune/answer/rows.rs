@@ -1,7 +1,7 @@
 //! The rows of the tables: limits of the curve, and clients.
 
-use super::{Advice, Analysis, Choices, TableOrder};
-use crate::lab::tune::{Curve, Part, Peak, RefusedClient, Replay, scale};
+use super::{Analysis, Choices, TableOrder};
+use crate::lab::tune::{Advice, Curve, Part, Peak, RefusedClient, Replay, scale};
 use crate::text::{grouped, visible};
 use crate::time::Time;
 use core::cmp::Ordering;

@@ -158,11 +158,6 @@ impl Replay {
         self.refused_by.as_ref().map_or(&[], |by| by)
     }
 
-    /// The clock of its days and hours.
-    pub fn clock(&self) -> &LogClock {
-        &self.clock
-    }
-
     /// The hours of the refusals.
     pub fn hours(&self) -> &Hours {
         &self.hours
