@@ -47,15 +47,19 @@ pub use networks::Networks;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The IPv4 address that an IPv6 address stands for, or else the address itself.
+#[inline]
 pub(crate) fn canonical(address: IpAddr) -> IpAddr {
-    let IpAddr::V6(v6) = address else { return address };
-    if let Some(v4) = v6.to_ipv4_mapped() {
-        return IpAddr::V4(v4);
-    }
-    match nat64(v6).map(IpAddr::V4) {
-        Some(v4) if !is_internal(v4) => v4,
-        _ => address,
-    }
+    let v4 = match address {
+        IpAddr::V4(v4) => Some(v4),
+        IpAddr::V6(v6) => in_v6(v6),
+    };
+    v4.map_or(address, IpAddr::V4)
+}
+
+/// The IPv4 address that an IPv6 address stands for.
+fn in_v6(v6: Ipv6Addr) -> Option<Ipv4Addr> {
+    let outside = |v4: &Ipv4Addr| !is_internal(IpAddr::V4(*v4));
+    v6.to_ipv4_mapped().or_else(|| nat64(v6).filter(outside))
 }
 
 /// The IPv4 address in an address of NAT64.

@@ -16,35 +16,32 @@ pub(crate) struct Made {
 
 impl Made {
     /// An empty text.
-    #[cfg(feature = "tower")]
     pub(crate) const EMPTY: Made = Made { bytes: [0; 47], length: 0 };
-
-    /// A word in place of an address; empty if it has more than 47 bytes.
-    #[cfg(feature = "tower")]
-    pub(crate) fn word(word: &str) -> Self {
-        let mut made = Made::EMPTY;
-        let _ = made.write_ascii(word.as_bytes());
-        made
-    }
 
     /// The text of an address, grouped by `prefix` bits if it is IPv6. The address must be
     /// [canonical](super::canonical) already, as [`parse`](super::parse) returns it.
+    #[cfg(feature = "log")]
     pub(crate) fn of(address: IpAddr, prefix: u8) -> Self {
-        let mut made = Made { bytes: [0; 47], length: 0 };
+        let mut made = Made::EMPTY;
+        made.write_address(address, prefix);
+        made
+    }
+
+    /// Writes the same into an empty text, where it stays: a text that was just written is copied slowly.
+    pub(crate) fn write_address(&mut self, address: IpAddr, prefix: u8) {
         // This cannot fail, since every address fits.
         let _ = match address {
             IpAddr::V6(v6) if prefix < 128 => {
                 let bits = v6.to_bits();
                 let kept = if prefix == 0 { 0 } else { bits >> (128 - prefix) << (128 - prefix) };
                 match prefix {
-                    ..=64 => made.write_network(kept, prefix),
-                    _ => write!(made, "{}/{prefix}", Ipv6Addr::from_bits(kept)),
+                    ..=64 => self.write_network(kept, prefix),
+                    _ => write!(self, "{}/{prefix}", Ipv6Addr::from_bits(kept)),
                 }
             }
-            IpAddr::V4(v4) => made.write_v4(v4),
-            IpAddr::V6(v6) => write!(made, "{v6}"),
+            IpAddr::V4(v4) => self.write_v4(v4),
+            IpAddr::V6(v6) => write!(self, "{v6}"),
         };
-        made
     }
 
     /// Writes an IPv4 address in a tenth of the time that std takes. The text of each number comes from a

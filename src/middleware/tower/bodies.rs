@@ -40,6 +40,7 @@ pub struct Uncharged;
 impl Bodies for Uncharged {
     type Of<B> = B;
 
+    #[inline]
     fn pass<B>(response: Response<B>, _: Option<Debt>) -> Response<B> {
         response
     }

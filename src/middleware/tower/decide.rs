@@ -35,23 +35,30 @@ pub(super) struct Shared<S, A, C> {
 /// The next step of a request.
 pub(super) enum Next<B> {
     Call(Passed),
-    /// The request is passed on later, and holds a place in the queue until then.
-    Wait {
-        wait: Span,
-        seat: Seat,
-        passed: Passed,
-    },
+    Wait(Box<Waiting>),
     Refuse(Box<Response<B>>),
+}
+
+/// A request that is passed on later, and holds a place in the queue until then.
+pub(super) struct Waiting {
+    pub(super) wait: Span,
+    pub(super) seat: Seat,
+    pub(super) passed: Passed,
 }
 
 /// The data that is kept of a request that passed.
 pub(super) struct Passed {
     /// The headers of its response.
     pub(super) headers: Option<Box<Values>>,
+    /// The rest, which few layers need.
+    pub(super) rest: Option<Box<Rest>>,
+}
+
+pub(super) struct Rest {
     /// The request's event, to charge it afterwards, if anything is charged.
-    pub(super) debtor: Option<Box<Debtor>>,
+    pub(super) debtor: Option<Debtor>,
     /// The answer of the store, if handlers are told.
-    pub(super) answered: Option<Box<Answered>>,
+    pub(super) answered: Option<Answered>,
 }
 
 /// A request that is charged after it passed: its fields, and the ruling by which it passed.
@@ -70,8 +77,8 @@ impl Debtor {
 
 /// A request that the store is asked about.
 struct Asked<'a> {
-    head: Head<'a>,
-    event: Event<'a>,
+    head: &'a Head<'a>,
+    event: &'a Event<'a>,
     latest: &'a Arc<Prepared>,
     /// The seat for it, if it may have to wait. There is none while the queue is full, or while the client has its
     /// share of the seats.
@@ -116,8 +123,8 @@ impl<S, A, C> Shared<S, A, C> {
         Details { standings, retry: true, at_once: asked.seat.is_none() }
     }
 
-    fn cost(&self, head: Head<'_>) -> f64 {
-        self.settings.cost.as_ref().map_or(1.0, |cost| cost(head))
+    fn cost(&self, head: &Head<'_>) -> f64 {
+        self.settings.cost.as_ref().map_or(1.0, |cost| cost(*head))
     }
 
     /// Takes a seat for a request, if any limit may delay it.
@@ -132,7 +139,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     pub(super) fn decide_now<B>(
         &self,
         cached: &mut Cached<Prepared>,
-        head: Head<'_>,
+        head: &Head<'_>,
     ) -> Option<Next<B>>
     where
         A: Answer<B>,
@@ -150,13 +157,14 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         if let Some(why) = latest.unidentified(fields) {
             return Some(self.refuse_unidentified(head, latest, why));
         }
-        let asked = &mut self.asked(head, fields, latest);
-        let answered = self.store.check_now(&asked.event, self.details(asked));
+        let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
+        let asked = &mut self.asked(head, event, latest);
+        let answered = self.store.check_now(event, self.details(asked));
         Some(self.judge(asked, answered.as_ref()?))
     }
 
     /// Decides about a request.
-    pub(super) async fn decide<B>(&self, head: Head<'_>) -> Next<B>
+    pub(super) async fn decide<B>(&self, head: &Head<'_>) -> Next<B>
     where
         A: Answer<B>,
     {
@@ -165,9 +173,10 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         if let Some(why) = latest.unidentified(fields) {
             return self.refuse_unidentified(head, latest, why);
         }
-        let asked = &mut self.asked(head, fields, latest);
-        let answered = self.store.check(&asked.event, self.details(asked)).await;
-        self.meters().took(asked.event.time.until(self.clock.now()));
+        let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
+        let asked = &mut self.asked(head, event, latest);
+        let answered = self.store.check(event, self.details(asked)).await;
+        self.meters().took(event.time.until(self.clock.now()));
         self.judge(asked, &answered)
     }
 
@@ -181,12 +190,11 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     #[inline]
     fn asked<'a>(
         &self,
-        head: Head<'a>,
-        fields: &'a RequestFields<'_>,
+        head: &'a Head<'a>,
+        event: &'a Event<'a>,
         latest: &'a Arc<Prepared>,
     ) -> Asked<'a> {
-        let event = Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let seat = self.reserve(latest, &event);
+        let seat = self.reserve(latest, event);
         Asked { head, event, latest, seat }
     }
 
@@ -213,24 +221,25 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         if let Some(fault) = &answered.fault {
             report::fault(&self.faults, fault, self.name(), asked.event.time);
         }
-        if ruling.decision() == (Decision::Allowed { wait: Span::ZERO }) {
+        let seat = match (ruling.decision(), asked.seat.take()) {
+            (Decision::Allowed { wait: Span::ZERO }, _) => None,
+            (Decision::Allowed { wait }, Some(seat)) => Some((wait, seat)),
+            _ => return Next::Refuse(self.refuse(asked.head, asked.event, prepared, answered)),
+        };
+        let passed = self.passed(prepared, asked.event, answered);
+        let Some((wait, mut seat)) = seat else {
             meters.count(RequestOutcome::Allowed);
-            return Next::Call(self.passed(prepared, &asked.event, answered));
-        }
-        match (ruling.decision(), asked.seat.take()) {
-            (Decision::Allowed { wait }, Some(mut seat)) => {
-                seat.wait(meters.waiting());
-                meters.count(RequestOutcome::Delayed);
-                Next::Wait { wait, seat, passed: self.passed(prepared, &asked.event, answered) }
-            }
-            _ => Next::Refuse(self.refuse(asked.head, &asked.event, prepared, answered)),
-        }
+            return Next::Call(passed);
+        };
+        seat.wait(meters.waiting());
+        meters.count(RequestOutcome::Delayed);
+        Next::Wait(Box::new(Waiting { wait, seat, passed }))
     }
 
     /// The response to a request that is refused, also because it can't wait.
     fn refuse<B>(
         &self,
-        head: Head<'_>,
+        head: &Head<'_>,
         event: &Event<'_>,
         prepared: &Prepared,
         answered: &Answered,
@@ -238,7 +247,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     where
         A: Answer<B>,
     {
-        let refused = Refused::new(head, answered, prepared);
+        let refused = Refused::new(*head, answered, prepared);
         self.meters().count(match refused.is_unavailable() {
             true => RequestOutcome::Unavailable,
             false => RequestOutcome::Refused,
@@ -253,7 +262,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     #[cold]
     fn refuse_unidentified<B>(
         &self,
-        head: Head<'_>,
+        head: &Head<'_>,
         prepared: &Prepared,
         (field, why): (&str, &Unidentified),
     ) -> Next<B>
@@ -265,7 +274,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             report::unidentified(field, why, self.name(), passed_over);
         }
         let ruling = &Ruling::new(Arc::clone(&prepared.rules));
-        let refused = Refused::unidentified(head, ruling, why, prepared);
+        let refused = Refused::unidentified(*head, ruling, why, prepared);
         Next::Refuse(Box::new(refused.respond(&self.answer, &self.settings.headers)))
     }
 
@@ -273,13 +282,15 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     fn passed(&self, prepared: &Prepared, event: &Event<'_>, answered: &Answered) -> Passed {
         let LayerSettings { headers, tells_handlers, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
+        let debtor = || is_charged.then(|| Debtor::new(event, prepared, &answered.ruling));
+        let answer = || tells_handlers.then(|| answered.clone());
+        let rest = || Box::new(Rest { debtor: debtor(), answered: answer() });
         Passed {
             headers: match headers.always && headers.want_standings() {
                 true => headers.values(prepared, &answered.ruling, None).map(Box::new),
                 false => None,
             },
-            debtor: is_charged.then(|| Box::new(Debtor::new(event, prepared, &answered.ruling))),
-            answered: tells_handlers.then(|| Box::new(answered.clone())),
+            rest: (is_charged || *tells_handlers).then(rest),
         }
     }
 }

@@ -29,7 +29,7 @@ use super::unidentified::Unidentified;
 use crate::address::{IPV6_PREFIX, Made, canonical};
 use crate::event::Fields;
 use crate::rules::Rules;
-use core::fmt;
+use core::fmt::{self, Write};
 use core::net::{IpAddr, SocketAddr};
 use http::header::HeaderName;
 use http::{Extensions, HeaderMap, Method, Request, Uri};
@@ -136,7 +136,7 @@ impl Sources {
     }
 
     /// The client's address; the outer `None` if the server does not say who is connected.
-    fn client(&self, head: Head<'_>) -> Option<Option<IpAddr>> {
+    fn client(&self, head: &Head<'_>) -> Option<Option<IpAddr>> {
         let extensions = head.extensions;
         let peer = match &self.peer {
             Some(peer) => peer(extensions)?,
@@ -152,14 +152,15 @@ impl Sources {
         Some(peer.map(of))
     }
 
-    /// The text of the client's address, which is empty if there is none.
-    fn ip(&self, head: Head<'_>) -> Made {
+    /// Writes the text of the client's address, which stays empty if there is none.
+    fn write_ip(&self, head: &Head<'_>, ip: &mut Made) {
         match self.client(head) {
-            Some(Some(address)) => Made::of(address, self.ipv6_prefix),
-            Some(None) => Made::EMPTY,
+            Some(Some(address)) => ip.write_address(address, self.ipv6_prefix),
+            Some(None) => {}
             None => {
                 self.no_peer.call_once(report::no_peer);
-                Made::word(UNKNOWN)
+                // It fits.
+                let _ = ip.write_str(UNKNOWN);
             }
         }
     }
@@ -214,9 +215,10 @@ pub(crate) fn text(bytes: &[u8]) -> Cow<'_, str> {
 /// The fields of one request. Each is found when it is first needed.
 pub(super) struct RequestFields<'a> {
     sources: &'a Sources,
-    head: Head<'a>,
+    head: &'a Head<'a>,
     /// The address, if it was known that rules are about it.
-    ip: Option<Made>,
+    ip: Made,
+    by_ip: bool,
     later_ip: OnceLock<Box<Made>>,
     found: SmallVec<[OnceLock<Found<'a>>; 2]>,
 }
@@ -224,19 +226,26 @@ pub(super) struct RequestFields<'a> {
 impl<'a> RequestFields<'a> {
     /// The fields of a request; `by_ip` says whether rules are about its address.
     #[inline(always)]
-    pub(super) fn new(sources: &'a Sources, head: Head<'a>, by_ip: bool) -> Self {
-        let ip = if by_ip { Some(sources.ip(head)) } else { None };
-        let mut found = SmallVec::new();
+    pub(super) fn new(sources: &'a Sources, head: &'a Head<'a>, by_ip: bool) -> Self {
+        let (ip, later_ip, found) = (Made::EMPTY, OnceLock::new(), SmallVec::new());
+        let mut fields = RequestFields { sources, head, ip, by_ip, later_ip, found };
         for _ in &sources.fields {
-            found.push(OnceLock::new());
+            fields.found.push(OnceLock::new());
         }
-        RequestFields { sources, head, ip, later_ip: OnceLock::new(), found }
+        if by_ip {
+            sources.write_ip(head, &mut fields.ip);
+        }
+        fields
     }
 
     fn ip(&self) -> Option<Text<'_>> {
         // The rules may have been replaced since.
-        let later = || self.later_ip.get_or_init(|| Box::new(self.sources.ip(self.head)));
-        let ip = self.ip.as_ref().unwrap_or_else(|| later());
+        let later = || {
+            let mut ip = Box::new(Made::EMPTY);
+            self.sources.write_ip(self.head, &mut ip);
+            ip
+        };
+        let ip = if self.by_ip { &self.ip } else { self.later_ip.get_or_init(later) };
         if ip.as_bytes().is_empty() { None } else { Some(Text::Ip(ip)) }
     }
 
@@ -244,7 +253,7 @@ impl<'a> RequestFields<'a> {
         let sources = self.sources.fields.iter().zip(&self.found);
         for ((known, source), found) in sources {
             if known == name {
-                let found = found.get_or_init(|| source.find(self.head));
+                let found = found.get_or_init(|| source.find(*self.head));
                 return found.as_ref().ok()?.as_deref().map(Text::Is);
             }
         }

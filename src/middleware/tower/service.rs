@@ -20,15 +20,15 @@
 //! the layer than the inner service is ready for; they wait for it after their first wait.
 
 use super::bodies::{Bodies, Debt, Uncharged};
-use super::decide::{Debtor, Next, Passed, Shared};
+use super::decide::{Debtor, Next, Passed, Rest, Shared, Waiting};
 use super::fields::Head;
 use super::headers::Values;
 use super::layer::ResponseHead;
 use super::prepared::Prepared;
 use super::refusal::{Answer, Problem};
 use crate::clock::{Clock, SystemClock};
+use crate::rules::AsyncStore;
 use crate::rules::by_rules::Cached;
-use crate::rules::{Answered, AsyncStore};
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::Pin;
@@ -86,9 +86,9 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
-        let state = match shared.decide_now(&mut self.cached, Head::of(&request)) {
-            Some(Next::Call(Passed { headers, debtor, answered })) => {
-                tell_handlers(&mut request, answered);
+        let state = match shared.decide_now(&mut self.cached, &Head::of(&request)) {
+            Some(Next::Call(Passed { headers, rest })) => {
+                let debtor = rest.and_then(|rest| tell_handlers(&mut request, *rest));
                 let inner = self.inner.call(request);
                 match debtor {
                     None => State::Called { inner, headers },
@@ -114,11 +114,12 @@ where
     }
 }
 
-/// Adds the answer of the store to the extensions of a request.
-fn tell_handlers<Q>(request: &mut Request<Q>, answered: Option<Box<Answered>>) {
+/// Adds the answer of the store to the extensions of a request, and returns who owes its later cost.
+fn tell_handlers<Q>(request: &mut Request<Q>, Rest { debtor, answered }: Rest) -> Option<Debtor> {
     if let Some(answered) = answered {
-        request.extensions_mut().insert(*answered);
+        request.extensions_mut().insert(answered);
     }
+    debtor
 }
 
 /// Serves a request that has to wait: for the store, if `next` is not known yet, or in the queue. The
@@ -137,18 +138,19 @@ where
 {
     let next = match next {
         Some(next) => next,
-        None => shared.decide(Head::of(&request)).await,
+        None => shared.decide(&Head::of(&request)).await,
     };
-    let Passed { headers, debtor, answered } = match next {
+    let Passed { headers, rest } = match next {
         Next::Refuse(response) => return Ok((*response, None)),
         Next::Call(passed) => passed,
-        Next::Wait { wait, seat, passed } => {
+        Next::Wait(waiting) => {
+            let Waiting { wait, seat, passed } = *waiting;
             shared.clock.sleep(wait).await;
             drop(seat);
             passed
         }
     };
-    tell_handlers(&mut request, answered);
+    let debtor = rest.and_then(|rest| tell_handlers(&mut request, *rest));
     poll_fn(|cx| inner.poll_ready(cx)).await?;
     let response = inner.call(request);
     // The clone may hold something, and is not needed while the response is made.
@@ -161,7 +163,7 @@ async fn respond<S, A, C, B, E>(
     shared: Arc<Shared<S, A, C>>,
     response: impl Future<Output = Result<Response<B>, E>>,
     headers: Option<Box<Values>>,
-    debtor: Option<Box<Debtor>>,
+    debtor: Option<Debtor>,
 ) -> Result<(Response<B>, Option<Debt>), E>
 where
     S: AsyncStore,
@@ -175,7 +177,7 @@ where
     if let Some(headers) = headers {
         headers.put(response.headers_mut());
     }
-    Ok((response, debtor.and_then(|debtor| shared.debt(*debtor))))
+    Ok((response, debtor.and_then(|debtor| shared.debt(debtor))))
 }
 
 pin_project! {
@@ -208,11 +210,13 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let (response, debt) = match self.project().state.project() {
             Projected::Called { inner, headers } => {
-                let mut response = ready!(inner.poll(cx))?;
-                if let Some(headers) = headers.take() {
+                let mut polled = inner.poll(cx);
+                if let Poll::Ready(Ok(response)) = &mut polled
+                    && let Some(headers) = headers.take()
+                {
                     headers.put(response.headers_mut());
                 }
-                return Poll::Ready(Ok(W::pass(response, None)));
+                return polled.map_ok(|response| W::pass(response, None));
             }
             Projected::Refused { response } => match response.take() {
                 Some(response) => (*response, None),
