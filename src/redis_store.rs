@@ -317,8 +317,8 @@ fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answe
         Some(Left::of(plan.limiter(&asked[i])?, states.get(i)?, *now))
     };
     let judged = Judged { asked, outcomes: &reply.outcomes };
-    let mut ruling = Ruling::new(Arc::clone(&plan.rules));
-    ruling.fill(&judged, |_| Basis::Store, left);
+    let answers = judged.answers(|_| Basis::Store, left);
+    let ruling = Ruling::of(Arc::clone(&plan.rules).into(), answers);
     let retry = states.filter(|_| details.retry && !ruling.is_allowed()).map(|(now, states)| {
         policy::retry_after(*now, |at| {
             let firm = asked.iter().zip(states).filter(|(ask, _)| ask.is_firm());

@@ -137,15 +137,15 @@ impl Judged<'_> {
         passes && would && own
     }
 
-    /// Puts the answers of the limits in force into a list. `basis` says on which states an answer is
+    /// The answers of the limits in force. `basis` says on which states an answer is
     /// based, and `left` how the sender stands with a limit, by its place among those asked.
     #[inline]
-    pub(super) fn put_answers(
+    pub(crate) fn answers(
         &self,
-        answers: &mut Answers,
         basis: impl Fn(&Ask) -> Basis,
         left: impl Fn(usize) -> Option<Left>,
-    ) {
+    ) -> Answers {
+        let mut answers = Answers::new();
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
             let outcome = self.outcomes[i];
             // The limit itself stands right before its stretched form.
@@ -156,5 +156,6 @@ impl Judged<'_> {
             let left = if is_known { left(i) } else { None };
             answers.push(LimitAnswer { exceeds, basis, ..LimitAnswer::of(asked, outcome, left) });
         }
+        answers
     }
 }

@@ -1,7 +1,7 @@
 //! Rules with their states: events in, rulings out.
 
 use super::asked::{Ask, Judged};
-use super::ruling::{Basis, LimitAnswer, Opinion, Ruling};
+use super::ruling::{Basis, Holder, LimitAnswer, Ruling};
 use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
@@ -31,7 +31,7 @@ pub struct Ruled {
 
 /// The rules of one reading of a file, with the states that they use.
 #[derive(Debug)]
-pub(super) struct Generation {
+pub(crate) struct Generation {
     pub(super) rules: Arc<Rules>,
     /// The states of each limit of each rule, in the order of the rules.
     pub(super) homes: Vec<Vec<Home>>,
@@ -260,7 +260,9 @@ impl Ruled {
         {
             let limit = generation.limit(ask);
             if !details.at_once || !limit.keys.limiter().delays() {
-                return lone(rules, ask, limit.hold(event), details, now);
+                let (answer, retry) = lone(ask, limit.hold(event), details, now);
+                let ruling = Ruling::lone(Holder::Guarded(generation), answer);
+                return Answered { ruling, retry, fault: None };
             }
         }
         let mut held = generation.hold(&asked, event);
@@ -281,11 +283,13 @@ impl Ruled {
             }
         }
         let left = |i: usize| left(held.get(i)?, details, now);
-        let mut ruling = Ruling::new(Arc::clone(rules));
-        ruling.fill(&judged, basis, left);
-        let is_by = |by: Opinion<'_>| !by.outcome.is_allowed() && by.basis != Basis::Nowhere;
-        let retry = details.retry && ruling.decided_by().is_some_and(is_by);
+        let answers = judged.answers(basis, left);
+        let refuses = |answer: &LimitAnswer| !answer.is_shadow && !answer.outcome.is_allowed();
+        let is_by = |answer: &LimitAnswer| refuses(answer) && answer.basis != Basis::Nowhere;
+        let retry = details.retry && answers.iter().any(is_by);
         let retry = retry.then(|| retry_after(&asked, &held, now));
+        drop(held);
+        let ruling = Ruling::of(Holder::Guarded(generation), answers);
         Answered { ruling, retry, fault: None }
     }
 }
@@ -293,19 +297,17 @@ impl Ruled {
 /// The answer of the only limit that is asked: it decides alone, and in one step.
 #[inline(always)]
 fn lone(
-    rules: &Arc<Rules>,
     ask: &Ask,
     mut held: Held<'_, AnyLimiter>,
     details: Details,
     now: Time,
-) -> Answered {
+) -> (LimitAnswer, Option<Retry>) {
     let outcome = held.check(now, ask.cost);
     let left = left(&held, details, now);
     let retry = details.retry && !outcome.is_allowed();
     let retry = retry.then(|| retry_after(from_ref(ask), from_ref(&held), now));
     drop(held);
-    let answer = LimitAnswer::of(ask, outcome, left);
-    Answered { ruling: Ruling::lone(Arc::clone(rules), answer), retry, fault: None }
+    (LimitAnswer::of(ask, outcome, left), retry)
 }
 
 /// The sender's standing with a limit, if that is asked for.

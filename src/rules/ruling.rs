@@ -1,12 +1,14 @@
 //! Rulings: the answers of rules to an event.
 
-use super::asked::{Ask, Judged};
+use super::asked::Ask;
+use super::ruled::Generation;
 use super::standing::Left;
 use super::{Rule, Rules};
 use crate::event::Event;
 use crate::outcome::{Decision, Numbers, Outcome};
 use crate::policy::{Limit, Verdict, stricter};
 use crate::time::Span;
+use arc_swap::Guard;
 use core::fmt;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -15,15 +17,49 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Ruling {
-    rules: Arc<Rules>,
+    rules: Holder,
     answers: Answers,
     /// Whether the event may pass, and the index in `answers` of the one that decided; `None` if no
     /// rule could refuse it.
     decided: Option<(Decision, usize)>,
 }
 
+/// Holds the rules that were asked. Most rulings are soon dropped, and need no count, for which all threads would
+/// write to one place.
+pub(crate) enum Holder {
+    Counted(Arc<Rules>),
+    Guarded(Guard<Arc<Generation>>),
+}
+
+impl Holder {
+    fn rules(&self) -> &Arc<Rules> {
+        match self {
+            Holder::Counted(rules) => rules,
+            Holder::Guarded(generation) => &generation.rules,
+        }
+    }
+}
+
+impl From<Arc<Rules>> for Holder {
+    fn from(rules: Arc<Rules>) -> Self {
+        Holder::Counted(rules)
+    }
+}
+
+impl Clone for Holder {
+    fn clone(&self) -> Self {
+        Holder::Counted(Arc::clone(self.rules()))
+    }
+}
+
+impl fmt::Debug for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rules().fmt(f)
+    }
+}
+
 /// The answers of the limits that were asked, mostly one or two.
-pub(super) type Answers = SmallVec<[LimitAnswer; 2]>;
+pub(crate) type Answers = SmallVec<[LimitAnswer; 2]>;
 
 /// The answer of one limit of one rule, by their places.
 #[derive(Clone, Copy, Debug)]
@@ -104,38 +140,28 @@ impl Opinion<'_> {
 }
 
 impl Ruling {
-    /// A ruling to be [filled](Self::fill).
-    pub(crate) fn new(rules: Arc<Rules>) -> Self {
-        Ruling { rules, answers: Answers::new(), decided: None }
-    }
-
     /// The ruling of a limit that was the only one to be asked, and can refuse.
     #[inline(always)]
-    pub(super) fn lone(rules: Arc<Rules>, answer: LimitAnswer) -> Self {
+    pub(super) fn lone(rules: Holder, answer: LimitAnswer) -> Self {
         let decided = Some((answer.outcome.decision, 0));
         let mut answers = Answers::new();
         answers.push(answer);
         Ruling { rules, answers, decided }
     }
 
-    /// Decides by the answers of limits; `basis` and `left` are as [`Judged::put_answers`] has them.
+    /// The ruling of limits with these answers.
     #[inline]
-    pub(crate) fn fill(
-        &mut self,
-        judged: &Judged<'_>,
-        basis: impl Fn(&Ask) -> Basis,
-        left: impl Fn(usize) -> Option<Left>,
-    ) {
-        judged.put_answers(&mut self.answers, basis, left);
-        let firm = self.answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
+    pub(crate) fn of(rules: Holder, answers: Answers) -> Self {
+        let firm = answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
         let verdicts = firm.map(|(by, answer)| Verdict { outcome: answer.outcome, by });
         let decided = verdicts.reduce(stricter);
-        self.decided = decided.map(|Verdict { outcome, by }| (outcome.decision, by));
+        let decided = decided.map(|Verdict { outcome, by }| (outcome.decision, by));
+        Ruling { rules, answers, decided }
     }
 
     /// The rules that were asked.
     pub fn rules(&self) -> &Arc<Rules> {
-        &self.rules
+        self.rules.rules()
     }
 
     /// Whether the event may pass, at once or after the longest wait of any limit.
@@ -194,7 +220,7 @@ impl Ruling {
 
     /// The rule and the limit at a place.
     pub(super) fn at(&self, place: Place) -> Option<(&Rule, &Limit)> {
-        let rule = self.rules.rules().get(place.rule)?;
+        let rule = self.rules().rules().get(place.rule)?;
         Some((rule, rule.limit(place.limit, place.is_stretched)?))
     }
 }

@@ -273,7 +273,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         if let Some(passed_over) = self.refusals.take(self.clock.now()) {
             report::unidentified(field, why, self.name(), passed_over);
         }
-        let ruling = &Ruling::new(Arc::clone(&prepared.rules));
+        let ruling = &Ruling::of(Arc::clone(&prepared.rules).into(), Default::default());
         let refused = Refused::unidentified(*head, ruling, why, prepared);
         Next::Refuse(Box::new(refused.respond(&self.answer, &self.settings.headers)))
     }
