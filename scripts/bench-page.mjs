@@ -24,6 +24,20 @@ const folder = mkdtempSync(join(tmpdir(), 'ratescope-bench-'));
 cpSync(`${root}www`, `${folder}/www`, { recursive: true });
 writeFileSync(`${folder}/www/empty.html`, '<!DOCTYPE html><title>Empty</title><canvas></canvas><script src="empty.js"></script>');
 writeFileSync(`${folder}/www/empty.js`, 'requestAnimationFrame(() => {});');
+// A canvas as large as the Scope's, on which a small square moves: the least that an engine does for a frame.
+writeFileSync(
+  `${folder}/www/square.html`,
+  '<!DOCTYPE html><title>Square</title><canvas width=1200 height=618></canvas><script src="square.js"></script>',
+);
+writeFileSync(
+  `${folder}/www/square.js`,
+  `const context = document.querySelector('canvas').getContext('2d');
+  requestAnimationFrame(function draw(now) {
+    context.clearRect(0, 0, 1200, 618);
+    context.fillRect((now / 10) % 1200, 300, 5, 5);
+    requestAnimationFrame(draw);
+  });`,
+);
 const server = await startServer(['--dir', `${folder}/www`]);
 const browser = await launchBrowser();
 
@@ -203,7 +217,8 @@ if (wanted('memory')) {
 if (wanted('engines')) {
   row('other engines, no graphics card', 'page', 'frames a second', 'script time of a frame');
   row('---', '---', '---:', '---:');
-  for await (const { engine, page, rate, script } of frames(server.origin, ['index.html', 'compare.html'])) {
+  const each = ['index.html', 'compare.html', 'square.html'];
+  for await (const { engine, page, rate, script } of frames(server.origin, each)) {
     row(engine, page, rate.toFixed(0), ms(script));
   }
   console.log();
