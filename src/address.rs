@@ -113,7 +113,6 @@ pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether a text is an address.
 #[cfg(feature = "log")]
 pub(crate) fn is_address(text: &str) -> bool {
     parse(text).is_some()

@@ -36,7 +36,6 @@ pub(crate) const SECOND: i64 = 1_000_000;
 pub(crate) const DAY: i64 = 86_400 * SECOND;
 
 /// The months as logs write them.
-#[cfg(any(feature = "lab", feature = "log"))]
 pub(crate) const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 

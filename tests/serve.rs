@@ -11,7 +11,6 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// A running server.
 struct Server {
     running: Running,
     address: String,

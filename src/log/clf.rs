@@ -141,7 +141,6 @@ pub(super) fn read<'a>(
     Some((instant, Clf { leading, believed, peer, user, request, status, bytes, rest }))
 }
 
-/// Reads a time.
 #[inline(always)]
 fn time(stamp: &str, stamps: &mut Stamps) -> Option<Instant> {
     stamps.read(stamp).or_else(|| seconds(stamp))

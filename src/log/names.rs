@@ -215,13 +215,11 @@ impl Standard {
         known.map(|(standard, _)| *standard)
     }
 
-    /// The standard name.
     pub(super) fn name(self) -> &'static str {
         NAMES.iter().find(|(known, _)| *known == self).map_or("", |(_, names)| names[0])
     }
 }
 
-/// All standard fields.
 pub(super) fn standards() -> impl Iterator<Item = Standard> {
     NAMES.iter().map(|(standard, _)| *standard)
 }

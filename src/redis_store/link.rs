@@ -240,7 +240,6 @@ impl Drop for Course<'_> {
 }
 
 impl Way {
-    /// The server that has a key.
     async fn server(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         match self {
             Way::One(server) => Ok(Arc::clone(server)),

@@ -59,7 +59,6 @@ impl Timebase {
         Timebase { own, ..self }
     }
 
-    /// The x of an instant.
     pub(super) fn x(&self, at: Time) -> f64 {
         self.right + at.since(self.to) * self.pace
     }

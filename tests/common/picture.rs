@@ -43,7 +43,6 @@ fn darkened(light: &str) -> String {
     dark
 }
 
-/// All inks.
 const INKS: [Ink; 24] = [
     Ink::Panel,
     Ink::Grid,

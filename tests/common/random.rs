@@ -71,7 +71,6 @@ pub fn case(kind: &str, count: f64, period: Span, n: f64) -> Case {
     Case { limiter: limiter(&text), count, period }
 }
 
-/// Whether a kind is the limiter of a server.
 pub fn is_server(kind: &str) -> bool {
     ["nginx", "haproxy", "envoy", "fail2ban"].iter().any(|server| kind.starts_with(server))
 }

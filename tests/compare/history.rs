@@ -5,7 +5,6 @@ use ratescope::lab::lane::history::{Column, LEVELS};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::{Limiter, Outcome, Retry};
 
-/// The cost of an event.
 const COST: f64 = 1.5;
 
 /// Microseconds in a column of the finest level.

@@ -7,7 +7,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
 
-/// A running program.
 pub(crate) struct Program {
     pub(crate) running: Running,
     pub(crate) grpc: SocketAddr,

@@ -15,7 +15,6 @@ pub(crate) fn text(path: &Path) -> Result<String, Box<dyn Error>> {
     decode(&name, bytes).map_err(told)
 }
 
-/// The rules in a file.
 pub(crate) fn read(path: &Path) -> Result<Rules, Box<dyn Error>> {
     let text = text(path)?;
     Rules::read(&name(path), &text).map_err(told)

@@ -58,7 +58,6 @@ pub(crate) fn find<'a, S>(table: &'a [Setting<S>], name: &str) -> Option<&'a Set
     table.iter().find(|setting| setting.name == name)
 }
 
-/// All names.
 pub(crate) fn names<S>(table: &[Setting<S>]) -> impl Iterator<Item = &'static str> {
     table.iter().map(|setting| setting.name)
 }

@@ -41,7 +41,6 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     Ok(format!("# In the ACL of acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data:\n{statements}"))
 }
 
-/// The parts of the key.
 fn parts(per: &Per, addresses: Addresses) -> impl Iterator<Item = Result<String, String>> {
     let all = per.fields().is_empty().then(|| Ok("all".to_owned()));
     all.into_iter().chain(per.fields().iter().map(move |name| part(name, addresses)))

@@ -12,7 +12,6 @@ use crate::policy::Limit;
 use crate::rate::Rate;
 use crate::time::Span;
 
-/// The units of a rate.
 const UNITS: [(&str, Span); 5] = [
     ("second", Span::seconds(1)),
     ("minute", Span::minutes(1)),

@@ -113,9 +113,9 @@ fn combined(entry: &Entry, out: &mut String) -> fmt::Result {
 
 fn json(entry: &Entry, out: &mut String) -> fmt::Result {
     let Entry { ip, user, method, page, status, bytes, agent, .. } = entry;
-    let Parts { year, month_number, day, millis, .. } = Parts::of(entry);
-    write!(out, "{{\"time_iso8601\":\"{year}-{month_number:02}-{day:02}T")?;
-    write!(out, "{}.{millis:03}+00:00\",\"remote_addr\":\"{ip}\"", Parts::of(entry).clock())?;
+    let at = Parts::of(entry);
+    write!(out, "{{\"time_iso8601\":\"{}-{:02}-{:02}T", at.year, at.month_number, at.day)?;
+    write!(out, "{}.{:03}+00:00\",\"remote_addr\":\"{ip}\"", at.clock(), at.millis)?;
     match user {
         Some(user) => write!(out, ",\"remote_user\":\"user{user}\"")?,
         None => out.push_str(",\"remote_user\":\"\""),
@@ -132,11 +132,11 @@ fn exim(entry: &Entry, out: &mut String) -> fmt::Result {
     write!(out, "{}-{:02}-{:02} {} ", at.year, at.month_number, at.day, at.clock())?;
     write!(out, "{second}-{part}-{:02} <= ", id % 97)?;
     match user {
-        Some(user) => write!(out, "user{user}@example.org H=([{ip}]) [{ip}]:4567 P=esmtpsa")?,
+        Some(user) => {
+            write!(out, "user{user}@example.org H=([{ip}]) [{ip}]:4567 P=esmtpsa")?;
+            write!(out, " A=plain_login:user{user}")?;
+        }
         None => write!(out, "news@list.example H=mx.list.example [{ip}]:25 P=esmtps")?,
-    }
-    if let Some(user) = user {
-        write!(out, " A=plain_login:user{user}")?;
     }
     writeln!(
         out,

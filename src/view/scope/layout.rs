@@ -48,7 +48,6 @@ impl Layout {
         }
     }
 
-    /// The x of an instant.
     pub(super) fn x(&self, at: Time) -> f64 {
         self.time.x(at)
     }
@@ -74,7 +73,6 @@ impl Layout {
         self.limit > 0.0
     }
 
-    /// The y of the limit.
     pub(super) fn limit_y(&self) -> f64 {
         self.y(self.limit / self.period)
     }

@@ -20,7 +20,6 @@ fn shown(settings: &Settings) -> impl Iterator<Item = Model> {
     Model::ALL.into_iter().zip([bucket, mean, recent]).filter(|(_, on)| *on).map(|(model, _)| model)
 }
 
-/// The ink of a line.
 pub(super) fn ink(model: Model) -> Ink {
     match model {
         Model::Bucket => Ink::Bucket,

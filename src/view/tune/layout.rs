@@ -103,7 +103,6 @@ impl Layout {
             .all(|rect| rect.width > 40.0 && rect.height > 20.0)
     }
 
-    /// The x of a limit.
     pub(super) fn x(&self, limit: f64) -> f64 {
         self.limits.at(limit)
     }

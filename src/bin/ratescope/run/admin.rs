@@ -108,7 +108,6 @@ impl Admin {
     }
 }
 
-/// A response in plain text.
 pub(super) fn plain<B: From<Bytes>>(status: StatusCode, text: Bytes) -> Response<B> {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;

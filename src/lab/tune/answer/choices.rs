@@ -108,7 +108,6 @@ impl Choices {
         (setting.set)(&mut self.reading, value)
     }
 
-    /// All names.
     fn names() -> impl Iterator<Item = &'static str> {
         names(ReadOptions::SETTINGS).chain(names(Self::SETTINGS))
     }

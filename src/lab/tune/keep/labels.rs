@@ -54,7 +54,6 @@ impl Clients {
         own
     }
 
-    /// The bytes of all labels.
     #[inline]
     pub(super) fn label_bytes(&self) -> usize {
         self.labels.iter().flatten().map(|labels| labels.texts.bytes()).sum()

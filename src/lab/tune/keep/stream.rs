@@ -58,7 +58,6 @@ impl Written {
         written
     }
 
-    /// The bytes.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&[])
