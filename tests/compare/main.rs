@@ -8,6 +8,8 @@ mod past;
 #[path = "../common/recorded.rs"]
 mod recorded;
 mod steps;
+#[path = "../common/table.rs"]
+mod table;
 mod texts;
 
 use ratescope::lab::compare::{Comparison, Lane, Settings};

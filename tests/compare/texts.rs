@@ -1,5 +1,6 @@
 //! Rules, scripts and settings as text.
 
+use super::table::rows;
 use super::*;
 use proptest::prelude::*;
 use ratescope::ParseError;
@@ -17,39 +18,22 @@ pub(super) fn wrong<T: core::fmt::Debug>(read: Result<T, ParseError>, part: &str
 
 #[test]
 fn a_template_is_kept_as_it_is_written() {
-    for (text, tidy, limits) in [
-        ("exim strict", "exim strict", "exim 10/10s strict per ip"),
-        (
-            " token-bucket  burst   20",
-            "token-bucket burst 20",
-            "token-bucket 10/10s burst 20 per ip",
-        ),
-        ("gcra 5/1s per user", "gcra 5/1s per user", "gcra 5/1s burst 5 per user"),
-        ("3/1s", "3/1s", "fixed-window 3/1s per ip"),
-        ("exim per all", "exim per all", "exim 10/10s leaky per all"),
-        (
-            "fixed-window per user&gcra per ip",
-            "fixed-window per user & gcra per ip",
-            "fixed-window 10/10s per user & gcra 10/10s burst 10 per ip",
-        ),
-        (
-            "3/1s per user  &5/1s per user+ip & exim",
-            "3/1s per user & 5/1s per user+ip & exim",
-            "fixed-window 3/1s per user & fixed-window 5/1s per user+ip & \
-             exim 10/10s leaky per ip",
-        ),
-        (
-            "adaptive x3 decay 1m floor 5",
-            "adaptive x3 decay 1m floor 5",
-            "adaptive x3 decay 1m increase 1h floor 5 leaky per ip",
-        ),
-        (
-            "adaptive x3 decay 1m floor 5 by hour offset +1h per user&gcra",
-            "adaptive x3 decay 1m floor 5 by hour offset +1h per user & gcra",
-            "adaptive x3 decay 1m increase 1w floor 5 by hour offset +1h leaky per user & \
-             gcra 10/10s burst 10 per ip",
-        ),
-    ] {
+    for [text, tidy, limits] in rows("
+        exim strict | exim strict | exim 10/10s strict per ip
+        token-bucket  burst   20 | token-bucket burst 20 | token-bucket 10/10s burst 20 per ip
+        gcra 5/1s per user | gcra 5/1s per user | gcra 5/1s burst 5 per user
+        3/1s | 3/1s | fixed-window 3/1s per ip
+        exim per all | exim per all | exim 10/10s leaky per all
+        fixed-window per user&gcra per ip | fixed-window per user & gcra per ip | \
+            fixed-window 10/10s per user & gcra 10/10s burst 10 per ip
+        3/1s per user  &5/1s per user+ip & exim | 3/1s per user & 5/1s per user+ip & exim | \
+            fixed-window 3/1s per user & fixed-window 5/1s per user+ip & exim 10/10s leaky per ip
+        adaptive x3 decay 1m floor 5 | adaptive x3 decay 1m floor 5 | \
+            adaptive x3 decay 1m increase 1h floor 5 leaky per ip
+        adaptive x3 decay 1m floor 5 by hour offset +1h per user&gcra | \
+            adaptive x3 decay 1m floor 5 by hour offset +1h per user & gcra | \
+            adaptive x3 decay 1m increase 1w floor 5 by hour offset +1h leaky per user & gcra 10/10s burst 10 per ip
+        ") {
         let template: Template = text.parse().unwrap();
         assert_eq!(template.to_string(), tidy);
         assert_eq!(template.to_string().parse::<Template>().unwrap(), template);
@@ -151,27 +135,19 @@ fn a_script_that_is_wrong_says_where() {
 #[test]
 fn a_setting_that_cannot_be_read_changes_nothing() {
     let mut comparison = comparison(&[]);
-    for (name, value, problem) in [
-        ("limit", "0/10s", "\"0/10s\": out of range; choose from 0.001 to 100000 in 100ms to 1w"),
-        ("limit", "10/1ms", "\"10/1ms\": out of range; choose from 0.001 to 100000 in 100ms to 1w"),
-        ("limit", "ten", "\"ten\": not a rate; write a rate as a count and a span, such as 10/1m"),
-        ("auto-rate", "20000", "\"20000\": out of range; choose from 0.001 to 10000"),
-        ("cost", "-1", "\"-1\": out of range; choose from 0 to 1000000"),
-        ("speed", "2000", "\"2000\": out of range; choose from 0.1 to 1000"),
-        ("window", "5s", "\"5s\": out of range; choose from 10s to 1d"),
-        (
-            "lanes",
-            "gcra;exim strikt",
-            "\"strikt\" in \"gcra;exim strikt\": not read; write exim RATE \
-             [leaky|strict|readonly], such as exim 10/1m strict",
-        ),
-        (
-            "decay",
-            "5",
-            "\"decay\": not a setting; there are limit, lanes, auto, pattern, auto-rate, seed, \
-             cost, script, speed, window",
-        ),
-    ] {
+    for [name, value, problem] in rows(
+        r#"
+        limit | 0/10s | "0/10s": out of range; choose from 0.001 to 100000 in 100ms to 1w
+        limit | 10/1ms | "10/1ms": out of range; choose from 0.001 to 100000 in 100ms to 1w
+        limit | ten | "ten": not a rate; write a rate as a count and a span, such as 10/1m
+        auto-rate | 20000 | "20000": out of range; choose from 0.001 to 10000
+        cost | -1 | "-1": out of range; choose from 0 to 1000000
+        speed | 2000 | "2000": out of range; choose from 0.1 to 1000
+        window | 5s | "5s": out of range; choose from 10s to 1d
+        lanes | gcra;exim strikt | "strikt" in "gcra;exim strikt": not read; write exim RATE [leaky|strict|readonly], such as exim 10/1m strict
+        decay | 5 | "decay": not a setting; there are limit, lanes, auto, pattern, auto-rate, seed, cost, script, speed, window
+        "#,
+    ) {
         assert_eq!(comparison.set(name, value).unwrap_err().to_string(), problem);
         assert_eq!(*comparison.settings(), Settings::default());
     }

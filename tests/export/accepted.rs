@@ -1,8 +1,9 @@
 //! The texts, put where their comments say, and read by the servers' own checkers. Where one is
 //! not installed, its test says so and is passed over.
 
-use crate::keys::{ADDRESSES, KEYS, SERVERS};
+use crate::keys::{ADDRESSES, keys, server};
 use crate::servers::{self, program};
+use crate::table::rows;
 use crate::{WRITTEN, configure};
 use ratescope::Policy;
 use ratescope::policy::export::Target;
@@ -20,13 +21,13 @@ fn folder(name: &str) -> PathBuf {
 /// The texts for `target`, each with a name: the committed ones, and one for each key that it has and
 /// each way to count addresses.
 fn texts(target: Target) -> Vec<(String, String)> {
-    let committed = WRITTEN.iter().filter(|(_, of, _)| *of == target);
+    let committed = rows(WRITTEN).filter(|[_, of, _]| *of == target.to_string());
     let mut texts: Vec<(String, String)> = committed
-        .map(|(name, _, policy)| ((*name).to_owned(), configure(target, policy).text))
+        .map(|[name, _, policy]| (name.to_owned(), configure(target, policy).text))
         .collect();
-    let (_, limiter, _) = SERVERS.iter().find(|(of, ..)| *of == target).unwrap();
+    let (limiter, _) = server(target);
     for (n, addresses) in ADDRESSES.into_iter().enumerate() {
-        for key in KEYS.split(' ') {
+        for key in keys() {
             let policy: Policy = format!("{limiter} per {key}").parse().unwrap();
             let Ok(written) = target.configure_for(&policy, addresses) else { continue };
             if !texts.iter().any(|(_, text)| *text == written.text) {

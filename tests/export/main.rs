@@ -8,6 +8,8 @@ mod committed;
 mod keys;
 #[path = "../common/servers.rs"]
 mod servers;
+#[path = "../common/table.rs"]
+mod table;
 /// The exported Rust compiles. If the file is missing, write it by hand first.
 #[allow(unreachable_pub)]
 mod exported {
@@ -19,68 +21,35 @@ use ratescope::Policy;
 use ratescope::policy::Defaults;
 use ratescope::policy::export::{Configuration, Target};
 use ratescope::{Store, Time};
+use table::rows;
 
 /// Policies that have a text: the file's name, the target and the policy.
-const WRITTEN: [(&str, Target, &str); 22] = [
-    ("exim.acl", Target::Exim, "exim 10/1m strict per ip"),
-    (
-        "exim-two.acl",
-        Target::Exim,
-        "exim 100/1h leaky per user & exim 0.5/90s strict per sender+ip",
-    ),
-    ("nginx.conf", Target::Nginx, "nginx 10/1s burst 20 nodelay per ip"),
-    ("nginx-cut.conf", Target::Nginx, "nginx 1/1m per all"),
-    (
-        "nginx-three.conf",
-        Target::Nginx,
-        "nginx 30/1m burst 12 delay 8 per user & nginx 5/1s burst 5 per api-key & nginx 9/1s burst 1 per ip+path",
-    ),
-    ("nginx-bucket.conf", Target::Nginx, "token-bucket 100/10s burst 20 per ip+host+agent"),
-    ("nginx-queue.conf", Target::Nginx, "leaky-bucket 30/1m queue 5 per path"),
-    ("haproxy.cfg", Target::Haproxy, "haproxy 20/10s per ip"),
-    ("haproxy-allowed.cfg", Target::Haproxy, "haproxy 1/10s allowed per api-key"),
-    (
-        "haproxy-three.cfg",
-        Target::Haproxy,
-        "haproxy 20/10s per ip & haproxy 100/1h allowed per path+agent & haproxy 9/500ms allowed per all",
-    ),
-    ("envoy.yaml", Target::Envoy, "envoy 5/1s burst 10 per ip"),
-    ("envoy-all.yaml", Target::Envoy, "envoy 1/50ms per all"),
-    (
-        "envoy-three.yaml",
-        Target::Envoy,
-        "envoy 100/1m per ip+path & gcra 5/500ms burst 10 per api-key & envoy 1/2s per all",
-    ),
-    ("descriptors.yaml", Target::Descriptors, "10/1m per ip"),
-    (
-        "descriptors-three.yaml",
-        Target::Descriptors,
-        "10/1s per ip+path & 1000/1d per api-key & 9/60m per all",
-    ),
-    (
-        "caddy.caddyfile",
-        Target::Caddy,
-        "sliding-log 10/1m per ip & sliding-log 99/1500ms per host+path",
-    ),
-    ("traefik.yaml", Target::Traefik, "token-bucket 10/1s burst 20 per ip"),
-    ("traefik-header.yaml", Target::Traefik, "gcra 6/1m burst 1 per x-user"),
-    (
-        "cloudflare.json",
-        Target::Cloudflare,
-        "sliding-counter 500/1m per ip & sliding-counter 9/10s per x-user",
-    ),
-    (
-        "nftables.conf",
-        Target::Nftables,
-        "token-bucket 6/1h burst 5 per ip & gcra 100/10s burst 200 per all",
-    ),
-    ("jail.local", Target::Fail2ban, "fail2ban 5/10m ban 1h per ip"),
-    (
-        "rust.txt",
-        Target::Rust,
-        "gcra 5/1s burst 10 per user+ip & 100/1m per ip & exim 9/1h per all",
-    ),
-];
+const WRITTEN: &str = "
+    exim.acl | exim | exim 10/1m strict per ip
+    exim-two.acl | exim | exim 100/1h leaky per user & exim 0.5/90s strict per sender+ip
+    nginx.conf | nginx | nginx 10/1s burst 20 nodelay per ip
+    nginx-cut.conf | nginx | nginx 1/1m per all
+    nginx-three.conf | nginx | \
+        nginx 30/1m burst 12 delay 8 per user & nginx 5/1s burst 5 per api-key & nginx 9/1s burst 1 per ip+path
+    nginx-bucket.conf | nginx | token-bucket 100/10s burst 20 per ip+host+agent
+    nginx-queue.conf | nginx | leaky-bucket 30/1m queue 5 per path
+    haproxy.cfg | haproxy | haproxy 20/10s per ip
+    haproxy-allowed.cfg | haproxy | haproxy 1/10s allowed per api-key
+    haproxy-three.cfg | haproxy | \
+        haproxy 20/10s per ip & haproxy 100/1h allowed per path+agent & haproxy 9/500ms allowed per all
+    envoy.yaml | envoy | envoy 5/1s burst 10 per ip
+    envoy-all.yaml | envoy | envoy 1/50ms per all
+    envoy-three.yaml | envoy | envoy 100/1m per ip+path & gcra 5/500ms burst 10 per api-key & envoy 1/2s per all
+    descriptors.yaml | descriptors | 10/1m per ip
+    descriptors-three.yaml | descriptors | 10/1s per ip+path & 1000/1d per api-key & 9/60m per all
+    caddy.caddyfile | caddy | sliding-log 10/1m per ip & sliding-log 99/1500ms per host+path
+    traefik.yaml | traefik | token-bucket 10/1s burst 20 per ip
+    traefik-header.yaml | traefik | gcra 6/1m burst 1 per x-user
+    cloudflare.json | cloudflare | sliding-counter 500/1m per ip & sliding-counter 9/10s per x-user
+    nftables.conf | nftables | token-bucket 6/1h burst 5 per ip & gcra 100/10s burst 200 per all
+    jail.local | fail2ban | fail2ban 5/10m ban 1h per ip
+    rust.txt | rust | gcra 5/1s burst 10 per user+ip & 100/1m per ip & exim 9/1h per all
+";
 
 fn configure(target: Target, policy: &str) -> Configuration {
     let policy = Policy::read(policy, &Defaults::default()).unwrap_or_else(|e| panic!("{e}"));
@@ -96,8 +65,8 @@ fn warnings(name: &str, written: &Configuration) -> String {
 /// Every text with its warnings, against the committed one.
 #[test]
 fn the_texts_are_the_committed_ones() {
-    for (name, target, policy) in WRITTEN {
-        let written = configure(target, policy);
+    for [name, target, policy] in rows(WRITTEN) {
+        let written = configure(target.parse().unwrap(), policy);
         let text = warnings(name, &written) + &written.text;
         assert_eq!(text, committed(&format!("export/{name}"), &text), "{name}");
     }
@@ -113,51 +82,50 @@ fn what_is_written_as_rust_decides() {
 /// The policies that a server can't express, and the reasons.
 #[test]
 fn what_cannot_be_said_is_an_error() {
-    for (target, policy, problem) in [
-        (Target::Nginx, "sliding-log 10/1m per ip", "it has a bucket only"),
-        (Target::Nginx, "haproxy 10/1m per ip", "it has a bucket only"),
-        (Target::Nginx, "gcra 100/1h burst 5", "this is 1.666667 a minute"),
-        (Target::Nginx, "gcra 10/1s burst 2.5", "its burst is a whole number"),
-        (Target::Nginx, "nginx 10/1s per x_key", "x_key is no field of a request"),
-        (Target::Haproxy, "token-bucket 10/1s", "it counts in windows of its own"),
-        (Target::Haproxy, "haproxy 10/1s per user", "it knows no users"),
-        (Target::Haproxy, "haproxy 10/20d", "it keeps an entry for 24.8 days at most"),
-        (Target::Haproxy, "haproxy 10/1073741324ms", "it keeps an entry for 24.8 days at most"),
-        (Target::Envoy, "leaky-bucket 10/1s", "it has a bucket only"),
-        (Target::Envoy, "token-bucket 0.5/1s burst 5", "must be a whole number from 1"),
-        (Target::Envoy, "token-bucket 5/10ms burst 5", "and at least 50ms"),
-        (Target::Envoy, "envoy 5/1s per user", "it knows no users"),
-        (Target::Descriptors, "gcra 10/1m per ip", "it has fixed windows only"),
-        (Target::Descriptors, "10/10m per ip", "its windows are 1s, 1m, 1h or 1d"),
-        (Target::Descriptors, "0.5/1m per ip", "its limits are whole numbers"),
-        (Target::Exim, "adaptive x3 decay 1m floor 5 per ip", "it measures a rate of its own"),
-        (Target::Exim, "exim 10/500ms per ip", "its periods are whole seconds"),
-        (Target::Exim, "exim 0/1m per ip", "a limit of 0 only measures; write one above 0"),
-        (Target::Exim, "exim 10/1m per path", "it knows no path"),
-        (Target::Nftables, "10/1m per ip", "it has a token bucket only"),
-        (
-            Target::Nftables,
-            "gcra 1/11s burst 5 per ip",
-            "its rates are whole numbers a second, minute",
-        ),
-        (Target::Nftables, "gcra 1/1s burst 1.5 per ip", "its burst is a whole number"),
-        (Target::Nftables, "gcra 1/1s burst 9 per path", "it knows addresses only"),
-        (Target::Nftables, "gcra 1/1s burst 9 per forwarded", "it sees the address that connects"),
-        (Target::Fail2ban, "10/1m per ip", "it bans by failures; write a limit such as fail2ban"),
-        (Target::Fail2ban, "fail2ban 5/10m per all", "it bans addresses only"),
-        (Target::Caddy, "10/1m per ip", "its plugin keeps a log only"),
-        (Target::Caddy, "sliding-log 0.5/1m per ip", "must be whole, and at least 1"),
-        // The whole burst would come back after 7 s, where it takes a minute.
-        (Target::Traefik, "token-bucket 10/1m burst 10 per ip", "the burst is 1 at most"),
-        (Target::Traefik, "gcra 2.5/1s burst 2 per ip", "average and burst are whole numbers"),
-        (Target::Traefik, "gcra 2/1s burst 1.5 per ip", "average and burst are whole numbers"),
-        (Target::Traefik, "gcra 2/1s burst 2 per user", "it knows no users"),
-        (Target::Traefik, "token-bucket 10/1s burst 20 per ip+host", "one of them only"),
-        (Target::Traefik, "token-bucket 10/1s burst 20 per all", "one of them only"),
-        (Target::Cloudflare, "sliding-counter 10/5s per ip", "its periods are 10s, 1m"),
-        (Target::Cloudflare, "sliding-counter 10/1m per method", "by their method"),
-        (Target::Cloudflare, "sliding-log 10/1m per ip", "it has a counter only"),
-    ] {
+    for [target, policy, problem] in rows(
+        "
+        nginx | sliding-log 10/1m per ip | it has a bucket only
+        nginx | haproxy 10/1m per ip | it has a bucket only
+        nginx | gcra 100/1h burst 5 | this is 1.666667 a minute
+        nginx | gcra 10/1s burst 2.5 | its burst is a whole number
+        nginx | nginx 10/1s per x_key | x_key is no field of a request
+        haproxy | token-bucket 10/1s | it counts in windows of its own
+        haproxy | haproxy 10/1s per user | it knows no users
+        haproxy | haproxy 10/20d | it keeps an entry for 24.8 days at most
+        haproxy | haproxy 10/1073741324ms | it keeps an entry for 24.8 days at most
+        envoy | leaky-bucket 10/1s | it has a bucket only
+        envoy | token-bucket 0.5/1s burst 5 | must be a whole number from 1
+        envoy | token-bucket 5/10ms burst 5 | and at least 50ms
+        envoy | envoy 5/1s per user | it knows no users
+        descriptors | gcra 10/1m per ip | it has fixed windows only
+        descriptors | 10/10m per ip | its windows are 1s, 1m, 1h or 1d
+        descriptors | 0.5/1m per ip | its limits are whole numbers
+        exim | adaptive x3 decay 1m floor 5 per ip | it measures a rate of its own
+        exim | exim 10/500ms per ip | its periods are whole seconds
+        exim | exim 0/1m per ip | a limit of 0 only measures; write one above 0
+        exim | exim 10/1m per path | it knows no path
+        nftables | 10/1m per ip | it has a token bucket only
+        nftables | gcra 1/11s burst 5 per ip | its rates are whole numbers a second, minute
+        nftables | gcra 1/1s burst 1.5 per ip | its burst is a whole number
+        nftables | gcra 1/1s burst 9 per path | it knows addresses only
+        nftables | gcra 1/1s burst 9 per forwarded | it sees the address that connects
+        fail2ban | 10/1m per ip | it bans by failures; write a limit such as fail2ban
+        fail2ban | fail2ban 5/10m per all | it bans addresses only
+        caddy | 10/1m per ip | its plugin keeps a log only
+        caddy | sliding-log 0.5/1m per ip | must be whole, and at least 1
+        # The whole burst would come back after 7 s, where it takes a minute.
+        traefik | token-bucket 10/1m burst 10 per ip | the burst is 1 at most
+        traefik | gcra 2.5/1s burst 2 per ip | average and burst are whole numbers
+        traefik | gcra 2/1s burst 1.5 per ip | average and burst are whole numbers
+        traefik | gcra 2/1s burst 2 per user | it knows no users
+        traefik | token-bucket 10/1s burst 20 per ip+host | one of them only
+        traefik | token-bucket 10/1s burst 20 per all | one of them only
+        cloudflare | sliding-counter 10/5s per ip | its periods are 10s, 1m
+        cloudflare | sliding-counter 10/1m per method | by their method
+        cloudflare | sliding-log 10/1m per ip | it has a counter only
+        ",
+    ) {
+        let target: Target = target.parse().unwrap();
         let policy = Policy::read(policy, &Defaults::default()).unwrap_or_else(|e| panic!("{e}"));
         let error = target.configure(&policy).unwrap_err();
         assert!(error.problem().contains(problem), "{error}");

@@ -31,47 +31,93 @@ fn change(old: &str, new: &str) -> String {
     }
 }
 
-#[track_caller]
-fn changes(old: &str, table: &[(&str, &str)]) {
-    for (new, want) in table {
-        assert_eq!(change(old, new), *want, "{old} -> {new}");
+/// Old limiters, and below each new ones with what becomes of the events.
+const CHANGES: &str = "\
+exim 10/1m
+  exim 10/1m: 2.0 left, wait 0.0s
+  exim 100/1m: 92.0 left, wait 0.0s
+  # 60 s ln(8/4), and a little for the event itself.
+  exim 4/1m: 0.0 left, wait 52.5s
+  exim 4/1m strict: 0.0 left, wait 52.5s
+  exim 4/1m readonly: 0.0 left, wait 41.6s
+  exim 10/1h: period changed
+  exim 600/1h strict: period changed
+  earrrl 10/1m: algorithm changed
+  gcra 10/1m: algorithm changed
+exim 10/1m strict
+  exim 10/1m leaky: 2.0 left, wait 0.0s
+earrrl 10/1m half-life 1m
+  # The limit is reached at 10/ln 2 events.
+  earrrl 10/1m half-life 1m: 6.4 left, wait 0.0s
+  earrrl 100/1m half-life 1m: 136.3 left, wait 0.0s
+  earrrl 4/1m half-life 1m: 0.0 left, wait 28.3s
+  earrrl 20/2m half-life 1m: 6.4 left, wait 0.0s
+  earrrl 10/1m half-life 2m: half-life changed
+  exim 10/1m: algorithm changed
+fixed-window 10/1m
+  fixed-window 10/1m: 2.0 left, wait 0.0s
+  fixed-window 100/1m: 92.0 left, wait 0.0s
+  fixed-window 4/1m: 0.0 left, wait 40.0s
+  fixed-window 10/2m: period changed
+  sliding-window 10/1m precision 1m: algorithm changed
+sliding-window 10/1m precision 1s
+  sliding-window 10/1m precision 1s: 2.0 left, wait 0.0s
+  sliding-window 10/60s precision 1000ms: 2.0 left, wait 0.0s
+  sliding-window 100/1m precision 1s: 92.0 left, wait 0.0s
+  sliding-window 4/1m precision 1s: 0.0 left, wait 60.0s
+  sliding-window 10/2m precision 1s: period changed
+  sliding-window 10/1m precision 2s: precision changed
+  sliding-log 10/1m: algorithm changed
+sliding-counter 10/1m
+  sliding-counter 10/1m: 2.0 left, wait 0.0s
+  sliding-counter 100/1m: 92.0 left, wait 0.0s
+  # 40 s of this window, and of the next until 8 have faded to 3.
+  sliding-counter 4/1m: 0.0 left, wait 77.5s
+  sliding-counter 10/2m: period changed
+  fixed-window 10/1m: algorithm changed
+sliding-log 10/1m
+  sliding-log 10/1m: 2.0 left, wait 0.0s
+  sliding-log 100/1m: 92.0 left, wait 0.0s
+  sliding-log 4/1m: 0.0 left, wait 60.0s
+  sliding-log 10/2m: period changed
+  sliding-window 10/1m precision 1s: algorithm changed
+adaptive x3 decay 1m increase 1h floor 10
+  adaptive x3 decay 1m increase 1h floor 10: 2.0 left, wait 0.0s
+  adaptive x3 decay 1m increase 1h floor 100: 92.0 left, wait 0.0s
+  adaptive x2 decay 1m increase 1h floor 10 strict: 2.0 left, wait 0.0s
+  adaptive x3 decay 1m increase 1h floor 4: 0.0 left, wait 52.5s
+  adaptive x3 decay 2m increase 1h floor 10: decay changed
+  adaptive x3 decay 1m increase 2h floor 10: increase changed
+  exim 10/1m: algorithm changed
+# As the servers do: nginx's zone stays over a reload, Envoy's bucket is made anew.
+nginx 10/1m burst 9
+  nginx 10/1m burst 9: 2.0 left, wait 0.0s
+  nginx 100/1m burst 99: 92.0 left, wait 0.0s
+  nginx 10/1m burst 3 nodelay: 0.0 left, wait 30.1s
+  gcra 10/1m: algorithm changed
+haproxy 10/1m
+  haproxy 10/1m: 2.0 left, wait 0.0s
+  haproxy 100/1m allowed: 92.0 left, wait 0.0s
+  haproxy 4/1m: 0.0 left, wait 90.0s
+  haproxy 10/2m: period changed
+  sliding-counter 10/1m: algorithm changed
+envoy 10/1m burst 10
+  envoy 10/1m burst 10: 2.0 left, wait 0.0s
+  # It keeps what is there instead of what is missing.
+  envoy 10/1m burst 20: 2.0 left, wait 0.0s
+  envoy 100/1m burst 10: interval of a token changed
+  token-bucket 10/1m: algorithm changed
+";
+
+#[test]
+fn each_limiter_over_each_change() {
+    let mut old = "";
+    for line in CHANGES.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        match line.trim().split_once(": ") {
+            None => old = line,
+            Some((new, want)) => assert_eq!(change(old, new), want, "{old} -> {new}"),
+        }
     }
-}
-
-#[test]
-fn exim() {
-    changes(
-        "exim 10/1m",
-        &[
-            ("exim 10/1m", "2.0 left, wait 0.0s"),
-            ("exim 100/1m", "92.0 left, wait 0.0s"),
-            // 60 s ln(8/4), and a little for the event itself.
-            ("exim 4/1m", "0.0 left, wait 52.5s"),
-            ("exim 4/1m strict", "0.0 left, wait 52.5s"),
-            ("exim 4/1m readonly", "0.0 left, wait 41.6s"),
-            ("exim 10/1h", "period changed"),
-            ("exim 600/1h strict", "period changed"),
-            ("earrrl 10/1m", "algorithm changed"),
-            ("gcra 10/1m", "algorithm changed"),
-        ],
-    );
-    changes("exim 10/1m strict", &[("exim 10/1m leaky", "2.0 left, wait 0.0s")]);
-}
-
-#[test]
-fn earrrl() {
-    changes(
-        "earrrl 10/1m half-life 1m",
-        &[
-            // The limit is reached at 10/ln 2 events.
-            ("earrrl 10/1m half-life 1m", "6.4 left, wait 0.0s"),
-            ("earrrl 100/1m half-life 1m", "136.3 left, wait 0.0s"),
-            ("earrrl 4/1m half-life 1m", "0.0 left, wait 28.3s"),
-            ("earrrl 20/2m half-life 1m", "6.4 left, wait 0.0s"),
-            ("earrrl 10/1m half-life 2m", "half-life changed"),
-            ("exim 10/1m", "algorithm changed"),
-        ],
-    );
 }
 
 #[test]
@@ -92,87 +138,13 @@ fn buckets() {
     let three = [("token-bucket", "burst"), ("gcra", "burst"), ("leaky-bucket", "queue")];
     for (old, size) in three {
         for (new, new_size) in three {
-            let table = table
-                .map(|(text, want)| (text.replace("{}", new).replace("{size}", new_size), want));
-            let table = table.each_ref().map(|(text, want)| (text.as_str(), *want));
-            changes(&format!("{old} 10/1m {size} 10"), &table);
+            let old = format!("{old} 10/1m {size} 10");
+            for (text, want) in table {
+                let new = text.replace("{}", new).replace("{size}", new_size);
+                assert_eq!(change(&old, &new), want, "{old} -> {new}");
+            }
         }
     }
-}
-
-#[test]
-fn fixed_window() {
-    changes(
-        "fixed-window 10/1m",
-        &[
-            ("fixed-window 10/1m", "2.0 left, wait 0.0s"),
-            ("fixed-window 100/1m", "92.0 left, wait 0.0s"),
-            ("fixed-window 4/1m", "0.0 left, wait 40.0s"),
-            ("fixed-window 10/2m", "period changed"),
-            ("sliding-window 10/1m precision 1m", "algorithm changed"),
-        ],
-    );
-}
-
-#[test]
-fn sliding_window() {
-    changes(
-        "sliding-window 10/1m precision 1s",
-        &[
-            ("sliding-window 10/1m precision 1s", "2.0 left, wait 0.0s"),
-            ("sliding-window 10/60s precision 1000ms", "2.0 left, wait 0.0s"),
-            ("sliding-window 100/1m precision 1s", "92.0 left, wait 0.0s"),
-            ("sliding-window 4/1m precision 1s", "0.0 left, wait 60.0s"),
-            ("sliding-window 10/2m precision 1s", "period changed"),
-            ("sliding-window 10/1m precision 2s", "precision changed"),
-            ("sliding-log 10/1m", "algorithm changed"),
-        ],
-    );
-}
-
-#[test]
-fn sliding_counter() {
-    changes(
-        "sliding-counter 10/1m",
-        &[
-            ("sliding-counter 10/1m", "2.0 left, wait 0.0s"),
-            ("sliding-counter 100/1m", "92.0 left, wait 0.0s"),
-            // 40 s of this window, and of the next until 8 have faded to 3.
-            ("sliding-counter 4/1m", "0.0 left, wait 77.5s"),
-            ("sliding-counter 10/2m", "period changed"),
-            ("fixed-window 10/1m", "algorithm changed"),
-        ],
-    );
-}
-
-#[test]
-fn sliding_log() {
-    changes(
-        "sliding-log 10/1m",
-        &[
-            ("sliding-log 10/1m", "2.0 left, wait 0.0s"),
-            ("sliding-log 100/1m", "92.0 left, wait 0.0s"),
-            ("sliding-log 4/1m", "0.0 left, wait 60.0s"),
-            ("sliding-log 10/2m", "period changed"),
-            ("sliding-window 10/1m precision 1s", "algorithm changed"),
-        ],
-    );
-}
-
-#[test]
-fn adaptive() {
-    changes(
-        "adaptive x3 decay 1m increase 1h floor 10",
-        &[
-            ("adaptive x3 decay 1m increase 1h floor 10", "2.0 left, wait 0.0s"),
-            ("adaptive x3 decay 1m increase 1h floor 100", "92.0 left, wait 0.0s"),
-            ("adaptive x2 decay 1m increase 1h floor 10 strict", "2.0 left, wait 0.0s"),
-            ("adaptive x3 decay 1m increase 1h floor 4", "0.0 left, wait 52.5s"),
-            ("adaptive x3 decay 2m increase 1h floor 10", "decay changed"),
-            ("adaptive x3 decay 1m increase 2h floor 10", "increase changed"),
-            ("exim 10/1m", "algorithm changed"),
-        ],
-    );
 }
 
 /// The clock of a rule moves on by an hour: the habit of nine o'clock stays that of nine.
@@ -218,40 +190,6 @@ fn a_smaller_bucket_of_nginx_owes_less() {
     let state = new.restore(&old.keep(&state, now)).unwrap();
     let wait = new.retry_after(&state, now, 1.0).wait().unwrap();
     assert_eq!(wait.to_string(), "30.121s");
-}
-
-/// As the servers do: nginx's zone stays over a reload, Envoy's bucket is made anew.
-#[test]
-fn servers() {
-    changes(
-        "nginx 10/1m burst 9",
-        &[
-            ("nginx 10/1m burst 9", "2.0 left, wait 0.0s"),
-            ("nginx 100/1m burst 99", "92.0 left, wait 0.0s"),
-            ("nginx 10/1m burst 3 nodelay", "0.0 left, wait 30.1s"),
-            ("gcra 10/1m", "algorithm changed"),
-        ],
-    );
-    changes(
-        "haproxy 10/1m",
-        &[
-            ("haproxy 10/1m", "2.0 left, wait 0.0s"),
-            ("haproxy 100/1m allowed", "92.0 left, wait 0.0s"),
-            ("haproxy 4/1m", "0.0 left, wait 90.0s"),
-            ("haproxy 10/2m", "period changed"),
-            ("sliding-counter 10/1m", "algorithm changed"),
-        ],
-    );
-    changes(
-        "envoy 10/1m burst 10",
-        &[
-            ("envoy 10/1m burst 10", "2.0 left, wait 0.0s"),
-            // It keeps what is there instead of what is missing.
-            ("envoy 10/1m burst 20", "2.0 left, wait 0.0s"),
-            ("envoy 100/1m burst 10", "interval of a token changed"),
-            ("token-bucket 10/1m", "algorithm changed"),
-        ],
-    );
 }
 
 /// A habit learned over weeks stays: eight a minute, above a floor of five.

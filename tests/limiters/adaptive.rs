@@ -1,6 +1,7 @@
 //! How much control over its limit the adaptive limiter gives to a sender.
 
 use crate::bound::Bound;
+use crate::table::rows;
 use crate::{limiter, magnitude, micros_later, refused};
 use proptest::prelude::*;
 use ratescope::limit::adaptive::Adaptive;
@@ -167,30 +168,16 @@ fn the_bound_on_either_side_of_the_floor() {
 
 #[test]
 fn what_would_not_work_is_refused() {
-    for (text, problem) in [
-        ("adaptive x1 decay 1m floor 5", "the factor cannot be 1: it must be above 1, up to 1e12"),
-        (
-            "adaptive x1000000000001 decay 1m floor 5",
-            "the factor cannot be 1000000000001: it must be above 1, up to 1e12",
-        ),
-        (
-            "adaptive x3 decay 1m floor 0.0009",
-            "the floor cannot be 0.0009: it must be from 0.001 to 1e12",
-        ),
-        (
-            "adaptive x3 decay 1m floor 1000000000001",
-            "the floor cannot be 1000000000001: it must be from 0.001 to 1e12",
-        ),
-        (
-            "adaptive x3 decay 1m increase 119s floor 5",
-            "the increase in seconds cannot be 119: it must be at least twice the decay",
-        ),
-        ("adaptive x3 decay 1m floor 0", "the floor cannot be 0: it must be from 0.001 to 1e12"),
-        (
-            "adaptive x3 decay 0s floor 5",
-            "the decay in seconds cannot be 0: it must be at least a microsecond",
-        ),
-    ] {
+    for [text, problem] in rows("
+        adaptive x1 decay 1m floor 5 | the factor cannot be 1: it must be above 1, up to 1e12
+        adaptive x1000000000001 decay 1m floor 5 | the factor cannot be 1000000000001: it must be above 1, up to 1e12
+        adaptive x3 decay 1m floor 0.0009 | the floor cannot be 0.0009: it must be from 0.001 to 1e12
+        adaptive x3 decay 1m floor 1000000000001 | the floor cannot be 1000000000001: it must be from 0.001 to 1e12
+        adaptive x3 decay 1m increase 119s floor 5 | \
+            the increase in seconds cannot be 119: it must be at least twice the decay
+        adaptive x3 decay 1m floor 0 | the floor cannot be 0: it must be from 0.001 to 1e12
+        adaptive x3 decay 0s floor 5 | the decay in seconds cannot be 0: it must be at least a microsecond
+        ") {
         let error = text.parse::<AnyLimiter>().unwrap_err();
         assert_eq!(error.problem(), problem, "{text}");
     }

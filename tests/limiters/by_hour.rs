@@ -1,6 +1,7 @@
 //! How much control over its limit the limiter that knows the hour gives to a sender, and its hours.
 
 use crate::bound::{Bound, max_admitted_from};
+use crate::table::rows;
 use crate::{limiter, magnitude, micros_later, refused};
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
@@ -230,29 +231,16 @@ fn hours_are_of_the_offset() {
 
 #[test]
 fn what_would_not_work_is_refused() {
-    for (words, problem) in [
-        (
-            "decay 61m increase 7d floor 5 by hour",
-            "the decay in seconds cannot be 3660: it must be at most an hour of the day",
-        ),
-        (
-            "decay 1m increase 47h floor 5 by hour",
-            "the increase in seconds cannot be 169200: it must be at least two days, by hour",
-        ),
-        ("decay 1m floor 5 by day", "not read; write by hour"),
-        (
-            "decay 1m floor 5 by hour offset 1h",
-            "a sign is missing; write an offset as +1h or -5h30m",
-        ),
-        (
-            "decay 1m floor 5 by hour offset +25h",
-            "the offset cannot be 90000: it must be at most a day",
-        ),
-        (
-            "decay 1m floor 5 by hour day 0s",
-            "the day cannot be 0: it must be from a millisecond to a century",
-        ),
-    ] {
+    for [words, problem] in rows("
+        decay 61m increase 7d floor 5 by hour | \
+            the decay in seconds cannot be 3660: it must be at most an hour of the day
+        decay 1m increase 47h floor 5 by hour | \
+            the increase in seconds cannot be 169200: it must be at least two days, by hour
+        decay 1m floor 5 by day | not read; write by hour
+        decay 1m floor 5 by hour offset 1h | a sign is missing; write an offset as +1h or -5h30m
+        decay 1m floor 5 by hour offset +25h | the offset cannot be 90000: it must be at most a day
+        decay 1m floor 5 by hour day 0s | the day cannot be 0: it must be from a millisecond to a century
+        ") {
         let text = format!("adaptive x3 {words}");
         let error = text.parse::<AnyLimiter>().unwrap_err();
         assert_eq!(error.problem(), problem, "{text}");

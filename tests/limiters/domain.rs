@@ -1,6 +1,7 @@
 //! Limiters outside of the domain in which f64 alone decides alike, and what is said of them. `tests/redis/edges.rs`
 //! tries the ends of that domain.
 
+use crate::table::rows;
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
 
@@ -33,41 +34,23 @@ fn what_people_write_is_inside() {
 
 #[test]
 fn what_is_outside_says_why() {
-    for (text, problem) in [
-        (
-            "gcra 10/1s burst 3000000000",
-            "the burst cannot be 3000000000: it must be below 2.25e9 to be exact in f64",
-        ),
-        (
-            "leaky-bucket 1/1s queue 2251799813.685248",
-            "the queue cannot be 2251799813.685248: it must be below 2.25e9 to be exact in f64",
-        ),
-        (
-            "token-bucket 999999.999999/30d",
-            "the product of a rate's millionths and microseconds in lowest terms cannot be",
-        ),
-        (
-            "fixed-window 2500000000/1s",
-            "the count of a rate cannot be 2500000000: it must be below 2.25e9 to be exact in f64",
-        ),
-        (
-            "sliding-counter 10/3730w",
-            "the period of a rate in seconds cannot be 2255904000: it must be below 71 years \
-             to be exact in f64",
-        ),
-        ("sliding-window 10/3730w precision 1w", "the period of a rate in seconds cannot be"),
-        ("sliding-log 10/3730w", "the period of a rate in seconds cannot be"),
-        (
-            "nginx 10/1s burst 3000000000",
-            "the burst cannot be 3000000000: it must be below 2.25e9 to be exact in f64",
-        ),
-        (
-            "haproxy 1000000000/20d",
-            "the product of a rate's count and milliseconds cannot be 1728000000000000000: it must be below 2^53",
-        ),
-        ("fail2ban 5/3730w", "the period of a rate in seconds cannot be 2255904000"),
-        ("fail2ban 5/10m ban 3730w", "the ban in seconds cannot be 2255904000"),
-    ] {
+    for [text, problem] in rows("
+        gcra 10/1s burst 3000000000 | the burst cannot be 3000000000: it must be below 2.25e9 to be exact in f64
+        leaky-bucket 1/1s queue 2251799813.685248 | \
+            the queue cannot be 2251799813.685248: it must be below 2.25e9 to be exact in f64
+        token-bucket 999999.999999/30d | the product of a rate's millionths and microseconds in lowest terms cannot be
+        fixed-window 2500000000/1s | \
+            the count of a rate cannot be 2500000000: it must be below 2.25e9 to be exact in f64
+        sliding-counter 10/3730w | \
+            the period of a rate in seconds cannot be 2255904000: it must be below 71 years to be exact in f64
+        sliding-window 10/3730w precision 1w | the period of a rate in seconds cannot be
+        sliding-log 10/3730w | the period of a rate in seconds cannot be
+        nginx 10/1s burst 3000000000 | the burst cannot be 3000000000: it must be below 2.25e9 to be exact in f64
+        haproxy 1000000000/20d | \
+            the product of a rate's count and milliseconds cannot be 1728000000000000000: it must be below 2^53
+        fail2ban 5/3730w | the period of a rate in seconds cannot be 2255904000
+        fail2ban 5/10m ban 3730w | the ban in seconds cannot be 2255904000
+        ") {
         let error = exact(text).unwrap_err();
         assert!(error.starts_with(problem), "{text}: {error}");
     }

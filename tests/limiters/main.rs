@@ -18,6 +18,8 @@ mod quota;
 mod random;
 mod retrying;
 mod same;
+#[path = "../common/table.rs"]
+mod table;
 mod text;
 mod undoing;
 mod worst;

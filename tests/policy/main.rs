@@ -10,6 +10,8 @@ mod keys;
 #[path = "../common/random.rs"]
 mod random;
 mod retrying;
+#[path = "../common/table.rs"]
+mod table;
 mod text;
 mod together;
 

@@ -1,6 +1,7 @@
 //! The one text form of limits, wherever they are written.
 
 use crate::doubling::assert_linear;
+use crate::table::rows;
 use crate::{limits, policy};
 use proptest::prelude::*;
 use ratescope::policy::{Defaults, LIMITS, Limit};
@@ -44,48 +45,33 @@ proptest! {
 /// Parts that may be left out, and the text that is written for them.
 #[test]
 fn words_left_out() {
-    for (read, written) in [
-        ("10/1s", "fixed-window 10/1s per all"),
-        ("exim 100/1h strict per user", "exim 100/1h strict per user"),
-        ("gcra 5/1s per ip+path", "gcra 5/1s burst 5 per ip+path"),
-        ("gcra 5/1s burst 9 per all", "gcra 5/1s burst 9 per all"),
-        (
-            "10/1s & 120/1m & 240/1h precision 1m",
-            "fixed-window 10/1s per all & fixed-window 120/1m per all & \
-             sliding-window 240/1h precision 1m per all",
-        ),
-        (
-            "6/10s per user & 10/10s per ip",
-            "fixed-window 6/10s per user & fixed-window 10/10s per ip",
-        ),
-        ("64K/1h&gcra 10/1s", "fixed-window 64000/1h per all & gcra 10/1s burst 10 per all"),
-        ("  gcra\t10/1s  per   user ", "gcra 10/1s burst 10 per user"),
-        // A sign beside the `+` of a key.
-        (
-            "adaptive x3 decay 1m floor 5 by hour offset +1h30m per user+ip & 3/1s",
-            "adaptive x3 decay 1m increase 1w floor 5 by hour offset +1h30m leaky per user+ip & \
-             fixed-window 3/1s per all",
-        ),
-        // A field may be called nearly anything.
-        ("1/1s per per", "fixed-window 1/1s per per"),
-        ("1/1s per user+gcra", "fixed-window 1/1s per user+gcra"),
-        ("gcra 1/1s per envoy", "gcra 1/1s burst 1 per envoy"),
-        ("GCRA 100 per minute PER user", "gcra 100/1m burst 100 per user"),
-        (
-            "token bucket 100 per 10 s & 60/min per ip",
-            "token-bucket 100/10s burst 100 per all & fixed-window 60/1m per ip",
-        ),
-        // Fields may be called as units are.
-        ("gcra 10/1s per minute", "gcra 10/1s burst 10 per minute"),
-        ("gcra 10/1s burst 5 per second", "gcra 10/1s burst 5 per second"),
-        ("100 per minute per minute", "fixed-window 100/1m per minute"),
-        (
-            "1/1s per per+burst & 2/1s",
-            "fixed-window 1/1s per per+burst & fixed-window 2/1s per all",
-        ),
-    ] {
-        assert_eq!(policy(read).to_string(), written, "{read}");
-        assert_eq!(policy(written).to_string(), written);
+    for [read, written] in rows("
+        10/1s | fixed-window 10/1s per all
+        exim 100/1h strict per user | exim 100/1h strict per user
+        gcra 5/1s per ip+path | gcra 5/1s burst 5 per ip+path
+        gcra 5/1s burst 9 per all | gcra 5/1s burst 9 per all
+        10/1s & 120/1m & 240/1h precision 1m | \
+            fixed-window 10/1s per all & fixed-window 120/1m per all & sliding-window 240/1h precision 1m per all
+        6/10s per user & 10/10s per ip | fixed-window 6/10s per user & fixed-window 10/10s per ip
+        64K/1h&gcra 10/1s | fixed-window 64000/1h per all & gcra 10/1s burst 10 per all
+        # A sign beside the `+` of a key.
+        adaptive x3 decay 1m floor 5 by hour offset +1h30m per user+ip & 3/1s | \
+            adaptive x3 decay 1m increase 1w floor 5 by hour offset +1h30m leaky per user+ip & fixed-window 3/1s per all
+        # A field may be called nearly anything.
+        1/1s per per | fixed-window 1/1s per per
+        1/1s per user+gcra | fixed-window 1/1s per user+gcra
+        gcra 1/1s per envoy | gcra 1/1s burst 1 per envoy
+        GCRA 100 per minute PER user | gcra 100/1m burst 100 per user
+        token bucket 100 per 10 s & 60/min per ip | token-bucket 100/10s burst 100 per all & fixed-window 60/1m per ip
+        # Fields may be called as units are.
+        gcra 10/1s per minute | gcra 10/1s burst 10 per minute
+        gcra 10/1s burst 5 per second | gcra 10/1s burst 5 per second
+        100 per minute per minute | fixed-window 100/1m per minute
+        1/1s per per+burst & 2/1s | fixed-window 1/1s per per+burst & fixed-window 2/1s per all
+        ") {
+        for read in [read, written, &format!("  {} ", read.replace(' ', " \t"))] {
+            assert_eq!(policy(read).to_string(), written, "{read:?}");
+        }
     }
 }
 
