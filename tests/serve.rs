@@ -45,9 +45,7 @@ impl Server {
         let head = String::from_utf8(response[..end].to_vec()).unwrap().to_lowercase();
         (head, response[end + 4..].to_vec())
     }
-}
 
-impl Server {
     /// A connection on which so much of a request was sent.
     fn begin(&self, request: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();

@@ -1,7 +1,7 @@
 //! The program as a shell runs it, the files that it is given, and other programs beside it.
 #![allow(dead_code)] // Each test file uses its part.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -92,6 +92,19 @@ impl Drop for Running {
         _ = self.0.kill();
         _ = self.0.wait();
     }
+}
+
+/// Sends a request, and reads the event stream until all of these texts are in it.
+pub(crate) fn listen(stream: &mut TcpStream, request: &str, until: &[&str]) -> String {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut said = String::new();
+    while !until.iter().all(|part| said.contains(part)) {
+        let mut bytes = [0; 4096];
+        let n = stream.read(&mut bytes).unwrap();
+        assert!(n > 0, "it ended: {said}");
+        said.push_str(&String::from_utf8_lossy(&bytes[..n]));
+    }
+    said
 }
 
 /// Starts a server with the `file` that `write` has for a free port, and waits until it listens there.

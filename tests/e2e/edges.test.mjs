@@ -52,12 +52,12 @@ pageTest('nothing shifts while it loads', { viewport: { width: 390, height: 844 
 });
 
 pageTest('the skip link goes to the settings', async ({ page, open }) => {
-  for (const [path, first] of [['/', 'limit'], ['/compare.html', 'limit']]) {
+  for (const path of ['/', '/compare.html']) {
     await open(path);
     await loaded(page);
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    assert.equal(await page.evaluate(() => document.activeElement.id), first);
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'limit');
   }
 });
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { started, until } from './scope.mjs';
+import { clipboard, started, until } from './scope.mjs';
 import { counted, log } from './tune.mjs';
 
 // Whether the element that fits `selector` is on the screen with all of its height.
@@ -67,14 +67,13 @@ pageTest('"whom would it hit?": from the sample to one client’s events, three 
   await page.waitForFunction(() => /refused by/.test(document.querySelector('#scope-counts').textContent));
 });
 
-pageTest('"show this to a colleague": a link that says the same, two actions', async ({ page, open, context }) => {
+pageTest('"show this to a colleague": a link that says the same, two actions', clipboard, async ({ page, open, context }) => {
   await open('/');
   await started(page);
   await page.fill('#limit', '7'); // 1
-  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.click('#copy'); // 2
   await until(page, () => document.querySelector('#copy').textContent === 'Copied');
-  const link = await page.evaluate(() => new Promise((done) => { navigator.clipboard.readText().then(done); }));
+  const link = await page.evaluate(() => navigator.clipboard.readText());
   const refused = await page.$eval('#refused', (it) => Number(it.dataset.value));
   const other = await context.newPage();
   await other.goto(link);

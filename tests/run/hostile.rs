@@ -1,9 +1,8 @@
 //! Hostile or careless clients: none of them keeps others from being served.
 
 use super::core::{RULES, descriptor, request};
-use super::live_admin::listen;
 use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
-use super::shell::Folder;
+use super::shell::{Folder, listen};
 use ratescope::service::Code;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -131,7 +130,7 @@ fn who_never_reads_holds_no_connection() {
     let program = Program::start(&rules, &["--unread", "100ms"]);
     let mut viewer = TcpStream::connect(program.admin).unwrap();
     let request = "GET /live/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    listen(&mut viewer, request, "event: columns");
+    listen(&mut viewer, request, &["event: columns"]);
     let request = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     ask_and_never_read(program.http, b"", request("/check?user=ann").as_bytes());
     ask_and_never_read(program.admin, b"", request("/metrics").as_bytes());
@@ -139,5 +138,5 @@ fn who_never_reads_holds_no_connection() {
     let settings = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     ask_and_never_read(program.grpc, settings, b"\0\0\x08\x06\0\0\0\0\0unread..");
     assert_eq!(get(program.http, "/check?user=eve", "").0, 200);
-    listen(&mut viewer, "", "event: columns");
+    listen(&mut viewer, "", &["event: columns"]);
 }

@@ -2,22 +2,8 @@
 
 use super::live::RULES;
 use super::program::{Program, get, get_by};
-use super::shell::Folder;
-use std::io::{Read, Write};
+use super::shell::{Folder, listen};
 use std::net::TcpStream;
-
-/// Sends a request, and reads the event stream until it contains the text `until`.
-pub(crate) fn listen(stream: &mut TcpStream, request: &str, until: &str) -> String {
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut text = String::new();
-    while !text.contains(until) {
-        let mut bytes = [0; 4096];
-        let n = stream.read(&mut bytes).unwrap();
-        assert!(n > 0, "it ended: {text}");
-        text.push_str(&String::from_utf8_lossy(&bytes[..n]));
-    }
-    text
-}
 
 #[cfg(unix)]
 #[test]
@@ -31,7 +17,7 @@ fn live_is_on_the_admin_port() {
     let mut stream = TcpStream::connect(program.admin).unwrap();
     let request =
         format!("GET /live/events HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", program.admin.port());
-    let said = listen(&mut stream, &request, "\nid: ");
+    let said = listen(&mut stream, &request, &["\nid: "]);
     assert!(said.contains("content-type: text/event-stream"), "{said}");
     // The first column has the sums of the time before the viewer came.
     let sums =
@@ -81,5 +67,5 @@ fn live_asks_for_the_token_and_the_page_does_not() {
     let mut stream = TcpStream::connect(program.admin).unwrap();
     let request = "GET /live/events HTTP/1.1\r\nhost: limits.example\r\n\
                    authorization: Bearer 0123456789abcdef\r\n\r\n";
-    listen(&mut stream, request, "event: columns");
+    listen(&mut stream, request, &["event: columns"]);
 }

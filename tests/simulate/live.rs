@@ -1,6 +1,6 @@
 //! `ratescope simulate --live`: the events of a log pass in Live.
 
-use super::shell::{Running, command, file, run};
+use super::shell::{Running, command, file, listen, run};
 use super::text;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -37,15 +37,7 @@ impl Replay {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let request = format!("GET /live/events HTTP/1.1\r\nhost: {}\r\n\r\n", self.address);
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut said = String::new();
-        while !until.iter().all(|part| said.contains(part)) {
-            let mut bytes = [0; 4096];
-            let n = stream.read(&mut bytes).unwrap();
-            assert!(n > 0, "it ended: {said}");
-            said.push_str(&String::from_utf8_lossy(&bytes[..n]));
-        }
-        said
+        listen(&mut stream, &request, until)
     }
 
     /// Ctrl-C, whether it ends well, and what it says then.
