@@ -87,17 +87,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn one_call_serves_for_both() {
-        for i in 1..100_000 {
-            let x = f64::from(i) / 1000.0;
-            let Decay { left, mean } = decay(x);
-            assert!((left / libm::exp(-x) - 1.0).abs() <= 2.0 * f64::EPSILON, "left at {x}");
-            let exact = -libm::expm1(-x) / x;
-            assert!((mean / exact - 1.0).abs() <= 2.0 * f64::EPSILON, "mean at {x}");
-        }
-    }
-
     /// `left` uses the series where the mean needs it, and otherwise `exp`.
     #[test]
     fn what_is_left_alone_is_what_is_left() {

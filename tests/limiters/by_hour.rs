@@ -204,7 +204,6 @@ fn a_holiday_is_forgotten_by_the_day() {
 
 #[test]
 fn hours_are_of_the_offset() {
-    let day = |text: &str| by_hour(&format!("{RULE}{text}")).day();
     for (text, at, hour) in [
         ("", 0.0, 0),
         ("", 23.999, 23),
@@ -214,11 +213,7 @@ fn hours_are_of_the_offset() {
         (" offset -5h30m", 5.5, 0),
         (" day 12h", 13.0, 2),
     ] {
-        let day = if text.contains("day") {
-            by_hour("adaptive x3 decay 10m increase 7d floor 10 by hour day 12h").day()
-        } else {
-            day(text)
-        };
+        let day = by_hour(&format!("{RULE}{text}")).day();
         assert_eq!(day.hour_of(hours(at)), hour, "{text} at {at}");
     }
     for at in [i64::MIN, i64::MAX] {
@@ -275,9 +270,7 @@ proptest! {
             }
         }
     }
-}
 
-proptest! {
     /// When an hour is over, its habit is kept in fewer digits, and never as more than it was.
     #[test]
     fn no_habit_grows_when_its_hour_is_over(

@@ -17,7 +17,7 @@ fn what_people_write_is_inside() {
     }
     for text in [
         "gcra 999983/1d",
-        "token-bucket 999983/30d burst 2e9",
+        "token-bucket 999983/30d burst 2000000000",
         "leaky-bucket 0.1/1s queue 1000000000",
         "gcra 1000000000/1s",
         "gcra 333.333333/1ms burst 1",
@@ -27,8 +27,7 @@ fn what_people_write_is_inside() {
         "sliding-log 100000/3700w",
         "exim 1000000000000/5000000w",
     ] {
-        let text = text.replace("2e9", "2000000000");
-        assert_eq!(exact(&text), Ok(()), "{text}");
+        assert_eq!(exact(text), Ok(()), "{text}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! JSON lines, compared with serde_json.
 
+use super::table::rows;
 use super::{of, read, shape};
 use proptest::prelude::*;
 use ratescope::log::{Format, Options};
@@ -91,24 +92,21 @@ fn what_is_no_json_is_told() {
         let log = format!("{{\"ts\":1}}\n{line}\n");
         read(log.as_bytes(), &Options::default(), []).problems().concat()
     };
-    assert_eq!(
-        problem(r#"{"ts":1"#),
-        "line 2: the line ends too early: a comma or a brace is missing"
-    );
-    assert_eq!(
-        problem(r#"{"ts":1,"a":"b"#),
-        "line 2: the line ends too early: a quote is not closed"
-    );
-    assert_eq!(
-        problem(r#"{"ts":1,"a":"b\""#),
-        "line 2: the line ends too early: a quote is not closed"
-    );
-    assert_eq!(problem(r#"{"ts":1} x"#), "line 2: column 10: something after the object");
-    assert_eq!(problem(r#"{"ts":x}"#), "line 2: column 7: a value is missing");
-    assert_eq!(problem(r#"{"ts" 1}"#), "line 2: column 7: a colon is missing");
-    assert_eq!(problem(r#"{ts:1}"#), "line 2: column 2: a name in quotes is missing");
-    assert_eq!(problem("[1]"), "line 2: column 1: an object in braces is missing");
-    assert_eq!(problem(r#"{"ts":"soon"}"#), "line 2: not a time: soon");
+    for [line, says] in rows(
+        r#"
+        {"ts":1 | the line ends too early: a comma or a brace is missing
+        {"ts":1,"a":"b | the line ends too early: a quote is not closed
+        {"ts":1,"a":"b\" | the line ends too early: a quote is not closed
+        {"ts":1} x | column 10: something after the object
+        {"ts":x} | column 7: a value is missing
+        {"ts" 1} | column 7: a colon is missing
+        {ts:1} | column 2: a name in quotes is missing
+        [1] | column 1: an object in braces is missing
+        {"ts":"soon"} | not a time: soon
+        "#,
+    ) {
+        assert_eq!(problem(line), format!("line 2: {says}"));
+    }
     let deep = format!("{{\"ts\":1,\"a\":{}", "[".repeat(100_000));
     assert!(problem(&deep).ends_with("more than 32 objects and lists in each other"));
 }

@@ -22,6 +22,8 @@ mod sample;
 #[path = "../common/seeds.rs"]
 mod seeds;
 mod syslog;
+#[path = "../common/table.rs"]
+mod table;
 mod times;
 #[cfg(feature = "unpack")]
 mod unpack;
