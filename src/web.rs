@@ -6,10 +6,10 @@
 //! is a file of [`page`] and a line in `view::named`. [`Tuner`] is for the Worker of the Tune view, which
 //! reads logs and counts.
 //!
-//! The classes are built into three modules of WebAssembly. The smallest has [`Page`] with Scope and Compare.
-//! The pages of Tune and Live load a second one with all views. The third has [`Tuner`], which only Tune
-//! loads; it is optimized for speed, and the others for size. The package for JavaScript, `limiters`, is a
-//! module of its own.
+//! The classes are built into four modules of WebAssembly. Scope and Compare have one each, with [`Page`] and
+//! that view alone. The pages of Tune and Live load a third one with all views. The fourth has [`Tuner`], which
+//! only Tune loads; it is optimized for speed, and the others for size. The package for JavaScript, `limiters`,
+//! is a module of its own.
 
 #[cfg(feature = "npm")]
 pub mod limiters;

@@ -66,7 +66,9 @@ fn page(name: &str) -> std::path::PathBuf {
     std::fs::create_dir_all(dir.join("pkg")).unwrap();
     std::fs::write(dir.join("index.html"), "<!doctype html><title>page</title>").unwrap();
     std::fs::write(dir.join("main.js"), "export {}").unwrap();
-    for module in ["pkg/ratescope_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"] {
+    for module in
+        ["pkg/scope_bg.wasm", "pkg/compare_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"]
+    {
         std::fs::write(dir.join(module), b"\0asm\x01\0\0\0").unwrap();
     }
     dir
@@ -85,7 +87,7 @@ fn assert_refused(output: &Output, parts: &[&str]) {
 #[test]
 fn every_response_has_the_headers() {
     let server = Server::start(&page("headers"));
-    for path in ["/", "/main.js", "/pkg/ratescope_bg.wasm", "/nowhere"] {
+    for path in ["/", "/main.js", "/pkg/scope_bg.wasm", "/nowhere"] {
         let (head, _) = server.get(path);
         for header in [
             "content-security-policy: default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; \
@@ -107,7 +109,7 @@ fn files_have_their_types() {
     for (path, media_type) in [
         ("/", "text/html"),
         ("/main.js", "text/javascript"),
-        ("/pkg/ratescope_bg.wasm", "application/wasm"),
+        ("/pkg/scope_bg.wasm", "application/wasm"),
     ] {
         let (head, body) = server.get(path);
         assert!(head.starts_with("http/1.1 200"), "{path}: {head}");

@@ -32,11 +32,12 @@ let own;
 export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
   own = { wire, shown, runs };
   guard(async () => {
-    // The module of Tune has all views; the others need a smaller one.
-    const [module] = await Promise.all([import(`./pkg/${graph.dataset.module ?? "ratescope"}.js`), painted()]);
+    // Scope and Compare have a small module each; that of Tune has all views.
+    const { view, module: name = view } = graph.dataset;
+    const [module] = await Promise.all([import(`./pkg/${name}.js`), painted()]);
     await module.default();
     Page = module.Page;
-    page = new Page(graph, graph.dataset.view);
+    page = new Page(graph, view);
     defaults = values();
     wireSettings();
     own.wire();

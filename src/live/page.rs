@@ -17,7 +17,8 @@ use std::borrow::Cow;
 struct Page;
 
 /// The WebAssembly modules without which the page can't work.
-pub const MODULES: [&str; 3] = ["pkg/ratescope_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"];
+pub const MODULES: [&str; 4] =
+    ["pkg/scope_bg.wasm", "pkg/compare_bg.wasm", "pkg/tune_bg.wasm", "pkg/tuner_bg.wasm"];
 
 /// The headers of every response, also of errors.
 const HEADERS: [(&str, &str); 7] = [

@@ -1,6 +1,7 @@
 //! The one class that the script knows: a view on a canvas, with all that views do alike.
 
 mod canvas;
+#[cfg(feature = "page-compare")]
 mod compare;
 mod ease;
 mod input;
@@ -9,6 +10,7 @@ mod live;
 mod nudge;
 mod pointer;
 mod run;
+#[cfg(feature = "page-scope")]
 mod scope;
 mod settings;
 mod telling;

@@ -17,7 +17,7 @@ for (const path of ['/', '/compare.html']) {
     const other = await context.newPage();
     let arrive;
     const waits = new Promise((done) => { arrive = done; });
-    await other.route('**/ratescope_bg.wasm', async (route) => { await waits; await route.continue().catch(() => {}); });
+    await other.route('**/*_bg.wasm', async (route) => { await waits; await route.continue().catch(() => {}); });
     await other.goto(page.url(), { waitUntil: 'commit' });
     await other.waitForSelector('form [name=window]');
     assert.equal(await other.textContent('#note'), 'Loading…');

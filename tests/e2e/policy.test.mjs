@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import { click as clickLanes, compare, lane, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
@@ -39,13 +40,16 @@ pageTest('what is put inline does not run', { allow: [/Content Security Policy/]
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 });
 
-const shared = ['/canvas.js', '/fingers.js', '/page.js', '/pkg/ratescope.js', '/pkg/ratescope_bg.wasm', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
+const shared = ['/canvas.js', '/fingers.js', '/page.js', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
+
+// The most that a view may load, in bytes, gzipped.
+const MOST = 160_000;
 
 // The files that each view asks for, and actions on it.
 const views = {
   scope: {
     begin: show,
-    files: ['/', '/start.js'],
+    files: ['/', '/pkg/scope.js', '/pkg/scope_bg.wasm', '/start.js'],
     async use(page) {
       await click(page);
       await type(page, 'decay', '20s');
@@ -54,7 +58,7 @@ const views = {
   },
   compare: {
     begin: compare,
-    files: ['/compare.css', '/compare.html', '/compare.js'],
+    files: ['/compare.css', '/compare.html', '/compare.js', '/pkg/compare.js', '/pkg/compare_bg.wasm'],
     async use(page) {
       await clickLanes(page);
       await lane(page, 1).fill('gcra');
@@ -75,6 +79,9 @@ for (const [view, { begin, files, use }] of Object.entries(views)) {
     });
     await begin(page, open, 'auto-rate=20');
     assert.deepEqual(asked.sort(), [...shared, ...files].sort());
+    const packed = (path) => gzipSync(readFileSync(`${root}www${path === '/' ? '/index.html' : path}`)).length;
+    const weight = asked.reduce((sum, path) => sum + packed(path), packed('/icon.svg'));
+    assert(weight <= MOST, `${weight} bytes are loaded, gzipped`);
     const before = asked.length;
     await use(page);
     await press(page, '#theme');

@@ -8,7 +8,7 @@ import { root, startServer } from './launch.mjs';
 
 // A script that the browser shows as text: a page of the site on which nothing happens. It names no icon, so
 // the browser looks for one.
-const somewhere = '/pkg/ratescope.js';
+const somewhere = '/pkg/scope.js';
 const icon = /favicon\.ico/;
 
 pageTest('the policy lets the module run, on a fine clock', { allow: [icon] }, async ({ page, open }) => {

@@ -1,7 +1,11 @@
 //! The differences between the views. Everything that they share is in the [page](super).
 
+#[cfg(feature = "page-compare")]
+use super::compare;
+use super::nudge;
 use super::run::{AnyRun, Shown};
-use super::{compare, nudge, scope};
+#[cfg(feature = "page-scope")]
+use super::scope;
 #[cfg(feature = "log")]
 use super::{live, tune};
 use crate::plot::Mark;
@@ -13,7 +17,9 @@ use crate::web::texts::Texts;
 /// The view that an HTML file names.
 pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
     match name {
+        #[cfg(feature = "page-scope")]
         "scope" => Ok(Box::new(scope::View::new(Shown::new()?))),
+        #[cfg(feature = "page-compare")]
         "compare" => Ok(Box::new(compare::View::new(Shown::new()?))),
         #[cfg(feature = "log")]
         "tune" => Ok(Box::new(tune::View::default())),
