@@ -124,7 +124,7 @@ fn limits_in_code() {
         format!("more than {FIELDS} fields; {help}")
     );
 
-    let all = Limit::from(Gcra::each_second(NonZeroU32::MIN));
+    let all = Limit::from(const { Gcra::each_second(NonZeroU32::MIN) });
     assert_eq!(all, "gcra 1/1s per all".parse().unwrap());
     let by = all.by("ip").unwrap().by("path").unwrap();
     assert_eq!(by, "gcra 1/1s per ip+path".parse().unwrap());

@@ -3,11 +3,14 @@
 
 #[path = "common/recorded.rs"]
 mod recorded;
+#[path = "common/table.rs"]
+mod table;
 
 use proptest::prelude::*;
 use ratescope::estimate::exim::DecayingRate;
 use ratescope::estimate::moving_average::MovingAverage;
 use ratescope::estimate::recent_average::{Impulse, RecentAverage, settled};
+use ratescope::lab::run::Link;
 use ratescope::lab::scope::models::{Model, ModelColumn};
 use ratescope::lab::scope::{Models, Scope, Settings};
 use ratescope::lab::trace::Trace;
@@ -16,6 +19,7 @@ use ratescope::plot::axis::{readout, readout_count};
 use ratescope::view::scope::models as words;
 use ratescope::{Limiter, Rate, Span, Time};
 use recorded::{at, run, settings};
+use table::rows;
 
 #[track_caller]
 fn near(found: f64, told: f64) {
@@ -274,51 +278,25 @@ fn another_decay_interval_keeps_events_per_second_and_what_is_queued() {
 
 #[test]
 fn each_says_what_it_makes_of_even_events() {
-    let none = "There is none without a limit.";
-    for (changes, said) in [
-        (
-            &[("auto-rate", "2")][..],
-            [
-                "At an even 2 a second: full after 19 events.",
-                "At an even 2 a second: 20.0 from event 11 on.",
-                "At an even 2 a second: 20.5, which is 0.504 above the rate.",
-            ],
-        ),
-        (
-            &[("last", "1000")],
-            [
-                "At an even 0.7 a second: each event finds it empty.",
-                "At an even 0.7 a second: 7.00 from event 1,001 on.",
-                "At an even 0.7 a second: 7.51, which is 0.512 above the rate.",
-            ],
-        ),
-        (
-            &[("limit", "0"), ("auto-rate", "1000000")],
-            [
-                none,
-                "At an even 1,000,000 a second: 10,000,000 from event 11 on.",
-                "At an even 1,000,000 a second: 10,000,001, which is 0.500 above the rate.",
-            ],
-        ),
-        (
-            &[("limit", "0.5"), ("auto-rate", "0.1"), ("last", "1")],
-            [
-                "It holds not even one event.",
-                "At an even 0.1 a second: 1.00 from event 2 on.",
-                "At an even 0.1 a second: 1.58, which is 0.582 above the rate.",
-            ],
-        ),
-        (
-            &[("limit", "1"), ("auto-rate", "2")],
-            [
-                "At an even 2 a second: full after 1 event.",
-                "At an even 2 a second: 20.0 from event 11 on.",
-                "At an even 2 a second: 20.5, which is 0.504 above the rate.",
-            ],
-        ),
-    ] {
-        let found = words(&settings::<Settings>(changes));
-        assert_eq!(found.map(|text| text.replace('\u{202f}', " ")), said, "{changes:?}");
+    for [changes, bucket, mean, recent] in rows("
+        auto-rate=2 | At an even 2 a second: full after 19 events. | At an even 2 a second: 20.0 from event 11 on. | \
+            At an even 2 a second: 20.5, which is 0.504 above the rate.
+        last=1000 | At an even 0.7 a second: each event finds it empty. | \
+            At an even 0.7 a second: 7.00 from event 1,001 on. | \
+            At an even 0.7 a second: 7.51, which is 0.512 above the rate.
+        limit=0&auto-rate=1000000 | There is none without a limit. | \
+            At an even 1,000,000 a second: 10,000,000 from event 11 on. | \
+            At an even 1,000,000 a second: 10,000,001, which is 0.500 above the rate.
+        limit=0.5&auto-rate=0.1&last=1 | It holds not even one event. | \
+            At an even 0.1 a second: 1.00 from event 2 on. | \
+            At an even 0.1 a second: 1.58, which is 0.582 above the rate.
+        limit=1&auto-rate=2 | At an even 2 a second: full after 1 event. | \
+            At an even 2 a second: 20.0 from event 11 on. | \
+            At an even 2 a second: 20.5, which is 0.504 above the rate.
+        ") {
+        let found = words(&changes.parse::<Link<Settings>>().unwrap().settings);
+        let found = found.map(|text| text.replace('\u{202f}', " "));
+        assert_eq!(found, [bucket, mean, recent], "{changes}");
     }
 }
 

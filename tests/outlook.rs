@@ -3,7 +3,10 @@
 
 #[path = "common/recorded.rs"]
 mod recorded;
+#[path = "common/table.rs"]
+mod table;
 
+use ratescope::lab::run::Link;
 use ratescope::lab::scope::outlook::{Fate, Outlook, Over};
 use ratescope::lab::scope::{Scope, Settings};
 use ratescope::limit::Limiter;
@@ -12,6 +15,7 @@ use ratescope::plot::axis::{readout_count, seconds};
 use ratescope::view::scope::outlook as words;
 use ratescope::{Rate, Retry, Span, Time};
 use recorded::{at, settings};
+use table::rows;
 
 /// Enough events to be sure that none of the limits here is ever met.
 const MANY: u32 = 20_000;
@@ -208,60 +212,25 @@ fn the_limits_at_the_edge() {
 
 #[test]
 fn it_is_said_in_three_sentences() {
-    for (changes, said) in [
-        (
-            &[("auto-rate", "2")][..],
-            [
-                "At once: 10 events.",
-                "At an even 2 a second: 13, then one each 1.0 s at best (leaky) or none (strict).",
-                "After that, free again in at most 1.0 s (leaky) or 7.7 s (strict).",
-            ],
-        ),
-        (
-            &[],
-            [
-                "At once: 10 events.",
-                "At an even 0.7 a second: all; the rate settles at 7.00.",
-                "Nothing has to wait.",
-            ],
-        ),
-        (
-            &[("limit", "0"), ("auto-rate", "1000000")],
-            [
-                "At once: all events.",
-                "At an even 1,000,000 a second: all; the rate settles at 10,000,000.",
-                "Nothing has to wait.",
-            ],
-        ),
-        (
-            &[("limit", "1")],
-            [
-                "At once: none.",
-                "At an even 0.7 a second: none.",
-                "Nothing ever passes: a single event already measures 1.",
-            ],
-        ),
-        (
-            &[("limit", "1.5"), ("auto-rate", "0.123456789")],
-            [
-                "At once: 1 event.",
-                "At an even 0.123 a second: all; the rate settles at 1.23.",
-                "Nothing has to wait.",
-            ],
-        ),
-        (
-            &[("limit", "1000000000"), ("decay", "1w"), ("auto-rate", "1000000")],
-            [
-                "At once: 1,000,000,826 events.",
-                "At an even 1,000,000 a second: 1,000,827,631, then one each 605 µs at best (leaky) \
-                 or none (strict).",
-                "After that, free again in at most 605 µs (leaky) or 44 d 20 h (strict).",
-            ],
-        ),
-    ] {
-        let settings: Settings = settings(changes);
+    for [changes, at_once, even, after] in rows("
+        auto-rate=2 | At once: 10 events. | \
+            At an even 2 a second: 13, then one each 1.0 s at best (leaky) or none (strict). | \
+            After that, free again in at most 1.0 s (leaky) or 7.7 s (strict).
+        auto-rate=0.7 | At once: 10 events. | At an even 0.7 a second: all; the rate settles at 7.00. | Nothing has to wait.
+        limit=0&auto-rate=1000000 | At once: all events. | \
+            At an even 1,000,000 a second: all; the rate settles at 10,000,000. | Nothing has to wait.
+        limit=1 | At once: none. | At an even 0.7 a second: none. | \
+            Nothing ever passes: a single event already measures 1.
+        limit=1.5&auto-rate=0.123456789 | At once: 1 event. | \
+            At an even 0.123 a second: all; the rate settles at 1.23. | Nothing has to wait.
+        limit=1000000000&decay=1w&auto-rate=1000000 | At once: 1,000,000,826 events. | \
+            At an even 1,000,000 a second: 1,000,827,631, then one each 605 µs at best (leaky) or none (strict). | \
+            After that, free again in at most 605 µs (leaky) or 44 d 20 h (strict).
+        ") {
+        let settings = changes.parse::<Link<Settings>>().unwrap().settings;
         let found = words(&settings, &settings.outlook().unwrap());
-        assert_eq!(found.map(|text| text.replace('\u{202f}', " ")), said, "{changes:?}");
+        let found = found.map(|text| text.replace('\u{202f}', " "));
+        assert_eq!(found, [at_once, even, after], "{changes}");
     }
 }
 

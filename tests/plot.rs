@@ -3,6 +3,7 @@
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 use proptest::prelude::*;
+use ratescope::Span;
 use ratescope::plot::axis::{self, Tick};
 use ratescope::plot::scale::LogScale;
 
@@ -206,35 +207,9 @@ mod times {
 
     #[test]
     fn the_next_round_time_is_one_of_a_clock() {
-        const M: f64 = 60.0;
-        const H: f64 = 3600.0;
-        let ladder = [
-            0.1,
-            0.2,
-            0.5,
-            1.0,
-            2.0,
-            5.0,
-            10.0,
-            15.0,
-            20.0,
-            30.0,
-            M,
-            2.0 * M,
-            5.0 * M,
-            10.0 * M,
-            15.0 * M,
-            20.0 * M,
-            30.0 * M,
-            H,
-            2.0 * H,
-            6.0 * H,
-            12.0 * H,
-            24.0 * H,
-            168.0 * H,
-            336.0 * H,
-            840.0 * H,
-        ];
+        let ladder = "100ms 200ms 500ms 1s 2s 5s 10s 15s 20s 30s 1m 2m 5m 10m 15m 20m 30m 1h 2h 6h 12h 1d 1w 2w 5w";
+        let seconds = |text: &str| text.parse::<Span>().unwrap().secs();
+        let ladder: Vec<f64> = ladder.split(' ').map(seconds).collect();
         for pair in ladder.windows(2) {
             assert_eq!(axis::next_round_time(pair[0], 1.0), pair[1]);
             assert_eq!(axis::next_round_time(pair[1], -1.0), pair[0]);

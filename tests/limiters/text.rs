@@ -14,7 +14,6 @@ use ratescope::limit::nginx::{Delay, Nginx};
 use ratescope::limit::sliding_window::SlidingWindow;
 use ratescope::limit::token_bucket::TokenBucket;
 use ratescope::{Rate, Span};
-use std::num::NonZeroU32;
 
 proptest! {
     #[test]
@@ -253,20 +252,5 @@ fn limits_that_are_stretched() {
         assert!(error.to_string().starts_with(why), "{error}");
         let cause = std::error::Error::source(&error).map(ToString::to_string);
         assert_eq!(cause.is_some(), text.starts_with("sliding-log"), "{error}");
-    }
-}
-
-/// Buckets of whole events are made before the program runs, and are the same.
-#[test]
-fn a_bucket_in_code_is_the_one_in_text() {
-    const TEN: NonZeroU32 = NonZeroU32::new(10).unwrap();
-    const TWENTY: NonZeroU32 = NonZeroU32::new(20).unwrap();
-    for (made, rate) in [
-        (const { Gcra::each_second(TEN).with_burst(TWENTY) }, "10/1s"),
-        (const { Gcra::each_minute(TEN).with_burst(TWENTY) }, "10/1m"),
-        (const { Gcra::each_hour(TEN).with_burst(TWENTY) }, "10/1h"),
-        (const { Gcra::each_day(TEN).with_burst(TWENTY) }, "10/24h"),
-    ] {
-        assert_eq!(made, Gcra::new(rate.parse().unwrap(), 20.0).unwrap(), "{rate}");
     }
 }

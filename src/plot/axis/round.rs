@@ -28,31 +28,10 @@ const SAME: f64 = 1e-9;
 const WEEK: f64 = 604_800.0;
 
 /// The round times from a second to a week, in seconds.
-const TIMES: [f64; 20] = {
-    let (m, h) = (60.0, 3600.0);
-    [
-        1.0,
-        2.0,
-        5.0,
-        10.0,
-        15.0,
-        20.0,
-        30.0,
-        m,
-        2.0 * m,
-        5.0 * m,
-        10.0 * m,
-        15.0 * m,
-        20.0 * m,
-        30.0 * m,
-        h,
-        2.0 * h,
-        6.0 * h,
-        12.0 * h,
-        24.0 * h,
-        WEEK,
-    ]
-};
+const TIMES: [f64; 20] = [
+    1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1200.0, 1800.0,
+    3600.0, 7200.0, 21_600.0, 43_200.0, 86_400.0, WEEK,
+];
 
 /// `value` · 10^`exponent`. As long as the power of ten is exact, up to 10²², the result is rounded once.
 pub(super) fn shift(value: f64, exponent: i32) -> f64 {
