@@ -213,19 +213,8 @@ fn what_a_lane_says_of_itself() {
     let mut comparison = comparison(&[("lanes", lanes), ("auto", "off")]);
     (0..12).for_each(|_| comparison.click());
     let units: Vec<_> = comparison.lanes().iter().map(Lane::unit).collect();
-    assert_eq!(
-        units,
-        [
-            "rate",
-            "estimate",
-            "tokens used",
-            "tokens used",
-            "queue",
-            "in window",
-            "in window",
-            "rate"
-        ]
-    );
+    let told = "rate, estimate, tokens used, tokens used, queue, in window, in window, rate";
+    assert_eq!(units.join(", "), told);
     let now = comparison.now();
     let [_, _, bucket, .., log, adaptive] = comparison.lanes() else { panic!("eight lanes") };
     assert_eq!(bucket.level(now), (10.0, 10.0));

@@ -1,39 +1,30 @@
 //! Stores: what they forget, what they keep, what a key costs, and that threads agree.
 #![cfg(not(target_arch = "wasm32"))]
 
-#[path = "store/clock.rs"]
 mod clock;
 #[cfg(all(feature = "wait", feature = "rules"))]
-#[path = "common/far.rs"]
+#[path = "../common/far.rs"]
 mod far;
 #[cfg(all(feature = "wait", feature = "rules"))]
-#[path = "store/far_away.rs"]
 mod far_away;
-#[path = "store/forgetting.rs"]
 mod forgetting;
 #[cfg(feature = "wait")]
-#[path = "../examples/hello.rs"]
+#[path = "../../examples/hello.rs"]
 mod hello;
-#[path = "store/memory.rs"]
 mod memory;
-#[path = "store/one_key.rs"]
 mod one_key;
-#[path = "common/random.rs"]
+#[path = "../common/random.rs"]
 mod random;
-#[path = "store/refused.rs"]
 mod refused;
 #[allow(dead_code)]
-#[path = "../examples/restart.rs"]
+#[path = "../../examples/restart.rs"]
 mod restart;
-#[path = "store/saved.rs"]
 mod saved;
 #[cfg(all(feature = "wait", feature = "rules"))]
-#[path = "common/set_back.rs"]
+#[path = "../common/set_back.rs"]
 mod set_back;
-#[path = "store/threads.rs"]
 mod threads;
 #[cfg(feature = "wait")]
-#[path = "store/waiting.rs"]
 mod waiting;
 
 use proptest::prelude::*;

@@ -2,37 +2,25 @@
 //! at work.
 #![cfg(all(feature = "rules", not(target_arch = "wasm32")))]
 
-#[path = "rules/corpus.rs"]
 mod corpus;
-#[path = "rules/deciding.rs"]
 mod deciding;
-#[path = "common/doubling.rs"]
+#[path = "../common/doubling.rs"]
 mod doubling;
-#[path = "rules/files.rs"]
 mod files;
-#[path = "rules/in_code.rs"]
 mod in_code;
-#[path = "rules/invariants.rs"]
 mod invariants;
-#[path = "rules/large.rs"]
 mod large;
-#[path = "rules/matching.rs"]
 mod matching;
-#[path = "common/random.rs"]
+#[path = "../common/random.rs"]
 mod random;
-#[path = "rules/reload.rs"]
 mod reload;
 #[cfg(feature = "watch")]
-#[path = "common/shell.rs"]
+#[path = "../common/shell.rs"]
 mod shell;
-#[path = "rules/stores.rs"]
 mod stores;
-#[path = "rules/threads.rs"]
 mod threads;
-#[path = "rules/throttle.rs"]
 mod throttle;
 #[cfg(feature = "watch")]
-#[path = "rules/watch.rs"]
 mod watch;
 
 use ratescope::rules::{Ruled, Rules, Ruling};
