@@ -86,8 +86,8 @@
 //! reach all shards; events of one key free nothing in the others. [`Keyed::forget`] frees all of it at once.
 //!
 //! **Shards.** A store of many keys is cut into up to 32 tables, each behind its own lock. An event
-//! takes one lock for each limit. Each limit has its own tables, and all threads lock in the order of their
-//! addresses, so they cannot deadlock.
+//! takes one lock for each limit. Each limit has its own tables, and all threads lock in the order in which
+//! the limits were made, so they cannot deadlock.
 
 mod all_or_none;
 mod held;

@@ -23,7 +23,7 @@ pub(crate) type Few<T> = SmallVec<[T; 4]>;
 pub(crate) type Few<T> = alloc::vec::Vec<T>;
 
 /// Locks the key of the event in each of `limits`. The hashes are computed before the first lock is taken.
-/// The locks are taken in the order of the limits' addresses, which is the same for all threads and rules,
+/// The locks are taken in the order in which the limits were made, which is the same for all threads and rules,
 /// so they cannot deadlock. The result has the order of `limits`.
 ///
 /// # Panics
@@ -34,12 +34,13 @@ pub(crate) fn hold<'a>(
     event: &Event<'_>,
 ) -> Few<Held<'a, AnyLimiter>> {
     let hashed: Few<_> = limits.map(|limit| (limit, limit.hash(event))).collect();
-    let address = |(limit, _): &(&KeyedLimit, u64)| core::ptr::from_ref(*limit).addr();
-    let is_before = |a: &_, b: &_| address(a) < address(b);
+    let number = |(limit, _): &(&KeyedLimit, u64)| limit.number;
+    let is_before = |a: &_, b: &_| number(a) < number(b);
+    // Rules are mostly asked in the order in which their limits were made.
     if hashed.is_sorted_by(is_before) {
         return hashed.iter().map(|(limit, hash)| limit.keys.hold(*hash)).collect();
     }
-    let in_order = sorted(hashed.into_iter().enumerate(), |(_, hashed)| address(hashed));
+    let in_order = sorted(hashed.into_iter().enumerate(), |(_, hashed)| number(hashed));
     let are_different = in_order.is_sorted_by(|(_, a), (_, b)| is_before(a, b));
     assert!(are_different, "a limit was given twice");
     let held = in_order.iter().map(|(i, (limit, hash))| (*i, limit.keys.hold(*hash)));

@@ -10,18 +10,31 @@ use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 use crate::time::Time;
 use core::hash::{Hash, Hasher};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// A limit, and the states of its keys.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct KeyedLimit {
     pub(super) per: Per,
     pub(crate) keys: Keyed<AnyLimiter>,
+    /// Its number in the process, in the order in which limits were made. All threads lock in this order.
+    pub(super) number: usize,
+}
+
+impl Clone for KeyedLimit {
+    fn clone(&self) -> Self {
+        KeyedLimit::of(&self.per, self.keys.clone())
+    }
 }
 
 impl KeyedLimit {
+    fn of(per: &Per, keys: Keyed<AnyLimiter>) -> Self {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        KeyedLimit { per: per.clone(), keys, number: MADE.fetch_add(1, Ordering::Relaxed) }
+    }
+
     pub(crate) fn new(limit: &Limit, capacity: usize) -> Self {
-        let keys = Keyed::new(limit.limiter.clone(), capacity);
-        KeyedLimit { per: limit.per.clone(), keys }
+        KeyedLimit::of(&limit.per, Keyed::new(limit.limiter.clone(), capacity))
     }
 
     /// The states that were saved under `name`, or none.
@@ -32,7 +45,7 @@ impl KeyedLimit {
         saved: &Saved<'_>,
     ) -> Result<Self, SavedError> {
         let keys = saved.find(name, limit.limiter.clone(), capacity)?;
-        let restored = keys.map(|keys| KeyedLimit { per: limit.per.clone(), keys });
+        let restored = keys.map(|keys| KeyedLimit::of(&limit.per, keys));
         Ok(restored.unwrap_or_else(|| KeyedLimit::new(limit, capacity)))
     }
 
@@ -55,7 +68,7 @@ impl KeyedLimit {
             old.forget(state, now);
             *state = new.restore(&old.keep(state, now)).unwrap_or_else(|_| new.initial());
         });
-        Some(KeyedLimit { per: self.per.clone(), keys })
+        Some(KeyedLimit::of(&self.per, keys))
     }
 
     /// Locks the key of the event.
