@@ -28,8 +28,8 @@ pub struct Standing<'a> {
 /// The numbers of a [`Standing`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Left {
-    remaining: f64,
-    reset_after: Span,
+    pub(crate) remaining: f64,
+    pub(crate) reset_after: Span,
 }
 
 impl Left {
@@ -45,12 +45,15 @@ impl Ruling {
     /// There are none if they were not [asked for](super::Details::standings). If the store failed, limits
     /// without a known state have none.
     pub fn standings(&self) -> impl Iterator<Item = Standing<'_>> {
-        self.answers().iter().filter_map(|answer| {
-            let Left { remaining, reset_after } = answer.left?;
-            let place = answer.place();
+        self.each_left().filter_map(|(place, Left { remaining, reset_after })| {
             let (rule, limit) = self.at(place)?;
             Some(Standing { rule, place, limit, remaining, reset_after })
         })
+    }
+
+    /// The numbers of the standings.
+    pub(crate) fn each_left(&self) -> impl Iterator<Item = (Place, Left)> {
+        self.answers().iter().filter_map(|answer| Some((answer.place(), answer.left?)))
     }
 
     /// The limit that admits the least; of several, the first.

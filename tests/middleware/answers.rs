@@ -117,6 +117,28 @@ descriptors:
     assert_eq!(response.headers()["x-ratelimit-remaining"], "5");
 }
 
+/// Requests with one limit in common are told of their own others, whichever came first.
+#[test]
+fn each_request_is_told_of_its_own_limits() {
+    let rules = "domain: web
+descriptors:
+  - {key: path, value: /a, limit: 1/1h}
+  - {key: path, value: /b, limit: 20/1h}
+  - {key: ip, limit: 300/1h}
+";
+    let clock = Hand::default();
+    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    let ip = "web:ip q=300 w=3600";
+    for _ in 0..2 {
+        for (path, own) in [("/a", "web:path=/a q=1 w=3600"), ("/b", "web:path=/b q=20 w=3600")] {
+            let response = send(&mut service, get(path, "192.0.2.7"));
+            assert_eq!(items(&response, "ratelimit-policy"), [own, ip]);
+        }
+        let response = send(&mut service, get("/", "192.0.2.7"));
+        assert_eq!(items(&response, "ratelimit-policy"), [ip]);
+    }
+}
+
 /// A client finds the policy that it violated by its name.
 #[test]
 fn each_limit_has_one_name_everywhere() {

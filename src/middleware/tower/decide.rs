@@ -287,7 +287,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         let rest = || Box::new(Rest { debtor: debtor(), answered: answer() });
         Passed {
             headers: match headers.always && headers.want_standings() {
-                true => headers.values(prepared, &answered.ruling, None).map(Box::new),
+                true => headers.values(prepared, &answered.ruling, None),
                 false => None,
             },
             rest: (is_charged || *tells_handlers).then(rest),

@@ -59,15 +59,30 @@ pub(super) fn policy(name: &str, quota: u64, window: u64, unit: Option<&str>) ->
     format!("{name};q={quota}{unit};w={window}")
 }
 
-/// Adds an item of RateLimit: `remaining` units within `reset` seconds.
-pub(super) fn add_limit(list: &mut Vec<u8>, name: &str, remaining: u64, reset: u64) {
-    let (mut r, mut t) = (itoa::Buffer::new(), itoa::Buffer::new());
-    let comma = if list.is_empty() { "" } else { ", " };
-    let (r, t) = (r.format(remaining.min(LARGEST)), t.format(reset.min(LARGEST)));
-    let parts = [comma, name, ";r=", r, ";t=", t];
+/// The beginning of an item of RateLimit, up to the first number.
+pub(super) fn item(name: &str) -> String {
+    format!("{name};r=")
+}
+
+/// The list of RateLimit: of each limit the [beginning](item) of its item, with the units that remain and the
+/// seconds for them.
+pub(super) fn limits<'a>(each: impl Iterator<Item = (&'a str, [u64; 2])> + Clone) -> Vec<u8> {
+    let digits = |n: u64| n.checked_ilog10().map_or(1, |log| log as usize + 1);
+    let each = each.map(|(item, numbers)| (item, numbers.map(|n| n.min(LARGEST))));
+    let length =
+        |(item, [r, t]): (&str, [u64; 2])| item.len() + digits(r) + ";t=, ".len() + digits(t);
     // A header takes over a list without spare room, and copies any other.
-    list.reserve_exact(parts.iter().map(|part| part.len()).sum());
-    parts.iter().for_each(|part| list.extend_from_slice(part.as_bytes()));
+    let mut list = Vec::with_capacity(each.clone().map(length).sum::<usize>().saturating_sub(2));
+    for (item, [r, t]) in each {
+        if !list.is_empty() {
+            list.extend_from_slice(b", ");
+        }
+        list.extend_from_slice(item.as_bytes());
+        list.extend_from_slice(itoa::Buffer::new().format(r).as_bytes());
+        list.extend_from_slice(b";t=");
+        list.extend_from_slice(itoa::Buffer::new().format(t).as_bytes());
+    }
+    list
 }
 
 /// A string of a structured field; it must be visible ASCII and spaces.

@@ -36,8 +36,9 @@
 //! for the `X-` ones. `draft-ietf-httpapi-ratelimit-headers-11` for the last two.
 
 use super::draft;
-use super::prepared::Prepared;
-use crate::rules::{Ruling, Standing};
+use super::prepared::{Prepared, PreparedLimit};
+use crate::rules::{Left, Place, Ruling};
+use crate::store::Few;
 use crate::time::Span;
 use http::header::{Entry, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
@@ -103,40 +104,46 @@ impl Headers {
         prepared: &Prepared,
         ruling: &Ruling,
         refused: Option<Option<Span>>,
-    ) -> Option<Values> {
+    ) -> Option<Box<Values>> {
         let retry = refused.flatten();
         let is_wanted = self.want_standings() && (self.always || refused.is_some());
         if !is_wanted && retry.is_none() {
             return None;
         }
-        let (mut least, mut policies, mut limits) = (None::<(f64, _, _)>, None, Vec::new());
-        for standing in ruling.standings().filter(|_| is_wanted) {
-            let Some(of_limit) = prepared.limit(standing.place) else { continue };
-            let [remaining, reset] = left(&standing, retry);
-            if least.as_ref().is_none_or(|(least, ..)| standing.remaining < *least) {
-                least = Some((standing.remaining, of_limit, [remaining, reset]));
-            }
-            if self.ratelimit {
-                draft::add_limit(&mut limits, &of_limit.name_in_list, remaining, reset);
-                policies = Some(match policies {
-                    None => of_limit.policy.clone(),
-                    Some(before) => joined(&before, &of_limit.policy),
-                });
+        let mut values = Box::<Values>::default();
+        values.retry_after = retry.filter(|_| self.retry_after).map(up);
+        values.x_retry_after = retry.filter(|_| self.x_retry_after).map(up);
+        let mut each: Few<OfLimit<'_>> = Few::new();
+        for (place, standing) in ruling.each_left().filter(|_| is_wanted) {
+            if let Some(limit) = prepared.limit(place) {
+                let (remaining, left) = (standing.remaining, left(&standing, retry));
+                each.push(OfLimit { limit, place, remaining, left });
             }
         }
-        Some(Values {
-            retry_after: retry.filter(|_| self.retry_after).map(up),
-            x_retry_after: retry.filter(|_| self.x_retry_after).map(up),
-            least: least
-                .filter(|_| self.x_ratelimit)
-                .map(|(_, of_limit, left)| (of_limit.quota.clone(), left)),
-            lists: policies.zip(HeaderValue::try_from(limits).ok()),
-        })
+        if self.x_ratelimit {
+            let least = each.iter().reduce(|a, b| if b.remaining < a.remaining { b } else { a });
+            values.least = least.map(|of| (of.limit.quota.clone(), of.left));
+        }
+        if self.ratelimit {
+            let limits = draft::limits(each.iter().map(|of| (of.limit.item.as_str(), of.left)));
+            let limits = HeaderValue::try_from(limits).ok();
+            values.lists = prepared.policies(&each).zip(limits);
+        }
+        Some(values)
     }
 }
 
+/// What the headers say of a limit.
+#[derive(Clone, Copy)]
+pub(super) struct OfLimit<'a> {
+    pub(super) limit: &'a PreparedLimit,
+    pub(super) place: Place,
+    remaining: f64,
+    left: [u64; 2],
+}
+
 /// The headers of one response, until the response is there.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Values {
     retry_after: Option<u64>,
     x_retry_after: Option<u64>,
@@ -148,7 +155,7 @@ pub(super) struct Values {
 
 /// The units that a client has left of a limit, and the seconds until the whole quota is available again, or
 /// until the refused request would pass.
-fn left(standing: &Standing<'_>, retry: Option<Span>) -> [u64; 2] {
+fn left(standing: &Left, retry: Option<Span>) -> [u64; 2] {
     // The cast saturates if the remaining amount is infinite.
     let remaining = standing.remaining as u64;
     let retry = retry.filter(|_| remaining == 0);
@@ -157,15 +164,15 @@ fn left(standing: &Standing<'_>, retry: Option<Span>) -> [u64; 2] {
 }
 
 impl Values {
-    /// Adds the headers to those of a response.
-    pub(super) fn put(self, headers: &mut HeaderMap) {
+    /// Moves the headers to those of a response.
+    pub(super) fn put(&mut self, headers: &mut HeaderMap) {
         if let Some(seconds) = self.retry_after {
             headers.entry(RETRY_AFTER).or_insert(number(seconds));
         }
         if let Some(seconds) = self.x_retry_after {
             headers.entry(X_RETRY_AFTER).or_insert(number(seconds));
         }
-        if let Some((quota, [remaining, reset])) = self.least {
+        if let Some((quota, [remaining, reset])) = self.least.take() {
             let is_said = match headers.entry(X_REMAINING) {
                 Entry::Occupied(said) if is_at_most(said.get(), remaining) => true,
                 Entry::Occupied(mut said) => {
@@ -182,7 +189,7 @@ impl Values {
                 headers.insert(X_RESET, number(reset));
             }
         }
-        if let Some((policies, limits)) = self.lists {
+        if let Some((policies, limits)) = self.lists.take() {
             headers.append(draft::POLICY, policies);
             headers.append(draft::LIMIT, limits);
         }
@@ -225,15 +232,10 @@ pub(super) fn number(number: u64) -> HeaderValue {
     HeaderValue::from_str(digits.format(number)).unwrap_or_else(|_| number.into())
 }
 
-/// Joins two lists.
-fn joined(list: &HeaderValue, more: &HeaderValue) -> HeaderValue {
-    let list = [list.as_bytes(), more.as_bytes()].join(b", ".as_slice());
-    HeaderValue::try_from(list).unwrap_or_else(|_| more.clone())
-}
-
 /// Whole seconds, rounded up.
 pub(super) fn up(span: Span) -> u64 {
-    libm::ceil(span.secs()) as u64
+    let whole = span.secs() as u64;
+    whole.saturating_add(u64::from((whole as f64) < span.secs()))
 }
 
 #[cfg(test)]

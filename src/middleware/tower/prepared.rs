@@ -3,7 +3,7 @@
 
 use super::draft;
 use super::fields::RequestFields;
-use super::headers::number;
+use super::headers::{OfLimit, number};
 use super::layer::LayerSettings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
@@ -16,7 +16,7 @@ use crate::rules::{Place, Rule, Rules, Ruling};
 use crate::time::Time;
 use http::HeaderValue;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The preparations for some rules.
 #[derive(Debug)]
@@ -47,11 +47,14 @@ pub(super) struct PreparedLimit {
     /// The name in the file, if no other rule has it, or else the full name of the rule; a number
     /// follows from its second limit on.
     pub(super) name: String,
-    /// The same in the form of the draft.
-    pub(super) name_in_list: String,
     pub(super) quota: HeaderValue,
+    /// The beginning of the item in RateLimit.
+    pub(super) item: String,
     /// The item in RateLimit-Policy.
-    pub(super) policy: HeaderValue,
+    policy: HeaderValue,
+    /// The first list of RateLimit-Policy that ended with this item, and its limits. Most requests with this limit
+    /// have the same others.
+    list: OnceLock<(Vec<Place>, HeaderValue)>,
 }
 
 impl Prepared {
@@ -135,6 +138,21 @@ impl Prepared {
         }
     }
 
+    /// RateLimit-Policy for these limits.
+    pub(super) fn policies(&self, each: &[OfLimit<'_>]) -> Option<HeaderValue> {
+        let last = each.last()?.limit;
+        if each.len() == 1 {
+            return Some(last.policy.clone());
+        }
+        let joined = || {
+            let items: Vec<&[u8]> = each.iter().map(|of| of.limit.policy.as_bytes()).collect();
+            HeaderValue::try_from(items.join(b", ".as_slice())).unwrap_or(last.policy.clone())
+        };
+        let places = || each.iter().map(|of| of.place);
+        let (known, list) = last.list.get_or_init(|| (places().collect(), joined()));
+        Some(if places().eq(known.iter().copied()) { list.clone() } else { joined() })
+    }
+
     /// The headers of a limit.
     pub(super) fn limit(&self, place: Place) -> Option<&PreparedLimit> {
         let rule = self.each.get(place.rule)?;
@@ -153,9 +171,10 @@ impl PreparedLimit {
         let quota = limiter.quota();
         let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
         let window = quota.map_or(1, |quota| libm::ceil(quota.per().secs()) as u64);
-        let name_in_list = draft::name_in_list(&name);
-        let policy = draft::policy(&name_in_list, count, window, unit);
+        let in_list = draft::name_in_list(&name);
+        let policy = draft::policy(&in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
-        PreparedLimit { name, name_in_list, quota: number(count), policy }
+        let (item, list) = (draft::item(&in_list), OnceLock::new());
+        PreparedLimit { name, quota: number(count), item, policy, list }
     }
 }

@@ -174,7 +174,7 @@ where
     if let Some(debtor) = &debtor {
         shared.charge_head(debtor, ResponseHead::of(&response)).await;
     }
-    if let Some(headers) = headers {
+    if let Some(mut headers) = headers {
         headers.put(response.headers_mut());
     }
     Ok((response, debtor.and_then(|debtor| shared.debt(debtor))))
@@ -212,7 +212,7 @@ where
             Projected::Called { inner, headers } => {
                 let mut polled = inner.poll(cx);
                 if let Poll::Ready(Ok(response)) = &mut polled
-                    && let Some(headers) = headers.take()
+                    && let Some(mut headers) = headers.take()
                 {
                     headers.put(response.headers_mut());
                 }

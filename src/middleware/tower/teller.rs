@@ -44,7 +44,8 @@ impl Teller {
     pub(crate) fn put(&self, answered: &Answered, headers: &mut HeaderMap) {
         let refused = retry(answered).map(|retry| retry.and_then(Retry::wait));
         let prepared = self.prepared(&answered.ruling);
-        if let Some(values) = self.settings.headers.values(&prepared, &answered.ruling, refused) {
+        if let Some(mut values) = self.settings.headers.values(&prepared, &answered.ruling, refused)
+        {
             values.put(headers);
         }
     }
