@@ -34,75 +34,69 @@ where
     (response.status().as_u16(), left)
 }
 
-#[test]
-fn services_share_a_redis_and_go_on_without_it() {
+#[tokio::test]
+async fn services_share_a_redis_and_go_on_without_it() {
     let Some(mut server) = Server::start(&[]) else { return };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let mut services = [(); 2].map(|()| {
-            let rules = Rules::read("rules.yaml", RULES).unwrap();
-            let options = Options { deadline: Duration::from_secs(2), ..Options::default() };
-            let store = RedisStore::open(&server.url(), rules, options).unwrap();
-            RateLimit::new(store).layer().layer(Inner::default())
-        });
-        let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/1h per user\n").unwrap();
-        let store = RedisStore::open(&server.url(), rules, Options::default()).unwrap();
-        // A task keeps an event while it waits for the store.
-        let task = tokio::spawn(async move {
-            let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
-            let first = store.check(&event, Details::default()).await;
-            let second = store.check(&event, Details::default()).await;
-            [first, second].map(|answered| answered.ruling.is_allowed())
-        });
-        assert_eq!(task.await.unwrap(), [true, false]);
-        let [one, other] = &mut services;
-        let told = |status: u16, left: &str| (status, left.to_owned());
-        assert_eq!(status(one, "/").await, told(200, "2"));
-        assert_eq!(status(other, "/").await, told(200, "1"));
-        assert_eq!(status(one, "/").await, told(200, "0"));
-        assert_eq!(status(other, "/").await, told(429, "0"));
-        server.kill();
-        // By what this process has seen itself, which is nothing yet, and as the rule says.
-        assert_eq!(status(one, "/").await, told(200, "2"));
-        assert_eq!(status(one, "/closed").await.0, 503);
-        // Nobody knows what is left of the limit that allows, so it is not told.
-        assert_eq!(status(other, "/open").await, told(200, "2"));
+    let mut services = [(); 2].map(|()| {
+        let rules = Rules::read("rules.yaml", RULES).unwrap();
+        let options = Options { deadline: Duration::from_secs(2), ..Options::default() };
+        let store = RedisStore::open(&server.url(), rules, options).unwrap();
+        RateLimit::new(store).layer().layer(Inner::default())
     });
+    let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/1h per user\n").unwrap();
+    let store = RedisStore::open(&server.url(), rules, Options::default()).unwrap();
+    // A task keeps an event while it waits for the store.
+    let task = tokio::spawn(async move {
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+        let first = store.check(&event, Details::default()).await;
+        let second = store.check(&event, Details::default()).await;
+        [first, second].map(|answered| answered.ruling.is_allowed())
+    });
+    assert_eq!(task.await.unwrap(), [true, false]);
+    let [one, other] = &mut services;
+    let told = |status: u16, left: &str| (status, left.to_owned());
+    assert_eq!(status(one, "/").await, told(200, "2"));
+    assert_eq!(status(other, "/").await, told(200, "1"));
+    assert_eq!(status(one, "/").await, told(200, "0"));
+    assert_eq!(status(other, "/").await, told(429, "0"));
+    server.kill();
+    // By what this process has seen itself, which is nothing yet, and as the rule says.
+    assert_eq!(status(one, "/").await, told(200, "2"));
+    assert_eq!(status(one, "/closed").await.0, 503);
+    // Nobody knows what is left of the limit that allows, so it is not told.
+    assert_eq!(status(other, "/open").await, told(200, "2"));
 }
 
 /// When a hundred come at once, Redis has counted those that pass or have a seat, and no others.
-#[test]
-fn whoever_gets_no_seat_is_not_counted() {
+#[tokio::test]
+async fn whoever_gets_no_seat_is_not_counted() {
     let Some(server) = Server::start(&[]) else { return };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let rules = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
-        let rules = Rules::read("rules.yaml", rules).unwrap();
-        let clock = TimeSource::Event { keep: Span::hours(1) };
-        let options = Options { deadline: PATIENCE, clock, ..Options::default() };
-        let store = RedisStore::open(&server.url(), rules, options).unwrap();
-        let layer = limit(store.clone(), &Hand::default()).queue(5).layer();
-        let mut service = layer.layer(Inner::default());
-        let mut sent = JoinSet::new();
-        for _ in 0..100 {
-            sent.spawn(call(&mut service, get("/", "192.0.2.7")));
+    let rules = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let clock = TimeSource::Event { keep: Span::hours(1) };
+    let options = Options { deadline: PATIENCE, clock, ..Options::default() };
+    let store = RedisStore::open(&server.url(), rules, options).unwrap();
+    let layer = limit(store.clone(), &Hand::default()).queue(5).layer();
+    let mut service = layer.layer(Inner::default());
+    let mut sent = JoinSet::new();
+    for _ in 0..100 {
+        sent.spawn(call(&mut service, get("/", "192.0.2.7")));
+    }
+    let (begun, mut passed) = (Instant::now(), 0);
+    loop {
+        while let Some(response) = sent.try_join_next() {
+            passed += usize::from(response.unwrap().unwrap().status().is_success());
         }
-        let (begun, mut passed) = (Instant::now(), 0);
-        loop {
-            while let Some(response) = sent.try_join_next() {
-                passed += usize::from(response.unwrap().unwrap().status().is_success());
-            }
-            let event = Event { time: Time::ZERO, cost: 0.0, fields: &() };
-            let answered = store.peek(&event, Details::default()).await;
-            assert_eq!(answered.fault, None);
-            let level = answered.ruling.decided_by().unwrap().outcome.level;
-            // Who waits for Redis may have a seat, and not be counted yet.
-            let is_decided = sent.len() == layer.waiting();
-            if is_decided && level == (passed + layer.waiting()) as f64 {
-                break;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{passed} passed, {} wait: {level}", sent.len());
+        let event = Event { time: Time::ZERO, cost: 0.0, fields: &() };
+        let answered = store.peek(&event, Details::default()).await;
+        assert_eq!(answered.fault, None);
+        let level = answered.ruling.decided_by().unwrap().outcome.level;
+        // Who waits for Redis may have a seat, and not be counted yet.
+        let is_decided = sent.len() == layer.waiting();
+        if is_decided && level == (passed + layer.waiting()) as f64 {
+            break;
         }
-        assert!(passed >= 1 && layer.waiting() >= 1);
-    });
+        assert!(begun.elapsed() < PATIENCE, "{passed} passed, {} wait: {level}", sent.len());
+    }
+    assert!(passed >= 1 && layer.waiting() >= 1);
 }

@@ -4,7 +4,7 @@
 use super::equal::{assert_near, both, events};
 use super::random::{KINDS, case, magnitude};
 use super::server::Server;
-use super::{check, open, patient, rules, run};
+use super::{check, open, patient, rules};
 use core::iter;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -216,10 +216,10 @@ async fn take_turns(
 }
 
 /// Limiters of these kinds, until there were enough events.
-fn assert_alike(kinds: &'static [&'static str]) {
+async fn assert_alike(kinds: &'static [&'static str]) {
     let Some(server) = Server::start(&[]) else { return };
     let mut runner = TestRunner::deterministic();
-    run(LocalSet::new().run_until(async {
+    let decided = async {
         let first = open(&server.url(), rules("1/1s"), patient(""));
         let mut calls = 0;
         while calls < events() {
@@ -239,48 +239,47 @@ fn assert_alike(kinds: &'static [&'static str]) {
             tasks.join_all().await;
             server.command(&["FLUSHALL"]);
         }
-    }));
+    };
+    LocalSet::new().run_until(decided).await;
 }
 
 /// The kinds that count.
 mod decide_alike {
     use super::{KINDS, assert_alike};
 
-    #[test]
-    fn buckets() {
-        assert_alike(KINDS.split_at(3).0);
+    #[tokio::test]
+    async fn buckets() {
+        assert_alike(KINDS.split_at(3).0).await;
     }
 
-    #[test]
-    fn fixed_windows() {
-        assert_alike(&KINDS[3..=3]);
+    #[tokio::test]
+    async fn fixed_windows() {
+        assert_alike(&KINDS[3..=3]).await;
     }
 
-    #[test]
-    fn sliding_windows() {
-        assert_alike(&KINDS[4..=4]);
+    #[tokio::test]
+    async fn sliding_windows() {
+        assert_alike(&KINDS[4..=4]).await;
     }
 
-    #[test]
-    fn sliding_counters() {
-        assert_alike(&KINDS[5..=5]);
+    #[tokio::test]
+    async fn sliding_counters() {
+        assert_alike(&KINDS[5..=5]).await;
     }
 
-    #[test]
-    fn sliding_logs() {
-        assert_alike(&KINDS[6..=6]);
+    #[tokio::test]
+    async fn sliding_logs() {
+        assert_alike(&KINDS[6..=6]).await;
     }
 }
 
 /// Crumbs, more of them than there is room for: the latest two become one.
-#[test]
-fn full_logs_decide_alike() {
+#[tokio::test]
+async fn full_logs_decide_alike() {
     let Some(server) = Server::start(&[]) else { return };
-    run(async {
-        let text = "sliding-log 3/1m per user";
-        let store = open(&server.url(), rules(text), patient("log:"));
-        let micros = |i: i64| i * 30_000 - i64::from(i % 7 == 3) * 50_000 + 500_000;
-        let event = |i| (Time::from_micros(micros(i)), 0.0007);
-        both(text, &store, &(0..3800).map(event).collect::<Vec<_>>()).await;
-    });
+    let text = "sliding-log 3/1m per user";
+    let store = open(&server.url(), rules(text), patient("log:"));
+    let micros = |i: i64| i * 30_000 - i64::from(i % 7 == 3) * 50_000 + 500_000;
+    let event = |i| (Time::from_micros(micros(i)), 0.0007);
+    both(text, &store, &(0..3800).map(event).collect::<Vec<_>>()).await;
 }

@@ -2,7 +2,7 @@
 
 use super::random::{self, KINDS};
 use super::server::Server;
-use super::{check, open, patient, rules, run};
+use super::{check, open, patient, rules};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use ratescope::limit::any::AnyLimiter;
@@ -118,11 +118,11 @@ fn drawn(
 }
 
 /// Each of these kinds in turn, until there were enough events.
-fn assert_alike(kinds: &[usize]) {
+async fn assert_alike(kinds: &[usize]) {
     let Some(server) = Server::start(&[]) else { return };
     let mut runner = TestRunner::deterministic();
     let tasks = LocalSet::new();
-    run(tasks.run_until(async {
+    let decided = async {
         let (mut seen, mut number) = (0, 0);
         while seen < events() {
             number += 1;
@@ -144,16 +144,17 @@ fn assert_alike(kinds: &[usize]) {
             // The server's memory is not to grow with the events.
             server.command(&["FLUSHALL"]);
         }
-    }));
+    };
+    tasks.run_until(decided).await;
 }
 
 /// A test for each of these, by their places in [`KINDS`].
 macro_rules! decides_alike {
     ($($name:ident $kinds:expr;)*) => {
         mod decides_alike {$(
-            #[test]
-            fn $name() {
-                super::assert_alike(&$kinds);
+            #[tokio::test]
+            async fn $name() {
+                super::assert_alike(&$kinds).await;
             }
         )*}
     };
@@ -177,70 +178,62 @@ decides_alike! {
 }
 
 /// A charge afterwards is a debt, which a bucket takes without limit.
-#[test]
-fn debts_are_kept_alike() {
+#[tokio::test]
+async fn debts_are_kept_alike() {
     let Some(server) = Server::start(&[]) else { return };
     let text = "gcra 1000/1s burst 100000 per user & leaky-bucket 7/3s queue 20 per user";
-    run(async {
-        let store = open(&server.url(), rules(text), patient("debts:"));
-        let memory = Ruled::new(rules(text), 1000);
-        let fields = [("user", "ann")];
-        let at = |seconds: f64| Time::from_secs(seconds + 1e9).unwrap();
-        for _ in 0..10 {
-            let event = Event { time: at(0.0), cost: 1e7, fields: &fields };
-            store.charge(&event, None).await.unwrap();
-            memory.charge(&event, None).unwrap();
-        }
-        // 10^8 events less what fits, at 7 in 3 s; the clock is set back by 10 s, and then for good.
-        let owed = (1e8 - 19.0) * 3.0 / 7.0;
-        for (seconds, passes) in
-            [(0.0, false), (-5.0, false), (-9e5, false), (owed - 9e5 - 1.0, false), (owed, true)]
-        {
-            let ours = check(&memory, at(seconds), 1.0, &fields, Details::ALL).await;
-            let theirs = check(&store, at(seconds), 1.0, &fields, Details::ALL).await;
-            assert_eq!(ours.ruling.is_allowed(), passes, "{seconds}: {}", ours.ruling);
-            assert_same(|| format!("at {seconds}"), &theirs, &ours);
-        }
-    });
+    let store = open(&server.url(), rules(text), patient("debts:"));
+    let memory = Ruled::new(rules(text), 1000);
+    let fields = [("user", "ann")];
+    let at = |seconds: f64| Time::from_secs(seconds + 1e9).unwrap();
+    for _ in 0..10 {
+        let event = Event { time: at(0.0), cost: 1e7, fields: &fields };
+        store.charge(&event, None).await.unwrap();
+        memory.charge(&event, None).unwrap();
+    }
+    // 10^8 events less what fits, at 7 in 3 s; the clock is set back by 10 s, and then for good.
+    let owed = (1e8 - 19.0) * 3.0 / 7.0;
+    for (seconds, passes) in
+        [(0.0, false), (-5.0, false), (-9e5, false), (owed - 9e5 - 1.0, false), (owed, true)]
+    {
+        let ours = check(&memory, at(seconds), 1.0, &fields, Details::ALL).await;
+        let theirs = check(&store, at(seconds), 1.0, &fields, Details::ALL).await;
+        assert_eq!(ours.ruling.is_allowed(), passes, "{seconds}: {}", ours.ruling);
+        assert_same(|| format!("at {seconds}"), &theirs, &ours);
+    }
 }
 
 /// Costs that can't be counted are refused and counted nowhere, and the smallest count.
-#[test]
-fn odd_costs_are_decided_alike() {
+#[tokio::test]
+async fn odd_costs_are_decided_alike() {
     let Some(server) = Server::start(&[]) else { return };
     let costs = [1.0, f64::NAN, -1.0, 0.0, f64::INFINITY, 1e-9, 1e13, 1e12, 0.3, -0.0, 1.0, 2.5];
-    run(async {
-        for (number, kind) in KINDS.iter().enumerate().filter(|(_, kind)| !kind.contains("by hour"))
-        {
-            let case = random::case(kind, 3.0, ratescope::Span::minutes(1), 3.0);
-            let text = format!("{} per user", case.limiter);
-            let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
-            let event =
-                |i: i64| (Time::from_micros(i * 700_000 + 5), costs[i as usize % costs.len()]);
-            both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
-            // Several are asked by another frame.
-            let text = format!("{text} & fixed-window 5/1m per ip");
-            let store = open(&server.url(), rules(&text), patient(&format!("{number}+:")));
-            both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
-            let text = format!("{} per user & fixed-window 5/1m per user", case.limiter);
-            let store = open(&server.url(), rules(&text), patient(&format!("{number}++:")));
-            both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
-        }
-    });
+    for (number, kind) in KINDS.iter().enumerate().filter(|(_, kind)| !kind.contains("by hour")) {
+        let case = random::case(kind, 3.0, ratescope::Span::minutes(1), 3.0);
+        let text = format!("{} per user", case.limiter);
+        let store = open(&server.url(), rules(&text), patient(&format!("{number}:")));
+        let event = |i: i64| (Time::from_micros(i * 700_000 + 5), costs[i as usize % costs.len()]);
+        both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
+        // Several are asked by another frame.
+        let text = format!("{text} & fixed-window 5/1m per ip");
+        let store = open(&server.url(), rules(&text), patient(&format!("{number}+:")));
+        both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
+        let text = format!("{} per user & fixed-window 5/1m per user", case.limiter);
+        let store = open(&server.url(), rules(&text), patient(&format!("{number}++:")));
+        both(&text, &store, &(0..60).map(event).collect::<Vec<_>>()).await;
+    }
 }
 
 /// A clock that is set back lengthens a wait by a period at most.
 #[cfg(feature = "wait")]
-#[test]
-fn nobody_waits_until_the_clock_has_caught_up() {
+#[tokio::test]
+async fn nobody_waits_until_the_clock_has_caught_up() {
     use super::random::{COUNTING, RATES};
     let Some(server) = Server::start(&[]) else { return };
-    run(async {
-        for kind in COUNTING.iter().chain(RATES).filter(|kind| !kind.contains("by hour")) {
-            let limiter = random::case(kind, 2.0, ratescope::Span::seconds(1), 2.0).limiter;
-            let text = format!("{limiter} per user");
-            let store = open(&server.url(), rules(&text), patient(&format!("{text}:")));
-            super::set_back::assert_followed(&store).await;
-        }
-    });
+    for kind in COUNTING.iter().chain(RATES).filter(|kind| !kind.contains("by hour")) {
+        let limiter = random::case(kind, 2.0, ratescope::Span::seconds(1), 2.0).limiter;
+        let text = format!("{limiter} per user");
+        let store = open(&server.url(), rules(&text), patient(&format!("{text}:")));
+        super::set_back::assert_followed(&store).await;
+    }
 }

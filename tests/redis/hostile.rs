@@ -5,7 +5,7 @@
 use super::nodes::Cluster;
 use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
-use super::{check, level, open, rules, run, until_looked};
+use super::{check, level, open, rules, until_looked};
 use core::future::poll_fn;
 use core::pin::pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -139,60 +139,56 @@ fn is_refusal(words: &str) -> bool {
 
 /// However an answer is lost, its event was counted, and is not counted again. The next call makes a new
 /// connection.
-#[test]
-fn an_event_whose_answer_is_lost_counts_once() {
+#[tokio::test]
+async fn an_event_whose_answer_is_lost_counts_once() {
     let Some(server) = Server::start(&[]) else { return };
     let proxy = Proxy::before(&server);
     let answers = ["+OK\r\n", ":7\r\n", "$3\r\nabc\r\n", "*-7\r\n"];
     let replaced = GARBAGE.into_iter().chain(answers).map(Trick::Replace);
     let cut = [0, 1, 3, 10, 20].map(Trick::Cut);
-    run(async {
-        let rules = rules("fixed-window 1000/1h per user");
-        let store = open(&proxy.url(), rules, options());
-        for (i, trick) in replaced.chain(cut).chain([Trick::Silence]).enumerate() {
-            // Now there is a connection, and the next answer is that to the event.
-            assert_eq!(counted(&store, "ann").await, i, "before {trick:?}");
-            let before = proxy.connections();
-            proxy.play([trick]);
-            let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
-            let answer = check(&store, time, 1.0, &fields, Details::default()).await;
-            let fault = answer.fault.expect("no answer that can be read");
-            assert!(matches!(fault, Fault::Late | Fault::Lost | Fault::Failed(_)), "{fault:?}");
-            assert_eq!(counted(&store, "ann").await, i + 1, "{trick:?}: {fault:?}");
-            assert!(proxy.connections() > before, "{trick:?}: {fault:?}");
-        }
-    });
+    let rules = rules("fixed-window 1000/1h per user");
+    let store = open(&proxy.url(), rules, options());
+    for (i, trick) in replaced.chain(cut).chain([Trick::Silence]).enumerate() {
+        // Now there is a connection, and the next answer is that to the event.
+        assert_eq!(counted(&store, "ann").await, i, "before {trick:?}");
+        let before = proxy.connections();
+        proxy.play([trick]);
+        let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
+        let answer = check(&store, time, 1.0, &fields, Details::default()).await;
+        let fault = answer.fault.expect("no answer that can be read");
+        assert!(matches!(fault, Fault::Late | Fault::Lost | Fault::Failed(_)), "{fault:?}");
+        assert_eq!(counted(&store, "ann").await, i + 1, "{trick:?}: {fault:?}");
+        assert!(proxy.connections() > before, "{trick:?}: {fault:?}");
+    }
 }
 
 /// A silent connection is replaced although all callers give up before the deadline. However many do, one
 /// task is left of them.
-#[test]
-fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
+#[tokio::test]
+async fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
     let Some(server) = Server::start(&[]) else { return };
     let proxy = Proxy::before(&server);
-    run(async {
-        let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options());
-        counted(&store, "ann").await;
-        let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
-        let (before, alone) = (proxy.connections(), tasks());
-        proxy.silence();
-        for _ in 0..200 {
-            let mut asked = pin!(given_up(&store, PATIENCE));
-            let once = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context).is_pending()));
-            assert!(once.await);
-        }
-        assert!(tasks() <= alone + 1, "{} tasks, and {alone} before", tasks());
-        until(&store, None).await;
-        // A call of which nobody learned is as a failure to the breaker.
-        let deadline = Duration::from_secs(1);
-        let options = Options { deadline, failures: 1, rest: PATIENCE, ..options() };
-        let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options);
-        counted(&store, "ann").await;
-        proxy.silence();
-        until(&store, Some(Fault::Resting)).await;
-        let made = proxy.connections() - before;
-        assert!((2..10).contains(&made), "{made} connections");
-    });
+    let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options());
+    counted(&store, "ann").await;
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let (before, alone) = (proxy.connections(), tasks());
+    proxy.silence();
+    for _ in 0..200 {
+        let mut asked = pin!(given_up(&store, PATIENCE));
+        let once = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context).is_pending()));
+        assert!(once.await);
+    }
+    assert!(tasks() <= alone + 1, "{} tasks, and {alone} before", tasks());
+    until(&store, None).await;
+    // A call of which nobody learned is as a failure to the breaker.
+    let deadline = Duration::from_secs(1);
+    let options = Options { deadline, failures: 1, rest: PATIENCE, ..options() };
+    let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options);
+    counted(&store, "ann").await;
+    proxy.silence();
+    until(&store, Some(Fault::Resting)).await;
+    let made = proxy.connections() - before;
+    assert!((2..10).contains(&made), "{made} connections");
 }
 
 /// The fault of a call, if that ends before its caller gives up.
@@ -213,8 +209,8 @@ pub(super) async fn until(store: &RedisStore, fault: Option<Fault>) {
 /// Answers that nobody can read.
 const GARBAGE: [&str; 4] = ["garbage\r\n", ":seven\r\n", "$99999999999\r\n", "\0\0\0\0"];
 
-#[test]
-fn what_a_hostile_peer_answers_is_counted_once() {
+#[tokio::test]
+async fn what_a_hostile_peer_answers_is_counted_once() {
     let Some(server) = Server::start(&[]) else { return };
     let proxy = Proxy::before(&server);
     let url = proxy.url();
@@ -255,15 +251,13 @@ fn what_a_hostile_peer_answers_is_counted_once() {
             }
         }
     };
-    run(async {
-        let text = format!("fixed-window {}/1h per user", limit());
-        let store = open(&url, rules(&text), options());
-        decide(&store, happen, relent, false).await;
-    });
+    let text = format!("fixed-window {}/1h per user", limit());
+    let store = open(&url, rules(&text), options());
+    decide(&store, happen, relent, false).await;
 }
 
-#[test]
-fn what_a_cluster_in_motion_answers_is_not_counted_twice() {
+#[tokio::test]
+async fn what_a_cluster_in_motion_answers_is_not_counted_twice() {
     let Some(cluster) = Cluster::steady() else { return };
     let cluster = Arc::new(cluster);
     let url = cluster.url();
@@ -278,9 +272,7 @@ fn what_a_cluster_in_motion_answers_is_not_counted_twice() {
             _ => cluster.nodes.iter().for_each(|node| _ = node.command(&["SCRIPT", "FLUSH"])),
         }
     };
-    run(async {
-        let text = format!("fixed-window {}/1h per user", limit());
-        let store = RedisStore::open(&url, rules(&text), options()).unwrap();
-        decide(&store, happen, || (), true).await;
-    });
+    let text = format!("fixed-window {}/1h per user", limit());
+    let store = RedisStore::open(&url, rules(&text), options()).unwrap();
+    decide(&store, happen, || (), true).await;
 }

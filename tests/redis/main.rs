@@ -35,17 +35,11 @@ mod together;
 mod vectors;
 mod watched;
 
-use core::future::Future;
 use ratescope::policy::Defaults;
 use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::{Answered, AsyncStore, Details, Rules};
 use ratescope::{Event, Policy, Span, Time};
 use std::time::{Duration, Instant};
-
-/// Runs a test to its end.
-fn run<T>(test: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
-}
 
 /// Rules that must be right: a file, or a single policy, even one that nothing passes.
 #[track_caller]

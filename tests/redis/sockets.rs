@@ -2,7 +2,7 @@
 
 use super::faults::{RULES, ask, options};
 use super::server::Server;
-use super::{open, rules, run};
+use super::{open, rules};
 use ratescope::redis_store::redis::io::tcp::socket2::SockRef;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use std::os::fd::OwnedFd;
@@ -22,20 +22,18 @@ fn socket(port: u16) -> Option<OwnedFd> {
 }
 
 /// It asks an idle peer whether it is still there, and gives up a connection on which nothing arrives.
-#[test]
-fn a_peer_that_is_gone_is_noticed_without_any_calls() {
+#[tokio::test]
+async fn a_peer_that_is_gone_is_noticed_without_any_calls() {
     let Some(server) = Server::start(&[]) else { return };
-    run(async {
-        let store = open(&server.url(), rules(RULES), options());
-        assert!(ask(&store, "local").await.fault.is_none());
-        let Some(file) = socket(server.port) else {
-            assert!(std::env::var_os("CI").is_none(), "in CI sockets can be copied");
-            return eprintln!("no copy of a socket: passed over");
-        };
-        let socket = SockRef::from(&file);
-        assert!(socket.keepalive().unwrap() && socket.tcp_nodelay().unwrap());
-        assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(10));
-        assert_eq!(socket.tcp_keepalive_interval().unwrap(), Duration::from_secs(5));
-        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(20)));
-    });
+    let store = open(&server.url(), rules(RULES), options());
+    assert!(ask(&store, "local").await.fault.is_none());
+    let Some(file) = socket(server.port) else {
+        assert!(std::env::var_os("CI").is_none(), "in CI sockets can be copied");
+        return eprintln!("no copy of a socket: passed over");
+    };
+    let socket = SockRef::from(&file);
+    assert!(socket.keepalive().unwrap() && socket.tcp_nodelay().unwrap());
+    assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(10));
+    assert_eq!(socket.tcp_keepalive_interval().unwrap(), Duration::from_secs(5));
+    assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(20)));
 }

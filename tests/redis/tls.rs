@@ -3,7 +3,7 @@
 
 use super::faults::{RULES, ask, assert_goes_on, counted, options};
 use super::server::{PATIENCE, Server, free_port};
-use super::{open, rules, run};
+use super::{open, rules};
 use ratescope::redis_store::redis::{Client, RedisConnectionInfo, TlsCertificates};
 use ratescope::redis_store::{Options, RedisStore};
 use ratescope::rules::Fault;
@@ -37,47 +37,41 @@ fn trusting(url: &str) -> Client {
     Client::build_with_tls(url, certificates).unwrap()
 }
 
-#[test]
-fn a_certificate_that_nobody_knows_is_refused_and_told() {
+#[tokio::test]
+async fn a_certificate_that_nobody_knows_is_refused_and_told() {
     let Some((server, url)) = start() else { return };
-    run(async {
-        let store = open(&url, rules(RULES), Options { deadline: PATIENCE, ..options() });
-        assert_goes_on(&store, |fault| {
-            let source = fault.source().map(ToString::to_string).unwrap_or_default();
-            matches!(fault, Fault::Unreachable(_)) && source.contains("certificate")
-        })
-        .await;
-        assert_eq!(server.keys(), 0);
-    });
+    let store = open(&url, rules(RULES), Options { deadline: PATIENCE, ..options() });
+    assert_goes_on(&store, |fault| {
+        let source = fault.source().map(ToString::to_string).unwrap_or_default();
+        matches!(fault, Fault::Unreachable(_)) && source.contains("certificate")
+    })
+    .await;
+    assert_eq!(server.keys(), 0);
 }
 
-#[test]
-fn a_client_with_its_own_roots_is_handed_over() {
+#[tokio::test]
+async fn a_client_with_its_own_roots_is_handed_over() {
     let Some((server, url)) = start() else { return };
-    run(async {
-        let options = Options { deadline: PATIENCE, ..options() };
-        let store = RedisStore::of(&trusting(&url), rules(RULES), options.clone()).unwrap();
-        assert_eq!(ask(&store, "local").await.fault, None);
-        // It is the same server that is asked without TLS.
-        assert_eq!(counted(&open(&server.url(), rules(RULES), options)).await, 1.0);
-    });
+    let options = Options { deadline: PATIENCE, ..options() };
+    let store = RedisStore::of(&trusting(&url), rules(RULES), options.clone()).unwrap();
+    assert_eq!(ask(&store, "local").await.fault, None);
+    // It is the same server that is asked without TLS.
+    assert_eq!(counted(&open(&server.url(), rules(RULES), options)).await, 1.0);
 }
 
 /// The master is asked as its sentinel is, with the same roots.
-#[test]
-fn a_master_behind_sentinels_is_asked_as_they_are() {
+#[tokio::test]
+async fn a_master_behind_sentinels_is_asked_as_they_are() {
     let Some((server, url)) = start() else { return };
     let port = free_port();
     let lines = settings(port).map(|[name, value]| format!("{} {value}\n", &name[2..]));
     let master = url.rsplit(':').next().unwrap();
     let monitor = format!("sentinel monitor main-1 127.0.0.1 {master} 1\n");
     let _sentinel = Server::sentinel(&(lines.concat() + &monitor));
-    run(async {
-        let options = Options { deadline: PATIENCE, ..options() };
-        let sentinel = trusting(&format!("rediss://127.0.0.1:{port}"));
-        let (login, rules) = (RedisConnectionInfo::default(), rules(RULES));
-        let store = RedisStore::of_sentinels(&[sentinel], "main-1", login, rules, options);
-        assert_eq!(ask(&store.unwrap(), "local").await.fault, None);
-        assert_eq!(server.keys(), 1);
-    });
+    let options = Options { deadline: PATIENCE, ..options() };
+    let sentinel = trusting(&format!("rediss://127.0.0.1:{port}"));
+    let (login, rules) = (RedisConnectionInfo::default(), rules(RULES));
+    let store = RedisStore::of_sentinels(&[sentinel], "main-1", login, rules, options);
+    assert_eq!(ask(&store.unwrap(), "local").await.fault, None);
+    assert_eq!(server.keys(), 1);
 }

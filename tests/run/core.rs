@@ -1,14 +1,13 @@
 //! The decisions of the service, by a clock that stands still.
 
-use ratescope::clock::FakeClock;
+use futures_util::FutureExt;
+use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::Fault;
 use ratescope::service::{
     Code, DescriptorStatus, Entry, NoAnswer, RateLimitDescriptor, RateLimitOverride,
     RateLimitRequest, RateLimitResponse, Service, States, Unit,
 };
 use ratescope::{Span, Time};
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
 pub(crate) const RULES: &str = "
 domain: web
@@ -45,15 +44,11 @@ pub(crate) fn request(descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest
 }
 
 /// Asks a service in memory, which answers at once.
-fn ask(
-    service: &Service<FakeClock>,
+pub(crate) fn ask(
+    service: &Service<impl Clock>,
     request: &RateLimitRequest,
 ) -> Result<RateLimitResponse, NoAnswer> {
-    let answer = pin!(service.should_rate_limit(request));
-    match answer.poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(answer) => answer,
-        Poll::Pending => panic!("memory needs no waiting"),
-    }
+    service.should_rate_limit(request).now_or_never().expect("memory needs no waiting")
 }
 
 fn code(service: &Service<FakeClock>, request: &RateLimitRequest) -> Code {

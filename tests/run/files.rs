@@ -1,6 +1,6 @@
 //! Rule files: a folder of them, and the effects of changes.
 
-use super::core::{descriptor, request};
+use super::core::{ask, descriptor, request};
 use super::shell::Folder;
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::{AnyStore, OpenError, Ruled, RulesError};
@@ -31,10 +31,8 @@ fn following(named: &[PathBuf]) -> Service<FakeClock> {
 
 /// How much is left for the user `ann` after a request; `None` if no limit applies.
 fn left(service: &Service<FakeClock>, domain: &str) -> Option<u32> {
-    let ask = request(vec![descriptor(&[("user", "ann")])]);
-    let ask = RateLimitRequest { domain: domain.to_owned(), ..ask };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let answer = runtime.block_on(service.should_rate_limit(&ask)).unwrap();
+    let asked = request(vec![descriptor(&[("user", "ann")])]);
+    let answer = ask(service, &RateLimitRequest { domain: domain.to_owned(), ..asked }).unwrap();
     answer.statuses[0].current_limit.as_ref().map(|_| answer.statuses[0].limit_remaining)
 }
 
@@ -320,8 +318,7 @@ fn hits_that_are_not_given_back_are_told() {
     });
     *service.clock().0.lock().unwrap() = vec![happening, Box::new(|| {})];
     let back = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let answer = runtime.block_on(service.should_rate_limit(&request(vec![back])));
+    let answer = ask(&service, &request(vec![back]));
     assert!(matches!(answer, Err(NoAnswer::Unsupported(_))), "{answer:?}");
     assert!(service.clock().0.lock().unwrap().is_empty());
 }
