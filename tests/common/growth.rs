@@ -9,9 +9,14 @@ use std::time::Duration;
 /// Something that reads, and an input of about a given length that should be hard to read.
 pub(crate) struct Parser {
     name: &'static str,
-    input: fn(usize) -> Vec<u8>,
+    input: Input,
     read: fn(&[u8]),
     bytes: u64,
+}
+
+enum Input {
+    Repeated([&'static str; 3]),
+    Made(fn(usize) -> Vec<u8>),
 }
 
 /// Memory that does not grow with the input: as much as bzip2 takes for a block.
@@ -27,14 +32,32 @@ const LONGEST: usize = 1 << 20;
 const TOO_LONG: Duration = Duration::from_millis(120);
 
 impl Parser {
-    /// `bytes` may be allocated at once for each byte of the input, beside [`FIXED`].
+    /// Reads the second text as often as fits, between the two others. `bytes` may be allocated at once for each
+    /// byte of the input, beside [`FIXED`].
     pub(crate) const fn new(
+        name: &'static str,
+        texts: [&'static str; 3],
+        read: fn(&[u8]),
+        bytes: u64,
+    ) -> Self {
+        Parser { name, input: Input::Repeated(texts), read, bytes }
+    }
+
+    /// Reads an input that is made for a length.
+    pub(crate) const fn of(
         name: &'static str,
         input: fn(usize) -> Vec<u8>,
         read: fn(&[u8]),
         bytes: u64,
     ) -> Self {
-        Parser { name, input, read, bytes }
+        Parser { name, input: Input::Made(input), read, bytes }
+    }
+
+    fn input(&self, length: usize) -> Vec<u8> {
+        match self.input {
+            Input::Repeated([before, unit, after]) => repeat(before, unit, after, length),
+            Input::Made(make) => make(length),
+        }
     }
 
     /// Whether twice the input takes less than treble the time, and the memory is bounded; if not, the
@@ -42,7 +65,7 @@ impl Parser {
     /// the short one.
     fn is_linear(&self) -> Result<(), String> {
         let name = self.name;
-        let takes = |length| time(|| (self.read)(&(self.input)(length)));
+        let takes = |length| time(|| (self.read)(&self.input(length)));
         let (mut short, mut took) = (SHORT, takes(SHORT));
         while 4 * short <= LONGEST && took < LONG_ENOUGH {
             short *= 2;
@@ -54,7 +77,7 @@ impl Parser {
         }
         let mut used = 0;
         for (length, rounds) in [(short, ROUNDS), (long, FEW_ROUNDS)] {
-            let inputs = [length, 2 * length].map(self.input);
+            let inputs = [length, 2 * length].map(|length| self.input(length));
             let read = |input: &Vec<u8>| {
                 used = allocation_counter::measure(|| (self.read)(input)).bytes_max.max(used);
             };

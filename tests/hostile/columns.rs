@@ -114,25 +114,20 @@ fn cloudfront(log: &[u8]) {
 }
 
 const PARSERS: &[Parser] = &[
-    Parser::new("notation: nginx's columns", |n| repeat("", "$a ", "", n), notation, 256),
-    Parser::new("notation: Apache's columns", |n| repeat("", "%h ", "", n), notation, 256),
-    Parser::new("notation: open braces", |n| repeat("$a ", "${", "", n), notation, 16),
-    Parser::new("notation: quotes", |n| repeat("log_format a '", "' '", "$a'", n), notation, 16),
-    Parser::new("columns: a time anywhere", |n| repeat("x", " [", "\n", n), agent_first, 4),
-    Parser::new("columns: an address anywhere", |n| repeat("x", " a", "\n", n), address_after, 4),
-    Parser::new("columns: a port anywhere", |n| repeat("x", " a", "\n", n), port_after, 4),
-    Parser::new("columns: a port nowhere", |n| repeat("x", " :", "\n", n), port_after, 4),
-    Parser::new("columns: a quote anywhere", |n| repeat("x", " \"", "\n", n), quoted_time, 4),
-    Parser::new("columns: backslashes", |n| repeat("x", "\\", "\"\n", n), quoted_time, 4),
-    Parser::new("columns: spaces", |n| repeat("x", " ", "\n", n), padded, 4),
-    Parser::new("columns: spaces after a time", |n| repeat("x", " ", "\n", n), padded_after, 4),
-    Parser::new(
-        "columns: spaces after an address",
-        |n| repeat("x", " ", "\n", n),
-        padded_address,
-        4,
-    ),
-    Parser::new(
+    Parser::new("notation: nginx's columns", ["", "$a ", ""], notation, 256),
+    Parser::new("notation: Apache's columns", ["", "%h ", ""], notation, 256),
+    Parser::new("notation: open braces", ["$a ", "${", ""], notation, 16),
+    Parser::new("notation: quotes", ["log_format a '", "' '", "$a'"], notation, 16),
+    Parser::new("columns: a time anywhere", ["x", " [", "\n"], agent_first, 4),
+    Parser::new("columns: an address anywhere", ["x", " a", "\n"], address_after, 4),
+    Parser::new("columns: a port anywhere", ["x", " a", "\n"], port_after, 4),
+    Parser::new("columns: a port nowhere", ["x", " :", "\n"], port_after, 4),
+    Parser::new("columns: a quote anywhere", ["x", " \"", "\n"], quoted_time, 4),
+    Parser::new("columns: backslashes", ["x", "\\", "\"\n"], quoted_time, 4),
+    Parser::new("columns: spaces", ["x", " ", "\n"], padded, 4),
+    Parser::new("columns: spaces after a time", ["x", " ", "\n"], padded_after, 4),
+    Parser::new("columns: spaces after an address", ["x", " ", "\n"], padded_address, 4),
+    Parser::of(
         "headers: many",
         |n| {
             let header = |i: usize| format!("#Fields: a{i}\n").into_bytes();
@@ -142,7 +137,7 @@ const PARSERS: &[Parser] = &[
         any,
         64,
     ),
-    Parser::new(
+    Parser::of(
         "headers: many addresses",
         |n| {
             let names = " x c-ip".repeat((n / 16).min(120));
@@ -152,71 +147,64 @@ const PARSERS: &[Parser] = &[
         any,
         64,
     ),
-    Parser::new("columns: commas", |n| repeat("", ",", "\n", n), commas, 4),
-    Parser::new("columns: guessed", |n| repeat("x|", "|[", "\n", n), guessed, 4),
+    Parser::new("columns: commas", ["", ",", "\n"], commas, 4),
+    Parser::new("columns: guessed", ["x|", "|[", "\n"], guessed, 4),
     Parser::new(
         "haproxy: captures",
-        |n| {
-            let begin = "192.0.2.7:4711 [10/Oct/2000:13:55:36.000] in b/s 0/0/0/0/0 200 9 - - ---- \
-                         1/1/0/0/0 0/0 ";
-            repeat(begin, "{a} ", "\"GET /a HTTP/1.1\n", n)
-        },
+        [
+            "192.0.2.7:4711 [10/Oct/2000:13:55:36.000] in b/s 0/0/0/0/0 200 9 - - ---- \
+             1/1/0/0/0 0/0 ",
+            "{a} ",
+            "\"GET /a HTTP/1.1\n",
+        ],
         haproxy,
         4,
     ),
-    Parser::new("haproxy: colons", |n| repeat("", "a:", " [\n", n), haproxy, 4),
-    Parser::new(
-        "envoy: quotes",
-        |n| repeat("[2000-10-10T13:55:36.000Z] \"", "\\\" \"", "\n", n),
-        envoy,
-        4,
-    ),
+    Parser::new("haproxy: colons", ["", "a:", " [\n"], haproxy, 4),
+    Parser::new("envoy: quotes", ["[2000-10-10T13:55:36.000Z] \"", "\\\" \"", "\n"], envoy, 4),
     Parser::new(
         "envoy: addresses",
-        |n| {
-            let begin = "[2000-10-10T13:55:36.000Z] \"GET / HTTP/1.1\" 200 - 0 1 2 3 \"";
-            repeat(begin, "::1,", "\" \"curl\" \"id\" \"host\" \"10.0.0.1:80\"\n", n)
-        },
+        [
+            "[2000-10-10T13:55:36.000Z] \"GET / HTTP/1.1\" 200 - 0 1 2 3 \"",
+            "::1,",
+            "\" \"curl\" \"id\" \"host\" \"10.0.0.1:80\"\n",
+        ],
         envoy,
         4,
     ),
-    Parser::new("squid: spaces", |n| repeat("971186136.000", " ", "1 x\n", n), squid, 4),
-    Parser::new("squid: words", |n| repeat("971186136.000 ", " a", "\n", n), squid, 4),
-    Parser::new("alb: words", |n| repeat("https ", "2 ", "\n", n), alb, 4),
+    Parser::new("squid: spaces", ["971186136.000", " ", "1 x\n"], squid, 4),
+    Parser::new("squid: words", ["971186136.000 ", " a", "\n"], squid, 4),
+    Parser::new("alb: words", ["https ", "2 ", "\n"], alb, 4),
     Parser::new(
         "alb: quotes",
-        |n| {
-            let begin = "https 2000-10-10T13:55:36.000000Z app/a/b 192.0.2.7:4711 10.0.0.1:80 0.1 0.2 0.3 \
-                         200 200 34 9 \"";
-            repeat(begin, "\\\" \"", "\n", n)
-        },
+        [
+            "https 2000-10-10T13:55:36.000000Z app/a/b 192.0.2.7:4711 10.0.0.1:80 0.1 0.2 0.3 \
+             200 200 34 9 \"",
+            "\\\" \"",
+            "\n",
+        ],
         alb,
         4,
     ),
     Parser::new(
         "nginx's error log: clients",
-        |n| {
-            let begin =
-                "2000/10/10 13:55:36 [error] 7#7: *3 limiting requests, excess: 1 by zone \"";
-            repeat(begin, "\", client: ", "\n", n)
-        },
+        [
+            "2000/10/10 13:55:36 [error] 7#7: *3 limiting requests, excess: 1 by zone \"",
+            "\", client: ",
+            "\n",
+        ],
         over_a_limit,
         4,
     ),
-    Parser::new("iis: headers", |n| repeat("", "#Fields: time c-ip\n", "", n), iis, 4),
-    Parser::new("iis: a long header", |n| repeat("#Fields: time", " a", "\n", n), iis, 4),
-    Parser::new("iis: headers in a line", |n| repeat("x", "#Fields:", "\n", n), pieces, 8),
-    Parser::new("iis: words", |n| repeat("2000-10-10 13:55:36 GET", " a", "\n", n), iis, 4),
-    Parser::new("iis: spaces", |n| repeat("2000-10-10 13:55:36 GET", " ", "\n", n), iis, 4),
-    Parser::new(
-        "cloudfront: tabs",
-        |n| repeat("2000-10-10\t13:55:36\tGET", "\ta", "\n", n),
-        cloudfront,
-        4,
-    ),
+    Parser::new("iis: headers", ["", "#Fields: time c-ip\n", ""], iis, 4),
+    Parser::new("iis: a long header", ["#Fields: time", " a", "\n"], iis, 4),
+    Parser::new("iis: headers in a line", ["x", "#Fields:", "\n"], pieces, 8),
+    Parser::new("iis: words", ["2000-10-10 13:55:36 GET", " a", "\n"], iis, 4),
+    Parser::new("iis: spaces", ["2000-10-10 13:55:36 GET", " ", "\n"], iis, 4),
+    Parser::new("cloudfront: tabs", ["2000-10-10\t13:55:36\tGET", "\ta", "\n"], cloudfront, 4),
     Parser::new(
         "cloudfront: addresses",
-        |n| repeat("2000-10-10\t13:55:36\tGET\t", "::1\t", "\n", n),
+        ["2000-10-10\t13:55:36\tGET\t", "::1\t", "\n"],
         cloudfront,
         4,
     ),

@@ -130,7 +130,7 @@ const MAIL: &str = "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b ";
 const LOGIN: &str = "2024-05-01T12:00:00Z a sshd[1]: Failed password for ";
 
 const PARSERS: &[Parser] = &[
-    Parser::new(
+    Parser::of(
         "combined: lines",
         |n| repeat("", &format!("{CLF}/a HTTP/1.1\" 200 1\n"), "", n),
         combined,
@@ -138,32 +138,27 @@ const PARSERS: &[Parser] = &[
     ),
     Parser::new(
         "combined: a long path",
-        |n| repeat(CLF, "/a%20", " HTTP/1.1\" 200 1 \"-\" \"-\"", n),
+        [CLF, "/a%20", " HTTP/1.1\" 200 1 \"-\" \"-\""],
         combined,
         4,
     ),
-    Parser::new("combined: brackets and quotes", |n| repeat("", "[\"\\", "", n), combined, 4),
-    Parser::new(
+    Parser::new("combined: brackets and quotes", ["", "[\"\\", ""], combined, 4),
+    Parser::of(
         "combined: many addresses before",
         |n| repeat("", "203.0.113.9, ", &format!("{CLF}/ HTTP/1.1\" 200 1\n"), n),
         combined,
         4,
     ),
-    Parser::new(
-        "json: lines",
-        |n| repeat("", "{\"ts\":1,\"ip\":\"::1\",\"a\":{\"b\":[1]}}\n", "", n),
-        json,
-        4,
-    ),
-    Parser::new(
+    Parser::new("json: lines", ["", "{\"ts\":1,\"ip\":\"::1\",\"a\":{\"b\":[1]}}\n", ""], json, 4),
+    Parser::of(
         "json: empty objects in one with a long name",
         |n| repeat(&format!("{{\"{}\":{{", "a".repeat(250)), "\"\":{},", "\"\":1},\"ts\":1}", n),
         json,
         4,
     ),
-    Parser::new("json: escapes", |n| repeat("{\"ts\":1,\"a\":\"", "\\u00e9\\", "\"}", n), json, 4),
-    Parser::new("json: members", |n| repeat("{\"ts\":1", ",\"a\\n\":2", "}", n), json, 4),
-    Parser::new(
+    Parser::new("json: escapes", ["{\"ts\":1,\"a\":\"", "\\u00e9\\", "\"}"], json, 4),
+    Parser::new("json: members", ["{\"ts\":1", ",\"a\\n\":2", "}"], json, 4),
+    Parser::of(
         "json: other members in each line",
         |n| {
             let line = |i: usize| format!("{{\"ts\":1,\"a{i}\":{{\"b{i}\":2,\"c\":[{i}]}}}}\n");
@@ -172,9 +167,9 @@ const PARSERS: &[Parser] = &[
         json,
         4,
     ),
-    Parser::new("json: open braces", |n| repeat("", "{\"a\":", "", n), json, 4),
-    Parser::new("exim: fields", |n| repeat(MAIL, "A=\"p:ann H=x (", "\n", n), exim, 4),
-    Parser::new(
+    Parser::new("json: open braces", ["", "{\"a\":", ""], json, 4),
+    Parser::new("exim: fields", [MAIL, "A=\"p:ann H=x (", "\n"], exim, 4),
+    Parser::of(
         "exim: a subject of quotes",
         |n| repeat(&format!("{MAIL}T=\""), "\\\" [", "\"\n", n),
         exim,
@@ -182,100 +177,87 @@ const PARSERS: &[Parser] = &[
     ),
     Parser::new(
         "syslog: where it was from",
-        |n| repeat(LOGIN, "a from for user=<[", "192.0.2.7 port 5 ssh2\n", n),
+        [LOGIN, "a from for user=<[", "192.0.2.7 port 5 ssh2\n"],
         syslog,
         4,
     ),
     Parser::new(
         "syslog: structured data",
-        |n| repeat("1 2024-05-01T12:00:00Z a sshd 1 - ", "[a b=\"\\]\"]", " Failed \n", n),
+        ["1 2024-05-01T12:00:00Z a sshd 1 - ", "[a b=\"\\]\"]", " Failed \n"],
         syslog,
         4,
     ),
     Parser::new(
         "syslog: repeated messages",
-        |n| {
-            let line = "2024-05-01T12:00:00Z a sshd[1]: message repeated 100000 times: \
-                        [ Failed password for a from ::1]\n";
-            repeat("", line, "", n)
-        },
+        [
+            "",
+            "2024-05-01T12:00:00Z a sshd[1]: message repeated 100000 times: \
+             [ Failed password for a from ::1]\n",
+            "",
+        ],
         syslog,
         4,
     ),
     Parser::new(
         "exim: refusals",
-        |n| repeat("", "2024-05-01 12:00:00 H=(a [ F=\"x= [192.0.2.7] F=< rejected \n", "", n),
+        ["", "2024-05-01 12:00:00 H=(a [ F=\"x= [192.0.2.7] F=< rejected \n", ""],
         exim,
         4,
     ),
     Parser::new(
         "exported: entries",
-        |n| {
-            let entry = "__CURSOR=s=1\n__REALTIME_TIMESTAMP=971186136000000\nSYSLOG_IDENTIFIER=sshd\n\
-                         MESSAGE=Failed password for a from ::1\n\n";
-            repeat("", entry, "", n)
-        },
+        [
+            "",
+            "__CURSOR=s=1\n__REALTIME_TIMESTAMP=971186136000000\nSYSLOG_IDENTIFIER=sshd\n\
+             MESSAGE=Failed password for a from ::1\n\n",
+            "",
+        ],
         exported,
         4,
     ),
     Parser::new(
         "exported: texts with the length of others",
-        |n| repeat("__CURSOR=s=1\n", "MESSAGE\n\u{5}\0\0\0\0\0\0\0a\n=\nb\n\n", "", n),
+        ["__CURSOR=s=1\n", "MESSAGE\n\u{5}\0\0\0\0\0\0\0a\n=\nb\n\n", ""],
         exported,
         4,
     ),
     Parser::new(
         "exported: one long text",
-        |n| repeat("MESSAGE\n\u{7f}\u{7f}\u{7f}\u{7f}\0\0\0\0", "a\n", "", n),
+        ["MESSAGE\n\u{7f}\u{7f}\u{7f}\u{7f}\0\0\0\0", "a\n", ""],
         exported,
         4,
     ),
-    Parser::new("compose: bars", |n| repeat("web-1  ", "| ", "\n", n), compose, 4),
-    Parser::new("compose: spaces", |n| repeat("web-1", " ", "|\n", n), compose, 4),
-    Parser::new(
-        "container: words",
-        |n| repeat("2000-10-10T13:55:36Z", " F", "\n", n),
-        container,
-        4,
-    ),
-    Parser::new(
-        "syslog: colons",
-        |n| repeat("<190>Oct 10 13:55:36 ", "a[", ": \n", n),
-        old_syslog,
-        4,
-    ),
-    Parser::new("syslog: priorities", |n| repeat("", "<1", ">\n", n), old_syslog, 4),
-    Parser::new("three wrappers", |n| repeat("web-1  | ", "2000 ", "\n", n), three_wrappers, 4),
-    Parser::new("docker: escapes", |n| repeat("{\"log\":\"", "\\\"\\n", "\"}\n", n), docker, 8),
-    Parser::new(
-        "docker: members",
-        |n| repeat("{\"log\":\"\"", ",\"time\":\"\"", "}\n", n),
-        docker,
-        8,
-    ),
+    Parser::new("compose: bars", ["web-1  ", "| ", "\n"], compose, 4),
+    Parser::new("compose: spaces", ["web-1", " ", "|\n"], compose, 4),
+    Parser::new("container: words", ["2000-10-10T13:55:36Z", " F", "\n"], container, 4),
+    Parser::new("syslog: colons", ["<190>Oct 10 13:55:36 ", "a[", ": \n"], old_syslog, 4),
+    Parser::new("syslog: priorities", ["", "<1", ">\n"], old_syslog, 4),
+    Parser::new("three wrappers", ["web-1  | ", "2000 ", "\n"], three_wrappers, 4),
+    Parser::new("docker: escapes", ["{\"log\":\"", "\\\"\\n", "\"}\n"], docker, 8),
+    Parser::new("docker: members", ["{\"log\":\"\"", ",\"time\":\"\"", "}\n"], docker, 8),
     Parser::new(
         "json: members under another name",
-        |n| repeat("{\"ts\":1,\"client\":{\"a\":1", ",\"address\":{}", "}}\n", n),
+        ["{\"ts\":1,\"client\":{\"a\":1", ",\"address\":{}", "}}\n"],
         aliases,
         4,
     ),
     Parser::new(
         "messages: addresses",
-        |n| repeat("2024-05-01T12:00:00Z a b: from", " ::1.", "\n", n),
+        ["2024-05-01T12:00:00Z a b: from", " ::1.", "\n"],
         messages,
         4,
     ),
-    Parser::new(
+    Parser::of(
         "tests of fields",
         |n| repeat(CLF, "/a", &format!(" HTTP/1.1\" 200 1 \"-\" \"{}\"\n", "a".repeat(n / 2)), n),
         tested,
         4,
     ),
-    Parser::new("bytes: no UTF-8", |n| [vec![0xff; n], b"\n".to_vec()].concat(), csv, 32),
-    Parser::new("csv: lines", |n| repeat("", "1,a,::1,2\n", "", n), csv, 4),
-    Parser::new("csv: quotes", |n| repeat("1,\"", "\"\"", "\"\n", n), csv, 16),
-    Parser::new("csv: commas", |n| repeat("1", ",", "\n", n), csv, 32),
-    Parser::new(
+    Parser::of("bytes: no UTF-8", |n| [vec![0xff; n], b"\n".to_vec()].concat(), csv, 32),
+    Parser::new("csv: lines", ["", "1,a,::1,2\n", ""], csv, 4),
+    Parser::new("csv: quotes", ["1,\"", "\"\"", "\"\n"], csv, 16),
+    Parser::new("csv: commas", ["1", ",", "\n"], csv, 32),
+    Parser::of(
         "csv: columns",
         |n| {
             let names = (0..n / 7).flat_map(|i| format!(",a{i}").into_bytes());
@@ -284,14 +266,9 @@ const PARSERS: &[Parser] = &[
         header,
         64,
     ),
-    Parser::new("any: nothing that is known", |n| repeat("", "a \"[{<1,=", "", n), any, 8),
-    Parser::new(
-        "any: lines of nothing that is known",
-        |n| repeat("", "a,b\n{\n\n1 ", "", n),
-        any,
-        8,
-    ),
-    Parser::new("any: a few bytes at a time", |n| repeat("", "a,b\n{\n\n1 ", "", n), dripping, 8),
+    Parser::new("any: nothing that is known", ["", "a \"[{<1,=", ""], any, 8),
+    Parser::new("any: lines of nothing that is known", ["", "a,b\n{\n\n1 ", ""], any, 8),
+    Parser::new("any: a few bytes at a time", ["", "a,b\n{\n\n1 ", ""], dripping, 8),
 ];
 
 #[test]

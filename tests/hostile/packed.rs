@@ -34,12 +34,12 @@ const BZIP2: &[u8] = include_bytes!("../log/packed/time.csv.bz2");
 const XZ: &[u8] = include_bytes!("../log/packed/time.csv.xz");
 
 const PARSERS: &[Parser] = &[
-    Parser::new("gzip: files", |n| files(GZIP, n), unpacked, 4),
-    Parser::new("gzip: much text", dense, unpacked, 4),
-    Parser::new("zstd: files", |n| files(ZSTD, n), unpacked, 4),
-    Parser::new("zstd: skipped frames", skipped, unpacked, 4),
-    Parser::new("bzip2: files", |n| files(BZIP2, n), unpacked, 4),
-    Parser::new("xz: files", |n| files(XZ, n), unpacked, 4),
+    Parser::of("gzip: files", |n| files(GZIP, n), unpacked, 4),
+    Parser::of("gzip: much text", dense, unpacked, 4),
+    Parser::of("zstd: files", |n| files(ZSTD, n), unpacked, 4),
+    Parser::of("zstd: skipped frames", skipped, unpacked, 4),
+    Parser::of("bzip2: files", |n| files(BZIP2, n), unpacked, 4),
+    Parser::of("xz: files", |n| files(XZ, n), unpacked, 4),
 ];
 
 #[test]

@@ -1,6 +1,6 @@
 //! Links, texts of limits, rule files, states, marks, summaries and headers.
 
-use crate::growth::{Parser, are_linear, numbered, repeat};
+use crate::growth::{Parser, are_linear, numbered};
 use crate::text;
 use http::{HeaderMap, HeaderValue};
 use ratescope::lab::run::Link;
@@ -159,39 +159,29 @@ fn written(summary: &Summary) -> Vec<u8> {
 }
 
 const PARSERS: &[Parser] = &[
-    Parser::new("link: unknown", |n| repeat("", "a&", "a", n), link, 16),
-    Parser::new("link: wrong", |n| repeat("", "at=&", "", n), link, 16),
-    Parser::new("link: right", |n| repeat("", "at=1&", "", n), link, 16),
-    Parser::new("link: escapes", |n| repeat("lanes=", "%61", "", n), link, 16),
-    Parser::new("link: lanes", |n| repeat("lanes=", "exim;", "", n), link, 64),
-    Parser::new("link: commands", |n| repeat("do=", "1:events,", "1:events", n), link, 64),
-    Parser::new(
-        "link: commands that change",
-        |n| repeat("do=", "1:limit=9,", "1:events", n),
-        link,
-        64,
-    ),
-    Parser::new("options: tests", |n| repeat("", "ip=a,", "", n), options, 128),
-    Parser::new("options: commas", |n| repeat("a=", ",", "", n), options, 32),
-    Parser::new("options: fields", |n| repeat("", "ip=a.b,", "", n), options, 128),
-    Parser::new("options: paths", |n| repeat("", "/,", "", n), options, 128),
-    Parser::new("options: statuses", |n| repeat("", "404,", "", n), options, 64),
-    Parser::new("limiter: words", |n| repeat("exim ", "1/1m ", "", n), limiter, 64),
-    Parser::new("limiter: digits", |n| repeat("exim ", "1", "/1m", n), limiter, 16),
-    Parser::new("policy: limits", |n| repeat("", "gcra 1/1m & ", "gcra 1/1m", n), policy, 64),
-    Parser::new("policy: fields", |n| repeat("gcra 1/1m per ", "a+", "a", n), policy, 64),
-    Parser::new("script", |n| repeat("", "1 at 1s,", "", n), script, 64),
-    Parser::new("rules: a list", |n| repeat("", "- a\n", "", n), rules, 128),
-    Parser::new(
-        "rules: keys",
-        |n| repeat("domain: d\ndescriptors:\n", "- {key: k}\n", "", n),
-        rules,
-        128,
-    ),
-    Parser::new("rules: one map", |n| numbered("", "k#: a\n", "", n), rules, 128),
-    Parser::new("rules: aliases", |n| repeat("a: &b [c, d]\ne: [", "*b, ", "*b]\n", n), rules, 128),
-    Parser::new("rules: a long text", |n| repeat("domain: \"", "\\t", "\"\n", n), rules, 64),
-    Parser::new(
+    Parser::new("link: unknown", ["", "a&", "a"], link, 16),
+    Parser::new("link: wrong", ["", "at=&", ""], link, 16),
+    Parser::new("link: right", ["", "at=1&", ""], link, 16),
+    Parser::new("link: escapes", ["lanes=", "%61", ""], link, 16),
+    Parser::new("link: lanes", ["lanes=", "exim;", ""], link, 64),
+    Parser::new("link: commands", ["do=", "1:events,", "1:events"], link, 64),
+    Parser::new("link: commands that change", ["do=", "1:limit=9,", "1:events"], link, 64),
+    Parser::new("options: tests", ["", "ip=a,", ""], options, 128),
+    Parser::new("options: commas", ["a=", ",", ""], options, 32),
+    Parser::new("options: fields", ["", "ip=a.b,", ""], options, 128),
+    Parser::new("options: paths", ["", "/,", ""], options, 128),
+    Parser::new("options: statuses", ["", "404,", ""], options, 64),
+    Parser::new("limiter: words", ["exim ", "1/1m ", ""], limiter, 64),
+    Parser::new("limiter: digits", ["exim ", "1", "/1m"], limiter, 16),
+    Parser::new("policy: limits", ["", "gcra 1/1m & ", "gcra 1/1m"], policy, 64),
+    Parser::new("policy: fields", ["gcra 1/1m per ", "a+", "a"], policy, 64),
+    Parser::new("script", ["", "1 at 1s,", ""], script, 64),
+    Parser::new("rules: a list", ["", "- a\n", ""], rules, 128),
+    Parser::new("rules: keys", ["domain: d\ndescriptors:\n", "- {key: k}\n", ""], rules, 128),
+    Parser::of("rules: one map", |n| numbered("", "k#: a\n", "", n), rules, 128),
+    Parser::new("rules: aliases", ["a: &b [c, d]\ne: [", "*b, ", "*b]\n"], rules, 128),
+    Parser::new("rules: a long text", ["domain: \"", "\\t", "\"\n"], rules, 64),
+    Parser::of(
         "cases: tests",
         |n| numbered("tests:\n", "- {name: t#, events: []}\n", "", n),
         cases,
@@ -199,20 +189,20 @@ const PARSERS: &[Parser] = &[
     ),
     Parser::new(
         "cases: events",
-        |n| repeat("tests:\n- name: a\n  events:\n", "  - {at: 0, expect: allowed}\n", "", n),
+        ["tests:\n- name: a\n  events:\n", "  - {at: 0, expect: allowed}\n", ""],
         cases,
         128,
     ),
-    Parser::new("span: parts", |n| repeat("", "1h1m1s", "", n), span, 16),
-    Parser::new("span: digits", |n| repeat("1.", "0", "1s", n), span, 16),
-    Parser::new("marks", |n| numbered("", "#\n", "", n), marks, 64),
-    Parser::new("marks: remarks", |n| repeat("", " #", "", n), marks, 16),
-    Parser::new("kept: a log", events, kept, 64),
-    Parser::new("saved: keys", keys, saved, 16),
-    Parser::new("summary: clients", clients, summary, 128),
-    Parser::new("summary: one client", |n| one_client(n / 3), summary, 64),
-    Parser::new("summary: zones", zones, summary, 128),
-    Parser::new(
+    Parser::new("span: parts", ["", "1h1m1s", ""], span, 16),
+    Parser::new("span: digits", ["1.", "0", "1s"], span, 16),
+    Parser::of("marks", |n| numbered("", "#\n", "", n), marks, 64),
+    Parser::new("marks: remarks", ["", " #", ""], marks, 16),
+    Parser::of("kept: a log", events, kept, 64),
+    Parser::of("saved: keys", keys, saved, 16),
+    Parser::of("summary: clients", clients, summary, 128),
+    Parser::of("summary: one client", |n| one_client(n / 3), summary, 64),
+    Parser::of("summary: zones", zones, summary, 128),
+    Parser::of(
         "networks",
         |n| {
             (0..n / 14)
@@ -223,27 +213,17 @@ const PARSERS: &[Parser] = &[
         networks,
         64,
     ),
-    Parser::new(
-        "forwarded: proxies",
-        |n| repeat("", "for=10.0.0.2;by=_x,", "for=10.0.0.2", n),
-        forwarded,
-        16,
-    ),
-    Parser::new("forwarded: quotes", |n| repeat("", "\"\\", "", n), forwarded, 16),
-    Parser::new("forwarded: backslashes", |n| repeat("\"", "\\\\\"", "", n), forwarded, 16),
-    Parser::new(
-        "forwarded: escapes",
-        |n| repeat("for=\"", "\\", "\"\"\"\"\"\"\"", n),
-        forwarded,
-        16,
-    ),
-    Parser::new("forwarded: pairs", |n| repeat("", "a;", "", n), forwarded, 16),
-    Parser::new("forwarded: commas", |n| repeat("", ",", "", n), forwarded, 16),
-    Parser::new("redis: a user", |n| repeat("redis-cluster://", "u", ":p@a,b", n), redis, 64),
-    Parser::new("redis: nodes", |n| repeat("redis-cluster://", "[::1]:7000,", "a", n), redis, 256),
-    Parser::new("redis: sentinels", |n| repeat("redis-sentinel://", "a,", "a/main", n), redis, 512),
-    Parser::new("redis: a query", |n| repeat("redis-sentinel://a/main?", "a=b&", "", n), redis, 64),
-    Parser::new("addresses", |n| repeat("", "10.0.0.2,", "::1", n), addresses, 16),
+    Parser::new("forwarded: proxies", ["", "for=10.0.0.2;by=_x,", "for=10.0.0.2"], forwarded, 16),
+    Parser::new("forwarded: quotes", ["", "\"\\", ""], forwarded, 16),
+    Parser::new("forwarded: backslashes", ["\"", "\\\\\"", ""], forwarded, 16),
+    Parser::new("forwarded: escapes", ["for=\"", "\\", "\"\"\"\"\"\"\""], forwarded, 16),
+    Parser::new("forwarded: pairs", ["", "a;", ""], forwarded, 16),
+    Parser::new("forwarded: commas", ["", ",", ""], forwarded, 16),
+    Parser::new("redis: a user", ["redis-cluster://", "u", ":p@a,b"], redis, 64),
+    Parser::new("redis: nodes", ["redis-cluster://", "[::1]:7000,", "a"], redis, 256),
+    Parser::new("redis: sentinels", ["redis-sentinel://", "a,", "a/main"], redis, 512),
+    Parser::new("redis: a query", ["redis-sentinel://a/main?", "a=b&", ""], redis, 64),
+    Parser::new("addresses", ["", "10.0.0.2,", "::1"], addresses, 16),
 ];
 
 #[test]

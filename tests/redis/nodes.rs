@@ -3,7 +3,7 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use super::proxy::Proxy;
-use super::server::{PATIENCE, Server, command_line};
+use super::server::{PATIENCE, Server, command_line, wait_until};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -84,11 +84,7 @@ impl Cluster {
 
     /// Waits until it is so for all nodes.
     pub(crate) fn until(&self, what: &str, is_so: impl Fn(&Server) -> bool) {
-        let begun = Instant::now();
-        while !self.nodes.iter().all(&is_so) {
-            assert!(begun.elapsed() < PATIENCE, "{what}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        wait_until(what, || self.nodes.iter().all(&is_so));
     }
 
     /// Its address, with all nodes.

@@ -3,14 +3,14 @@
 use super::faults::{RULES, ask, assert_goes_on, counted, options, until_back};
 use super::hostile::until;
 use super::proxy::{Proxy, Trick};
-use super::server::{PATIENCE, Server};
+use super::server::{PATIENCE, Server, wait_until};
 use super::{open, patient, rules};
 use ratescope::Span;
 use ratescope::redis_store::{Options, RedisStore, TimeSource};
 use ratescope::rules::Fault;
 use std::io::{Read, Write};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[tokio::test]
 async fn a_replica_that_may_not_write_has_counted_nothing() {
@@ -68,10 +68,7 @@ fn busy(server: &Server, script: &str) -> JoinHandle<()> {
         stream.write_all(format!("EVAL '{script}' 0\r\n").as_bytes()).unwrap();
         let _ = stream.read(&mut [0; 100]);
     });
-    let begun = Instant::now();
-    while !server.command(&["PING"]).contains("-BUSY") {
-        assert!(begun.elapsed() < PATIENCE);
-    }
+    wait_until("it is busy", || server.command(&["PING"]).contains("-BUSY"));
     other
 }
 

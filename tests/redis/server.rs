@@ -77,11 +77,8 @@ impl Server {
     /// Begins again, and waits until it loads what it has in its folder.
     pub(crate) fn restart_loading(&mut self, arguments: &[&str]) {
         self.process = begin(self.port, &self.folder, arguments);
-        let begun = Instant::now();
-        while !self.try_command(&["PING"]).is_ok_and(|said| said.contains("-LOADING")) {
-            assert!(begun.elapsed() < PATIENCE, "it loads");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let loads = || self.try_command(&["PING"]).is_ok_and(|said| said.contains("-LOADING"));
+        wait_until("it loads", loads);
     }
 
     /// Waits until it does.
@@ -163,6 +160,15 @@ impl Server {
     /// How many keys there are.
     pub(crate) fn keys(&self) -> usize {
         self.command(&["DBSIZE"]).trim_start_matches(':').trim().parse().unwrap()
+    }
+}
+
+/// Waits until it is so.
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < 3 * PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -8,9 +8,10 @@ use futures_util::FutureExt;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use ratescope::redis_store::RedisStore;
-use ratescope::rules::{AnyStore, AsyncStore, Details, Ruled};
-use ratescope::{Event, Time};
+use ratescope::redis_store::redis::Client;
+use ratescope::redis_store::{self, Options, RedisStore, TimeSource};
+use ratescope::rules::{AnyStore, AsyncStore, Details, Ruled, Rules};
+use ratescope::{Event, Span, Time};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -101,7 +102,7 @@ async fn rules_decide_alike() {
             let setting = settings[(number + i) % settings.len()];
             text += &format!("  - key: {key}\n    limit:\n      - {limit}\n{setting}");
         }
-        let read = ratescope::rules::Rules::read("", &text);
+        let read = Rules::read("", &text);
         if limits.is_empty() || read.is_ok_and(|rules| rules.exact_in_f64().is_err()) {
             continue;
         }
@@ -203,10 +204,7 @@ async fn keys_expire_when_they_are_of_no_more_use() {
         ("exim 10/1m strict", 999, -1),
         ("earrrl 10/1m half-life 1m", 999, -1),
     ] {
-        let options = ratescope::redis_store::Options {
-            deadline: Duration::from_secs(20),
-            ..Default::default()
-        };
+        let options = Options { deadline: Duration::from_secs(20), ..Default::default() };
         let store = open(&server.url(), rules(&format!("{limit} per user")), options);
         let fields = [("user", "ann")];
         let answer = check(&store, Time::ZERO, 1.0, &fields, Details::ALL).await;
@@ -257,7 +255,7 @@ fn without_a_runtime_there_are_errors() {
         let open = || RedisStore::open(url, rules("1/1s"), Default::default());
         let error = open().unwrap_err().to_string();
         assert!(error.starts_with("not within a Tokio runtime"), "{error}");
-        let fault = at_once(ratescope::redis_store::clear(url, "rs:")).unwrap_err().to_string();
+        let fault = at_once(redis_store::clear(url, "rs:")).unwrap_err().to_string();
         assert!(fault.contains(&error), "{fault}");
         let store = Runtime::new().unwrap().block_on(async { open().unwrap() });
         let fault = at_once(store.clear()).unwrap_err().to_string();
@@ -271,11 +269,7 @@ fn without_a_runtime_there_are_errors() {
 #[tokio::test]
 async fn what_redis_cannot_compute_is_refused() {
     let text = "domain: d\ndescriptors:\n  - key: user\n    limit: gcra 10/1s burst 3000000000\n";
-    let error = ratescope::redis_store::RedisStore::open(
-        "redis://127.0.0.1:1",
-        rules(text),
-        Default::default(),
-    );
+    let error = RedisStore::open("redis://127.0.0.1:1", rules(text), Default::default());
     let error = error.unwrap_err().to_string();
     assert!(error.starts_with("rules.yaml:4:12: "), "{error}");
     assert!(error.contains("not exact where only f64 exists"), "{error}");
@@ -292,8 +286,8 @@ async fn what_redis_cannot_compute_is_refused() {
 #[tokio::test]
 async fn a_host_is_believed_as_far_as_its_skew() {
     let Some(server) = Server::start(&[]) else { return };
-    let clock = ratescope::redis_store::TimeSource::Host { most_skew: ratescope::Span::hours(1) };
-    let options = ratescope::redis_store::Options { clock, ..patient("h:") };
+    let clock = TimeSource::Host { most_skew: Span::hours(1) };
+    let options = Options { clock, ..patient("h:") };
     let store = open(&server.url(), rules("fixed-window 1/1000w per user"), options);
     let reset = async |micros: i64| {
         let time = Time::from_micros(micros);
@@ -346,7 +340,7 @@ async fn a_client_of_the_service_is_handed_over() {
     let Some(server) = Server::start(&[]) else { return };
     server.command(&["ACL", "SETUSER", "service", "on", ">secret", "~*", "+@all"]);
     let url = server.url().replace("redis://", "redis://service:secret@") + "/3";
-    let client = ratescope::redis_store::redis::Client::open(url).unwrap();
+    let client = Client::open(url).unwrap();
     let store = RedisStore::of(&client, rules("1/1h per user"), patient("of:")).unwrap();
     let ask = async || check(&store, Time::ZERO, 1.0, &[], Details::default()).await;
     assert_eq!(ask().await.fault, None);

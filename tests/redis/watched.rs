@@ -2,8 +2,8 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
-use super::server::{PATIENCE, Server};
-use std::time::{Duration, Instant};
+use super::server::{Server, wait_until};
+use std::time::Duration;
 
 /// The name by which the sentinels know the master.
 const NAME: &str = "main-1";
@@ -21,7 +21,9 @@ impl Watched {
         let master = Server::start(&["--repl-diskless-sync-delay", "0"])?;
         let port = master.port.to_string();
         let replica = Server::start(&["--replicaof", "127.0.0.1", &port])?;
-        until("the replica follows", || replica.info("replication").contains("link_status:up"));
+        wait_until("the replica follows", || {
+            replica.info("replication").contains("link_status:up")
+        });
         let (quorum, silence) = (sentinels / 2 + 1, silence.as_millis());
         let configuration = format!(
             "sentinel monitor {NAME} 127.0.0.1 {port} {quorum}\n\
@@ -31,7 +33,7 @@ impl Watched {
         let sentinels: Vec<_> = (0..sentinels).map(|_| Server::sentinel(&configuration)).collect();
         let watched = Watched { servers: [master, replica], sentinels };
         let others = format!("sentinels={}", watched.sentinels.len());
-        until("the sentinels know of all", || {
+        wait_until("the sentinels know of all", || {
             watched.sentinels.iter().all(|sentinel| {
                 let known = sentinel.info("sentinel");
                 known.contains("slaves=1") && known.contains(&others)
@@ -52,16 +54,16 @@ impl Watched {
             let info = server.info("replication");
             info.lines().find(|line| line.starts_with("master_repl_offset:")).map(str::to_owned)
         };
-        until("the replica has all", || offset(&self.servers[0]) == offset(&self.servers[1]));
+        wait_until("the replica has all", || offset(&self.servers[0]) == offset(&self.servers[1]));
     }
 
     /// Has the replica take over, and waits until it has.
     pub(crate) fn fail_over(&self) {
         // A replica is not chosen before it has answered the sentinel for a while.
         let ordered = || self.sentinels[0].command(&["SENTINEL", "FAILOVER", NAME]);
-        until("it is ordered", || ordered().starts_with("+OK"));
-        until("it takes over", || self.servers[1].info("replication").contains("role:master"));
-        until("it is told", || self.named(&self.sentinels[0]) == Some(self.servers[1].port));
+        wait_until("it is ordered", || ordered().starts_with("+OK"));
+        wait_until("it takes over", || self.servers[1].info("replication").contains("role:master"));
+        wait_until("it is told", || self.named(&self.sentinels[0]) == Some(self.servers[1].port));
     }
 
     /// Has a sentinel name another server from now on, while nothing changes at the servers.
@@ -76,13 +78,5 @@ impl Watched {
     fn named(&self, sentinel: &Server) -> Option<u16> {
         let said = sentinel.command(&["SENTINEL", "GET-MASTER-ADDR-BY-NAME", NAME]);
         said.lines().nth(4)?.parse().ok()
-    }
-}
-
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < 3 * PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -49,54 +49,54 @@ fn grpc(message: &[u8]) {
 /// A body has a longest length, so its bytes need no more than what is fixed: 48 bytes for each byte of JSON. A
 /// descriptor that is empty has 2 bytes by gRPC and 3 as JSON, and takes 96.
 const PARSERS: &[Parser] = &[
-    Parser::new(
+    Parser::of(
         "json: a long domain",
         |n| repeat("{\"domain\":\"", "\\u00e4", "\"}", n.min(HTTP)),
         json,
         0,
     ),
-    Parser::new("json: too long", |n| repeat("{\"domain\":\"", "a", "\"}", n), json, 1),
-    Parser::new("json: lists", |n| repeat("", "[", "", n.min(HTTP)), json, 0),
-    Parser::new(
+    Parser::new("json: too long", ["{\"domain\":\"", "a", "\"}"], json, 1),
+    Parser::of("json: lists", |n| repeat("", "[", "", n.min(HTTP)), json, 0),
+    Parser::of(
         "json: descriptors",
         |n| repeat("{\"descriptors\":[", "{},", "{}]}", n.min(HTTP)),
         json,
         1,
     ),
-    Parser::new(
+    Parser::of(
         "json: entries",
         |n| repeat("{\"descriptors\":[{\"entries\":[", "{},", "{}]}]}", n.min(HTTP)),
         json,
         0,
     ),
-    Parser::new(
+    Parser::of(
         "check: one field",
         |n| repeat("{\"fields\":{", "\"a\":\"\",", "\"a\":\"\"}}", n.min(HTTP)),
         check,
         0,
     ),
-    Parser::new(
+    Parser::of(
         "check: fields",
         |n| numbered("{\"fields\":{", "\"#\":\"\",", "\"a\":\"\"}}", n.min(HTTP)),
         check,
         0,
     ),
-    Parser::new(
+    Parser::of(
         "check: escapes",
         |n| repeat("{\"fields\":{\"", "\\n", "\":\"\"}}", n.min(HTTP)),
         check,
         0,
     ),
-    Parser::new("query: one field", |n| repeat("/check?", "a&", "a", n.min(URI)), get, 0),
-    Parser::new("query: fields", |n| numbered("/check?", "#&", "a", n.min(URI)), get, 0),
-    Parser::new("query: escapes", |n| repeat("/check?a=", "%61", "", n.min(URI)), get, 0),
-    Parser::new("auth: slashes", |n| repeat("/auth", "/", "a/", n.min(URI)), get, 0),
-    Parser::new("auth: escapes", |n| repeat("/auth/", "%61", "?refused=403", n.min(URI)), get, 0),
-    Parser::new("grpc: descriptors", |n| repeat("", "\x12\0", "", n.min(GRPC)), grpc, 12),
-    Parser::new("grpc: too long", |n| repeat("", "\x12\0", "", n), grpc, 1),
-    Parser::new("grpc: domains", |n| repeat("", "\n\x01a", "", n.min(GRPC)), grpc, 0),
-    Parser::new("grpc: unknown fields", |n| repeat("", "\x7a\0", "", n.min(GRPC)), grpc, 0),
-    Parser::new("grpc: groups", |n| repeat("", "\x7b", "", n.min(GRPC)), grpc, 0),
+    Parser::of("query: one field", |n| repeat("/check?", "a&", "a", n.min(URI)), get, 0),
+    Parser::of("query: fields", |n| numbered("/check?", "#&", "a", n.min(URI)), get, 0),
+    Parser::of("query: escapes", |n| repeat("/check?a=", "%61", "", n.min(URI)), get, 0),
+    Parser::of("auth: slashes", |n| repeat("/auth", "/", "a/", n.min(URI)), get, 0),
+    Parser::of("auth: escapes", |n| repeat("/auth/", "%61", "?refused=403", n.min(URI)), get, 0),
+    Parser::of("grpc: descriptors", |n| repeat("", "\x12\0", "", n.min(GRPC)), grpc, 12),
+    Parser::new("grpc: too long", ["", "\x12\0", ""], grpc, 1),
+    Parser::of("grpc: domains", |n| repeat("", "\n\x01a", "", n.min(GRPC)), grpc, 0),
+    Parser::of("grpc: unknown fields", |n| repeat("", "\x7a\0", "", n.min(GRPC)), grpc, 0),
+    Parser::of("grpc: groups", |n| repeat("", "\x7b", "", n.min(GRPC)), grpc, 0),
 ];
 
 #[test]
