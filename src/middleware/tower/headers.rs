@@ -40,7 +40,7 @@ use super::prepared::{Prepared, PreparedLimit};
 use crate::rules::{Left, Place, Ruling};
 use crate::store::Few;
 use crate::time::Span;
-use http::header::{Entry, HeaderName, RETRY_AFTER};
+use http::header::{HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -126,8 +126,8 @@ impl Headers {
         }
         if self.ratelimit {
             let limits = draft::limits(each.iter().map(|of| (of.limit.item.as_str(), of.left)));
-            let limits = HeaderValue::try_from(limits).ok();
-            values.lists = prepared.policies(&each).zip(limits);
+            values.limits = HeaderValue::try_from(limits).ok();
+            values.policies = prepared.policies(&each);
         }
         Some(values)
     }
@@ -150,7 +150,8 @@ pub(super) struct Values {
     /// The quota of the limit with the least left, and `left` of it.
     least: Option<(HeaderValue, [u64; 2])>,
     /// RateLimit-Policy and RateLimit.
-    lists: Option<(HeaderValue, HeaderValue)>,
+    policies: Option<HeaderValue>,
+    limits: Option<HeaderValue>,
 }
 
 /// The units that a client has left of a limit, and the seconds until the whole quota is available again, or
@@ -173,23 +174,14 @@ impl Values {
             headers.entry(X_RETRY_AFTER).or_insert(number(seconds));
         }
         if let Some((quota, [remaining, reset])) = self.least.take() {
-            let is_said = match headers.entry(X_REMAINING) {
-                Entry::Occupied(said) if is_at_most(said.get(), remaining) => true,
-                Entry::Occupied(mut said) => {
-                    said.insert(number(remaining));
-                    false
-                }
-                Entry::Vacant(free) => {
-                    free.insert(number(remaining));
-                    false
-                }
-            };
-            if !is_said {
+            let said = headers.get(X_REMAINING);
+            if !said.is_some_and(|said| is_at_most(said, remaining)) {
+                headers.insert(X_REMAINING, number(remaining));
                 headers.insert(X_LIMIT, quota);
                 headers.insert(X_RESET, number(reset));
             }
         }
-        if let Some((policies, limits)) = self.lists.take() {
+        if let (Some(policies), Some(limits)) = (self.policies.take(), self.limits.take()) {
             headers.append(draft::POLICY, policies);
             headers.append(draft::LIMIT, limits);
         }
