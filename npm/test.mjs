@@ -6,6 +6,7 @@ import { execSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
 
 const { Limiter, Store } = await import(pathToFileURL(`${process.env.PACKAGE}/node.js`));
 const recorded = (name) =>
@@ -92,4 +93,9 @@ test('the packed package has its licences, and all files that it lists', () => {
   for (const file of ['LICENSE-MIT', 'LICENSE-APACHE', 'README.md', 'limiters_bg.wasm', 'node.js', 'browser.js']) {
     assert.ok(packed.includes(file), `${file} is not among ${packed}`);
   }
+});
+
+test('the module is at most 60 kB, gzipped', () => {
+  const { length } = gzipSync(readFileSync(`${process.env.PACKAGE}/limiters_bg.wasm`));
+  assert.ok(length <= 60_000, `${length} bytes`);
 });
