@@ -1,4 +1,5 @@
 //! How the time and the memory of a parser grow with its input.
+#![allow(dead_code)] // Each test file uses its part.
 
 #[path = "doubling.rs"]
 mod doubling;
@@ -12,6 +13,7 @@ pub(crate) struct Parser {
     input: Input,
     read: fn(&[u8]),
     bytes: u64,
+    longest: usize,
 }
 
 enum Input {
@@ -40,7 +42,7 @@ impl Parser {
         read: fn(&[u8]),
         bytes: u64,
     ) -> Self {
-        Parser { name, input: Input::Repeated(texts), read, bytes }
+        Parser { name, input: Input::Repeated(texts), read, bytes, longest: usize::MAX }
     }
 
     /// Reads an input that is made for a length.
@@ -50,10 +52,16 @@ impl Parser {
         read: fn(&[u8]),
         bytes: u64,
     ) -> Self {
-        Parser { name, input: Input::Made(input), read, bytes }
+        Parser { name, input: Input::Made(input), read, bytes, longest: usize::MAX }
+    }
+
+    /// An input that is no longer than this.
+    pub(crate) const fn at_most(self, longest: usize) -> Self {
+        Parser { longest, ..self }
     }
 
     fn input(&self, length: usize) -> Vec<u8> {
+        let length = length.min(self.longest);
         match self.input {
             Input::Repeated([before, unit, after]) => repeat(before, unit, after, length),
             Input::Made(make) => make(length),

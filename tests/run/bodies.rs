@@ -1,7 +1,7 @@
 //! Requests of the service take time and memory in proportion to their length, up to the longest one.
 
 use super::core::{RULES, service};
-use super::growth::{Parser, are_linear, numbered, repeat};
+use super::growth::{Parser, are_linear, numbered};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
@@ -49,54 +49,32 @@ fn grpc(message: &[u8]) {
 /// A body has a longest length, so its bytes need no more than what is fixed: 48 bytes for each byte of JSON. A
 /// descriptor that is empty has 2 bytes by gRPC and 3 as JSON, and takes 96.
 const PARSERS: &[Parser] = &[
-    Parser::of(
-        "json: a long domain",
-        |n| repeat("{\"domain\":\"", "\\u00e4", "\"}", n.min(HTTP)),
-        json,
-        0,
-    ),
+    Parser::new("json: a long domain", ["{\"domain\":\"", "\\u00e4", "\"}"], json, 0).at_most(HTTP),
     Parser::new("json: too long", ["{\"domain\":\"", "a", "\"}"], json, 1),
-    Parser::of("json: lists", |n| repeat("", "[", "", n.min(HTTP)), json, 0),
-    Parser::of(
-        "json: descriptors",
-        |n| repeat("{\"descriptors\":[", "{},", "{}]}", n.min(HTTP)),
-        json,
-        1,
-    ),
-    Parser::of(
-        "json: entries",
-        |n| repeat("{\"descriptors\":[{\"entries\":[", "{},", "{}]}]}", n.min(HTTP)),
-        json,
-        0,
-    ),
-    Parser::of(
-        "check: one field",
-        |n| repeat("{\"fields\":{", "\"a\":\"\",", "\"a\":\"\"}}", n.min(HTTP)),
-        check,
-        0,
-    ),
+    Parser::new("json: lists", ["", "[", ""], json, 0).at_most(HTTP),
+    Parser::new("json: descriptors", ["{\"descriptors\":[", "{},", "{}]}"], json, 1).at_most(HTTP),
+    Parser::new("json: entries", ["{\"descriptors\":[{\"entries\":[", "{},", "{}]}]}"], json, 0)
+        .at_most(HTTP),
+    Parser::new("check: one field", ["{\"fields\":{", "\"a\":\"\",", "\"a\":\"\"}}"], check, 0)
+        .at_most(HTTP),
     Parser::of(
         "check: fields",
-        |n| numbered("{\"fields\":{", "\"#\":\"\",", "\"a\":\"\"}}", n.min(HTTP)),
+        |n| numbered("{\"fields\":{", "\"#\":\"\",", "\"a\":\"\"}}", n),
         check,
         0,
-    ),
-    Parser::of(
-        "check: escapes",
-        |n| repeat("{\"fields\":{\"", "\\n", "\":\"\"}}", n.min(HTTP)),
-        check,
-        0,
-    ),
-    Parser::of("query: one field", |n| repeat("/check?", "a&", "a", n.min(URI)), get, 0),
-    Parser::of("query: fields", |n| numbered("/check?", "#&", "a", n.min(URI)), get, 0),
-    Parser::of("query: escapes", |n| repeat("/check?a=", "%61", "", n.min(URI)), get, 0),
-    Parser::of("auth: slashes", |n| repeat("/auth", "/", "a/", n.min(URI)), get, 0),
-    Parser::of("auth: escapes", |n| repeat("/auth/", "%61", "?refused=403", n.min(URI)), get, 0),
-    Parser::of("grpc: descriptors", |n| repeat("", "\x12\0", "", n.min(GRPC)), grpc, 12),
+    )
+    .at_most(HTTP),
+    Parser::new("check: escapes", ["{\"fields\":{\"", "\\n", "\":\"\"}}"], check, 0).at_most(HTTP),
+    Parser::new("query: one field", ["/check?", "a&", "a"], get, 0).at_most(URI),
+    Parser::of("query: fields", |n| numbered("/check?", "#&", "a", n), get, 0).at_most(URI),
+    Parser::new("query: escapes", ["/check?a=", "%61", ""], get, 0).at_most(URI),
+    Parser::new("auth: slashes", ["/auth", "/", "a/"], get, 0).at_most(URI),
+    Parser::new("auth: escapes", ["/auth/", "%61", "?refused=403"], get, 0).at_most(URI),
+    Parser::new("grpc: descriptors", ["", "\x12\0", ""], grpc, 12).at_most(GRPC),
     Parser::new("grpc: too long", ["", "\x12\0", ""], grpc, 1),
-    Parser::of("grpc: domains", |n| repeat("", "\n\x01a", "", n.min(GRPC)), grpc, 0),
-    Parser::of("grpc: unknown fields", |n| repeat("", "\x7a\0", "", n.min(GRPC)), grpc, 0),
-    Parser::of("grpc: groups", |n| repeat("", "\x7b", "", n.min(GRPC)), grpc, 0),
+    Parser::new("grpc: domains", ["", "\n\x01a", ""], grpc, 0).at_most(GRPC),
+    Parser::new("grpc: unknown fields", ["", "\x7a\0", ""], grpc, 0).at_most(GRPC),
+    Parser::new("grpc: groups", ["", "\x7b", ""], grpc, 0).at_most(GRPC),
 ];
 
 #[test]

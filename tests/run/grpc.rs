@@ -2,7 +2,6 @@
 
 use super::core::{RULES, descriptor, request};
 use super::program::{Channel, Program, get};
-use super::shell::Folder;
 use prost::Message;
 use ratescope::service::Code;
 
@@ -16,9 +15,7 @@ async fn health(channel: &mut Channel, name: &str) -> (u32, Vec<u8>) {
 
 #[tokio::test]
 async fn calls_are_decided_and_counted() {
-    let folder = Folder::new("grpc");
-    let rules = folder.write("rules.yaml", RULES);
-    let program = Program::start(&rules, &[]);
+    let program = Program::of(RULES, &[]);
     let mut channel = Channel::open(program.grpc).await;
     let ann = request(vec![descriptor(&[("user", "ann")]), descriptor(&[("seen", "x")])]);
     for code in [Code::Ok, Code::Ok, Code::OverLimit, Code::OverLimit] {
@@ -52,8 +49,7 @@ async fn calls_are_decided_and_counted() {
 
 #[tokio::test]
 async fn health_and_reflection() {
-    let folder = Folder::new("health");
-    let program = Program::start(&folder.write("rules.yaml", RULES), &[]);
+    let program = Program::of(RULES, &[]);
     let mut channel = Channel::open(program.grpc).await;
     for name in ["", "envoy.service.ratelimit.v3.RateLimitService"] {
         assert_eq!(health(&mut channel, name).await, (0, vec![8, 1]), "{name}");

@@ -2,7 +2,7 @@
 
 use super::core::{RULES, descriptor, request};
 use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
-use super::shell::{Folder, listen};
+use super::shell::listen;
 use ratescope::service::Code;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -25,8 +25,7 @@ fn memory(program: &Program) -> Option<usize> {
 
 #[tokio::test]
 async fn strangers_do_no_harm() {
-    let folder = Folder::new("hostile");
-    let program = Program::start(&folder.write("rules.yaml", RULES), &[]);
+    let program = Program::of(RULES, &[]);
     let mut channel = Channel::open(program.grpc).await;
 
     // HTTP/1 on the port of gRPC gets an answer, and garbage ends its connection.
@@ -125,9 +124,7 @@ fn ask_and_never_read(at: SocketAddr, beginning: &[u8], request: &[u8]) {
 /// it for as long as the stream lasts.
 #[test]
 fn who_never_reads_holds_no_connection() {
-    let folder = Folder::new("unread");
-    let rules = folder.write("rules.yaml", RULES);
-    let program = Program::start(&rules, &["--unread", "100ms"]);
+    let program = Program::of(RULES, &["--unread", "100ms"]);
     let mut viewer = TcpStream::connect(program.admin).unwrap();
     let request = "GET /live/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
     listen(&mut viewer, request, &["event: columns"]);

@@ -2,7 +2,6 @@
 
 use super::core::{RULES, service};
 use super::program::{Program, get, http};
-use super::shell::Folder;
 use ratescope::clock::FakeClock;
 use ratescope::service::{Http, HttpSettings, Service, States};
 use std::sync::Arc;
@@ -29,9 +28,8 @@ fn post(program: &Program, path: &str, body: &str) -> (u16, String) {
 
 #[test]
 fn the_messages_as_json() {
-    let folder = Folder::new("json");
     let rules = format!("{RULES}- {{key: rate, limit: exim 5/1h strict}}\n");
-    let program = Program::start(&folder.write("rules.yaml", &rules), &[]);
+    let program = Program::of(&rules, &[]);
     let ask = |body: &str| post(&program, "/json", body);
     let ann = r#"{"domain":"web","descriptors":[{"entries":[{"key":"user","value":"ann"}]}]}"#;
     let (status, answer) = ask(ann);
@@ -80,8 +78,7 @@ fn the_messages_as_json() {
 
 #[test]
 fn anything_by_its_fields() {
-    let folder = Folder::new("check");
-    let program = Program::start(&folder.write("rules.yaml", ALL), &[]);
+    let program = Program::of(ALL, &[]);
     let check = |query: &str| get(program.http, &format!("/check?{query}"), "");
     assert_eq!([check("user=ann&hits=0").0, check("user=ann").0, check("user=ann").0], [200; 3]);
     let (status, refused) = check("user=ann");
@@ -135,10 +132,7 @@ fn anything_by_its_fields() {
 
 #[test]
 fn what_a_proxy_asks() {
-    let folder = Folder::new("auth");
-    let rules = folder.write("rules.yaml", ALL);
-    let program =
-        Program::start(&rules, &["--field", "user=x-user", "--field", "agent=user-agent"]);
+    let program = Program::of(ALL, &["--field", "user=x-user", "--field", "agent=user-agent"]);
     let auth = |path: &str, headers: &str| get(program.http, path, headers).0;
     let from = |ip: &str| format!("x-forwarded-for: {ip}\r\n");
     assert_eq!([auth("/auth", &from("a")), auth("/auth/web", &from("192.0.2.1"))], [200, 200]);
@@ -175,9 +169,7 @@ fn what_a_proxy_asks() {
 /// A client that is not a trusted proxy can't name another address as its own.
 #[test]
 fn a_stranger_can_not_pose() {
-    let folder = Folder::new("pose");
-    let program =
-        Program::start(&folder.write("rules.yaml", ALL), &["--trusted-proxies", "192.0.2.0/24"]);
+    let program = Program::of(ALL, &["--trusted-proxies", "192.0.2.0/24"]);
     let auth = |ip: &str| get(program.http, "/auth", &format!("x-forwarded-for: {ip}\r\n")).0;
     assert_eq!([auth("198.51.100.1"), auth("198.51.100.2")], [200, 429]);
 }
@@ -208,18 +200,13 @@ async fn the_domain_is_named_where_there_are_several() {
 /// empty asks for the only domain.
 #[test]
 fn the_domain_in_the_path_is_decoded() {
-    let folder = Folder::new("named");
-    for (place, (domain, paths)) in [
+    for (domain, paths) in [
         ("my shop", ["/auth/my%20shop", "/auth/my%20shop/"]),
         ("straße", ["/auth/stra%C3%9Fe", "/auth/stra%c3%9fe?refused=429"]),
         ("a/b", ["/auth/a/b", "/auth/a%2Fb"]),
         ("web", ["/auth//web//", "/auth//"]),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let rules = format!("domain: {domain}\nlimit: gcra 1/1h per ip\n");
-        let program = Program::start(&folder.write(&format!("{place}.yaml"), &rules), &[]);
+    ] {
+        let program = Program::of(&format!("domain: {domain}\nlimit: gcra 1/1h per ip\n"), &[]);
         let codes = paths.map(|path| get(program.http, path, "").0);
         assert_eq!(codes, [200, 429], "{domain}");
         let (status, why) = get(program.http, "/auth/%FF", "");

@@ -115,9 +115,7 @@ fn a_new_file_that_is_wrong_turns_the_health_red() {
 /// How often the files are looked at says nothing of how often the gauges are set.
 #[test]
 fn the_gauges_are_set_between_two_looks_at_the_files() {
-    let folder = Folder::new("gauges");
-    let rules = folder.write("rules.yaml", RULES);
-    let program = Program::start(&rules, &["--watch", "1h"]);
+    let program = Program::of(RULES, &["--watch", "1h"]);
     assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
     while !get(program.admin, "/metrics", "").1.contains("\nratescope_keys 1\n") {}
 }
@@ -145,9 +143,7 @@ fn a_pipe_is_no_rule_file() {
 #[cfg(unix)]
 #[tokio::test]
 async fn the_end_is_announced() {
-    let folder = Folder::new("end");
-    let rules = folder.write("rules.yaml", RULES);
-    let mut program = Program::start(&rules, &["--notice", "1h", "--drain", "1h"]);
+    let mut program = Program::of(RULES, &["--notice", "1h", "--drain", "1h"]);
     let mut channel = Channel::open(program.grpc).await;
     let ann = request(vec![descriptor(&[("user", "ann")])]);
     program.running.signal("TERM");
@@ -168,9 +164,7 @@ async fn the_end_is_announced() {
 #[cfg(unix)]
 #[tokio::test]
 async fn what_is_under_way_is_answered() {
-    let folder = Folder::new("drain");
-    let rules = folder.write("rules.yaml", RULES);
-    let mut program = Program::start(&rules, &["--drain", "1h"]);
+    let mut program = Program::of(RULES, &["--drain", "1h"]);
     let mut channel = Channel::open(program.grpc).await;
     let _idle = TcpStream::connect(program.grpc).unwrap();
     let _idle = TcpStream::connect(program.http).unwrap();
@@ -195,8 +189,7 @@ async fn what_is_under_way_is_answered() {
 #[cfg(unix)]
 #[test]
 fn a_hangup_ends_nothing() {
-    let folder = Folder::new("hangup");
-    let mut program = Program::start(&folder.write("rules.yaml", RULES), &[]);
+    let mut program = Program::of(RULES, &[]);
     program.running.signal("HUP");
     assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
     program.running.signal("TERM");
@@ -229,10 +222,8 @@ async fn call([first, second]: [SocketAddr; 2], tell: mpsc::Sender<bool>) {
 #[cfg(unix)]
 #[tokio::test]
 async fn the_end_costs_no_call_under_load() {
-    let folder = Folder::new("end-load");
-    let rules = folder.write("rules.yaml", RULES);
-    let mut ends = Program::start(&rules, &["--drain", "1h"]);
-    let stays = Program::start(&rules, &[]);
+    let mut ends = Program::of(RULES, &["--drain", "1h"]);
+    let stays = Program::of(RULES, &[]);
     let (tell, mut told) = mpsc::channel(1);
     let clients: Vec<_> =
         (0..8).map(|_| tokio::spawn(call([ends.grpc, stays.grpc], tell.clone()))).collect();

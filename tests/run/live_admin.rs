@@ -8,9 +8,7 @@ use std::net::TcpStream;
 #[cfg(unix)]
 #[test]
 fn live_is_on_the_admin_port() {
-    let folder = Folder::new("live");
-    let rules = folder.write("rules.yaml", RULES);
-    let mut program = Program::start(&rules, &["--drain", "1h"]);
+    let mut program = Program::of(RULES, &["--drain", "1h"]);
     for _ in 0..3 {
         get(program.http, "/check?domain=web&user=ann", "");
     }

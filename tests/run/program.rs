@@ -1,20 +1,30 @@
 //! Starts the program on free ports, and calls it.
 
-use super::shell::{Running, command};
+use super::shell::{Folder, Running, command};
 use ratescope::service::{RateLimitRequest, RateLimitResponse};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) struct Program {
     pub(crate) running: Running,
     pub(crate) grpc: SocketAddr,
     pub(crate) http: SocketAddr,
     pub(crate) admin: SocketAddr,
+    _folder: Option<Folder>,
 }
 
 impl Program {
+    /// Starts it with these rules.
+    pub(crate) fn of(rules: &str, args: &[&str]) -> Self {
+        static STARTED: AtomicU32 = AtomicU32::new(0);
+        let folder = Folder::new(&format!("run-{}", STARTED.fetch_add(1, Ordering::Relaxed)));
+        let program = Program::start(&folder.write("rules.yaml", rules), args);
+        Program { _folder: Some(folder), ..program }
+    }
+
     pub(crate) fn start(rules: &Path, args: &[&str]) -> Self {
         let free = "127.0.0.1:0";
         let usual = [("--grpc", free), ("--http", free), ("--admin", free), ("--notice", "0s")];
@@ -35,7 +45,7 @@ impl Program {
             rest.split([',', '\n']).next().unwrap().parse().unwrap()
         };
         let (grpc, http, admin) = (at("gRPC at "), at("HTTP at http://"), at("admin at http://"));
-        Program { running: Running(child), grpc, http, admin }
+        Program { running: Running(child), grpc, http, admin, _folder: None }
     }
 }
 
