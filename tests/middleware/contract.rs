@@ -125,42 +125,35 @@ fn one_service_serves_many_requests() {
     serves(Far::new(rules, 2));
 }
 
-#[test]
-fn a_buffer_over_the_layer_never_hangs() {
-    fn serves<S: AsyncStore>(store: S) {
+#[tokio::test(start_paused = true)]
+async fn a_buffer_over_the_layer_never_hangs() {
+    async fn serves<S: AsyncStore>(store: S) {
         let clock = Hand::default();
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        runtime.block_on(async {
-            let inner = ConcurrencyLimit::new(Inner::default(), 1);
-            let limited = limit(store, &clock).charge(|_| 0.0).layer().layer(inner);
-            let buffer = Buffer::new(limited, 4);
-            // Some pass, some wait, and some are refused.
-            let mut sent = Vec::new();
-            for i in 0..8 {
-                let mut service = buffer.clone();
-                sent.push(tokio::spawn(async move {
-                    std::future::poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
-                    let ip = format!("192.0.2.{}", i % 3);
-                    service.call(get("/", &ip)).await.unwrap().status().as_u16()
-                }));
-            }
-            let mut statuses = Vec::new();
-            for (i, response) in sent.into_iter().enumerate() {
-                clock.set(i as f64);
-                // Time is paused: it only passes if nothing else can be done.
-                let response = tokio::time::timeout(Duration::from_secs(3600), response);
-                statuses.push(response.await.expect("it hangs").unwrap());
-            }
-            assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 6, "{statuses:?}");
-        });
+        let inner = ConcurrencyLimit::new(Inner::default(), 1);
+        let limited = limit(store, &clock).charge(|_| 0.0).layer().layer(inner);
+        let buffer = Buffer::new(limited, 4);
+        // Some pass, some wait, and some are refused.
+        let mut sent = Vec::new();
+        for i in 0..8 {
+            let mut service = buffer.clone();
+            sent.push(tokio::spawn(async move {
+                std::future::poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
+                let ip = format!("192.0.2.{}", i % 3);
+                service.call(get("/", &ip)).await.unwrap().status().as_u16()
+            }));
+        }
+        let mut statuses = Vec::new();
+        for (i, response) in sent.into_iter().enumerate() {
+            clock.set(i as f64);
+            // Time is paused: it only passes if nothing else can be done.
+            let response = tokio::time::timeout(Duration::from_secs(3600), response);
+            statuses.push(response.await.expect("it hangs").unwrap());
+        }
+        assert_eq!(statuses.iter().filter(|status| **status == 200).count(), 6, "{statuses:?}");
     }
     let rules = "domain: web\nlimit: leaky-bucket 1/1s queue 2 per ip\n";
-    serves(ruled(rules));
-    serves(Far::new(rules, 2));
+    serves(ruled(rules)).await;
+    serves(Far::new(rules, 2)).await;
 }
 
 /// An idle service keeps no place from others after one of its requests was refused or waits.
