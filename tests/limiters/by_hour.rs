@@ -46,6 +46,16 @@ fn steady(limit: &ByHour, state: &mut Habits, from: f64, to: f64, count: f64) ->
     (0..events).filter(refused).count() as u32
 }
 
+/// Who sends 50 in an hour between these hours of each day for a month, and is never refused.
+fn month(limit: &ByHour, from: f64, to: f64) -> Habits {
+    let mut state = limit.initial();
+    for day in 0..30 {
+        let day = 24.0 * f64::from(day);
+        assert_eq!(steady(limit, &mut state, day + from, day + to, 50.0), 0);
+    }
+    state
+}
+
 /// The habit of an hour as of `now`.
 fn habit(limit: &ByHour, state: &Habits, now: Time, hour: usize) -> f64 {
     let habits = limit.at(state, now);
@@ -133,12 +143,8 @@ fn the_first_night_gets_the_floor() {
     assert_eq!(most.floor(), 514.0);
     let mut newcomer = limit.initial();
     assert_eq!(greedy(&limit, &mut newcomer, hours(22.0), hours(30.0)), 489);
-    // 30 an hour by day for a month, then as much as it gets from midnight on.
-    let mut state = limit.initial();
-    for day in 0..30 {
-        let day = 24.0 * f64::from(day);
-        assert_eq!(steady(&limit, &mut state, day + 8.0, day + 18.0, 50.0), 0);
-    }
+    // After a month by day, as much as it gets from midnight on.
+    let mut state = month(&limit, 8.0, 18.0);
     assert!(limit.limit_at(&state, hours(24.0 * 29.0 + 12.0)) > 20.0);
     let night = hours(24.0 * 30.0);
     assert_eq!(limit.limit_at(&state, night), 10.0);
@@ -149,11 +155,7 @@ fn the_first_night_gets_the_floor() {
 #[test]
 fn an_hour_early_or_late_is_no_crime() {
     let limit = by_hour(RULE);
-    let mut state = limit.initial();
-    for day in 0..30 {
-        let day = 24.0 * f64::from(day);
-        let _ = steady(&limit, &mut state, day + 9.0, day + 17.0, 50.0);
-    }
+    let state = month(&limit, 9.0, 17.0);
     let at = |hour: f64| limit.limit_at(&state, hours(24.0 * 30.0 + hour));
     assert_eq!(at(7.99), 10.0);
     assert!(at(8.0) > 18.0 && at(12.0) > 20.0 && at(17.99) > 20.0);
@@ -183,11 +185,7 @@ fn who_never_sleeps_is_held_to_the_flat_limit() {
 #[test]
 fn a_holiday_is_forgotten_by_the_day() {
     let limit = by_hour(RULE);
-    let mut state = limit.initial();
-    for day in 0..30 {
-        let day = 24.0 * f64::from(day);
-        let _ = steady(&limit, &mut state, day + 9.0, day + 17.0, 50.0);
-    }
+    let state = month(&limit, 9.0, 17.0);
     let noon = |day: f64| habit(&limit, &state, hours(24.0 * day + 12.999), 12);
     let left = noon(29.0 + 14.0) / noon(29.0);
     assert!((left / (-2f64).exp() - 1.0).abs() < 2e-4, "{left}");
