@@ -31,7 +31,7 @@ use super::LONG_AGO;
 use super::amount::{amount, events, limit};
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use crate::outcome::{Outcome, Retry};
+use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -181,33 +181,48 @@ impl Bucket {
 
     /// How long `parts` take to drain, in whole microseconds, rounded up.
     fn time(&self, parts: i128) -> Span {
-        let micros = parts.max(0).unsigned_abs().div_ceil(u128::from(self.per_micro));
-        Span::micros(u64::try_from(micros).unwrap_or(u64::MAX))
+        let parts = parts.max(0).unsigned_abs();
+        Span::micros(match u64::try_from(parts) {
+            Ok(parts) => parts.div_ceil(self.per_micro),
+            // This division is a call into the compiler's runtime.
+            Err(_) => {
+                let micros = parts.div_ceil(u128::from(self.per_micro));
+                u64::try_from(micros).unwrap_or(u64::MAX)
+            }
+        })
     }
 
-    /// Whether an event still fits.
-    pub(super) fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
+    /// Whether an event still fits. If it `waits`, it waits until the bucket before it has drained.
+    pub(super) fn peek(&self, state: &State, now: Time, cost: f64, waits: bool) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, self.size) };
-        self.outcome(self.content(state, now).0, self.parts(amount))
+        self.outcome(self.content(state, now).0, self.parts(amount), waits)
     }
 
     /// Decides about an event and adds it, in one step.
     #[inline(always)]
-    pub(super) fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
+    pub(super) fn check(&self, state: &mut State, now: Time, cost: f64, waits: bool) -> Outcome {
         let Some(amount) = amount(cost) else {
             self.record(state, now, cost, false);
             return Outcome::new(false, cost, self.size);
         };
         let (parts, (content, set_back)) = (self.parts(amount), self.content(state, now));
-        let outcome = self.outcome(content, parts);
+        let outcome = self.outcome(content, parts, waits);
         let added = if outcome.is_allowed() { parts } else { 0 };
         self.add(state, now, added, (content, set_back));
         outcome
     }
 
-    fn outcome(&self, content: i128, parts: i128) -> Outcome {
-        let filled = content + parts;
-        Outcome::new(filled <= self.full, self.events(filled), self.size)
+    #[inline(always)]
+    fn outcome(&self, content: i128, parts: i128, waits: bool) -> Outcome {
+        let (filled, limit) = (content + parts, self.size);
+        let level = self.events(filled);
+        match filled <= self.full {
+            true if waits => {
+                let wait = self.time(content);
+                Outcome { decision: Decision::Allowed { wait }, level, limit }
+            }
+            passes => Outcome::new(passes, level, limit),
+        }
     }
 
     /// How long the bucket takes to drain.
@@ -220,6 +235,11 @@ impl Bucket {
     pub(super) fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let amount = amount(cost).filter(|_| allowed).unwrap_or(0);
         self.add(state, now, self.parts(amount), self.content(state, now));
+        // What passes fills no more than the bucket, but a charge may.
+        let most = self.parts(MOST);
+        if state.content.get() > most {
+            state.content = Parts::new(most);
+        }
     }
 
     /// Adds parts to the content as it is at `now`.
@@ -230,8 +250,7 @@ impl Bucket {
         }
         let in_order = now >= state.at || set_back;
         let (content, at) = if in_order { (content, now) } else { (state.content.get(), state.at) };
-        let content = (content + parts).min(self.parts(MOST));
-        *state = State { content: Parts::new(content), at };
+        *state = State { content: Parts::new(content + parts), at };
     }
 
     /// Takes back an event that was added at `at`.
@@ -346,7 +365,7 @@ mod tests {
             for (at, now) in ends.iter().flat_map(|at| ends.map(|now| (*at, now))) {
                 let mut state = State { content: Parts::new(bucket.parts(MOST)), at };
                 for _ in 0..3 {
-                    let _ = bucket.peek(&state, now, 1e12);
+                    let _ = bucket.peek(&state, now, 1e12, false);
                     let _ = bucket.retry_after(&state, now, 1e12);
                     bucket.remaining(&state, now);
                     bucket.reset_after(&state, now);

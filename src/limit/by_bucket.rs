@@ -65,14 +65,7 @@ macro_rules! limit_by_bucket {
             }
 
             fn peek(&self, state: &State, now: Time, cost: f64) -> Outcome {
-                let outcome = self.0.peek(state, now, cost);
-                match outcome.is_allowed() && $waits {
-                    true => {
-                        let decision = Decision::Allowed { wait: self.0.reset_after(state, now) };
-                        Outcome { decision, ..outcome }
-                    }
-                    false => outcome,
-                }
+                self.0.peek(state, now, cost, $waits)
             }
 
             fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
@@ -80,14 +73,7 @@ macro_rules! limit_by_bucket {
             }
 
             fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
-                match $waits {
-                    true => {
-                        let outcome = self.peek(state, now, cost);
-                        self.record(state, now, cost, outcome.is_allowed());
-                        outcome
-                    }
-                    false => self.0.check(state, now, cost),
-                }
+                self.0.check(state, now, cost, $waits)
             }
 
             fn undo(&self, state: &mut State, at: Time, now: Time, cost: f64) -> bool {

@@ -23,7 +23,7 @@ use super::by_bucket::limit_by_bucket;
 use super::in_f64::InF64;
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::text::{Form, Given, Unreadable};
-use crate::outcome::{Decision, Outcome, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
