@@ -235,7 +235,7 @@ impl Bucket {
     pub(super) fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let amount = amount(cost).filter(|_| allowed).unwrap_or(0);
         self.add(state, now, self.parts(amount), self.content(state, now));
-        // What passes fills no more than the bucket, but a charge may.
+        // An event that passes never overfills the bucket, but one that is charged afterwards may.
         let most = self.parts(MOST);
         if state.content.get() > most {
             state.content = Parts::new(most);

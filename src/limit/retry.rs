@@ -25,7 +25,9 @@ pub(crate) fn wait_until(guess: Time, now: Time, passes: &dyn Fn(Time) -> bool) 
     let mut failed = None;
     let mut passes = |at: Time| {
         let does = Some(at) > failed && passes(at);
-        failed = if does { failed } else { failed.max(Some(at)) };
+        if !does {
+            failed = failed.max(Some(at));
+        }
         does
     };
     while !passes(at) && stride < LATER {

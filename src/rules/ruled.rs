@@ -284,6 +284,7 @@ impl Ruled {
         }
         let left = |i: usize| left(held.get(i)?, details, now);
         let answers = judged.answers(basis, left);
+        // A rule without states refuses at level 0, so another refusal is tighter and decides.
         let refuses = |answer: &LimitAnswer| !answer.is_shadow && !answer.outcome.is_allowed();
         let is_by = |answer: &LimitAnswer| refuses(answer) && answer.basis != Basis::Nowhere;
         let retry = details.retry && answers.iter().any(is_by);

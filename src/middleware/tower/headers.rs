@@ -133,7 +133,7 @@ impl Headers {
     }
 }
 
-/// What the headers say of a limit.
+/// A limit and its numbers, as the headers of a response give them.
 #[derive(Clone, Copy)]
 pub(super) struct OfLimit<'a> {
     pub(super) limit: &'a PreparedLimit,

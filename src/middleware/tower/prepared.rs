@@ -3,7 +3,7 @@
 
 use super::draft;
 use super::fields::RequestFields;
-use super::headers::{OfLimit, number};
+use super::headers::{OfLimit, number, up};
 use super::layer::LayerSettings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
@@ -170,7 +170,7 @@ impl PreparedLimit {
         // A limiter that never refuses has no quota.
         let quota = limiter.quota();
         let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
-        let window = quota.map_or(1, |quota| libm::ceil(quota.per().secs()) as u64);
+        let window = quota.map_or(1, |quota| up(quota.per()));
         let in_list = draft::name_in_list(&name);
         let policy = draft::policy(&in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
