@@ -195,9 +195,16 @@ pub trait Limiter: Sealed {
     fn record(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool);
 
     /// Decides about an event of cost `cost` at `now`, and counts it.
+    #[inline(always)]
     fn check(&self, state: &mut Self::State, now: Time, cost: f64) -> Outcome {
+        self.check_last(state, now, cost, true)
+    }
+
+    /// The last of several limiters: answers as [`peek`](Self::peek) does, and [records](Self::record) the
+    /// event in the same step. `others` says whether all limiters that were asked before let it pass.
+    fn check_last(&self, state: &mut Self::State, now: Time, cost: f64, others: bool) -> Outcome {
         let outcome = self.peek(state, now, cost);
-        self.record(state, now, cost, outcome.is_allowed());
+        self.record(state, now, cost, others && outcome.is_allowed());
         outcome
     }
 

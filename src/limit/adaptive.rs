@@ -213,7 +213,7 @@ impl Limiter for Adaptive {
     }
 
     /// Measures once instead of twice.
-    fn check(&self, state: &mut Habit, now: Time, cost: f64) -> Outcome {
+    fn check_last(&self, state: &mut Habit, now: Time, cost: f64, others: bool) -> Outcome {
         let smoothed = self.smoothed_at(state, now);
         let limit = self.limit(smoothed);
         if !is_cost(cost) {
@@ -221,7 +221,7 @@ impl Limiter for Adaptive {
         }
         let rate = self.measure(state, now, cost);
         let outcome = Outcome::new(rate < limit, rate, limit);
-        let counted = self.mode.counts(outcome.is_allowed());
+        let counted = self.mode.counts(others && outcome.is_allowed());
         self.store(state, now, counted.then_some((rate, smoothed)));
         outcome
     }

@@ -272,10 +272,10 @@ impl Limiter for AnyLimiter {
         });
     }
 
-    fn check(&self, state: &mut AnyState, now: Time, cost: f64) -> Outcome {
-        matched!(self, &mut *state, |l, s| l.check(s, now, cost), {
+    fn check_last(&self, state: &mut AnyState, now: Time, cost: f64, others: bool) -> Outcome {
+        matched!(self, &mut *state, |l, s| l.check_last(s, now, cost, others), {
             self.own(state);
-            self.check(state, now, cost)
+            self.check_last(state, now, cost, others)
         })
     }
 

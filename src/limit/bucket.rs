@@ -198,16 +198,23 @@ impl Bucket {
         self.outcome(self.content(state, now).0, self.parts(amount), waits)
     }
 
-    /// Decides about an event and adds it, in one step.
+    /// Decides about an event and adds it, in one step, if all `others` let it pass, too.
     #[inline(always)]
-    pub(super) fn check(&self, state: &mut State, now: Time, cost: f64, waits: bool) -> Outcome {
+    pub(super) fn check(
+        &self,
+        state: &mut State,
+        now: Time,
+        cost: f64,
+        others: bool,
+        waits: bool,
+    ) -> Outcome {
         let Some(amount) = amount(cost) else {
             self.record(state, now, cost, false);
             return Outcome::new(false, cost, self.size);
         };
         let (parts, (content, set_back)) = (self.parts(amount), self.content(state, now));
         let outcome = self.outcome(content, parts, waits);
-        let added = if outcome.is_allowed() { parts } else { 0 };
+        let added = if others && outcome.is_allowed() { parts } else { 0 };
         self.add(state, now, added, (content, set_back));
         outcome
     }

@@ -72,8 +72,14 @@ macro_rules! limit_by_bucket {
                 self.0.record(state, now, cost, allowed);
             }
 
-            fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
-                self.0.check(state, now, cost, $waits)
+            fn check_last(
+                &self,
+                state: &mut State,
+                now: Time,
+                cost: f64,
+                others: bool,
+            ) -> Outcome {
+                self.0.check(state, now, cost, others, $waits)
             }
 
             fn undo(&self, state: &mut State, at: Time, now: Time, cost: f64) -> bool {

@@ -248,10 +248,10 @@ impl Limiter for ByHour {
     }
 
     /// Moves the habits forward once instead of twice.
-    fn check(&self, state: &mut Habits, now: Time, cost: f64) -> Outcome {
+    fn check_last(&self, state: &mut Habits, now: Time, cost: f64, others: bool) -> Outcome {
         let habits = self.at(state, now);
         let outcome = self.decide(state, &habits, cost);
-        *state = self.recorded(state, habits, cost, outcome.is_allowed());
+        *state = self.recorded(state, habits, cost, others && outcome.is_allowed());
         outcome
     }
 

@@ -126,7 +126,7 @@ impl Limiter for Earrrl {
 
     /// Computes one exponential instead of two.
     #[inline]
-    fn check(&self, state: &mut Impulse, now: Time, cost: f64) -> Outcome {
+    fn check_last(&self, state: &mut Impulse, now: Time, cost: f64, _others: bool) -> Outcome {
         let left = remembered(self.lambda, *state, now);
         if is_cost(cost) {
             *state = left.plus(cost);

@@ -203,13 +203,13 @@ impl Limiter for Exim {
 
     /// Measures once instead of twice.
     #[inline(always)]
-    fn check(&self, state: &mut Measured, now: Time, cost: f64) -> Outcome {
+    fn check_last(&self, state: &mut Measured, now: Time, cost: f64, others: bool) -> Outcome {
         if !is_cost(cost) {
             return Outcome::new(false, cost, self.limit.count());
         }
         let measured = self.measure(state, now, cost);
         let outcome = self.outcome(measured.rate);
-        self.store(state, measured, outcome.is_allowed());
+        self.store(state, measured, others && outcome.is_allowed());
         outcome
     }
 

@@ -231,10 +231,10 @@ impl Limiter for Nginx {
 
     /// Computes the excess once instead of twice.
     #[inline]
-    fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
+    fn check_last(&self, state: &mut State, now: Time, cost: f64, others: bool) -> Outcome {
         let excess = self.with(state, now, cost);
         let outcome = self.outcome(excess, cost);
-        if let Some(excess) = excess.filter(|_| outcome.is_allowed() && cost > 0.0) {
+        if let Some(excess) = excess.filter(|_| others && outcome.is_allowed() && cost > 0.0) {
             self.store(state, now, excess);
         }
         outcome

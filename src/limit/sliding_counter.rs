@@ -167,13 +167,13 @@ impl Limiter for SlidingCounter {
 
     /// Looks at the clock once instead of twice.
     #[inline]
-    fn check(&self, state: &mut State, now: Time, cost: f64) -> Outcome {
+    fn check_last(&self, state: &mut State, now: Time, cost: f64, others: bool) -> Outcome {
         let Some(amount) = amount(cost) else {
             return Outcome::new(false, cost, self.limit.count());
         };
         let rolled = self.roll(state, now);
         let outcome = self.outcome(&rolled, amount);
-        self.store(state, &rolled, amount, outcome.is_allowed());
+        self.store(state, &rolled, amount, others && outcome.is_allowed());
         outcome
     }
 

@@ -5,6 +5,23 @@ use proptest::prelude::*;
 use ratescope::{Limiter, Retry, Time};
 
 proptest! {
+    /// The last of several limits decides and counts in one step, as it would in two.
+    #[test]
+    fn one_step_is_two(
+        case in cases(&KINDS),
+        steps in steps(true),
+        others in prop::collection::vec(any::<bool>(), 1..9),
+    ) {
+        let limiter = &case.limiter;
+        let (mut one, mut two) = (limiter.initial(), limiter.initial());
+        for ((at, cost), others) in case.events(&steps).into_iter().zip(others.into_iter().cycle()) {
+            let outcome = limiter.peek(&two, at, cost);
+            limiter.record(&mut two, at, cost, others && outcome.is_allowed());
+            prop_assert_eq!(limiter.check_last(&mut one, at, cost, others), outcome);
+            prop_assert_eq!(&one, &two);
+        }
+    }
+
     /// Take the refused events away, and the same are allowed, for the same reasons.
     #[test]
     fn a_refused_event_leaves_no_trace(case in cases(ALLOWED_ONLY), steps in steps(false)) {
