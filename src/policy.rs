@@ -52,7 +52,7 @@ mod text;
 
 #[cfg(feature = "std")]
 pub(crate) use decide::fullness;
-#[cfg(feature = "rules")]
+#[cfg(feature = "std")]
 pub(crate) use decide::stricter;
 pub use decide::{Verdict, retry_after, strictest};
 #[cfg(feature = "rules")]

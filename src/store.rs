@@ -103,12 +103,16 @@ mod tags;
 
 pub(crate) use all_or_none::Few;
 #[cfg(feature = "rules")]
-pub(crate) use all_or_none::hold;
+pub(crate) use all_or_none::hold_in_any_order;
 pub(crate) use held::Held;
 pub use keyed::Keyed;
 pub(crate) use keyed_limit::KeyedLimit;
 pub use saved::SavedError;
 pub use secret::{Secret, SecretHasher};
+
+use all_or_none::check;
+#[cfg(not(target_arch = "wasm32"))]
+use all_or_none::hold_each;
 
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
@@ -168,17 +172,22 @@ impl Store {
     /// Decides about an event, and counts it in all limits or in none.
     pub fn check(&self, event: &Event<'_>) -> Verdict {
         let (now, cost) = (event.time, event.cost);
-        if let [limit] = self.limits.as_slice() {
+        match self.limits.as_slice() {
             // The only limit decides alone.
-            return Verdict { outcome: limit.hold(event).check(now, cost), by: 0 };
+            [limit] => Verdict { outcome: limit.hold(event).check(now, cost), by: 0 },
+            // Two or three need no list. In WebAssembly, their code would be bytes to load.
+            #[cfg(not(target_arch = "wasm32"))]
+            [a, b] => check(&mut hold_each([a, b], event), now, cost),
+            #[cfg(not(target_arch = "wasm32"))]
+            [a, b, c] => check(&mut hold_each([a, b, c], event), now, cost),
+            _ => check(&mut self.hold(event), now, cost),
         }
-        all_or_none::check(&mut self.hold(event), now, cost)
     }
 
     /// Decides as [`check`](Self::check) does, and says in the same step when a refused event would pass.
     pub fn check_with_retry(&self, event: &Event<'_>) -> (Verdict, Retry) {
         let mut held = self.hold(event);
-        let verdict = all_or_none::check(&mut held, event.time, event.cost);
+        let verdict = check(&mut held, event.time, event.cost);
         let retry = || all_or_none::retry_after(&held, event.time, event.cost);
         (verdict, if verdict.is_allowed() { Retry::NOW } else { retry() })
     }
@@ -296,7 +305,7 @@ impl Store {
 
     /// Locks the event's key in each limit.
     fn hold(&self, event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
-        all_or_none::hold(self.limits.iter(), event)
+        all_or_none::hold(&self.limits, event)
     }
 }
 

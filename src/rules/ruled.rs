@@ -346,7 +346,7 @@ impl Generation {
 
     /// Locks the key of the event in the states of each limit that is asked, in their order.
     pub(super) fn hold(&self, asked: &[Ask], event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
-        store::hold(asked.iter().map(|ask| self.limit(ask)), event)
+        store::hold_in_any_order(asked.iter().map(|ask| self.limit(ask)), event)
     }
 
     /// Whether all limits that are asked can give back.

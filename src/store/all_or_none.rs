@@ -7,8 +7,8 @@ use super::keyed_limit::KeyedLimit;
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
-use crate::outcome::{Outcome, Retry};
-use crate::policy::{self, Verdict, strictest};
+use crate::outcome::Retry;
+use crate::policy::{self, Verdict, stricter, strictest};
 #[cfg(any(feature = "wait", all(test, loom)))]
 use crate::time::Span;
 use crate::time::Time;
@@ -22,52 +22,93 @@ pub(crate) type Few<T> = SmallVec<[T; 4]>;
 #[cfg(target_arch = "wasm32")]
 pub(crate) type Few<T> = alloc::vec::Vec<T>;
 
-/// Locks the key of the event in each of `limits`. The hashes are computed before the first lock is taken.
-/// The locks are taken in the order in which the limits were made, which is the same for all threads and rules,
-/// so they cannot deadlock. The result has the order of `limits`.
+/// Locks the key of the event in each of `limits`, which are in the order in which they were made: all threads
+/// lock in this order, so they cannot deadlock. The hashes are computed before the first lock is taken.
+#[inline(always)]
+pub(super) fn hold<'a>(limits: &'a [KeyedLimit], event: &Event<'_>) -> Few<Held<'a, AnyLimiter>> {
+    debug_assert!(limits.is_sorted_by(|a, b| a.number < b.number));
+    let hashes: Few<u64> = limits.iter().map(|limit| limit.hash(event)).collect();
+    let mut held = Few::new();
+    for (limit, hash) in limits.iter().zip(hashes) {
+        held.push(limit.keys.lock(hash));
+    }
+    find(&mut held);
+    held
+}
+
+/// The same for a number of limits that is known when this is compiled: without a list.
+#[cfg(not(target_arch = "wasm32"))]
+#[inline(always)]
+pub(super) fn hold_each<'a, const N: usize>(
+    limits: [&'a KeyedLimit; N],
+    event: &Event<'_>,
+) -> [Held<'a, AnyLimiter>; N] {
+    let hashed = limits.map(|limit| (limit, limit.hash(event)));
+    let mut held = hashed.map(|(limit, hash)| limit.keys.lock(hash));
+    find(&mut held);
+    held
+}
+
+/// The same for limits in any order, which the result has, too.
 ///
 /// # Panics
 /// When a limit is given twice, before anything is locked: the event would wait for itself for ever,
 /// and keep all others of its key waiting.
-pub(crate) fn hold<'a>(
+#[cfg(feature = "rules")]
+pub(crate) fn hold_in_any_order<'a>(
     limits: impl Iterator<Item = &'a KeyedLimit>,
     event: &Event<'_>,
 ) -> Few<Held<'a, AnyLimiter>> {
     let hashed: Few<_> = limits.map(|limit| (limit, limit.hash(event))).collect();
     let number = |(limit, _): &(&KeyedLimit, u64)| limit.number;
     let is_before = |a: &_, b: &_| number(a) < number(b);
+    let mut held = Few::new();
     // Rules are mostly asked in the order in which their limits were made.
     if hashed.is_sorted_by(is_before) {
-        return hashed.iter().map(|(limit, hash)| limit.keys.hold(*hash)).collect();
+        for (limit, hash) in hashed {
+            held.push(limit.keys.lock(hash));
+        }
+    } else {
+        let mut in_order: Few<_> = hashed.into_iter().enumerate().collect();
+        in_order.sort_unstable_by_key(|(_, hashed)| number(hashed));
+        let are_different = in_order.is_sorted_by(|(_, a), (_, b)| is_before(a, b));
+        assert!(are_different, "a limit was given twice");
+        let each = in_order.into_iter().map(|(i, (limit, hash))| (i, limit.keys.lock(hash)));
+        let mut each: Few<_> = each.collect();
+        each.sort_unstable_by_key(|(i, _)| *i);
+        held.extend(each.into_iter().map(|(_, held)| held));
     }
-    let in_order = sorted(hashed.into_iter().enumerate(), |(_, hashed)| number(hashed));
-    let are_different = in_order.is_sorted_by(|(_, a), (_, b)| is_before(a, b));
-    assert!(are_different, "a limit was given twice");
-    let held = in_order.iter().map(|(i, (limit, hash))| (*i, limit.keys.hold(*hash)));
-    sorted(held, |(i, _)| *i).into_iter().map(|(_, held)| held).collect()
+    find(&mut held);
+    held
 }
 
-/// A few items in the order of a number, each inserted at its place: the sort of the standard library, which is fast
-/// for many, is 2 kB of a page.
-fn sorted<T>(items: impl Iterator<Item = T>, number: impl Fn(&T) -> usize) -> Few<T> {
-    items.fold(Few::new(), |mut sorted, item| {
-        let place = sorted.partition_point(|other| number(other) < number(&item));
-        sorted.insert(place, item);
-        sorted
-    })
+/// Finds what is remembered of the keys, once all are locked. A lock waits until all that was read before it has
+/// arrived, so with a search between two locks, the memory of one key would be waited for after the other.
+#[inline(always)]
+fn find(held: &mut [Held<'_, AnyLimiter>]) {
+    held.iter_mut().for_each(Held::find);
 }
 
 /// Decides about an event whose keys are locked, and counts it in all limits or in none. Rules judge each outcome
 /// by its rule, which may be a shadow, have a cost of its own or not be known: see `Ruled::answer_by`.
+#[inline(always)]
 pub(super) fn check<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],
     now: Time,
     cost: f64,
 ) -> Verdict {
-    let outcomes: Few<Outcome> = held.iter().map(|held| held.peek(now, cost)).collect();
-    let verdict = strictest(outcomes.iter().copied());
-    for (held, outcome) in held.iter_mut().zip(outcomes) {
-        held.record(now, cost, outcome.is_allowed(), verdict.is_allowed());
+    let Some((last, others)) = held.split_last_mut() else { return strictest([]) };
+    let mut so_far: Option<Verdict> = None;
+    for (by, held) in others.iter_mut().enumerate() {
+        let next = Verdict { outcome: held.peek(now, cost), by };
+        held.passed = next.is_allowed();
+        so_far = Some(so_far.map_or(next, |so_far| stricter(so_far, next)));
+    }
+    let passed = so_far.is_none_or(Verdict::is_allowed);
+    let next = Verdict { outcome: last.check_last(now, cost, passed), by: others.len() };
+    let verdict = so_far.map_or(next, |so_far| stricter(so_far, next));
+    for held in others {
+        held.record(now, cost, held.passed, verdict.is_allowed());
     }
     verdict
 }
@@ -100,11 +141,10 @@ pub(super) fn retry_after<L: Limiter<State: PartialEq>>(
     policy::retry_after(now, |at| held.iter().map(move |held| held.retry_after(at, cost)))
 }
 
-#[cfg(not(loom))]
-#[cfg(test)]
+#[cfg(all(test, feature = "rules", not(loom)))]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{KeyedLimit, hold};
+    use super::{KeyedLimit, hold_in_any_order};
     use crate::event::Event;
     use crate::policy::Policy;
     use crate::time::Time;
@@ -115,7 +155,7 @@ mod tests {
         let policy: Policy = "gcra 5/1m per all & gcra 6/1m per all".parse().unwrap();
         let [one, other] = [0, 1].map(|i| KeyedLimit::new(&policy.limits()[i], 10));
         let event = Event { time: Time::ZERO, cost: 1.0, fields: &() };
-        assert_eq!(hold([&one, &other].into_iter(), &event).len(), 2);
-        hold([&one, &other, &one].into_iter(), &event);
+        assert_eq!(hold_in_any_order([&one, &other].into_iter(), &event).len(), 2);
+        hold_in_any_order([&one, &other, &one].into_iter(), &event);
     }
 }

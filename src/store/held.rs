@@ -45,12 +45,20 @@ pub(crate) struct Held<'a, L: Limiter> {
     pub(super) memory: MutexGuard<'a, Memory<L::State>>,
     pub(super) hash: u64,
     pub(super) slot: Option<Slot>,
+    /// Whether this limiter lets the event pass, once it was asked.
+    pub(super) passed: bool,
 }
 
 impl<L: Limiter> Held<'_, L>
 where
     L::State: PartialEq,
 {
+    /// Finds what is remembered of the key.
+    #[inline(always)]
+    pub(super) fn find(&mut self) {
+        self.slot = self.memory.table.find(self.hash);
+    }
+
     #[cfg(feature = "rules")]
     pub(crate) fn limiter(&self) -> &L {
         self.limiter
@@ -84,6 +92,16 @@ where
     pub(crate) fn check(&mut self, now: Time, cost: f64) -> Outcome {
         let outcome = self.update(now, |limiter, state| limiter.check(state, now, cost));
         self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
+        outcome
+    }
+
+    /// Decides and counts in one step, after all other limiters were asked; `others` says whether all of them
+    /// let the event pass.
+    #[inline(always)]
+    pub(super) fn check_last(&mut self, now: Time, cost: f64, others: bool) -> Outcome {
+        let decide = |limiter: &L, state: &mut _| limiter.check_last(state, now, cost, others);
+        let outcome = self.update(now, decide);
+        self.remember(now, cost, outcome.is_allowed(), others && outcome.is_allowed());
         outcome
     }
 

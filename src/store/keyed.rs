@@ -210,9 +210,17 @@ where
     /// Locks a key, for as long as the result lives.
     #[inline(always)]
     pub(super) fn hold(&self, hash: u64) -> Held<'_, L> {
+        let mut held = self.lock(hash);
+        held.find();
+        held
+    }
+
+    /// The same, but the state of the key is yet to be [found](Held::find).
+    #[inline(always)]
+    pub(super) fn lock(&self, hash: u64) -> Held<'_, L> {
         let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
-        let slot = memory.table.find(hash);
-        Held { limiter: &self.limiter, initial: &self.initial, memory, hash, slot }
+        let (limiter, initial) = (&self.limiter, &self.initial);
+        Held { limiter, initial, memory, hash, slot: None, passed: false }
     }
 
     /// The same keys under another limiter; `turn` converts each state.
