@@ -1,6 +1,6 @@
 //! The contestants for many keys: ten lines over a map, governor, and ours.
 
-use crate::events::Event;
+use crate::events::{self, Event};
 use governor::clock::Clock;
 use governor::middleware::NoOpMiddleware;
 use governor::nanos::Nanos;
@@ -169,7 +169,8 @@ pub(crate) fn store(policy: &str, capacity: usize) -> Contestant {
     let store = Arc::new(Store::new(policy.parse().unwrap(), capacity));
     let same = store.clone();
     let passes = move |event: &Event| {
-        let fields = &[("user", event.name()), ("ip", event.net())];
+        let name = event.name();
+        let fields = &[("user", name), ("ip", events::net(name))];
         store.check(&ratescope::Event { time: event.now, cost: 1.0, fields }).is_allowed()
     };
     Contestant::shared(&name, passes).forgets(move || same.forgotten())

@@ -24,11 +24,11 @@ impl Event {
     pub(crate) fn name(&self) -> &str {
         str::from_utf8(&self.name).unwrap_or_default()
     }
+}
 
-    /// One of a thousand or so that it shares with others.
-    pub(crate) fn net(&self) -> &str {
-        self.name().get(..4).unwrap_or_default()
-    }
+/// The network of a name: one of a thousand or so that it shares with others.
+pub(crate) fn net(name: &str) -> &str {
+    name.get(..4).unwrap_or_default()
 }
 
 /// Events of `keys` keys, a microsecond apart.
