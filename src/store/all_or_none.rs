@@ -141,7 +141,8 @@ pub(super) fn retry_after<L: Limiter<State: PartialEq>>(
     policy::retry_after(now, |at| held.iter().map(move |held| held.retry_after(at, cost)))
 }
 
-#[cfg(all(test, feature = "rules", not(loom)))]
+#[cfg(all(feature = "rules", not(loom)))]
+#[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::{KeyedLimit, hold_in_any_order};
