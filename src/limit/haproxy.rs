@@ -41,7 +41,8 @@
 //!   passes. When allowed requests count, the cost is not compared with the limit: the event that
 //!   exceeds the limit passes, whatever it costs.
 //! * **Time runs backwards:** an event from before its window counts at the beginning of the window.
-//!   When it is from more than a period before, the clock was set back, and the window moves to it.
+//!   When it is from more than a period before, the clock was set back, and the window moves to it: to
+//!   the next even millisecond.
 //!   HAProxy's own clock never goes back.
 //! * **Not imitated:** HAProxy's clock has 32 bits and wraps around after 49.7 days. Its counts wrap
 //!   around at 2^32; here they stay at 2^32 - 1.
@@ -118,10 +119,10 @@ impl Haproxy {
     /// event at `now` counts.
     fn at(&self, state: &State, now: Time) -> (State, i64) {
         let now = millis(now);
-        match state.began.saturating_sub(now) > self.period {
-            true => (State { began: now & !1, ..*state }, now),
-            false => (*state, now.max(state.began)),
-        }
+        let is_set_back = state.began.saturating_sub(now) > self.period;
+        // Moved to the even millisecond before, the older window would have begun to fade already.
+        let began = if is_set_back { (now + 1) & !1 } else { state.began };
+        (State { began, ..*state }, now.max(began))
     }
 
     /// The counter after `n` more requests at `now`.

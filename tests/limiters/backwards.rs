@@ -115,8 +115,8 @@ fn a_clock_is_set_back_when_it_is_back_by_more_than_a_period() {
     // How many events come, the milliseconds or less by which it is then back by more, and how long they
     // are remembered from 10 minutes on, from a minute before, and from just before that.
     for (text, events, more, reset) in [
-        ("haproxy 10/1m", 10, 1000, ["120s", "180s", "119.999s"]),
-        ("haproxy 10/1m allowed", 10, 1000, ["120s", "180s", "119.999s"]),
+        ("haproxy 10/1m", 10, 1000, ["120s", "180s", "120.001s"]),
+        ("haproxy 10/1m allowed", 10, 1000, ["120s", "180s", "120.001s"]),
         ("fail2ban 5/1m", 4, 1, ["60s", "120s", "60s"]),
         ("gcra 10/1m", 10, 1, ["60s", "120s", "60s"]),
         ("sliding-counter 10/1m", 10, 1, ["120s", "180s", "60.000001s"]),

@@ -33,10 +33,9 @@ current, i = whole(s, i)
 previous, i = whole(s, i)
 local at, moved = floor(now / 1000), false
 if began - at > period then
-  began, moved = at - at % 2, true -- The clock was set back.
-elseif at < began then
-  at = began
+  began, moved = at + at % 2, true -- The clock was set back.
 end
+at = math.max(at, began)
 -- A cost that can't be counted comes as NaN: it is refused, with NaN as the level.
 local passes, level, extra = false, w, 0
 local n = w == w and math.min(ceil(w / 1000000), 4294967295) or 0
