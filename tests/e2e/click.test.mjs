@@ -30,6 +30,18 @@ pageTest('clicks and keys that are events, and those that are not', async ({ pag
     assert.deepEqual([await events(page), await page.locator('#live').isHidden()], [0, true]);
   });
 
+  await test('nor does one stop a picture that runs', async () => {
+    await show(page, open, 'auto=off');
+    const { x, y, width, height } = await page.locator('#graph').boundingBox();
+    const at = [x + width / 2, y + 0.6 * height];
+    await drag(page, at, [at[0] + 3, at[1] + 60]);
+    await page.clock.runFor(1000);
+    assert.deepEqual([await events(page), await page.locator('#live').isHidden()], [0, true]);
+    await drag(page, at, [at[0] + 100, at[1]], [at[0] + 2, at[1] + 20]);
+    await page.clock.runFor(1000);
+    assert.deepEqual([await events(page), await page.locator('#live').isHidden()], [0, true], 'it came back');
+  });
+
   await test('what is beside the graph makes no event', async () => {
     await show(page, open, quiet);
     for (const place of ['h1', '.readouts', 'legend >> nth=0', '#decay', '#mode', '#seed', '#try-title']) {

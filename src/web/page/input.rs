@@ -8,7 +8,7 @@
 
 use super::Page;
 use crate::view::{Hit, edges, seconds_per_pixel};
-use crate::web::page::pointer::Press;
+use crate::web::page::pointer::{DRAG, Press};
 use crate::web::page::viewer::Clicked;
 use wasm_bindgen::prelude::*;
 
@@ -73,9 +73,13 @@ impl Page {
                 self.view.drag(&seen, [x, y]);
                 hit.cursor()
             }
-            Some(Press { from, right, .. }) => {
-                let pixel = seconds_per_pixel(seen.size[0], seen.window);
-                self.look_back(right, (x - from[0]) * pixel);
+            Some(Press { from, right, past, .. }) => {
+                let (across, pixel) = (x - from[0], seconds_per_pixel(seen.size[0], seen.window));
+                match across.abs() > DRAG {
+                    true => self.look_back(right, across * pixel),
+                    // A drag up or down leaves the time as it is: the present goes on.
+                    false => self.viewer.past = past,
+                }
                 "grabbing"
             }
         };

@@ -36,7 +36,7 @@ pub(super) struct Press {
 }
 
 /// A press that moves by no more CSS pixels than this is a click, by an unsteady hand.
-const DRAG: f64 = 4.0;
+pub(super) const DRAG: f64 = 4.0;
 
 /// A press by a finger that moves by no more CSS pixels than this is a click.
 const WOBBLE: f64 = 10.0;
