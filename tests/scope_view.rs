@@ -102,6 +102,25 @@ fn the_box_of_the_crosshair_leaves_room_beside_it() {
 }
 
 /// In the unit of each, at an event and in between.
+/// The words of the click are where the box would be, and say something else.
+#[test]
+fn a_pointer_that_just_clicked_has_no_box() {
+    let scope = run("auto-rate=1.5&at=50");
+    let count = |clicked: bool| {
+        let view = Viewport { pointer: Some([400.0, 200.0]), clicked, ..view(&scope, DESK) };
+        let marks = draw(&scope, &view);
+        let boxes = marks
+            .iter()
+            .filter(|mark| matches!(mark, Mark::Rounded { fill, .. } if fill.ink == Ink::Panel));
+        let lines = marks.iter().filter(
+            |mark| matches!(mark, Mark::Line { stroke, .. } if stroke.ink == Ink::Crosshair),
+        );
+        [boxes.count(), lines.count()]
+    };
+    assert_eq!(count(false), [1, 1]);
+    assert_eq!(count(true), [0, 1]);
+}
+
 #[test]
 fn the_crosshair_reads_the_models() {
     let models = "pattern=steady&auto-rate=1&limit=4&bucket=on&mean=on&last=3&recent=on";
@@ -135,7 +154,7 @@ fn the_crosshair_reads_the_models() {
     let view = Viewport { pointer: Some([500.0, 0.0]), ..view(&scope, DESK) };
     assert_eq!(
         words(&scope, &view)[3..],
-        ["recent average's N 0".to_owned(), "exactly 0 events in the last 10s".to_owned(),]
+        ["recent average's N 0".to_owned(), "exactly 0 events in the last 10\u{202f}s".to_owned(),]
     );
 }
 

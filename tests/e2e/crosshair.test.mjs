@@ -28,7 +28,7 @@ pageTest('the mouse shows exact values where it is', crisp, async ({ page, open 
 
   const [[rate, smoothed], words] = await point(2);
   assert.match(words, new RegExp(`at [67](\\.\\d+)?\u202fs\nrate ${rate} per 10\u202fs, .*\nsmoothed ${smoothed} per 10\u202fs`));
-  assert.match(words, /exactly 4 events in the last 10s/);
+  assert.match(words, /exactly 4 events in the last 10\u202fs/);
   // On an event: its verdict and the reason.
   const refused = (await point(4))[1];
   const judged = three(expected(5)[0]);

@@ -36,6 +36,9 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     // A value above the picture has no mark.
     let points = values.iter().map(|&(value, ink)| (Point::new(x, layout.y(value)), ink));
     points.filter(|(at, _)| at.y >= plot.y).for_each(|(at, ink)| mark(marks, at, ink));
+    if view.clicked {
+        return;
+    }
     let longest = words.iter().map(|line| width(line, size)).fold(0.0, f64::max);
     let width = longest + 2.0 * pad;
     let height = words.len() as f64 * LINE + 2.0 * pad - 4.0;
@@ -117,7 +120,7 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
             (false, true) => "exactly ",
         };
         let last = if brief { "" } else { "the last " };
-        words.push(format!("{how}{events} events in {last}{interval}"));
+        words.push(format!("{how}{events} events in {last}{per}"));
     }
     let mut values = vec![(rate, Ink::Rate), (smoothed, Ink::Smoothed)];
     match said {

@@ -84,6 +84,7 @@ impl Viewer {
             flags: &self.flags,
             live: self.past.is_none(),
             pointer: self.pointer.at,
+            clicked: self.clicked.as_ref().is_some_and(|clicked| clicked.cursor == self.pointer.at),
             holds_limit: self.pointer.holds_limit(),
             on_limit: self.pointer.is_on_limit(),
             gaps: self.pace.gaps(),
