@@ -6,6 +6,13 @@ use crate::plot::{Anchor, Fill, Ink, Mark, Rect};
 /// How long the feedback is shown, in milliseconds.
 pub const SEEN: f64 = 1000.0;
 
+/// The height of the words' box in CSS pixels.
+const HIGH: f64 = LINE + 5.0;
+
+/// The distance of that box from the cursor in CSS pixels, and the least one above it.
+const AWAY: f64 = 14.0;
+const NEAR: f64 = 4.0;
+
 /// The radius of the ring in CSS pixels, first and last.
 const RING: [f64; 2] = [6.0, 14.0];
 
@@ -18,11 +25,13 @@ pub struct Feedback {
     pub refused: bool,
     /// The height of each new mark, in CSS pixels from the top.
     pub marks: Vec<f64>,
+    /// The stretches of height, upper and lower edge, that the words may cover: nothing else lies over them.
+    pub rooms: Vec<[f64; 2]>,
 }
 
 impl Feedback {
     /// Draws it on a canvas `across` CSS pixels wide. The new marks are at `x`; `share` is the part of its
-    /// time that has passed, from 0 to 1. Without a cursor, the words are above the first mark.
+    /// time that has passed, from 0 to 1. Without a cursor, the words are before the first mark and above it.
     pub fn draw(
         &self,
         marks: &mut Vec<Mark>,
@@ -39,14 +48,25 @@ impl Feedback {
             let rect = Rect { x: x - radius, y, width: side, height: side };
             marks.push(Mark::Rounded { rect, radius, fill });
         }
-        let beside = || [x - 8.0, self.marks.first().map_or(0.0, |y| y - 2.0 * LINE)];
-        let [right, y] = cursor.unwrap_or_else(beside);
-        let (width, height) = (width(&self.words, SIZE) + 16.0, LINE + 5.0);
-        // The words are above the cursor, where no hand covers them, and centred on it if there is room.
-        let left = (right - width / 2.0).min(across - width - 2.0).max(2.0);
-        let rect = Rect { x: left, y: (y - height - 14.0).max(2.0), width, height };
+        let (width, height) = (width(&self.words, SIZE) + 16.0, HIGH);
+        let before =
+            || [x - 16.0 - width / 2.0, self.marks.first().map_or(0.0, |y| y - 2.0 * LINE)];
+        let [middle, y] = cursor.unwrap_or_else(before);
+        let left = (middle - width / 2.0).min(across - width - 2.0).max(2.0);
+        let rect = Rect { x: left, y: self.top(y), width, height };
         panel(marks, rect, 6.0);
         let [x, y] = [rect.x + width / 2.0, rect.y + height / 2.0];
         marks.push(bold(x, y, &self.words, ink, SIZE, Anchor::Middle));
+    }
+
+    /// The upper edge of the words for a cursor at the height `y`, in the room that is nearest to it. They are
+    /// above the cursor, where no hand covers them; if there is no space for that, below.
+    fn top(&self, y: f64) -> f64 {
+        let away = |[top, bottom]: &[f64; 2]| (top - y).max(y - bottom).max(0.0);
+        let nearest = self.rooms.iter().min_by(|a, b| away(a).total_cmp(&away(b)));
+        let [top, bottom] = nearest.copied().unwrap_or([2.0, f64::INFINITY]);
+        let above = (y - HIGH - AWAY).max(top);
+        let free = if above + HIGH + NEAR <= y { above } else { (y + AWAY).max(top) };
+        free.min(bottom - HIGH)
     }
 }

@@ -3,6 +3,7 @@
 #![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
 mod bounds;
+mod feedback;
 #[path = "../common/picture.rs"]
 mod picture;
 

@@ -28,5 +28,7 @@ pub fn feedback(comparison: &Comparison, view: &Viewport) -> Option<Feedback> {
         strip.top + strip.height / 2.0
     };
     let marks = verdicts.iter().enumerate().map(middle).collect();
-    Some(Feedback { words, refused: allowed == 0, marks })
+    // The page lays the controls of a lane over the head above its plot.
+    let rooms = layout.plots().map(|plot| [plot.y, plot.bottom()]).collect();
+    Some(Feedback { words, refused: allowed == 0, marks, rooms })
 }

@@ -19,5 +19,6 @@ pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
         false => "allowed".to_owned(),
     };
     let row = if refused { 1.5 } else { 0.5 };
-    Some(Feedback { words, refused, marks: vec![plot(size).bottom() + 4.0 + row * STRIP] })
+    let marks = vec![plot(size).bottom() + 4.0 + row * STRIP];
+    Some(Feedback { words, refused, marks, rooms: vec![[2.0, size[1]]] })
 }
