@@ -38,7 +38,7 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
     await module.default();
     Page = module.Page;
     page = new Page(graph, view);
-    defaults = values();
+    plain = defaults = values();
     wireSettings();
     own.wire();
     wireGraph();
@@ -132,9 +132,9 @@ function fit() {
 const names = [...new Set([...document.querySelectorAll(settings)].map((it) => it.name)), "lanes"];
 const values = () => Object.fromEntries(names.map((name) => [name, page.get(name)]));
 
-/** The settings that Scope and Compare share; and the values of all settings before any is changed. */
+/** The settings that Scope and Compare share; and the values of all settings before any is changed, and in a plain link. */
 const shared = ["limit", "decay", "auto", "pattern", "auto-rate", "seed", "speed", "window"];
-let defaults;
+let defaults, plain;
 
 /** Adds the settings that were changed to the links to the other view. */
 function takeAlong() {
@@ -203,7 +203,7 @@ function open(end = still.matches) {
   if (own.runs) {
     story.begin(page, location.hash, end);
     if (!location.hash) defaults = values();
-    const used = (it) => page.get(it.name) !== defaults[it.name];
+    const used = ({ name }) => ![plain[name], defaults[name]].includes(page.get(name));
     if ($("more") && [...$("more").querySelectorAll(settings)].some(used)) $("more").open = true;
     undo.forget();
   } else page.open(location.hash.slice(1));

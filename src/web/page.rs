@@ -223,9 +223,11 @@ impl Page {
         }
     }
 
-    /// The viewer did something, and must see and hear its effect at once.
+    /// The viewer did something, and must see and hear its effect at once. The feedback to a click before it may
+    /// no longer be true.
     fn act(&mut self) {
         self.dirty = true;
+        self.viewer.clicked = None;
         self.problem.clear();
         self.turns.sum_up_soon();
     }

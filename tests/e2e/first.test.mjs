@@ -49,6 +49,9 @@ pageTest('More is open where a link has something of it', async ({ page, open })
   const isOpen = () => page.$eval('#more', (more) => more.open);
   await plain(page, open);
   assert.equal(await isOpen(), false);
+  await page.locator('.try a').first().click();
+  await page.waitForFunction(() => !document.querySelector('#story').hidden);
+  assert.equal(await isOpen(), false, 'a scenario has the plain seed, and not that of the opening run');
   for (const [link, opens] of [['limit=5&at=10', false], ['seed=5', true]]) {
     await page.goto('about:blank');
     await plain(page, open, link);
@@ -90,6 +93,8 @@ pageTest('a click is answered where it was, for a second', async ({ page, open }
   await page.keyboard.press('Space');
   await settle(page);
   assert((await said(page)).includes('measured: 4.00'));
+  await type(page, 'limit', '3');
+  assert.deepEqual(await said(page), ['allowed'], 'it is measured no more');
 });
 
 pageTest('a click on the lanes is answered too', async ({ page, open }) => {

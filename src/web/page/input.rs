@@ -131,7 +131,11 @@ impl Page {
         let edges = edges(self.viewer.size[0]);
         match key {
             " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.takes_events() => return false,
-            " " => self.click(wall),
+            " " => {
+                self.act();
+                self.click(wall);
+                return true;
+            }
             "ArrowLeft" => self.viewer.pointer.move_crosshair(-pixels, edges),
             "ArrowRight" => self.viewer.pointer.move_crosshair(pixels, edges),
             "PageUp" => self.look_back(self.right(), half),
