@@ -1,4 +1,4 @@
-// A view with nothing of its own in JavaScript.
-import { start } from "./page.js";
+// Scope: the mode is Exim's. Another limiter that decides has none.
+import { $, page, start } from "./page.js";
 
-start();
+start({ shown() { $("mode").disabled = page.get("limiter") !== "exim"; } });
