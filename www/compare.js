@@ -21,8 +21,13 @@ function choose(row, chosen) {
   for (const row of rows) row.querySelector(".only").hidden = row !== all[0] || all.length === rows.length;
 }
 
-/** Makes as many rows as there are lanes, and brings them up to date. */
+/** The lanes that the rows show. */
+let known;
+
+/** Makes as many rows as there are lanes, and brings them up to date. What is said of a limiter is not of another. */
 function shown() {
+  if (known !== page.get("lanes")) closeAll();
+  known = page.get("lanes");
   const lanes = texts().length;
   const colours = page.colours();
   while (rows.length > lanes) rows.pop().remove();

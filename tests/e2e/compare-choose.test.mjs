@@ -15,8 +15,10 @@ pageTest('lanes', tall, async ({ page, open, test }) => {
     await press(page, '.lane .number >> nth=2');
     await press(page, '.lane .number >> nth=5');
     assert.equal(await page.getAttribute('.lane .number >> nth=2', 'aria-pressed'), 'true');
+    await press(page, '.lane .what >> nth=1');
     await press(page, '.only:visible');
     assert.deepEqual(await rules(page), ['sliding-counter', 'leaky-bucket']);
+    assert.equal(await page.locator('.about:visible').count(), 0, 'what was said of another limiter is gone');
     assert.deepEqual(await counts(page), [before[2], before[5]]);
     assert.equal(await page.locator('.number[aria-pressed=true]').count(), 0);
     await address(page, 'lanes=sliding-counter;leaky-bucket&');
