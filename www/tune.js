@@ -104,7 +104,8 @@ const heard = {
     if (!none) {
       logs = reading;
       close();
-      $("t-speed").textContent = bytes > 0 ? `${megabytes(bytes)} in ${seconds.toFixed(1)} s, ${speed({ bytes, seconds })}.` : "Made up here.";
+      const took = seconds < 0.1 ? "" : `${megabytes(bytes)} in ${seconds.toFixed(1)} s, ${speed({ bytes, seconds })}.`;
+      $("t-speed").textContent = bytes > 0 ? took : "Made up here.";
       for (const id of ["about", "found", "answers"]) $(id).hidden = false;
       $("before").hidden = true;
       changed();

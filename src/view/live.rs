@@ -105,7 +105,12 @@ fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
     marks.push(bold(at.x, at.y, &rule.name, Ink::Text, SIZE, Anchor::Start));
     let room = ((plot.right() - at.x - wide) / (SMALL * 0.57)).max(0.0) as usize;
     if room > 8 {
-        let cut: String = rule.limits.chars().take(room).collect();
+        let mut cut = rule.limits.clone();
+        if let Some((end, _)) = cut.char_indices().nth(room) {
+            cut.truncate(end);
+            cut.pop();
+            cut.push('…');
+        }
         marks.push(small(at.x + wide, at.y, &cut, Ink::Muted, Anchor::Start));
     }
 }

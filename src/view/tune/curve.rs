@@ -181,7 +181,7 @@ pub(super) fn ticks(scale: LogScale, apart: f64) -> Vec<(f64, String)> {
 
 fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let plot = layout.curve;
-    let title = "What every limit would do, in % of";
+    let title = "What every limit would do, in %";
     marks.push(label(8.0, 12.0, title, Anchor::Start));
     let size = if layout.narrow { 11.0 } else { SIZE };
     let (mut x, mut y) = (8.0, 30.0);
