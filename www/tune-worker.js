@@ -100,7 +100,7 @@ async function read(logs, number) {
     before += blob?.size ?? 0;
   }
   const none = tuner.finish();
-  postMessage({ read: { none, problems, proposal: tuner.proposal(), bytes, seconds: (performance.now() - start) / 1e3 } });
+  postMessage({ read: { none, problems, proposal: tuner.proposal(), server: tuner.server(), bytes, seconds: (performance.now() - start) / 1e3 } });
   count();
 }
 

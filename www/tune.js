@@ -16,6 +16,9 @@ let given = logs;
 /** The logs that are being read, if any are. */
 let reading;
 
+/** The server that is supposed from the logs, as long as nobody chooses another. */
+let supposed = "nginx";
+
 /** The keys of clients that are marked as legitimate. */
 const marks = new Set();
 
@@ -94,7 +97,7 @@ const heard = {
     const left = of > at && at > 0 ? `, ${Math.ceil((seconds * (of - at)) / at)} s left` : "";
     $("how-far").textContent = `${name}: ${megabytes(at)}${of ? ` of ${megabytes(of)}` : ""}, ${lines.toLocaleString("en")} lines, ${speed({ bytes, seconds })}${left}`;
   },
-  read({ none, problems, proposal, bytes, seconds }) {
+  read({ none, problems, proposal, server, bytes, seconds }) {
     $("progress").hidden = true;
     propose(proposal);
     const said = problems.map(({ name, problem }) => `${name}: ${problem}`);
@@ -102,6 +105,11 @@ const heard = {
     if (none && logs.length > 0) said.push("What is shown is what was read before.");
     problem(said.join("\n"));
     if (!none) {
+      // Logs that are read again are of the server that was chosen for them.
+      if (reading !== logs && page.get("for") === supposed && supposed !== server) {
+        supposed = server;
+        page.set("for", server);
+      }
       logs = reading;
       close();
       const took = seconds < 0.1 ? "" : `${megabytes(bytes)} in ${seconds.toFixed(1)} s, ${speed({ bytes, seconds })}.`;

@@ -36,8 +36,8 @@ const OTHERS: [(&[u8], &str); 9] = [
 const READ: &str = "\
 These logs are read: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, Istio, Squid, \
 IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, Postfix and Dovecot; \
-and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. For any other log, say the \
-columns by --log-format, as in '$remote_addr [$time_local] \"$request\" $status'";
+and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. For any other log, say its \
+columns, by --log-format or in the page's box for them, as in '$remote_addr [$time_local] \"$request\" $status'";
 
 impl Unknown {
     /// Whether the input has no line, or only blank ones.

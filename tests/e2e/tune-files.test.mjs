@@ -101,6 +101,20 @@ pageTest('logs are read', async ({ page, open, test }) => {
   });
 });
 
+pageTest('the server is supposed from the log until one is chosen', async ({ page, open }) => {
+  const mail = Array.from({ length: 30 }, (_, i) => `2026-03-02 12:${10 + i}:00 1wBQ${10 + i}-0000000Cc0R-0L <= ann@example.org H=[192.0.2.${i % 9}] P=esmtp S=999\n`).join('');
+  const login = Array.from({ length: 30 }, (_, i) => `2026-03-02T12:${10 + i}:00+00:00 host sshd[7]: Failed password for root from 192.0.2.${i % 9} port 1234 ssh2\n`).join('');
+  await tune(page, open);
+  for (const [content, server] of [[mail, 'Exim'], [login, 'fail2ban'], [two, 'nginx'], [mail, 'Exim']]) {
+    await choose(page, ['a.log', content]);
+    await says(page, 't-sentence', new RegExp(`^For ${server}: `));
+  }
+  await page.locator('#for').selectOption('haproxy');
+  await choose(page, ['a.log', login]);
+  await says(page, 't-read', /failed logins/);
+  await says(page, 't-sentence', /^For HAProxy: /);
+});
+
 pageTest('what is no log says so, and what was shown stays', async ({ page, open, test }) => {
   await sampled(page, open);
   const before = await text(page, 't-sentence');

@@ -81,8 +81,8 @@ fn unknown_formats_are_reported() {
          These logs are read: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, \
          Istio, Squid, IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, \
          Postfix and Dovecot; and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. \
-         For any other log, say the columns by --log-format, as in '$remote_addr [$time_local] \"$request\" \
-         $status'"
+         For any other log, say its columns, by --log-format or in the page's box for them, as in '$remote_addr \
+         [$time_local] \"$request\" $status'"
     );
     assert_eq!(
         unknown(b"{\"msg\":1}\n", &of(Format::Json)),

@@ -1,8 +1,9 @@
 //! Reading logs.
 
 use super::Tuner;
-use crate::lab::tune::{Analysis, Failure, Import, Room};
-use crate::log::Proposal;
+use crate::lab::tune::{Analysis, Choices, Failure, Import, Room};
+use crate::log::{Format, LogShape, Proposal};
+use crate::policy::export::Target;
 use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
@@ -94,6 +95,18 @@ impl Tuner {
             }
             Err(problem) => problem,
         }
+    }
+
+    /// The name of the server that limits such events as the last log has: Exim those of its logs, fail2ban failed
+    /// logins, and nginx all others unless another server is chosen.
+    pub fn server(&self) -> String {
+        let shape = self.analysis.as_ref().and_then(|analysis| analysis.imported().shape.as_ref());
+        let target = match shape.map(LogShape::format) {
+            Some(Format::Exim) => Target::Exim,
+            Some(Format::Syslog) => Target::Fail2ban,
+            _ => Choices::default().target,
+        };
+        target.to_string()
     }
 
     /// Gives up the reading; the answer about the logs before stays.
