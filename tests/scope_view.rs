@@ -101,7 +101,6 @@ fn the_box_of_the_crosshair_leaves_room_beside_it() {
     }
 }
 
-/// In the unit of each, at an event and in between.
 /// The words of the click are where the box would be, and say something else.
 #[test]
 fn a_pointer_that_just_clicked_has_no_box() {
@@ -121,6 +120,7 @@ fn a_pointer_that_just_clicked_has_no_box() {
     assert_eq!(count(true), [0, 1]);
 }
 
+/// In the unit of each, at an event and in between.
 #[test]
 fn the_crosshair_reads_the_models() {
     let models = "pattern=steady&auto-rate=1&limit=4&bucket=on&mean=on&last=3&recent=on";
