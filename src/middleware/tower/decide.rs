@@ -153,7 +153,8 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
                 &made
             }
         };
-        let fields = &RequestFields::new(&self.settings.sources, head, latest.by_ip);
+        let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
+        let fields = fields.read();
         if let Some(why) = latest.unidentified(fields) {
             return Some(self.refuse_unidentified(head, latest, why));
         }
@@ -169,7 +170,8 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         A: Answer<B>,
     {
         let latest = &self.prepared(&self.store.rules());
-        let fields = &RequestFields::new(&self.settings.sources, head, latest.by_ip);
+        let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
+        let fields = fields.read();
         if let Some(why) = latest.unidentified(fields) {
             return self.refuse_unidentified(head, latest, why);
         }

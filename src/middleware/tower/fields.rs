@@ -224,18 +224,24 @@ pub(super) struct RequestFields<'a> {
 }
 
 impl<'a> RequestFields<'a> {
-    /// The fields of a request; `by_ip` says whether rules are about its address.
+    /// The fields of a request, before it is [read](Self::read); `by_ip` says whether rules are about its address.
     #[inline(always)]
     pub(super) fn new(sources: &'a Sources, head: &'a Head<'a>, by_ip: bool) -> Self {
         let (ip, later_ip, found) = (Made::EMPTY, OnceLock::new(), SmallVec::new());
-        let mut fields = RequestFields { sources, head, ip, by_ip, later_ip, found };
-        for _ in &sources.fields {
-            fields.found.push(OnceLock::new());
+        RequestFields { sources, head, ip, by_ip, later_ip, found }
+    }
+
+    /// Reads what is always needed. The fields stay where they are: a copy right after the address was written would
+    /// have to wait for it.
+    #[inline(always)]
+    pub(super) fn read(&mut self) -> &Self {
+        for _ in &self.sources.fields {
+            self.found.push(OnceLock::new());
         }
-        if by_ip {
-            sources.write_ip(head, &mut fields.ip);
+        if self.by_ip {
+            self.sources.write_ip(self.head, &mut self.ip);
         }
-        fields
+        self
     }
 
     fn ip(&self) -> Option<Text<'_>> {
