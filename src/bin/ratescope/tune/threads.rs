@@ -83,7 +83,9 @@ impl Piece {
 /// The rest of the log, and the empty pieces to fill with it.
 struct Rest<R> {
     pieces: Pieces<R>,
-    empty: Receiver<Piece>,
+    /// Those given back last are at the end, and are filled first: their memory is still in a cache.
+    empty: Vec<Piece>,
+    given_back: Receiver<Piece>,
     number: usize,
     ended: bool,
 }
@@ -136,10 +138,10 @@ pub(super) fn read<R: Read + Send>(
     let readers = readers.collect::<Result<Vec<_>, _>>()?;
     let mine = Reader::new(&shape, options)?;
 
-    let (refill, empty) = channel();
+    let (refill, given_back) = channel();
     let count = ON_THEIR_WAY * threads;
-    (0..count).for_each(|number| refill.send(Piece::new(number)).unwrap_or(()));
-    let rest = Mutex::new(Rest { pieces, empty, number: 0, ended: false });
+    let empty = (0..count).map(Piece::new).collect();
+    let rest = Mutex::new(Rest { pieces, empty, given_back, number: 0, ended: false });
     let taker = Some(Taker { take, counts: Ok(Counts::default()), refill: Some(refill) });
     let early = (0..count).map(|_| None).collect();
     let found = Mutex::new(InOrder { early, next: 0, taker, panicked: false });
@@ -187,7 +189,9 @@ fn next<R: Read>(rest: &Mutex<Rest<R>>) -> Option<Piece> {
     if rest.ended {
         return None;
     }
-    let mut piece = rest.empty.recv().ok()?;
+    let Rest { empty, given_back, .. } = &mut *rest;
+    empty.extend(given_back.try_iter());
+    let mut piece = empty.pop().or_else(|| given_back.recv().ok())?;
     let more = rest.pieces.next(&mut piece.lines);
     rest.ended = !matches!(more, Ok(true));
     if let Ok(false) = more {
