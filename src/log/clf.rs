@@ -326,6 +326,12 @@ impl<'a> Clf<'a> {
         })
     }
 
+    /// The path of the request, as [`plain_path`](super::request::plain_path) finds it.
+    #[inline]
+    pub(super) fn plain_path(&self) -> Option<&'a str> {
+        super::request::plain_path(self.request)
+    }
+
     /// The client of a line with a column beside the address.
     fn client(&self) -> &'a str {
         let is_proxy = self.believed && address::parse(self.peer).is_some_and(address::is_internal);
@@ -356,7 +362,11 @@ impl<'a> Clf<'a> {
     fn quoted(&self, skip: usize) -> Option<&'a str> {
         let mut rest = self.rest;
         for _ in 0..skip {
-            rest = in_quotes(rest.strip_prefix(" \"")?)?.1;
+            // What is missing is a dash.
+            rest = match rest.strip_prefix(" \"-\"") {
+                Some(rest) => rest,
+                None => in_quotes(rest.strip_prefix(" \"")?)?.1,
+            };
         }
         in_quotes(rest.strip_prefix(" \"")?).map(|(text, _)| text)
     }

@@ -2,11 +2,11 @@
 
 use crate::address::{is_address, is_internal, parse};
 
-/// Whether a text has only digits and dots. An IPv4 address of only these has one spelling, so it needs no
-/// change.
+/// Whether a text has no colon. If it is an address, it is then one of IPv4 without a port. This has one
+/// spelling, so it needs no change.
 #[inline]
 pub(super) fn is_plain(text: &str) -> bool {
-    text.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    text.bytes().all(|b| b != b':')
 }
 
 /// The client in an X-Forwarded-For list: the last address that is not internal, since anybody can send the

@@ -150,7 +150,14 @@ impl<'a> Record<'a> {
     /// The path without its query, cut to as many segments as the options say.
     #[inline]
     pub fn path(&self) -> Option<&'a str> {
-        let path = request::path(self.standard(Standard::Path)?);
+        let plain = match &self.found {
+            Found::Clf(clf) => clf.plain_path(),
+            _ => None,
+        };
+        let path = match plain {
+            Some(path) => path,
+            None => request::path(self.standard(Standard::Path)?),
+        };
         Some(self.normal.path_depth.map_or(path, |depth| request::segments(path, depth)))
     }
 

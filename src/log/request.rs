@@ -2,7 +2,10 @@
 
 use super::cut;
 use core::num::NonZeroU8;
-use memchr::{memchr2, memrchr};
+use memchr::{memchr2, memchr3, memrchr};
+
+/// What ends a target.
+const PROTOCOL: &str = " HTTP/";
 
 /// `GET` from `GET /path HTTP/1.1`; `None` if there is no target.
 pub(super) fn method(request: &str) -> Option<&str> {
@@ -12,7 +15,6 @@ pub(super) fn method(request: &str) -> Option<&str> {
 /// `/path?query` from `GET /path?query HTTP/1.1`. A target may contain spaces, although that is against the
 /// standard.
 pub(super) fn target(request: &str) -> Option<&str> {
-    const PROTOCOL: &str = " HTTP/";
     let (_, rest) = cut::once(request, b' ')?;
     let Some(last) = memrchr(b' ', rest.as_bytes()) else { return Some(rest) };
     match rest.split_at_checked(last) {
@@ -37,8 +39,58 @@ pub(super) fn path(target: &str) -> &str {
     }
 }
 
+/// The path of the target of a request, in one pass, if the target begins with a slash and has no space before
+/// its query. `None` for any other request.
+pub(super) fn plain_path(request: &str) -> Option<&str> {
+    // The method is short, so that a search of many bytes at once would take longer.
+    let method = request.bytes().position(|b| b == b' ')?;
+    let rest = request.get(method + 1..).filter(|rest| rest.starts_with('/'))?;
+    let (path, after) = rest.split_at_checked(memchr3(b' ', b'?', b'#', rest.as_bytes())?)?;
+    let is_end = match after.strip_prefix(PROTOCOL) {
+        Some(version) => version.bytes().all(|b| b != b' '),
+        None => !after.starts_with(' '),
+    };
+    is_end.then_some(path)
+}
+
 /// The first `depth` segments of a path: `/a/b` for `/a/b/c` and 2. The path itself if it has no more.
 pub(super) fn segments(path: &str, depth: NonZeroU8) -> &str {
     let mut ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
     ends.nth(usize::from(depth.get()) - 1).and_then(|end| path.get(..end)).unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{path, plain_path, target};
+    use proptest::{prop_assert_eq, proptest};
+
+    proptest! {
+        /// One pass finds what the two find, or leaves it to them.
+        #[test]
+        fn a_plain_path_is_the_path_of_the_target(request in "(GET|) ?/?([a/?# ]| HTTP/|1\\.1){0,9}") {
+            if let Some(found) = plain_path(&request) {
+                prop_assert_eq!(target(&request).map(path), Some(found));
+            }
+        }
+    }
+
+    #[test]
+    fn usual_requests_are_plain() {
+        for (request, path) in [
+            ("GET /a/b HTTP/1.1", "/a/b"),
+            ("POST /a?b=c d HTTP/2.0", "/a"),
+            ("GET /#top HTTP/1.1", "/"),
+        ] {
+            assert_eq!(plain_path(request), Some(path), "{request}");
+        }
+        for request in [
+            "GET /a b HTTP/1.1",
+            "GET /a",
+            "GET http://a/b HTTP/1.1",
+            "GET /a HTTP/1.1 HTTP/1.1",
+            "-",
+        ] {
+            assert_eq!(plain_path(request), None, "{request}");
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! Texts by number: an event keeps the numbers of its path and its agent, its labels, instead of the texts.
 
 use crate::text::beginning;
-use core::hash::BuildHasher;
+use core::hash::{BuildHasher, Hasher};
+use core::ops::Range;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
@@ -51,8 +52,10 @@ impl Dictionary {
     pub fn code(&mut self, text: Option<&str>) -> u16 {
         let Some(text) = text else { return NONE };
         let text = beginning(text, LONGEST);
-        let hash = self.hasher.hash_one(text.as_bytes());
-        let found = self.table.find(hash, |code| of(&self.texts, &self.ends, *code) == Some(text));
+        let (bytes, hash) = (self.texts.as_bytes(), hash(&self.hasher, text));
+        let found = self.table.find(hash, |code| {
+            place(&self.ends, *code).and_then(|place| bytes.get(place)) == Some(text.as_bytes())
+        });
         found.copied().unwrap_or_else(|| self.add(hash, text))
     }
 
@@ -65,7 +68,7 @@ impl Dictionary {
         self.texts.push_str(text);
         self.ends.push(self.texts.len() as u32);
         let (texts, ends, hasher) = (&self.texts, &self.ends, &self.hasher);
-        let rehash = |code: &u16| hasher.hash_one(of(texts, ends, *code).unwrap_or("").as_bytes());
+        let rehash = |code: &u16| self::hash(hasher, of(texts, ends, *code).unwrap_or(""));
         self.table.insert_unique(hash, code, rehash);
         code
     }
@@ -96,12 +99,26 @@ impl Dictionary {
     }
 }
 
+/// The hash of a text alone. That of a slice or of a `str` would also be of its length or its end.
+#[inline]
+fn hash(hasher: &RandomState, text: &str) -> u64 {
+    let mut hash = hasher.build_hasher();
+    hash.write(text.as_bytes());
+    hash.finish()
+}
+
+/// The place of a text among all; `None` if there is none with this number.
+#[inline]
+fn place(ends: &[u32], code: u16) -> Option<Range<usize>> {
+    let place = usize::from(code).checked_sub(2)?;
+    let from = place.checked_sub(1).map_or(Some(0), |before| ends.get(before).copied())?;
+    Some(from as usize..*ends.get(place)? as usize)
+}
+
 /// The text with a number; `None` if there is none.
 #[inline]
 fn of<'a>(texts: &'a str, ends: &[u32], code: u16) -> Option<&'a str> {
-    let place = usize::from(code).checked_sub(2)?;
-    let from = place.checked_sub(1).map_or(Some(0), |before| ends.get(before).copied())?;
-    texts.get(from as usize..*ends.get(place)? as usize)
+    texts.get(place(ends, code)?)
 }
 
 #[cfg(test)]
