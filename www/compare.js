@@ -21,13 +21,15 @@ function choose(row, chosen) {
   for (const row of rows) row.querySelector(".only").hidden = row !== all[0] || all.length === rows.length;
 }
 
-/** The lanes that the rows show. */
+/** The lanes that the rows show, as the setting has them. */
 let known;
 
-/** Makes as many rows as there are lanes, and brings them up to date. What is said of a limiter is not of another. */
+/** Makes as many rows as there are lanes, and brings them up to date. */
 function shown() {
-  if (known !== page.get("lanes")) closeAll();
-  known = page.get("lanes");
+  const setting = page.get("lanes");
+  // The lines of the glossary are about the limiter that the lane had.
+  if (known !== setting) closeAll();
+  known = setting;
   const lanes = texts().length;
   const colours = page.colours();
   while (rows.length > lanes) rows.pop().remove();

@@ -132,12 +132,12 @@ function fit() {
 const names = [...new Set([...document.querySelectorAll(settings)].map((it) => it.name)), "lanes"];
 const values = () => Object.fromEntries(names.map((name) => [name, page.get(name)]));
 
-/** The settings that Scope and Compare share; and the values of all settings before any is changed, and in a plain link. */
-const shared = ["limit", "decay", "auto", "pattern", "auto-rate", "seed", "speed", "window"];
-let defaults, plain;
+/** The values of all settings in a link that names none, and before the viewer changes any: the opening run has its own. */
+let plain, defaults;
 
-/** Adds the settings that were changed to the links to the other view. */
+/** Adds the settings that were changed, of those that Scope and Compare share, to the links to the other view. */
 function takeAlong() {
+  const shared = ["limit", "decay", "auto", "pattern", "auto-rate", "seed", "speed", "window"];
   const is = Object.fromEntries(shared.map((name) => [name, page.get(name)]));
   const changed = shared.filter((name) => is[name] !== defaults[name]);
   const limited = changed.includes("limit") || changed.includes("decay");

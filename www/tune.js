@@ -16,7 +16,7 @@ let given = logs;
 /** The logs that are being read, if any are. */
 let reading;
 
-/** The server that is supposed from the logs, as long as nobody chooses another. */
+/** The server that the logs suggest. It is in force until somebody chooses another. */
 let supposed = "nginx";
 
 /** The keys of clients that are marked as legitimate. */

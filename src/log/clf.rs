@@ -362,7 +362,7 @@ impl<'a> Clf<'a> {
     fn quoted(&self, skip: usize) -> Option<&'a str> {
         let mut rest = self.rest;
         for _ in 0..skip {
-            // What is missing is a dash.
+            // A missing value is written as a dash: its end need not be searched for.
             rest = match rest.strip_prefix(" \"-\"") {
                 Some(rest) => rest,
                 None => in_quotes(rest.strip_prefix(" \"")?)?.1,

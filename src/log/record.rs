@@ -150,14 +150,8 @@ impl<'a> Record<'a> {
     /// The path without its query, cut to as many segments as the options say.
     #[inline]
     pub fn path(&self) -> Option<&'a str> {
-        let plain = match &self.found {
-            Found::Clf(clf) => clf.plain_path(),
-            _ => None,
-        };
-        let path = match plain {
-            Some(path) => path,
-            None => request::path(self.standard(Standard::Path)?),
-        };
+        let plain = if let Found::Clf(clf) = &self.found { clf.plain_path() } else { None };
+        let path = plain.or_else(|| self.standard(Standard::Path).map(request::path))?;
         Some(self.normal.path_depth.map_or(path, |depth| request::segments(path, depth)))
     }
 

@@ -4,7 +4,7 @@ use super::cut;
 use core::num::NonZeroU8;
 use memchr::{memchr2, memchr3, memrchr};
 
-/// What ends a target.
+/// The beginning of the protocol, which follows the target.
 const PROTOCOL: &str = " HTTP/";
 
 /// `GET` from `GET /path HTTP/1.1`; `None` if there is no target.

@@ -82,8 +82,8 @@ pub(crate) fn hold_in_any_order<'a>(
     held
 }
 
-/// Finds what is remembered of the keys, once all are locked. A lock waits until all that was read before it has
-/// arrived, so with a search between two locks, the memory of one key would be waited for after the other.
+/// Finds what is remembered of the keys, once all are locked. To take a lock, the processor waits for all earlier
+/// reads. With a search between two locks, it would wait for the memory of one key after the other.
 #[inline(always)]
 fn find(held: &mut [Held<'_, AnyLimiter>]) {
     held.iter_mut().for_each(Held::find);

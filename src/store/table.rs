@@ -129,8 +129,8 @@ impl<S: Clone> Table<S> {
     #[inline(always)]
     fn find_in(&self, set: usize, hash: u64) -> Option<Slot> {
         let (tags, entries) = (self.tags.get(set)?, self.sets.get(set)?);
-        // Only the tags tell which entry it is, so its memory is asked for when they have arrived. It was measured that
-        // to read any entry of the set meanwhile makes that shorter: presumably the page is looked up by then.
+        // Only the tags tell which entry it is, so its memory is asked for once they have arrived. By measurement this
+        // takes less time if any entry of the set is read meanwhile: presumably the page has been looked up by then.
         core::hint::black_box(entries.0[WAYS / 2].used);
         let is_it = |way: &usize| entries.0[*way % WAYS].hash == hash;
         tags.find(tag(hash)).find(is_it).map(|way| Slot { set, way })

@@ -25,7 +25,7 @@ pub struct Feedback {
     pub refused: bool,
     /// The height of each new mark, in CSS pixels from the top.
     pub marks: Vec<f64>,
-    /// The stretches of height, upper and lower edge, that the words may cover: nothing else lies over them.
+    /// The upper and lower edges of the strips in which the words may lie: the page lays nothing over these.
     pub rooms: Vec<[f64; 2]>,
 }
 

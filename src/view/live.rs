@@ -6,6 +6,7 @@ use crate::lab::lane::history::Columns;
 use crate::lab::live::{DRAWN, EventCounts, Live, ReportedRule};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::text::shown;
 use crate::time::Time;
 use crate::view::Viewport;
 
@@ -105,13 +106,8 @@ fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
     marks.push(bold(at.x, at.y, &rule.name, Ink::Text, SIZE, Anchor::Start));
     let room = ((plot.right() - at.x - wide) / (SMALL * 0.57)).max(0.0) as usize;
     if room > 8 {
-        let mut cut = rule.limits.clone();
-        if let Some((end, _)) = cut.char_indices().nth(room) {
-            cut.truncate(end);
-            cut.pop();
-            cut.push('…');
-        }
-        marks.push(small(at.x + wide, at.y, &cut, Ink::Muted, Anchor::Start));
+        let limits = shown(&rule.limits, room - 1);
+        marks.push(small(at.x + wide, at.y, &limits, Ink::Muted, Anchor::Start));
     }
 }
 

@@ -97,8 +97,8 @@ impl Tuner {
         }
     }
 
-    /// The name of the server that limits such events as the last log has: Exim those of its logs, fail2ban failed
-    /// logins, and nginx all others unless another server is chosen.
+    /// The name of the server that usually limits events as the last log has them: Exim for Exim's logs, fail2ban
+    /// for failed logins, and nginx for all others.
     pub fn server(&self) -> String {
         let shape = self.analysis.as_ref().and_then(|analysis| analysis.imported().shape.as_ref());
         let target = match shape.map(LogShape::format) {
