@@ -112,7 +112,7 @@ impl RedisStore {
         RedisStore::at(Address::One(Box::new(address::of(client))), rules, options)
     }
 
-    /// The same on a Redis Cluster, by clients of some of its nodes; the others are found through them.
+    /// Opens a store on a Redis Cluster, given clients of some of its nodes; the other nodes are found through these.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -124,8 +124,8 @@ impl RedisStore {
         RedisStore::at(Address::Cluster(nodes.iter().map(address::of).collect()), rules, options)
     }
 
-    /// The same on the master of a `name` that sentinels watch, by clients of the sentinels. `login` has the
-    /// user, the password and the database there. The master is asked by TLS if the first sentinel is.
+    /// Opens a store on the master that sentinels watch under `name`, given clients of these sentinels. `login` has the
+    /// user, the password and the database of the master. Its connections use TLS if those of the first sentinel do.
     ///
     /// # Errors
     /// As for [`open`](Self::open).

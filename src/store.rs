@@ -242,8 +242,8 @@ impl Store {
         all
     }
 
-    /// Makes new ones of the keys that an event with these fields has in some limits, and returns how many
-    /// were remembered. Choose the limits with care: those per all are for everybody.
+    /// Resets the keys that an event with these fields has in the limits that `of` chooses: they are as new. Returns
+    /// how many of them were remembered. Choose the limits with care: the key of a limit `per all` is everybody's.
     ///
     /// ```
     /// # let store = ratescope::Store::new("gcra 1/1m per user & gcra 9/1s per all".parse()?, 10);

@@ -18,7 +18,8 @@
 //! let calls = Arc::new(Keyed::new(Gcra::new("1/1s".parse()?, 1.0)?, 1000));
 //! let clock = FakeClock::default(); // or SystemClock
 //! let call = {
-//!     let (calls, clock) = (calls.clone(), clock.clone());
+//!
+//!    let (calls, clock) = (calls.clone(), clock.clone());
 //!     move || {
 //!         let (calls, clock) = (calls.clone(), clock.clone());
 //!         async move { calls.until_allowed("api.example.com", &clock, Waiting::DEFAULT).await }
@@ -48,13 +49,12 @@
 //!   its place in the queue stays empty: the others pass neither sooner nor later.
 //! * An `AsyncStore` whose limits can give back decides and counts in one step. Any other, and one with a queue in
 //!   which the event waits, is asked in two steps: one to look and one to count. If it counts somebody else's event
-//!   between the two, this one is refused, which limiters that count refused events count. If the future is dropped
+//!   between the two, this one is refused, and limiters that count refused events count it. If the future is dropped
 //!   during the step that counts, the event may have been counted.
-//!
-//! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). For that, an
-//! `AsyncStore` is told a cost of 0 by who finds a queue too long, or no room in limits that can't give back; those are
-//! then looked at again. Rules with a cost of their own don't hear of it, and follow the clock with the next event of
-//! their key that is decided.
+//!  A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). So that the
+//! limits of an `AsyncStore` follow the clock, an event that finds a queue too long, or no room in limits that can't
+//! give back, charges a cost of 0 and looks again. Rules with a cost of their own are not charged, and follow the clock
+//! with the next event of their key that is decided.
 //!
 //! # Who is first
 //! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
@@ -301,14 +301,14 @@ impl From<Retry> for Blocked {
     }
 }
 
-/// Sleeps between attempts until one succeeds, and then as long as its decision says. An attempt gets the
-/// longest wait that it may decide on.
+/// Sleeps between attempts until one succeeds, and then as long as its decision says. Each attempt is given the longest
+/// wait that the event may still have.
 pub(crate) async fn until<T, F: Future<Output = Result<(T, Decision), Blocked>>>(
     clock: &impl Clock,
     waiting: Waiting,
     attempt: impl Fn(Span) -> F,
 ) -> Result<T, GaveUp> {
-    // The time that was spent on waiting, as a time of its own, which no clock sets back.
+    // The time spent on waiting is added up here, so that a clock that is set back does not change it.
     let mut spent = Time::ZERO;
     let end = waiting.longest.map_or(Time::LAST, |longest| spent.after(longest));
     loop {

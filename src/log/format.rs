@@ -88,15 +88,15 @@ pub(super) struct Guess {
 }
 
 impl Guess {
-    /// For an event with an address, in a form that lines of other formats can't have.
+    /// The points for an event with an address, in a form that lines of other formats can't have.
     pub(super) const PROOF: u32 = 5;
-    /// For an event with an address.
+    /// The points for an event with an address.
     pub(super) const CLIENT: u32 = 4;
-    /// For an event with an address, in columns whose order is guessed.
+    /// The points for an event with an address, in columns whose order is guessed.
     pub(super) const GUESSED: u32 = 3;
-    /// For an event with the name of a client, and for a line that only this format can have.
+    /// The points for an event with the name of a client, and for a line that only this format can have.
     pub(super) const NAME: u32 = 2;
-    /// For a line that could as well be of another format.
+    /// The points for a line that could as well be of another format.
     pub(super) const OTHER: u32 = 1;
 
     pub(super) fn new(shape: LogShape, points: u32) -> Self {

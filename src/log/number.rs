@@ -52,7 +52,8 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
     };
     let (whole, part) = digits(number)?;
     let whole: i64 = whole.parse().ok()?;
-    // The number of decimals of the unit down to a microsecond, and the divisor of units below a microsecond.
+    // How many decimals the unit has down to a microsecond, and the number of units in a microsecond if the unit is
+    // shorter.
     let (shift, cut) = match unit.unwrap_or_else(|| Unit::guess(whole as f64)) {
         Unit::Seconds => (6, 1),
         Unit::Millis => (3, 1),

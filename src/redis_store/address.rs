@@ -43,8 +43,8 @@ impl Address {
         }
     }
 
-    /// Reads what follows the scheme of sentinels. The user and the password are those of the master; what
-    /// the sentinels ask for is in the query.
+    /// Reads what follows the scheme of sentinels. The user and the password before the hosts are those of the master;
+    /// those of the sentinels are in the query.
     fn read_watched(text: &str, scheme: &str) -> RedisResult<Self> {
         let (text, query) = text.split_once('?').unwrap_or((text, ""));
         let (user, text) = split_user(text);
@@ -64,7 +64,7 @@ impl Address {
             format!("{scheme}{asking}{}", with_port(host.trim())).into_connection_info()
         };
         let sentinels = hosts.split(',').map(url).collect::<RedisResult<_>>()?;
-        // Any host does: only the login and the database are read.
+        // The host does not matter: only the login and the database are used.
         let master = format!("{scheme}{user}any/{database}?{}", rest.join("&"));
         let login = master.into_connection_info()?.redis_settings().clone();
         Address::watched(sentinels, name, login)
@@ -86,7 +86,7 @@ impl Address {
     }
 }
 
-/// Splits off the user and the password, which are the same at all servers, with the sign after them.
+/// Splits off the user and the password, up to and including the `@`. They are the same at all servers.
 fn split_user(text: &str) -> (&str, &str) {
     text.split_at(text.rfind('@').map_or(0, |at| at + 1))
 }

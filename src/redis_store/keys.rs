@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl RedisStore {
-    /// The keys with the prefix of this store, on all nodes: at most `most`, sorted. If there are more, chance chooses.
+    /// The keys with the prefix of this store, on all nodes: at most `most`, sorted. If there are more, it is left to
+    /// chance which of them are returned.
     ///
     /// Redis goes through all keys that it has, some at a time, so that it answers others meanwhile. Keys
     /// that come or go at the same time may be missing.
@@ -66,7 +67,7 @@ impl<'a> Scan<'a> {
         Scan { server, pattern: format!("{}*", escaped(begin)), cursor: Some(0) }
     }
 
-    /// The next keys: there may be none, and some may have come before; `None` at the end.
+    /// Returns the next keys, or `None` at the end. The list may be empty, and may have keys that came before.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, Fault> {
         let Some(cursor) = self.cursor else { return Ok(None) };
         let mut scan = redis::cmd("SCAN");

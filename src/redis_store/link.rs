@@ -208,20 +208,20 @@ impl<'a> Course<'a> {
         Ok(())
     }
 
-    /// Replaces a connection, which may lead to another server the next time; once a call.
+    /// Replaces the connection, at most once in a call: a new one may lead to another server.
     fn renew(&mut self, connection: &Arc<Connection>) {
         if matches!(self.way, Way::One(_)) && !core::mem::replace(&mut self.renewed, true) {
             self.server.renew(connection);
         }
     }
 
-    /// The fault of a server that is up and says no.
+    /// Reports that the server is up, and returns the fault with which it refused.
     fn ended(&self, words: String) -> Fault {
         self.permit.succeeded();
         Fault::Failed(words)
     }
 
-    /// The fault of a server that can't be asked.
+    /// Reports that the server can't be asked, and returns this `fault`.
     fn broke(&self, fault: Fault) -> Fault {
         self.permit.failed(std::time::Instant::now());
         self.way.refresh();
@@ -247,8 +247,8 @@ impl Way {
         }
     }
 
-    /// A permit for one call to a server. If it rests, another may have taken its place, so the masters
-    /// are asked for.
+    /// A permit for one call to a server. If its breaker gives none, another server may have become the master, so this
+    /// is looked up again.
     fn permit(&self, server: &Server) -> Result<Arc<Permit>, Fault> {
         server.permit().inspect_err(|_| self.refresh())
     }

@@ -144,7 +144,7 @@ impl Masters {
             let known = self.0.known.borrow();
             !known.slots.is_empty() && !known.is_older_than(BETWEEN)
         };
-        // The flag is set only by who then asks: others who find it set wait for the answer.
+        // Nobody sets the flag without starting the task, since calls that find it set wait for the answer of the task.
         if is_early {
             return self.0.is_asking.load(Ordering::Acquire);
         }
@@ -155,7 +155,7 @@ impl Masters {
         tokio::spawn(async move {
             let shared = Arc::clone(&asking.0);
             let learned = shared.ask().await;
-            // The flag is reset first: a call that finds it set waits for the change that follows.
+            // The flag is reset before the answer is stored, so a call that finds it set can still wait for the answer.
             drop(asking);
             shared.known.send_modify(|known| {
                 let ended = learned.map(|slots| known.slots = Arc::new(slots));
@@ -176,9 +176,9 @@ impl Drop for Asking {
 }
 
 impl Shared {
-    /// Asks all servers that may know at once, and takes the best answer; one that is good enough is not compared with
-    /// later ones. In a cluster, an answer is the better the more slots it covers, since a node that was taken out knows
-    /// few, and good enough if it covers all. Of sentinels' answers the most frequent is the best, since one may not have
+    /// Asks all servers that may know at the same time, and returns the best answer, or the first that is good enough.
+    /// The best answer of a cluster covers the most slots, since a node that was taken out knows few; one that covers
+    /// all of them is good enough. The best answer of sentinels is the most frequent, since one sentinel may not have
     /// heard of a failover yet.
     async fn ask(&self) -> Result<Vec<Owned>, Fault> {
         let until = Instant::now() + patience(&self.options);

@@ -98,8 +98,8 @@ impl Server {
         permit.map(Arc::new).ok_or(Fault::Resting)
     }
 
-    /// Sends a command once and waits for its answer. If the caller gives up before, the end is reported to
-    /// `permit`.
+    /// Sends a command once and waits for its answer. If the caller gives up before that, the exchange goes on, and its
+    /// end is reported to `permit`.
     pub(super) async fn send(
         self: &Arc<Self>,
         command: Cmd,
@@ -183,8 +183,8 @@ impl Server {
         Err(Failure::Over(fault))
     }
 
-    /// Takes a connection out of use that led to the wrong server, unless it is so young that another
-    /// would lead to the same.
+    /// Takes a connection out of use because it led to the wrong server, unless it is so young that a new one would
+    /// lead to the same server.
     pub(super) fn renew(&self, connection: &Arc<Connection>) {
         if connection.begun.elapsed() >= self.deadline {
             self.replace(connection);
@@ -229,8 +229,8 @@ impl Connection {
     }
 }
 
-/// Reports how a question ended that is not asked again. A refusal, too, proves that a server is up, but counts as
-/// a failure if it only puts the question off.
+/// Reports the end of a question that is not asked again. A refusal proves that the server is up, but counts as a
+/// failure if the server only puts the question off.
 pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
     let has_failed = match answer {
         Ok(_) => false,
@@ -243,12 +243,12 @@ pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
     }
 }
 
-/// The time that a server may take where no call waits for it.
+/// The longest time for the answer to a question for which no call waits.
 pub(super) fn patience(options: &Options) -> Duration {
     CONNECTING.max(options.deadline)
 }
 
-/// Has rustls compute with ring, where the service has chosen nothing else. Without a choice it panics.
+/// Makes ring the cryptography of rustls, unless the service has chosen another one. rustls panics without any.
 #[cfg(feature = "tls")]
 fn provide(address: &redis::ConnectionAddr) {
     use rustls::crypto::{CryptoProvider, ring};

@@ -45,8 +45,8 @@ impl Rules {
         all
     }
 
-    /// If there is only one limit, which is for all events and always in force: the question about each event, without
-    /// its cost, and the cost of the rule.
+    /// The question about every event and the cost of the rule, if the rules have a single limit that is for all events
+    /// and always in force; `None` for other rules. The question still lacks the cost of the event.
     pub(super) fn lone(&self) -> Option<(Ask, Option<f64>)> {
         let [rule] = self.rules() else { return None };
         let is_for_all = self.always == Some(0) && rule.stretched().is_empty();
@@ -74,9 +74,9 @@ impl Rules {
         }
     }
 
-    /// The same for an event that passed, by the ruling `passed` if it is known, and is charged afterwards. A rule with
-    /// a cost of its own has counted this cost before. A shadow that would have refused the event does not count it: if
-    /// the shadow could refuse, the event would have cost nothing.
+    /// The limits that are charged for an event that has passed. `passed` is the ruling by which it passed, if that is
+    /// known. A rule with a cost of its own has counted this cost before. A shadow that would have refused the event
+    /// does not count it: if the shadow could refuse, the event would have cost nothing.
     ///
     /// # Errors
     /// When the cost is negative or not a number.
@@ -130,9 +130,9 @@ impl Judged<'_> {
     /// the event let it pass.
     pub(super) fn counts(&self, i: usize, passes: bool) -> bool {
         let asked = &self.asked[i];
-        // A shadow counts what it would if it could refuse.
+        // A shadow counts as if it could refuse.
         let would = !asked.is_shadow || self.of_rule(asked.rule).passes(|_| true);
-        // A limit in whose place the stretched one decides counts what passes within it.
+        // While the stretched limit decides, the limit itself counts only what passes within it.
         let own = asked.in_force || asked.is_stretched || self.outcomes[i].is_allowed();
         passes && would && own
     }

@@ -173,8 +173,8 @@ impl Rules {
         file::of(domain, &Node::new(at, Kind::Map(pairs)))
     }
 
-    /// A single policy as rules of a domain: one rule for all events, with any limits that a policy may have,
-    /// also one twice, or one that no event of cost 1 passes.
+    /// A single policy as rules of a domain: one rule for all events, with any limits that a policy may have. Unlike in
+    /// a file, a limit may be given twice, and it may refuse every event of cost 1.
     pub fn of_policy(domain: &str, policy: Policy) -> Self {
         let (domain, limits) = (domain.to_owned(), policy.limits().to_vec());
         let settings = RuleSettings { limits, ..RuleSettings::default() };
@@ -200,7 +200,7 @@ struct Placed<'a> {
     rule: &'a NewRule,
 }
 
-/// The list of descriptors for these rules. A rule without steps left needs none.
+/// The list of descriptors for these rules. A rule whose path ends here needs no descriptor below.
 fn descriptors(at: At, rules: &[Placed<'_>]) -> Node {
     let mut places = HashMap::new();
     let mut lists: Vec<(&Step, Vec<Placed<'_>>)> = Vec::new();

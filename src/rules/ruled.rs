@@ -167,7 +167,7 @@ impl Ruled {
 
     /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key.
     /// Returns how many were remembered: the limits of a rule for the same fields have one key. Choose with care: the
-    /// limits per all are for everybody.
+    /// key of a limit `per all` is everybody's.
     pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Per) -> bool) -> usize {
         let generation = self.generation();
         let rules = generation.rules.rules().iter().zip(&generation.homes);

@@ -24,8 +24,8 @@ pub struct Ruling {
     decided: Option<(Decision, usize)>,
 }
 
-/// Holds the rules that were asked. Most rulings are soon dropped, and need no count, for which all threads would
-/// write to one place.
+/// Holds the rules that were asked. Most rulings are dropped soon. For these a guard is enough: to count the holders,
+/// all threads would write to one place.
 pub(crate) enum Holder {
     Counted(Arc<Rules>),
     Guarded(Guard<Arc<Generation>>),

@@ -79,7 +79,7 @@ const UNITS: [(&str, Span); 7] = [
     ("year", Span::hours(24 * 365)),
 ];
 
-/// Reads the settings of a map, if it has any. A limit that says no `per` gets this one.
+/// Reads the settings of a map, if it has any. A limit without `per` has the key `per`.
 pub(super) fn read(reader: &mut TreeReader, map: &Map<'_>, per: &Per) -> Option<RuleSettings> {
     let mut settings = RuleSettings::default();
     let mistakes = reader.mistakes.len();

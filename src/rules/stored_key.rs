@@ -4,8 +4,8 @@
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct StoredKey {
-    /// Who is remembered, as in `user=ann,path=/login`: see [`Per::key`](crate::policy::Per::key). Everybody
-    /// together is `all`.
+    /// The sender, as in `user=ann,path=/login`: see [`Per::key`](crate::policy::Per::key). For a limit that counts
+    /// everybody together, `all`.
     pub subject: String,
     /// The name of the rule that it belongs to; `None` if no rule in force has it.
     pub rule: Option<String>,

@@ -21,9 +21,9 @@ pub(super) struct Memory<S> {
 }
 
 impl<S: Clone> Memory<S> {
-    /// Frees the part of the next entry that no event counts any more, not even one that comes late by
-    /// [`LATE`]. A clock that is ahead for one event does not take other keys to its time: only a time
-    /// that both the event and an earlier one have seen has passed.
+    /// Frees the part of the next entry that no event counts any more, not even one that comes late by [`LATE`]. If the
+    /// clock is ahead for one event only, other keys lose nothing by it: only the earlier of two times counts, that of
+    /// this event and the latest before it.
     #[inline(never)]
     fn sweep<L: Limiter<State = S>>(&mut self, limiter: &L, before: Time, now: Time) {
         if let Some(entry) = self.table.sweep() {
@@ -135,7 +135,7 @@ where
         }
     }
 
-    /// Makes the key a new one, and returns whether it was remembered. Its slot stays taken.
+    /// Resets the key, and returns whether it was remembered. Its slot stays taken.
     pub(crate) fn reset(&mut self) -> bool {
         let Some(slot) = self.slot else { return false };
         let entry = self.memory.table.at_mut(slot);

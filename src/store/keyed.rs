@@ -147,8 +147,8 @@ where
         self.hold(self.hash(key)).undo(at, now, cost)
     }
 
-    /// Makes `key` a new one, and returns whether it was remembered. It may be remembered on, as one
-    /// without events.
+    /// Resets `key`, which is then as new, and returns whether it was remembered. It may keep its place, without
+    /// events.
     pub fn reset<K: Hash + ?Sized>(&self, key: &K) -> bool {
         self.hold(self.hash(key)).reset()
     }

@@ -77,7 +77,7 @@ impl KeyedLimit {
         self.keys.hold(self.hash(event))
     }
 
-    /// Makes the key of an event with these fields a new one, and returns whether it was remembered.
+    /// Resets the key of an event with these fields, and returns whether it was remembered.
     pub(crate) fn reset(&self, fields: &dyn Fields) -> bool {
         let event = Event { time: Time::ZERO, cost: 0.0, fields };
         self.hold(&event).reset()

@@ -107,7 +107,7 @@ pub fn is_axis(size: [f64; 2], y: f64) -> bool {
     y > layout::plot(size).bottom() + 2.0 * layout::STRIP + 4.0
 }
 
-/// Finds the thing at a point of the canvas; `touch` is less precise.
+/// Finds the thing at a point of the canvas; a finger, `touch`, points less precisely than a mouse.
 pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     let layout = Layout::new(scope, view);
     let reach = if touch { 16.0 } else { 6.0 };

@@ -1,9 +1,9 @@
 //! The pictures of a log and its limit: what every limit would do, which buckets would be enough, and when
 //! the limit in force refuses.
 //!
-//! In the first, limits grow to the right on a logarithmic scale, and shares fall downwards on another, since
-//! it matters whether a limit touches one client in a thousand or one in a hundred. The foot stands for none
-//! at all.
+//! In the first, both scales are logarithmic: limits grow to the right, and shares get smaller downwards, since it
+//! matters whether a limit touches one client in a thousand or one in a hundred. The foot of the plot stands for a
+//! share of zero.
 
 mod curve;
 mod effect;
@@ -65,7 +65,7 @@ pub fn draw(picture: &Picture<'_>, view: &Viewport) -> Vec<Mark> {
     marks
 }
 
-/// Finds the thing at a point of the canvas; `touch` is less precise.
+/// Finds the thing at a point of the canvas; a finger, `touch`, points less precisely than a mouse.
 pub fn hit(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2], touch: bool) -> Hit {
     let layout = Layout::new(picture, view.size);
     let reach = if touch { 20.0 } else { 7.0 };

@@ -22,8 +22,8 @@ pub type BodyLimitLayer<S, A, C> = RateLimitLayer<S, A, C, Charged>;
 /// A service whose requests are limited, and whose responses cost the bytes that are sent of their bodies.
 pub type BodyLimited<I, S, A, C> = RateLimited<I, S, A, C, Charged>;
 
-/// Whether the bodies of responses are charged for, and so which type they have: [`Uncharged`] or
-/// [`Charged`], and nothing else.
+/// Says whether a layer charges for the bodies of responses, and which type these have. Only [`Uncharged`] and
+/// [`Charged`] implement it.
 pub trait Bodies {
     /// The body of a response where the inner service answers with a `B`.
     type Of<B>;

@@ -74,14 +74,14 @@ impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     }
 }
 
-/// A charge that is under way. If it is dropped with a reason, it is counted as lost.
+/// A charge that is under way. If it is dropped before it is settled, it is counted as lost, for this `reason`.
 struct Unpaid {
     layer: Option<Arc<str>>,
     reason: Option<&'static str>,
 }
 
 impl Unpaid {
-    /// The charge is counted, or was logged.
+    /// Notes that the charge was counted, or that its failure was logged.
     fn settle(mut self) {
         self.reason = None;
     }

@@ -81,8 +81,8 @@ pub(super) struct Sources {
     no_peer: Once,
 }
 
-/// Finds the address of the peer. The outer `None` says that the server left no word of it, the inner
-/// one that there is no address, as on a Unix socket.
+/// Finds the address of the peer. The outer `None` means that the server did not say who is connected; the inner one,
+/// that the peer has no address, as on a Unix socket.
 pub(super) type Peer = Box<dyn Fn(&Extensions) -> Option<Option<IpAddr>> + Send + Sync>;
 
 /// Finds a text in the head of a request.

@@ -84,8 +84,8 @@ impl Prepared {
         Prepared { rules: Arc::clone(rules), each, may_delay, fields, by_ip, demanding }
     }
 
-    /// Why a request can't be decided about, with the field that it lacks: a source failed that a rule
-    /// for this request needs. A shadow refuses nobody.
+    /// Returns the field that the request lacks, and why, if a source failed that a rule for this request needs. Such a
+    /// request is refused before any limit is asked. A field that only shadows need refuses nobody.
     #[inline]
     pub(super) fn unidentified<'f>(
         &self,

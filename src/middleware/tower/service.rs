@@ -99,7 +99,7 @@ where
                 }
             }
             next => {
-                // Gives back what the inner service holds since it is ready.
+                // The clone takes the place of the service that is ready, which is dropped with whatever it holds.
                 self.inner = self.inner.clone();
                 match next {
                     Some(Next::Refuse(response)) => State::Refused { response: Some(response) },
@@ -114,7 +114,8 @@ where
     }
 }
 
-/// Adds the answer of the store to the extensions of a request, and returns who owes its later cost.
+/// Adds the answer of the store to the extensions of a request, and returns the debtor of its later cost, if there is
+/// one.
 fn tell_handlers<Q>(request: &mut Request<Q>, Rest { debtor, answered }: Rest) -> Option<Debtor> {
     if let Some(answered) = answered {
         request.extensions_mut().insert(answered);

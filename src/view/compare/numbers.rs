@@ -49,7 +49,8 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
         Some(wait) if wait == Span::ZERO => "allowed".to_owned(),
         Some(wait) => format!("allowed in {}", axis::seconds(wait.secs())),
     };
-    // If the event counts, the level that it was judged at is the level after it.
+    // The level at which the event was judged is told only if the lane does not show it: a limiter that counts the
+    // event has that level afterwards.
     let rounding = 1e-6 * judged.limit;
     let is_level = (column.low - rounding..=column.high + rounding).contains(&judged.level);
     Some(match brief || is_level && judged.limit == column.limit {
@@ -62,9 +63,9 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
 /// rate.
 pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let most = lane.max_admitted(cost);
-    // An event of cost 1 passes as a whole, so the bound is rounded down. The small term is for bounds that rounding
-    // put just below a whole number. The bound of a bucket is lower by a microsecond of its rate, so it loses a whole
-    // event.
+    // An event of cost 1 passes as a whole, so the bound is rounded down. The small term keeps a bound that rounding
+    // put just below a whole number at that number. The bound of a bucket lies below a whole number by what drains in a
+    // microsecond. That is more than the small term, so a whole event less is promised.
     let whole = if cost == 1.0 { libm::floor(most + 1e-9) } else { libm::round(most) };
     let most = if cost == 1.0 || (most - whole).abs() < 1e-3 { whole } else { most };
     // The bound is for one sender. All users share one address, so only a limit per user bounds each by

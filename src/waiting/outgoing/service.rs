@@ -35,8 +35,9 @@ impl<I, C> Paced<I, C> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CallError<E> {
-    /// The call was not made, and not counted: its wait would have been too long. One that was in a queue when
-    /// the host asked for a pause is taken back, [as far as the limits can](crate::Limiter::undo).
+    /// The call was not made, and not counted: its wait would have been too long. If it had been counted, since it
+    /// waited in a queue when the host asked for a pause, it is taken back [as far as the limits
+    /// can](crate::Limiter::undo).
     GaveUp(GaveUp),
     /// The call was made, and failed.
     Call(E),
@@ -84,7 +85,7 @@ where
             let response = self.inner.call(request);
             return Box::pin(async move { pace.heed(&call, response.await) });
         }
-        // Gives back what the client holds since it is ready.
+        // The clone takes the place of the client that is ready, which is dropped with whatever it holds.
         self.inner = self.inner.clone();
         let mut inner = self.inner.clone();
         Box::pin(async move {

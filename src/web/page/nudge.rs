@@ -25,7 +25,7 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
         return Some(next.to_string());
     }
     if let Ok(rate) = text.parse::<Rate>() {
-        // A rate below one event is no further lowered.
+        // A rate that is below one event already is not lowered.
         let least = rate.count().min(1.0);
         return Some(format!("{}/{}", Decimal(step(rate.count()).max(least)), rate.per()));
     }

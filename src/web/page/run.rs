@@ -84,10 +84,10 @@ pub(super) struct Entry {
     pub(super) wrong: Option<ParseError>,
 }
 
-/// A run that is shown: one that goes on, or recorded events and the length of time on the screen; `None` shows
-/// [all](whole) of them.
+/// The run that a view shows. It goes on, unless there are recorded events in its place.
 pub(super) struct Shown<E: Experiment> {
     run: Run<E>,
+    /// Recorded events and the length of time on the screen; `None` shows [all](whole) of them.
     past: Option<(Past<E>, Option<Span>)>,
     /// The instant up to which all events were recorded, if it is known.
     until: Option<Time>,

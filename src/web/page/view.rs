@@ -94,7 +94,7 @@ pub(super) trait View {
     /// The picture.
     fn draw(&self, seen: &Viewport) -> Vec<Mark>;
 
-    /// Finds the thing at a point of the picture; `touch` is less precise.
+    /// Finds the thing at a point of the picture; a finger, `touch`, points less precisely than a mouse.
     fn hit(&self, seen: &Viewport, [x, _]: [f64; 2], _touch: bool) -> Hit {
         let [left, right] = edges(seen.size[0]);
         if (left..=right).contains(&x) { Hit::Graph } else { Hit::None }

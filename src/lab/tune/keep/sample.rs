@@ -7,10 +7,9 @@
 //! its weight, is right on average. (Source: C. A. Waldspurger and others, "Efficient MRC construction with SHARDS",
 //! FAST 2015, which samples the addresses of a cache in this way.)
 //!
-//! The busiest clients matter most and are few. So the busiest eighth, and at least one, stays whatever the
-//! hash, as far as their events take at most half of the room, and they represent no more clients than before.
-//! A single client takes little more than a quarter of the room, and all labels an eighth. So thinning always
-//! leaves clients.
+//! The busiest clients matter most and are few. So the busiest eighth, and at least one, stays whatever the hash, as
+//! far as their events take at most half of the room, and they represent no more clients than before. A single client
+//! takes little more than a quarter of the room, and all labels an eighth. So halving always leaves clients.
 //!
 //! A client that was dropped may become the busiest later. Only its hash could bring it back, so it is
 //! missing.

@@ -44,12 +44,11 @@ use core::fmt;
 pub enum Measure {
     /// Exim's rate over a period.
     Exim(Span),
-    /// The recent average in a period, whose half-life is the second.
+    /// The recent average in a period (the first span), with a half-life (the second).
     Earrrl(Span, Span),
     /// Windows of the clock of one period.
     FixedWindow(Span),
-    /// The last period in blocks of the second, as
-    /// [`sliding_window`](crate::limit::sliding_window).
+    /// The last period (the first span) in blocks (the second), as [`sliding_window`](crate::limit::sliding_window).
     SlidingWindow(Span, Span),
     /// Two windows of the clock of one period.
     SlidingCounter(Span),

@@ -120,7 +120,7 @@ impl Queue {
                 let key_to = found.key_to as usize;
                 self.tickets.push(clients.ticket(batch.keys.get(key_from..key_to).unwrap_or("")));
                 key_from = key_to;
-                // A ticket is good until the second thinning after it, so those so far are used now.
+                // A ticket is good until the second halving after it, so the tickets given so far are used now.
                 if !clients.is_current(self.tickets.last()) {
                     break;
                 }
