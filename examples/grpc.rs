@@ -4,7 +4,7 @@
 //! `cargo run --example grpc --features tower`
 
 use ratescope::Policy;
-use ratescope::middleware::{Clock, Grpc, RateLimit, SystemClock};
+use ratescope::middleware::{Clock, GrpcStatus, RateLimit, SystemClock};
 use ratescope::rules::Ruled;
 use std::error::Error;
 use tokio::net::TcpListener;
@@ -18,7 +18,7 @@ async fn serve(clock: impl Clock) -> Result<String, Box<dyn Error>> {
     let policy: Policy = "gcra 3/1m per ip".parse()?;
     let limit = RateLimit::new(Ruled::new(policy.into(), 100_000))
         .peer(|peer: &TcpConnectInfo| peer.remote_addr().map(|address| address.ip()))
-        .answer(Grpc)
+        .answer(GrpcStatus)
         .clock(clock);
     let (_, health) = tonic_health::server::health_reporter();
     let listener = TcpListener::bind("127.0.0.1:0").await?;

@@ -44,7 +44,7 @@
 
 #[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
 mod body;
-mod kept;
+mod memory;
 #[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
 pub mod page;
 mod probe;
@@ -56,7 +56,7 @@ mod viewer;
 
 #[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
 pub use body::Body;
-pub use kept::{COLUMNS, EVENTS, HOURS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
+pub use memory::{COLUMNS, EVENTS, HOURS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
 pub use probe::{Probe, Taps};
 #[cfg(all(feature = "routes", not(target_arch = "wasm32")))]
 pub use routes::Routes;

@@ -54,7 +54,7 @@ use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::policy::{self, Per};
-use crate::rules::asked::{Ask, Judged};
+use crate::rules::asked::{Ask, AskedOutcomes};
 use crate::rules::{
     Answered, AsyncStore, Basis, Cause, Details, Fault, Left, Load, OpenError, Reloaded, Rule,
     Ruled, Rules, RulesError, Ruling, not_in_f64,
@@ -316,7 +316,7 @@ fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answe
         let (now, states) = states.filter(|_| details.standings)?;
         Some(Left::of(plan.limiter(&asked[i])?, states.get(i)?, *now))
     };
-    let judged = Judged { asked, outcomes: &reply.outcomes };
+    let judged = AskedOutcomes { asked, outcomes: &reply.outcomes };
     let answers = judged.answers(|_| Basis::Store, left);
     let ruling = Ruling::of(Arc::clone(&plan.rules).into(), answers);
     let retry = states.filter(|_| details.retry && !ruling.is_allowed()).map(|(now, states)| {

@@ -18,8 +18,7 @@
 //! let calls = Arc::new(Keyed::new(Gcra::new("1/1s".parse()?, 1.0)?, 1000));
 //! let clock = FakeClock::default(); // or SystemClock
 //! let call = {
-//!
-//!    let (calls, clock) = (calls.clone(), clock.clone());
+//!     let (calls, clock) = (calls.clone(), clock.clone());
 //!     move || {
 //!         let (calls, clock) = (calls.clone(), clock.clone());
 //!         async move { calls.until_allowed("api.example.com", &clock, Waiting::DEFAULT).await }
@@ -51,7 +50,8 @@
 //!   which the event waits, is asked in two steps: one to look and one to count. If it counts somebody else's event
 //!   between the two, this one is refused, and limiters that count refused events count it. If the future is dropped
 //!   during the step that counts, the event may have been counted.
-//!  A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). So that the
+//!
+//! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). So that the
 //! limits of an `AsyncStore` follow the clock, an event that finds a queue too long, or no room in limits that can't
 //! give back, charges a cost of 0 and looks again. Rules with a cost of their own are not charged, and follow the clock
 //! with the next event of their key that is decided.

@@ -58,7 +58,7 @@ fn the_mean_is_the_average_rate_of_the_last_events() {
     for n in 0..=30 {
         let now = Time::from_micros(7 * n);
         mean.add(now);
-        assert_eq!(mean.tally().events, n.min(10) as u32);
+        assert_eq!(mean.events().events, n.min(10) as u32);
         if n >= 1 {
             near(mean.rate_at(now), 1e6 / 7.0);
         }

@@ -7,7 +7,7 @@ mod recorded;
 mod table;
 
 use ratescope::lab::run::Link;
-use ratescope::lab::scope::outlook::{Fate, Outlook, Over};
+use ratescope::lab::scope::outlook::{FastSender, Fate, Outlook};
 use ratescope::lab::scope::{Scope, Settings};
 use ratescope::limit::Limiter;
 use ratescope::limit::exim::{Exim, Mode};
@@ -32,7 +32,7 @@ fn passed(limiter: Exim, gap: f64) -> f64 {
     refused.map_or(f64::INFINITY, |n| n as f64)
 }
 
-fn over(limit: f64, period: f64, per_second: f64) -> Over {
+fn over(limit: f64, period: f64, per_second: f64) -> FastSender {
     match Outlook::new(&exim(limit, period, Mode::Strict), per_second).fate {
         Fate::Over(over) => over,
         other => panic!("{other:?} of {limit} per {period} s at {per_second} a second"),

@@ -42,7 +42,7 @@ pub struct MovingAverage {
 /// The number of events in a mean, and when their time began: 16 bytes. Until the next event, the mean at
 /// any time follows from these two.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct MeanEvents {
     /// The number of gaps, at most N.
     pub events: u32,
     /// When the first of these gaps began.
@@ -66,18 +66,18 @@ impl MovingAverage {
     }
 
     /// The number of events in the mean, and when their time began.
-    pub fn tally(&self) -> Tally {
+    pub fn events(&self) -> MeanEvents {
         let since = self.times.front().copied().unwrap_or_default();
-        Tally { events: self.times.len().saturating_sub(1) as u32, since }
+        MeanEvents { events: self.times.len().saturating_sub(1) as u32, since }
     }
 
     /// Events per second at `now`, at or after the last event.
     pub fn rate_at(&self, now: Time) -> f64 {
-        self.tally().rate_at(now)
+        self.events().rate_at(now)
     }
 }
 
-impl Tally {
+impl MeanEvents {
     /// Events per second at `now`, at or after the last event, if nothing has arrived since.
     pub fn rate_at(&self, now: Time) -> f64 {
         f64::from(self.events) / larger(SHORTEST_GAP, now.since(self.since))

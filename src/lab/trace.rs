@@ -14,7 +14,7 @@
 mod column;
 mod fold;
 
-pub use column::{Column, Point};
+pub use column::{Column, TracePoint};
 pub use fold::{Extent, Fold};
 
 use crate::time::Time;

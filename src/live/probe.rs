@@ -1,6 +1,6 @@
 //! The probe counts decisions and admits viewers.
 
-use super::kept::{Happened, Kept, LONGEST_KEY, MOST_RULES, hour};
+use super::memory::{Happened, LONGEST_KEY, MOST_RULES, ProbeMemory, hour};
 use super::sketch::Placed;
 use super::viewer::{Viewer, Wanted};
 use crate::event::Event;
@@ -30,7 +30,7 @@ pub struct Probe {
     /// For a replay, the bits of its speed: how many times as fast as the original the events come, or 0
     /// after the last of them.
     speed: Option<AtomicU64>,
-    kept: Mutex<Kept>,
+    kept: Mutex<ProbeMemory>,
 }
 
 impl Default for Probe {
@@ -238,7 +238,7 @@ impl Probe {
     }
 
     /// The data, also after another thread panicked while it held the lock.
-    pub(super) fn kept(&self) -> MutexGuard<'_, Kept> {
+    pub(super) fn kept(&self) -> MutexGuard<'_, ProbeMemory> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

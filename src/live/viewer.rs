@@ -14,7 +14,7 @@
 //!   0; and as `elsewhere`, how many events did not count for the key because another limit refused them.
 //! * `lost`: how many columns and events were forgotten before this viewer took them.
 
-use super::kept::{Column, HOURS, Happened, Kept, Watched};
+use super::memory::{HOURS, Happened, ProbeMemory, SumsAt, WatchedKey};
 use super::probe::{Key, Kind, Probe, Series};
 use super::sketch::{Sketch, Weighed};
 use crate::time::Time;
@@ -121,7 +121,7 @@ impl Viewer {
         let (events, lost_events) = self.events(&kept).unzip();
         let before = self.slot;
         let (columns, lost_columns) = self.columns(&kept);
-        let is_new = |hour: &&Arc<Column>| {
+        let is_new = |hour: &&Arc<SumsAt>| {
             let is_before = columns.first().is_some_and(|first| hour.slot < first.slot);
             is_before && before.is_none_or(|before| hour.slot > before)
         };
@@ -137,7 +137,7 @@ impl Viewer {
     }
 
     /// The rules, if any of them changed since the viewer was told of them.
-    fn rules(&mut self, kept: &Kept) -> Option<Vec<Arc<Series>>> {
+    fn rules(&mut self, kept: &ProbeMemory) -> Option<Vec<Arc<Series>>> {
         // A rule that changed has a new series.
         let are_known = |known: &Vec<_>| {
             known.len() == kept.rules.len()
@@ -151,11 +151,11 @@ impl Viewer {
     }
 
     /// The columns that are new to the viewer, and how many were lost.
-    fn columns(&mut self, kept: &Kept) -> (Vec<Arc<Column>>, u64) {
+    fn columns(&mut self, kept: &ProbeMemory) -> (Vec<Arc<SumsAt>>, u64) {
         let Some(last) = kept.columns.back() else { return (Vec::new(), 0) };
         // A known column in the future means that the clock was set back: then all columns are new.
         let known = self.slot.filter(|slot| *slot <= last.slot);
-        let fresh = |column: &&Arc<Column>| known.is_none_or(|known| column.slot > known);
+        let fresh = |column: &&Arc<SumsAt>| known.is_none_or(|known| column.slot > known);
         let mut new = kept.columns.iter().filter(fresh).peekable();
         let Some(first) = new.peek().map(|column| column.slot) else { return (Vec::new(), 0) };
         let is_cut = kept.columns.front().is_some_and(|oldest| oldest.slot == first);
@@ -167,9 +167,9 @@ impl Viewer {
     }
 
     /// The new events of the watched key, and how many were lost. `None` if no key is watched.
-    fn events(&mut self, kept: &Kept) -> Option<(Events, u64)> {
+    fn events(&mut self, kept: &ProbeMemory) -> Option<(Events, u64)> {
         let hash = self.watch?;
-        let Watched { key, next, events, elsewhere, .. } = kept.watched.get(&hash)?;
+        let WatchedKey { key, next, events, elsewhere, .. } = kept.watched.get(&hash)?;
         let oldest = next - events.len() as u64;
         let known = self.event.filter(|event| event <= next);
         let from = known.unwrap_or(oldest).max(oldest);
@@ -182,9 +182,9 @@ impl Viewer {
 
     /// When the counting of keys began, and the tables of the busiest and the most refused keys. `None` if
     /// the viewer was told them within the last second.
-    fn keys(&mut self, kept: &Kept, now: Time) -> Option<(Time, [Vec<Ranked>; 2])> {
+    fn keys(&mut self, kept: &ProbeMemory, now: Time) -> Option<(Time, [Vec<Ranked>; 2])> {
         let turn = match self.speed {
-            None => super::kept::slot(now).div_euclid(TABLES),
+            None => super::memory::slot(now).div_euclid(TABLES),
             // The seconds of a replay may be short, so turns of the viewer are counted instead. After the end
             // of the replay nothing changes any more.
             Some(speed) if speed > 0.0 => self.turns / TABLES,
@@ -216,8 +216,8 @@ struct News {
     rules: Option<Vec<Arc<Series>>>,
     speed: Option<f64>,
     events: Option<Events>,
-    hours: Vec<Arc<Column>>,
-    columns: Vec<Arc<Column>>,
+    hours: Vec<Arc<SumsAt>>,
+    columns: Vec<Arc<SumsAt>>,
     /// How many columns and events were lost.
     lost: [u64; 2],
     keys: Option<(Time, [Vec<Ranked>; 2])>,
@@ -284,7 +284,7 @@ impl News {
 }
 
 /// Writes lists of the sums of at most `most` rules, without the line break that ends the data.
-fn columns(text: &mut String, event: &str, columns: &[Arc<Column>], most: usize) {
+fn columns(text: &mut String, event: &str, columns: &[Arc<SumsAt>], most: usize) {
     // Writing to a String does not fail.
     _ = write!(text, "event: {event}\ndata: [");
     for column in columns {

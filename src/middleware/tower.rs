@@ -25,7 +25,7 @@ pub use fields::{Head, MissingSources};
 pub use headers::Headers;
 pub use layer::{LOGGED, QUEUE, RateLimit, RateLimitLayer, ResponseHead};
 pub use proxies::Proxies;
-pub use refusal::{Answer, Grpc, Problem, Refused};
+pub use refusal::{Answer, GrpcStatus, Problem, Refused};
 pub use report::seen;
 pub use service::{RateLimited, ResponseFuture};
 pub use unidentified::Unidentified;

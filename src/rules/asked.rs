@@ -99,12 +99,12 @@ impl Rules {
 }
 
 /// The answers of all limits that were asked.
-pub(crate) struct Judged<'a> {
+pub(crate) struct AskedOutcomes<'a> {
     pub(crate) asked: &'a [Ask],
     pub(crate) outcomes: &'a [Outcome],
 }
 
-impl Judged<'_> {
+impl AskedOutcomes<'_> {
     /// Whether all limits in force for which `of` is true let the event pass.
     pub(super) fn passes(&self, of: impl Fn(&Ask) -> bool) -> bool {
         let mut each = self.asked.iter().zip(self.outcomes);
@@ -112,10 +112,10 @@ impl Judged<'_> {
     }
 
     /// The answers of the limits of one rule, which stand together.
-    fn of_rule(&self, rule: usize) -> Judged<'_> {
+    fn of_rule(&self, rule: usize) -> AskedOutcomes<'_> {
         let from = self.asked.partition_point(|ask| ask.rule < rule);
         let to = self.asked.partition_point(|ask| ask.rule <= rule);
-        Judged { asked: &self.asked[from..to], outcomes: &self.outcomes[from..to] }
+        AskedOutcomes { asked: &self.asked[from..to], outcomes: &self.outcomes[from..to] }
     }
 
     /// Whether a limit that can refuse the event lets it pass only after a wait.

@@ -1,6 +1,6 @@
 //! Rules with their states: events in, rulings out.
 
-use super::asked::{Ask, Judged};
+use super::asked::{Ask, AskedOutcomes};
 use super::ruling::{Basis, Holder, LimitAnswer, Ruling};
 use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
 use crate::event::{Event, Fields};
@@ -272,7 +272,7 @@ impl Ruled {
             false => generation.assumed(ask, held.limiter(), now),
         });
         let outcomes: Few<Outcome> = outcomes.collect();
-        let judged = Judged { asked: &asked, outcomes: &outcomes };
+        let judged = AskedOutcomes { asked: &asked, outcomes: &outcomes };
         let passes = judged.passes(|ask| !ask.is_shadow);
         if count && !(details.at_once && passes && judged.waits()) {
             for (i, held) in held.iter_mut().enumerate() {

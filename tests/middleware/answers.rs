@@ -2,7 +2,7 @@
 
 use crate::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
 use http::{HeaderMap, Response, StatusCode};
-use ratescope::middleware::{Grpc, Headers, Refused};
+use ratescope::middleware::{GrpcStatus, Headers, Refused};
 use ratescope::rules::Fault;
 use serde_json::{Value, json};
 use sfv::{BareItem, List, ListEntry, Parser};
@@ -288,7 +288,7 @@ fn an_answer_of_the_services_own() {
 #[test]
 fn grpc_is_answered_in_its_own_way() {
     let clock = Hand::default();
-    let limit = limit(ruled("domain: web\nlimit: gcra 1/1m per ip\n"), &clock).answer(Grpc);
+    let limit = limit(ruled("domain: web\nlimit: gcra 1/1m per ip\n"), &clock).answer(GrpcStatus);
     let mut service = limit.layer().layer(Inner::default());
     send(&mut service, get("/pkg.Service/Method", "192.0.2.7"));
     let response = send(&mut service, get("/pkg.Service/Method", "192.0.2.7"));

@@ -4,7 +4,7 @@ use crate::meters::counted;
 use crate::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
 use crate::reports::told;
 use http::{HeaderValue, Request, Response, StatusCode};
-use ratescope::middleware::{Grpc, Head, Problem, RateLimit, Refused, Unidentified};
+use ratescope::middleware::{GrpcStatus, Head, Problem, RateLimit, Refused, Unidentified};
 use ratescope::rules::AsyncStore;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -149,7 +149,7 @@ fn an_answer_of_the_services_own() {
 fn grpc_has_a_status_for_each() {
     let codes = [(401, "16"), (403, "7"), (400, "3"), (503, "14")].map(|(status, code)| {
         let why = Unidentified::new(StatusCode::from_u16(status).unwrap(), "No such tenant");
-        let limit = limit(ruled(USER), &Hand::default()).answer(Grpc);
+        let limit = limit(ruled(USER), &Hand::default()).answer(GrpcStatus);
         let limit = limit.key("user", move |_| Err(why.clone()));
         let response = send(&mut limit.layer().layer(Inner::default()), by("/", ""));
         assert_eq!(response.headers()["grpc-message"], "No such tenant");

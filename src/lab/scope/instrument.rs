@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::lab::lane::history::Grain;
 use crate::lab::lane::{Lane, Sender};
 use crate::lab::run::{Arrival, Experiment};
-use crate::lab::trace::{Point, Trace};
+use crate::lab::trace::{Trace, TracePoint};
 use crate::limit::Limiter;
 use crate::limit::exim::Exim;
 use crate::outcome::{Outcome, Retry};
@@ -273,7 +273,7 @@ impl Instrument {
 
     #[inline(always)]
     fn record(&mut self, now: Time, rate: f64, smoothed: f64, allowed: u32, refused: u32) {
-        self.trace.push(&Point {
+        self.trace.push(&TracePoint {
             at: now,
             rate: rate * self.per_second,
             smoothed: smoothed * self.per_second,

@@ -97,7 +97,7 @@ impl Models {
     /// The three lines at `now`, which is not before the last event.
     pub fn at(&self, now: Time) -> ModelPoint {
         let impulse = self.recent.add(self.impulse, now, 0.0).size;
-        let (limit, level, mean) = (self.limit, self.level_at(now), self.mean.tally());
+        let (limit, level, mean) = (self.limit, self.level_at(now), self.mean.events());
         ModelPoint { at: now, limit, level, mean, impulse, events: 0 }
     }
 

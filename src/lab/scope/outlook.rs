@@ -57,12 +57,12 @@ pub enum Fate {
     /// No event passes, however long the silence before it.
     Barred,
     /// The rate reaches the limit.
-    Over(Over),
+    Over(FastSender),
 }
 
 /// The numbers of a sender that sends faster than its limit. Times are in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Over {
+pub struct FastSender {
     /// How many events pass before the first is refused; a whole number, at least 1.
     pub events: f64,
     /// In leaky mode: the shortest time between events that pass from then on. After a silence of
@@ -83,7 +83,7 @@ impl Outlook {
         let fate = match passing(limiter, steady) {
             f64::INFINITY => Fate::Passes,
             0.0 => Fate::Barred,
-            events => Fate::Over(Over {
+            events => Fate::Over(FastSender {
                 events,
                 pace: period.secs() / limit,
                 back: recovery_time(period, steady, limit).map_or(f64::INFINITY, |t| t.secs()),

@@ -7,7 +7,7 @@ use crate::time::{Span, Time};
 
 /// The readings of an instrument just after what happened at an instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
+pub struct TracePoint {
     /// The instant.
     pub at: Time,
     /// The red line, in events per second.
@@ -32,7 +32,7 @@ pub struct Point {
     pub refused: u32,
 }
 
-impl Point {
+impl TracePoint {
     /// Events that happened here.
     fn events(&self) -> u64 {
         u64::from(self.allowed) + u64::from(self.refused)
@@ -67,7 +67,7 @@ pub struct Column {
     /// When the first point happened.
     pub first: Time,
     /// The last point, with the counts of all points; the lines go on from here.
-    pub end: Point,
+    pub end: TracePoint,
     /// The range of the red line from just after the first point to just after the last.
     pub rate: Extent,
     /// The range of the blue line over the same time.
@@ -88,28 +88,28 @@ impl Column {
     }
 
     #[inline(always)]
-    fn extend(&mut self, end: &Point, total: u64) {
+    fn extend(&mut self, end: &TracePoint, total: u64) {
         let allowed = self.end.allowed.saturating_add(end.allowed);
         let refused = self.end.refused.saturating_add(end.refused);
-        self.end = Point { allowed, refused, ..*end };
+        self.end = TracePoint { allowed, refused, ..*end };
         self.total = total;
     }
 }
 
 impl Fold for Column {
-    type Point = Point;
+    type Point = TracePoint;
 
     #[inline(always)]
-    fn time(point: &Point) -> Time {
+    fn time(point: &TracePoint) -> Time {
         point.at
     }
 
     #[inline(always)]
-    fn events(point: &Point) -> u64 {
+    fn events(point: &TracePoint) -> u64 {
         point.events()
     }
 
-    fn new(point: &Point, total: u64) -> Self {
+    fn new(point: &TracePoint, total: u64) -> Self {
         Column {
             first: point.at,
             end: *point,
@@ -129,7 +129,7 @@ impl Fold for Column {
     }
 
     #[inline(always)]
-    fn add(&mut self, point: &Point, total: u64) {
+    fn add(&mut self, point: &TracePoint, total: u64) {
         self.rate.include(point.rate);
         self.smoothed.include(point.smoothed);
         self.extend(point, total);

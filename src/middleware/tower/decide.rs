@@ -7,7 +7,7 @@ use super::meters::{Meters, RequestOutcome};
 use super::prepared::Prepared;
 use super::queue::{Queue, Seat};
 use super::refusal::{Answer, Refused};
-use super::report::{self, Sample};
+use super::report::{self, LogSampler};
 use super::unidentified::Unidentified;
 use crate::clock::Clock;
 use crate::event::Event;
@@ -28,8 +28,8 @@ pub(super) struct Shared<S, A, C> {
     queue: Arc<Queue>,
     /// Made at the first request, so that the recorder can be installed after the layer was made.
     meters: OnceLock<Meters>,
-    refusals: Sample,
-    pub(super) faults: Sample,
+    refusals: LogSampler,
+    pub(super) faults: LogSampler,
 }
 
 /// The next step of a request.
@@ -88,7 +88,7 @@ struct Asked<'a> {
 impl<S, A, C> Shared<S, A, C> {
     pub(super) fn new(limit: RateLimit<S, A, C>) -> Self {
         let RateLimit { store, answer, clock, settings } = limit;
-        let sample = || Sample::new(settings.logged);
+        let sample = || LogSampler::new(settings.logged);
         let of_one_key = settings.queue_per_key.unwrap_or(settings.queue.div_ceil(2));
         Shared {
             preparations: ByRules::default(),

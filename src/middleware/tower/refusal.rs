@@ -1,7 +1,7 @@
 //! Responses to refused requests.
 //!
 //! [`Problem`] answers with status 429 and problem details (RFC 9457) of the type that the RateLimit
-//! draft registers. [`Grpc`] answers with a gRPC status. A closure can answer with anything:
+//! draft registers. [`GrpcStatus`] answers with a gRPC status. A closure can answer with anything:
 //!
 //! ```
 //! use http::Response;
@@ -207,9 +207,9 @@ impl<B: From<String>> Answer<B> for Problem {
 /// response without a body: for tonic, as in `examples/grpc.rs`. An unidentified request gets
 /// `UNAUTHENTICATED` for 401, `PERMISSION_DENIED` for 403, and otherwise `INVALID_ARGUMENT`.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Grpc;
+pub struct GrpcStatus;
 
-impl<B: Default> Answer<B> for Grpc {
+impl<B: Default> Answer<B> for GrpcStatus {
     fn answer(&self, refused: &Refused<'_>) -> Response<B> {
         const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
         let code = match refused.status() {

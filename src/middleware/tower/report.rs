@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 const LONGEST: usize = 48;
 
 /// Lets a few events through each second.
-pub(super) struct Sample {
+pub(super) struct LogSampler {
     per_second: u64,
     /// The current second.
     second: AtomicI64,
@@ -31,10 +31,10 @@ pub(super) struct Sample {
     passed_over: AtomicU64,
 }
 
-impl Sample {
+impl LogSampler {
     pub(super) fn new(per_second: u64) -> Self {
         let (second, seen) = (AtomicI64::new(i64::MIN), AtomicU64::new(0));
-        Sample { per_second, second, seen, passed_over: AtomicU64::new(0) }
+        LogSampler { per_second, second, seen, passed_over: AtomicU64::new(0) }
     }
 
     /// Whether to log an event that happens now; if so, the number of events left out before. Threads
@@ -108,10 +108,10 @@ pub(super) fn unidentified(field: &str, why: &Unidentified, layer: Option<&str>,
     );
 }
 
-/// Counts a failure of the store, and logs it if the sample takes it.
-pub(super) fn fault(sample: &Sample, fault: &Fault, layer: Option<&str>, now: Time) {
+/// Counts a failure of the store, and logs it if the sampler takes it.
+pub(super) fn fault(sampler: &LogSampler, fault: &Fault, layer: Option<&str>, now: Time) {
     meters::count_fault(fault, layer);
-    let Some(passed_over) = sample.take(now) else { return };
+    let Some(passed_over) = sampler.take(now) else { return };
     let cause = fault.source().map(tracing::field::display);
     tracing::warn!(target: "ratescope", layer, fault = fault.name(), cause, passed_over, "{fault}");
 }

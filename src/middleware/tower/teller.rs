@@ -4,7 +4,7 @@ use super::fields::Head;
 use super::layer::LayerSettings;
 use super::prepared::Prepared;
 use super::refusal::{Problem, Refused, retry};
-use super::report::{self, Sample};
+use super::report::{self, LogSampler};
 use crate::outcome::Retry;
 use crate::rules::by_rules::ByRules;
 use crate::rules::{Answered, Ruling};
@@ -16,13 +16,13 @@ use std::sync::Arc;
 pub(crate) struct Teller {
     settings: LayerSettings,
     preparations: ByRules<Prepared>,
-    faults: Sample,
+    faults: LogSampler,
 }
 
 impl Default for Teller {
     fn default() -> Self {
         let settings = LayerSettings::default();
-        let faults = Sample::new(settings.logged);
+        let faults = LogSampler::new(settings.logged);
         Teller { settings, preparations: ByRules::default(), faults }
     }
 }

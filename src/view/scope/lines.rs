@@ -28,7 +28,7 @@ enum Line {
 
 impl Line {
     /// Its value at `at` in events per second, if nothing happened after the point.
-    fn at(self, point: &trace::Point, at: Time) -> f64 {
+    fn at(self, point: &trace::TracePoint, at: Time) -> f64 {
         match self {
             Line::Red => point.rate_at(at),
             Line::Blue => point.smoothed_at(at),

@@ -32,7 +32,7 @@ enum Decider {
 }
 
 /// A decision about an event.
-pub(crate) struct Decided<'a> {
+pub(crate) struct DecisionRow<'a> {
     pub(crate) text: &'a str,
     pub(crate) decision: Decision,
     /// The level and the limit of the limit that decided; `None` if no rule applies.
@@ -91,7 +91,7 @@ impl Lane {
     ///
     /// # Errors
     /// When the lane has rules and the event's field `load` is not a load; or the store can't be asked.
-    pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<Decided<'_>> {
+    pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<DecisionRow<'_>> {
         let load = if self.is_rules { load(event)? } else { None };
         let details = Details::default().with_retry();
         let Answered { ruling, retry, .. } = match &self.decider {
@@ -118,7 +118,7 @@ impl Lane {
             true => format!("{}: {}", by.rule.name(), by.limit),
             false => by.limit.to_string(),
         };
-        Ok(Decided {
+        Ok(DecisionRow {
             text: &self.text,
             decision: ruling.decision(),
             outcome: by.map(|by| by.outcome),

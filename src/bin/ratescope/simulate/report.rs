@@ -1,7 +1,7 @@
 //! Printing decisions, in the three formats.
 
 use super::Printed;
-use super::lane::Decided;
+use super::lane::DecisionRow;
 use crate::terminal::{column, visible};
 use ratescope::civil::Civil;
 use ratescope::{Decision, Event, Outcome, Retry, Span};
@@ -53,7 +53,7 @@ impl Value<'_> {
     }
 }
 
-impl Decided<'_> {
+impl DecisionRow<'_> {
     /// The values of the [`FIELDS`].
     fn values<'a>(&'a self, event: &Event<'_>, key: &'a str) -> [Value<'a>; FIELDS.len()] {
         let (wait, retry_after) = match (self.decision, self.retry_after) {
@@ -138,7 +138,7 @@ impl<W: Write> Printer<W> {
         &mut self,
         event: &Event<'_>,
         key: &str,
-        decided: &Decided<'_>,
+        decided: &DecisionRow<'_>,
     ) -> io::Result<()> {
         match self {
             Printer::Table { out, limiter, dates } => {

@@ -1,7 +1,7 @@
 //! The three lines at an instant, and in a column of their history.
 
 use crate::estimate::decay::decay;
-use crate::estimate::moving_average::Tally;
+use crate::estimate::moving_average::MeanEvents;
 use crate::lab::trace::{Extent, Fold};
 use crate::limit::leaky_bucket::LeakyBucket;
 use crate::rate::Rate;
@@ -33,7 +33,7 @@ pub struct ModelPoint {
     /// The level of the bucket, in events.
     pub level: f64,
     /// The events whose mean is drawn, and the time that they span.
-    pub mean: Tally,
+    pub mean: MeanEvents,
     /// N of the recent average, in events.
     pub impulse: f64,
     /// How many events happened at this instant.

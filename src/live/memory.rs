@@ -44,7 +44,7 @@ const KEEPS: f64 = 60.0;
 
 /// The sums of the rules, the viewers, and the data that are kept for these.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct ProbeMemory {
     pub(super) rules: Vec<Arc<Series>>,
     viewers: Vec<Present>,
     /// The number of the next viewer.
@@ -57,9 +57,9 @@ pub(super) struct Kept {
     pub(super) since: Time,
     pub(super) busiest: Sketch<Option<Arc<Key>>>,
     pub(super) refused: Sketch<Option<Arc<Key>>>,
-    pub(super) columns: VecDeque<Arc<Column>>,
-    pub(super) hours: VecDeque<Arc<Column>>,
-    pub(super) watched: ByHash<Watched>,
+    pub(super) columns: VecDeque<Arc<SumsAt>>,
+    pub(super) hours: VecDeque<Arc<SumsAt>>,
+    pub(super) watched: ByHash<WatchedKey>,
 }
 
 /// A viewer, as the probe knows it.
@@ -74,7 +74,7 @@ struct Present {
 /// The sums of the rules at an instant: the first time in a column that they were read, or the beginning of
 /// an hour.
 #[derive(Debug)]
-pub(super) struct Column {
+pub(super) struct SumsAt {
     /// The number of the column that contains `at`.
     pub(super) slot: i64,
     pub(super) at: Time,
@@ -83,7 +83,7 @@ pub(super) struct Column {
 
 /// A watched key and its last events.
 #[derive(Debug, Default)]
-pub(super) struct Watched {
+pub(super) struct WatchedKey {
     pub(super) key: Option<Arc<Key>>,
     /// The number of viewers that watch it.
     pub(super) viewers: usize,
@@ -112,9 +112,9 @@ pub(super) fn hour(at: Time) -> i64 {
     at.as_micros().div_euclid(HOUR)
 }
 
-impl Default for Kept {
+impl Default for ProbeMemory {
     fn default() -> Self {
-        Kept {
+        ProbeMemory {
             rules: Vec::new(),
             viewers: Vec::new(),
             next: 0,
@@ -130,7 +130,7 @@ impl Default for Kept {
     }
 }
 
-impl Kept {
+impl ProbeMemory {
     /// Adds a viewer and returns its number, and keeps the events of the key with the hash `watch` for it. If
     /// there are [`WATCHED`] keys already, it first forgets those that nobody watches any more. If there are
     /// [`VIEWERS`], the viewer takes the place of one that took nothing for `keeps` seconds, or gets none.
@@ -201,9 +201,9 @@ impl Kept {
             false => [ends, Some(begin(this))],
         };
         let sums: Vec<_> = self.rules.iter().map(|series| series.sums()).collect();
-        let column = |at: Time| Arc::new(Column { slot: slot(at), at, sums: sums.clone() });
+        let column = |at: Time| Arc::new(SumsAt { slot: slot(at), at, sums: sums.clone() });
         self.hours.extend(begins.into_iter().flatten().map(column));
-        let is_old = |hour: &Arc<Column>| self::hour(hour.at) <= this - HOURS as i64;
+        let is_old = |hour: &Arc<SumsAt>| self::hour(hour.at) <= this - HOURS as i64;
         // Only the beginnings of the hours in sight are needed, so everything before the oldest one can go.
         while self.hours.front().is_some_and(is_old) {
             self.hours.pop_front();
@@ -221,7 +221,7 @@ impl Kept {
             _ => {}
         }
         let sums = self.rules.iter().map(|series| series.sums()).collect();
-        self.columns.push_back(Arc::new(Column { slot, at: now, sums }));
+        self.columns.push_back(Arc::new(SumsAt { slot, at: now, sums }));
     }
 
     /// Forgets all but the sums once there were no viewers for `keeps` seconds; returns whether it did.
@@ -234,13 +234,13 @@ impl Kept {
         if is_over {
             let (rules, hours) = (take(&mut self.rules), take(&mut self.hours));
             let (next, keeps) = (self.next, self.keeps);
-            *self = Kept { rules, hours, next, keeps, ..Kept::default() };
+            *self = ProbeMemory { rules, hours, next, keeps, ..ProbeMemory::default() };
         }
         is_over
     }
 }
 
-impl Watched {
+impl WatchedKey {
     /// Adds an event, and drops the oldest one if there are [`EVENTS`] already.
     pub(super) fn push(&mut self, seen: Happened) {
         if self.events.len() == EVENTS {
