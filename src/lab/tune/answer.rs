@@ -3,7 +3,7 @@
 mod analysis;
 mod choices;
 mod in_words;
-mod labels;
+mod label_rows;
 mod notes;
 mod picture_data;
 mod report;
@@ -13,7 +13,7 @@ mod today;
 
 pub use analysis::{Analysis, Count};
 pub use choices::{Choices, is_bucket, percentage};
-pub use labels::LabelRow;
+pub use label_rows::LabelRow;
 pub use picture_data::{PictureData, Refusals};
 pub use report::{LimitEffect, Report};
 pub use rows::{ClientRow, LimitRow};
