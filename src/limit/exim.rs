@@ -48,6 +48,10 @@ use crate::time::{Span, Time};
 use core::fmt;
 use core::str::FromStr;
 
+/// How many periods [`DecayingRate::periods_until`] may be off what the estimator measures: about 1e-12 from its last
+/// step and 1e-13 from rounding, with a margin.
+const UNSURE: f64 = 1e-11;
+
 /// The events that are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Mode {
@@ -243,7 +247,12 @@ impl Limiter for Exim {
 
     fn reset_after(&self, state: &Measured, now: Time) -> Span {
         let periods = DecayingRate::periods_until(state.rate, 1.0, 1.0);
-        let guess = state.at.after(self.periods(periods));
+        let after = |periods| state.at.after(self.periods(periods));
+        let (guess, latest) = (after(periods - UNSURE), after(periods + UNSURE));
+        // Mostly it is sure of the microsecond, and nothing need be measured.
+        if guess == latest {
+            return now.until(guess);
+        }
         wait_until(guess, now, &|at| self.estimator().measure(Some(*state), at, 1.0).rate <= 1.0)
     }
 

@@ -2,7 +2,9 @@
 
 use crate::{KINDS, cases, limiter, micros_later, refused, steps};
 use proptest::prelude::*;
+use ratescope::estimate::exim::Measured;
 use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::exim::{Exim, Mode};
 use ratescope::{Decision, Limiter, Retry, Span, Time};
 
 proptest! {
@@ -57,6 +59,22 @@ proptest! {
             prop_assert!(close(again.level, first.level), "{again:?} and {first:?}");
             prop_assert!(close(again.limit, first.limit), "{again:?} and {first:?}");
             prop_assert_eq!(again.wait(), first.wait());
+        }
+    }
+}
+
+/// Whether its formula is sure of the microsecond, as it mostly is for a minute, or must be confirmed.
+#[test]
+fn exim_is_reset_in_the_very_microsecond() {
+    for per in ["1ms", "1m", "1h", "10h", "52w"] {
+        let exim = Exim { limit: format!("100/{per}").parse().unwrap(), mode: Mode::Leaky };
+        for i in 0..30_000 {
+            let state = Measured { rate: 1e-3 * 1.001f64.powi(i), at: Time::from_micros(i.into()) };
+            let reads = |at| exim.estimator().measure(Some(state), at, 1.0).rate;
+            let first = state.at.after(exim.reset_after(&state, state.at));
+            assert!(reads(first) <= 1.0, "{per}, {state:?}");
+            let before = Time::from_micros(first.as_micros() - 1);
+            assert!(reads(before) > 1.0, "{per}, {state:?}");
         }
     }
 }
