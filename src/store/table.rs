@@ -45,11 +45,27 @@ pub(super) struct Entry<S> {
 #[repr(align(64))]
 struct Set<S>([Entry<S>; WAYS]);
 
-/// Where an entry lies: its set, and its number there. Valid until the next insertion.
+/// Where an entry lies, counted over all sets. Valid until the next insertion. It is one number, since a pair would be
+/// kept in memory, and take longer to read right after it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
-    set: usize,
-    way: usize,
+pub(super) struct Slot(usize);
+
+impl Slot {
+    #[inline(always)]
+    fn new(set: usize, way: usize) -> Self {
+        Slot(set * WAYS + way)
+    }
+
+    #[inline(always)]
+    fn set(self) -> usize {
+        self.0 / WAYS
+    }
+
+    /// Its number in the set.
+    #[inline(always)]
+    fn way(self) -> usize {
+        self.0 % WAYS
+    }
 }
 
 /// The states of a shard. The fields that every event needs come first: together with the lock and
@@ -133,19 +149,19 @@ impl<S: Clone> Table<S> {
         // takes less time if any entry of the set is read meanwhile: presumably the page has been looked up by then.
         core::hint::black_box(entries.0[WAYS / 2].used);
         let is_it = |way: &usize| entries.0[*way % WAYS].hash == hash;
-        tags.find(tag(hash)).find(is_it).map(|way| Slot { set, way })
+        tags.find(tag(hash)).find(is_it).map(|way| Slot::new(set, way))
     }
 
     /// The entry at a slot that was just found.
     #[inline(always)]
     pub(super) fn at(&self, slot: Slot) -> &Entry<S> {
-        &self.sets[slot.set].0[slot.way % WAYS]
+        &self.sets[slot.set()].0[slot.way()]
     }
 
     /// The entry at a slot that was just found, to change it.
     #[inline(always)]
     pub(super) fn at_mut(&mut self, slot: Slot) -> &mut Entry<S> {
-        &mut self.sets[slot.set].0[slot.way % WAYS]
+        &mut self.sets[slot.set()].0[slot.way()]
     }
 
     /// The same; the entry becomes the most recently used.
@@ -185,10 +201,10 @@ impl<S: Clone> Table<S> {
         }
         // A set is rarely empty, and hardly ever are several in turn.
         for _ in 0..WAYS {
-            let slot = Slot { set: self.next / WAYS, way: self.next % WAYS };
-            let is_taken = self.tags.get(slot.set).is_some_and(|tags| slot.way < tags.len());
+            let slot = Slot(self.next);
+            let is_taken = self.tags.get(slot.set()).is_some_and(|tags| slot.way() < tags.len());
             // From a free slot, go on with the next set.
-            self.next = if is_taken { self.next + 1 } else { (slot.set + 1) * WAYS };
+            self.next = if is_taken { self.next + 1 } else { (slot.set() + 1) * WAYS };
             if self.next >= self.sets.len() * WAYS {
                 self.next = 0;
             }
@@ -229,7 +245,7 @@ impl<S: Clone> Table<S> {
     }
 
     fn write(&mut self, slot: Slot, entry: Entry<S>) -> Slot {
-        self.tags[slot.set] = self.tags[slot.set].with(slot.way, tag(entry.hash));
+        self.tags[slot.set()] = self.tags[slot.set()].with(slot.way(), tag(entry.hash));
         *self.at_mut(slot) = entry;
         slot
     }
@@ -251,21 +267,21 @@ impl<S: Clone> Table<S> {
     /// The first free slot of a set.
     fn free(&self, set: usize) -> Option<Slot> {
         let tags = self.tags.get(set).filter(|tags| !tags.is_full())?;
-        Some(Slot { set, way: tags.len() })
+        Some(Slot::new(set, tags.len()))
     }
 
     /// The other of the two sets of the entry at a slot.
     fn other(&self, slot: Slot) -> usize {
         let [first, second] = sets(self.at(slot).hash, self.sets.len());
-        if slot.set == first { second } else { first }
+        if slot.set() == first { second } else { first }
     }
 
     /// Moves an entry to another set. The entry there takes its place, to be overwritten.
     fn shift(&mut self, from: Slot, to: Slot) {
-        let tag = self.tags[from.set].at(from.way);
-        self.tags[to.set] = self.tags[to.set].with(to.way, tag);
-        if let Ok([from_set, to_set]) = self.sets.get_disjoint_mut([from.set, to.set]) {
-            core::mem::swap(&mut from_set.0[from.way % WAYS], &mut to_set.0[to.way % WAYS]);
+        let tag = self.tags[from.set()].at(from.way());
+        self.tags[to.set()] = self.tags[to.set()].with(to.way(), tag);
+        if let Ok([from_set, to_set]) = self.sets.get_disjoint_mut([from.set(), to.set()]) {
+            core::mem::swap(&mut from_set.0[from.way()], &mut to_set.0[to.way()]);
         }
     }
 
@@ -286,7 +302,7 @@ impl<S: Clone> Table<S> {
                 return from;
             }
         }
-        self.oldest(candidates, |_| true).unwrap_or(Slot { set: candidates[0], way: 0 })
+        self.oldest(candidates, |_| true).unwrap_or(Slot::new(candidates[0], 0))
     }
 
     /// The least recently used entry of two sets that is not being refused.
@@ -333,7 +349,7 @@ impl<S: Clone> Table<S> {
 /// The slots of two sets, or of one set that is given twice.
 fn slots([first, second]: [usize; 2]) -> impl Iterator<Item = Slot> {
     let count = if first == second { WAYS } else { 2 * WAYS };
-    (0..count).map(move |i| Slot { set: if i < WAYS { first } else { second }, way: i % WAYS })
+    (0..count).map(move |i| Slot::new(if i < WAYS { first } else { second }, i % WAYS))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -143,7 +143,7 @@ proptest! {
                 Some(calm) => prop_assert_eq!(gone.hash, calm),
                 None if oldest(before.within(&others), true).is_some() => {
                     prop_assert!(!gone.state.0);
-                    let slot = before.find(gone.hash).map(|slot| slot.set);
+                    let slot = before.find(gone.hash).map(Slot::set);
                     prop_assert!(slot.is_some_and(|set| others.contains(&set)));
                 }
                 None => prop_assert_eq!(Some(gone.hash), oldest(before.within(&own), false)),
