@@ -108,9 +108,7 @@ impl Rule {
         }
         Ok(())
     }
-}
 
-impl Rule {
     fn most<'a>(&self, limit: &'a Limit) -> Most<'a> {
         Most { limit, cost: self.cost().unwrap_or(1.0) }
     }

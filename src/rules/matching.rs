@@ -115,8 +115,9 @@ impl Group {
         if let Some(is) = self.is.get(value) {
             return Some(is);
         }
-        let several = self.within.first(value).or_else(|| self.like.first(value));
-        several.and_then(|place| self.several.get(place)).or(self.any.as_ref())
+        let several = || self.within.first(value).or_else(|| self.like.first(value));
+        let place = if self.several.is_empty() { None } else { several() };
+        place.and_then(|place| self.several.get(place)).or(self.any.as_ref())
     }
 }
 

@@ -159,7 +159,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             return Some(self.refuse_unidentified(head, latest, why));
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let asked = &mut self.asked(head, event, latest);
+        let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
         let answered = self.store.check_now(event, self.details(asked));
         Some(self.judge(asked, answered.as_ref()?))
     }
@@ -176,7 +176,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             return self.refuse_unidentified(head, latest, why);
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let asked = &mut self.asked(head, event, latest);
+        let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
         let answered = self.store.check(event, self.details(asked)).await;
         self.meters().took(event.time.until(self.clock.now()));
         self.judge(asked, &answered)
@@ -187,17 +187,6 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
             report::missing_sources(rules, &self.settings);
             Prepared::new(rules, &self.settings)
         })
-    }
-
-    #[inline]
-    fn asked<'a>(
-        &self,
-        head: &'a Head<'a>,
-        event: &'a Event<'a>,
-        latest: &'a Arc<Prepared>,
-    ) -> Asked<'a> {
-        let seat = self.reserve(latest, event);
-        Asked { head, event, latest, seat }
     }
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
