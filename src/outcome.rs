@@ -49,11 +49,26 @@ pub enum Retry {
     Never,
 }
 
+impl Decision {
+    /// Allowed at once.
+    pub(crate) const NOW: Decision = Decision::Allowed { wait: Span::ZERO };
+
+    /// The decision of two limits together: allowed if both allow the event, after the longer wait.
+    pub(crate) fn and(self, other: Decision) -> Decision {
+        match (self, other) {
+            (Decision::Allowed { wait }, Decision::Allowed { wait: other }) => {
+                Decision::Allowed { wait: wait.max(other) }
+            }
+            _ => Decision::Refused,
+        }
+    }
+}
+
 impl Outcome {
     /// The answer of a limiter without a queue: allowed at once if `passes`, or refused.
     pub const fn new(passes: bool, level: f64, limit: f64) -> Self {
         let decision = match passes {
-            true => Decision::Allowed { wait: Span::ZERO },
+            true => Decision::NOW,
             false => Decision::Refused,
         };
         Outcome { decision, level, limit }

@@ -102,8 +102,10 @@ mod table;
 mod tags;
 
 pub(crate) use all_or_none::Few;
+#[cfg(any(feature = "rules", not(target_arch = "wasm32")))]
+pub(crate) use all_or_none::hold_each;
 #[cfg(feature = "rules")]
-pub(crate) use all_or_none::hold_in_any_order;
+pub(crate) use all_or_none::{check_each, hold_in_any_order};
 pub(crate) use held::Held;
 pub use keyed::Keyed;
 pub(crate) use keyed_limit::KeyedLimit;
@@ -111,8 +113,6 @@ pub use saved::SavedError;
 pub use secret::{Secret, SecretHasher};
 
 use all_or_none::check;
-#[cfg(not(target_arch = "wasm32"))]
-use all_or_none::hold_each;
 
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;

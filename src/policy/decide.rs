@@ -1,7 +1,7 @@
 //! How several limits together decide about an event.
 
 use super::LIMITS;
-use crate::outcome::{Decision, Outcome, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::time::{Span, Time};
 use core::cmp::Ordering;
 use core::fmt;
@@ -46,9 +46,7 @@ pub fn strictest(outcomes: impl IntoIterator<Item = Outcome>) -> Verdict {
 pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
     let less = tightness(&a.outcome, &b.outcome) == Ordering::Less;
     let (mut decides, other) = if less { (b, a) } else { (a, b) };
-    if let (Some(wait), Some(longer)) = (decides.outcome.wait(), other.outcome.wait()) {
-        decides.outcome.decision = Decision::Allowed { wait: wait.max(longer) };
-    }
+    decides.outcome.decision = decides.outcome.decision.and(other.outcome.decision);
     decides
 }
 

@@ -1,7 +1,7 @@
 //! Rules with their states: events in, rulings out.
 
 use super::asked::{Ask, AskedOutcomes};
-use super::ruling::{Basis, Holder, LimitAnswer, Ruling};
+use super::ruling::{Answers, Basis, Holder, LimitAnswer, Ruling};
 use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
@@ -12,7 +12,6 @@ use crate::store::{self, Few, Held, KeyedLimit};
 use crate::text::BadNumber;
 use crate::time::Time;
 use arc_swap::{ArcSwap, Guard};
-use core::slice::from_ref;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -253,16 +252,16 @@ impl Ruled {
             Some((ask, cost)) => asked.push(Ask { cost: cost.unwrap_or(event.cost), ..ask }),
             None => rules.ask_into(&mut asked, event, self.load()),
         }
-        if let [ask] = asked.as_slice()
-            && count
-            && ask.is_plain()
-            && basis(ask) == Basis::Store
-        {
-            let limit = generation.limit(ask);
-            if !details.at_once || !limit.keys.limiter().delays() {
-                let (answer, retry) = lone(ask, limit.hold(event), details, now);
-                let ruling = Ruling::lone(Holder::Guarded(generation), answer);
-                return Answered { ruling, retry, fault: None };
+        let may_wait = |ask: &Ask| details.at_once && generation.limiter(ask).delays();
+        let is_plain = |ask: &Ask| ask.is_plain() && basis(ask) == Basis::Store && !may_wait(ask);
+        if count && asked.iter().all(is_plain) {
+            if let Ok(one) = asked.as_slice().try_into() {
+                return plain::<1>(generation, one, event, details);
+            }
+            if let Ok(two @ [a, b]) = <&[Ask; 2]>::try_from(asked.as_slice())
+                && generation.limit(a).is_before(generation.limit(b))
+            {
+                return plain(generation, two, event, details);
             }
         }
         let mut held = generation.hold(&asked, event);
@@ -295,20 +294,27 @@ impl Ruled {
     }
 }
 
-/// The answer of the only limit that is asked: it decides alone, and in one step.
+/// The answer of limits that are all [plain](Ask::is_plain), in the order in which they were made. They decide and
+/// count in one step, and need no lists.
 #[inline(always)]
-fn lone(
-    ask: &Ask,
-    mut held: Held<'_, AnyLimiter>,
+fn plain<const N: usize>(
+    generation: Guard<Arc<Generation>>,
+    asked: &[Ask; N],
+    event: &Event<'_>,
     details: Details,
-    now: Time,
-) -> (LimitAnswer, Option<Retry>) {
-    let outcome = held.check(now, ask.cost);
-    let left = left(&held, details, now);
-    let retry = details.retry && !outcome.is_allowed();
-    let retry = retry.then(|| retry_after(from_ref(ask), from_ref(&held), now));
+) -> Answered {
+    let now = event.time;
+    let mut held = store::hold_each(asked.each_ref().map(|ask| generation.limit(ask)), event);
+    let mut outcomes = [Outcome::new(true, 0.0, 0.0); N];
+    store::check_each(&mut held, now, |i| asked[i].cost, |i, outcome| outcomes[i] = outcome);
+    let answers: [_; N] = core::array::from_fn(|i| {
+        LimitAnswer::of(&asked[i], outcomes[i], left(&held[i], details, now))
+    });
+    let retry = details.retry && !outcomes.iter().all(|outcome| outcome.is_allowed());
+    let retry = retry.then(|| retry_after(asked, &held, now));
     drop(held);
-    (LimitAnswer::of(ask, outcome, left), retry)
+    let ruling = Ruling::of(Holder::Guarded(generation), Answers::from_slice(&answers));
+    Answered { ruling, retry, fault: None }
 }
 
 /// The sender's standing with a limit, if that is asked for.
@@ -351,7 +357,7 @@ impl Generation {
 
     /// Whether all limits that are asked can give back.
     fn can_give_back(&self, asked: &[Ask]) -> bool {
-        asked.iter().all(|ask| self.limit(ask).keys.limiter().can_give_back())
+        asked.iter().all(|ask| self.limiter(ask).can_give_back())
     }
 
     /// The states of a limit.
@@ -361,6 +367,10 @@ impl Generation {
             Some(stretched) if ask.is_stretched => stretched,
             _ => &home.own,
         }
+    }
+
+    fn limiter(&self, ask: &Ask) -> &AnyLimiter {
+        self.limit(ask).keys.limiter()
     }
 
     /// The answer of a rule without states: its setting for failures of the store.

@@ -7,7 +7,6 @@ use super::{Rule, Rules};
 use crate::event::Event;
 use crate::outcome::{Decision, Numbers, Outcome};
 use crate::policy::{Limit, Verdict, stricter};
-use crate::time::Span;
 use arc_swap::Guard;
 use core::fmt;
 use smallvec::SmallVec;
@@ -19,9 +18,7 @@ use std::sync::Arc;
 pub struct Ruling {
     rules: Holder,
     answers: Answers,
-    /// Whether the event may pass, and the index in `answers` of the one that decided; `None` if no
-    /// rule could refuse it.
-    decided: Option<(Decision, usize)>,
+    decision: Decision,
 }
 
 /// Holds the rules that were asked. Most rulings are dropped soon. For these a guard is enough: to count the holders,
@@ -140,23 +137,13 @@ impl Opinion<'_> {
 }
 
 impl Ruling {
-    /// The ruling of a limit that was the only one to be asked, and can refuse.
-    #[inline(always)]
-    pub(super) fn lone(rules: Holder, answer: LimitAnswer) -> Self {
-        let decided = Some((answer.outcome.decision, 0));
-        let mut answers = Answers::new();
-        answers.push(answer);
-        Ruling { rules, answers, decided }
-    }
-
     /// The ruling of limits with these answers.
     #[inline]
     pub(crate) fn of(rules: Holder, answers: Answers) -> Self {
-        let firm = answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
-        let verdicts = firm.map(|(by, answer)| Verdict { outcome: answer.outcome, by });
-        let decided = verdicts.reduce(stricter);
-        let decided = decided.map(|Verdict { outcome, by }| (outcome.decision, by));
-        Ruling { rules, answers, decided }
+        let firm = answers.iter().filter(|answer| !answer.is_shadow);
+        let decisions = firm.map(|answer| answer.outcome.decision);
+        let decision = decisions.fold(Decision::NOW, Decision::and);
+        Ruling { rules, answers, decision }
     }
 
     /// The rules that were asked.
@@ -166,8 +153,7 @@ impl Ruling {
 
     /// Whether the event may pass, at once or after the longest wait of any limit.
     pub fn decision(&self) -> Decision {
-        let free = Decision::Allowed { wait: Span::ZERO };
-        self.decided.map_or(free, |(decision, _)| decision)
+        self.decision
     }
 
     /// Whether the event may pass, at once or after a wait.
@@ -179,8 +165,9 @@ impl Ruling {
     /// the highest ratio of level to limit. `None` if no rule could refuse the event: no rule
     /// applies, or only rules that are unlimited or shadows.
     pub fn decided_by(&self) -> Option<Opinion<'_>> {
-        let (_, by) = self.decided?;
-        self.opinion(self.answers.get(by)?)
+        let firm = self.answers.iter().enumerate().filter(|(_, answer)| !answer.is_shadow);
+        let verdicts = firm.map(|(by, answer)| Verdict { outcome: answer.outcome, by });
+        self.opinion(self.answers.get(verdicts.reduce(stricter)?.by)?)
     }
 
     /// Whether the event passes softly: a hard limit would have refused it.

@@ -7,7 +7,7 @@ use super::keyed_limit::KeyedLimit;
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
-use crate::outcome::Retry;
+use crate::outcome::{Outcome, Retry};
 use crate::policy::{self, Verdict, stricter, strictest};
 #[cfg(any(feature = "wait", all(test, loom)))]
 use crate::time::Span;
@@ -37,12 +37,13 @@ pub(super) fn hold<'a>(limits: &'a [KeyedLimit], event: &Event<'_>) -> Few<Held<
 }
 
 /// The same for a number of limits that is known when this is compiled: without a list.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(any(feature = "rules", not(target_arch = "wasm32")))]
 #[inline(always)]
-pub(super) fn hold_each<'a, const N: usize>(
+pub(crate) fn hold_each<'a, const N: usize>(
     limits: [&'a KeyedLimit; N],
     event: &Event<'_>,
 ) -> [Held<'a, AnyLimiter>; N] {
+    debug_assert!(limits.is_sorted_by(|a, b| a.number < b.number));
     let hashed = limits.map(|limit| (limit, limit.hash(event)));
     let mut held = hashed.map(|(limit, hash)| limit.keys.lock(hash));
     find(&mut held);
@@ -89,28 +90,45 @@ fn find(held: &mut [Held<'_, AnyLimiter>]) {
     held.iter_mut().for_each(Held::find);
 }
 
-/// Decides about an event whose keys are locked, and counts it in all limits or in none. Rules judge each outcome
-/// by its rule, which may be a shadow, have a cost of its own or not be known: see `Ruled::answer_by`.
+/// Decides about an event whose keys are locked, and counts it in all limits or in none.
 #[inline(always)]
 pub(super) fn check<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],
     now: Time,
     cost: f64,
 ) -> Verdict {
-    let Some((last, others)) = held.split_last_mut() else { return strictest([]) };
     let mut so_far: Option<Verdict> = None;
-    for (by, held) in others.iter_mut().enumerate() {
-        let next = Verdict { outcome: held.peek(now, cost), by };
-        held.passed = next.is_allowed();
+    let see = |by, outcome| {
+        let next = Verdict { outcome, by };
         so_far = Some(so_far.map_or(next, |so_far| stricter(so_far, next)));
+    };
+    check_each(held, now, |_| cost, see);
+    so_far.unwrap_or_else(|| strictest([]))
+}
+
+/// The same with a cost for each limit; `see` is told the outcome of each, in their order. Rules with shadows, with
+/// stretched limits or without states decide in another way: see `Ruled::answer_by`.
+#[inline(always)]
+pub(crate) fn check_each<L: Limiter<State: PartialEq>>(
+    held: &mut [Held<'_, L>],
+    now: Time,
+    cost: impl Fn(usize) -> f64,
+    mut see: impl FnMut(usize, Outcome),
+) {
+    let Some((last, others)) = held.split_last_mut() else { return };
+    let mut passes = true;
+    for (by, held) in others.iter_mut().enumerate() {
+        let outcome = held.peek(now, cost(by));
+        held.passed = outcome.is_allowed();
+        passes &= held.passed;
+        see(by, outcome);
     }
-    let passed = so_far.is_none_or(Verdict::is_allowed);
-    let next = Verdict { outcome: last.check_last(now, cost, passed), by: others.len() };
-    let verdict = so_far.map_or(next, |so_far| stricter(so_far, next));
-    for held in others {
-        held.record(now, cost, held.passed, verdict.is_allowed());
+    let outcome = last.check_last(now, cost(others.len()), passes);
+    passes &= outcome.is_allowed();
+    see(others.len(), outcome);
+    for (by, held) in others.iter_mut().enumerate() {
+        held.record(now, cost(by), held.passed, passes);
     }
-    verdict
 }
 
 /// Counts an event whose keys are locked if it passes after `most` at the latest. Otherwise counts nothing,

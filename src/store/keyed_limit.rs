@@ -71,6 +71,12 @@ impl KeyedLimit {
         Some(KeyedLimit::of(&self.per, keys))
     }
 
+    /// Whether this was made before the other.
+    #[cfg(feature = "rules")]
+    pub(crate) fn is_before(&self, other: &KeyedLimit) -> bool {
+        self.number < other.number
+    }
+
     /// Locks the key of the event.
     #[inline(always)]
     pub(crate) fn hold(&self, event: &Event<'_>) -> Held<'_, AnyLimiter> {
