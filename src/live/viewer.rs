@@ -159,7 +159,7 @@ impl Viewer {
         let mut new = kept.columns.iter().filter(fresh).peekable();
         let Some(first) = new.peek().map(|column| column.slot) else { return (Vec::new(), 0) };
         let is_cut = kept.columns.front().is_some_and(|oldest| oldest.slot == first);
-        let lost = known.filter(|_| is_cut).map_or(0, |known| first - known - 1);
+        let lost = known.filter(|_| is_cut).map_or(0, |known| first.saturating_sub(known) - 1);
         let most = (BITE / last.sums.len().max(1)).max(1);
         let columns: Vec<_> = new.take(most).map(Arc::clone).collect();
         self.slot = columns.last().map(|column| column.slot);

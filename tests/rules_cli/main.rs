@@ -306,6 +306,8 @@ fn a_terminal_obeys_nothing() {
     for args in [
         &["check", &rules][..],
         &["explain", &rules, "a\u{1b}[31m=b\u{202e}"],
+        // What is no argument, such as a file of this name, is repeated in the message.
+        &["explain", &rules, "a\u{1b}[31m\u{202e}"],
         &["test", &rules, &cases],
     ] {
         let output = ratescope(args, "");

@@ -5,7 +5,7 @@ use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
 use super::shell::listen;
 use ratescope::service::Code;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -96,6 +96,21 @@ async fn strangers_do_no_harm() {
     }
     assert_eq!(get(program.http, "/check?user=eve", "").0, 200);
     drop(idle);
+}
+
+/// Who has said all, and closes that half of the connection, gets an answer for each request.
+#[test]
+fn a_half_closed_connection_is_answered() {
+    let program = Program::of(RULES, &[]);
+    let request = "GET /check?user=ann HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    for _ in 0..100 {
+        let mut stream = TcpStream::connect(program.http).unwrap();
+        stream.write_all(request.repeat(2).as_bytes()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.matches("HTTP/1.1 ").count(), 2, "{answer}");
+    }
 }
 
 /// Asks again and again on a connection and reads no answer, until the server closes it.

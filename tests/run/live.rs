@@ -220,6 +220,12 @@ fn unreadable_requests_of_viewers_are_ignored() {
         let (said, _) = told(&scene.look(&asked, 0.0).next(at(0.0)));
         assert_eq!(rates(&said).len(), 1, "{query} {id}");
     }
+    // A viewer that claims to have been told of the first of all columns has lost those since.
+    let scene = Scene::new(RULES, Probe::default());
+    let (said, _) = told(&scene.look(&Wanted::default(), 0.0).next(at(0.0)));
+    let id = format!("{}.{}.0", said["rules"]["probe"].as_str().unwrap(), i64::MIN);
+    let (said, _) = told(&scene.look(&Wanted::read("", Some(&id)), 0.0).next(at(0.0)));
+    assert_eq!((rates(&said).len(), &said["lost"]["columns"]), (1, &json!(i64::MAX - 1)));
 }
 
 /// The page draws each event of the sums once, including those of a time when it did not listen.

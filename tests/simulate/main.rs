@@ -124,6 +124,12 @@ fn no_key_speaks_to_the_terminal() {
     let table = simulate(&["1/1m"], input);
     assert!(text(&table.stdout).contains("  ·[2Jann  ") && !text(&table.stdout).contains('\x1b'));
     assert_eq!(decisions(&["1/1m"], input)[0]["key"], "\x1b[2Jann");
+    // JSON has an escape for each of them, and reads the same.
+    let key = "\u{9b}2J\x7f\u{202e}ann";
+    let input = format!("time,key\n0,{key}\n");
+    let lines = simulate(&["--format", "jsonl", "1/1m"], &input);
+    assert!(text(&lines.stdout).contains(r"\u009b2J\u007f\u202eann"), "{}", text(&lines.stdout));
+    assert_eq!(decisions(&["1/1m"], &input)[0]["key"], key);
 }
 
 /// Any column is a field that a limit may be for, and what has none of them counts together.

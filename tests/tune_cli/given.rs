@@ -115,6 +115,9 @@ fn no_client_speaks_to_the_terminal() {
         report.contains("\n·[2Jann ") && report.contains("from 1 of 1 client: ·[2Jann, first on")
     );
     assert!(!report.contains('\x1b'));
+    let input = input.replace('\x1b', "\u{9b}");
+    let report = run(&["tune", "--json"], input.as_bytes());
+    assert!(text(&report.stdout).contains(r#""key": "\u009b[2Jann""#), "{}", text(&report.stdout));
 }
 
 #[test]

@@ -85,7 +85,17 @@ impl Tool {
 }
 
 fn main() -> ExitCode {
-    let result = match Command::parse_from(wild::args_os()) {
+    let args: Vec<_> = wild::args_os().collect();
+    let is_harmless = args.iter().all(|arg| terminal::is_harmless(&arg.to_string_lossy()));
+    let command = Command::try_parse_from(args).unwrap_or_else(|error| {
+        // The message repeats arguments, which may be the names of foreign files.
+        if !is_harmless && error.use_stderr() {
+            terminal::say(&error.to_string());
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
+    });
+    let result = match command {
         Command::Serve(args) => serve::run(&args),
         #[cfg(feature = "run")]
         Command::Run(args) => run::run(&args),

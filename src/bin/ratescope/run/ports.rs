@@ -142,6 +142,8 @@ impl Ports {
                 let mut spoken = server::http(HEAD);
                 // These answers are short, and are sent faster if head and body are copied into one buffer.
                 spoken.writev(false);
+                // Who has said all, and closes that half of the connection, still gets the answer.
+                spoken.half_close(true);
                 server::accept_http(listener, open, spoken, unread, answer).await;
             }
         };

@@ -2,7 +2,7 @@
 
 use super::Printed;
 use super::lane::DecisionRow;
-use crate::terminal::{column, visible};
+use crate::terminal::{column, harmless_json, visible};
 use ratescope::civil::Civil;
 use ratescope::{Decision, Event, Outcome, Retry, Span};
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ impl Value<'_> {
         match self {
             Value::Nothing => "null".to_owned(),
             Value::Plain(text) => text.clone(),
-            Value::Text(text) => serde_json::Value::from(*text).to_string(),
+            Value::Text(text) => harmless_json(serde_json::Value::from(*text).to_string()),
         }
     }
 }

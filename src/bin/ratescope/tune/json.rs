@@ -1,6 +1,7 @@
 //! The answer as one JSON object.
 
 use super::{BUSIEST, Server, Tuned};
+use crate::terminal::harmless_json;
 use ratescope::lab::tune::{Advice, Burst, ClientRow, LabelRow, LimitEffect, LimitRow, Share};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -62,7 +63,8 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
         "agents": list(agents.iter().map(labels)),
         "refusals": analysis.replayed().map(|replay| replay.hours().0.map(|day| day.to_vec()).to_vec()),
     });
-    if is_line { writeln!(out, "{all}") } else { writeln!(out, "{all:#}") }
+    let text = if is_line { all.to_string() } else { format!("{all:#}") };
+    writeln!(out, "{}", harmless_json(text))
 }
 
 fn list(values: impl Iterator<Item = Value>) -> Value {
