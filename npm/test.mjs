@@ -80,6 +80,13 @@ test('numbers are read and written in full, without exponents', () => {
 test('what is wrong is said, and the program goes on', () => {
   assert.throws(() => Limiter.parse('gcra 10/1y'), (error) => error instanceof Error && /1y/.test(error.message));
   assert.throws(() => new Store('10/1s per'), Error);
+  for (const text of [10, null, undefined, {}, Symbol('10/1s'), ['10/1s']]) {
+    assert.throws(() => Limiter.parse(text), /a limiter must be given as a string/);
+    assert.throws(() => new Store(text), /a policy must be given as a string/);
+  }
+  for (const capacity of [-1, 1.5, 2 ** 32, NaN, Infinity]) {
+    assert.throws(() => new Store('10/1s', capacity), /the capacity must be a whole number/);
+  }
   const limiter = Limiter.parse('10/1s');
   assert.throws(() => limiter.check(limiter.state(), NaN), /time/);
   // A state of another limiter counts as none.

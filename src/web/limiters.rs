@@ -66,8 +66,10 @@ pub struct State(AnyState);
 impl Limiter {
     /// Reads a limiter, such as `gcra 10/1s burst 20` or `exim 100/1h strict`. Throws an `Error` that
     /// says what is wrong and what would be right.
-    pub fn parse(text: &str) -> Result<Limiter, JsError> {
-        Ok(Limiter(text.parse()?))
+    pub fn parse(
+        #[wasm_bindgen(unchecked_param_type = "string")] text: &JsValue,
+    ) -> Result<Limiter, JsError> {
+        Ok(Limiter(string(text, "a limiter")?.parse()?))
     }
 
     /// The state of a sender who was never seen.
@@ -111,10 +113,19 @@ pub struct Store(store::Store);
 impl Store {
     /// A store for a policy, such as `gcra 10/1s burst 20 per user & 1000/1h per ip`, with room for
     /// `capacity` keys of each limit; 100,000 unless it is given. Throws an `Error` for a policy that it
-    /// can't read.
+    /// can't read, and for a capacity that is no whole number or is above 4,294,967,295.
     #[wasm_bindgen(constructor)]
-    pub fn new(policy: &str, capacity: Option<usize>) -> Result<Store, JsError> {
-        Ok(Store(store::Store::new(policy.parse()?, capacity.unwrap_or(100_000))))
+    pub fn new(
+        #[wasm_bindgen(unchecked_param_type = "string")] policy: &JsValue,
+        capacity: Option<f64>,
+    ) -> Result<Store, JsError> {
+        let policy = string(policy, "a policy")?.parse()?;
+        let capacity = capacity.unwrap_or(100_000.0);
+        // As a `usize` in the signature, -1 would be 4,294,967,295, and 2^32 would be 0.
+        if capacity != f64::from(capacity as u32) {
+            return Err(JsError::new("the capacity must be a whole number from 0 to 4294967295"));
+        }
+        Ok(Store(store::Store::new(policy, capacity as usize)))
     }
 
     /// Decides about an event with these fields, such as `{ user, ip }`, at `now`, and counts it in all
@@ -171,6 +182,11 @@ impl Store {
         let wait = wait(verdict.outcome);
         self::verdict(verdict.is_allowed(), wait, level, limit, by.as_deref().unwrap_or_default())
     }
+}
+
+/// The text of an argument. As a `&str` in the signature, anything else would be an access beyond the memory.
+fn string(value: &JsValue, what: &str) -> Result<String, JsError> {
+    value.as_string().ok_or_else(|| JsError::new(&format!("{what} must be given as a string")))
 }
 
 fn told(answer: outcome::Outcome) -> Outcome {
