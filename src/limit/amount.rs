@@ -25,6 +25,21 @@ pub(super) fn events(amount: u64) -> f64 {
     amount as f64 / 1e6
 }
 
+/// The nearest f64.
+#[inline(always)]
+pub(super) fn to_f64(whole: u128) -> f64 {
+    i64::try_from(whole).map_or_else(|_| large_to_f64(whole), |whole| whole as f64)
+}
+
+/// The conversion of a u128 is a call into the compiler's runtime; that of an i64 is one instruction. It is
+/// a cold function of its own because otherwise the compiler makes that call in every decision, of which
+/// it takes half the time.
+#[cold]
+#[inline(never)]
+fn large_to_f64(whole: u128) -> f64 {
+    whole as f64
+}
+
 /// The amount that a limit of `count` admits.
 ///
 /// # Errors

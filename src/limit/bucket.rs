@@ -10,8 +10,8 @@
 //! and rounding errors add up until a sender exactly at the limit is refused. So the content is
 //! measured in *parts*. Let a/b be n/p in lowest terms, n in millionths of an event and p in
 //! microseconds. Then a microsecond drains a parts, and a millionth of an event fills b parts, all
-//! whole numbers. With n and costs up to 10^18 and times up to 2^63, every product is below 2^124,
-//! and the sum of a few fits an i128.
+//! whole numbers. With n and costs up to 10^18 and times up to 2^64, every product is below 2^124,
+//! and the sum of a few fits a u128.
 //!
 //! # The edges
 //! * **Equality:** an event that fills the bucket to the brim passes.
@@ -28,7 +28,7 @@
 //!   since the content may be of any size.
 
 use super::LONG_AGO;
-use super::amount::{amount, events, limit};
+use super::amount::{amount, events, limit, to_f64};
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use crate::outcome::{Decision, Outcome, Retry};
@@ -40,20 +40,20 @@ use core::num::NonZeroU32;
 /// The most that a bucket owes, in millionths of an event: below 2^126 parts, with room for sums.
 const MOST: u64 = i64::MAX as u64;
 
-/// A number of parts, in two words: an i128 would align every state that contains it to 16 bytes.
+/// A number of parts, in two words: a u128 would align every state that contains it to 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parts {
-    high: i64,
+    high: u64,
     low: u64,
 }
 
 impl Parts {
-    const fn new(parts: i128) -> Self {
-        Parts { high: (parts >> 64) as i64, low: parts as u64 }
+    const fn new(parts: u128) -> Self {
+        Parts { high: (parts >> 64) as u64, low: parts as u64 }
     }
 
-    const fn get(self) -> i128 {
-        (self.high as i128) << 64 | self.low as i128
+    const fn get(self) -> u128 {
+        (self.high as u128) << 64 | self.low as u128
     }
 }
 
@@ -118,7 +118,7 @@ pub(super) struct Bucket {
     per_millionth: u64,
     /// The parts that an event fills, as f64.
     per_event: f64,
-    full: i128,
+    full: u128,
 }
 
 /// A rate in lowest terms: the parts that drain in a microsecond, and those that a millionth of an
@@ -134,7 +134,7 @@ impl Bucket {
     /// A bucket that drains at `rate` and holds `size` events; `what` names the size in an error.
     pub(super) fn new(rate: Rate, what: &'static str, size: f64) -> Result<Self, BadNumber> {
         let [per_micro, per_millionth] = lowest_terms(rate)?;
-        let full = i128::from(limit(what, size, false)?) * i128::from(per_millionth);
+        let full = u128::from(limit(what, size, false)?) * u128::from(per_millionth);
         let per_event = per_millionth as f64 * 1e6;
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })
     }
@@ -151,37 +151,47 @@ impl Bucket {
 
     /// The same bucket, holding `size` events.
     pub(super) const fn of_size(self, size: NonZeroU32) -> Self {
-        let millionths = size.get() as i128 * 1_000_000;
-        Bucket { size: size.get() as f64, full: millionths * self.per_millionth as i128, ..self }
+        let millionths = size.get() as u128 * 1_000_000;
+        Bucket { size: size.get() as f64, full: millionths * self.per_millionth as u128, ..self }
     }
 
-    /// The parts that drain from `from` to `to`; negative when `to` is earlier.
-    fn drained(&self, from: Time, to: Time) -> i128 {
-        (i128::from(to.as_micros()) - i128::from(from.as_micros())) * i128::from(self.per_micro)
+    /// The parts that drain between two instants.
+    fn drained(&self, one: Time, other: Time) -> u128 {
+        let micros = other.as_micros().wrapping_sub(one.as_micros()).cast_unsigned();
+        u128::from(micros) * u128::from(self.per_micro)
     }
 
-    /// The parts in the bucket at `now`, and whether the clock was set back.
+    /// The parts in the bucket at `now`, and the state to which an event of then is added.
     #[inline(always)]
-    fn content(&self, state: &State, now: Time) -> (i128, bool) {
-        let (content, drained) = (state.content.get(), self.drained(state.at, now));
-        if drained < -self.full { (content, true) } else { ((content - drained).max(0), false) }
+    fn roll(&self, state: &State, now: Time) -> (u128, State) {
+        if now < state.at {
+            return self.roll_back(state, now);
+        }
+        let content = state.content.get().saturating_sub(self.drained(state.at, now));
+        (content, State { content: Parts::new(content), at: now })
     }
 
-    fn parts(&self, amount: u64) -> i128 {
-        i128::from(amount) * i128::from(self.per_millionth)
+    /// The same for an event that is earlier than the latest one.
+    #[cold]
+    fn roll_back(&self, state: &State, now: Time) -> (u128, State) {
+        let (content, back) = (state.content.get(), self.drained(now, state.at));
+        if back > self.full {
+            (content, State { at: now, ..*state })
+        } else {
+            (content + back, *state)
+        }
     }
 
-    fn events(&self, parts: i128) -> f64 {
-        let parts = match i64::try_from(parts) {
-            Ok(parts) => parts as f64,
-            Err(_) => to_f64(parts),
-        };
-        parts / self.per_event
+    fn parts(&self, amount: u64) -> u128 {
+        u128::from(amount) * u128::from(self.per_millionth)
+    }
+
+    fn events(&self, parts: u128) -> f64 {
+        to_f64(parts) / self.per_event
     }
 
     /// How long `parts` take to drain, in whole microseconds, rounded up.
-    fn time(&self, parts: i128) -> Span {
-        let parts = parts.max(0).unsigned_abs();
+    fn time(&self, parts: u128) -> Span {
         Span::micros(match u64::try_from(parts) {
             Ok(parts) => parts.div_ceil(self.per_micro),
             // This division is a call into the compiler's runtime.
@@ -195,7 +205,7 @@ impl Bucket {
     /// Whether an event still fits. If it `waits`, it waits until the bucket before it has drained.
     pub(super) fn peek(&self, state: &State, now: Time, cost: f64, waits: bool) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, self.size) };
-        self.outcome(self.content(state, now).0, self.parts(amount), waits)
+        self.outcome(self.roll(state, now).0, self.parts(amount), waits)
     }
 
     /// Decides about an event and adds it, in one step, if all `others` let it pass, too.
@@ -212,15 +222,15 @@ impl Bucket {
             self.record(state, now, cost, false);
             return Outcome::new(false, cost, self.size);
         };
-        let (parts, (content, set_back)) = (self.parts(amount), self.content(state, now));
+        let (parts, (content, rolled)) = (self.parts(amount), self.roll(state, now));
         let outcome = self.outcome(content, parts, waits);
-        let added = if others && outcome.is_allowed() { parts } else { 0 };
-        self.add(state, now, added, (content, set_back));
+        let counts = amount > 0 && others && outcome.is_allowed();
+        store(state, rolled, counts.then_some(parts));
         outcome
     }
 
     #[inline(always)]
-    fn outcome(&self, content: i128, parts: i128, waits: bool) -> Outcome {
+    fn outcome(&self, content: u128, parts: u128, waits: bool) -> Outcome {
         let (filled, limit) = (content + parts, self.size);
         let level = self.events(filled);
         match filled <= self.full {
@@ -234,30 +244,19 @@ impl Bucket {
 
     /// How long the bucket takes to drain.
     pub(super) fn reset_after(&self, state: &State, now: Time) -> Span {
-        self.time(self.content(state, now).0)
+        self.time(self.roll(state, now).0)
     }
 
     /// Adds an event if it was allowed; in any case follows a clock that was set back. An event that is
     /// earlier than the latest one is added at the time of the latest.
     pub(super) fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        let amount = amount(cost).filter(|_| allowed).unwrap_or(0);
-        self.add(state, now, self.parts(amount), self.content(state, now));
+        let amount = amount(cost).filter(|&amount| allowed && amount > 0);
+        store(state, self.roll(state, now).1, amount.map(|amount| self.parts(amount)));
         // An event that passes never overfills the bucket, but one that is charged afterwards may.
         let most = self.parts(MOST);
         if state.content.get() > most {
             state.content = Parts::new(most);
         }
-    }
-
-    /// Adds parts to the content as it is at `now`.
-    #[inline(always)]
-    fn add(&self, state: &mut State, now: Time, parts: i128, (content, set_back): (i128, bool)) {
-        if parts == 0 && !set_back {
-            return;
-        }
-        let in_order = now >= state.at || set_back;
-        let (content, at) = if in_order { (content, now) } else { (state.content.get(), state.at) };
-        *state = State { content: Parts::new(content + parts), at };
     }
 
     /// Takes back an event that was added at `at`.
@@ -268,18 +267,19 @@ impl Bucket {
     /// certainly still there, and is taken out. That is nothing if the clock was set back to before `at`: how
     /// much had drained by then is not known.
     pub(super) fn undo(&self, state: &mut State, at: Time, now: Time, cost: f64) {
-        let drained = self.drained(at, now.max(state.at));
-        if drained < 0 {
+        let now = now.max(state.at);
+        if now < at {
             return;
         }
-        let left = self.parts(amount(cost).unwrap_or(0)).saturating_sub(drained).max(0);
-        state.content = Parts::new((state.content.get() - left).max(0));
+        let left = self.parts(amount(cost).unwrap_or(0)).saturating_sub(self.drained(at, now));
+        state.content = Parts::new(state.content.get().saturating_sub(left));
     }
 
     pub(super) fn retry_after(&self, state: &State, now: Time, cost: f64) -> Retry {
         match amount(cost).map(|amount| self.parts(amount)) {
             Some(parts) if parts <= self.full => {
-                Retry::After(self.time(self.content(state, now).0 + parts - self.full))
+                let filled = self.roll(state, now).0 + parts;
+                Retry::After(self.time(filled.saturating_sub(self.full)))
             }
             _ => Retry::Never,
         }
@@ -287,8 +287,8 @@ impl Bucket {
 
     /// The room in the bucket, in events.
     pub(super) fn remaining(&self, state: &State, now: Time) -> f64 {
-        let room = (self.full - self.content(state, now).0).max(0);
-        let whole = room.unsigned_abs() / u128::from(self.per_millionth);
+        let room = self.full.saturating_sub(self.roll(state, now).0);
+        let whole = room / u128::from(self.per_millionth);
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
@@ -296,12 +296,11 @@ impl Bucket {
     /// of the first microsecond with less left than drains in one, so that nothing is lost even when time
     /// runs backwards.
     pub(super) fn keep(&self, state: &State, now: Time) -> Filled {
-        let (content, per_micro) = (state.content.get(), i128::from(self.per_micro));
-        let passed = i128::from(now.as_micros()) - i128::from(state.at.as_micros());
-        let passed = passed.clamp(0, content / per_micro);
-        let at = i128::from(state.at.as_micros()) + passed;
-        let at = Time::from_micros(i64::try_from(at).unwrap_or(i64::MAX));
-        let parts = (content - passed * per_micro).unsigned_abs();
+        let (content, per_micro) = (state.content.get(), u128::from(self.per_micro));
+        let until_empty = u64::try_from(content / per_micro).unwrap_or(u64::MAX);
+        let passed = now.max(state.at).as_micros().abs_diff(state.at.as_micros()).min(until_empty);
+        let at = Time::from_micros(state.at.as_micros().saturating_add_unsigned(passed));
+        let parts = content - u128::from(passed) * per_micro;
         let of = u128::from(self.per_millionth);
         let millionths = u64::try_from(parts / of).unwrap_or(u64::MAX);
         Filled { at, millionths, part: (parts % of) as u64, of: self.per_millionth }
@@ -310,7 +309,7 @@ impl Bucket {
     /// The state that was kept. A fraction in other units than this bucket's is dropped.
     pub(super) fn restore(&self, filled: Filled) -> State {
         let Filled { at, millionths, part, of } = filled;
-        let part = if of == self.per_millionth { i128::from(part) } else { 0 };
+        let part = if of == self.per_millionth { u128::from(part) } else { 0 };
         State { content: Parts::new(self.parts(millionths.min(MOST)) + part), at }
     }
 
@@ -320,9 +319,9 @@ impl Bucket {
         what: &'static str,
         is_queue: bool,
     ) -> Result<Option<InF64>, BadNumber> {
-        in_f64::check_amount(what, (self.full / i128::from(self.per_millionth)) as u64)?;
+        in_f64::check_amount(what, (self.full / u128::from(self.per_millionth)) as u64)?;
         in_f64::check_rate(self.per_micro, self.per_millionth)?;
-        let size = (self.full / i128::from(self.per_millionth)) as f64;
+        let size = (self.full / u128::from(self.per_millionth)) as f64;
         let (a, b) = (self.per_micro as f64, self.per_millionth as f64);
         Ok(Some(InF64::new(
             lua!("bucket", counts: true),
@@ -333,18 +332,20 @@ impl Bucket {
     /// The whole bucket at once, and what drains from then until the end of the window. A window of n
     /// microseconds has n instants, and so n - 1 gaps in which something drains.
     pub(super) fn max_admitted(&self, window: Span) -> f64 {
-        let gaps = window.micros_up().saturating_sub(1).max(0);
-        self.events(self.full + i128::from(gaps) * i128::from(self.per_micro))
+        let gaps = window.micros_up().saturating_sub(1).max(0).unsigned_abs();
+        self.events(self.full + u128::from(gaps) * u128::from(self.per_micro))
     }
 }
 
-/// The conversion of an i128 is a call into the compiler's runtime; that of an i64 is one
-/// instruction. It is a cold function of its own because otherwise the compiler makes that call in
-/// every decision, of which it takes half the time.
-#[cold]
-#[inline(never)]
-fn to_f64(parts: i128) -> f64 {
-    parts as f64
+/// Adds parts to the state `rolled` to the time of an event. Without any, only a clock that was set back changes
+/// a state.
+#[inline(always)]
+fn store(state: &mut State, rolled: State, parts: Option<u128>) {
+    if let Some(parts) = parts {
+        *state = State { content: Parts::new(rolled.content.get() + parts), at: rolled.at };
+    } else if rolled.at < state.at {
+        *state = rolled;
+    }
 }
 
 const fn gcd(a: u64, b: u64) -> u64 {
@@ -358,7 +359,7 @@ mod tests {
 
     #[test]
     fn parts_keep_every_bit() {
-        for parts in [0, 1, -1, 1 << 64, -(1 << 64), (1 << 126) - 1, i64::MIN.into()] {
+        for parts in [0, 1, 1 << 64, (1 << 126) - 1, u64::MAX.into(), u128::MAX] {
             assert_eq!(Parts::new(parts).get(), parts);
         }
     }

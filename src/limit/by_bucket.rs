@@ -72,6 +72,7 @@ macro_rules! limit_by_bucket {
                 self.0.record(state, now, cost, allowed);
             }
 
+            #[inline]
             fn check_last(
                 &self,
                 state: &mut State,

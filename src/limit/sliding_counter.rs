@@ -27,7 +27,7 @@
 //!   When it is from more than a period before, the clock was set back, and the level moves to it.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
-use super::amount::{amount, events, touched, window};
+use super::amount::{amount, events, to_f64, touched, window};
 use super::any::AnyLimiter;
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
@@ -81,41 +81,48 @@ impl SlidingCounter {
     /// The state at `now`.
     #[inline]
     fn roll(&self, state: &State, now: Time) -> Rolled {
-        let ahead = state.at.as_micros().saturating_sub(now.as_micros());
-        if ahead > self.period {
-            let level = self.weighed(&self.rolled(*state), 0).div_ceil(self.scale());
-            let current = u64::try_from(level).unwrap_or(u64::MAX);
-            return self.rolled(State { at: now, previous: 0, current });
+        if now < state.at {
+            return self.roll_back(state, now);
         }
-        // In the same window as before, in the next, or later.
-        let next = self.rolled(State { at: now.max(state.at), ..*state });
-        let begun = next.state.at.as_micros().saturating_sub(self.period - next.left);
+        let left = self.left(now);
+        let begun = now.as_micros().saturating_sub(self.period - left);
         let before = begun.saturating_sub(state.at.as_micros());
+        // In the same window as before, in the next, or later.
         let (previous, current) = match before {
-            ..=0 => return next,
+            ..=0 => (state.previous, state.current),
             _ if before <= self.period => (state.current, 0),
             _ => (0, 0),
         };
-        Rolled { state: State { previous, current, ..next.state }, ..next }
+        Rolled { state: State { at: now, previous, current }, left }
     }
 
-    fn rolled(&self, state: State) -> Rolled {
-        Rolled { state, left: self.period - state.at.as_micros().rem_euclid(self.period) }
+    /// The state at `now`, which is earlier than the latest event.
+    #[cold]
+    fn roll_back(&self, state: &State, now: Time) -> Rolled {
+        let standing = Rolled { state: *state, left: self.left(state.at) };
+        if state.at.as_micros().saturating_sub(now.as_micros()) <= self.period {
+            return standing;
+        }
+        let level = self.weighed(&standing, 0).div_ceil(self.scale());
+        let current = u64::try_from(level).unwrap_or(u64::MAX);
+        Rolled { state: State { at: now, previous: 0, current }, left: self.left(now) }
     }
 
-    /// The level including `amount`, times the period.
+    /// The microseconds of the window of `at` that are left then.
+    fn left(&self, at: Time) -> i64 {
+        self.period - at.as_micros().rem_euclid(self.period)
+    }
+
+    /// The level including `amount`, times the period: two products below 2^127.
     #[inline]
     fn weighed(&self, &Rolled { state, left }: &Rolled, amount: u64) -> u128 {
-        let current = u128::from(state.current) + u128::from(amount);
-        (u128::from(state.previous) * u128::from(left.unsigned_abs()))
-            .saturating_add(current.saturating_mul(self.scale()))
+        let fading = u128::from(state.previous) * u128::from(left.unsigned_abs());
+        fading + u128::from(state.current.saturating_add(amount)) * self.scale()
     }
 
     fn outcome(&self, rolled: &Rolled, amount: u64) -> Outcome {
         let level = self.weighed(rolled, amount);
-        // A u64 becomes a double in one instruction, a u128 in many.
-        let shown = u64::try_from(level).map_or_else(|_| level as f64, |level| level as f64);
-        let shown = shown / (self.scale() as f64 * 1e6);
+        let shown = to_f64(level) / (self.period as f64 * 1e6);
         Outcome::new(level <= self.bound(), shown, self.limit.count())
     }
 
