@@ -71,8 +71,7 @@ impl DecayingRate {
                 if is_forgotten(last.rate, x, cost) {
                     cost
                 } else {
-                    let Decay { left, mean } = decay(x);
-                    smaller(f64::MAX, larger(cost, cost * mean + last.rate * left))
+                    decayed(last.rate, decay(x), cost)
                 }
             }
         };
@@ -151,6 +150,12 @@ impl DecayingRate {
         let ratio = (period.secs() / self.period.secs()).min(f64::MAX);
         Measured { rate: (last.rate * ratio).min(f64::MAX), at: last.at }
     }
+}
+
+/// The rate after an event of cost `cost`, if it was `rate` before the decay.
+#[inline(always)]
+pub(crate) fn decayed(rate: f64, Decay { left, mean }: Decay, cost: f64) -> f64 {
+    smaller(f64::MAX, larger(cost, cost * mean + rate * left))
 }
 
 /// Whether a rate, `x` periods before an event of cost `cost`, certainly leaves less than `cost`: see

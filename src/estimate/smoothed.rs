@@ -11,21 +11,33 @@
 //!
 //! ```text
 //! B(d) = B e^(-d/q) + R/q ∫ e^(-(d-s)/q) e^(-s/p) ds,  s from 0 to d
-//!      = B e^(-d/q) + R (d/q) e^(-d/q) φ(x),   φ(x) = (e^x - 1)/x,  x = d/q - d/p
+//!      = B e^(-d/q) + R p/(q-p) (e^(-d/q) - e^(-d/p))
+//! ```
+//!
+//! B is therefore exact at any time after an event, without a step size.
+//!
+//! When one interval is at least twice the other, this difference loses no more than three bits. The first
+//! digits of both exponentials agree after a short time, so there it is written as the difference of what
+//! they have lost.
+//!
+//! When the intervals are closer than that, the difference is factored:
+//!
+//! ```text
+//! B(d) = B e^(-d/q) + R (d/q) e^(-d/q) φ(x),   φ(x) = (e^x - 1)/x,  x = d/q - d/p
 //! ```
 //!
 //! When q < p, x is positive, and e^(-d/q) φ(x) = e^(-d/p) φ(-x) is used instead: then no exponent
 //! is positive and nothing overflows. In both cases the product is e^(-d/max(p, q)) φ(-|x|), and
-//! φ(-|x|) is the mean of the decay over |x|. B is therefore exact at any time after an event,
-//! without a step size.
+//! φ(-|x|) is the mean of the decay over |x|, also where p = q.
 //!
 //! # The edges
 //! * **Before the first event:** B = 0.
 //! * **No time passed, or time ran backwards:** d = 0 and B stays. A burst in one instant lifts R
 //!   and leaves B unchanged, which makes B robust against bursts.
-//! * **q much shorter than p:** (d/q) φ(-|x|) tends to p/(p - q), and B follows R at once.
+//! * **q much shorter than p:** p/(q-p) tends to -1, and B follows R at once.
 
-use super::decay::decay;
+use super::decay::{Decay, decay};
+use crate::extremes::larger;
 use crate::time::Span;
 
 /// Smooths a rate that decays over `decay` with the time constant `increase`.
@@ -42,26 +54,40 @@ impl Smoothed {
     /// nothing has arrived since. All rates are in the same unit. A negative `elapsed` counts as 0.
     #[inline]
     pub fn after(&self, smoothed: f64, rate: f64, elapsed: f64) -> f64 {
+        let decayed = decay(larger(0.0, elapsed / self.decay.secs()));
+        self.after_decay(smoothed, rate, elapsed, decayed)
+    }
+
+    /// The same, for a caller that knows the decay of the rate.
+    #[inline]
+    pub(crate) fn after_decay(
+        &self,
+        smoothed: f64,
+        rate: f64,
+        elapsed: f64,
+        decayed: Decay,
+    ) -> f64 {
         if elapsed <= 0.0 {
             return smoothed;
         }
         let (p, q) = (self.decay.secs(), self.increase.secs());
-        let in_decays = elapsed / p;
-        let in_increases = elapsed / q;
-        let forgotten = decay(in_increases).left;
-        let slower = if in_decays < in_increases { decay(in_decays).left } else { forgotten };
-        if slower == 0.0 {
-            return 0.0; // Both are gone, and the quotients may be infinite.
-        }
-        let apart = (in_increases - in_decays).abs();
-        // (d/q) φ(-|x|). For large |x| the quotient d/(q |x|) is written as p/|p - q|, which cannot
-        // overflow.
-        let lifted = if apart < 1.0 {
-            in_increases * decay(apart).mean
+        let (in_decays, in_increases) = (elapsed / p, elapsed / q);
+        let forgotten = decay(in_increases);
+        let lifted = if p >= 2.0 * q || q >= 2.0 * p {
+            let apart = if in_decays < 1.0 && in_increases < 1.0 {
+                in_decays * decayed.mean - in_increases * forgotten.mean
+            } else {
+                forgotten.left - decayed.left
+            };
+            p / (q - p) * apart
         } else {
-            (1.0 - decay(apart).left) * (p / (p - q).abs())
+            let slower = larger(decayed.left, forgotten.left);
+            if slower == 0.0 {
+                return 0.0; // Both are gone, and the quotients may be infinite.
+            }
+            slower * (in_increases * decay((in_increases - in_decays).abs()).mean)
         };
-        smoothed * forgotten + rate * slower * lifted
+        smoothed * forgotten.left + rate * lifted
     }
 
     /// The seconds until the smoothed rate is highest, if nothing arrives, from the instant at which it

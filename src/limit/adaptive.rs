@@ -52,7 +52,8 @@ use super::kept::{Bytes, Content, KeptError, Kind, Shape};
 use super::retry::wait_until;
 use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter, MAX_COST, SHORTEST, is_cost};
-use crate::estimate::exim::{DecayingRate, Measured};
+use crate::estimate::decay::decay;
+use crate::estimate::exim::{DecayingRate, Measured, decayed};
 use crate::estimate::smoothed::Smoothed;
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
@@ -164,6 +165,15 @@ impl Adaptive {
         }
     }
 
+    /// The rate with an event of cost `cost`, and the habit, both at `now`. They share an exponential.
+    #[inline]
+    fn both(&self, state: &Habit, now: Time, cost: f64) -> (f64, f64) {
+        let (lesson, elapsed) = (self.lesson(state), now.since(state.at));
+        let faded = decay(self.estimator().gap(state.at, now));
+        let smoothed = self.smoothed.after_decay(state.smoothed, lesson, elapsed, faded);
+        (decayed(state.rate, faded, self.mode.cost(cost)), smoothed)
+    }
+
     pub(super) fn measure(&self, state: &Habit, now: Time, cost: f64) -> f64 {
         self.estimator().measure(Some(self.measured(state)), now, self.mode.cost(cost)).rate
     }
@@ -196,30 +206,25 @@ impl Limiter for Adaptive {
     }
 
     fn peek(&self, state: &Habit, now: Time, cost: f64) -> Outcome {
-        let limit = self.limit_at(state, now);
-        if !is_cost(cost) {
-            return Outcome::new(false, cost, limit);
-        }
-        let rate = self.measure(state, now, cost);
-        Outcome::new(rate < limit, rate, limit)
+        let mut state = *state;
+        self.check(&mut state, now, cost)
     }
 
     fn record(&self, state: &mut Habit, now: Time, cost: f64, allowed: bool) {
         if !is_cost(cost) {
             return;
         }
-        let next = || (self.measure(state, now, cost), self.smoothed_at(state, now));
-        self.store(state, now, self.mode.counts(allowed).then(next));
+        let next = self.mode.counts(allowed).then(|| self.both(state, now, cost));
+        self.store(state, now, next);
     }
 
     /// Measures once instead of twice.
     fn check_last(&self, state: &mut Habit, now: Time, cost: f64, others: bool) -> Outcome {
-        let smoothed = self.smoothed_at(state, now);
+        let (rate, smoothed) = self.both(state, now, cost);
         let limit = self.limit(smoothed);
         if !is_cost(cost) {
             return Outcome::new(false, cost, limit);
         }
-        let rate = self.measure(state, now, cost);
         let outcome = Outcome::new(rate < limit, rate, limit);
         let counted = self.mode.counts(others && outcome.is_allowed());
         self.store(state, now, counted.then_some((rate, smoothed)));
@@ -235,7 +240,10 @@ impl Limiter for Adaptive {
     /// an event with w below the floor always passes. For any other, L only falls: if the event does
     /// not pass at that instant, it never will.
     fn retry_after(&self, state: &Habit, now: Time, cost: f64) -> Retry {
-        let passes = |at| self.measure(state, at, cost) < self.limit_at(state, at);
+        let passes = |at| {
+            let (rate, smoothed) = self.both(state, at, cost);
+            rate < self.limit(smoothed)
+        };
         let counted = self.mode.cost(cost);
         if !is_cost(cost) {
             return Retry::Never;

@@ -66,7 +66,7 @@ fn bytes_of_version_1() {
         ("earrrl 1/1s half-life 20s", "010a65617272726c2f323073d4f93d7a1b6f1c40c0af90dafe5b0600"),
         (
             "adaptive x3 decay 1m floor 5",
-            "010e61646170746976652f316d2f316852c50626e7fc1d40ac354e3644ba7b3fc0af90dafe5b0600",
+            "010e61646170746976652f316d2f316852c50626e7fc1d40a8354e3644ba7b3fc0af90dafe5b0600",
         ),
         ("gcra 7/1m burst 10", "01066275636b6574c0af90dafe5b0600cbefec06143c"),
         ("fixed-window 10/1m", "010f66697865642d77696e646f772f316deae1b91c10"),

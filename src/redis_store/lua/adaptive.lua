@@ -3,23 +3,15 @@
 -- Source: src/estimate/smoothed.rs and src/limit/adaptive.rs.
 local ADAPTIVE = string.rep('\0', 24)
 
--- The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`.
+-- The smoothed rate `elapsed` seconds after it was `smoothed` and the rate was `rate`; `q` is at least 2 `p`.
 local function after(smoothed, rate, elapsed, p, q)
   if not (elapsed > 0) then return smoothed end
   local in_decays, in_increases = elapsed / p, elapsed / q
-  local forgotten = decay(in_increases)
-  local slower = forgotten
-  if in_decays < in_increases then slower = decay(in_decays) end
-  if slower == 0 then return 0 end
-  local apart = math.abs(in_increases - in_decays)
-  local left, mean = decay(apart)
-  local lifted
-  if apart < 1 then
-    lifted = in_increases * mean
-  else
-    lifted = (1 - left) * (p / math.abs(p - q))
-  end
-  return smoothed * forgotten + rate * slower * lifted
+  local faded, faded_mean = decay(in_decays)
+  local forgotten, forgotten_mean = decay(in_increases)
+  local apart = forgotten - faded
+  if in_decays < 1 then apart = in_decays * faded_mean - in_increases * forgotten_mean end
+  return smoothed * forgotten + rate * (p / (q - p) * apart)
 end
 
 --- numbers: factor p q least mode
