@@ -74,6 +74,24 @@ fn for_a_server() {
     assert_wrong(&["--for", "apache"], log.as_bytes(), "nginx");
 }
 
+/// A log of Exim is answered for Exim and failed logins for fail2ban, until another server is chosen.
+#[test]
+fn usual_servers() {
+    let mail = "2000-10-10 13:55:36 1pDvIa-0001Xy-2Z <= ann@example.org H=a [192.0.2.1] S=1\n";
+    let login = "2026-03-02T12:10:00+00:00 host sshd[7]: Failed password for root from 192.0.2.1 port 9 ssh2\n";
+    for (input, usual) in
+        [(mail.repeat(3), Some("exim")), (login.repeat(3), Some("fail2ban")), (log(), None)]
+    {
+        let servers = |args: &[&str]| -> Vec<String> {
+            let answer = tune(&[args, &["--only", "--period", "1m"]].concat(), input.as_bytes());
+            let servers = answer["for"].as_array().unwrap().iter();
+            servers.map(|own| own["server"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(servers(&[]), Vec::from_iter(usual));
+        assert_eq!(servers(&["--for", "haproxy"]), ["haproxy"]);
+    }
+}
+
 /// If nobody need be left alone, the smallest limit is still one that lets something through.
 #[test]
 fn no_limit_is_none() {

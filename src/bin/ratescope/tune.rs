@@ -63,7 +63,8 @@ pub(crate) struct Args {
     by: Choices,
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
-    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban
+    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban. By default exim
+    /// for a log of Exim, fail2ban for a log of failed logins, and no server for other logs
     #[arg(long = "for", value_name = "SERVER")]
     targets: Vec<Target>,
 
@@ -278,6 +279,7 @@ impl Question<'_> {
         let period = periods.first().copied().unwrap_or(PERIODS[0]);
         let asked = |choices: &Choices| Choices { period, aim, ..choices.clone() };
         let main = asked(&args.by);
+        let usual = log.usual_server().filter(|_| args.targets.is_empty());
         let mut analysis = Analysis::new(log, main.clone());
         analysis.mark(marks);
         analysis.compare(periods);
@@ -292,7 +294,8 @@ impl Question<'_> {
             let configuration = analysis.configuration().unwrap_or_else(none);
             Ok(Server { target: *target, effect: analysis.effect(), configuration })
         };
-        let servers = args.targets.iter().map(server).collect::<Result<_, ParseError>>()?;
+        let servers =
+            args.targets.iter().chain(&usual).map(server).collect::<Result<_, ParseError>>()?;
         analysis.ask(main);
         while !analysis.advance_by(u64::MAX, &threads::count) {}
         let busiest = analysis.table("", BUSIEST).0;

@@ -2,8 +2,7 @@
 
 use super::Tuner;
 use crate::lab::tune::{Analysis, Choices, Failure, Import, Room};
-use crate::log::{Format, LogShape, Proposal};
-use crate::policy::export::Target;
+use crate::log::Proposal;
 use crate::time::{Span, Time};
 use crate::traffic::sample::{Sample, Style};
 use wasm_bindgen::prelude::*;
@@ -97,16 +96,11 @@ impl Tuner {
         }
     }
 
-    /// The name of the server that usually limits events as the last log has them: Exim for Exim's logs, fail2ban
-    /// for failed logins, and nginx for all others.
+    /// The name of the [usual server](crate::lab::tune::Imported::usual_server) for the last log, or else of the one
+    /// that Tune begins with.
     pub fn server(&self) -> String {
-        let shape = self.analysis.as_ref().and_then(|analysis| analysis.imported().shape.as_ref());
-        let target = match shape.map(LogShape::format) {
-            Some(Format::Exim) => Target::Exim,
-            Some(Format::Syslog) => Target::Fail2ban,
-            _ => Choices::default().target,
-        };
-        target.to_string()
+        let usual = self.analysis.as_ref().and_then(|analysis| analysis.imported().usual_server());
+        usual.unwrap_or(Choices::default().target).to_string()
     }
 
     /// Gives up the reading; the answer about the logs before stays.

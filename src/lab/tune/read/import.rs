@@ -4,9 +4,10 @@ use super::{Batch, Queue, ReadOptions, See};
 use crate::event::Event;
 use crate::lab::tune::{BadSummary, Room, Summary};
 use crate::log::{
-    Corrections, Counts, HELD, LogShape, Proposal, Reader, Record, Unread, recognize,
+    Corrections, Counts, Format, HELD, LogShape, Proposal, Reader, Record, Unread, recognize,
 };
 use crate::policy::Per;
+use crate::policy::export::Target;
 use crate::text::ParseError;
 use core::error::Error;
 use core::mem;
@@ -46,6 +47,16 @@ impl From<Summary> for Imported {
 }
 
 impl Imported {
+    /// The server that usually limits such events, if the format of the last log tells: Exim for Exim's logs, and
+    /// fail2ban for failed logins. It is answered for until another server is chosen.
+    pub fn usual_server(&self) -> Option<Target> {
+        match self.shape.as_ref()?.format() {
+            Format::Exim => Some(Target::Exim),
+            Format::Syslog => Some(Target::Fail2ban),
+            _ => None,
+        }
+    }
+
     /// Returns the logs as they are, if they have events.
     ///
     /// # Errors
