@@ -3,6 +3,7 @@
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { hand } from "./hand.js";
 import { $, on, page, start } from "./page.js";
+import * as module from "./pkg/tune.js";
 import { stored } from "./theme.js";
 
 /** The id of the last message, and the name of the process that sent it. */
@@ -242,4 +243,4 @@ function wire() {
   listen();
 }
 
-start({ wire, runs: false });
+start(module, { wire, runs: false });

@@ -28,16 +28,13 @@ const pages = () => [page, ...others.map(([other]) => other)];
 /** The view's own part: `wire` runs once it is loaded, `shown` after settings changed; time passes if `runs`. */
 let own;
 
-/** Starts the page. */
-export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
+/** Starts the page with the script of its WebAssembly module. */
+export function start(module, { wire = () => {}, shown = () => {}, runs = true } = {}) {
   own = { wire, shown, runs };
   guard(async () => {
-    // Scope and Compare have a small module each; that of Tune has all views.
-    const { view, module: name = view } = graph.dataset;
-    const [module] = await Promise.all([import(`./pkg/${name}.js`), painted()]);
     await module.default();
     Page = module.Page;
-    page = new Page(graph, view);
+    page = new Page(graph, graph.dataset.view);
     plain = defaults = values();
     wireSettings();
     own.wire();
@@ -51,19 +48,11 @@ export function start({ wire = () => {}, shown = () => {}, runs = true } = {}) {
     open();
     animate();
     document.documentElement.dataset.started = "";
-    // Lets the page start without a network, too. If the browser refuses that, everything else still works.
-    navigator.serviceWorker?.register("offline.js").catch(() => {});
+    // Lets the page start without a network, too. That loads every file of the site, so the first picture comes
+    // before. If the browser refuses it, everything else still works.
+    setTimeout(() => navigator.serviceWorker?.register("offline.js").catch(() => {}), 1000);
   });
 }
-
-/**
- * Waits until the content of the HTML is on the screen, but at most half a second: the module is larger than
- * all else, so it is loaded after that.
- */
-const painted = () => new Promise((done) => {
-  new PerformanceObserver(done).observe({ type: "paint", buffered: true });
-  setTimeout(done, 500);
-});
 
 let failed = false;
 

@@ -3,6 +3,7 @@
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { dropped, handed } from "./hand.js";
 import { $, changed, on, page, start, tell, wireDrop } from "./page.js";
+import * as module from "./pkg/tune.js";
 
 /** The Worker that reads and counts; a new one replaces one that has failed. */
 let worker;
@@ -311,4 +312,4 @@ function wire() {
   on($("client-close"), "click", () => { const { key } = client; close(); find(key)?.focus(); });
 }
 
-start({ wire, shown, runs: false });
+start(module, { wire, shown, runs: false });

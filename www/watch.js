@@ -1,6 +1,7 @@
-// Puts the theme in force that the viewer chose, before anything is seen: it stands before the style sheets, for
-// which it would wait otherwise. Shows a message if a file of the page can't be loaded or read; once the page has
-// started, page.js tells what goes wrong.
+// Puts the theme in force that the viewer chose, before anything is seen. Shows a message if a file of the page
+// can't be loaded or read; once the page has started, page.js tells what goes wrong.
+//
+// It stands last in the head: while a browser waits for it, it asks for nothing that comes later.
 try {
   const { theme } = localStorage;
   if (theme) document.documentElement.dataset.theme = theme;
