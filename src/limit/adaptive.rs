@@ -220,11 +220,11 @@ impl Limiter for Adaptive {
 
     /// Measures once instead of twice.
     fn check_last(&self, state: &mut Habit, now: Time, cost: f64, others: bool) -> Outcome {
+        if !is_cost(cost) {
+            return Outcome::new(false, cost, self.limit_at(state, now));
+        }
         let (rate, smoothed) = self.both(state, now, cost);
         let limit = self.limit(smoothed);
-        if !is_cost(cost) {
-            return Outcome::new(false, cost, limit);
-        }
         let outcome = Outcome::new(rate < limit, rate, limit);
         let counted = self.mode.counts(others && outcome.is_allowed());
         self.store(state, now, counted.then_some((rate, smoothed)));

@@ -144,7 +144,7 @@ impl Masters {
             let known = self.0.known.borrow();
             !known.slots.is_empty() && !known.is_older_than(BETWEEN)
         };
-        // Nobody sets the flag without starting the task, since calls that find it set wait for the answer of the task.
+        // Whoever sets the flag also starts the task: other calls that find the flag set wait for the answer of the task.
         if is_early {
             return self.0.is_asking.load(Ordering::Acquire);
         }

@@ -95,7 +95,29 @@ fn bytes_of_version_1() {
         let kept = eight(&limiter(text));
         let bytes: Vec<String> = kept.to_bytes().iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(bytes.concat(), hex, "{text}");
+        assert_eq!(Kept::from_bytes(&from_hex(hex)).unwrap(), kept, "{text}");
     }
+}
+
+/// A later version may measure another last digit, and still reads the one that was written.
+#[test]
+fn a_habit_with_another_last_digit_is_read() {
+    let hex = "010e61646170746976652f316d2f316852c50626e7fc1d40ac354e3644ba7b3fc0af90dafe5b0600";
+    let (bytes, limiter) = (from_hex(hex), limiter("adaptive x3 decay 1m floor 5"));
+    let kept = Kept::from_bytes(&bytes).unwrap();
+    assert_eq!(kept.to_bytes(), bytes);
+    assert_ne!(kept, eight(&limiter));
+    let now = Time::from_micros(TODAY + 7_000_000);
+    let [read, measured] = [&kept, &eight(&limiter)].map(|kept| {
+        let state = limiter.restore(kept).unwrap();
+        limiter.peek(&state, now, 1.0)
+    });
+    assert_eq!(read, measured);
+}
+
+fn from_hex(hex: &str) -> Vec<u8> {
+    let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    (0..hex.len()).step_by(2).map(byte).collect()
 }
 
 /// Times before the origin are times, too, back to the first.

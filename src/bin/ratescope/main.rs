@@ -86,7 +86,8 @@ impl Tool {
 
 fn main() -> ExitCode {
     let args: Vec<_> = wild::args_os().collect();
-    let is_harmless = args.iter().all(|arg| terminal::is_harmless(&arg.to_string_lossy()));
+    let is_harmless =
+        args.iter().all(|arg| arg.to_string_lossy().chars().all(terminal::is_harmless));
     let command = Command::try_parse_from(args).unwrap_or_else(|error| {
         // The message repeats arguments, which may be the names of foreign files.
         if !is_harmless && error.use_stderr() {

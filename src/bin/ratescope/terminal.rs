@@ -2,7 +2,6 @@
 
 use ratescope::{ParseError, Span};
 use std::error::Error;
-use std::fmt;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
@@ -34,28 +33,20 @@ pub(crate) fn visible(text: &str) -> String {
     text.chars().map(ratescope::text::visible).collect()
 }
 
-/// Whether a terminal would obey no character of this text.
-pub(crate) fn is_harmless(text: &str) -> bool {
-    text.chars().all(|c| ratescope::text::visible(c) == c)
+/// Whether a terminal would not obey this character.
+pub(crate) fn is_harmless(c: char) -> bool {
+    ratescope::text::visible(c) == c
 }
 
 /// JSON in which characters that a terminal would obey are escaped, also those that JSON leaves as they are. They
 /// are in its texts only, and all of them are below U+10000.
 pub(crate) fn harmless_json(json: String) -> String {
-    if json.lines().all(is_harmless) {
+    let is_kept = |c| c == '\n' || is_harmless(c);
+    if json.chars().all(is_kept) {
         return json;
     }
-    let mut harmless = String::new();
-    for c in json.chars() {
-        match c == '\n' || ratescope::text::visible(c) == c {
-            true => harmless.push(c),
-            // Writing to a String does not fail.
-            false => {
-                _ = fmt::Write::write_fmt(&mut harmless, format_args!("\\u{:04x}", u32::from(c)))
-            }
-        }
-    }
-    harmless
+    let escaped = |c| if is_kept(c) { String::from(c) } else { format!("\\u{:04x}", u32::from(c)) };
+    json.chars().map(escaped).collect()
 }
 
 /// The most characters of a column of limits. A longer text is printed, and moves what follows it.

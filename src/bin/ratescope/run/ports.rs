@@ -142,7 +142,7 @@ impl Ports {
                 let mut spoken = server::http(HEAD);
                 // These answers are short, and are sent faster if head and body are copied into one buffer.
                 spoken.writev(false);
-                // Who has said all, and closes that half of the connection, still gets the answer.
+                // A client that closes its half of the connection after its requests still gets the answers.
                 spoken.half_close(true);
                 server::accept_http(listener, open, spoken, unread, answer).await;
             }
