@@ -1,7 +1,7 @@
 //! Requests of the service take time and memory in proportion to their length, up to the longest one.
 
 use super::core::{RULES, service};
-use super::growth::{Parser, are_linear, numbered};
+use super::growth::{Parser, are_linear, numbered, repeat};
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
@@ -52,7 +52,7 @@ const PARSERS: &[Parser] = &[
     Parser::new("json: a long domain", ["{\"domain\":\"", "\\u00e4", "\"}"], json, 0).at_most(HTTP),
     Parser::new("json: too long", ["{\"domain\":\"", "a", "\"}"], json, 1),
     Parser::new("json: lists", ["", "[", ""], json, 0).at_most(HTTP),
-    Parser::new("json: descriptors", ["{\"descriptors\":[", "{},", "{}]}"], json, 1).at_most(HTTP),
+    Parser::new("json: descriptors", ["{\"descriptors\":[", "{},", "{}]}"], json, 16).at_most(HTTP),
     Parser::new("json: entries", ["{\"descriptors\":[{\"entries\":[", "{},", "{}]}]}"], json, 0)
         .at_most(HTTP),
     Parser::new("check: one field", ["{\"fields\":{", "\"a\":\"\",", "\"a\":\"\"}}"], check, 0)
@@ -70,8 +70,8 @@ const PARSERS: &[Parser] = &[
     Parser::new("query: escapes", ["/check?a=", "%61", ""], get, 0).at_most(URI),
     Parser::new("auth: slashes", ["/auth", "/", "a/"], get, 0).at_most(URI),
     Parser::new("auth: escapes", ["/auth/", "%61", "?refused=403"], get, 0).at_most(URI),
-    Parser::new("grpc: descriptors", ["", "\x12\0", ""], grpc, 12).at_most(GRPC),
-    Parser::new("grpc: too long", ["", "\x12\0", ""], grpc, 1),
+    Parser::new("grpc: descriptors", ["", "\x12\0", ""], grpc, 48).at_most(GRPC),
+    Parser::of("grpc: too long", |n| repeat("", "\x12\0", "", n.max(GRPC + 2)), grpc, 1),
     Parser::new("grpc: domains", ["", "\n\x01a", ""], grpc, 0).at_most(GRPC),
     Parser::new("grpc: unknown fields", ["", "\x7a\0", ""], grpc, 0).at_most(GRPC),
     Parser::new("grpc: groups", ["", "\x7b", ""], grpc, 0).at_most(GRPC),
