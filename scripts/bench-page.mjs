@@ -1,11 +1,12 @@
 // Measures the pages in headless Chromium and prints tables: the script time of a frame, the weight, the
-// first frame, the memory over ten minutes of many events, and what Lighthouse says. For comparison, uPlot
+// first frame, the memory over ten minutes of many events, how fast Tune reads a log, and what Lighthouse says. For
+// comparison, a Worker reads the same file and does nothing with it, uPlot
 // draws two lines like the scope's, and an empty page is opened in turn with the others. Live shows a replay.
 // Of other engines that are installed, the frames in a second are measured. ./scripts/bench page runs all of
 // it, or the table that is named.
 
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path/posix';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
@@ -46,6 +47,20 @@ const sample = ['sample', '--lines', '8000', '--over', '2h'];
 writeFileSync(`${folder}/log`, execFileSync(process.env.RATESCOPE, sample, { maxBuffer: 1 << 26 }));
 const replay = await startReplay(`${folder}/log`, 'gcra 30/1m per ip', '10/1s per all');
 const link = (page) => (page === 'live.html' ? replay.url : `${server.origin}/${page}`);
+
+// A Worker that only reads a file, and copies it into the memory of a module if asked to.
+writeFileSync(
+  `${folder}/www/floor.js`,
+  `const memory = new Uint8Array(new WebAssembly.Memory({ initial: 64 }).buffer);
+  onmessage = async ({ data: { blob, into } }) => {
+    const start = performance.now();
+    const reader = blob.stream().getReader({ mode: 'byob' });
+    for (let next, buffer = new ArrayBuffer(1 << 21); !(next = await reader.read(new Uint8Array(buffer))).done; buffer = next.value.buffer) {
+      if (into) memory.set(next.value);
+    }
+    postMessage(performance.now() - start);
+  };`,
+);
 
 // Times every animation frame of the page from within; the site is cross-origin isolated, so the
 // clock has a resolution of 5 microseconds. The first frame is the first one with a picture in it; the empty
@@ -163,6 +178,43 @@ async function memory(path, events) {
   return result;
 }
 
+// How many MB of a log are read in a second: by Tune, and by a Worker that drops what it reads or copies it into
+// the memory of a module, in turn. The file is new to each page.
+async function reading() {
+  const log = `${folder}/access.log`;
+  const lines = ['sample', '--lines', '1000000', '--over', '30d'];
+  execFileSync(process.env.RATESCOPE, lines, { stdio: ['ignore', openSync(log, 'w'), 'inherit'] });
+  const { size } = statSync(log);
+  const floor = async (into) => {
+    const page = await open('empty.html', 1);
+    await page.evaluate(() => document.body.append(Object.assign(document.createElement('input'), { type: 'file' })));
+    await page.locator('input').setInputFiles(log);
+    const ms = await page.evaluate((into) => new Promise((resolve) => {
+      const worker = new Worker('floor.js');
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.postMessage({ blob: document.querySelector('input').files[0], into });
+    }), into);
+    await page.context().close();
+    return size / 1e3 / ms;
+  };
+  const tune = async () => {
+    const page = await open('tune.html', 1);
+    await page.waitForFunction(() => document.getElementById('untouched').value !== '');
+    // Nobody chooses a log before the page and its Worker have started.
+    await page.waitForTimeout(1000);
+    await page.locator('#files').setInputFiles(log);
+    const said = () => document.getElementById('t-speed').textContent.match(/(\d+) MB\/s/)?.[1];
+    const speed = await page.waitForFunction(said, null, { polling: 100, timeout: 120_000 });
+    const value = Number(await speed.jsonValue());
+    await page.context().close();
+    return value;
+  };
+  const tasks = [['Tune', tune], ['only reading it', () => floor(false)], ['and copying it into a module', () => floor(true)]];
+  const speeds = tasks.map(([name]) => [name, []]);
+  for (let i = 0; i < 8; i++) for (const [task, [, each]] of speeds.entries()) each.push(await tasks[task][1]());
+  return { size, speeds };
+}
+
 // The files that a page loads: those that its HTML file names, and those that its scripts name, which are
 // other scripts, modules and Workers.
 const pages = readdirSync(`${root}www`).filter((file) => file.endsWith('.html'));
@@ -217,6 +269,14 @@ if (wanted('memory')) {
     const [one, ten] = await memory(...run);
     console.log(`memory of the module, ${page}: ${one} bytes after 1 minute, ${ten} after 10`);
   }
+}
+
+if (wanted('reading')) {
+  const { size, speeds } = await reading();
+  row(`a log of ${Math.round(size / 1e6)} MB, MB/s`, 'slowest', 'median', 'fastest');
+  row('---', '---:', '---:', '---:');
+  for (const [name, each] of speeds) row(name, ...[0, 0.5, 0.99].map((q) => quantile(each, q).toFixed(0)));
+  console.log();
 }
 
 if (wanted('engines')) {

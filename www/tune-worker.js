@@ -121,11 +121,27 @@ async function* pieces(blob) {
   for await (const [piece, from] of chunks(blob)) yield [piece, from + piece.length];
 }
 
-/** The chunks of a file as they come, each with the place in the file where it begins. */
+/** The most bytes of a file that are read at once: what Chromium has ready while the bytes before are being used. */
+const CHUNK = 1 << 21;
+
+/**
+ * The chunks of a file as they come, each with the place in the file where it begins. The next chunk overwrites
+ * it, except in engines that read files in memory of their own choice only.
+ */
 async function* chunks(blob) {
-  const reader = blob.stream().getReader();
+  const stream = blob.stream();
+  let reader, into;
   try {
-    for (let from = 0, next; !(next = await reader.read()).done; from += next.value.length) yield [next.value, from];
+    reader = stream.getReader({ mode: "byob" });
+    into = new Uint8Array(CHUNK);
+  } catch {
+    reader = stream.getReader();
+  }
+  try {
+    for (let from = 0, next; !(next = await reader.read(into)).done; from += next.value.length) {
+      yield [next.value, from];
+      into &&= new Uint8Array(next.value.buffer);
+    }
   } finally {
     // If no more is wanted, no more is read.
     reader.cancel().catch(() => {});

@@ -101,6 +101,21 @@ pageTest('logs are read', async ({ page, open, test }) => {
   });
 });
 
+pageTest('a log is read in an engine whose files are no streams of bytes', async ({ page, open }) => {
+  const plain = 'const { stream } = Blob.prototype; Blob.prototype.stream = function () { return stream.call(this).pipeThrough(new TransformStream()); };\n';
+  await page.route('**/tune-worker.js', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: plain + await response.text() });
+  });
+  await tune(page, open);
+  for (const [name, content] of [['access.log', two], ['access.log.gz', gzip(two)]]) {
+    await choose(page, [name, content]);
+    await says(page, 't-read', /^33 requests from 2 clients/);
+    await choose(page, ['other.log', log({ '192.0.2.9': 1 })]);
+    await says(page, 't-read', /^1 request from 1 client /);
+  }
+});
+
 pageTest('the server is supposed from the log until one is chosen', async ({ page, open }) => {
   const mail = Array.from({ length: 30 }, (_, i) => `2026-03-02 12:${10 + i}:00 1wBQ${10 + i}-0000000Cc0R-0L <= ann@example.org H=[192.0.2.${i % 9}] P=esmtp S=999\n`).join('');
   const login = Array.from({ length: 30 }, (_, i) => `2026-03-02T12:${10 + i}:00+00:00 host sshd[7]: Failed password for root from 192.0.2.${i % 9} port 1234 ssh2\n`).join('');

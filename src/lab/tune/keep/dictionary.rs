@@ -54,7 +54,8 @@ impl Dictionary {
         let text = beginning(text, LONGEST);
         let (bytes, hash) = (self.texts.as_bytes(), hash(&self.hasher, text));
         let found = self.table.find(hash, |code| {
-            place(&self.ends, *code).and_then(|place| bytes.get(place)) == Some(text.as_bytes())
+            let place = place(&self.ends, *code);
+            place.and_then(|place| bytes.get(place)).is_some_and(|one| same(one, text.as_bytes()))
         });
         found.copied().unwrap_or_else(|| self.add(hash, text))
     }
@@ -107,6 +108,18 @@ fn hash(hasher: &RandomState, text: &str) -> u64 {
     hash.finish()
 }
 
+/// Whether two texts are equal. On wasm32, `==` would compare byte by byte.
+#[inline]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    if cfg!(not(any(test, target_arch = "wasm32"))) {
+        return one == other;
+    }
+    let ((words, rest), (others, other_rest)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
+    one.len() == other.len()
+        && words.iter().zip(others).all(|(a, b)| u64::from_ne_bytes(*a) == u64::from_ne_bytes(*b))
+        && rest.iter().zip(other_rest).all(|(a, b)| a == b)
+}
+
 /// The place of a text among all; `None` if there is none with this number.
 #[inline]
 fn place(ends: &[u32], code: u16) -> Option<Range<usize>> {
@@ -142,6 +155,19 @@ mod tests {
         let mut other = Dictionary::default();
         assert_eq!([0, 1, 2, 14].map(|code| other.translated(&all, code)), [0, 1, 2, 3]);
         assert_eq!((other.shown(3), all.shown(u16::MAX)), ("9", "65530"));
+    }
+
+    #[test]
+    fn texts_are_equal_in_each_of_their_bytes() {
+        for length in 0..40 {
+            let text = vec![b'a'; length];
+            assert!(same(&text, &text.clone()) && !same(&text, &[&text[..], b"a"].concat()));
+            for at in 0..length {
+                let mut other = text.clone();
+                other[at] = b'b';
+                assert!(!same(&text, &other), "byte {at} of {length}");
+            }
+        }
     }
 
     /// The tables of many short texts take more than the texts.
