@@ -9,6 +9,8 @@
 //! * The requests come from as many addresses as the table says, in a fixed order without a pattern.
 //!   All of them pass, or none in the last two rows; that is asserted.
 //! * Both layers read a clock for each request.
+//! * The floor is what cannot be left out of the layer: it finds the address, reads the clock and asks a `Keyed`, which
+//!   hashes with a secret and locks the key. Its limit is fixed, so it knows no rules. The five headers are constants.
 //!
 //! # Bias
 //! The author of this benchmark wrote most of what it measures. `tower_governor` uses an address as
@@ -23,12 +25,14 @@ mod turns;
 
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use http::{Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use ratescope::clock::{Clock, SystemClock};
+use ratescope::limit::gcra::Gcra;
 use ratescope::live::{Probe, Seen, Wanted};
 use ratescope::middleware::{Headers, RateLimit, RateLimited};
 use ratescope::rules::{Ruled, Rules};
+use ratescope::store::Keyed;
 use std::convert::Infallible;
 use std::env;
 use std::future::{Future, Ready, ready};
@@ -70,6 +74,8 @@ fn print(rounds: usize, addresses: u32) {
     let free = || GovernorConfigBuilder::default().const_period(MILLI).const_burst_size(1_000_000);
     let rows = [
         ("the bare service", timed(Bare, addresses, passes)),
+        ("the floor", timed(Floor::new(false), addresses, passes)),
+        ("the floor, and five headers made before", timed(Floor::new(true), addresses, passes)),
         ("one rule, no headers", ours(ONE, Headers::NONE, addresses)),
         (
             "one rule, no headers, cloned for each request",
@@ -186,6 +192,44 @@ where
         }
         REQUESTS
     })
+}
+
+/// The bare service behind the least that limits by address.
+struct Floor {
+    keyed: Keyed<Gcra>,
+    headers: HeaderMap,
+}
+
+impl Floor {
+    fn new(has_headers: bool) -> Self {
+        let names = ["x-ratelimit-remaining", "x-ratelimit-limit", "x-ratelimit-reset"];
+        let names = names.into_iter().chain(["ratelimit-policy", "ratelimit"]);
+        let header = |name| (HeaderName::from_static(name), HeaderValue::from_static("1000000"));
+        let headers = names.filter(|_| has_headers).map(header).collect();
+        let limiter = Gcra::new("1000/1s".parse().unwrap(), 1e6).unwrap();
+        Floor { keyed: Keyed::new(limiter, 100_000), headers }
+    }
+}
+
+impl Service<Request<Body>> for Floor {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Bare.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let peer: &ConnectInfo<SocketAddr> = request.extensions().get().unwrap();
+        assert!(self.keyed.check(&peer.0.ip(), SystemClock.now(), 1.0).is_allowed());
+        let mut response = Response::new(Body::from("hello"));
+        black_box(request);
+        for (name, value) in &self.headers {
+            response.headers_mut().insert(name, value.clone());
+        }
+        ready(Ok(response))
+    }
 }
 
 /// A service of which each request has a clone of its own, as with the routers of axum.
