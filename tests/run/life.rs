@@ -138,6 +138,20 @@ fn a_pipe_is_no_rule_file() {
     assert_refused(&run(&["--check"], &rules), &[said]);
 }
 
+/// The disk of the log is full, or who reads the log has gone: that ends no service.
+#[cfg(unix)]
+#[test]
+fn a_log_that_can_not_be_written_ends_nothing() {
+    let folder = Folder::new("unlogged");
+    let mut program = Program::start(&folder.write("rules.yaml", RULES), &["--watch", "10ms"]);
+    drop(program.running.0.stderr.take());
+    folder.write("rules.yaml", "domain: web\nlimit: gcra 7/1m per user\n");
+    while !get(program.admin, "/rules", "").1.contains("gcra 7/1m") {}
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    program.running.signal("TERM");
+    assert!(program.running.0.wait().unwrap().success());
+}
+
 /// When the program is asked to end, it announces that, serves on for the notice, and then ends. When it is
 /// asked twice, it ends at once.
 #[cfg(unix)]

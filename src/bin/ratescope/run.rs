@@ -289,9 +289,10 @@ fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     Ok(handle)
 }
 
-/// Starts to write the log to standard error.
+/// Starts to write the log to standard error. A line that can't be written, as on a full disk, is lost: to tell of it
+/// there as well would panic.
 fn log(form: Log) -> Result<(), Box<dyn Error>> {
-    let log = tracing_subscriber::fmt().with_writer(io::stderr);
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false);
     let begun = match form {
         Log::Text => log.with_ansi(false).try_init(),
         Log::Json => log.json().try_init(),
