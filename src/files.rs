@@ -27,7 +27,8 @@ use std::path::Path;
 
 /// Writes a file atomically: writes and syncs a temporary file beside it, then renames that file to `path`. A
 /// reader of `path` finds either the old bytes or the new ones, even if the process is killed or the power
-/// fails in between. On Unix only the owner may read the file (mode 600).
+/// fails in between. On Unix only the owner may read the file (mode 600). A process that is killed meanwhile leaves
+/// the temporary file, as in `.states.0123456789abcdef`.
 ///
 /// # Errors
 /// When the file can't be written: the old file then stays. Also when the folder can't be synced: the new

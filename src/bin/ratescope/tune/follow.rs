@@ -162,6 +162,13 @@ fn follow(
                     is_all = true;
                     break;
                 }
+                Some(Look::Unreadable(problem)) => {
+                    if !show(Err(problem.into()))? {
+                        return Ok(());
+                    }
+                    is_all = true;
+                    break;
+                }
                 None => {
                     import.next_file()?;
                     (is_new, ended) = (true, true);
@@ -319,6 +326,32 @@ mod tests {
         assert_eq!(seen, wanted);
         let seen = reports(&folder, Vec::new());
         assert_eq!(seen, ["it is not a regular file; pipe it to standard input to follow it"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// What has the name of the log for a while may be no file, or for others only.
+    #[test]
+    fn a_log_is_followed_past_what_is_no_file() {
+        let folder = folder("follow-past");
+        let log = folder.join("access.log");
+        let make = |log: &Path| fs::create_dir(log).unwrap();
+        let replace = |log: &Path| {
+            fs::remove_dir(log).unwrap();
+            append(log, &line(1));
+        };
+        let remove = |log: &Path| fs::remove_file(log).unwrap();
+        let wait = |_: &Path| ();
+        let pack = |log: &Path| append(log, "BZh9");
+        let acts = [make, replace, remove, make, replace, wait, remove, pack, wait];
+        let act = |act: fn(&Path)| {
+            let log = log.clone();
+            Box::new(move || act(&log)) as Box<dyn FnOnce()>
+        };
+        let seen = reports(&log, acts.map(act).into());
+        let no_file = "it is not a regular file; pipe it to standard input to follow it";
+        let packed = "it is packed with bzip2; only text can be followed";
+        let wanted = ["nothing is there yet", no_file, "1 of 1", no_file, "2 of 2", packed];
+        assert_eq!(seen, wanted);
         fs::remove_dir_all(folder).unwrap();
     }
 

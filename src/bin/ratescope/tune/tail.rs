@@ -20,12 +20,17 @@ pub(super) enum Look {
     NextFile,
     /// There is nothing new, or no file yet.
     Nothing,
+    /// What has the name of the file now can't be read, for this reason. That may pass: a rotation may give the
+    /// new file its mode last.
+    Unreadable(String),
 }
 
 /// The file at a path, and how far it was read.
 pub(super) struct Tail {
     path: PathBuf,
     open: Option<Open>,
+    /// Whether an earlier look found no file.
+    was_missing: bool,
 }
 
 struct Open {
@@ -38,21 +43,26 @@ struct Open {
 impl Tail {
     /// Follows the file at `path` from its beginning. It need not be there yet.
     pub(super) fn new(path: &Path) -> Self {
-        Tail { path: path.to_owned(), open: None }
+        Tail { path: path.to_owned(), open: None, was_missing: false }
     }
 
     /// Looks once, and replaces `piece` by the bytes that come next, up to 64 KiB. It is empty unless the
     /// result is [`Look::More`].
     ///
     /// # Errors
-    /// When the file can't be read, or is not a file.
+    /// When the file can't be read. At the first look also when it is not a file.
     pub(super) fn look(&mut self, piece: &mut Vec<u8>) -> io::Result<Look> {
         piece.clear();
         let open = match &mut self.open {
             Some(open) => open,
-            none => match open(&self.path)? {
-                Some(file) => none.insert(Open { file, at: 0, is_left: false }),
-                None => return Ok(Look::Nothing),
+            none => match open(&self.path) {
+                Ok(Some(file)) => none.insert(Open { file, at: 0, is_left: false }),
+                Ok(None) => {
+                    self.was_missing = true;
+                    return Ok(Look::Nothing);
+                }
+                Err(error) if self.was_missing => return Ok(Look::Unreadable(error.to_string())),
+                Err(error) => return Err(error),
             },
         };
         let file = open.file.as_file_mut();
@@ -66,8 +76,8 @@ impl Tail {
             open.at = 0;
             return Ok(Look::NextFile);
         }
-        match self::open(&self.path)? {
-            Some(next) if next != open.file => {
+        match self::open(&self.path) {
+            Ok(Some(next)) if next != open.file => {
                 // A program may still have the old file open and write to it, so it is looked at once more.
                 if !open.is_left {
                     open.is_left = true;
@@ -76,7 +86,8 @@ impl Tail {
                 *open = Open { file: next, at: 0, is_left: false };
                 Ok(Look::NextFile)
             }
-            _ => Ok(Look::Nothing),
+            Ok(_) => Ok(Look::Nothing),
+            Err(error) => Ok(Look::Unreadable(error.to_string())),
         }
     }
 }
