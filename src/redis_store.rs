@@ -259,7 +259,7 @@ impl Inner {
         let call = plan.call(event, asked, deed, with_states, &self.options)?;
         let is_known = self.options.clock == TimeSource::Redis || options::is_time(event.time);
         let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
-        Some(if is_known { Ok(call) } else { Err(Fault::Failed(help.to_owned())) })
+        Some(if is_known { Ok(call) } else { Err(Fault::failed(help)) })
     }
 
     async fn run(

@@ -7,7 +7,7 @@ use super::options::Options;
 use super::server::Server;
 use crate::rules::Fault;
 use core::time::Duration;
-use redis::{ParsingError, Pipeline, from_redis_value};
+use redis::{Pipeline, from_redis_value};
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 /// seconds; and outside of a Tokio runtime.
 pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
     let link = Address::read(url).and_then(|address| Link::new(address, &Options::default()));
-    let link = link.map_err(|error| Fault::Failed(error.to_string()))?;
+    let link = link.map_err(Fault::failed)?;
     // The prefix stands in braces where all keys are on one node.
     Ok(all(&link, prefix).await? + all(&link, &format!("{{{prefix}")).await?)
 }
@@ -35,7 +35,6 @@ pub(super) async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
 }
 
 async fn at(server: &Arc<Server>, begin: &str) -> Result<u64, Fault> {
-    let unread = |error: ParsingError| Fault::Failed(error.to_string());
     let (mut scan, mut removed) = (Scan::new(server, begin), 0);
     while let Some(keys) = scan.next().await? {
         // One by one, since in a cluster no command may be about keys of several slots.
@@ -43,7 +42,7 @@ async fn at(server: &Arc<Server>, begin: &str) -> Result<u64, Fault> {
         keys.iter().for_each(|key| _ = unlink.cmd("UNLINK").arg(key));
         if !keys.is_empty() {
             for count in server.send_all(unlink, 0, in_ten_seconds(), None).await? {
-                removed += from_redis_value::<u64>(count).map_err(unread)?;
+                removed += from_redis_value::<u64>(count).map_err(Fault::failed)?;
             }
         }
     }

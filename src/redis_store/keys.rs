@@ -4,7 +4,7 @@ use super::clear::in_ten_seconds;
 use super::server::Server;
 use super::{Inner, RedisStore, plan};
 use crate::rules::{Fault, StoredKey};
-use redis::{ParsingError, from_redis_value};
+use redis::from_redis_value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -73,8 +73,7 @@ impl<'a> Scan<'a> {
         let mut scan = redis::cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(1000);
         let found = self.server.send(scan, in_ten_seconds(), None).await?;
-        let unread = |error: ParsingError| Fault::Failed(error.to_string());
-        let (next, keys): (u64, _) = from_redis_value(found).map_err(unread)?;
+        let (next, keys): (u64, _) = from_redis_value(found).map_err(Fault::failed)?;
         self.cursor = (next != 0).then_some(next);
         Ok(Some(keys))
     }

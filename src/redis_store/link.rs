@@ -154,7 +154,7 @@ impl<'a> Course<'a> {
         answer.ok_or_else(|| {
             // This may be the answer to another call, and so may the following ones.
             self.server.disconnect();
-            Fault::Failed("an answer that no script of this store gives".to_owned())
+            Fault::failed("an answer that no script of this store gives")
         })
     }
 
@@ -177,7 +177,7 @@ impl<'a> Course<'a> {
             self.way.refresh();
         }
         let paused = timeout_at(self.until, sleep(self.pause)).await;
-        paused.map_err(|_| Fault::Failed(error.to_string()))?;
+        paused.map_err(|_| Fault::failed(error))?;
         self.pause *= 2;
         let server = self.way.server(self.key, self.until).await?;
         self.is_put_off = false;
@@ -218,7 +218,7 @@ impl<'a> Course<'a> {
     /// Reports that the server is up, and returns the fault with which it refused.
     fn ended(&self, words: String) -> Fault {
         self.permit.succeeded();
-        Fault::Failed(words)
+        Fault::failed(words)
     }
 
     /// Reports that the server can't be asked, and returns this `fault`.
@@ -263,7 +263,7 @@ impl Way {
 /// Checks for a Tokio runtime, because connections and deadlines panic without one.
 fn within_a_runtime() -> Result<(), Fault> {
     let runtime = tokio::runtime::Handle::try_current();
-    runtime.map(drop).map_err(|_| Fault::Failed(OpenError::Runtime.to_string()))
+    runtime.map(drop).map_err(|_| Fault::failed(OpenError::Runtime))
 }
 
 impl Call {

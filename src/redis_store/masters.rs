@@ -283,7 +283,7 @@ async fn ask(
     let Some(name) = watched else { return Ok(slots::ranges(&answer, host)) };
     let node = slots::watched(&answer, host);
     let node = node.ok_or_else(|| {
-        Fault::Failed(format!("the sentinel at {host} watches no master called {name}"))
+        Fault::failed(format!("the sentinel at {host} watches no master called {name}"))
     })?;
     Ok(vec![Range { first: 0, last: SLOTS - 1, node }])
 }

@@ -35,7 +35,8 @@ pub(super) fn read(
         *outcomes.get_mut(*place)? = item.outcome(asked.get(*place)?, passes == 1, level, extra);
     }
     let states = if with_states { Some(states(plan, call, asked, bytes)?) } else { None };
-    Some(Reply { outcomes, states })
+    // More than was asked for is the answer to something else.
+    bytes.is_empty().then_some(Reply { outcomes, states })
 }
 
 fn states(

@@ -60,7 +60,7 @@ pub(super) enum Failure {
 impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Refused(error, _) => Fault::Failed(error.to_string()),
+            Failure::Refused(error, _) => Fault::failed(error),
             Failure::Over(fault) => fault,
         }
     }
@@ -179,7 +179,7 @@ impl Server {
         }
         self.replace(&connection);
         let is_read = error.is_io_error() || error.is_connection_dropped();
-        let fault = if is_read { Fault::Lost } else { Fault::Failed(error.to_string()) };
+        let fault = if is_read { Fault::Lost } else { Fault::failed(error) };
         Err(Failure::Over(fault))
     }
 

@@ -1,9 +1,15 @@
 //! Why a store could not be asked.
 
 use crate::text::BadNumber;
+#[cfg(feature = "redis")]
+use crate::text::shown;
 use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
+
+/// The most characters of what a store says that are repeated: it may say anything.
+#[cfg(feature = "redis")]
+const WORDS: usize = 200;
 
 /// The reason that a store could not be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +67,12 @@ impl fmt::Display for Cause {
 }
 
 impl Fault {
+    /// The fault of a store that refused in these words, or whose answer can't be read. They are cut, and made visible.
+    #[cfg(feature = "redis")]
+    pub(crate) fn failed(words: impl fmt::Display) -> Self {
+        Fault::Failed(shown(&words.to_string(), WORDS))
+    }
+
     /// The fault of a store that can't be reached.
     pub fn unreachable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Fault::Unreachable(Cause::new(cause))

@@ -143,7 +143,8 @@ fn is_refusal(words: &str) -> bool {
 async fn an_event_whose_answer_is_lost_counts_once() {
     let Some(server) = Server::start(&[]) else { return };
     let proxy = Proxy::before(&server);
-    let answers = ["+OK\r\n", ":7\r\n", "$3\r\nabc\r\n", "*-7\r\n"];
+    let longer = concat!("$18\r\n", "\0\0\0\0\0\0\0\0\0", "\0\0\0\0\0\0\0\0\0", "\r\n");
+    let answers = ["+OK\r\n", ":7\r\n", "$3\r\nabc\r\n", "*-7\r\n", longer];
     let replaced = GARBAGE.into_iter().chain(answers).map(Trick::Replace);
     let cut = [0, 1, 3, 10, 20].map(Trick::Cut);
     let rules = rules("fixed-window 1000/1h per user");
@@ -160,6 +161,21 @@ async fn an_event_whose_answer_is_lost_counts_once() {
         assert_eq!(counted(&store, "ann").await, i + 1, "{trick:?}: {fault:?}");
         assert!(proxy.connections() > before, "{trick:?}: {fault:?}");
     }
+}
+
+/// The words of a server are repeated in the log and in answers, on one line, and not at any length.
+#[tokio::test]
+async fn the_words_of_a_server_are_cut() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options());
+    counted(&store, "ann").await;
+    let said = format!("-ERR two\nlines \u{202e}{}\r\n", "x".repeat(10_000));
+    proxy.play([Trick::Replace(Box::leak(said.into()))]);
+    let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
+    let answer = check(&store, time, 1.0, &fields, Details::default()).await;
+    let Some(Fault::Failed(words)) = answer.fault else { panic!("{:?}", answer.fault) };
+    assert!(words.contains("two·lines ·xxx") && words.chars().count() == 201, "{words}");
 }
 
 /// A silent connection is replaced although all callers give up before the deadline. However many do, one
