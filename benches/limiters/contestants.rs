@@ -163,14 +163,35 @@ where
     Contestant::shared(name, passes).forgets(move || same.forgotten())
 }
 
+/// The floor of a store: the same limiter over the same texts, and no field to find.
+pub(crate) fn texts(capacity: usize) -> Contestant {
+    let name = format!("`Keyed`, `{}`, keys of text", our_gcra());
+    let keyed = Arc::new(Keyed::new(our_gcra(), capacity));
+    let same = keyed.clone();
+    let passes = move |event: &Event| keyed.check(event.name, event.now, 1.0).is_allowed();
+    Contestant::shared(&name, passes).forgets(move || same.forgotten())
+}
+
+/// The floor of a store of two limits. It counts in the first what the second refuses.
+pub(crate) fn two_texts(capacity: usize) -> Contestant {
+    let wide = Gcra::new("10000/1s".parse().unwrap(), 10_000.0).unwrap();
+    let both = Arc::new([our_gcra(), wide].map(|gcra| Keyed::new(gcra, capacity)));
+    let same = both.clone();
+    let passes = move |event: &Event| {
+        let passes = both[0].check(event.name, event.now, 1.0).is_allowed();
+        passes && both[1].check(events::net(event.name), event.now, 1.0).is_allowed()
+    };
+    let forgotten = move || same.iter().map(Keyed::forgotten).sum();
+    Contestant::shared("two such `Keyed`, one after the other", passes).forgets(forgotten)
+}
+
 /// A policy for texts, as a service has them.
 pub(crate) fn store(policy: &str, capacity: usize) -> Contestant {
     let name = format!("`Store`, `{policy}`");
     let store = Arc::new(Store::new(policy.parse().unwrap(), capacity));
     let same = store.clone();
     let passes = move |event: &Event| {
-        let name = event.name();
-        let fields = &[("user", name), ("ip", events::net(name))];
+        let fields = &[("user", event.name), ("ip", events::net(event.name))];
         store.check(&ratescope::Event { time: event.now, cost: 1.0, fields }).is_allowed()
     };
     Contestant::shared(&name, passes).forgets(move || same.forgotten())

@@ -7,23 +7,23 @@ use ratescope::Time;
 pub(crate) struct Event {
     pub(crate) key: u64,
     pub(crate) now: Time,
-    /// The key as a text, for what takes texts.
-    name: [u8; 16],
+    /// The key as a text, for what takes texts. Those of one event after another lie side by side, as if each had just
+    /// arrived.
+    pub(crate) name: &'static str,
 }
 
-impl Event {
-    fn new(number: usize, micros: usize) -> Self {
-        let key = mix(number as u64);
-        let mut name = [0; 16];
-        for (i, digit) in name.iter_mut().enumerate() {
-            *digit = b"0123456789abcdef"[(key >> (4 * i)) as usize % 16];
-        }
-        Event { key, now: Time::from_micros(micros as i64), name }
-    }
+/// How long a name is.
+const NAME: usize = 16;
 
-    pub(crate) fn name(&self) -> &str {
-        str::from_utf8(&self.name).unwrap_or_default()
-    }
+/// The events of keys with these numbers, from this time on.
+fn events(numbers: &[usize], micros: usize) -> Vec<Event> {
+    let keys = || numbers.iter().map(|number| mix(*number as u64));
+    let names: &str = String::leak(keys().map(|key| format!("{key:0NAME$x}")).collect());
+    let event = |(i, key)| {
+        let (now, name) = (Time::from_micros((micros + i) as i64), &names[NAME * i..][..NAME]);
+        Event { key, now, name }
+    };
+    keys().enumerate().map(event).collect()
 }
 
 /// The network of a name: one of a thousand or so that it shares with others.
@@ -55,11 +55,9 @@ impl Events {
         let mut rest: Vec<usize> = (0..keys).collect();
         rest.sort_by_key(|number| mix(*number as u64 ^ 0x0dd));
         numbers.extend(rest);
-        let first: Vec<Event> =
-            numbers.iter().enumerate().map(|(i, number)| Event::new(*number, i)).collect();
-        let from = first.len();
-        let then = (from..from + count).map(|i| Event::new(number(i), i)).collect();
-        Events { first, then }
+        let from = numbers.len();
+        let then: Vec<usize> = (from..from + count).map(number).collect();
+        Events { first: events(&numbers, 0), then: events(&then, from) }
     }
 }
 

@@ -79,7 +79,9 @@ pub(crate) fn print(keys: usize, rounds: usize) {
         .with(contestants::governor_dashmap)
         .with(|| contestants::keyed_gcra(keys))
         .with(|| contestants::trusting_gcra(keys))
+        .with(|| contestants::texts(keys))
         .with(|| contestants::store(GCRA, keys))
+        .with(|| contestants::two_texts(keys))
         .with(|| contestants::store(BOTH, keys));
     let (times, passed) = field.alone(rounds);
     println!("| {keys} keys | a decision | of the first | a key | of the first | keys lost |");
@@ -99,7 +101,7 @@ pub(crate) fn print(keys: usize, rounds: usize) {
         );
     }
     // Those of one algorithm passed the same, but for some events of what was forgotten.
-    for (i, algorithm) in [0, 0, 0, 0, 0, 5, 5, 5, 5, 5].into_iter().enumerate() {
+    for (i, algorithm) in [0, 0, 0, 0, 0, 5, 5, 5, 5, 5, 5].into_iter().enumerate() {
         let more = passed[i].abs_diff(passed[algorithm]) as u64;
         assert!(more <= 10 * most_lost, "{} passed {more} others", field.contestants[i].name);
     }
@@ -114,6 +116,7 @@ pub(crate) fn print_threads(keys: usize, rounds: usize) {
         .with(contestants::governor_dashmap)
         .with(|| contestants::keyed_gcra(keys))
         .with(|| contestants::trusting_gcra(keys))
+        .with(|| contestants::two_texts(keys))
         .with(|| contestants::store(BOTH, keys));
     let mut calls: Vec<Box<dyn FnMut(usize) -> usize + '_>> = Vec::new();
     for contestant in &field.contestants {
