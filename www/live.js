@@ -20,6 +20,9 @@ let key;
 let events = [];
 let refused = 0;
 
+/** The most characters of a message; the service sends far fewer. */
+const LONGEST = 1 << 22;
+
 /** The most events of a key that are kept here. */
 const MOST = 20_000;
 
@@ -50,7 +53,7 @@ async function listen() {
   const mine = request = new AbortController();
   while (mine === request) {
     try {
-      const headers = { ...last && { "last-event-id": last }, ...token && { authorization: `Bearer ${token}` } };
+      const headers = { ...last && { "last-event-id": last }, ...token && { authorization: `Bearer ${bytes(token)}` } };
       const response = await fetch(`live/events${key ? `?watch=${key.hash}` : ""}`, { headers, signal: mine.signal, cache: "no-store" });
       if (response.status === 401) return ask();
       $("example").hidden = response.status !== 404;
@@ -71,16 +74,25 @@ async function listen() {
   }
 }
 
+/** A text for a header, where a character is a byte. The service takes the bytes as UTF-8. */
+const bytes = (text) => String.fromCharCode(...new TextEncoder().encode(text));
+
 /** The messages of an event stream. */
 async function* messages(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (let next; !(next = await reader.read()).done;) {
-    const parts = (text + next.value).split("\n\n");
-    text = parts.pop();
-    for (const part of parts) yield Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s, 2)));
+  try {
+    let text = "";
+    for (let next; !(next = await reader.read()).done;) {
+      const parts = (text + next.value).split("\n\n");
+      text = parts.pop();
+      if (text.length > LONGEST) throw new Error("a message has no end");
+      for (const part of parts) yield Object.fromEntries(part.split("\n").map((line) => line.split(/: (.*)/s, 2)));
+    }
+    throw new Error("it has ended");
+  } finally {
+    // Otherwise a stream that can't be read would keep its connection beside the next ones.
+    reader.cancel().catch(() => {});
   }
-  throw new Error("it has ended");
 }
 
 /** Takes the messages of the service, by their kind. */

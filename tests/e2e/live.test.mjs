@@ -17,7 +17,8 @@ descriptors:
 - {key: ip, shadow: true, limit: gcra 2/1h}
 `;
 
-const TOKEN = '0123456789abcdef';
+// Not all of it is ASCII, nor in the 256 characters that a header can have.
+const TOKEN = 'schlüssel…0123456789';
 
 // Problems to expect: the service has another origin than the other tests, and a process that is gone does
 // not answer.
@@ -313,6 +314,12 @@ pageTest('where there is no service there is an example', { allow: [/404/] }, as
   await assertClean(page, 'without a service');
 });
 
+pageTest('a message without an end is not waited for', async ({ page, open }) => {
+  await page.route('**/live/events', (route) => route.fulfill({ contentType: 'text/event-stream', body: `data: ${'x'.repeat(5e6)}` }));
+  await open('/live.html');
+  await until(page, () => document.querySelector('#state').textContent === 'The service does not answer: a message has no end. Trying again …');
+});
+
 pageTest('a browser that keeps nothing has Live, too', { allow }, async ({ page }) => {
   await denyStores(page);
   await withService(async (service) => {
@@ -329,9 +336,11 @@ pageTest('a browser that keeps nothing has Live, too', { allow }, async ({ page 
 pageTest('keys may be hidden, and a token asked for', { allow: [...allow, /401/] }, async ({ page }) => {
   await withService(async (service) => {
     await page.goto(`http://${service.admin}/live.html`);
-    await page.locator('#token').fill('wrong');
-    await page.locator('#give').click();
-    await until(page, () => document.querySelector('#token-error').textContent !== '');
+    for (const wrong of ['wrong', 'пароль']) {
+      await page.locator('#token').fill(wrong);
+      await page.locator('#give').click();
+      await until(page, () => !document.querySelector('#ask').hidden && document.querySelector('#token-error').textContent !== '');
+    }
     await page.locator('#token').fill(TOKEN);
     await page.locator('#give').click();
     await isLive(page);
