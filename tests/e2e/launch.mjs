@@ -27,13 +27,24 @@ export async function startService(rules, admin = '127.0.0.1:0', ...args) {
   const ports = ['--grpc', 'off', '--http', '127.0.0.1:0', '--admin', admin, '--notice', '0s'];
   const { line, close } = await start(['run', ...ports, ...args, rules], root);
   const [, http, port] = line.match(/HTTP at (\S+), admin at http:\/\/(\S+),/);
+  await hasPage(`http://${port}`, close);
   return { http, admin: port, close };
 }
 
 // Starts `ratescope simulate --live` of a log on a free port. Returns the address of its page, and close().
 export async function startReplay(log, ...args) {
   const { line, close } = await start(['simulate', '--live', '--port', '0', ...args, log], root);
-  return { url: line.match(/http:\/\/\S+/)[0], close };
+  const [url] = line.match(/http:\/\/\S+/);
+  await hasPage(url, close);
+  return { url, close };
+}
+
+// Fails at once if the program that serves Live has no page in it, for which a browser would wait for minutes.
+async function hasPage(url, close) {
+  const { ok } = await fetch(new URL('pkg/tune_bg.wasm', url), { method: 'HEAD' });
+  if (ok) return;
+  await close();
+  throw new Error(`${program()} was built without the page: run ./scripts/build, and build it again`);
 }
 
 // The output of `ratescope simulate` about a log: an object for each event.
