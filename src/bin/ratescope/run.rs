@@ -75,7 +75,8 @@ pub(crate) struct Args {
 
     /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379,
     /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001 or
-    /// redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster; otherwise they are in memory
+    /// redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster; otherwise they are in memory. While Redis does not
+    /// answer, this process decides by its own memory, or as a rule's on_store_failure says
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
