@@ -32,6 +32,16 @@ fn assert_wrong(input: &str, says: &str) {
     assert!(!output.status.success());
 }
 
+/// A long key moves the columns after it, and those of the lines that follow.
+#[test]
+fn a_long_key_makes_its_column_wider() {
+    let input = "time,key\n0,a\n1,2001:db8:89fd:ce28::/64\n2,a\n";
+    let output = simulate(&["gcra 9/1s"], input);
+    let place = |line: &str| line.split("gcra").next().unwrap().len();
+    let places: Vec<usize> = text(&output.stdout).lines().skip(1).map(place).collect();
+    assert!(places[0] < places[1] && places[1] == places[2], "{}", text(&output.stdout));
+}
+
 /// A limiter may be written at any length; those of usual length are printed one below the other.
 #[test]
 fn a_long_limiter_is_printed() {

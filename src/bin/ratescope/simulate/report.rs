@@ -101,9 +101,20 @@ impl DecisionRow<'_> {
 
 /// Prints decisions to `out`.
 pub(crate) enum Printer<W: Write> {
-    Table { out: W, limiter: usize, dates: bool },
-    Csv { out: Box<csv::Writer<W>>, fields: usize },
-    Jsonl { out: W, fields: usize },
+    /// A key that is wider than the column of keys makes it wider from there on.
+    Table {
+        out: W,
+        widths: [usize; 3],
+        dates: bool,
+    },
+    Csv {
+        out: Box<csv::Writer<W>>,
+        fields: usize,
+    },
+    Jsonl {
+        out: W,
+        fields: usize,
+    },
 }
 
 impl<W: Write> Printer<W> {
@@ -113,7 +124,10 @@ impl<W: Write> Printer<W> {
         let limiter = column(texts.iter().copied());
         let fields = FIELDS.len() - usize::from(!remarks);
         match format {
-            Printed::Table => Printer::Table { out, limiter, dates },
+            Printed::Table => {
+                let widths = if dates { [26, 15, limiter] } else { [12, 12, limiter] };
+                Printer::Table { out, widths, dates }
+            }
             Printed::Csv => Printer::Csv { out: Box::new(csv::Writer::from_writer(out)), fields },
             Printed::Jsonl => Printer::Jsonl { out, fields },
         }
@@ -122,9 +136,9 @@ impl<W: Write> Printer<W> {
     /// Prints the header, if the format has one.
     pub(crate) fn begin(&mut self) -> io::Result<()> {
         match self {
-            Printer::Table { out, limiter, dates } => {
+            Printer::Table { out, widths, .. } => {
                 let cells = ["time", "key", "cost", "limiter", "level", "limit", "decision"];
-                row(out, widths(*limiter, *dates), cells)
+                row(out, *widths, cells)
             }
             Printer::Csv { out, fields } => {
                 out.write_record(FIELDS.iter().take(*fields)).map_err(io_error)
@@ -141,14 +155,15 @@ impl<W: Write> Printer<W> {
         decided: &DecisionRow<'_>,
     ) -> io::Result<()> {
         match self {
-            Printer::Table { out, limiter, dates } => {
+            Printer::Table { out, widths, dates } => {
                 let Event { time, cost, .. } = *event;
                 let [level, limit] = [|o: Outcome| o.level, |o: Outcome| o.limit]
                     .map(|of| decided.outcome.map_or(String::new(), |outcome| short(of(outcome))));
                 let time = if *dates { Civil(time).to_string() } else { time.to_string() };
                 let (key, cost, words) = (visible(key), short(cost), decided.words());
                 let cells: [&str; 7] = [&time, &key, &cost, decided.text, &level, &limit, &words];
-                row(out, widths(*limiter, *dates), cells)
+                widths[1] = widths[1].max(column([&*key].into_iter()));
+                row(out, *widths, cells)
             }
             Printer::Csv { out, fields } => {
                 let values = decided.values(event, key);
@@ -174,11 +189,7 @@ impl<W: Write> Printer<W> {
     }
 }
 
-/// The widths of the time, the key and the limiter.
-fn widths(limiter: usize, dates: bool) -> [usize; 3] {
-    if dates { [26, 15, limiter] } else { [12, 12, limiter] }
-}
-
+/// Prints a row. The widths are those of the time, the key and the limiter.
 fn row(out: &mut impl Write, widths: [usize; 3], cells: [&str; 7]) -> io::Result<()> {
     let [time, key, cost, limiter, level, limit, decision] = cells;
     let [times, keys, limiters] = widths;
