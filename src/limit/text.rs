@@ -56,17 +56,25 @@ pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, Pars
 
 const HELP: &str = "write a rate such as 10/1m, or a name and a rate such as gcra 10/1m";
 
-/// Help for an unknown name: the limiter whose name shares at least its first three letters, or else how
-/// to write a limit.
+/// Help for an unknown name: the limiter whose name begins or ends most alike, with at least three letters or,
+/// of a short name, two; or else how to write a limit.
 fn meant(word: &str) -> String {
     let alike = |form: &&Form| {
-        let pairs = form.name.bytes().zip(word.bytes());
-        pairs.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
+        let same = |(a, b): &(u8, u8)| a.eq_ignore_ascii_case(b);
+        let begin = letters(form.name).zip(letters(word)).take_while(same).count();
+        let end = letters(form.name).rev().zip(letters(word).rev()).take_while(same).count();
+        begin.max(end)
     };
-    match FORMS.iter().max_by_key(alike).filter(|form| alike(form) >= 3) {
+    let enough = |form: &&Form| alike(form) >= 3.min(form.name.len() / 2);
+    match FORMS.iter().rev().max_by_key(alike).filter(enough) {
         Some(form) => format!("did you mean {}?", form.name),
         None => HELP.to_owned(),
     }
+}
+
+/// The bytes of a name but for hyphens, which are easily left out.
+fn letters(name: &str) -> impl DoubleEndedIterator<Item = u8> {
+    name.bytes().filter(|byte| *byte != b'-')
 }
 
 /// The limiter whose name the first one or two words are, and their number: `gcra`, `GCRA`,

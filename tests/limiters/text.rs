@@ -123,7 +123,10 @@ fn mistakes_are_pointed_at() {
         "" | "" | a limiter is missing; write a rate such as 10/1m, or a name and a rate
         eximm 10/1m | eximm | not a limiter; did you mean exim?
         tokn-bucket | tokn-bucket | not a limiter; did you mean token-bucket?
-        bucket 10/1m | bucket | not a limiter; write a rate such as 10/1m, or a name and
+        slidingwindow 10/1m | slidingwindow | not a limiter; did you mean sliding-window?
+        bucket 10/1m | bucket | not a limiter; did you mean token-bucket?
+        gcar 10/1m | gcar | not a limiter; did you mean gcra?
+        quota 10/1m | quota | not a limiter; write a rate such as 10/1m, or a name and
         exim | "" | a rate is missing; write exim RATE [leaky|strict|readonly], such as
         exim 10/1x | x | not a unit; the units are w, d, h, m, s, ms and us
         exim 10/1m s | s | not read; write exim RATE [leaky|strict|readonly]

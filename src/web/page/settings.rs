@@ -55,6 +55,7 @@ impl Page {
         };
         match self.view.get(name).as_str() {
             "" => problem,
+            known if problem.ends_with('?') => format!("{problem} Still {known}."),
             known => format!("{problem}. Still {known}."),
         }
     }

@@ -41,7 +41,8 @@ impl FromStr for Today {
             Some((rate, burst)) => (rate.trim(), Some(burst.trim())),
             None => (text, None),
         };
-        let help = || ParseError::whole(text, "write a limit as in 100/1m, or 10/1s burst 20");
+        let help =
+            || ParseError::whole(text, "write its rate alone, as in 100/1m or 10/1s burst 20");
         let large_enough = |burst: &f64| (1.0..=1e12).contains(burst);
         let burst = burst.map(|burst| number(burst).filter(large_enough).ok_or_else(help));
         Ok(Today { rate: rate.parse().map_err(|_| help())?, burst: burst.transpose()? })
