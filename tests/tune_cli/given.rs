@@ -254,6 +254,10 @@ fn events_have_their_name() {
     assert!(report.contains(
         " of 20 failed logins, all from 1 of 1 client: 192.0.2.7, first on 10 October at 13:55."
     ));
+    assert!(
+        report.contains("the clients and failed logins that N would")
+            && !report.contains("requests")
+    );
     let proxied = |i: u32| {
         format!(
             "10.0.0.1 - - [10/Oct/2000:13:55:{i:02} +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"-\" \

@@ -58,6 +58,10 @@ fn for_a_server() {
         let limit = own["recommended"]["limit"].as_str().unwrap();
         assert!(limit.starts_with(limiter), "{limit}");
         assert!(own["configuration"].as_str().unwrap().contains(configuration), "{own}");
+        assert_eq!(
+            answer["recommended"][0], own["recommended"],
+            "the curve and the table are of the same limit"
+        );
         // As when it is asked about by itself.
         let asked = tune(&["--limit", limit], log.as_bytes());
         for name in ["clients_touched", "requests_refused"] {

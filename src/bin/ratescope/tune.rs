@@ -58,9 +58,10 @@ pub(crate) struct Args {
 
     /// The limiter of the curve and the recommendation: exim, earrrl, fixed-window,
     /// sliding-window, sliding-counter, sliding-log, haproxy or fail2ban, where N is the limit of the period;
-    /// or bucket or nginx, where N is the burst at the rate that is tightest for the period
-    #[arg(long, value_name = "BY", default_value = "exim", value_parser = limited_by)]
-    by: Choices,
+    /// or bucket or nginx, where N is the burst at the rate that is tightest for the period. By default that of
+    /// the first server of --for, and otherwise exim
+    #[arg(long, value_name = "BY", value_parser = limited_by)]
+    by: Option<Choices>,
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
     /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban. By default exim
@@ -140,6 +141,13 @@ fn limited_by(text: &str) -> Result<Choices, ParseError> {
             choices.by = Some(text.parse::<Metric>().map_err(help)?);
         }
     }
+    Ok(choices)
+}
+
+/// The choices for a server, with its own arithmetic.
+fn choices_for(target: Target) -> Result<Choices, ParseError> {
+    let mut choices = Choices::default();
+    choices.set("for", &target.to_string())?;
     Ok(choices)
 }
 
@@ -278,8 +286,13 @@ impl Question<'_> {
         let (aim, periods) = (args.aim(), args.periods());
         let period = periods.first().copied().unwrap_or(PERIODS[0]);
         let asked = |choices: &Choices| Choices { period, aim, ..choices.clone() };
-        let main = asked(&args.by);
         let usual = log.usual_server().filter(|_| args.targets.is_empty());
+        let targets: Vec<Target> = args.targets.iter().copied().chain(usual).collect();
+        let main = match (&args.by, targets.first()) {
+            (Some(by), _) => asked(by),
+            (None, Some(first)) => asked(&choices_for(*first)?),
+            (None, None) => asked(&limited_by("exim")?),
+        };
         let mut analysis = Analysis::new(log, main.clone());
         analysis.mark(marks);
         analysis.compare(periods);
@@ -287,15 +300,12 @@ impl Question<'_> {
         decide(&mut analysis, bucket);
         let bucket = analysis.effect();
         let server = |target: &Target| {
-            let mut choices = Choices::default();
-            choices.set("for", &target.to_string())?;
-            decide(&mut analysis, asked(&choices));
+            decide(&mut analysis, asked(&choices_for(*target)?));
             let none = || Err("none of its limits leaves enough clients alone".to_owned());
             let configuration = analysis.configuration().unwrap_or_else(none);
             Ok(Server { target: *target, effect: analysis.effect(), configuration })
         };
-        let servers =
-            args.targets.iter().chain(&usual).map(server).collect::<Result<_, ParseError>>()?;
+        let servers = targets.iter().map(server).collect::<Result<_, ParseError>>()?;
         analysis.ask(main);
         while !analysis.advance_by(u64::MAX, &threads::count) {}
         let busiest = analysis.table("", BUSIEST).0;

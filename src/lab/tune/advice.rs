@@ -163,7 +163,8 @@ impl fmt::Display for Doubt {
             ),
             Doubt::ShortLog(log) => write!(
                 f,
-                "the log covers {log}, less than ten periods, so rare peaks may be missing"
+                "the log covers {}, less than ten periods, so rare peaks may be missing",
+                rounded(*log)
             ),
             Doubt::Drifts(share) => write!(
                 f,
@@ -175,4 +176,10 @@ impl fmt::Display for Doubt {
             }
         }
     }
+}
+
+/// A span for people: to a tenth of a second below a minute, and then to a second.
+fn rounded(span: Span) -> Span {
+    let in_second = if span.secs() < 60.0 { 10.0 } else { 1.0 };
+    Span::from_secs(libm::round(span.secs() * in_second) / in_second).unwrap_or(span)
 }

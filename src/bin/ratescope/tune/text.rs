@@ -2,7 +2,7 @@
 
 use super::files::Tried;
 use super::{BUSIEST, Server, Tuned};
-use crate::terminal::{column, visible};
+use crate::terminal::{column, cut, visible};
 use ratescope::lab::tune::{LabelRow, LimitRow, Report, Share, percent};
 use ratescope::text::{grouped, plural};
 use std::io::{self, Write};
@@ -53,7 +53,10 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     writeln!(
         out,
         "\n{:width$}  {:>12}  {:>11}  {:>10}",
-        "limit", "refused", "of requests", "clients"
+        "limit",
+        "refused",
+        format!("of {}", answer.analysis.imported().events),
+        "clients"
     )?;
     for Tried { text, touched, has_more, refused, forgotten } in answer.tried {
         let share = percent(*refused as f64 / all);
@@ -92,13 +95,14 @@ fn curve(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let Some((curve, advice)) = analysis.shown() else { return Ok(()) };
     let of = |n: u64, all: u64| n as f64 / all.max(1) as f64;
     let (clients, requests) = (analysis.clients().clients(), analysis.clients().requests());
+    let events = analysis.imported().events;
     writeln!(
         out,
-        "\n{}: the clients and requests that N would have refused, over the whole log:",
+        "\n{}: the clients and {events} that N would have refused, over the whole log:",
         curve.measure
     )?;
     let is_marked = analysis.rows().iter().any(|row| row.marked > 0);
-    write!(out, "{:>9}  {:>12} {:>9}  {:>12} {:>9}", "N", "clients", "", "requests", "")?;
+    write!(out, "{:>9}  {:>12} {:>9}  {:>12} {:>9}", "N", "clients", "", events, "")?;
     writeln!(out, "{}", if is_marked { "    marked" } else { "" })?;
     for &LimitRow { limit, touched, marked, refused } in analysis.rows() {
         let (share, refused) = (of(touched, clients), refused.unwrap_or(0));
@@ -130,17 +134,19 @@ fn buckets(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
 fn busiest(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let clients = answer.busiest.iter();
     let width = clients.map(|client| client.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
+    let events = answer.analysis.imported().events;
+    let wide = events.len().max(10);
     writeln!(out, "\nThe busiest clients, and what the recommended limit refuses them:")?;
     writeln!(
         out,
-        "{:width$}  {:>10}  {:>10}  {:19}  {:>10}  first refused",
-        "client", "requests", "peak", "at", "refused"
+        "{:width$}  {events:>wide$}  {:>10}  {:19}  {:>10}  first refused",
+        "client", "peak", "at", "refused"
     )?;
     for client in &answer.busiest {
         let [key, marked, requests, peak, at, refused, first] = answer.analysis.cells(client);
-        let key: String = key.chars().take(width).collect();
+        let key = cut(&key, width);
         let line = format!(
-            "{key:width$}  {requests:>10}  {peak:>10}  {at:19}  {refused:>10}  {first}  {marked}"
+            "{key:width$}  {requests:>wide$}  {peak:>10}  {at:19}  {refused:>10}  {first}  {marked}"
         );
         writeln!(out, "{}", line.trim_end())?;
     }
@@ -158,7 +164,7 @@ fn labels(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "\nThe limit refuses requests of {of} {name}{s}:")?;
         writeln!(out, "{name:width$}  {:>10}  {:>10}", "refused", "requests")?;
         for [text, refused, requests] in rows {
-            let text: String = text.chars().take(width).collect();
+            let text = cut(&text, width);
             writeln!(out, "{text:width$}  {refused:>10}  {requests:>10}")?;
         }
     }

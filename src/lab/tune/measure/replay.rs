@@ -189,7 +189,7 @@ impl Replay {
         match most.refused {
             _ if touched == 1 => format!("{refused}: {key}, first on {first}"),
             many if 2 * many > whole => {
-                format!("{refused}; {n} of these requests came from {key}, first on {first}")
+                format!("{refused}; {n} of these {noun}s came from {key}, first on {first}")
             }
             _ => format!("{refused}; {n} of them from {key}, first on {first}"),
         }
