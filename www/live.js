@@ -142,7 +142,7 @@ const heard = {
         if (!row.cells[0].firstChild) row.cells[0].append(Object.assign(document.createElement("button"), { type: "button" }));
         row.cells[0].firstChild.title = it.key;
         say(row.cells[0].firstChild, it.key || "(everybody)");
-        say(row.cells[1], it.rule);
+        say(row.cells[1], rules.some(([name, limits]) => name === it.rule && limits.endsWith(", a shadow")) ? `${it.rule}, a shadow` : it.rule);
         say(row.cells[2], number(it.count));
         say(row.cells[3], it.error ? number(it.error) : "");
         row.dataset.count = `${it.count} ${it.error}`;

@@ -8,8 +8,9 @@ mod feedback;
 mod picture;
 
 use picture::in_both_themes;
-use ratescope::lab::compare::{Comparison, Link};
+use ratescope::lab::compare::{Comparison, Lanes, Link};
 use ratescope::lab::run::pace::Gap;
+use ratescope::lab::run::past::Past;
 use ratescope::plot::{Anchor, Ink, Mark, Point, Text};
 use ratescope::view::compare::{
     colours, draw, head, height, pitch, readings, top, total, waits, words,
@@ -283,6 +284,20 @@ fn the_crosshair_says_what_the_lanes_said() {
         let head = heads[i].as_ref().unwrap();
         assert!(head.text.contains(&format!("{said}; next ")) && !head.refused, "{head:?}");
     }
+}
+
+/// Recorded events are also decided beyond the right edge, where there is nothing but silence.
+#[test]
+fn the_tag_beside_recorded_events_says_where_the_line_ends() {
+    let events: Vec<(Time, f64)> = (0..30).map(|i| (at(100.0 + f64::from(i)), 1.0)).collect();
+    let link: Link = "lanes=sliding-log&limit=20/1m&window=1m".parse().unwrap();
+    let mut past = Past::<Lanes>::new(link.settings, events).unwrap();
+    past.look(at(70.0), at(130.0));
+    let tops = tops(past.run(), at(130.0));
+    let view = Viewport { right: at(130.0), ..view(past.run(), 1000.0, &tops) };
+    assert!(past.run().now() > view.right);
+    let marks = draw(past.run(), &view);
+    assert!(marks.iter().any(|mark| matches!(mark, Mark::Text(text) if text.text == "20 of 20")));
 }
 
 #[test]

@@ -47,8 +47,8 @@ pub(super) fn draw(
     values(marks, layout, scale, &parts);
     level::draw(marks, &layout.time, scale, lane, columns, comparison.now(), layout.ink(i));
     events(marks, layout, &parts, columns);
-    // The reading now, or at the right edge of a picture of the past.
-    let stands = match view.live {
+    // The reading now, or at the right edge of a picture of the past. Recorded events are decided beyond that edge.
+    let stands = match view.live && comparison.now() <= view.right {
         true => Some(lane.level(comparison.now())),
         false => numbers::column(comparison.now(), lane, view.right).map(|c| (c.end, c.limit)),
     };
