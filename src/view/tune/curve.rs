@@ -182,9 +182,9 @@ pub(super) fn ticks(scale: LogScale, apart: f64) -> Vec<(f64, String)> {
 fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let plot = layout.curve;
     let title = "What every limit would do, in %";
-    marks.push(label(8.0, 12.0, title, Anchor::Start));
+    marks.push(label(8.0, 11.0, title, Anchor::Start));
     let size = if layout.narrow { 11.0 } else { SIZE };
-    let (mut x, mut y) = (8.0, 30.0);
+    let (mut x, mut y) = (8.0, 27.0);
     let replayed = (!picture.data.counted.is_empty()).then_some(&LINES[0]);
     // The most important line first.
     let mut names: Vec<&Line> = Vec::new();

@@ -143,12 +143,16 @@ fn limits(picture: &Picture<'_>) -> [f64; 2] {
     [from / 1.25, to * 1.4]
 }
 
-/// The greatest power of ten that is at or below the share of one client and of one request: from 0.1 down to
-/// 10^-7.
+/// The greatest power of ten that is at or below the share of one client, that of one request, and those that replays
+/// counted: from 0.01, so that there are values to read between all and none, down to 10^-7.
 fn least_share(picture: &Picture<'_>) -> f64 {
-    let all = picture.stairs().clients[0].max(picture.stairs().requests).clamp(10, 10_000_000);
-    let mut least = 0.1;
-    while least * all as f64 > 1.000_001 {
+    let refused = picture.data.counted.iter().map(|[_, refused]| *refused);
+    let counted =
+        refused.filter(|refused| *refused > 0.0).map(|n| picture.data.requests as f64 / n);
+    let all = picture.stairs().clients[0].max(picture.stairs().requests) as f64;
+    let all = counted.fold(all, f64::max).clamp(100.0, 1e7);
+    let mut least = 0.01;
+    while least * all > 1.000_001 {
         least /= 10.0;
     }
     least

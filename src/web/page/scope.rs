@@ -287,13 +287,13 @@ impl View {
             Fate::Over(_) => [steady - 1.0, steady - limit],
             Fate::Passes | Fate::Barred => [f64::NAN; 2],
         };
-        let free = match outlook.fate {
-            Fate::Over(_) => "",
-            Fate::Passes => "Even events at this rate all pass: there is nothing to compute.",
-            Fate::Barred => "With these settings no event passes: there is nothing to compute.",
+        let (lets, waits) = match outlook.fate {
+            Fate::Over(_) => ("", ""),
+            Fate::Passes => ("Even events at this rate all pass.", "Nobody has to wait."),
+            Fate::Barred => ("With these settings no event passes.", "Waiting does not help."),
         };
-        texts.say("m-free", free);
-        texts.say("m-free-too", free);
+        texts.say("m-free", lets);
+        texts.say("m-free-too", waits);
         let whole = match events.is_finite() {
             true => axis::readout_count(events as u64),
             false => axis::readout(events),
