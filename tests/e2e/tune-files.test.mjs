@@ -5,6 +5,8 @@ import { pageTest } from './harness.mjs';
 import { choose, counted, gzip, log, row, sampled, says, text, tune } from './tune.mjs';
 
 const two = log({ '192.0.2.1': 30, '192.0.2.2': 3 });
+// More than is read at once.
+const long = log({ '192.0.2.9': 50_000 });
 
 pageTest('logs are read', async ({ page, open, test }) => {
   await tune(page, open);
@@ -20,6 +22,9 @@ pageTest('logs are read', async ({ page, open, test }) => {
       await choose(page, ['other.log', log({ '192.0.2.9': 1 })]);
       await says(page, 't-read', /^1 request from 1 client /);
     }
+    assert(long.length > 2 << 20);
+    await choose(page, ['long.log', long]);
+    await says(page, 't-read', /^50,000 requests from 1 client /);
   });
 
   await test('several files are one log', async () => {
@@ -114,6 +119,8 @@ pageTest('a log is read in an engine whose files are no streams of bytes', async
     await choose(page, ['other.log', log({ '192.0.2.9': 1 })]);
     await says(page, 't-read', /^1 request from 1 client /);
   }
+  await choose(page, ['long.log', long]);
+  await says(page, 't-read', /^50,000 requests from 1 client /);
 });
 
 pageTest('the server is supposed from the log until one is chosen', async ({ page, open }) => {
