@@ -62,6 +62,19 @@ fn nothing_covers_the_lines_on_a_phone() {
     }
 }
 
+#[test]
+fn events_are_called_as_in_the_log() {
+    let analysis = answer("for=exim&limit=8", "");
+    let data = PictureData { events: "failed logins", ..analysis.picture_data() };
+    assert_eq!(PictureData::of_numbers(&data.to_numbers()), data);
+    let picture = Picture::new(&data, analysis.choices()).unwrap();
+    let marks = draw(&picture, &viewport(1200.0, None));
+    let says = |end: &str| {
+        marks.iter().any(|mark| matches!(mark, Mark::Text(text) if text.text.contains(end)))
+    };
+    assert!(says("failed logins refused") && says(" failed logins, ") && !says("requests"));
+}
+
 /// In two rows where one is too short.
 #[test]
 fn every_line_has_its_name_at_every_width() {

@@ -192,14 +192,16 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
         names.insert(names.partition_point(|other| other.stroke.width >= line.stroke.width), line);
     }
     for line in names {
-        let room = 30.0 + width(line.name, size);
+        // The requests by the word that the log has for them.
+        let name = line.name.replace("requests", picture.data.events);
+        let room = 30.0 + width(&name, size);
         if x + room > plot.right() + 14.0 {
             // On a narrow screen there is room for another row.
             (x, y) = (8.0, y + 17.0);
         }
         let (from, to) = (Point::new(x, y), Point::new(x + 22.0, y));
         marks.push(Mark::Line { from, to, stroke: line.stroke });
-        marks.push(small(x + 27.0, y, line.name, Ink::Text, Anchor::Start));
+        marks.push(small(x + 27.0, y, &name, Ink::Text, Anchor::Start));
         x += room + 8.0;
     }
 }

@@ -43,9 +43,9 @@ pub fn words(picture: &Picture<'_>, limit: f64) -> Vec<String> {
         .filter(|refusals| refusals.done && picture.limit == Some(limit));
     let counted = picture.data.counted.iter().find(|[at, _]| *at == limit).map(|[_, n]| *n as u64);
     if steps.requests > 0 {
-        lines.push(format!("refuses {}", of(step.refused, steps.requests, "requests")));
+        lines.push(format!("refuses {}", of(step.refused, steps.requests, picture.data.events)));
     } else if let Some(refused) = exact.map(|refusals| refusals.refused).or(counted) {
-        lines.push(format!("refuses {}", of(refused, picture.data.requests, "requests")));
+        lines.push(format!("refuses {}", of(refused, picture.data.requests, picture.data.events)));
     }
     if steps.marked > 0 {
         lines.push(format!("by mistake {}", of(step.marked, steps.marked, "marked")));

@@ -14,6 +14,8 @@ pub struct PictureData {
     pub counted: Vec<[f64; 2]>,
     /// The number of requests.
     pub requests: u64,
+    /// The word for them, in plural.
+    pub events: &'static str,
     /// The limit that is recommended.
     pub recommended: Option<f64>,
     /// The limit at which the curve bends.
@@ -25,6 +27,10 @@ pub struct PictureData {
     /// The refusals of the limit in force.
     pub refusals: Option<Refusals>,
 }
+
+/// The words for events, which numbers have by their place: the first for no data, the last for any other word.
+const WORDS: [&str; 7] =
+    ["", "requests", "refusals", "mails", "failed logins", "messages", "events"];
 
 /// The refusals of a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +50,7 @@ impl Analysis {
     pub fn picture_data(&self) -> PictureData {
         let mut data = PictureData {
             requests: self.clients().requests(),
+            events: self.imported().events,
             frontier: self.frontier().cloned().unwrap_or_default(),
             zone: self.clock().zone,
             ..PictureData::default()
@@ -70,7 +77,9 @@ impl PictureData {
     pub fn to_numbers(&self) -> Vec<f64> {
         let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
         let [low, high] = self.zone.0.map_or([f64::NAN; 2], |range| range.map(f64::from));
-        let mut numbers = vec![self.requests as f64, recommended, knee, low, high];
+        let word = WORDS.iter().position(|word| *word == self.events);
+        let word = word.unwrap_or(WORDS.len() - 1) as f64;
+        let mut numbers = vec![self.requests as f64, word, recommended, knee, low, high];
         put(&mut numbers, self.counted.iter().copied());
         put(
             &mut numbers,
@@ -101,7 +110,7 @@ impl PictureData {
 
     /// Reads what [`to_numbers`](Self::to_numbers) wrote. Other numbers give data without meaning.
     pub fn of_numbers(numbers: &[f64]) -> Self {
-        let Some((&[requests, recommended, knee, low, high], mut rest)) =
+        let Some((&[requests, word, recommended, knee, low, high], mut rest)) =
             numbers.split_first_chunk()
         else {
             return PictureData::default();
@@ -134,6 +143,7 @@ impl PictureData {
             },
             counted,
             requests: requests as u64,
+            events: WORDS.get(word as usize).unwrap_or(&WORDS[0]),
             recommended: known(recommended),
             knee: known(knee),
             frontier: Frontier { bursts },
