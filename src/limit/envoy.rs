@@ -145,7 +145,11 @@ impl Envoy {
     /// How long until there are `tokens` in the bucket.
     fn has(&self, state: &State, now: Time, tokens: f64) -> Span {
         let seconds = state.empty + tokens / self.rate - UPTIME;
-        let guess = state.day.as_micros().saturating_add(libm::ceil(seconds * 1e6) as i64);
+        // In two halves: the sum may be a time where the time since the host's start is none.
+        let micros = libm::ceil(seconds * 1e6);
+        let half = (micros / 2.0) as i64;
+        let guess = state.day.as_micros().saturating_add(half);
+        let guess = guess.saturating_add((micros - half as f64) as i64);
         wait_until(Time::from_micros(guess), now, &|at| self.tokens(state, at) >= tokens)
     }
 }

@@ -202,6 +202,22 @@ fn waits_of_months_by_the_microsecond() {
     }
 }
 
+/// Envoy's host may have started so long before that the time since then is no time of its own.
+#[test]
+fn a_bucket_from_the_beginning_of_time_tells_its_wait() {
+    let (limiter, now) = (limiter("envoy 1/52w burst 20"), Time::from_micros(2));
+    let mut state = limiter.initial();
+    limiter.record(&mut state, Time::from_micros(i64::MIN), 0.0, false);
+    assert!(limiter.check(&mut state, now, 20.0).is_allowed());
+    let wait = limiter.retry_after(&state, now, 1.0).wait().unwrap();
+    let passes = |seconds: f64| {
+        let at = now.after(wait).as_micros() + (seconds * 1e6) as i64;
+        limiter.peek(&state, Time::from_micros(at), 1.0).is_allowed()
+    };
+    // Here a double of seconds is exact to 2 ms.
+    assert!(passes(0.01) && !passes(-0.01), "{wait}");
+}
+
 /// A habit that took years is forgotten after years, when the limit is back at its floor.
 #[test]
 fn a_habit_of_years_is_forgotten_by_the_microsecond() {
