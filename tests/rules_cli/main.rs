@@ -315,6 +315,17 @@ fn a_terminal_obeys_nothing() {
         let is_wrong = |c: char| c != '\n' && ratescope::text::visible(c) != c;
         assert!(!all.is_empty() && !all.contains(is_wrong), "{args:?}: {all:?}");
     }
+    // Long ones are cut, and what is wrong with them is still said.
+    let long = "é".repeat(50_000);
+    let (option, value) = (format!("--{long}"), format!("--clients={long}"));
+    for (args, wrong) in [
+        (["check", &rules, &option], "unexpected argument"),
+        (["tune", &rules, &value], "write a whole number"),
+    ] {
+        let output = ratescope(&args, "");
+        let said = text(&output.stderr);
+        assert!(said.contains(wrong) && said.contains("éé…") && said.len() < 2000, "{said:.1999}");
+    }
     let output = ratescope(&["test", &rules, &cases], "");
     assert!(text(&output.stdout).starts_with("FAILED  red·[31m ···ok\n"), "{output:?}");
 }

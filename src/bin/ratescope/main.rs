@@ -86,12 +86,11 @@ impl Tool {
 
 fn main() -> ExitCode {
     let args: Vec<_> = wild::args_os().collect();
-    let is_harmless =
-        args.iter().all(|arg| arg.to_string_lossy().chars().all(terminal::is_harmless));
-    let command = Command::try_parse_from(args).unwrap_or_else(|error| {
+    let command = Command::try_parse_from(&args).unwrap_or_else(|error| {
         // The message repeats arguments, which may be the names of foreign files.
-        if !is_harmless && error.use_stderr() {
-            terminal::say(&error.to_string());
+        let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
+        if !args.iter().all(|arg| terminal::is_plain(arg)) && error.use_stderr() {
+            terminal::say(&terminal::cut(error.to_string(), &args));
             std::process::exit(error.exit_code());
         }
         error.exit()

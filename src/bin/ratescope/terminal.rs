@@ -1,6 +1,7 @@
 //! Text for people at a terminal: messages, names of inputs, and text from elsewhere made harmless.
 
 use ratescope::{ParseError, Span};
+use std::borrow::Cow;
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
@@ -36,6 +37,26 @@ pub(crate) fn visible(text: &str) -> String {
 /// Whether a terminal would not obey this character.
 pub(crate) fn is_harmless(c: char) -> bool {
     ratescope::text::visible(c) == c
+}
+
+/// The most characters of an argument that a message repeats.
+const ECHO: usize = 200;
+
+/// Whether a message may repeat an argument as it is.
+pub(crate) fn is_plain(arg: &str) -> bool {
+    arg.chars().all(is_harmless) && arg.chars().count() <= ECHO
+}
+
+/// A message in which long arguments, and long values behind a `=`, are cut.
+pub(crate) fn cut(mut message: String, args: &[Cow<'_, str>]) -> String {
+    let parts =
+        args.iter().flat_map(|arg| [&**arg, arg.split_once('=').map_or("", |(_, value)| value)]);
+    for part in parts {
+        if let Some((end, _)) = part.char_indices().nth(ECHO) {
+            message = message.replace(part, &format!("{}…", part.get(..end).unwrap_or_default()));
+        }
+    }
+    message
 }
 
 /// JSON in which characters that a terminal would obey are escaped, also those that JSON leaves as they are. They
