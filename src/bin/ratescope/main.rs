@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         // The message repeats arguments, which may be the names of foreign files.
         let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
         if !args.iter().all(|arg| terminal::is_plain(arg)) && error.use_stderr() {
-            terminal::say(&terminal::cut(error.to_string(), &args));
+            terminal::say(&terminal::with_short(error.to_string(), &args));
             std::process::exit(error.exit_code());
         }
         error.exit()

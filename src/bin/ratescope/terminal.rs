@@ -48,13 +48,11 @@ pub(crate) fn is_plain(arg: &str) -> bool {
 }
 
 /// A message in which long arguments, and long values behind a `=`, are cut.
-pub(crate) fn cut(mut message: String, args: &[Cow<'_, str>]) -> String {
+pub(crate) fn with_short(mut message: String, args: &[Cow<'_, str>]) -> String {
     let parts =
         args.iter().flat_map(|arg| [&**arg, arg.split_once('=').map_or("", |(_, value)| value)]);
-    for part in parts {
-        if let Some((end, _)) = part.char_indices().nth(ECHO) {
-            message = message.replace(part, &format!("{}…", part.get(..end).unwrap_or_default()));
-        }
+    for part in parts.filter(|part| part.chars().count() > ECHO) {
+        message = message.replace(part, &cut(part, ECHO));
     }
     message
 }
