@@ -118,6 +118,7 @@ impl<C: Clock> Service<C> {
 
     /// The same, seen by this probe.
     pub fn with_probe(states: States, clock: C, probe: Arc<Probe>) -> Self {
+        meters::describe();
         Service {
             overrides: Overrides::default(),
             probe,

@@ -19,11 +19,33 @@
 
 use crate::outcome::Outcome;
 use crate::rules::{Answered, Rule, Rules, Step, Value};
-use metrics::{Counter, Label, counter, gauge};
+use metrics::{Counter, Label, counter, describe_counter, describe_gauge, gauge};
 use std::sync::Arc;
 
 /// From this share of the limit on, an event is near it. As in envoyproxy/ratelimit.
 const NEAR: f64 = 0.8;
+
+/// Describes the counters to the recorder, those of the layer behind `/auth` among them.
+pub(super) fn describe() {
+    const OF_RULES: [[&str; 2]; 5] = [
+        ["ratelimit_service_rate_limit_total_hits", "Hits that a rule was asked about"],
+        ["ratelimit_service_rate_limit_within_limit", "Hits that a rule let pass"],
+        ["ratelimit_service_rate_limit_near_limit", "Passed hits that left less than a fifth"],
+        ["ratelimit_service_rate_limit_over_limit", "Hits that a rule refused, or would have"],
+        ["ratelimit_service_rate_limit_shadow_mode", "Hits that a shadow would have refused"],
+    ];
+    const OTHERS: [[&str; 2]; 4] = [
+        ["ratelimit_service_call_should_rate_limit_unknown_domain", "Requests without rules"],
+        ["ratelimit_service_call_should_rate_limit_error", "Requests that got no answer"],
+        ["ratelimit_service_config_load_success", "Changed rule files that are in force"],
+        ["ratelimit_service_config_load_error", "Changed rule files that are not in force"],
+    ];
+    for [name, help] in OF_RULES.into_iter().chain(OTHERS) {
+        describe_counter!(name, help);
+    }
+    describe_gauge!("ratescope_rules_broken", "Rule files that can't be read now, or are wrong");
+    crate::middleware::meters::describe();
+}
 
 /// The counters of each rule of a file.
 pub(super) struct FileMeters {

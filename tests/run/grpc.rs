@@ -44,6 +44,10 @@ async fn calls_are_decided_and_counted() {
         let line = format!("\n{name}{labels} {value}\n");
         assert!(metrics.contains(&line), "{line} in {metrics}");
     }
+    for typed in metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
+        let help = format!("# HELP {} ", typed.split(' ').next().unwrap());
+        assert!(metrics.contains(&help), "{help} in {metrics}");
+    }
     assert!(!metrics.contains("ann") && !metrics.contains("nowhere"), "{metrics}");
 }
 

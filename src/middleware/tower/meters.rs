@@ -171,7 +171,7 @@ pub(super) fn count_reload(outcome: &'static str) {
 }
 
 /// Describes the counters to the recorder.
-fn describe() {
+pub(crate) fn describe() {
     use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
     describe_counter!("ratescope_requests_total", "Requests by outcome");
     describe_counter!("ratescope_decisions_total", "Answers of the limits by rule and outcome");
