@@ -2,7 +2,7 @@
 //! have refused if these can be counted for all limits at once.
 
 use super::histogram::{Histogram, Rank};
-use super::level::{Events, Measure, Meter, see};
+use super::level::{Events, Measure, Meter};
 use super::scale::{Over, Scale, mark, place};
 use crate::lab::tune::Clients;
 use crate::time::{Span, Time};
@@ -88,31 +88,32 @@ impl Tally {
     }
 
     /// Adds a client that represents `weight` clients. `alone` is the number of marks below its levels
-    /// if every event is a level of its own.
+    /// if every event is a level of its own. `levels` is memory for its levels.
     fn client(
         &mut self,
         meter: &Meter,
         (events, split): (&Events, usize),
         alone: [Option<Rank>; 2],
         weight: u64,
+        levels: &mut Vec<f64>,
     ) {
         if meter.is_idle(events) {
             return self.put(alone, weight);
         }
         let (measure, scale) = (meter.measure, Scale::new());
         let over = measure.over();
-        let peaks = match measure.counts_all() {
-            false => meter.peaks(events, split),
-            true => {
-                let mut peaks = [None, None];
-                meter.levels(events, &mut |at, level| {
-                    self.requests[usize::from(at >= split)].put(scale.over(over, level), weight);
-                    see(&mut peaks, split, level, at);
-                });
-                peaks
-            }
-        };
-        self.put(peaks.map(|peak| Some(scale.over(over, peak?.0))), weight);
+        if !measure.counts_all() {
+            let peaks = meter.peaks(events, split, levels);
+            return self.put(peaks.map(|peak| Some(scale.over(over, peak?.0))), weight);
+        }
+        meter.levels(events, levels);
+        let (before, after) = levels.split_at_checked(split).unwrap_or_default();
+        let [learned, checked] = &mut self.requests;
+        let highest = [(before, learned), (after, checked)].map(|(levels, requests)| {
+            let ranks = levels.iter().map(|level| scale.over(over, *level));
+            ranks.inspect(|marks| requests.put(*marks, weight)).max()
+        });
+        self.put(highest, weight);
     }
 
     /// Adds a client by the number of marks below its highest levels, before the cut and after it.
@@ -204,7 +205,7 @@ impl Clients {
     /// Adds the clients at some places to curves. Each client's events are read once for all curves.
     /// Neither the steps nor the order in which places are added matter.
     pub fn measure(&self, curves: &mut [Curve], cut: Option<Time>, places: Range<usize>) {
-        let mut events = Events::default();
+        let (mut events, mut levels) = (Events::default(), Vec::new());
         let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
         for at in places.start..places.end.min(self.len()) {
             events.fill(self.moments(at));
@@ -216,7 +217,7 @@ impl Clients {
             let times = ends.map(|(first, last)| (first.time, last.time));
             for (curve, meter) in curves.iter_mut().zip(&meters) {
                 curve.times = span(curve.times, times);
-                curve.all.client(meter, (&events, split), alone, self.weight(at));
+                curve.all.client(meter, (&events, split), alone, self.weight(at), &mut levels);
             }
         }
     }

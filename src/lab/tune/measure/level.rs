@@ -142,38 +142,47 @@ impl Meter {
         self.backlog.is_some_and(|backlog| backlog.is_idle(events))
     }
 
-    /// The highest levels of the events before the one at `split` and of the others, and where.
-    pub(super) fn peaks(&self, events: &Events, split: usize) -> [Option<(f64, usize)>; 2] {
+    /// The highest levels of the events before the one at `split` and of the others, and where. The levels are written
+    /// to `levels`.
+    pub(super) fn peaks(
+        &self,
+        events: &Events,
+        split: usize,
+        levels: &mut Vec<f64>,
+    ) -> [Option<(f64, usize)>; 2] {
         if let Some(backlog) = self.backlog.filter(|backlog| backlog.fits(events)) {
             return backlog.peaks(events, split);
         }
-        let mut peaks = [None; 2];
-        self.levels(events, &mut |place, level| see(&mut peaks, split, level, place));
-        peaks
+        self.levels(events, levels);
+        [0..split, split..levels.len()].map(|places| {
+            let mut highest: Option<(f64, usize)> = None;
+            for (place, level) in places.clone().zip(levels.get(places).unwrap_or_default()) {
+                if highest.is_none_or(|(highest, _)| *level > highest) {
+                    highest = Some((*level, place));
+                }
+            }
+            highest
+        })
     }
 
-    /// Hands out the level of every event when everything is counted. `each` is no type parameter, so
-    /// that the page has the limiters once.
-    pub(super) fn levels(&self, events: &Events, each: &mut dyn FnMut(usize, f64)) {
+    /// Replaces `levels` by the level of every event when everything is counted. What is done with the levels is a loop
+    /// of its own, so that both are short, and the page has the limiters once.
+    pub(super) fn levels(&self, events: &Events, levels: &mut Vec<f64>) {
+        levels.clear();
         let Some(limiter) = &self.limiter else { return };
-        // HAProxy and fail2ban let an event without cost only read the count, and never refuse it.
-        let reads = matches!(self.measure, Measure::Haproxy(..) | Measure::Fail2ban(..));
-        let mut places = 0..;
+        levels.resize(events.moments.len(), 0.0);
+        let mut places = levels.iter_mut();
         let moments = events.moments.iter().map(|moment| (moment.time, moment.cost));
         limiter.outcomes(moments, |_, outcome| {
-            let Some(place) = places.next() else { return };
-            let is_free = reads && events.amounts.get(place) == Some(&0);
-            each(place, if is_free { 0.0 } else { outcome.level });
+            if let Some(level) = places.next() {
+                *level = outcome.level;
+            }
         });
-    }
-}
-
-/// Keeps the higher of two levels in each part.
-#[inline]
-pub(super) fn see(peaks: &mut [Option<(f64, usize)>; 2], split: usize, level: f64, place: usize) {
-    let peak = &mut peaks[usize::from(place >= split)];
-    if peak.is_none_or(|(highest, _)| level > highest) {
-        *peak = Some((level, place));
+        // HAProxy and fail2ban let an event without cost only read the count, and never refuse it.
+        if matches!(self.measure, Measure::Haproxy(..) | Measure::Fail2ban(..)) {
+            let each = levels.iter_mut().zip(&events.amounts);
+            each.filter(|(_, amount)| **amount == 0).for_each(|(level, _)| *level = 0.0);
+        }
     }
 }
 
@@ -284,7 +293,8 @@ impl Measure {
     pub fn peak(self, moments: impl Iterator<Item = Moment>) -> Option<Peak> {
         let mut events = Events::default();
         events.fill(moments);
-        let [found, _] = Meter::new(self).peaks(&events, events.moments.len());
+        let all = events.moments.len();
+        let [found, _] = Meter::new(self).peaks(&events, all, &mut Vec::new());
         let (level, place) = found?;
         events.moments.get(place).map(|moment| Peak { level, at: moment.time })
     }

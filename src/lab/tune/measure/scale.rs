@@ -9,6 +9,7 @@
 //! same side of a mark as of a limit.
 
 use super::histogram::Rank;
+use crate::extremes::{larger, smaller};
 use std::sync::OnceLock;
 
 /// Powers of ten, exact in f64.
@@ -38,7 +39,7 @@ pub fn mark(place: usize) -> f64 {
 
 /// The place of the last mark that is not above `level`; none below the first.
 pub fn place(level: f64) -> Option<usize> {
-    Scale::new().place(level)
+    Scale::new().over(Over::AtLimit, level).checked_sub(1)
 }
 
 /// All marks, computed once.
@@ -51,40 +52,12 @@ impl Scale {
         Scale(ALL.get_or_init(|| (0..MARKS).map(mark).collect()))
     }
 
-    #[inline]
-    fn place(self, level: f64) -> Option<usize> {
-        if level.is_nan() || level < 0.001 {
-            return None;
-        }
-        // Most levels are counts, and these are marks.
-        let count = level as usize;
-        if count as f64 == level && count < 1000 {
-            let (decade, digits) = match count {
-                0..10 => (3, count * 100),
-                10..100 => (4, count * 10),
-                _ => (5, count),
-            };
-            return Some(decade * IN_DECADE + digits - 100);
-        }
-        let place = guess(level);
-        // The guess was rounded, and may be one off next to a mark.
-        if self.0.get(place).is_some_and(|mark| level < *mark) {
-            place.checked_sub(1)
-        } else if self.0.get(place + 1).is_some_and(|mark| level >= *mark) {
-            Some(place + 1)
-        } else {
-            Some(place)
-        }
-    }
-
-    /// The number of marks that `level` is over: the first ones.
+    /// The number of marks that `level` is over: the first ones. It is over all marks before the nearest one, and over
+    /// none after it.
     #[inline]
     pub(super) fn over(self, over: Over, level: f64) -> Rank {
-        match self.place(level) {
-            None => 0,
-            Some(place) if over == Over::AboveLimit && self.0.get(place) == Some(&level) => place,
-            Some(place) => place + 1,
-        }
+        let nearest = nearest(level);
+        nearest + usize::from(self.0.get(nearest).is_some_and(|mark| over.is_over(level, *mark)))
     }
 }
 
@@ -92,16 +65,22 @@ impl Scale {
 const TO_DIGITS: [f64; DECADES + 1] =
     [1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 
-/// The place, or one beside it.
+/// The place of the nearest mark; 0 for no number.
 #[inline]
-fn guess(level: f64) -> usize {
+fn nearest(level: f64) -> usize {
+    if level.is_nan() || level < 0.001 {
+        return 0;
+    }
     // The power of two, times log10 of 2, is the power of ten or one less.
-    let two = (level.to_bits() >> 52 & 0x7ff) as i64 - 1023;
-    let decade = (((two * 1233) >> 12) + 3).clamp(0, DECADES as i64) as usize;
+    let two = (level.to_bits() >> 52 & 0x7ff) as i32 - 1023;
+    let decade = (((two * 1233) >> 12) + 3).clamp(0, DECADES as i32) as usize;
     let digits = level * TO_DIGITS.get(decade).unwrap_or(&1.0);
     let (decade, digits) =
         if digits >= 1000.0 { (decade + 1, digits * 0.1) } else { (decade, digits) };
-    let digits = (digits as usize).clamp(100, 999);
+    let digits = smaller(1000.0, larger(100.0, digits));
+    // Added to 2^52, a number is rounded to a whole one, which is then in the last bits: that is faster than to convert
+    // it. 1000 is 100 of the next decade.
+    let digits = (digits + (1u64 << 52) as f64).to_bits() as u32 as usize;
     (decade * IN_DECADE + digits - 100).min(MARKS - 1)
 }
 
@@ -143,6 +122,7 @@ pub enum Over {
 
 impl Over {
     /// Returns whether `level` is over `limit`.
+    #[inline]
     pub fn is_over(self, level: f64, limit: f64) -> bool {
         match self {
             Over::AtLimit => level >= limit,
