@@ -214,6 +214,23 @@ proptest! {
         prop_assert_eq!(trial.refused, replay.refused());
         prop_assert_eq!(trial.touched(), replay.touched(&clients).touched);
     }
+
+    /// A replay that several threads share finds the same.
+    #[test]
+    fn a_replay_in_parts_is_the_whole(
+        traffic in traffic(), measure in measure(), limit in limit(), parts in 1..5usize,
+    ) {
+        let Ok(limiter) = measure.limiter(limit) else { return Ok(()) };
+        let clients = clients(&traffic);
+        let clock = LogClock::default();
+        let whole = Replay::run(&clients, limiter.clone(), &clock);
+        let mut sum = Replay::new(&clients, limiter, &clock);
+        sum.advance(&clients, 1);
+        let mut parts = sum.split(parts);
+        parts.iter_mut().for_each(|part| _ = part.advance(&clients, u64::MAX));
+        sum.join(parts);
+        prop_assert_eq!(format!("{sum:?}"), format!("{whole:?}"));
+    }
 }
 
 /// A trial counts no more clients than it may remember, and says so.

@@ -307,7 +307,7 @@ impl Question<'_> {
         };
         let servers = targets.iter().map(server).collect::<Result<_, ParseError>>()?;
         analysis.ask(main);
-        while !analysis.advance_by(u64::MAX, &threads::count) {}
+        while !analysis.advance_by(u64::MAX, threads::HANDS) {}
         let busiest = analysis.table("", BUSIEST).0;
         let effect = analysis.effect();
         let answer = Tuned { analysis: &analysis, tried, effect, bucket, servers, busiest };
@@ -323,7 +323,7 @@ impl Question<'_> {
 /// to do.
 fn decide(analysis: &mut Analysis, choices: Choices) {
     analysis.ask(choices);
-    while !analysis.is_decided() && !analysis.advance_by(u64::MAX, &threads::count) {}
+    while !analysis.is_decided() && !analysis.advance_by(u64::MAX, threads::HANDS) {}
 }
 
 /// The pictures of the page as the text of an SVG file, 1200 pixels wide; `None` without a curve.

@@ -11,7 +11,7 @@ mod rows;
 mod table_order;
 mod today;
 
-pub use analysis::{Analysis, Count};
+pub use analysis::{Analysis, Hands};
 pub use choices::{Choices, is_bucket, percentage};
 pub use label_rows::LabelRow;
 pub use picture_data::{PictureData, Refusals};

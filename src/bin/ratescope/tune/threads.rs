@@ -6,7 +6,7 @@
 //! ever has to be woken for it.
 
 use ratescope::Time;
-use ratescope::lab::tune::{Batch, Clients, Curve};
+use ratescope::lab::tune::{Batch, Clients, Curve, Hands, Replay};
 use ratescope::log::{self, Counts, Error, Options, Pieces, Reader, Record};
 use std::io::Read;
 use std::num::NonZero;
@@ -21,17 +21,15 @@ fn threads() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
+/// All processors.
+pub(super) const HANDS: Hands<'_> = Hands { count: &count, replay: &replay };
+
 /// How many clients a thread takes at once. Busy clients come early in the list, and no single thread must
 /// get all of them.
 const AT_ONCE: usize = 1024;
 
 /// Adds the clients at `places` to the curves, with all processors.
-pub(super) fn count(
-    clients: &Clients,
-    curves: &mut [Curve],
-    cut: Option<Time>,
-    places: Range<usize>,
-) {
+fn count(clients: &Clients, curves: &mut [Curve], cut: Option<Time>, places: Range<usize>) {
     let next = AtomicUsize::new(places.start);
     let empty: Vec<Curve> = curves.iter().map(|curve| Curve::new(curve.measure)).collect();
     let part = || {
@@ -47,6 +45,25 @@ pub(super) fn count(
     for part in on_each(part) {
         curves.iter_mut().zip(&part).for_each(|(all, part)| all.add(part));
     }
+}
+
+/// The parts of a replay: enough that no thread waits long for another.
+const PARTS: usize = 64;
+
+/// Does all that is left of a replay.
+fn replay(replay: &mut Replay, clients: &Clients, _: u64) -> bool {
+    let ahead = Mutex::new(replay.split(PARTS));
+    let next = || lock(&ahead).pop();
+    let part = || {
+        let mut parts = Vec::new();
+        while let Some(mut part) = next() {
+            part.advance(clients, u64::MAX);
+            parts.push(part);
+        }
+        parts
+    };
+    replay.join(on_each(part).into_iter().flatten());
+    true
 }
 
 /// Calls `part` once on each processor, and returns all results.

@@ -52,8 +52,17 @@ pub struct Analysis {
 /// The number of curves kept for later questions. All curves of one question are kept anyway.
 const CURVES: usize = 64;
 
-/// Adds the clients at some places to curves, as [`Clients::measure`] does.
-pub type Count<'a> = dyn Fn(&Clients, &mut [Curve], Option<Time>, Range<usize>) + 'a;
+/// How the clients are gone through, by one thread or by several.
+#[expect(missing_debug_implementations, reason = "it has functions only")]
+#[derive(Clone, Copy)]
+pub struct Hands<'a> {
+    /// Adds the clients at some places to curves, as [`Clients::measure`] does.
+    pub count: &'a Count<'a>,
+    /// Goes on with a replay for at least about so many events, as [`Replay::advance`] does.
+    pub replay: &'a dyn Fn(&mut Replay, &Clients, u64) -> bool,
+}
+
+type Count<'a> = dyn Fn(&Clients, &mut [Curve], Option<Time>, Range<usize>) + 'a;
 
 impl Analysis {
     /// The analysis of a log, with nothing counted yet.
@@ -123,27 +132,27 @@ impl Analysis {
 
     /// Goes on for about `budget` events; returns whether nothing is left to do.
     pub fn advance(&mut self, budget: u64) -> bool {
-        self.advance_by(budget, &Clients::measure)
+        self.advance_by(budget, Hands { count: &Clients::measure, replay: &Replay::advance })
     }
 
-    /// As [`advance`](Self::advance), with curves counted by `count`, which may use several threads.
-    pub fn advance_by(&mut self, budget: u64, count: &Count<'_>) -> bool {
+    /// As [`advance`](Self::advance), by these hands.
+    pub fn advance_by(&mut self, budget: u64, hands: Hands<'_>) -> bool {
         let asked = self.plan();
         let clients = &self.log.summary.clients;
         // The replay comes first: a user who moves the limit waits for it.
         if let Some(replay) = self.replay.as_mut().filter(|replay| !replay.is_done()) {
-            replay.advance(clients, budget);
+            (hands.replay)(replay, clients, budget);
             return false;
         }
         if let Some(today) = self.today.as_mut().filter(|today| !today.is_done()) {
-            today.advance(clients, budget);
+            (hands.replay)(today, clients, budget);
             return false;
         }
         if self.job.is_some() {
-            self.count(budget, count);
+            self.count(budget, hands.count);
             return false;
         }
-        !self.count_row(budget) && !asked
+        !self.count_row(budget, hands) && !asked
     }
 
     /// Derives what follows from the curves that are known, and asks for the next curves or replays. Returns
@@ -280,7 +289,7 @@ impl Analysis {
     }
 
     /// Counts what the limit of a row refuses, the highest limit first. Returns whether there was such a row.
-    fn count_row(&mut self, budget: u64) -> bool {
+    fn count_row(&mut self, budget: u64, hands: Hands<'_>) -> bool {
         let Some((curve, _)) = &self.shown else { return false };
         let missing = |row: &&mut LimitRow| row.refused.is_none();
         let Some(row) = self.rows.iter_mut().rev().find(missing) else { return false };
@@ -288,7 +297,7 @@ impl Analysis {
         let limiter = self.choices.limiter(curve.measure, row.limit);
         let new = || Some(Replay::new(clients, limiter?, &self.clock));
         let Some(mut replay) = self.row_replay.take().or_else(new) else { return false };
-        match replay.advance(clients, budget) {
+        match (hands.replay)(&mut replay, clients, budget) {
             true => row.refused = Some(replay.refused()),
             false => self.row_replay = Some(replay),
         }

@@ -19,6 +19,12 @@ impl Hours {
             *cell += n;
         }
     }
+
+    /// Adds the counts of other events.
+    pub(super) fn add_all(&mut self, other: &Hours) {
+        let cells = self.0.iter_mut().flatten();
+        cells.zip(other.0.iter().flatten()).for_each(|(cell, n)| *cell += n);
+    }
 }
 
 /// Counts in the order of days and their hours, from Monday, midnight.

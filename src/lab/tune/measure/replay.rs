@@ -5,6 +5,7 @@ use crate::lab::tune::{Clients, LogClock, Summary};
 use crate::limit::any::AnyLimiter;
 use crate::text::{grouped, plural};
 use crate::time::Time;
+use core::cmp::Reverse;
 
 /// A client that was refused something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +47,12 @@ impl Replay {
         let within = |place: &usize| is_within(&limiter, clients.requests_of(*place), most);
         let mut ahead = clients.busiest_of(|place| !within(place));
         ahead.reverse();
-        let (hours, clock) = (Hours::default(), clock.clone());
-        Replay {
-            limiter,
-            ahead,
-            refused_clients: Vec::new(),
-            touched: 0,
-            refused: 0,
-            hours,
-            clock,
-            refused_by: None,
-        }
+        Replay::of(limiter, ahead, clock.clone())
+    }
+
+    fn of(limiter: AnyLimiter, ahead: Vec<usize>, clock: LogClock) -> Self {
+        let (refused_clients, touched, refused, hours, refused_by) = Default::default();
+        Replay { limiter, ahead, refused_clients, touched, refused, hours, clock, refused_by }
     }
 
     /// Counts the refusals by label, too: by path and by agent.
@@ -73,6 +69,35 @@ impl Replay {
             events += clients.requests_of(place);
         }
         self.ahead.is_empty()
+    }
+
+    /// Takes out what is left to do, as replays of their own that several threads can share: about as many clients in
+    /// each, as busy as those in the others. [`join`](Self::join) adds them again.
+    pub fn split(&mut self, parts: usize) -> Vec<Replay> {
+        let (ahead, parts) = (core::mem::take(&mut self.ahead), parts.max(1));
+        let part = |first| {
+            let ahead = ahead.iter().skip(first).step_by(parts).copied().collect();
+            let part = Replay::of(self.limiter.clone(), ahead, self.clock.clone());
+            if self.refused_by.is_some() { part.counting_labels() } else { part }
+        };
+        (0..parts).map(part).collect()
+    }
+
+    /// Adds the parts of it that were [taken out](Self::split) and are done, in any order.
+    pub fn join(&mut self, parts: impl IntoIterator<Item = Replay>) {
+        for part in parts {
+            self.touched += part.touched;
+            self.refused += part.refused;
+            self.hours.add_all(&part.hours);
+            self.refused_clients.extend(part.refused_clients);
+            let by = self.refused_by.iter_mut().flatten();
+            for (mine, its) in by.zip(part.refused_by.into_iter().flatten()) {
+                mine.resize(mine.len().max(its.len()), 0);
+                mine.iter_mut().zip(its).for_each(|(mine, its)| *mine += its);
+            }
+        }
+        self.refused_clients
+            .sort_unstable_by_key(|client| (Reverse(client.requests), client.place));
     }
 
     /// Runs a whole replay.
