@@ -90,7 +90,7 @@ mod wrap;
 
 pub use crate::address::IPV6_PREFIX;
 pub use filter::{Filter, Statuses, WrittenTime};
-pub use format::{Format, LogShape};
+pub use format::{Format, LogShape, NOUNS};
 pub use input::{Error, Log};
 pub use layout::{Layout, Proposal};
 pub use lines::LONGEST;

@@ -12,7 +12,7 @@ use ratescope::store::Keyed;
 use ratescope::{Limiter, Store};
 use std::cell::Cell;
 use std::fmt::Display;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::hint::black_box;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
@@ -140,12 +140,13 @@ pub(crate) fn trusting_gcra(capacity: usize) -> Contestant {
 
 fn keyed<L: Ours>(limiter: L, capacity: usize) -> Contestant {
     let name = format!("`Keyed`, `{limiter}`");
-    by(&name, Keyed::new(limiter, capacity))
+    by(&name, Keyed::new(limiter, capacity), |event| &event.key)
 }
 
 fn trusting<L: Ours>(limiter: L, capacity: usize) -> Contestant {
     let name = format!("`Keyed` with hashbrown's hasher, `{limiter}`");
-    by(&name, Keyed::with_hasher(limiter, capacity, hashbrown::DefaultHashBuilder::default()))
+    let hasher = hashbrown::DefaultHashBuilder::default();
+    by(&name, Keyed::with_hasher(limiter, capacity, hasher), |event| &event.key)
 }
 
 /// A limiter of ours.
@@ -153,23 +154,21 @@ trait Ours: Limiter<State: PartialEq + Send + Sync> + Display + Send + Sync + 's
 
 impl<L: Limiter<State: PartialEq + Send + Sync> + Display + Send + Sync + 'static> Ours for L {}
 
-fn by<L: Ours, H>(name: &str, keyed: Keyed<L, H>) -> Contestant
+fn by<L: Ours, H, K>(name: &str, keyed: Keyed<L, H>, key: fn(&Event) -> &K) -> Contestant
 where
     H: BuildHasher + Send + Sync + 'static,
+    K: Hash + ?Sized + 'static,
 {
     let keyed = Arc::new(keyed);
     let same = keyed.clone();
-    let passes = move |event: &Event| keyed.check(&event.key, event.now, 1.0).is_allowed();
+    let passes = move |event: &Event| keyed.check(key(event), event.now, 1.0).is_allowed();
     Contestant::shared(name, passes).forgets(move || same.forgotten())
 }
 
 /// The floor of a store: the same limiter over the same texts, and no field to find.
 pub(crate) fn texts(capacity: usize) -> Contestant {
     let name = format!("`Keyed`, `{}`, keys of text", our_gcra());
-    let keyed = Arc::new(Keyed::new(our_gcra(), capacity));
-    let same = keyed.clone();
-    let passes = move |event: &Event| keyed.check(event.name, event.now, 1.0).is_allowed();
-    Contestant::shared(&name, passes).forgets(move || same.forgotten())
+    by(&name, Keyed::new(our_gcra(), capacity), |event| event.name)
 }
 
 /// The floor of a store of two limits. It counts in the first what the second refuses.

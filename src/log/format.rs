@@ -135,6 +135,10 @@ pub struct LogShape {
     pub(super) is_export: bool,
 }
 
+/// The plural nouns for the events of logs.
+pub const NOUNS: [&str; 6] =
+    ["requests", "mails", "refusals", "failed logins", "messages", "events"];
+
 impl LogShape {
     pub(super) fn new(form: LogForm, about: String, fields: Option<Vec<String>>) -> Self {
         let (wrappers, program, is_export) = Default::default();
@@ -220,16 +224,16 @@ impl LogShape {
         }
     }
 
-    /// The plural noun for the events of the log: `requests`, `mails`, `refusals`, `failed logins`,
-    /// `messages` or `events`.
+    /// The plural noun for the events of the log: one of [`NOUNS`].
     pub fn events(&self, filter: &Filter) -> &'static str {
+        let [requests, mails, refusals, failed_logins, messages, events] = NOUNS;
         match self.form {
-            LogForm::Combined(_) | LogForm::Columns(_) => "requests",
-            LogForm::Exim { rejections: true } => "refusals",
-            LogForm::Exim { .. } => "mails",
-            LogForm::Syslog if filter.messages.is_empty() => "failed logins",
-            LogForm::Syslog => "messages",
-            LogForm::Json { .. } | LogForm::Csv(_) => "events",
+            LogForm::Combined(_) | LogForm::Columns(_) => requests,
+            LogForm::Exim { rejections: true } => refusals,
+            LogForm::Exim { .. } => mails,
+            LogForm::Syslog if filter.messages.is_empty() => failed_logins,
+            LogForm::Syslog => messages,
+            LogForm::Json { .. } | LogForm::Csv(_) => events,
         }
     }
 

@@ -329,7 +329,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// What has the name of the log for a while may be no file, or for others only.
+    /// For a while there may be a folder under the name of the log, or a file that only others may read.
     #[test]
     fn a_log_is_followed_past_what_is_no_file() {
         let folder = folder("follow-past");

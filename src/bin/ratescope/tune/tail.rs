@@ -20,8 +20,8 @@ pub(super) enum Look {
     NextFile,
     /// There is nothing new, or no file yet.
     Nothing,
-    /// What has the name of the file now can't be read, for this reason. That may pass: a rotation may give the
-    /// new file its mode last.
+    /// The file of that name can't be read, for this reason. The next look may succeed: a rotation may create the new
+    /// file before the reader may read it.
     Unreadable(String),
 }
 

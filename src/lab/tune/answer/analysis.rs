@@ -52,7 +52,7 @@ pub struct Analysis {
 /// The number of curves kept for later questions. All curves of one question are kept anyway.
 const CURVES: usize = 64;
 
-/// How the clients are gone through, by one thread or by several.
+/// The two functions that go through many clients: on one thread, or on several.
 #[expect(missing_debug_implementations, reason = "it has functions only")]
 #[derive(Clone, Copy)]
 pub struct Hands<'a> {
@@ -135,7 +135,7 @@ impl Analysis {
         self.advance_by(budget, Hands { count: &Clients::measure, replay: &Replay::advance })
     }
 
-    /// As [`advance`](Self::advance), by these hands.
+    /// The same as [`advance`](Self::advance), with these functions for the work on many clients.
     pub fn advance_by(&mut self, budget: u64, hands: Hands<'_>) -> bool {
         let asked = self.plan();
         let clients = &self.log.summary.clients;

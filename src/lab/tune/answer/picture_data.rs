@@ -2,6 +2,7 @@
 
 use super::Analysis;
 use crate::lab::tune::{Burst, Frontier, Hours, Stair, Staircase, Zone};
+use crate::log::NOUNS;
 use crate::rate::Rate;
 use crate::time::Span;
 
@@ -27,10 +28,6 @@ pub struct PictureData {
     /// The refusals of the limit in force.
     pub refusals: Option<Refusals>,
 }
-
-/// The words for events, which numbers have by their place: the first for no data, the last for any other word.
-const WORDS: [&str; 7] =
-    ["", "requests", "refusals", "mails", "failed logins", "messages", "events"];
 
 /// The refusals of a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,8 +74,9 @@ impl PictureData {
     pub fn to_numbers(&self) -> Vec<f64> {
         let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
         let [low, high] = self.zone.0.map_or([f64::NAN; 2], |range| range.map(f64::from));
-        let word = WORDS.iter().position(|word| *word == self.events);
-        let word = word.unwrap_or(WORDS.len() - 1) as f64;
+        // The place of the word, from 1; 0 if there is no log.
+        let word = NOUNS.iter().position(|noun| *noun == self.events);
+        let word = word.map_or(0, |place| place + 1) as f64;
         let mut numbers = vec![self.requests as f64, word, recommended, knee, low, high];
         put(&mut numbers, self.counted.iter().copied());
         put(
@@ -143,7 +141,7 @@ impl PictureData {
             },
             counted,
             requests: requests as u64,
-            events: WORDS.get(word as usize).unwrap_or(&WORDS[0]),
+            events: (word as usize).checked_sub(1).and_then(|at| NOUNS.get(at)).unwrap_or(&""),
             recommended: known(recommended),
             knee: known(knee),
             frontier: Frontier { bursts },
