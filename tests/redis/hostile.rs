@@ -11,7 +11,7 @@ use core::pin::pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::task::Poll;
 use ratescope::redis_store::{Options, RedisStore, TimeSource};
-use ratescope::rules::{Details, Fault};
+use ratescope::rules::{Answered, Details, Fault};
 use ratescope::{Span, Time};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -137,26 +137,36 @@ fn is_refusal(words: &str) -> bool {
     known.iter().any(|word| words.contains(word))
 }
 
+/// A Redis, a proxy before it, and a store that has a connection by then.
+async fn connected() -> Option<(Server, Proxy, RedisStore)> {
+    let server = Server::start(&[])?;
+    let proxy = Proxy::before(&server);
+    let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options());
+    counted(&store, "ann").await;
+    Some((server, proxy, store))
+}
+
+/// The answer about an event of ann.
+async fn event(store: &RedisStore) -> Answered {
+    let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
+    check(store, time, 1.0, &fields, Details::default()).await
+}
+
 /// However an answer is lost, its event was counted, and is not counted again. The next call makes a new
 /// connection.
 #[tokio::test]
 async fn an_event_whose_answer_is_lost_counts_once() {
-    let Some(server) = Server::start(&[]) else { return };
-    let proxy = Proxy::before(&server);
+    let Some((_server, proxy, store)) = connected().await else { return };
     let longer = concat!("$18\r\n", "\0\0\0\0\0\0\0\0\0", "\0\0\0\0\0\0\0\0\0", "\r\n");
     let answers = ["+OK\r\n", ":7\r\n", "$3\r\nabc\r\n", "*-7\r\n", longer];
     let replaced = GARBAGE.into_iter().chain(answers).map(Trick::Replace);
     let cut = [0, 1, 3, 10, 20].map(Trick::Cut);
-    let rules = rules("fixed-window 1000/1h per user");
-    let store = open(&proxy.url(), rules, options());
     for (i, trick) in replaced.chain(cut).chain([Trick::Silence]).enumerate() {
         // Now there is a connection, and the next answer is that to the event.
         assert_eq!(counted(&store, "ann").await, i, "before {trick:?}");
         let before = proxy.connections();
         proxy.play([trick]);
-        let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
-        let answer = check(&store, time, 1.0, &fields, Details::default()).await;
-        let fault = answer.fault.expect("no answer that can be read");
+        let fault = event(&store).await.fault.expect("no answer that can be read");
         assert!(matches!(fault, Fault::Late | Fault::Lost | Fault::Failed(_)), "{fault:?}");
         assert_eq!(counted(&store, "ann").await, i + 1, "{trick:?}: {fault:?}");
         assert!(proxy.connections() > before, "{trick:?}: {fault:?}");
@@ -166,15 +176,11 @@ async fn an_event_whose_answer_is_lost_counts_once() {
 /// The words of a server are repeated in the log and in answers, on one line, and not at any length.
 #[tokio::test]
 async fn the_words_of_a_server_are_cut() {
-    let Some(server) = Server::start(&[]) else { return };
-    let proxy = Proxy::before(&server);
-    let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options());
-    counted(&store, "ann").await;
+    let Some((_server, proxy, store)) = connected().await else { return };
     let said = format!("-ERR two\nlines \u{202e}{}\r\n", "x".repeat(10_000));
     proxy.play([Trick::Replace(Box::leak(said.into()))]);
-    let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
-    let answer = check(&store, time, 1.0, &fields, Details::default()).await;
-    let Some(Fault::Failed(words)) = answer.fault else { panic!("{:?}", answer.fault) };
+    let fault = event(&store).await.fault;
+    let Some(Fault::Failed(words)) = fault else { panic!("{fault:?}") };
     assert!(words.contains("two·lines ·xxx") && words.chars().count() == 201, "{words}");
 }
 
@@ -182,10 +188,7 @@ async fn the_words_of_a_server_are_cut() {
 /// task is left of them.
 #[tokio::test]
 async fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
-    let Some(server) = Server::start(&[]) else { return };
-    let proxy = Proxy::before(&server);
-    let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options());
-    counted(&store, "ann").await;
+    let Some((_server, proxy, store)) = connected().await else { return };
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let (before, alone) = (proxy.connections(), tasks());
     proxy.silence();
@@ -209,9 +212,7 @@ async fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
 
 /// The fault of a call, if that ends before its caller gives up.
 async fn given_up(store: &RedisStore, after: Duration) -> Option<Option<Fault>> {
-    let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
-    let asked = check(store, time, 1.0, &fields, Details::default());
-    Some(tokio::time::timeout(after, asked).await.ok()?.fault)
+    Some(tokio::time::timeout(after, event(store)).await.ok()?.fault)
 }
 
 /// Asks and gives up long before the deadline, until a call ends with this fault.
