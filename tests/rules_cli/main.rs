@@ -318,13 +318,14 @@ fn a_terminal_obeys_nothing() {
     // Long ones are cut, and what is wrong with them is still said.
     let long = "é".repeat(50_000);
     let (option, value) = (format!("--{long}"), format!("--clients={long}"));
-    for (args, wrong) in [
-        (["check", &rules, &option], "unexpected argument"),
-        (["tune", &rules, &value], "write a whole number"),
+    for (args, wrong, most) in [
+        (["check", &rules, &option], "unexpected argument", 2000),
+        (["tune", &rules, &value], "write a whole number", 2000),
+        (["check", &rules, &long], "too long", 9000),
     ] {
         let output = ratescope(&args, "");
         let said = text(&output.stderr);
-        assert!(said.contains(wrong) && said.contains("éé…") && said.len() < 2000, "{said:.1999}");
+        assert!(said.contains(wrong) && said.contains("éé…") && said.len() < most, "{said:.1999}");
     }
     let output = ratescope(&["test", &rules, &cases], "");
     assert!(text(&output.stdout).starts_with("FAILED  red·[31m ···ok\n"), "{output:?}");

@@ -86,11 +86,11 @@ impl Tool {
 
 fn main() -> ExitCode {
     let args: Vec<_> = wild::args_os().collect();
+    // Messages repeat arguments, which may be the names of foreign files.
+    let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
     let command = Command::try_parse_from(&args).unwrap_or_else(|error| {
-        // The message repeats arguments, which may be the names of foreign files.
-        let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
-        if !args.iter().all(|arg| terminal::is_plain(arg)) && error.use_stderr() {
-            terminal::say(&terminal::with_short(error.to_string(), &args));
+        if !words.iter().all(|arg| terminal::is_plain(arg)) && error.use_stderr() {
+            terminal::say(&terminal::with_short(error.to_string(), &words, terminal::ECHO));
             std::process::exit(error.exit_code());
         }
         error.exit()
@@ -105,7 +105,8 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            terminal::say(&terminal::without_numbers(&format!("error: {error}")));
+            let message = terminal::without_numbers(&format!("error: {error}"));
+            terminal::say(&terminal::with_short(message, &words, terminal::LONGEST_PATH));
             ExitCode::FAILURE
         }
     }

@@ -39,20 +39,23 @@ pub(crate) fn is_harmless(c: char) -> bool {
     ratescope::text::visible(c) == c
 }
 
-/// The most characters of an argument that a message repeats.
-const ECHO: usize = 200;
+/// The most characters of a wrong argument that a message repeats.
+pub(crate) const ECHO: usize = 200;
+
+/// The same for an argument that may name a file: no system opens a longer path.
+pub(crate) const LONGEST_PATH: usize = 4096;
 
 /// Whether a message may repeat an argument as it is.
 pub(crate) fn is_plain(arg: &str) -> bool {
     arg.chars().all(is_harmless) && arg.chars().count() <= ECHO
 }
 
-/// A message in which long arguments, and long values behind a `=`, are cut.
-pub(crate) fn with_short(mut message: String, args: &[Cow<'_, str>]) -> String {
+/// A message in which arguments, and values behind a `=`, have at most `most` characters.
+pub(crate) fn with_short(mut message: String, args: &[Cow<'_, str>], most: usize) -> String {
     let parts =
         args.iter().flat_map(|arg| [&**arg, arg.split_once('=').map_or("", |(_, value)| value)]);
-    for part in parts.filter(|part| part.chars().count() > ECHO) {
-        message = message.replace(part, &cut(part, ECHO));
+    for part in parts.filter(|part| part.chars().count() > most) {
+        message = message.replace(part, &cut(part, most));
     }
     message
 }
