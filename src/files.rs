@@ -49,9 +49,10 @@ pub fn write_with(
     let name = path.file_name().ok_or_else(|| {
         io::Error::new(io::ErrorKind::InvalidInput, format!("{} names no file", path.display()))
     })?;
-    // Two writers at once use different temporary files; the last one to rename wins.
+    // Two writers at once use different temporary files; the last one to rename wins. A long name is cut, as no name may
+    // be longer than 255 bytes.
     let chance = RandomState::new().hash_one(0);
-    let beside = path.with_file_name(format!(".{}.{chance:016x}", name.to_string_lossy()));
+    let beside = path.with_file_name(format!(".{:.50}.{chance:016x}", name.to_string_lossy()));
     let written = write_new(&beside, fill).and_then(|()| fs::rename(&beside, path));
     if let Err(error) = written {
         // The error is ignored, since the temporary file may not even have been created.

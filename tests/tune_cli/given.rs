@@ -72,9 +72,11 @@ fn half_a_summary_is_never_there() {
     let folder = Folder::new("half-a-summary");
     let lines: String = (0..1000).map(|i| format!("{i},client {i}\n")).collect();
     let log = folder.write("log.csv", &format!("time,key\n{lines}"));
-    let [file, link] = ["all.tune", "link.tune"].map(|name| folder.0.join(name));
+    let [file, link, to_link] =
+        ["all.tune", "link.tune", "to-link.tune"].map(|name| folder.0.join(name));
     symlink("all.tune", &link).unwrap();
-    for summary in [&file, &link] {
+    symlink("link.tune", &to_link).unwrap();
+    for summary in [&file, &link, &to_link] {
         std::fs::write(&file, "the old one").unwrap();
         // No file may have more than a few hundred bytes.
         let output = Command::new("sh")
@@ -94,7 +96,7 @@ fn half_a_summary_is_never_there() {
             assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         }
     }
-    assert!(link.is_symlink());
+    assert!(link.is_symlink() && to_link.is_symlink());
     // A link to a pipe is one, too, as in `--summary >(gzip > a.tune.gz)`.
     let output = Command::new("sh")
         .args(["-c", "exec \"$0\" tune --summary /dev/fd/3 \"$1\" 3>&1 >/dev/null"])

@@ -257,14 +257,19 @@ fn check_outputs(args: &Args) -> Result<(), String> {
 fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
     // The names of open files, such as /dev/stdout, are not to be replaced either.
     let is_open = |path: &Path| path.starts_with("/dev") || path.starts_with("/proc");
-    let is_named_so = is_open(path) || fs::read_link(path).is_ok_and(|to| is_open(&to));
-    if is_named_so || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    let mut path = path.to_owned();
+    // The file to which the last link leads may be missing. Systems follow no more links than these.
+    for _ in 0..40 {
+        let Ok(to) = fs::read_link(&path) else { break };
+        if is_open(&path) {
+            break;
+        }
+        path.set_file_name(to);
+    }
+    if is_open(&path) || fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         let mut file = io::BufWriter::new(fs::File::create(path)?);
         return summary.write(&mut file).and_then(|()| file.flush());
     }
-    // The file to which a link leads may be missing.
-    let led = || fs::read_link(path).map(|to| path.with_file_name(to));
-    let path = fs::canonicalize(path).or_else(|_| led()).unwrap_or(path.to_owned());
     ratescope::files::write_with(path, |mut file| summary.write(&mut file))
 }
 
