@@ -10,7 +10,7 @@ import { stored } from "./theme.js";
 let last = "";
 let probe;
 
-/** The rules, each a name and its limits; the time of the last report; and its sums, three for each rule. */
+/** The rules, each a name, its limits and whether it is a shadow; the time of the last report; and its sums, three for each rule. */
 let rules = [];
 let now;
 let sums = [];
@@ -47,17 +47,22 @@ function state(text, isWrong = false) {
   document.documentElement.dataset.told = "";
 }
 
-/** Listens, with a new request a second after each one that ends, until another call takes its place. */
+/**
+ * Listens, with a new request a second after each one that ends, until another call takes its place. Where there is no
+ * service, it waits twice as long each time, up to a minute.
+ */
 async function listen() {
   request?.abort();
   const mine = request = new AbortController();
-  while (mine === request) {
+  for (let wait = 1000; mine === request;) {
     try {
       const headers = { ...last && { "last-event-id": last }, ...token && { authorization: `Bearer ${bytes(token)}` } };
       const response = await fetch(`live/events${key ? `?watch=${key.hash}` : ""}`, { headers, signal: mine.signal, cache: "no-store" });
       if (response.status === 401) return ask();
-      $("example").hidden = response.status !== 404;
-      if (response.status === 404) throw new Error("there is none here");
+      const isNone = response.status === 404;
+      $("example").hidden = !isNone;
+      wait = isNone ? Math.min(2 * wait, 60_000) : 1000;
+      if (isNone) throw new Error("there is none here");
       if (!response.headers.get("content-type")?.startsWith("text/event-stream")) throw new Error(await response.text());
       for await (const { event, data, id } of messages(response.body)) {
         if (mine !== request) return;
@@ -70,7 +75,7 @@ async function listen() {
       const said = error instanceof TypeError || error.message.length > 200 ? "" : error.message.trim();
       state(`The service does not answer${said && `: ${said}`}. Trying again …`, true);
     }
-    await pause(1000);
+    await pause(wait);
   }
 }
 
@@ -104,8 +109,8 @@ const heard = {
       [events, refused, lost, probe] = [[], 0, { columns: 0, events: 0 }, told.probe];
       doing = "Live";
     }
-    ({ rules } = told);
-    page.set("rules", rules.map((rule) => rule.join("\t")).join("\n"));
+    rules = told.rules.map(([name, limits, isShadow]) => [name, isShadow ? `${limits}, a shadow` : limits, isShadow]);
+    page.set("rules", rules.map(([name, limits]) => `${name}\t${limits}`).join("\n"));
     // Another number of rules needs another height.
     $("graph").style.height = `${page.height(0)}px`;
   },
@@ -142,7 +147,7 @@ const heard = {
         if (!row.cells[0].firstChild) row.cells[0].append(Object.assign(document.createElement("button"), { type: "button" }));
         row.cells[0].firstChild.title = it.key;
         say(row.cells[0].firstChild, it.key || "(everybody)");
-        say(row.cells[1], rules.some(([name, limits]) => name === it.rule && limits.endsWith(", a shadow")) ? `${it.rule}, a shadow` : it.rule);
+        say(row.cells[1], rules.some(([name, , isShadow]) => isShadow && name === it.rule) ? `${it.rule}, a shadow` : it.rule);
         say(row.cells[2], number(it.count));
         say(row.cells[3], it.error ? number(it.error) : "");
         row.dataset.count = `${it.count} ${it.error}`;

@@ -52,6 +52,7 @@ impl Default for Probe {
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) limits: String,
+    pub(super) is_shadow: bool,
     sums: Arc<[AtomicU64; 3]>,
 }
 
@@ -162,15 +163,17 @@ impl Probe {
     /// on with its sums.
     pub fn taps(self: &Arc<Self>, rules: &Rules) -> Taps {
         let mut kept = self.kept();
-        let mut tap = |name: &str, limits: String| {
+        let mut tap = |name: &str, limits: String, is_shadow: bool| {
             let place = kept.rules.iter().position(|series| series.name == name);
             let known = place.and_then(|place| kept.rules.get(place));
-            if let Some(series) = known.filter(|series| series.limits == limits) {
+            let is_same =
+                |series: &&Arc<Series>| series.limits == limits && series.is_shadow == is_shadow;
+            if let Some(series) = known.filter(is_same) {
                 return Some(Arc::clone(series));
             }
             // A rule keeps its sums even if its limits changed.
             let sums = known.map_or_else(Arc::default, |series| Arc::clone(&series.sums));
-            let series = Arc::new(Series { name: name.to_owned(), limits, sums });
+            let series = Arc::new(Series { name: name.to_owned(), limits, is_shadow, sums });
             match place {
                 Some(place) => kept.rules[place] = Arc::clone(&series),
                 None if kept.rules.len() == MOST_RULES => return None,
@@ -179,9 +182,8 @@ impl Probe {
             Some(series)
         };
         let rules = rules.rules().iter().map(|rule| {
-            let shadow = if rule.is_shadow() { ", a shadow" } else { "" };
             let limits: Vec<_> = rule.limits().iter().map(ToString::to_string).collect();
-            let series = tap(rule.name(), limits.join(" & ") + shadow)?;
+            let series = tap(rule.name(), limits.join(" & "), rule.is_shadow())?;
             Some(Tap::new(series, rule.limits(), self.secret))
         });
         let rules = rules.collect();

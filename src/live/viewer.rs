@@ -2,7 +2,8 @@
 //!
 //! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with data in JSON:
 //!
-//! * `rules`: the id of the probe, and the name and the limits of each rule, in the order of the sums.
+//! * `rules`: the id of the probe; and of each rule, in the order of the sums, the name, the limits and whether it is a
+//!   shadow.
 //! * `speed`: in a replay, how many times as fast as the original its events come; 0 after the last of them.
 //! * `hours`: the sums at the beginnings of hours that the viewer has not been told of and that lie before
 //!   the first of the columns: lists like those of the columns, but of the first `HOURLY` rules at most.
@@ -243,7 +244,7 @@ impl News {
         let mut text = String::new();
         let id = viewer.probe.id();
         if let Some(rules) = self.rules {
-            let rules = rules.iter().map(|rule| json!([rule.name, rule.limits]));
+            let rules = rules.iter().map(|rule| json!([rule.name, rule.limits, rule.is_shadow]));
             let probe = format!("{id:016x}");
             say(&mut text, "rules", &json!({"probe": probe, "rules": Value::from_iter(rules)}));
         }

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
 import { simulate, startReplay, startService } from './launch.mjs';
-import { denyStores, noteTexts, settle, started, until, written } from './scope.mjs';
+import { denyStores, noteTexts, settle, started, stopClock, until, written } from './scope.mjs';
 import { counted } from './tune.mjs';
 
 const RULES = `
@@ -312,6 +312,19 @@ pageTest('where there is no service there is an example', { allow: [/404/] }, as
   assert(await page.locator('#example .light').isVisible());
   for (const id of ['graph', 'answers']) assert(await page.locator(`#${id}`).isHidden(), id);
   await assertClean(page, 'without a service');
+});
+
+pageTest('where there is no service it is seldom asked for', { allow: [/404/] }, async ({ page, open }) => {
+  let asked = 0;
+  await page.route('**/live/events', (route) => route.fulfill({ status: 404, body: `${asked += 1}` }));
+  await stopClock(page);
+  await open('/live.html');
+  await until(page, () => document.querySelector('#state').textContent.includes('there is none here'));
+  for (let second = 0; second < 60; second++) {
+    await page.clock.runFor(1000);
+    await settle(page);
+  }
+  assert(asked > 1 && asked < 10, `${asked} times in a minute`);
 });
 
 pageTest('a message without an end is not waited for', async ({ page, open }) => {

@@ -74,8 +74,8 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
     events(1);
     let (said, _) = told(&viewer.next(at(2.0)));
     let rules = json!([
-        ["web:user", "gcra 2/1h burst 2 per user"],
-        ["web:path", "gcra 1/1h burst 1 per path, a shadow"]
+        ["web:user", "gcra 2/1h burst 2 per user", false],
+        ["web:path", "gcra 1/1h burst 1 per path", true]
     ]);
     assert_eq!(said["rules"]["rules"], rules);
     // A cost of 1.5 is two hits, as in the counters. It is above the limit of the shadow, which would refuse

@@ -56,7 +56,7 @@ const LOG: &str = "time,user\n0,ann\n1,ann\n1.5,bob\n90000,ann\n90000.5,ann\n900
 fn all_events_of_a_log_are_seen() {
     let replay = Replay::start(&["--speed", "1e9", "gcra 2/1h per user"], LOG, true);
     let said = replay.told(&[",5,1,0]", "event: speed\ndata: 0.0\n"]);
-    assert!(said.contains(r#"["limiter-1","gcra 2/1h burst 2 per user"]"#), "{said}");
+    assert!(said.contains(r#"["limiter-1","gcra 2/1h burst 2 per user",false]"#), "{said}");
     // Who comes later sees the same.
     let said = replay.told(&[",5,1,0]", "event: keys"]);
     let ann = r#""count":5,"error":0,"hash":""#;
