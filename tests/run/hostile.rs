@@ -3,6 +3,7 @@
 use super::core::{RULES, descriptor, request};
 use super::program::{Channel, Program, SHOULD_RATE_LIMIT, get, http};
 use super::shell::listen;
+use prost::Message;
 use ratescope::service::Code;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -151,4 +152,27 @@ fn who_never_reads_holds_no_connection() {
     ask_and_never_read(program.grpc, settings, b"\0\0\x08\x06\0\0\0\0\0unread..");
     assert_eq!(get(program.http, "/check?user=eve", "").0, 200);
     listen(&mut viewer, "", &["event: columns"]);
+}
+
+/// Who leaves no room for an answer, but reads all else, loses the call after a time. A stream may be silent for longer.
+#[cfg(unix)]
+#[tokio::test]
+async fn who_leaves_no_room_for_an_answer_holds_no_call() {
+    let program = Program::of(RULES, &["--unread", "100ms", "--notice", "1h"]);
+    let (silent, mut asked) =
+        Channel::open(program.grpc).await.begin("/grpc.health.v1.Health/Watch").await;
+    asked.send_data(vec![0; 5].into(), true).unwrap();
+    let mut silent = silent.await.unwrap().into_body();
+    assert_eq!(silent.data().await.unwrap().unwrap().last(), Some(&1), "it serves");
+
+    let mut no_room = h2::client::Builder::new();
+    let mut channel = Channel::by(no_room.initial_window_size(0), program.grpc).await;
+    let (answer, mut asked) = channel.begin(SHOULD_RATE_LIMIT).await;
+    let message = request(vec![descriptor(&[("user", "ann")])]).encode_to_vec();
+    let head = [0, 0, 0, 0, message.len() as u8];
+    asked.send_data([&head[..], &message].concat().into(), true).unwrap();
+    let end = answer.await.unwrap().into_body().data().await.unwrap().unwrap_err();
+    assert_eq!(end.reason(), Some(h2::Reason::CANCEL));
+    program.running.signal("TERM");
+    assert_eq!(silent.data().await.unwrap().unwrap().last(), Some(&2), "it ends");
 }

@@ -76,8 +76,13 @@ pub(crate) struct Channel(h2::client::SendRequest<bytes::Bytes>, SocketAddr);
 
 impl Channel {
     pub(crate) async fn open(at: SocketAddr) -> Self {
+        Channel::by(&h2::client::Builder::new(), at).await
+    }
+
+    /// A connection with these settings of HTTP/2.
+    pub(crate) async fn by(settings: &h2::client::Builder, at: SocketAddr) -> Self {
         let stream = tokio::net::TcpStream::connect(at).await.unwrap();
-        let (send, connection) = h2::client::handshake(stream).await.unwrap();
+        let (send, connection) = settings.handshake(stream).await.unwrap();
         tokio::spawn(connection);
         Channel(send, at)
     }

@@ -17,13 +17,14 @@ use std::io::{self, Cursor};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tonic::Status;
 use tonic::body::Body;
 use tonic_health::pb::health_server::HealthServer;
@@ -187,19 +188,23 @@ impl Calls {
         })
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-        let call = match request.uri().path().split('/').nth(1).unwrap_or_default() {
+    /// Answers a call. `is_made` is set when the answer is made, unless it is a stream.
+    async fn answer(&self, request: Request<Incoming>, is_made: &AtomicBool) -> Response<Body> {
+        let name = request.uri().path().split('/').nth(1).unwrap_or_default();
+        let is_stream = name != NAME;
+        let call = match name {
             NAME => &self.limits,
             "grpc.health.v1.Health" => &self.health,
             "grpc.reflection.v1.ServerReflection" => &self.reflection,
             "grpc.reflection.v1alpha.ServerReflection" => &self.old_reflection,
-            _ => return Ok(Status::unimplemented("no service of this name").into_http()),
+            _ => return Status::unimplemented("no service of this name").into_http(),
         };
         let given = request.headers().get("grpc-timeout").and_then(|given| given.to_str().ok());
         let longest = given.and_then(time_given).map_or(CALL, |given| given.min(CALL));
         let answer = timeout(longest, call(request)).await;
         let late = |_| Status::deadline_exceeded("there was no answer in time").into_http();
-        Ok(answer.unwrap_or_else(late))
+        is_made.store(!is_stream, Ordering::Relaxed);
+        answer.unwrap_or_else(late)
     }
 
     /// Serves a connection until it ends. A client that does not begin with HTTP/2 is told so in HTTP/1.
@@ -221,7 +226,8 @@ impl Calls {
         }
         let stream = tokio::io::join(Cursor::new(begin).chain(reader), writer);
         let calls = Arc::new(self);
-        let beside = Beside::default();
+        let beside = Beside { calls: Arc::default(), is_made: Arc::default(), unread };
+        let is_made = Arc::clone(&beside.is_made);
         let connection = http2::Builder::new(beside.clone())
             .timer(TokioTimer::new())
             .keep_alive_interval(Some(HEAD))
@@ -233,8 +239,8 @@ impl Calls {
             .serve_connection(
                 TokioIo::new(stream),
                 service_fn(move |request| {
-                    let calls = Arc::clone(&calls);
-                    async move { calls.answer(request).await }
+                    let (calls, is_made) = (Arc::clone(&calls), Arc::clone(&is_made));
+                    async move { Ok::<_, Infallible>(calls.answer(request, &is_made).await) }
                 }),
             );
         // An error is the client's: it has gone, or sent something else than HTTP/2.
@@ -244,14 +250,35 @@ impl Calls {
 
 /// Runs the calls of a connection on the task of the connection, instead of a task for each. So the answers
 /// to calls that came together are written together. To write each by itself costs as much as all else.
-#[derive(Clone, Default)]
-struct Beside(Arc<Mutex<Vec<Running>>>);
+#[derive(Clone)]
+struct Beside {
+    calls: Arc<Mutex<Vec<Running>>>,
+    /// Whether the call that is polled has just made its answer, which remains to be sent.
+    is_made: Arc<AtomicBool>,
+    /// How long a client may leave no room for an answer, before the call ends. The answers to its pings go on.
+    unread: Duration,
+}
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Beside {
     fn execute(&self, call: F) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::pin(call));
+        let (is_made, unread) = (Arc::clone(&self.is_made), self.unread);
+        let call = async move {
+            let (mut call, mut end) = (pin!(call), None);
+            poll_fn(|context| {
+                let polled = call.as_mut().poll(context);
+                if is_made.swap(false, Ordering::Relaxed) && polled.is_pending() {
+                    end = Some(Box::pin(sleep(unread)));
+                }
+                match &mut end {
+                    Some(end) if polled.is_pending() => end.as_mut().poll(context),
+                    _ => polled,
+                }
+            })
+            .await;
+        };
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Box::pin(call));
     }
 }
 
@@ -265,7 +292,7 @@ impl Beside {
                 if let Poll::Ready(end) = connection.as_mut().poll(context) {
                     return Poll::Ready(end);
                 }
-                calls.extend(self.0.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
+                calls.extend(self.calls.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
                 let before = calls.len();
                 while let Poll::Ready(Some(())) = calls.poll_next_unpin(context) {}
                 // If no call has ended, there is no answer that the connection could write.
