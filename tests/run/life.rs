@@ -2,11 +2,12 @@
 
 use super::core::{RULES, descriptor, request};
 use super::program::{Channel, Program, get};
-use super::shell::{Folder, command};
+use super::shell::{Folder, Running, command};
 use ratescope::service::Code;
+use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::mpsc;
@@ -150,6 +151,21 @@ fn a_log_that_can_not_be_written_ends_nothing() {
     assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
     program.running.signal("TERM");
     assert!(program.running.0.wait().unwrap().success());
+}
+
+/// Nobody reads where it listens, or that disk is full: the log says it then.
+#[test]
+fn addresses_that_can_not_be_printed_end_nothing() {
+    let folder = Folder::new("unprinted");
+    let (reader, unread) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut started = command(&["run", "--grpc", "off", "--http", "127.0.0.1:0", "--admin", "off"]);
+    started.arg(folder.write("rules.yaml", RULES)).stdin(Stdio::null()).stdout(unread);
+    let mut running = Running(started.stderr(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(running.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let at = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}"));
+    assert_eq!(get(at.trim().parse().unwrap(), "/check?user=ann", "").0, 200);
 }
 
 /// When the program is asked to end, it announces that, serves on for the notice, and then ends. When it is

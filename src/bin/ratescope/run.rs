@@ -231,7 +231,11 @@ async fn serve(
     let admin =
         Arc::new(Admin { service: Arc::clone(&service), metrics: metrics.clone(), live, is_ready });
     health.set_service_status(NAME, ServingStatus::Serving).await;
-    writeln!(Visible(io::stdout()), "Ratescope limits: {}", ports.say()?)?;
+    let addresses = ports.say()?;
+    if let Err(error) = writeln!(Visible(io::stdout()), "Ratescope limits: {addresses}") {
+        // As for a line of the log, that ends no service.
+        tracing::warn!(target: "ratescope", "standard output can't be written: {error}; limiting: {addresses}");
+    }
 
     let open = GracefulShutdown::new();
     let interval = Duration::try_from(args.watch).unwrap_or(Duration::MAX);
