@@ -196,13 +196,13 @@ impl RedisStore {
         self.0.local.forget(now);
     }
 
-    /// Removes all keys with the prefix of this store, on all nodes, and returns how many there were.
+    /// Asks whether Redis answers, all masters of a cluster, within a second or the
+    /// [deadline](Options::deadline), whichever is longer. Events are decided meanwhile as ever.
     ///
     /// # Errors
-    /// When Redis can't be reached, refuses, or does not answer within ten seconds.
-    pub async fn clear(&self) -> Result<u64, Fault> {
-        let Inner { link, options, .. } = &*self.0;
-        clear::all(link, &plan::begin(options)).await
+    /// The reason why an event would not be decided on Redis now.
+    pub async fn ping(&self) -> Result<(), Fault> {
+        self.0.link.ping().await
     }
 
     /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key, on

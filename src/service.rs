@@ -86,7 +86,7 @@ pub use states::States;
 
 use crate::clock::{Clock, SystemClock};
 use crate::live::Probe;
-use crate::rules::{AsyncStore, Memory, Reloaded, Rules, RulesError};
+use crate::rules::{AsyncStore, Fault, Memory, Reloaded, Rules, RulesError};
 use crate::time::Time;
 use arc_swap::ArcSwap;
 use domain::DomainStore;
@@ -182,6 +182,14 @@ impl<C: Clock> Service<C> {
         let each = self.domains.load();
         let each = each.values().filter_map(|domain| domain.memory());
         each.reduce(|a, b| Memory { keys: a.keys + b.keys, forgotten: a.forgotten + b.forgotten })
+    }
+
+    /// Asks whether the Redis of its states answers, as [`RedisStore::ping`](crate::redis_store::RedisStore::ping) does.
+    ///
+    /// # Errors
+    /// The reason why requests would not be decided there now.
+    pub async fn ping(&self) -> Result<(), Fault> {
+        self.states.ping().await
     }
 
     /// The probe through which it is seen.

@@ -4,7 +4,9 @@ use super::address::Address;
 use super::keys::Scan;
 use super::link::Link;
 use super::options::Options;
+use super::plan;
 use super::server::Server;
+use super::{Inner, RedisStore};
 use crate::rules::Fault;
 use core::time::Duration;
 use redis::{Pipeline, from_redis_value};
@@ -25,8 +27,19 @@ pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
     Ok(all(&link, prefix).await? + all(&link, &format!("{{{prefix}")).await?)
 }
 
+impl RedisStore {
+    /// Removes all keys with the prefix of this store, on all nodes, and returns how many there were.
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or does not answer within ten seconds.
+    pub async fn clear(&self) -> Result<u64, Fault> {
+        let Inner { link, options, .. } = &*self.0;
+        all(link, &plan::begin(options)).await
+    }
+}
+
 /// Removes all keys that begin with this, on all nodes.
-pub(super) async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
+async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
     let mut removed = 0;
     for server in link.servers(in_ten_seconds()).await? {
         removed += at(&server, begin).await?;

@@ -11,7 +11,7 @@ use super::masters::Masters;
 use super::meaning::Meaning;
 use super::options::Options;
 use super::plan::Call;
-use super::server::{Connection, Failure, Server};
+use super::server::{Connection, Failure, Server, patience, report};
 use crate::rules::{Fault, OpenError};
 use core::time::Duration;
 use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
@@ -88,6 +88,21 @@ impl Link {
                 Meaning::Never => return Err(course.ended(error.to_string())),
             }
         }
+    }
+
+    /// Asks all servers that have keys whether they answer.
+    pub(super) async fn ping(&self) -> Result<(), Fault> {
+        let until = Instant::now() + patience(self.deadline);
+        for server in self.servers(until).await? {
+            let permit = self.way.permit(&server)?;
+            let answer = server.send(redis::cmd("PING"), until, Some(&permit)).await;
+            report(&permit, &answer);
+            if let Err(failure) = answer {
+                self.way.refresh();
+                return Err(failure.into());
+            }
+        }
+        Ok(())
     }
 
     /// All servers that have keys: the masters of a cluster, or the one server.

@@ -181,7 +181,7 @@ impl Shared {
     /// all of them is good enough. The best answer of sentinels is the most frequent, since one sentinel may not have
     /// heard of a failover yet.
     async fn ask(&self) -> Result<Vec<Owned>, Fault> {
-        let until = Instant::now() + patience(&self.options);
+        let until = Instant::now() + patience(self.options.deadline);
         let mut asked = JoinSet::new();
         for server in self.everyone() {
             let watched = self.watched.clone();

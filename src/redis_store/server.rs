@@ -71,7 +71,7 @@ impl Server {
         #[cfg(feature = "tls")]
         provide(info.addr());
         let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(patience(options)))
+            .set_connection_timeout(Some(patience(options.deadline)))
             .set_response_timeout(None);
         Ok(Server {
             client: Client::open(info.set_tcp_settings(settings()))?,
@@ -244,8 +244,8 @@ pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
 }
 
 /// The longest time for the answer to a question for which no call waits.
-pub(super) fn patience(options: &Options) -> Duration {
-    CONNECTING.max(options.deadline)
+pub(super) fn patience(deadline: Duration) -> Duration {
+    CONNECTING.max(deadline)
 }
 
 /// Makes ring the cryptography of rustls, unless the service has chosen another one. rustls panics without any.

@@ -1,10 +1,13 @@
 //! Where the states of a service are: in its memory, or on Redis.
 
 use crate::redis_store::{Options, RedisStore};
-use crate::rules::{AnyStore, OpenError, Ruled, Rules, RulesError};
+use crate::rules::{AnyStore, Fault, OpenError, Ruled, Rules, RulesError};
 
 /// Opens a store for the rules of each file.
-pub struct States(Box<Open>);
+pub struct States {
+    open: Box<Open>,
+    redis: Option<RedisStore>,
+}
 
 type Open = dyn Fn(Rules) -> Result<AnyStore, RulesError> + Send + Sync;
 
@@ -13,7 +16,7 @@ impl States {
     pub fn new(
         open: impl Fn(Rules) -> Result<AnyStore, RulesError> + Send + Sync + 'static,
     ) -> Self {
-        States(Box::new(open))
+        States { open: Box::new(open), redis: None }
     }
 
     /// States in the memory of this process; `keys` is the most keys of each limit.
@@ -28,10 +31,19 @@ impl States {
     pub fn on_redis(url: &str, options: Options) -> Result<Self, OpenError> {
         let none = Rules::read("none", "domain: none\ndescriptors:\n- key: none\n")?;
         let redis = RedisStore::open(url, none, options)?;
-        Ok(Self::new(move |rules| redis.beside(rules).map(AnyStore::new)))
+        let beside = redis.clone();
+        let states = Self::new(move |rules| beside.beside(rules).map(AnyStore::new));
+        Ok(States { redis: Some(redis), ..states })
     }
 
     pub(super) fn open(&self, rules: Rules) -> Result<AnyStore, RulesError> {
-        (self.0)(rules)
+        (self.open)(rules)
+    }
+
+    pub(super) async fn ping(&self) -> Result<(), Fault> {
+        match &self.redis {
+            Some(redis) => redis.ping().await,
+            None => Ok(()),
+        }
     }
 }

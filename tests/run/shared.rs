@@ -124,7 +124,12 @@ async fn without_its_redis_each_rule_says_what_happens() {
         assert_eq!(answer.overall_code(), Code::Ok);
     }
     // A rule with `on_store_failure: refuse` then makes the call fail: UNAVAILABLE.
+    let health = || get(program.admin, "/healthz?verbose", "").1;
+    assert!(health().contains("\ngreen"), "{}", health());
     drop(redis);
+    // Nobody has asked since.
+    while !health().contains("\nyellow: the store ") {}
+    assert_eq!(get(program.admin, "/readyz", "").0, 200);
     assert_eq!(channel.should_rate_limit(&of("ann")).await.unwrap_err(), 14);
     let back = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
     assert_eq!(channel.should_rate_limit(&request(vec![back])).await.unwrap_err(), 14);

@@ -22,8 +22,8 @@ use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -59,7 +59,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: Port,
 
-    /// Where to listen for operators (/live.html, /healthz, /readyz, /metrics, /rules), or off
+    /// Where to listen for operators, or off: /live.html, /metrics, /rules, /healthz (the program lives; with
+    /// ?verbose, how its files and its store do) and /readyz (it takes requests, also while the store does not answer)
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
     admin: Port,
 
@@ -227,9 +228,13 @@ async fn serve(
         fields: args.field.clone(),
     };
     let http = Http::new(Arc::clone(&service), settings);
-    let is_ready = AtomicBool::new(true);
-    let admin =
-        Arc::new(Admin { service: Arc::clone(&service), metrics: metrics.clone(), live, is_ready });
+    let admin = Arc::new(Admin {
+        service: Arc::clone(&service),
+        metrics,
+        live,
+        is_ready: AtomicBool::new(true),
+        fault: Mutex::default(),
+    });
     health.set_service_status(NAME, ServingStatus::Serving).await;
     let addresses = ports.say()?;
     if let Err(error) = writeln!(Visible(io::stdout()), "Ratescope limits: {addresses}") {
@@ -255,7 +260,7 @@ async fn serve(
     let is_hurried = tokio::select! {
         () = ports.serve(&open, &calls, http, &admin) => true,
         () = follow(&service, interval) => true,
-        () = keep_up(&service, &metrics) => true,
+        () = keep_up(&admin) => true,
         is_hurried = notice => is_hurried,
     };
     if is_hurried {
@@ -320,15 +325,18 @@ async fn follow(service: &Arc<Service>, interval: Duration) {
     }
 }
 
-/// Updates the gauges and lets the probe forget what is old every [`UPKEEP`], for ever.
-async fn keep_up(service: &Service, prometheus: &PrometheusHandle) {
+/// Every [`UPKEEP`], for ever, asks whether the store answers, updates the gauges and lets the probe forget what is
+/// old.
+async fn keep_up(admin: &Admin) {
+    let Admin { service, metrics, .. } = admin;
     loop {
+        admin.hear(service.ping().await);
         sleep(UPKEEP).await;
         service.probe().forget(service.clock().now());
         if let Some(memory) = service.memory() {
             metrics::gauge!("ratescope_keys").set(memory.keys as f64);
             metrics::counter!("ratescope_keys_forgotten_total").absolute(memory.forgotten);
         }
-        prometheus.run_upkeep();
+        metrics.run_upkeep();
     }
 }

@@ -1,15 +1,21 @@
 //! The port for those who run the service: its health, its counters, the rules in force,
 //! and Live.
 
+use crate::terminal::{cut, visible};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::live::{Body, Routes};
+use ratescope::rules::Fault;
 use ratescope::service::Service;
+use std::error::Error;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most characters of the cause of a fault that are shown: a server may refuse in any words.
+const LONGEST_CAUSE: usize = 200;
 
 /// The answers of the port.
 pub(super) struct Admin {
@@ -19,6 +25,8 @@ pub(super) struct Admin {
     pub(super) live: Routes,
     /// Whether new requests are welcome.
     pub(super) is_ready: AtomicBool,
+    /// Why the store did not answer when it was last asked, if so.
+    pub(super) fault: Mutex<Option<String>>,
 }
 
 impl Admin {
@@ -55,6 +63,25 @@ impl Admin {
         plain(status, text)
     }
 
+    /// Remembers whether the store answers, and logs it if that has changed.
+    pub(super) fn hear(&self, answer: Result<(), Fault>) {
+        let mut known = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        // A pause after a fault says less than the fault.
+        if known.is_some() && answer == Err(Fault::Resting) {
+            return;
+        }
+        let fault = answer.err().map(|fault| match fault.source() {
+            Some(cause) => format!("{fault}: {}", cut(&visible(&cause.to_string()), LONGEST_CAUSE)),
+            None => fault.to_string(),
+        });
+        match (&fault, known.is_some()) {
+            (Some(fault), false) => tracing::warn!(target: "ratescope", "{fault}"),
+            (None, true) => tracing::info!(target: "ratescope", "the store answers again"),
+            _ => {}
+        }
+        *known = fault;
+    }
+
     /// Whether new requests are welcome.
     pub(super) fn readiness(&self) -> (StatusCode, Bytes) {
         match self.is_ready.load(Ordering::Relaxed) {
@@ -87,6 +114,9 @@ impl Admin {
         }
         if new > 0 {
             _ = writeln!(text, "yellow: {new} of {all} files are new, and not in force yet");
+        }
+        if let Some(fault) = &*self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
+            _ = writeln!(text, "yellow: {fault}; each rule decides as its on_store_failure says");
         }
         if text.is_empty() {
             text += "green: all rules are in force\n";
