@@ -56,6 +56,10 @@ pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, Pars
 
 const HELP: &str = "write a rate such as 10/1m, or a name and a rate such as gcra 10/1m";
 
+/// Help for who pastes a line of an ACL.
+const EXIM: &str =
+    "write Exim's 100 / 1h / strict / $sender_host_address as exim 100/1h strict per ip";
+
 /// Help for an unknown name: the limiter whose name begins or ends most alike, with at least three letters or,
 /// of a short name, two; or else how to write a limit.
 fn meant(word: &str) -> String {
@@ -66,6 +70,9 @@ fn meant(word: &str) -> String {
         begin.max(end)
     };
     let enough = |form: &&Form| alike(form) >= 3.min(form.name.len() / 2);
+    if word.eq_ignore_ascii_case("ratelimit") {
+        return EXIM.to_owned();
+    }
     match FORMS.iter().rev().max_by_key(alike).filter(enough) {
         Some(form) => format!("did you mean {}?", form.name),
         None => HELP.to_owned(),

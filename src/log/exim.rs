@@ -12,7 +12,8 @@
 //! followed by decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified name), `helo`,
 //! `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user who sent the mail),
 //! `bytes`, `protocol` and `id`. Text that the sender chose, such as the subject, comes after all of these or in
-//! parentheses, and is never read as one of them.
+//! parentheses, and is never read as one of them. With `log_selector = +received_recipients`, the main log also has
+//! `recipients`: their addresses, and as a cost their number. (Exim cuts a line at 8 kB, and so a long list.)
 //!
 //! Source: the Exim specification, chapter "Log files".
 
@@ -31,10 +32,15 @@ pub(super) struct EximLine<'a> {
     local: &'a str,
     protocol: &'a str,
     bytes: &'a str,
+    /// What follows the bytes: the subject, and then the recipients.
+    tail: &'a str,
 }
 
-const FIELDS: [&str; 9] =
-    ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id"];
+/// The name of the field that has the accepted recipients of a mail.
+pub(super) const RECIPIENTS: &str = "recipients";
+
+const FIELDS: [&str; 10] =
+    ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id", RECIPIENTS];
 
 /// Recognizes a line by the id of a message, or else by the refusal of a host. A date and a time alone are
 /// not enough, since many programs begin their lines so.
@@ -42,15 +48,20 @@ pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason>
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
     };
-    let shape = |rejections, about| LogShape::with(LogForm::Exim { rejections }, about, FIELDS);
+    let shape = |rejections, about, has_recipients| {
+        let fields = FIELDS.into_iter().filter(|name| has_recipients || *name != RECIPIENTS);
+        LogShape::with(LogForm::Exim { rejections }, about, fields)
+    };
     let Some((id, arrow, rest)) = message(rest) else {
         let problem = "no line has the id of a message, or a host that is refused, after its time";
         refusal(rest).ok_or(problem)?;
-        return Ok(Guess::new(shape(true, "Exim's reject log"), Guess::NAME));
+        return Ok(Guess::new(shape(true, "Exim's reject log", false), Guess::NAME));
     };
-    let is_client = arrow == "<=" && arrival(id, rest).is_some_and(|exim| !exim.ip.is_empty());
-    let points = if is_client { Guess::CLIENT } else { Guess::NAME };
-    Ok(Guess::new(shape(false, "Exim's main log"), points))
+    let exim =
+        if arrow == "<=" { arrival(id, rest).unwrap_or_default() } else { EximLine::default() };
+    let points = if exim.ip.is_empty() { Guess::NAME } else { Guess::CLIENT };
+    let has_recipients = exim.value(RECIPIENTS).is_some();
+    Ok(Guess::new(shape(false, "Exim's main log", has_recipients), points))
 }
 
 /// The event of a line: an arrival, or with `rejections` a refusal. `None` if the line has no such event.
@@ -152,13 +163,26 @@ fn arrival<'a>(id: &'a str, text: &'a str) -> Option<EximLine<'a>> {
             Some(("A", login)) => exim.auth = login.split_once(':').map_or("", |(_, id)| id),
             Some(("U", user)) => exim.local = user,
             Some(("P", protocol)) => exim.protocol = protocol,
-            Some(("S", bytes)) => exim.bytes = bytes,
+            Some(("S", bytes)) => (exim.bytes, exim.tail) = (bytes, after),
             Some(("T", _)) => break,
             None if word == "for" || word == "from" => break,
             _ => {}
         }
     }
     (!text.is_empty()).then_some(exim)
+}
+
+/// The recipients after the size and the subject: Exim escapes quotes in a subject. Empty if it did not log them.
+fn recipients(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start_matches(' ');
+        let (word, rest) = text.split_at(end_of_sender(text));
+        match word {
+            "for" => return rest.trim_start_matches(' '),
+            "" => return "",
+            _ => text = rest,
+        }
+    }
 }
 
 /// The end of the sender: the first space outside of quotes, as in `"ann b"@example.org`.
@@ -195,6 +219,17 @@ impl<'a> EximLine<'a> {
         rest
     }
 
+    /// The number of recipients; 1 if they are not in the line.
+    pub(super) fn recipients(&self) -> f64 {
+        let mut list = recipients(self.tail);
+        let mut count = 0.0;
+        while !list.is_empty() {
+            list = list.split_at(end_of_sender(list)).1.trim_start_matches(' ');
+            count += 1.0;
+        }
+        f64::max(count, 1.0)
+    }
+
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
         let value = match name {
             "ip" => self.ip,
@@ -208,6 +243,7 @@ impl<'a> EximLine<'a> {
             "bytes" => self.bytes,
             "protocol" => self.protocol,
             "id" => self.id,
+            RECIPIENTS => recipients(self.tail),
             _ => "",
         };
         (!value.is_empty()).then_some(value)

@@ -335,7 +335,10 @@ impl Work {
             return Ok(());
         }
         if let Some((name, missing)) = &self.cost {
-            record.cost = cost(record.raw(name), *missing).map_err(Some)?;
+            record.cost = match record.members(name) {
+                Some(members) => members,
+                None => cost(record.raw(name), *missing).map_err(Some)?,
+            };
         }
         record.repeat(times);
         if !self.key.is_empty() && !record.has_any(&self.key) {

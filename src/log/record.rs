@@ -1,7 +1,7 @@
 //! Records: events that borrow from their line.
 
 use super::clf::Clf;
-use super::exim::EximLine;
+use super::exim::{EximLine, RECIPIENTS};
 use super::forwarded::{forwarded, is_plain};
 use super::logins::Login;
 use super::names::Standard;
@@ -133,6 +133,14 @@ impl<'a> Record<'a> {
             Found::Exim(exim) => exim.value(name),
             Found::Login(login) => login.value(name),
             Found::Table(table) => table.value(name),
+        }
+    }
+
+    /// The number of the members of a field that is a list.
+    pub(super) fn members(&self, name: &str) -> Option<f64> {
+        match &self.found {
+            Found::Exim(exim) if name == RECIPIENTS => Some(exim.recipients()),
+            _ => None,
         }
     }
 

@@ -48,6 +48,9 @@ mod nginx;
 mod rust;
 mod traefik;
 
+#[cfg(feature = "lab")]
+pub(crate) use exim::counting as exim_counting;
+
 use super::{Limit, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::limit::nginx::{Delay, Nginx};

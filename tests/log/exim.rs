@@ -2,7 +2,7 @@
 
 use super::{read, shape};
 use proptest::prelude::*;
-use ratescope::log::Options;
+use ratescope::log::{Options, Reader};
 
 const NAMES: [&str; 9] =
     ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id"];
@@ -83,6 +83,31 @@ fn senders_cannot_pass_for_others() {
         NOON,
         ["192.0.2.7", "", "[192.0.2.9]", "a@b", "", "", "1", "smtp", id],
     );
+}
+
+/// With `log_selector = +received_recipients`, the recipients follow all that a sender chose: the id of the mail and
+/// its subject, in which Exim escapes quotes.
+#[test]
+fn recipients_are_counted() {
+    let line = |rest: &str| {
+        format!("2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b H=h [192.0.2.7] P=smtp S=7{rest}\n")
+    };
+    let options = Options { cost: Some("recipients".parse().unwrap()), ..Options::default() };
+    for (rest, list, count) in [
+        (" id=1@b T=\"x\" for c@d e@f", "c@d e@f", 2.0),
+        (" id=\"for x y\"@b T=\"said \\\"for a b c\\\"\" from <a@b> for c@d", "c@d", 1.0),
+        (" for \"c for\"@d e@f g@h", "\"c for\"@d e@f g@h", 3.0),
+        // This mail has none in the log, although the log has them.
+        ("", "", 1.0),
+    ] {
+        let log = line(" for x@y") + &line(rest);
+        let read = read(log.as_bytes(), &options, ["recipients", "bytes"]);
+        assert_eq!(read.fields()[1], [list, "7"], "{rest}");
+        assert_eq!(read.events[1].1, count, "{rest}");
+    }
+    let without = line(" T=\"for a b\"");
+    let error = Reader::new(&shape(without.as_bytes(), &options), &options).unwrap_err();
+    assert!(error.to_string().starts_with("\"recipients\": not a field of this log; it has ip"));
 }
 
 #[test]

@@ -39,7 +39,8 @@ pub(crate) struct LogArgs {
     #[arg(long)]
     only_keyed: bool,
 
-    /// The cost of an event: 1, bytes, or another field with a number
+    /// The cost of an event: 1, bytes, another field with a number, or recipients of Exim's log, which has them with
+    /// log_selector = +received_recipients
     #[arg(long, value_name = "FIELD")]
     cost: Option<Cost>,
 

@@ -22,12 +22,13 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         if per.secs() != libm::floor(per.secs()) {
             return Err("its periods are whole seconds".to_owned());
         }
+        let only: String = limit.per.fields().iter().filter_map(|name| only(name)).collect();
         let number = (limits.len() > 1).then(|| format!("limit{n}"));
         let parts = number.into_iter().map(Ok).chain(parts(&limit.per, addresses));
         let key = parts.collect::<Result<Vec<String>, String>>()?.join(" / ");
         let (count, mode) = (exim.limit.count(), exim.mode);
         Ok(format!(
-            "deny\n  message   = $sender_rate in $sender_rate_period is over the limit of \
+            "deny\n{only}  message   = $sender_rate in $sender_rate_period is over the limit of \
              $sender_rate_limit\n  ratelimit = {count} / {per} / per_mail / {mode} / {key}\n"
         ))
     })?;
@@ -38,7 +39,25 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
              the later",
         );
     }
-    Ok(format!("# In the ACL of acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data:\n{statements}"))
+    Ok(format!("# In the ACL of {ANYWHERE}:\n{statements}"))
+}
+
+/// The ACLs in which Exim counts mails.
+const ANYWHERE: &str = "acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data";
+
+/// What a configuration becomes where a mail counts as more than 1: `per_byte` or `per_rcpt` in place of `per_mail`.
+/// Only in the last ACL each mail counts once, with all its bytes or recipients.
+pub(crate) fn counting(text: &str, measure: &str) -> String {
+    text.replace(ANYWHERE, "acl_smtp_data").replace("per_mail", measure)
+}
+
+/// The condition that a mail has the field. Without it, all mails that have none would share one key.
+fn only(name: &str) -> Option<&'static str> {
+    match name {
+        "user" | "auth" => Some("  authenticated = *\n"),
+        "sender" => Some("  !senders  = :\n"),
+        _ => None,
+    }
 }
 
 fn parts(per: &Per, addresses: Addresses) -> impl Iterator<Item = Result<String, String>> {

@@ -82,14 +82,40 @@ impl Choices {
             }
             _ => None,
         };
+        let last = (server == Target::Exim).then(|| {
+            "the log has only accepted mails, and Exim also counts one that a later condition refuses: put \
+             this last"
+                .to_owned()
+        });
         let dry = dry.map(|how| format!("to try it first without refusing anything, {how}"));
-        [dry, burst, chosen, answered, depth].into_iter().flatten().collect()
+        [dry, last, burst, chosen, answered, depth].into_iter().flatten().collect()
     }
 
-    /// Returns an error if costs come from a field or the highest is not 1, unless the target is Rust: a
-    /// server counts each request as 1.
+    /// Exim's words for the cost of a mail, if it is not 1.
+    pub(super) fn per_cost(&self) -> Option<&'static str> {
+        match &self.reading.options.cost {
+            Some(Cost::Field(name)) if self.target == Target::Exim => match name.as_str() {
+                "bytes" => Some("per_byte"),
+                "recipients" => Some("per_rcpt"),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// What a limit counts, if that is not the events themselves.
+    pub(super) fn unit(&self) -> Option<&str> {
+        match &self.reading.options.cost {
+            Some(Cost::Field(name)) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns an error if costs come from a field or the highest is not 1, unless the target is Rust, or Exim
+    /// which counts some of them: a server counts each request as 1.
     pub(super) fn check_costs(&self, highest: f64) -> Result<(), String> {
         let cost = match &self.reading.options.cost {
+            _ if self.per_cost().is_some() => return Ok(()),
             Some(Cost::Field(name)) => name,
             _ if highest != 1.0 => "cost",
             _ => return Ok(()),

@@ -87,7 +87,7 @@ impl Analysis {
             headline: format!(
                 "For {}: {}. It {does}.",
                 self.choices().target.title(),
-                in_words(limiter, noun)
+                in_words(limiter, one(self.choices().unit().unwrap_or(noun)))
             ),
         })
     }
