@@ -229,8 +229,8 @@ fn marks_of_networks_and_of_nobody() {
     let path = file("networks", "192.0.2.0/29\n198.51.100.7\n203.0.113.0/24\n");
     let args = ["--untouched", "90", "--marks", &path];
     let answer = tune(&args, log().as_bytes());
-    let busiest = answer["busiest"].as_array().unwrap();
-    for client in busiest {
+    let clients = answer["most_refused"].as_array().unwrap();
+    for client in clients {
         let key = client["key"].as_str().unwrap();
         let last: u8 = key.rsplit('.').next().unwrap().parse().unwrap();
         assert_eq!(client["marked"], json!(last < 8), "{key}");

@@ -223,7 +223,7 @@ fn marks_are_heeded() {
     let of = |args: &[&str]| tune(&[&["--untouched", "90"], args].concat(), log().as_bytes());
     let (with, without) = (of(&["--marks", &path]), of(&[]));
     assert_ne!(with["recommended"][0]["limit"], without["recommended"][0]["limit"]);
-    let marked = with["busiest"].as_array().unwrap().iter().find(|c| c["key"] == "192.0.2.1");
+    let marked = with["most_refused"].as_array().unwrap().iter().find(|c| c["key"] == "192.0.2.1");
     assert_eq!(
         (&marked.unwrap()["marked"], &marked.unwrap()["refused"]),
         (&json!(true), &json!(0))

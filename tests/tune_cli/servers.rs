@@ -41,6 +41,57 @@ fn notes_come_with_the_configuration() {
     assert_wrong(&[], b"{\"time\":\"yesterday\"}\n", &format!("{json}not a time: yesterday"));
 }
 
+/// Exim counts mails, their bytes or their recipients, as the log was read. A limit for users is only for mails that
+/// have one.
+#[test]
+fn exim_counts_what_the_log_was_read_by() {
+    let line = |i: u32, user: &str| {
+        let time = format!("2024-05-01 12:{:02}:{:02}", i / 60, i % 60);
+        format!("{time} 1s2abc-0003xY-Az <= a@b H=h [192.0.2.7] P=esmtpa{user} S=700 for x@y z@y\n")
+    };
+    let log: String = (0..300).map(|i| line(i, if i % 3 == 0 { "" } else { " A=p:ann" })).collect();
+    let report = |args: &[&str]| {
+        let output = run(&[&["tune", "--untouched", "0"], args].concat(), log.as_bytes());
+        text(&output.stdout).to_owned()
+    };
+    for (args, said, acl) in [
+        (&["--key", "ip"][..], " mails ", "per_mail / strict / $sender_host_address\n"),
+        (&["--key", "user"], " mails ", "deny\n  authenticated = *\n"),
+        (&["--cost", "bytes"], " bytes ", "In the ACL of acl_smtp_data:\n"),
+        (&["--cost", "bytes"], " bytes ", " / per_byte / strict /"),
+        (&["--cost", "recipients"], " recipients ", " / per_rcpt / strict /"),
+    ] {
+        let report = report(args);
+        let (_, exim) = report.split_once("\nFor Exim: less than ").unwrap();
+        assert!(exim.split_once(',').unwrap().0.contains(said) && exim.contains(acl), "{exim}");
+    }
+    let keyless = "--only-keyed leaves out those without user.";
+    assert!(report(&["--key", "user"]).contains(keyless));
+    assert!(!report(&["--key", "user", "--only-keyed"]).contains(keyless));
+    assert_wrong(
+        &["--limit", "ratelimit = 9 / 1h"],
+        log.as_bytes(),
+        "as exim 100/1h strict per ip",
+    );
+}
+
+/// A server that counts by itself lets more pass than the logs of several machines say.
+#[test]
+fn the_logs_of_several_machines_are_noted() {
+    let path = super::file("machine", "");
+    run(&["tune", "--summary", &path], log().as_bytes());
+    let says = "counts on each machine by itself";
+    for (server, files, count) in
+        [("nginx", 2, 1), ("nginx", 1, 0), ("descriptors", 2, 0), ("nginx,haproxy", 2, 2)]
+    {
+        let files = vec![path.as_str(); files];
+        let args =
+            [&["tune", "--for", server, "--untouched", "50", "--merge"], &files[..]].concat();
+        let report = run(&args, b"");
+        assert_eq!(text(&report.stdout).matches(says).count(), count, "{args:?}");
+    }
+}
+
 /// The limit for a server is that of its own arithmetic, and so are its numbers.
 #[test]
 fn for_a_server() {

@@ -14,7 +14,7 @@ use crate::terminal::{self, Visible, at_least_one, until_closed};
 use files::Tried;
 use ratescope::lab::tune::{
     Aim, Analysis, Choices, ClientRow, Failure, Imported, LimitEffect, MarkedKeys, Metric, PERIODS,
-    Room, Summary, is_bucket, percentage,
+    Room, Summary, TableOrder, is_bucket, percentage,
 };
 use ratescope::plot::{palette::Theme, svg};
 use ratescope::policy::export::Target;
@@ -65,8 +65,8 @@ pub(crate) struct Args {
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
     /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban. By default exim
-    /// for a log of Exim, fail2ban for a log of failed logins, and no server for other logs
-    #[arg(long = "for", value_name = "SERVER")]
+    /// for a log of Exim, fail2ban for a log of failed logins, and no server for other logs; several with commas
+    #[arg(long = "for", value_name = "SERVER", value_delimiter = ',')]
     targets: Vec<Target>,
 
     /// A limit to replay exactly, such as "exim 10/1m strict" or "5/1s per user & 9/1s per ip"
@@ -181,7 +181,8 @@ pub(crate) struct Tuned<'a> {
     effect: Option<LimitEffect>,
     bucket: Option<LimitEffect>,
     servers: Vec<Server>,
-    busiest: Vec<ClientRow>,
+    /// The clients that are refused most, and then the busiest.
+    most_refused: Vec<ClientRow>,
 }
 
 /// The recommendation for one server.
@@ -196,8 +197,11 @@ pub(crate) struct Server {
 /// The longest file of marks, in bytes.
 const MARKS: usize = 1 << 24;
 
-/// How many rows are shown of the busiest clients, and of the paths and agents that are refused most.
-const BUSIEST: usize = 10;
+/// How many rows are shown of clients, and of the paths and agents that are refused most.
+const ROWS: usize = 10;
+
+/// The targets that count for all machines together, or as the program has it.
+const SHARED: [Target; 3] = [Target::Descriptors, Target::Cloudflare, Target::Rust];
 
 /// Reads the logs, answers, and prints the answer.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
@@ -290,7 +294,8 @@ impl Question<'_> {
         let Question { args, marks } = self;
         let (aim, periods) = (args.aim(), args.periods());
         let period = periods.first().copied().unwrap_or(PERIODS[0]);
-        let asked = |choices: &Choices| Choices { period, aim, ..choices.clone() };
+        let order = TableOrder::Refused;
+        let asked = |choices: &Choices| Choices { period, aim, order, ..choices.clone() };
         let usual = log.usual_server().filter(|_| args.targets.is_empty());
         let targets: Vec<Target> = args.targets.iter().copied().chain(usual).collect();
         let main = match (&args.by, targets.first()) {
@@ -307,15 +312,26 @@ impl Question<'_> {
         let server = |target: &Target| {
             decide(&mut analysis, asked(&choices_for(*target)?));
             let none = || Err("none of its limits leaves enough clients alone".to_owned());
-            let configuration = analysis.configuration().unwrap_or_else(none);
+            let mut configuration = analysis.configuration().unwrap_or_else(none);
+            if let Ok((_, notes)) = &mut configuration
+                && args.files.len() > 1
+                && args.merge
+                && !SHARED.contains(target)
+            {
+                let title = target.title();
+                notes.push(format!(
+                    "{title} counts on each machine by itself: if these logs are of several, a client that \
+                     reaches all of them passes as many times as much"
+                ));
+            }
             Ok(Server { target: *target, effect: analysis.effect(), configuration })
         };
         let servers = targets.iter().map(server).collect::<Result<_, ParseError>>()?;
         analysis.ask(main);
         while !analysis.advance_by(u64::MAX, threads::HANDS) {}
-        let busiest = analysis.table("", BUSIEST).0;
+        let most_refused = analysis.table("", ROWS).0;
         let effect = analysis.effect();
-        let answer = Tuned { analysis: &analysis, tried, effect, bucket, servers, busiest };
+        let answer = Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused };
         let printed = match args.json {
             true => json::write(&answer, args.follow, out),
             false => text::write(&answer, &mut Visible(out)),

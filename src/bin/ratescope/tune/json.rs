@@ -1,6 +1,6 @@
 //! The answer as one JSON object.
 
-use super::{BUSIEST, Server, Tuned};
+use super::{ROWS, Server, Tuned};
 use crate::terminal::harmless_json;
 use ratescope::lab::tune::{Advice, Burst, ClientRow, LabelRow, LimitEffect, LimitRow, Share};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 /// Writes the answer as one line if `is_line`, otherwise indented over several.
 pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> io::Result<()> {
-    let Tuned { analysis, tried, effect, bucket, servers, busiest } = answer;
+    let Tuned { analysis, tried, effect, bucket, servers, most_refused } = answer;
     let log = analysis.imported();
     let (summary, clients) = (&log.summary, analysis.clients());
     let times = clients.times();
@@ -28,7 +28,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
     });
     let recommended = [effect, bucket].into_iter().flatten().map(self::effect);
     let bursts = analysis.frontier().map_or(&[][..], |frontier| &frontier.bursts);
-    let [(paths, _), (agents, _)] = analysis.labels(BUSIEST);
+    let [(paths, _), (agents, _)] = analysis.labels(ROWS);
     let all = json!({
         "lines": summary.lines,
         "unread": summary.unread,
@@ -58,7 +58,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
         "buckets": list(bursts.iter().map(burst)),
         "recommended": list(recommended),
         "for": list(servers.iter().map(server)),
-        "busiest": list(busiest.iter().map(client)),
+        "most_refused": list(most_refused.iter().map(client)),
         "paths": list(paths.iter().map(labels)),
         "agents": list(agents.iter().map(labels)),
         "refusals": analysis.replayed().map(|replay| replay.hours().0.map(|day| day.to_vec()).to_vec()),

@@ -1,7 +1,7 @@
 //! The answer in the terminal.
 
 use super::files::Tried;
-use super::{BUSIEST, Server, Tuned};
+use super::{ROWS, Server, Tuned};
 use crate::terminal::{column, cut, visible};
 use ratescope::lab::tune::{LabelRow, LimitRow, Report, Share, percent};
 use ratescope::text::{grouped, plural};
@@ -15,22 +15,26 @@ const WIDEST: usize = 72;
 
 pub(crate) fn write(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let report = Report::new(answer.analysis);
-    head(&report, out)?;
+    head(answer, &report, out)?;
     tried(answer, out)?;
     periods(answer, out)?;
     curve(answer, out)?;
     buckets(answer, out)?;
-    busiest(answer, out)?;
+    clients(answer, out)?;
     labels(answer, out)?;
     hours(answer, out)?;
     says(answer, &report, out)?;
     answer.servers.iter().try_for_each(|server| for_server(server, out))
 }
 
-fn head(report: &Report, out: &mut impl Write) -> io::Result<()> {
+fn head(answer: &Tuned<'_>, report: &Report, out: &mut impl Write) -> io::Result<()> {
+    let log = answer.analysis.imported();
+    let keyless = (log.counts.keyless > 0 && !log.options.options.only_keyed)
+        .then(|| format!("--only-keyed leaves out those without {}.", log.summary.per));
     writeln!(out, "{}", visible(&report.read))?;
     let formats = (!report.formats.is_empty()).then(|| format!("{}.", report.formats));
-    let notes: Vec<&str> = formats.iter().chain(&report.notes).map(String::as_str).collect();
+    let notes = formats.iter().chain(&report.notes).chain(&keyless);
+    let notes: Vec<&str> = notes.map(String::as_str).collect();
     if !notes.is_empty() {
         writeln!(out, "{}", visible(&notes.join(" ")))?;
     }
@@ -131,18 +135,18 @@ fn buckets(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn busiest(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
-    let clients = answer.busiest.iter();
-    let width = clients.map(|client| client.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
+fn clients(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
+    let keys = answer.most_refused.iter();
+    let width = keys.map(|client| client.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
     let events = answer.analysis.imported().events;
     let wide = events.len().max(10);
-    writeln!(out, "\nThe busiest clients, and what the recommended limit refuses them:")?;
+    writeln!(out, "\nThe clients that the recommended limit refuses most, and then the busiest:")?;
     writeln!(
         out,
         "{:width$}  {events:>wide$}  {:>10}  {:19}  {:>10}  first refused",
         "client", "peak", "at", "refused"
     )?;
-    for client in &answer.busiest {
+    for client in &answer.most_refused {
         let [key, marked, requests, peak, at, refused, first] = answer.analysis.cells(client);
         let key = cut(&key, width);
         let line = format!(
@@ -154,7 +158,7 @@ fn busiest(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn labels(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
-    for (name, (rows, all)) in ["path", "agent"].into_iter().zip(answer.analysis.labels(BUSIEST)) {
+    for (name, (rows, all)) in ["path", "agent"].into_iter().zip(answer.analysis.labels(ROWS)) {
         let rows: Vec<[String; 3]> = rows.into_iter().map(LabelRow::cells).collect();
         let Some(width) = rows.iter().map(|[text, ..]| text.chars().count()).max() else {
             continue;

@@ -20,6 +20,9 @@ pub struct LimitRow {
     pub refused: Option<u64>,
 }
 
+/// What a table has in place of an empty key: that of events without a field of the key.
+const NO_KEY: &str = "(none)";
+
 /// The most rows.
 const ROWS: usize = 24;
 
@@ -116,8 +119,9 @@ impl Analysis {
         let (peak, at) = peak.unwrap_or_default();
         let marked = if client.marked { "marked" } else { "" }.to_owned();
         let first = client.first.map(when).unwrap_or_default();
+        let key = if client.key.is_empty() { NO_KEY } else { &client.key };
         [
-            client.key.chars().map(visible).collect(),
+            key.chars().map(visible).collect(),
             marked,
             grouped(client.requests),
             peak,
