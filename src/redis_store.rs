@@ -296,8 +296,8 @@ fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
             elsewhere.map(|first| {
                 format!(
                     "not for the same fields as others, which are per {first}: on a cluster their \
-                     states may be on different nodes; put all on one (Options::one_node), or take \
-                     several stores"
+                     states may be on different nodes; put all on one node (--one-node, or \
+                     Options::one_node), or take several stores"
                 )
             })
         })

@@ -177,11 +177,11 @@ impl<C: Clock> Service<C> {
         self.domains.load().values().map(|domain| domain.rules()).collect()
     }
 
-    /// The size of the memory, if the states are in this process. Overrides are left out.
-    pub fn memory(&self) -> Option<Memory> {
-        let each = self.domains.load();
-        let each = each.values().filter_map(|domain| domain.memory());
-        each.reduce(|a, b| Memory { keys: a.keys + b.keys, forgotten: a.forgotten + b.forgotten })
+    /// The size of the memory of each domain whose states are in this process. Overrides are left out.
+    pub fn memory(&self) -> Vec<(String, Memory)> {
+        let all = self.domains.load();
+        let each = all.iter().filter_map(|(name, domain)| Some((name.clone(), domain.memory()?)));
+        each.collect()
     }
 
     /// Asks whether the Redis of its states answers, as [`RedisStore::ping`](crate::redis_store::RedisStore::ping) does.

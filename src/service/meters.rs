@@ -15,7 +15,8 @@
 //! The labels of a rule are its `domain`, its full name as `rule`, and the steps of its path as `key1`,
 //! `key2` and so on, each as in `path` or `path_/login`. They come from the rules alone: what a client
 //! sends, an override or an unknown domain adds none. Beside them are the counters of
-//! [the layer](crate::middleware::meters); in those of `/auth`, the label `layer` is the domain.
+//! [the layer](crate::middleware::meters); in those of `/auth`, and of the keys of each domain, the label `layer` is
+//! the domain.
 
 use crate::outcome::Outcome;
 use crate::rules::{Answered, Rule, Rules, Step, Value};

@@ -118,7 +118,7 @@ fn a_new_file_that_is_wrong_turns_the_health_red() {
 fn the_gauges_are_set_between_two_looks_at_the_files() {
     let program = Program::of(RULES, &["--watch", "1h"]);
     assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
-    while !get(program.admin, "/metrics", "").1.contains("\nratescope_keys 1\n") {}
+    while !get(program.admin, "/metrics", "").1.contains("\nratescope_keys{layer=\"web\"} 1\n") {}
 }
 
 /// Somebody puts a pipe in the place of a rule file: nobody waits for what is never written there.

@@ -214,8 +214,9 @@ fn nginx() {
     let args = ["-e", "stderr", "-g", &main, "-c"];
     let (_server, at) = start(&server, &args, "nginx.conf", &changes, &folder);
     // The proxy replaces the headers that a client writes in its place.
-    let posing = "x-forwarded-for: 192.0.2.1\r\nx-forwarded-uri: /elsewhere\r\n";
+    let posing = "x-forwarded-for: 192.0.2.1\r\nx-forwarded-uri: /elsewhere\r\nx-user: ann\r\n";
     assert_eq!(asked(at, "/", posing), [200, 200, 200, 200, 200, 429]);
+    assert_eq!(get(limits.http, "/check?domain=web&user=ann", "").0, 200);
     let (status, refused) = get(at, "/", "");
     assert!(status == 429 && refused.to_lowercase().contains("\r\nretry-after: 3"), "{refused}");
 }
@@ -229,6 +230,7 @@ fn caddy() {
     let args = ["run", "--adapter", "caddyfile", "--config"];
     let (_server, at) = start(&server, &args, "Caddyfile", &changes, &folder);
     assert_eq!(asked(at, "/", "x-user: ann\r\n"), [200, 200, 200, 200, 200, 429]);
+    assert_eq!(get(limits.http, "/check?domain=web&user=ann", "").0, 200);
     let refused = get(at, "/", "x-user: ann\r\n").1.to_lowercase();
     assert!(refused.contains("retry-after: 3") && refused.contains("quota-exceeded"), "{refused}");
 }

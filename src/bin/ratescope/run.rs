@@ -333,9 +333,11 @@ async fn keep_up(admin: &Admin) {
         admin.hear(service.ping().await);
         sleep(UPKEEP).await;
         service.probe().forget(service.clock().now());
-        if let Some(memory) = service.memory() {
-            metrics::gauge!("ratescope_keys").set(memory.keys as f64);
-            metrics::counter!("ratescope_keys_forgotten_total").absolute(memory.forgotten);
+        // As the layers of `/auth` name theirs, which are the same.
+        for (domain, memory) in service.memory() {
+            let layer = [("layer", domain)];
+            metrics::gauge!("ratescope_keys", &layer).set(memory.keys as f64);
+            metrics::counter!("ratescope_keys_forgotten_total", &layer).absolute(memory.forgotten);
         }
         metrics.run_upkeep();
     }

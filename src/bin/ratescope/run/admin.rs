@@ -8,7 +8,9 @@ use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::live::{Body, Routes};
 use ratescope::rules::Fault;
+use ratescope::rules::Memory;
 use ratescope::service::Service;
+use ratescope::text::plural;
 use std::error::Error;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,8 +128,9 @@ impl Admin {
             let said = file.problem.as_deref().unwrap_or(fine);
             _ = writeln!(text, "{}: {said}", file.path.display());
         }
-        if let Some(memory) = self.service.memory() {
-            _ = writeln!(text, "{} keys, {} forgotten", memory.keys, memory.forgotten);
+        for (domain, Memory { keys, forgotten, .. }) in self.service.memory() {
+            let s = plural(keys as u64);
+            _ = writeln!(text, "{domain}: {keys} key{s} in memory, {forgotten} forgotten");
         }
         text
     }
