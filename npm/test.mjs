@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { execSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -88,10 +89,29 @@ test('what is wrong is said, and the program goes on', () => {
     assert.throws(() => new Store('10/1s', capacity), /the capacity must be a whole number/);
   }
   const limiter = Limiter.parse('10/1s');
-  assert.throws(() => limiter.check(limiter.state(), NaN), /time/);
+  assert.throws(() => limiter.check(limiter.state()), /the time must be a number of milliseconds, not NaN/);
   // A state of another limiter counts as none.
   assert.equal(limiter.check(Limiter.parse('gcra 1/1h').state(), 0).level, 1);
   assert.equal(limiter.check(limiter.state(), 0, -1).allowed, false);
+});
+
+test('the middleware of the README answers 429 with the time to wait', async () => {
+  const readme = readFileSync(`${process.env.PACKAGE}/README.md`, 'utf8');
+  const [, , code] = readme.split('```js\n').map((part) => part.split('```')[0]);
+  let limit;
+  new Function('Store', 'app', code)(Store, { use: (middleware) => (limit = middleware) });
+  const server = createServer((req, res) => {
+    req.ip = req.headers['x-ip'];
+    limit(req, res, () => res.end('ok'));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const ask = (ip) => fetch(`http://127.0.0.1:${server.address().port}`, { headers: { 'x-ip': ip } });
+  for (let i = 0; i < 20; i++) assert.equal((await ask('192.0.2.1')).status, 200);
+  const refused = await ask('192.0.2.1');
+  assert.equal(refused.status, 429);
+  assert.match(refused.headers.get('retry-after'), /^[1-9]$/);
+  assert.equal((await ask('192.0.2.2')).status, 200);
+  server.close();
 });
 
 test('the packed package has its licences, and all files that it lists', () => {

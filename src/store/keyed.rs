@@ -16,6 +16,20 @@
 //! assert_eq!(senders.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! # For those who know governor
+//! The time and the cost are arguments here: `now` is `SystemTime::now().into()`, or that of a test.
+//!
+//! | governor | here |
+//! |---|---|
+//! | `Quota::per_second(nonzero!(10u32)).allow_burst(nonzero!(20u32))` | `Gcra::each_second(TEN).with_burst(TWENTY)` |
+//! | `RateLimiter::direct(quota)`, `check()` | `Keyed::new(limiter, 1)`, `check(&(), now, 1.0)` |
+//! | `RateLimiter::keyed(quota)`, `check_key(&key)` | `Keyed::new(limiter, capacity)`, `check(&key, now, 1.0)` |
+//! | `check_key_n(&key, n)` | `check(&key, now, n)` |
+//! | `NotUntil::wait_time_from` | `retry_after`, or with the decision [`check_with_retry`](Keyed::check_with_retry) |
+//! | `until_key_ready(&key)` | `until_allowed`, with the feature `wait` |
+//! | `retain_recent()` | not needed: the capacity bounds the memory |
+//! | `per_second(2)`, `burst_size(5)` of tower_governor, one in two seconds | `limit: gcra 1/2s burst 5 per ip` in a rule file |
 
 #[cfg(feature = "wait")]
 use super::all_or_none;

@@ -208,5 +208,7 @@ fn in_milliseconds(span: Span) -> f64 {
 }
 
 fn time(milliseconds: f64) -> Result<Time, JsError> {
-    Ok(Time::from_secs(milliseconds / 1e3)?)
+    let wrong =
+        |_| JsError::new(&format!("the time must be a number of milliseconds, not {milliseconds}"));
+    Time::from_secs(milliseconds / 1e3).map_err(wrong)
 }
