@@ -89,7 +89,7 @@ test('what is wrong is said, and the program goes on', () => {
     assert.throws(() => new Store('10/1s', capacity), /the capacity must be a whole number/);
   }
   const limiter = Limiter.parse('10/1s');
-  assert.throws(() => limiter.check(limiter.state()), /the time must be a number of milliseconds, not NaN/);
+  assert.throws(() => limiter.check(limiter.state()), /the time must be a number of milliseconds/);
   // A state of another limiter counts as none.
   assert.equal(limiter.check(Limiter.parse('gcra 1/1h').state(), 0).level, 1);
   assert.equal(limiter.check(limiter.state(), 0, -1).allowed, false);
