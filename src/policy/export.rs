@@ -48,7 +48,7 @@ mod nginx;
 mod rust;
 mod traefik;
 
-#[cfg(feature = "lab")]
+#[cfg(all(feature = "lab", feature = "log"))]
 pub(crate) use exim::counting as exim_counting;
 
 use super::{Limit, Policy};

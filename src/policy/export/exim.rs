@@ -47,6 +47,7 @@ const ANYWHERE: &str = "acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data";
 
 /// What a configuration becomes where a mail counts as more than 1: `per_byte` or `per_rcpt` in place of `per_mail`.
 /// Only in the last ACL each mail counts once, with all its bytes or recipients.
+#[cfg(all(feature = "lab", feature = "log"))]
 pub(crate) fn counting(text: &str, measure: &str) -> String {
     text.replace(ANYWHERE, "acl_smtp_data").replace("per_mail", measure)
 }
