@@ -88,6 +88,14 @@ test('what is wrong is said, and the program goes on', () => {
   for (const capacity of [-1, 1.5, 2 ** 32, NaN, Infinity]) {
     assert.throws(() => new Store('10/1s', capacity), /the capacity must be a whole number/);
   }
+  // JSON of a client can have such a text; and no number of errors uses anything up.
+  const store = new Store('10/1s per user');
+  for (let i = 0; i < 10_000; i++) {
+    assert.throws(() => store.check({ user: { toString: 1, valueOf: 1 } }, 0), TypeError);
+    assert.throws(() => store.peek(null, 0), TypeError);
+  }
+  assert.equal(store.check({ user: 'ann' }, 0).level, 1);
+  store.free();
   const limiter = Limiter.parse('10/1s');
   assert.throws(() => limiter.check(limiter.state()), /the time must be a number of milliseconds/);
   // A state of another limiter counts as none.

@@ -30,7 +30,10 @@ extern "C" {
 
     fn outcome(allowed: bool, wait: f64, level: f64, limit: f64) -> Outcome;
     fn verdict(allowed: bool, wait: f64, level: f64, limit: f64, by: &str) -> Verdict;
-    fn field(fields: &Named, name: &str) -> Option<String>;
+    /// Fails if a getter or the text of a value does, as of `{"toString": 1}`, which a client may have sent as JSON.
+    /// Without `catch`, the error would leave the module with what it borrowed, and after a thousand with no room.
+    #[wasm_bindgen(catch)]
+    fn field(fields: &Named, name: &str) -> Result<Option<String>, JsValue>;
 }
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -130,23 +133,24 @@ impl Store {
 
     /// Decides about an event with these fields, such as `{ user, ip }`, at `now`, and counts it in all
     /// limits or in none.
-    pub fn check(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsError> {
+    pub fn check(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsValue> {
         Ok(self.told(self.with(fields, now, cost, |event| self.0.check(event))?))
     }
 
     /// Answers as `check` would, and counts nothing.
-    pub fn peek(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsError> {
+    pub fn peek(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsValue> {
         Ok(self.told(self.with(fields, now, cost, |event| self.0.peek(event))?))
     }
 
     /// Counts an event that passed, at a cost that is known only afterwards.
-    pub fn charge(&self, fields: &Named, now: f64, cost: f64) -> Result<(), JsError> {
-        Ok(self.with(fields, now, Some(cost), |event| self.0.charge(event))??)
+    pub fn charge(&self, fields: &Named, now: f64, cost: f64) -> Result<(), JsValue> {
+        let charged = self.with(fields, now, Some(cost), |event| self.0.charge(event))?;
+        Ok(charged.map_err(JsError::from)?)
     }
 
     /// The milliseconds until the event would pass; `Infinity` if it never will.
     #[wasm_bindgen(js_name = retryAfter)]
-    pub fn retry_after(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<f64, JsError> {
+    pub fn retry_after(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<f64, JsValue> {
         Ok(milliseconds(self.with(fields, now, cost, |event| self.0.retry_after(event))?))
     }
 
@@ -168,10 +172,12 @@ impl Store {
         now: f64,
         cost: Option<f64>,
         ask: impl FnOnce(&Event<'_>) -> T,
-    ) -> Result<T, JsError> {
+    ) -> Result<T, JsValue> {
         let names = self.0.policy().fields();
-        let found: Vec<(&str, String)> =
-            names.filter_map(|name| Some((name, field(fields, name)?))).collect();
+        let found = names.filter_map(|name| {
+            field(fields, name).map(|text| text.map(|text| (name, text))).transpose()
+        });
+        let found: Vec<(&str, String)> = found.collect::<Result<_, _>>()?;
         let fields: &dyn Fields = &found;
         Ok(ask(&Event { time: time(now)?, cost: cost.unwrap_or(1.0), fields }))
     }
