@@ -7,7 +7,7 @@ use ratescope::lab::compare::Settings;
 use ratescope::lab::run::Link;
 use shell::{Running, command};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -254,6 +254,20 @@ fn a_second_ctrl_c_ends_open_requests() {
     assert_eq!(server.running.0.try_wait().unwrap(), None, "a request is open");
     server.running.signal("INT");
     assert!(server.running.0.wait().unwrap().success());
+}
+
+/// Who has said all, and closes that half of the connection, gets an answer for each request.
+#[test]
+fn a_half_closed_connection_is_answered() {
+    let server = Server::start(&page("half-closed"));
+    let request = format!("GET /main.js HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
+    for _ in 0..20 {
+        let mut stream = server.begin(&request.repeat(2));
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer.matches("HTTP/1.1 200").count(), 2, "{answer}");
+    }
 }
 
 /// Half a request is not waited for.

@@ -62,7 +62,7 @@ pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response
     let file = packed.unwrap_or(file);
     let tag = tag(&file);
     let mut response = Response::new(Body::from(Bytes::new()));
-    if headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+    if is_known(&tag, headers) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     } else {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_str(&kind).ok()?);
@@ -100,6 +100,14 @@ fn tag(file: &EmbeddedFile) -> String {
     format!("\"{hash}\"")
 }
 
+/// Whether a browser has the file with this tag. A proxy that packs files makes their tags weak (RFC 9110, section
+/// 13.1.2).
+fn is_known(tag: &str, headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
+    let mut known = lists.flat_map(|list| list.split(',')).map(str::trim);
+    known.any(|known| known.strip_prefix("W/").unwrap_or(known) == tag)
+}
+
 /// Adds the headers that every response must have on a site with the page.
 pub fn guard(headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
@@ -127,6 +135,20 @@ pub fn is_local(headers: &HeaderMap, own: Option<u16>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tag_is_known_by_any_name() {
+        let is_known = |list: &'static str| {
+            let list = HeaderValue::from_static(list);
+            is_known("\"ab\"", &HeaderMap::from_iter([(IF_NONE_MATCH, list)]))
+        };
+        for list in ["\"ab\"", "W/\"ab\"", "\"cd\", W/\"ab\"", "\"cd\",\"ab\""] {
+            assert!(is_known(list), "{list}");
+        }
+        for list in ["", "ab", "\"a\"", "\"AB\"", "W/\"abc\"", "W/W/\"ab\""] {
+            assert!(!is_known(list), "{list}");
+        }
+    }
 
     #[test]
     fn brotli_is_for_those_who_take_it() {

@@ -96,8 +96,11 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
     let open = GracefulShutdown::new();
     let answer = move |request, _| site.clone().answer(request);
+    let mut spoken = server::http(HEAD);
+    // A client that closes its half of the connection after its requests still gets the answers.
+    spoken.half_close(true);
     tokio::select! {
-        () = server::accept_http(&listener, &open, server::http(HEAD), server::UNREAD, answer) => {}
+        () = server::accept_http(&listener, &open, spoken, server::UNREAD, answer) => {}
         () = signal() => {}
     }
     drop(listener);
