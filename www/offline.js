@@ -10,6 +10,9 @@ async function keep() {
   const cache = await caches.open(kept);
   // The browser asks whether a file that the page has just loaded has changed, and only then loads it again.
   await cache.addAll(files.map((file) => new Request(file, { cache: "no-cache" })));
+  // If a newer version came meanwhile, what was loaded may be of both: the browser tries again at the next visit.
+  const list = await fetch("pkg/files.js", { cache: "no-cache" });
+  if (!(await list.text()).includes(`"${version}"`)) throw new Error("there is a newer version");
   await skipWaiting();
 }
 

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -76,6 +77,36 @@ pageTest('a new version is seen at once, and takes the place of the old one', op
     await context.close(); // first, since the server would wait for its connections
     await server.close();
     rmSync(www, { recursive: true });
+  }
+});
+
+pageTest('what is kept is never of two versions', options, async ({ page, context }) => {
+  // While it moves, each worker that has begun to load the files meets a newer version in between.
+  let [version, isMoving] = [1, true];
+  const types = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml', wasm: 'application/wasm' };
+  const server = createServer(({ url }, response) => {
+    const path = url === '/' ? '/index.html' : new URL(url, 'http://localhost').pathname;
+    if (path === '/tune.html' && isMoving) version += 1; // which only a worker asks for
+    const file = readFileSync(`${root}www${path}`);
+    response.setHeader('content-type', types[path.split('.').at(-1)] ?? 'text/plain');
+    response.end(path === '/pkg/files.js' ? String(file).replace(/version = ".*"/, `version = "${version}"`) : file);
+  });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  const end = () => page.evaluate(async () => {
+    const it = await navigator.serviceWorker.register('offline.js');
+    const worker = it.installing ?? it.waiting ?? it.active;
+    while (!['redundant', 'activated'].includes(worker.state)) await new Promise((next) => { worker.onstatechange = next; });
+    return worker.state;
+  });
+  try {
+    await page.goto(`http://127.0.0.1:${server.address().port}`);
+    assert.equal(await end(), 'redundant');
+    isMoving = false;
+    assert.equal(await end(), 'activated');
+    assert.equal(await kept(page), `ratescope-${version}`);
+  } finally {
+    await context.close();
+    server.close();
   }
 });
 
