@@ -55,8 +55,8 @@
 //! `response_headers_to_add`, and as `dynamic_metadata` the names of the rules that refuse.
 //!
 //! # Configurations
-//! The folder `examples/run` has rules and configurations of Envoy, nginx, Caddy, systemd and a container,
-//! which are tested with these servers. nginx's `auth_request` knows only 2xx, 401 and 403: there, ask for
+//! The folder `examples/run` has rules and configurations of Envoy, nginx, Caddy, systemd, a container and Kubernetes.
+//! Those of the servers are tested with them. nginx's `auth_request` knows only 2xx, 401 and 403: there, ask for
 //! `/auth?refused=403` and make it 429 (`Retry-After` can be taken along). Caddy's `forward_auth` and Traefik's
 //! `forwardAuth` pass the 429 on as it is, with its headers and its body. Envoy answers 429 itself, with the headers of
 //! the service; `failure_mode_deny` says what becomes of a request without the service.

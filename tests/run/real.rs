@@ -235,23 +235,28 @@ fn caddy() {
     assert!(refused.contains("retry-after: 3") && refused.contains("quota-exceeded"), "{refused}");
 }
 
-/// The program accepts the arguments in the unit and in the container, and the rules beside them.
+/// The program accepts the arguments in the unit, the container and the deployment, and the rules beside them.
 #[test]
 fn arguments_of_the_examples() {
     let unit = fs::read_to_string(example("ratescope.service")).unwrap();
     let container = fs::read_to_string(example("Containerfile")).unwrap();
+    let deployment = fs::read_to_string(example("kubernetes.yaml")).unwrap();
+    let folder = Folder::new("examples");
+    let token = folder.write("token", "0123456789abcdef").display().to_string();
     let exec =
         |line: &str| line.split_once("ratescope run ").map(|(_, args)| args.replace(' ', "\n"));
     let json = |line: &str| {
-        let list: Vec<String> = serde_json::from_str(line.strip_prefix("CMD ")?).unwrap();
+        let list = line.strip_prefix("CMD ").or(line.trim_start().strip_prefix("args: "))?;
+        let list: Vec<String> = serde_json::from_str(list).unwrap();
         Some(list.join("\n"))
     };
     let units = unit.lines().filter(|line| line.starts_with("Exec")).filter_map(exec);
-    let all: Vec<String> = units.chain(container.lines().filter_map(json)).collect();
-    assert_eq!(all.len(), 3);
+    let lists = container.lines().chain(deployment.lines()).filter_map(json);
+    let all: Vec<String> = units.chain(lists).collect();
+    assert_eq!(all.len(), 4);
     for args in all {
         let rules = example("rules.yaml").display().to_string();
-        let args = args.replace("/etc/ratescope", &rules);
+        let args = args.replace("/etc/ratescope", &rules).replace("/etc/admin/token", &token);
         let args = args.lines().filter(|arg| *arg != "--check");
         let printed = shell::printed(shell::command(&["run", "--check"]).args(args), "");
         assert!(printed.starts_with("web: 3 rules in "), "{printed}");
