@@ -22,13 +22,17 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         if per.secs() != libm::floor(per.secs()) {
             return Err("its periods are whole seconds".to_owned());
         }
-        let only: String = limit.per.fields().iter().filter_map(|name| only(name)).collect();
+        let mut conditions = String::new();
+        for (condition, note) in limit.per.fields().iter().filter_map(|name| only(name)) {
+            conditions += condition;
+            notes.add(note);
+        }
         let number = (limits.len() > 1).then(|| format!("limit{n}"));
         let parts = number.into_iter().map(Ok).chain(parts(&limit.per, addresses));
         let key = parts.collect::<Result<Vec<String>, String>>()?.join(" / ");
         let (count, mode) = (exim.limit.count(), exim.mode);
         Ok(format!(
-            "deny\n{only}  message   = $sender_rate in $sender_rate_period is over the limit of \
+            "deny\n{conditions}  message   = $sender_rate in $sender_rate_period is over the limit of \
              $sender_rate_limit\n  ratelimit = {count} / {per} / per_mail / {mode} / {key}\n"
         ))
     })?;
@@ -52,11 +56,15 @@ pub(crate) fn counting(text: &str, measure: &str) -> String {
     text.replace(ANYWHERE, "acl_smtp_data").replace("per_mail", measure)
 }
 
-/// The condition that a mail has the field. Without it, all mails that have none would share one key.
-fn only(name: &str) -> Option<&'static str> {
+/// The condition that a mail has the field, and a note. Without it, all mails that have none would share one key.
+fn only(name: &str) -> Option<(&'static str, &'static str)> {
     match name {
-        "user" | "auth" => Some("  authenticated = *\n"),
-        "sender" => Some("  !senders  = :\n"),
+        "user" | "auth" => {
+            Some(("  authenticated = *\n", "a mail without a login is not limited per user"))
+        }
+        "sender" => {
+            Some(("  !senders  = :\n", "a bounce, which has no sender, is not limited per sender"))
+        }
         _ => None,
     }
 }
