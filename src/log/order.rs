@@ -327,11 +327,20 @@ impl<T> Order<T> {
             return;
         }
         let mut lines = core::mem::take(open);
-        // Lines that are in order, as most are, take one pass.
-        lines.sort_by_key(|line| line.micros);
-        let events: u64 = lines.iter().map(|line| u64::from(line.times)).sum();
+        // One pass over the lines, which are few, finds all that is asked of them.
+        let (mut events, mut coarse, mut sorted, mut before) = (0, true, true, i64::MIN);
+        for line in &lines {
+            events += u64::from(line.times);
+            coarse &= line.coarse;
+            sorted &= before <= line.micros;
+            before = line.micros;
+            self.held -= line.bytes;
+        }
+        if !sorted {
+            lines.sort_by_key(|line| line.micros);
+        }
         let even = match self.spread {
-            Spread::Coarse => lines.iter().all(|line| line.coarse),
+            Spread::Coarse => coarse,
             Spread::Always => true,
             Spread::Never => false,
         };
@@ -346,7 +355,6 @@ impl<T> Order<T> {
             }
         }
         self.last = last;
-        self.held -= lines.iter().map(|line| line.bytes).sum::<usize>();
         // The next second is probably as busy. If this one was much less busy than its memory allows, the
         // memory is freed.
         if lines.capacity() <= lines.len() * 4 + SMALL {
