@@ -6,6 +6,9 @@ use super::stream::Moments;
 /// The bytes of new events that an entry has room for.
 const WAITING: usize = 18;
 
+/// The least by which the memory for older events grows, in bytes.
+const LEAST: usize = 32;
+
 /// A client. On a machine of 64 bits it takes 64 bytes, which is one line of a cache.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
@@ -74,9 +77,12 @@ impl Client {
         let more = waits + bytes.len();
         if self.events.capacity() - self.events.len() < more {
             // A quarter more each time: less is wasted than by doubling.
-            self.events.reserve_exact(more + self.events.len() / 4);
+            self.events.reserve_exact(more.max(LEAST) + self.events.len() / 4);
         }
-        self.events.extend_from_slice(self.waiting.get(..waits).unwrap_or(&[]));
+        // All bytes are copied, as a copy of known length is faster; those too many are dropped.
+        let len = self.events.len() + waits;
+        self.events.extend_from_slice(&self.waiting);
+        self.events.truncate(len);
         self.waits = 0;
         match self.waiting.get_mut(..bytes.len()) {
             Some(free) => {

@@ -24,6 +24,12 @@ pub(super) const FURTHEST: u64 = 1 << 59;
 /// The most bytes of an event: ten for the time, nine for the cost, four for the numbers of the labels.
 pub(super) const LONGEST: usize = 23;
 
+/// Room for the longest event, where eight bytes are written even if fewer are left.
+const BUFFER: usize = LONGEST + 8;
+
+/// The bits of eight bytes that say that a number goes on.
+const CONTINUES: u64 = 0x8080_8080_8080_8080;
+
 /// Microseconds in the units, the finest first.
 const UNITS: [u64; 3] = [1, 1_000, 1_000_000];
 
@@ -32,7 +38,7 @@ const WHOLE: f64 = (1u64 << 52) as f64;
 
 /// An event on its way into a stream.
 pub(super) struct Written {
-    bytes: [u8; LONGEST],
+    bytes: [u8; BUFFER],
     len: usize,
 }
 
@@ -41,19 +47,19 @@ impl Written {
     /// `step` is [`first`] of its time.
     #[inline]
     pub(super) fn new(step: u64, cost: f64, codes: Option<Codes>) -> Self {
-        let unit = match step {
-            _ if step.is_multiple_of(UNITS[2]) => 2,
-            _ if step.is_multiple_of(UNITS[1]) => 1,
-            _ => 0,
+        let (units, unit) = match step {
+            _ if step.is_multiple_of(UNITS[2]) => (step / UNITS[2], 2),
+            _ if step.is_multiple_of(UNITS[1]) => (step / UNITS[1], 1),
+            _ => (step, 0),
         };
         let costs = cost != 1.0;
-        let mut written = Written { bytes: [0; LONGEST], len: 0 };
-        written.number((step / UNITS[unit]) << 3 | (unit as u64) << 1 | u64::from(costs));
+        let mut written = Written { bytes: [0; BUFFER], len: 0 };
+        written.number(units << 3 | unit << 1 | u64::from(costs));
         if costs {
             written.cost(cost);
         }
-        for code in codes.into_iter().flatten() {
-            code.to_le_bytes().into_iter().for_each(|byte| written.byte(byte));
+        if let Some([path, agent]) = codes {
+            written.put((u32::from(path) | u32::from(agent) << 16).to_le_bytes(), 4);
         }
         written
     }
@@ -70,23 +76,31 @@ impl Written {
             return self.number((cost as u64) << 1);
         }
         self.number(1);
-        cost.to_bits().to_le_bytes().into_iter().for_each(|byte| self.byte(byte));
+        self.put(cost.to_bits().to_le_bytes(), 8);
     }
 
+    /// Writes seven bits a byte, the lowest first; all but the last byte have the highest bit set. Nearly all numbers
+    /// take up to eight bytes, which are made at once: how many there are is hard to predict for a processor.
     #[inline]
     fn number(&mut self, mut n: u64) {
-        while n >= 0x80 {
-            self.byte(n as u8 | 0x80);
+        while n >= 1 << 56 {
+            self.put([n as u8 | 0x80], 1);
             n >>= 7;
         }
-        self.byte(n as u8);
+        let n = n & 0x0fff_ffff | n << 4 & 0x0fff_ffff << 32;
+        let n = n & 0x3fff_0000_3fff | n << 2 & 0x3fff_0000_3fff << 16;
+        let n = n & 0x007f_007f_007f_007f | n << 1 & 0x7f00_7f00_7f00_7f00;
+        let last = (n | 1).ilog2() / 8;
+        let more = CONTINUES & ((1 << (8 * last)) - 1);
+        self.put((n | more).to_le_bytes(), last as usize + 1);
     }
 
+    /// Writes the first `len` of some bytes.
     #[inline]
-    fn byte(&mut self, byte: u8) {
-        if let Some(place) = self.bytes.get_mut(self.len) {
-            *place = byte;
-            self.len += 1;
+    fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+        if let Some(place) = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut) {
+            *place = bytes;
+            self.len += len;
         }
     }
 }
@@ -152,7 +166,23 @@ impl<'a> Moments<'a> {
 
 /// The first number of `bytes`, and what follows it.
 #[inline(always)]
-fn number(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let Some(eight) = bytes.first_chunk() else { return bytewise(bytes) };
+    let n = u64::from_le_bytes(*eight);
+    let ends = !n & CONTINUES;
+    if ends == 0 {
+        return bytewise(bytes);
+    }
+    let bits = ends.trailing_zeros() + 1;
+    let n = n & u64::MAX >> (64 - bits);
+    let n = n & 0x007f_007f_007f_007f | n >> 1 & 0x3f80_3f80_3f80_3f80;
+    let n = n & 0x3fff_0000_3fff | n >> 2 & 0x3fff_0000_3fff << 14;
+    let n = n & 0x0fff_ffff | n >> 4 & 0x0fff_ffff << 28;
+    Some((n, bytes.get(bits as usize / 8..)?))
+}
+
+/// The same for a number of more than eight bytes, or among the last eight.
+fn bytewise(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (mut n, mut shift) = (0, 0);
     loop {
         let (byte, rest) = bytes.split_first()?;
@@ -216,6 +246,28 @@ mod tests {
                 assert_eq!(Moments::new([a, &[]], false).collect::<Vec<_>>(), wanted[..whole]);
             }
         }
+    }
+
+    /// Of all lengths, and at each distance from the end of the bytes, from which eight can't be read at once.
+    #[test]
+    fn numbers_of_all_lengths_are_read() {
+        for bits in 0..64 {
+            for n in [1 << bits, (1 << bits) - 1, u64::MAX >> bits, 0x5555_5555_5555_5555 >> bits] {
+                let mut written = Written { bytes: [0; BUFFER], len: 0 };
+                written.number(n);
+                assert_eq!(
+                    written.len,
+                    (64 - n.leading_zeros() as usize).max(1).div_ceil(7),
+                    "{n}"
+                );
+                for after in 0..9 {
+                    let bytes = [written.bytes(), &[0x80; 9][..after]].concat();
+                    assert_eq!(number(&bytes), Some((n, &[0x80; 9][..after])), "{n}");
+                    assert_eq!(number(&bytes[..written.len - 1]), None, "{n}");
+                }
+            }
+        }
+        assert_eq!((number(&[]), number(&[0x80; 12])), (None, None));
     }
 
     #[test]
