@@ -59,6 +59,7 @@ mod clf;
 mod csv;
 mod cut;
 mod defaults;
+mod eight;
 mod exim;
 mod export;
 mod filter;

@@ -20,6 +20,7 @@
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
+use super::eight;
 use super::format::{Guess, LogForm, LogShape, Reason};
 use super::forwarded::forwarded;
 use super::names::Standard;
@@ -290,7 +291,7 @@ fn numbers(text: &str) -> Option<(&str, &str, &str)> {
 #[inline]
 fn number(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix(' ')?;
-    let end = text.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(text.len());
+    let end = eight::digits(text.as_bytes());
     let end = if end == 0 && text.starts_with('-') { 1 } else { end };
     let (number, rest) = text.split_at_checked(end)?;
     (end > 0 && (rest.is_empty() || rest.starts_with(' '))).then_some((number, rest))

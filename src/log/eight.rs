@@ -1,0 +1,84 @@
+//! Searches in short texts, eight bytes at a time.
+//!
+//! Where a byte-wise loop ends varies from text to text, and each wrong guess of that costs a processor as much as
+//! twenty steps. `memchr` makes no such guesses, but is made for longer texts, and takes longer for these.
+//!
+//! Source: Sean Eron Anderson, "Bit Twiddling Hacks", "Determine if a word has a zero byte".
+
+/// A byte in each place.
+const fn each(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; 8])
+}
+
+/// Marks by its highest bit the first byte of `word` that is not a digit. Bytes after it may be marked, too.
+#[inline]
+fn others(word: u64) -> u64 {
+    // A digit becomes 0 to 9, and stays below 128 when 118 is added. Only a byte that is no digit carries to the next.
+    let word = word ^ each(b'0');
+    (word.wrapping_add(each(0x76)) | word) & each(0x80)
+}
+
+/// Marks by its highest bit the first byte of `word` that is `byte`. Bytes after it may be marked, too.
+#[inline]
+fn equal(word: u64, byte: u8) -> u64 {
+    let word = word ^ each(byte);
+    word.wrapping_sub(each(1)) & !word & each(0x80)
+}
+
+/// The number of digits that `text` begins with.
+#[inline]
+pub(super) fn digits(text: &[u8]) -> usize {
+    match text.first_chunk().map(|eight| others(u64::from_le_bytes(*eight))) {
+        Some(marks @ 1..) => marks.trailing_zeros() as usize / 8,
+        _ => text.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len()),
+    }
+}
+
+/// The place of the first `byte` in `text`, which is probably one of the first eight.
+#[inline]
+pub(super) fn find(byte: u8, text: &[u8]) -> Option<usize> {
+    match text.first_chunk().map(|eight| equal(u64::from_le_bytes(*eight), byte)) {
+        Some(marks @ 1..) => Some(marks.trailing_zeros() as usize / 8),
+        _ => text.iter().position(|one| *one == byte),
+    }
+}
+
+/// Whether `text` has a `byte`.
+#[inline]
+pub(super) fn has(byte: u8, text: &[u8]) -> bool {
+    match (text.first_chunk(), text.last_chunk()) {
+        (Some(first), Some(last)) if text.len() <= 16 => {
+            [first, last].into_iter().any(|eight| equal(u64::from_le_bytes(*eight), byte) != 0)
+        }
+        _ => text.contains(&byte),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a search byte by byte finds them, for every byte in every place.
+    #[test]
+    fn bytes_are_found_in_each_place() {
+        for length in 0..20 {
+            for place in 0..length {
+                for byte in 0..=u8::MAX {
+                    let mut text = vec![b'5'; length];
+                    text[place] = byte;
+                    let digit = byte.is_ascii_digit();
+                    assert_eq!(digits(&text), if digit { length } else { place }, "{text:?}");
+                    assert_eq!(find(byte, &text), Some(if byte == b'5' { 0 } else { place }));
+                    assert!(
+                        has(byte, &text)
+                            && has(b'5', &text) == (length > 1 || digit && byte == b'5')
+                    );
+                    let near = [byte.wrapping_sub(1), byte ^ 1, byte ^ 0x80];
+                    for other in near.into_iter().filter(|other| *other != b'5') {
+                        assert_eq!((find(other, &text), has(other, &text)), (None, false));
+                    }
+                }
+            }
+        }
+    }
+}
