@@ -76,6 +76,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "src_ip",
             "address",
             "c-ip",
+            "req.remoteAddress",
         ],
     ),
     (
@@ -105,6 +106,8 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "requestMethod",
             "verb",
             "cs-method",
+            "req.method",
+            "span.method",
         ],
     ),
     (
@@ -121,6 +124,8 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "url.path",
             "requestUrl",
             "cs-uri-stem",
+            "req.url",
+            "span.uri",
         ],
     ),
     (
@@ -135,6 +140,8 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "statusCode",
             "code",
             "sc-status",
+            "res.statusCode",
+            "fields.status",
         ],
     ),
     (
@@ -164,6 +171,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "virtual_host",
             "cs-host",
             "cs(Host)",
+            "req.headers.host",
         ],
     ),
     (
@@ -178,6 +186,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "user_agent.original",
             "useragent",
             "cs(User-Agent)",
+            "req.headers.user-agent",
         ],
     ),
     (
@@ -189,6 +198,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "request.headers.Referer",
             "request_Referer",
             "cs(Referer)",
+            "req.headers.referer",
         ],
     ),
     (
@@ -203,6 +213,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "request_X-Forwarded-For",
             "x-forwarded-for",
             "proxy_add_x_forwarded_for",
+            "req.headers.x-forwarded-for",
         ],
     ),
     (Standard::Request, &["request"]),

@@ -77,6 +77,18 @@ fn a_server_is_asked_only_for_keys_that_it_has() {
     assert!(wrong("request").ends_with("write per method+path"));
 }
 
+/// A header that a log has under a name of its own is the header for a server.
+#[test]
+fn a_header_is_known_by_the_name_in_a_log() {
+    for per in ["x-api-key", "req.headers.x-api-key", "request.headers.X-Api-Key", "http_x_api_key"]
+    {
+        let (text, _) = written("haproxy", &format!("haproxy 20/10s per {per}"), 128, false);
+        assert!(text.contains("req.fhdr(x-api-key)") || text.contains("hdr(x-api-key)"), "{text}");
+    }
+    let policy: Policy = "haproxy 20/10s per http_method".parse().unwrap();
+    assert!(Target::Haproxy.configure(&policy).is_err());
+}
+
 /// A client that a proxy names is found by the server's own means.
 #[test]
 fn a_client_behind_a_proxy_is_found() {

@@ -43,6 +43,19 @@ fn servers_are_known() {
         971_211_336_250_000,
         ["192.0.2.7", "", "GET", "/a", "200", "7"],
     );
+    // Node's pino-http, and the layer TraceLayer of tower-http, which knows no address.
+    assert_line(
+        r#"{"level":30,"time":971211336000,"pid":1,"hostname":"h","req":{"id":1,"method":"GET","url":"/a?b","headers":{"host":"h","x-api-key":"k"},"remoteAddress":"::ffff:192.0.2.7","remotePort":4567},"res":{"statusCode":200},"responseTime":3,"msg":"request completed"}"#,
+        "JSON lines: ip from req.remoteAddress, method from req.method, path from req.url, status from res.statusCode",
+        971_211_336_000_000,
+        ["192.0.2.7", "", "GET", "/a", "200", ""],
+    );
+    assert_line(
+        r#"{"timestamp":"2000-10-10T20:55:36.250Z","level":"DEBUG","fields":{"message":"finished processing request","latency":"0 ms","status":200},"target":"tower_http::trace::on_response","span":{"method":"GET","uri":"/a?b","version":"HTTP/1.1","name":"request"}}"#,
+        "JSON lines: time from timestamp, method from span.method, path from span.uri, status from fields.status",
+        971_211_336_250_000,
+        ["", "", "GET", "/a", "200", ""],
+    );
     // An object about something else is no event, before the first event and after it.
     let log = "{\"msg\":\"begins\"}\n{\"ts\":1,\"ip\":\"::1\"}\n{\"msg\":\"goes on\"}\n";
     let read = read(log.as_bytes(), &Options::default(), ["ip"]);

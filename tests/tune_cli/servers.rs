@@ -68,6 +68,9 @@ fn exim_counts_what_the_log_was_read_by() {
     let keyless = "--only-keyed leaves out those without user.";
     assert!(report(&["--key", "user"]).contains(keyless));
     assert!(!report(&["--key", "user", "--only-keyed"]).contains(keyless));
+    let host = report(&["--key", "helo"]);
+    assert!(host.contains("None of 300 has helo, so all count as one client: choose another key."));
+    assert!(!host.contains("--only-keyed"));
     assert_wrong(
         &["--limit", "ratelimit = 9 / 1h"],
         log.as_bytes(),

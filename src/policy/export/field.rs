@@ -33,17 +33,17 @@ impl Field {
         if let Some((_, why)) = UNKNOWN.iter().find(|(unknown, _)| *unknown == name) {
             return Err(format!("it cannot count by {name}: {why}"));
         }
-        Ok(match name {
+        Ok(match header(name).as_deref().unwrap_or(name) {
             "ip" | "address" | FORWARDED => Field::Ip,
             "host" => Field::Host,
             "path" => Field::Path,
             "method" => Field::Method,
             "user" => Field::User,
             "agent" => Field::Header("user-agent".to_owned()),
-            _ if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
+            name if name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') => {
                 Field::Header(name.to_ascii_lowercase())
             }
-            _ => {
+            name => {
                 return Err(format!(
                     "{name} is no field of a request; the name of a header has letters, digits \
                      and - only"
@@ -56,6 +56,15 @@ impl Field {
     const fn is_free(&self) -> bool {
         matches!(self, Field::Path | Field::User | Field::Header(_))
     }
+}
+
+/// The request header that a log has under this name: in JSON as in `req.headers.x-api-key`, or in a variable of nginx
+/// as in `http_x_api_key`.
+fn header(name: &str) -> Option<String> {
+    let member = name.rsplit_once("headers.").map(|(_, header)| header.to_owned());
+    member.or_else(|| {
+        Some(name.strip_prefix("http_x_")?.replace('_', "-")).map(|it| format!("x-{it}"))
+    })
 }
 
 /// The field of a log with the client that X-Forwarded-For names.

@@ -29,7 +29,8 @@ pub(crate) fn write(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> 
 
 fn head(answer: &Tuned<'_>, report: &Report, out: &mut impl Write) -> io::Result<()> {
     let log = answer.analysis.imported();
-    let keyless = (log.counts.keyless > 0 && !log.options.options.only_keyed)
+    let is_part = (1..log.counts.events).contains(&log.counts.keyless);
+    let keyless = (is_part && !log.options.options.only_keyed)
         .then(|| format!("--only-keyed leaves out those without {}.", log.summary.per));
     writeln!(out, "{}", visible(&report.read))?;
     let formats = (!report.formats.is_empty()).then(|| format!("{}.", report.formats));

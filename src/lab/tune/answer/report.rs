@@ -138,6 +138,9 @@ fn notes(analysis: &Analysis) -> Vec<String> {
         let (per, all) = (&summary.per, grouped(counts.events));
         match (options.options.only_keyed, s) {
             (true, _) => format!("{n} without {per} left out."),
+            _ if counts.keyless == counts.events => {
+                format!("None of {all} has {per}, so all count as one client: choose another key.")
+            }
             (false, "") => format!("{n} of {all} has no {per}, and counts as a client."),
             (false, _) => format!("{n} of {all} have no {per}, and count as one client."),
         }
