@@ -19,7 +19,7 @@ const RING: [f64; 2] = [6.0, 14.0];
 /// The feedback to a click.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feedback {
-    /// The verdict, as in `refused: 11.6 of 10`.
+    /// The verdict, as in `refused now: 11.6 of 10`. The event is in the present, and the cursor may be in the past.
     pub words: String,
     /// Whether every limiter refused the event.
     pub refused: bool,

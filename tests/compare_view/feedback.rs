@@ -12,7 +12,7 @@ fn the_words_at_a_click_lie_neither_under_controls_nor_under_the_pointer() {
     for width in [320.0, 1200.0] {
         let view = view(&comparison, width, &tops);
         let feedback = feedback(&comparison, &view).unwrap();
-        assert_eq!(feedback.words, "allowed by all");
+        assert_eq!(feedback.words, "allowed now by all");
         let heights = (0..view.size[1] as u32).map(|y| Some([200.0, f64::from(y)]));
         for cursor in heights.chain([None]) {
             let mut marks = Vec::new();

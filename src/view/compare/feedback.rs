@@ -18,9 +18,9 @@ pub fn feedback(comparison: &Comparison, view: &Viewport) -> Option<Feedback> {
         .collect::<Option<_>>()?;
     let allowed = verdicts.iter().filter(|allowed| **allowed).count();
     let words = match lanes.len() {
-        n if n == allowed => "allowed by all".to_owned(),
-        _ if allowed == 0 => "refused by all".to_owned(),
-        n => format!("allowed by {allowed} of {n}"),
+        n if n == allowed => "allowed now by all".to_owned(),
+        _ if allowed == 0 => "refused now by all".to_owned(),
+        n => format!("allowed now by {allowed} of {n}"),
     };
     let middle = |(i, allowed): (usize, &bool)| {
         let parts = layout.lane(i);
