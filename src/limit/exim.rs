@@ -18,6 +18,19 @@
 //! in between: a sender that uses its burst and goes on at the limit gets up to twice the limit
 //! in its first period.
 //!
+//! # A line of an ACL
+//! `ratelimit = 100 / 1h / strict / per_rcpt / $sender_host_address` is `exim 100/1h strict per ip`, for events whose
+//! cost is their number of recipients:
+//!
+//! | in Exim | here |
+//! |---|---|
+//! | `100 / 1h`, and no mode | `exim 100/1h leaky` |
+//! | `readonly`, `noupdate` | `exim 100/1h readonly` |
+//! | the key | `per` |
+//! | `per_mail`, `per_conn`, `per_cmd` | an event for each, of cost 1 |
+//! | `per_rcpt`, `per_byte`, `count=` | the cost of an event; in the ACL of RCPT, an event for each recipient |
+//! | `unique=`, `per_addr` | not here: an event that was seen in the last period counts again |
+//!
 //! # When the clock is set back
 //! Nothing decays until the clock has caught up with the last counted event. In leaky mode a refused
 //! event is not counted, so Exim would refuse all that time. So does this limiter if the clock is at
