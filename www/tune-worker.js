@@ -106,7 +106,7 @@ async function read(logs, number) {
 
 /** The message about a file that the browser can't read or unpack. */
 function wrong(error) {
-  if (error.name === "NotReadableError") return "the file can't be read; it may have changed, or be gone";
+  if (error instanceof DOMException) return "it can't be read: it may be a folder, have changed, or be gone";
   if (error instanceof TypeError) return `what is packed is damaged or ends early (${error.message})`;
   return error.message;
 }
@@ -124,6 +124,9 @@ async function* pieces(blob) {
 /** The most bytes of a file that are read at once: what Chromium has ready while the bytes before are being used. */
 const CHUNK = 1 << 21;
 
+/** Some engines call a file that has gone an error of the network, as if what is in it were damaged. */
+const gone = () => { throw new DOMException("", "NotReadableError"); };
+
 /**
  * The chunks of a file as they come, each with the place in the file where it begins. The next chunk overwrites
  * it, except in engines that read files in memory of their own choice only.
@@ -138,7 +141,7 @@ async function* chunks(blob) {
     reader = stream.getReader();
   }
   try {
-    for (let from = 0, next; !(next = await reader.read(into)).done; from += next.value.length) {
+    for (let from = 0, next; !(next = await reader.read(into).catch(gone)).done; from += next.value.length) {
       yield [next.value, from];
       into &&= new Uint8Array(next.value.buffer);
     }

@@ -1,6 +1,8 @@
 // Files of all kinds: how they are read, what the page says is wrong with them, and that it stays usable.
 
 import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { pageTest } from './harness.mjs';
 import { choose, counted, gzip, log, row, sampled, says, text, tune } from './tune.mjs';
 
@@ -164,6 +166,16 @@ pageTest('what is no log says so, and what was shown stays', async ({ page, open
     const problem = await says(page, 'problem', /./);
     assert.match(problem, /^cut.log.gz: after [1-9]\d* lines: what is packed is damaged or ends early/);
     await says(page, 't-read', /requests from 2 clients/);
+  });
+
+  await test('a folder, and a file that has gone, are named', async () => {
+    const devtools = await page.context().newCDPSession(page);
+    for (const file of ['.', 'gone.log']) {
+      const data = { items: [], files: [join(tmpdir(), file)], dragOperationsMask: 1 };
+      for (const type of ['dragEnter', 'dragOver', 'drop']) await devtools.send('Input.dispatchDragEvent', { type, x: 9, y: 9, data });
+      const name = basename(join(tmpdir(), file));
+      await says(page, 'problem', new RegExp(`^${name}: after 0 lines: it can't be read: it may be a folder, have changed, or be gone`));
+    }
   });
 
   await test('a wrong file among others is named, and the others are read', async () => {
