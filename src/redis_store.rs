@@ -196,11 +196,11 @@ impl RedisStore {
         self.0.local.forget(now);
     }
 
-    /// Asks whether Redis answers, all masters of a cluster, within a second or the
-    /// [deadline](Options::deadline), whichever is longer. Events are decided meanwhile as ever.
+    /// Asks whether Redis answers; on a cluster, whether all masters do. The answer may take a second, or the
+    /// [deadline](Options::deadline) if that is longer.
     ///
     /// # Errors
-    /// The reason why an event would not be decided on Redis now.
+    /// When Redis can't be reached, refuses, or does not answer in time.
     pub async fn ping(&self) -> Result<(), Fault> {
         self.0.link.ping().await
     }

@@ -187,7 +187,7 @@ impl<C: Clock> Service<C> {
     /// Asks whether the Redis of its states answers, as [`RedisStore::ping`](crate::redis_store::RedisStore::ping) does.
     ///
     /// # Errors
-    /// The reason why requests would not be decided there now.
+    /// As there; never for states in memory.
     pub async fn ping(&self) -> Result<(), Fault> {
         self.states.ping().await
     }

@@ -338,12 +338,13 @@ async fn states_go_on_after_a_reload() {
 #[tokio::test]
 async fn a_client_of_the_service_is_handed_over() {
     let Some(server) = Server::start(&[]) else { return };
-    server.command(&["ACL", "SETUSER", "service", "on", ">secret", "~*", "+@all"]);
+    server.command(&["ACL", "SETUSER", "service", "on", ">secret", "~*", "+@all", "-ping"]);
     let url = server.url().replace("redis://", "redis://service:secret@") + "/3";
     let client = Client::open(url).unwrap();
     let store = RedisStore::of(&client, rules("1/1h per user"), patient("of:")).unwrap();
     let ask = async || check(&store, Time::ZERO, 1.0, &[], Details::default()).await;
     assert_eq!(ask().await.fault, None);
+    assert_eq!(store.ping().await, Ok(()), "it may not PING, and need not");
     let clients = server.command(&["CLIENT", "LIST"]);
     assert!(clients.lines().any(|line| line.contains(" db=3 ") && line.contains(" user=service ")));
     // The store has a connection of its own, and makes another where that ends.

@@ -68,10 +68,6 @@ impl Admin {
     /// Remembers whether the store answers, and logs it if that has changed.
     pub(super) fn hear(&self, answer: Result<(), Fault>) {
         let mut known = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        // A pause after a fault says less than the fault.
-        if known.is_some() && answer == Err(Fault::Resting) {
-            return;
-        }
         let fault = answer.err().map(|fault| match fault.source() {
             Some(cause) => format!("{fault}: {}", cut(&visible(&cause.to_string()), LONGEST_CAUSE)),
             None => fault.to_string(),
