@@ -137,7 +137,7 @@ const heard = {
     if (key) show();
   },
   keys({ since, busiest, refused }) {
-    $("since").textContent = `Counted since somebody began to look, ${clock(since)}. Choose a key to see its events.`;
+    $("since").textContent = `Keys are counted since somebody began to look, ${clock(since)}. Choose one to see its events.`;
     for (const [id, keys] of [["t-busiest", busiest], ["t-refused", refused]]) {
       // While the pointer is over a table, its rows keep their keys, so that a press meets the key it was
       // meant for.

@@ -2,6 +2,7 @@
 
 use super::label::{BOLD, LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
 use super::timebase::{Timebase, edges};
+use crate::extremes::larger;
 use crate::lab::lane::history::Columns;
 use crate::lab::live::{DRAWN, EventCounts, Live, ReportedRule};
 use crate::plot::axis;
@@ -54,13 +55,14 @@ pub fn height(live: &Live) -> f64 {
 }
 
 /// The events a second that the upper edge of a rule's lane should have: 15 % above the highest rate in
-/// sight, or above one in a hundred seconds.
+/// sight, or above one in a hundred seconds; above 1 if there is none.
 pub fn top(rule: &ReportedRule, view: &Viewport<'_>) -> f64 {
     let columns = columns(rule, view);
     let most = columns.iter().flat_map(|columns| {
         columns.iter().flat_map(|column| column.0.map(|n| n / columns.width.secs()))
     });
-    1.15 * most.fold(0.01, |top: f64, rate| if rate > top { rate } else { top })
+    let most = most.fold(0.0, |top: f64, rate| if rate > top { rate } else { top });
+    1.15 * if most > 0.0 { larger(most, 0.01) } else { 1.0 }
 }
 
 /// Everything there is to draw, back to front.
