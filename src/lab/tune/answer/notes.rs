@@ -72,7 +72,8 @@ impl Choices {
             ),
             Target::Exim => Some(
                 "write warn in place of deny, and log_message in place of message: Exim then logs what it \
-                 would refuse",
+                 would refuse; with defer in place of deny, and leaky in place of strict, senders come again \
+                 later with what is refused",
             ),
             Target::Nftables => {
                 Some("write counter in place of drop: nftables then counts what it would refuse")
