@@ -225,9 +225,8 @@ impl Calls {
             return;
         }
         let stream = tokio::io::join(Cursor::new(begin).chain(reader), writer);
-        let calls = Arc::new(self);
         let beside = Beside { calls: Arc::default(), is_made: Arc::default(), unread };
-        let is_made = Arc::clone(&beside.is_made);
+        let calls = Arc::new((self, Arc::clone(&beside.is_made)));
         let connection = http2::Builder::new(beside.clone())
             .timer(TokioTimer::new())
             .keep_alive_interval(Some(HEAD))
@@ -239,8 +238,8 @@ impl Calls {
             .serve_connection(
                 TokioIo::new(stream),
                 service_fn(move |request| {
-                    let (calls, is_made) = (Arc::clone(&calls), Arc::clone(&is_made));
-                    async move { Ok::<_, Infallible>(calls.answer(request, &is_made).await) }
+                    let calls = Arc::clone(&calls);
+                    async move { Ok::<_, Infallible>(calls.0.answer(request, &calls.1).await) }
                 }),
             );
         // An error is the client's: it has gone, or sent something else than HTTP/2.
