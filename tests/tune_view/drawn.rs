@@ -6,7 +6,7 @@ use ratescope::lab::run::RunSettings;
 use ratescope::lab::run::past::Past;
 use ratescope::lab::scope::{Instrument, Settings};
 use ratescope::lab::tune::{Analysis, PictureData};
-use ratescope::plot::{Ink, Mark};
+use ratescope::plot::{Anchor, Ink, Mark};
 use ratescope::view::tune::{Picture, burst_at, draw, height, hit, limit_at, words};
 use ratescope::view::{Hit, Viewport, scope};
 use ratescope::{Span, Time};
@@ -58,6 +58,37 @@ fn nothing_covers_the_lines_on_a_phone() {
             });
             let panel = panel.unwrap();
             assert!(panel.bottom() < top.unwrap() && panel.y > 40.0, "{pointer:?}: {panel:?}");
+        }
+    }
+}
+
+/// The recommended limit has its name, and no name lies on a sign, however near to each other and to the edges they are.
+#[test]
+fn a_name_covers_no_sign() {
+    let analysis = answer("for=exim&limit=8", "");
+    let all = analysis.picture_data();
+    let limits = [1.0, 4.0, 12.0, 20.0, 25.0, 30.0, 33.0];
+    for (recommended, knee) in limits.iter().flat_map(|a| limits.iter().map(move |b| (*a, *b))) {
+        let data = PictureData { recommended: Some(recommended), knee: Some(knee), ..all.clone() };
+        let picture = Picture::new(&data, analysis.choices()).unwrap();
+        let marks = draw(&picture, &viewport(340.0, None));
+        let signs = marks.iter().filter_map(|mark| match mark {
+            Mark::Area { points, .. } if points.len() == 3 => Some(points[2].x),
+            _ => None,
+        });
+        let signs: Vec<f64> = signs.collect();
+        assert!((1..=2).contains(&signs.len()), "{signs:?}");
+        for (name, room) in [("recommended", 60.0), ("knee", 20.0)] {
+            let at = marks.iter().find_map(|mark| match mark {
+                Mark::Text(text) if text.text == name => Some((text.at.x, text.anchor)),
+                _ => None,
+            });
+            let covered = |sign: f64| match at {
+                Some((at, Anchor::Start)) => sign > at - 5.0 && sign < at + room,
+                Some((at, _)) => sign < at + 5.0 && sign > at - room,
+                None => name == "recommended",
+            };
+            assert!(!signs.iter().any(|sign| covered(*sign)), "{name}: {at:?}, {signs:?}");
         }
     }
 }

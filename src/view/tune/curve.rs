@@ -7,7 +7,9 @@ use crate::lab::tune::Stair;
 use crate::plot::axis;
 use crate::plot::scale::LogScale;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
-use crate::view::label::{LINE, PAD, SIZE, TAG, bold, disc, label, panel, small, tag, width};
+use crate::view::label::{
+    LINE, PAD, SIZE, SMALL, TAG, bold, disc, label, panel, small, tag, width,
+};
 
 /// A line of the plot.
 struct Line {
@@ -209,26 +211,34 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
 /// The height of the signs and their names above the plot, in CSS pixels.
 const SIGNS: f64 = 18.0;
 
-/// Marks the recommended limit and the knee.
+/// Marks the recommended limit and the knee. A name is beside its sign, on the right if there is room. A knee that the
+/// name of the recommended limit has to cover is left out.
 fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
-    let y = layout.curve.y;
-    let mut last = None;
-    for (limit, name) in [(picture.data.recommended, "recommended"), (picture.data.knee, "knee")] {
-        let Some(limit) = limit else { continue };
-        let x = layout.x(limit);
-        let ink = Ink::Limit;
+    let (y, right, ink) = (layout.curve.y, layout.curve.right(), Ink::Limit);
+    let limits = [picture.data.recommended, picture.data.knee];
+    let [recommended, knee] = limits.map(|limit| limit.map(|limit| layout.x(limit)));
+    let apart = |[a, b]: [f64; 2], [from, to]: [f64; 2]| b < from || a > to;
+    let mut taken: Vec<[f64; 2]> = Vec::new();
+    for (x, name, other) in [(recommended, "recommended", knee), (knee, "knee", recommended)] {
+        let Some(x) = x else { continue };
+        let (sign, room) = ([x - 5.0, x + 5.0], width(name, SMALL));
+        if !taken.iter().all(|other| apart(sign, *other)) {
+            continue;
+        }
         let points =
             vec![Point::new(x - 5.0, y - 8.0), Point::new(x + 5.0, y - 8.0), Point::new(x, y)];
         marks.push(Mark::Area { points, fill: Fill::new(ink, 1.0) });
-        if last.is_some_and(|last: f64| (x - last).abs() < 90.0) {
-            continue;
+        taken.push(sign);
+        let mut sides = vec![[x + 8.0, x + 8.0 + room], [x - 8.0 - room, x - 8.0]];
+        sides.retain(|[from, to]| *to < right && *from > 0.0);
+        sides.retain(|side| taken.iter().all(|other| apart(*side, *other)));
+        let is_clear =
+            |side: &&[f64; 2]| other.is_none_or(|other| apart([other - 5.0, other + 5.0], **side));
+        if let Some(side @ [from, to]) = sides.iter().find(is_clear).or(sides.first()) {
+            let (at, anchor) = if *from > x { (*from, Anchor::Start) } else { (*to, Anchor::End) };
+            marks.push(small(at, y - 6.0, name, ink, anchor));
+            taken.push(*side);
         }
-        last = Some(x);
-        let (at, anchor) = match x > layout.curve.right() - 90.0 {
-            true => (x - 8.0, Anchor::End),
-            false => (x + 8.0, Anchor::Start),
-        };
-        marks.push(small(at, y - 6.0, name, ink, anchor));
     }
 }
 
