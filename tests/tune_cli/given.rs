@@ -297,3 +297,22 @@ fn one_log_is_followed() {
     assert_wrong(&["--merge", "--since", "2015-05-17", "a.tune"], b"", "cannot be used with");
     assert_wrong(&["--merge", "a.tune", "--key", "path"], b"", "cannot be used with");
 }
+
+/// They share a key, so the limit refuses them together.
+#[test]
+fn events_without_a_key_are_told() {
+    let log = b"time,ip,user\n0,192.0.2.1,ann\n1,192.0.2.1,\n2,192.0.2.2,\n3,192.0.2.3,ann\n";
+    let limits = ["--limit", "9/1m per ip & 1/1m per user", "--limit", "9/1m per ip & 9/1m"];
+    let answer = tune(&limits, log);
+    assert_eq!(answer["limits"][0]["requests_without_key"], 2);
+    assert_eq!(answer["limits"][1]["requests_without_key"], 0);
+    let args = [&["tune"], &limits[..2]].concat();
+    let says = String::from_utf8(run(&args, log).stdout).unwrap();
+    let told = "\n  2 of the events have no key for a limit, which counts them as one client\n";
+    assert!(says.contains(told), "{says}");
+    // Of a summary, the same is known of the limit that may be tried.
+    let summary = file("keyless.tune", "");
+    tune(&["--key", "user", "--summary", &summary], log);
+    let merged = tune(&["--merge", &summary, "--limit", "1/1m per user"], b"");
+    assert_eq!(merged["limits"][0]["requests_without_key"], 2);
+}

@@ -19,6 +19,8 @@ pub(crate) struct Tried {
     pub(crate) has_more: bool,
     pub(crate) refused: u64,
     pub(crate) forgotten: u64,
+    /// The number of events that have none of the fields of a limit.
+    pub(crate) keyless: u64,
 }
 
 /// The files that are given, or standard input. A note tells of those that are given twice.
@@ -62,6 +64,7 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
         has_more: trial.has_more,
         refused: trial.refused,
         forgotten: trial.forgotten(),
+        keyless: trial.keyless,
     };
     Ok((import.finish()?, args.limits.iter().zip(&trials).map(tried).collect()))
 }
@@ -158,7 +161,9 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
     let replay = Replay::run(&summary.clients, limit.limiter.clone(), &LogClock::default());
     let touched = replay.touched(&summary.clients).touched;
     let (text, refused) = (text.to_owned(), replay.refused());
-    Ok(Tried { text, touched, has_more: false, refused, forgotten: 0 })
+    let nobody = summary.clients.find("").filter(|_| !summary.per.fields().is_empty());
+    let keyless = nobody.map_or(0, |place| summary.clients.requests_of(place));
+    Ok(Tried { text, touched, has_more: false, refused, forgotten: 0, keyless })
 }
 
 fn too_many(summary: &Summary, text: &str) -> Failure {

@@ -19,6 +19,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
             "requests_refused": tried.refused,
             "more_clients_touched": tried.has_more,
             "keys_forgotten": tried.forgotten,
+            "requests_without_key": tried.keyless,
         })
     });
     let periods = analysis.periods().iter().map(|(period, advice)| {

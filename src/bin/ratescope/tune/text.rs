@@ -63,7 +63,7 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         format!("of {}", answer.analysis.imported().events),
         "clients"
     )?;
-    for Tried { text, touched, has_more, refused, forgotten } in answer.tried {
+    for Tried { text, touched, has_more, refused, forgotten, keyless } in answer.tried {
         let share = percent(*refused as f64 / all);
         let (refused, touched) = (grouped(*refused), grouped(*touched));
         writeln!(out, "{text:width$}  {refused:>12}  {share:>11}  {touched:>10}")?;
@@ -72,6 +72,13 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         }
         if *forgotten > 0 {
             writeln!(out, "  {forgotten} keys were forgotten: more than --clients")?;
+        }
+        if *keyless > 0 {
+            let (n, events) = (grouped(*keyless), answer.analysis.imported().events);
+            writeln!(
+                out,
+                "  {n} of the {events} have no key for a limit, which counts them as one client"
+            )?;
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The trial of a policy on every event as it comes.
 
 use crate::event::Event;
-use crate::policy::{Per, Policy};
+use crate::policy::{Limit, Per, Policy};
 use crate::store::Store;
 use core::hash::BuildHasher;
 use std::collections::HashSet;
@@ -21,17 +21,24 @@ pub struct Trial {
     pub has_more: bool,
     /// The number of refused events.
     pub refused: u64,
+    /// The number of events that have none of the fields of a limit, which counts them as one client.
+    pub keyless: u64,
 }
 
 impl Trial {
     /// A trial that remembers at most `keys` keys of each limit, and as many touched clients.
     pub fn new(policy: Policy, keys: usize) -> Self {
-        let (touched, hasher, has_more, refused) = Default::default();
-        Trial { store: Store::new(policy, keys), touched, hasher, keys, has_more, refused }
+        let (touched, hasher, has_more, refused, keyless) = Default::default();
+        Trial { store: Store::new(policy, keys), touched, hasher, keys, has_more, refused, keyless }
     }
 
     /// Decides about an event. `per` makes the key of its client.
     pub fn see(&mut self, event: &Event<'_>, per: &Per) {
+        let lacks = |limit: &Limit| {
+            let fields = limit.per.fields();
+            !fields.is_empty() && fields.iter().all(|field| event.field(field).is_empty())
+        };
+        self.keyless += u64::from(self.policy().limits().iter().any(lacks));
         if self.store.check(event).is_allowed() {
             return;
         }
