@@ -1,7 +1,7 @@
 //! Searches in short texts, eight bytes at a time.
 //!
 //! Where a byte-wise loop ends varies from text to text, and each wrong guess of that costs a processor as much as
-//! twenty steps. `memchr` makes no such guesses, but is made for longer texts, and takes longer for these.
+//! twenty steps. `memchr` is made for longer texts, and takes longer for these.
 //!
 //! Source: Sean Eron Anderson, "Bit Twiddling Hacks", "Determine if a word has a zero byte".
 
