@@ -32,7 +32,7 @@ pub(super) struct EximLine<'a> {
     local: &'a str,
     protocol: &'a str,
     bytes: &'a str,
-    /// What follows the bytes: the subject, and then the recipients.
+    /// The rest of the line after the bytes: the subject, then the recipients.
     tail: &'a str,
 }
 
@@ -137,7 +137,7 @@ fn refusal(text: &str) -> Option<EximLine<'_>> {
         if rest.starts_with("rejected ") || rest.starts_with("temporarily rejected ") {
             return Some(exim).filter(|exim| !exim.ip.is_empty());
         }
-        let (word, after) = rest.split_at_checked(end_of_sender(rest))?;
+        let (word, after) = rest.split_at_checked(end_of_word(rest))?;
         rest = after.strip_prefix(' ')?;
         match word.split_once('=')? {
             ("F", sender) => exim.sender = sender.strip_prefix('<')?.strip_suffix('>')?,
@@ -151,7 +151,7 @@ fn refusal(text: &str) -> Option<EximLine<'_>> {
 /// Reads the fields of an arrival, up to the subject: the sender chose what follows. `None` if the text is
 /// empty.
 fn arrival<'a>(id: &'a str, text: &'a str) -> Option<EximLine<'a>> {
-    let (sender, mut rest) = text.split_at_checked(end_of_sender(text))?;
+    let (sender, mut rest) = text.split_at_checked(end_of_word(text))?;
     let sender = if sender == "<>" { "" } else { sender };
     let mut exim = EximLine { id, sender, ..EximLine::default() };
     while !rest.is_empty() {
@@ -176,7 +176,7 @@ fn arrival<'a>(id: &'a str, text: &'a str) -> Option<EximLine<'a>> {
 fn recipients(mut text: &str) -> &str {
     loop {
         text = text.trim_start_matches(' ');
-        let (word, rest) = text.split_at(end_of_sender(text));
+        let (word, rest) = text.split_at(end_of_word(text));
         match word {
             "for" => return rest.trim_start_matches(' '),
             "" => return "",
@@ -185,8 +185,8 @@ fn recipients(mut text: &str) -> &str {
     }
 }
 
-/// The end of the sender: the first space outside of quotes, as in `"ann b"@example.org`.
-fn end_of_sender(text: &str) -> usize {
+/// The end of a word or a sender: the first space outside of quotes, as in `"ann b"@example.org`.
+fn end_of_word(text: &str) -> usize {
     let (mut quoted, mut escaped) = (false, false);
     let end = text.bytes().position(|b| {
         quoted ^= b == b'"' && !escaped;
@@ -224,7 +224,7 @@ impl<'a> EximLine<'a> {
         let mut list = recipients(self.tail);
         let mut count = 0.0;
         while !list.is_empty() {
-            list = list.split_at(end_of_sender(list)).1.trim_start_matches(' ');
+            list = list.split_at(end_of_word(list)).1.trim_start_matches(' ');
             count += 1.0;
         }
         f64::max(count, 1.0)

@@ -1,14 +1,11 @@
 //! Why a store could not be asked.
 
-use crate::text::BadNumber;
-#[cfg(feature = "redis")]
-use crate::text::shown;
+use crate::text::{BadNumber, shown};
 use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
 
-/// The most characters of what a store says that are repeated: it may say anything.
-#[cfg(feature = "redis")]
+/// The most characters of what a store or a cause says that are repeated: it may be anything.
 const WORDS: usize = 200;
 
 /// The reason that a store could not be asked.
@@ -76,6 +73,20 @@ impl Fault {
     /// The fault of a store that can't be reached.
     pub fn unreachable(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Fault::Unreachable(Cause::new(cause))
+    }
+
+    /// Why the store can't be reached, for a log or a person: on one line, and of at most 200 characters and `…`.
+    ///
+    /// ```
+    /// use ratescope::rules::Fault;
+    ///
+    /// let fault = Fault::unreachable("no such\nhost");
+    /// assert_eq!(fault.cause().as_deref(), Some("no such·host"));
+    /// assert_eq!(Fault::unreachable("x".repeat(300)).cause(), Some("x".repeat(200) + "…"));
+    /// assert_eq!(Fault::Late.cause(), None);
+    /// ```
+    pub fn cause(&self) -> Option<String> {
+        self.source().map(|cause| shown(&cause.to_string(), WORDS))
     }
 
     /// A word for a counter: `late`, `lost`, `unreachable`, `resting`, `failed` or `cost`.

@@ -61,7 +61,7 @@ pub fn top(rule: &ReportedRule, view: &Viewport<'_>) -> f64 {
     let most = columns.iter().flat_map(|columns| {
         columns.iter().flat_map(|column| column.0.map(|n| n / columns.width.secs()))
     });
-    let most = most.fold(0.0, |top: f64, rate| if rate > top { rate } else { top });
+    let most = most.fold(0.0, larger);
     1.15 * if most > 0.0 { larger(most, 0.01) } else { 1.0 }
 }
 

@@ -174,9 +174,8 @@ impl Store {
         ask: impl FnOnce(&Event<'_>) -> T,
     ) -> Result<T, JsValue> {
         let names = self.0.policy().fields();
-        let found = names.filter_map(|name| {
-            field(fields, name).map(|text| text.map(|text| (name, text))).transpose()
-        });
+        let found = names
+            .filter_map(|name| Some(field(fields, name).transpose()?.map(|text| (name, text))));
         let found: Vec<(&str, String)> = found.collect::<Result<_, _>>()?;
         let fields: &dyn Fields = &found;
         Ok(ask(&Event { time: time(now)?, cost: cost.unwrap_or(1.0), fields }))

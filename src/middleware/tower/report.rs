@@ -12,16 +12,12 @@ use crate::event::{Event, Fields};
 use crate::middleware::watch::FileNews;
 use crate::policy::Limit;
 use crate::rules::{Fault, Opinion, Reloaded, Rules};
-use crate::text::{beginning, shown};
+use crate::text::beginning;
 use crate::time::{Span, Time};
-use core::error::Error;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// The longest value of a field that is logged whole, in bytes.
 const LONGEST: usize = 48;
-
-/// The most characters of the cause of a fault that are logged: a server may refuse in any words.
-const LONGEST_CAUSE: usize = 200;
 
 /// Lets a few events through each second.
 pub(super) struct LogSampler {
@@ -115,7 +111,7 @@ pub(super) fn unidentified(field: &str, why: &Unidentified, layer: Option<&str>,
 pub(super) fn fault(sampler: &LogSampler, fault: &Fault, layer: Option<&str>, now: Time) {
     meters::count_fault(fault, layer);
     let Some(passed_over) = sampler.take(now) else { return };
-    let cause = fault.source().map(|cause| shown(&cause.to_string(), LONGEST_CAUSE));
+    let cause = fault.cause();
     tracing::warn!(target: "ratescope", layer, fault = fault.name(), cause, passed_over, "{fault}");
 }
 

@@ -49,8 +49,8 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 /// The ACLs in which Exim counts mails.
 const ANYWHERE: &str = "acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data";
 
-/// What a configuration becomes where a mail counts as more than 1: `per_byte` or `per_rcpt` in place of `per_mail`.
-/// Only in the last ACL each mail counts once, with all its bytes or recipients.
+/// Rewrites a configuration so that it counts the bytes or the recipients of mails: `per_byte` or `per_rcpt` takes the
+/// place of `per_mail`. It then belongs in the last ACL, where all bytes and recipients of a mail are known.
 #[cfg(all(feature = "lab", feature = "log"))]
 pub(crate) fn counting(text: &str, measure: &str) -> String {
     text.replace(ANYWHERE, "acl_smtp_data").replace("per_mail", measure)

@@ -62,9 +62,8 @@ impl Field {
 /// as in `http_x_api_key`.
 fn header(name: &str) -> Option<String> {
     let member = name.rsplit_once("headers.").map(|(_, header)| header.to_owned());
-    member.or_else(|| {
-        Some(name.strip_prefix("http_x_")?.replace('_', "-")).map(|it| format!("x-{it}"))
-    })
+    let variable = || Some(format!("x-{}", name.strip_prefix("http_x_")?.replace('_', "-")));
+    member.or_else(variable)
 }
 
 /// The field of a log with the client that X-Forwarded-For names.

@@ -229,15 +229,18 @@ fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
             vec![Point::new(x - 5.0, y - 8.0), Point::new(x + 5.0, y - 8.0), Point::new(x, y)];
         marks.push(Mark::Area { points, fill: Fill::new(ink, 1.0) });
         taken.push(sign);
-        let mut sides = vec![[x + 8.0, x + 8.0 + room], [x - 8.0 - room, x - 8.0]];
-        sides.retain(|[from, to]| *to < right && *from > 0.0);
-        sides.retain(|side| taken.iter().all(|other| apart(*side, *other)));
+        let is_free = |side: &[f64; 2]| {
+            let [from, to] = *side;
+            from > 0.0 && to < right && taken.iter().all(|other| apart(*side, *other))
+        };
         let is_clear =
-            |side: &&[f64; 2]| other.is_none_or(|other| apart([other - 5.0, other + 5.0], **side));
-        if let Some(side @ [from, to]) = sides.iter().find(is_clear).or(sides.first()) {
-            let (at, anchor) = if *from > x { (*from, Anchor::Start) } else { (*to, Anchor::End) };
+            |side: &[f64; 2]| other.is_none_or(|other| apart([other - 5.0, other + 5.0], *side));
+        let sides = [[x + 8.0, x + 8.0 + room], [x - 8.0 - room, x - 8.0]];
+        let mut free = sides.into_iter().filter(is_free);
+        if let Some(side @ [from, to]) = free.clone().find(is_clear).or_else(|| free.next()) {
+            let (at, anchor) = if from > x { (from, Anchor::Start) } else { (to, Anchor::End) };
             marks.push(small(at, y - 6.0, name, ink, anchor));
-            taken.push(*side);
+            taken.push(side);
         }
     }
 }

@@ -1,23 +1,17 @@
 //! The port for those who run the service: its health, its counters, the rules in force,
 //! and Live.
 
-use crate::terminal::{cut, visible};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusHandle;
 use ratescope::live::{Body, Routes};
-use ratescope::rules::Fault;
-use ratescope::rules::Memory;
+use ratescope::rules::{Fault, Memory};
 use ratescope::service::Service;
 use ratescope::text::plural;
-use std::error::Error;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// The most characters of the cause of a fault that are shown: a server may refuse in any words.
-const LONGEST_CAUSE: usize = 200;
 
 /// The answers of the port.
 pub(super) struct Admin {
@@ -68,8 +62,8 @@ impl Admin {
     /// Remembers whether the store answers, and logs it if that has changed.
     pub(super) fn hear(&self, answer: Result<(), Fault>) {
         let mut known = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
-        let fault = answer.err().map(|fault| match fault.source() {
-            Some(cause) => format!("{fault}: {}", cut(&visible(&cause.to_string()), LONGEST_CAUSE)),
+        let fault = answer.err().map(|fault| match fault.cause() {
+            Some(cause) => format!("{fault}: {cause}"),
             None => fault.to_string(),
         });
         match (&fault, known.is_some()) {

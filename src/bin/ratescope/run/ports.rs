@@ -191,7 +191,7 @@ impl Calls {
     /// Answers a call. `is_made` is set when the answer is made, unless it is a stream.
     async fn answer(&self, request: Request<Incoming>, is_made: &AtomicBool) -> Response<Body> {
         let name = request.uri().path().split('/').nth(1).unwrap_or_default();
-        let is_stream = name != NAME;
+        let is_whole = name == NAME;
         let call = match name {
             NAME => &self.limits,
             "grpc.health.v1.Health" => &self.health,
@@ -203,7 +203,7 @@ impl Calls {
         let longest = given.and_then(time_given).map_or(CALL, |given| given.min(CALL));
         let answer = timeout(longest, call(request)).await;
         let late = |_| Status::deadline_exceeded("there was no answer in time").into_http();
-        is_made.store(!is_stream, Ordering::Relaxed);
+        is_made.store(is_whole, Ordering::Relaxed);
         answer.unwrap_or_else(late)
     }
 

@@ -101,7 +101,7 @@ impl Shared {
         let answer = self.runtime.block_on(self.store.check(event, details));
         match answer.fault {
             Some(fault) => {
-                let cause = fault.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+                let cause = fault.cause().map(|cause| format!(": {cause}")).unwrap_or_default();
                 let is_away = matches!(fault, Fault::Unreachable(_) | Fault::Late | Fault::Lost);
                 let hint = if is_away { "; look at --store" } else { "" };
                 Err(io::Error::other(format!("at {} s: {fault}{cause}{hint}", event.time)))

@@ -2,7 +2,7 @@
 
 use super::{Args, progress, threads};
 use crate::{bounded, terminal};
-use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial};
+use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial, key};
 use ratescope::log::{self, HEAD, LogShape, Names, Pieces, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Policy};
@@ -161,7 +161,8 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
     let replay = Replay::run(&summary.clients, limit.limiter.clone(), &LogClock::default());
     let touched = replay.touched(&summary.clients).touched;
     let (text, refused) = (text.to_owned(), replay.refused());
-    let nobody = summary.clients.find("").filter(|_| !summary.per.fields().is_empty());
+    let nobody =
+        summary.clients.find(&key(&(), &summary.per)).filter(|_| !summary.per.fields().is_empty());
     let keyless = nobody.map_or(0, |place| summary.clients.requests_of(place));
     Ok(Tried { text, touched, has_more: false, refused, forgotten: 0, keyless })
 }

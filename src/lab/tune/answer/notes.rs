@@ -94,17 +94,14 @@ impl Choices {
 
     /// Exim's words for the cost of a mail, if it is not 1.
     pub(super) fn per_cost(&self) -> Option<&'static str> {
-        match &self.reading.options.cost {
-            Some(Cost::Field(name)) if self.target == Target::Exim => match name.as_str() {
-                "bytes" => Some("per_byte"),
-                "recipients" => Some("per_rcpt"),
-                _ => None,
-            },
+        match (self.target, self.unit()?) {
+            (Target::Exim, "bytes") => Some("per_byte"),
+            (Target::Exim, "recipients") => Some("per_rcpt"),
             _ => None,
         }
     }
 
-    /// What a limit counts, if that is not the events themselves.
+    /// The field whose values are the costs; `None` if a limit counts events.
     pub(super) fn unit(&self) -> Option<&str> {
         match &self.reading.options.cost {
             Some(Cost::Field(name)) => Some(name),
@@ -115,9 +112,9 @@ impl Choices {
     /// Returns an error if costs come from a field or the highest is not 1, unless the target is Rust, or Exim
     /// which counts some of them: a server counts each request as 1.
     pub(super) fn check_costs(&self, highest: f64) -> Result<(), String> {
-        let cost = match &self.reading.options.cost {
+        let cost = match self.unit() {
             _ if self.per_cost().is_some() => return Ok(()),
-            Some(Cost::Field(name)) => name,
+            Some(name) => name,
             _ if highest != 1.0 => "cost",
             _ => return Ok(()),
         };

@@ -20,7 +20,7 @@ pub struct LimitRow {
     pub refused: Option<u64>,
 }
 
-/// What a table has in place of an empty key: that of events without a field of the key.
+/// The key that a table shows for events that have none of its fields.
 const NO_KEY: &str = "(none)";
 
 /// The most rows.
