@@ -262,8 +262,9 @@ impl Limiter for Exim {
         let periods = DecayingRate::periods_until(state.rate, 1.0, 1.0);
         let after = |periods| state.at.after(self.periods(periods));
         let (guess, latest) = (after(periods - UNSURE), after(periods + UNSURE));
-        // Mostly it is sure of the microsecond, and nothing need be measured.
-        if guess == latest {
+        // Mostly it is sure of the microsecond, and nothing need be measured. But an event at the last one's
+        // instant, or before it, is measured as the least gap later: that alone may do.
+        if guess == latest && periods > self.estimator().least_gap() + UNSURE {
             return now.until(guess);
         }
         wait_until(guess, now, &|at| self.estimator().measure(Some(*state), at, 1.0).rate <= 1.0)

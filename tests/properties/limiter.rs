@@ -126,6 +126,20 @@ proptest! {
     }
 }
 
+/// A rate so small that the nanosecond between events at one instant outweighs it is reset at once, also by
+/// a clock that was set back.
+#[test]
+fn less_than_a_nanosecond_is_no_wait() {
+    let per = Span::from_secs(0.005).unwrap();
+    let exim = Exim { limit: Rate::new(0.002, per).unwrap(), mode: Mode::Strict };
+    let mut state = exim.initial();
+    let _ = exim.check(&mut state, Time::ZERO, 6e-9);
+    assert_eq!(state.rate, 6e-9);
+    for micros in [-1, 0, 1] {
+        assert_eq!(exim.reset_after(&state, Time::from_micros(micros)), Span::ZERO);
+    }
+}
+
 /// It would be met, but only after the last instant there is.
 #[test]
 fn a_wait_beyond_the_end_of_time_is_never() {
