@@ -205,6 +205,20 @@ descriptors:
     assert_refused(&output, &["nowhere.yaml"]);
 }
 
+/// Nobody reads where it listens, or that disk is full: it says so elsewhere, and serves.
+#[test]
+fn an_address_that_can_not_be_printed_ends_nothing() {
+    let (reader, unread) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = ratescope("0", &page("unprinted"));
+    let mut running = Running(command.stdout(unread).stderr(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(running.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let at = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}"));
+    let address = at.split_whitespace().next().unwrap().to_owned();
+    assert!(Server { running, address }.get("/").0.starts_with("http/1.1 200"));
+}
+
 #[cfg(unix)]
 #[test]
 fn ctrl_c_stops_it_cleanly() {

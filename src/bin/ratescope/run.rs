@@ -237,10 +237,9 @@ async fn serve(
     });
     health.set_service_status(NAME, ServingStatus::Serving).await;
     let addresses = ports.say()?;
-    if let Err(error) = writeln!(Visible(io::stdout()), "Ratescope limits: {addresses}") {
-        // As for a line of the log, that ends no service.
-        tracing::warn!(target: "ratescope", "standard output can't be written: {error}; limiting: {addresses}");
-    }
+    server::announce(&format!("Ratescope limits: {addresses}"), |said| {
+        tracing::warn!(target: "ratescope", "{said}");
+    });
 
     let open = GracefulShutdown::new();
     let interval = Duration::try_from(args.watch).unwrap_or(Duration::MAX);

@@ -6,7 +6,7 @@ mod site;
 
 use crate::rules;
 use crate::server;
-use crate::terminal::Visible;
+use crate::terminal::say;
 use hyper_util::server::graceful::GracefulShutdown;
 use lanes::Lanes;
 use ratescope::Span;
@@ -14,7 +14,6 @@ use ratescope::live::page;
 use ratescope::rules::Rules;
 use site::Site;
 use std::error::Error;
-use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -80,17 +79,16 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let listener = server::listen(at, "--port").await?;
     let address = listener.local_addr()?;
     let mut signal = server::catch_signals()?;
-    let mut out = Visible(io::stdout());
-    writeln!(out, "Ratescope is at http://{address} (Ctrl-C stops it)")?;
+    let mut lines = vec![format!("Ratescope is at http://{address} (Ctrl-C stops it)")];
     for file in files {
         let Lanes { link, missing } = Lanes::new(file);
         if let Some(link) = link {
-            writeln!(out, "{}, a lane each: http://{address}/compare.html#{link}", file.file())?;
+            let at = format!("http://{address}/compare.html#{link}");
+            lines.push(format!("{}, a lane each: {at}", file.file()));
         }
-        for rule in missing {
-            writeln!(out, "  not shown: {rule}")?;
-        }
+        lines.extend(missing.iter().map(|rule| format!("  not shown: {rule}")));
     }
+    server::announce(&lines.join("\n"), say);
 
     let site = Site::new(args.dir.as_deref(), address.port())?;
     let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);

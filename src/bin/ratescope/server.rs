@@ -3,6 +3,7 @@
 
 mod unread;
 
+use crate::terminal::Visible;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -11,7 +12,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use std::convert::Infallible;
 use std::error::Error;
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +40,14 @@ pub(crate) async fn listen(address: SocketAddr, option: &str) -> Result<TcpListe
         };
         format!("cannot listen on {address}: {reason}; choose another with {option}")
     })
+}
+
+/// Prints where a server listens. If that can't be printed, as on a full disk or where nobody reads any more,
+/// `instead` says it: that ends no server.
+pub(crate) fn announce(lines: &str, instead: impl FnOnce(&str)) {
+    if let Err(error) = writeln!(Visible(io::stdout()), "{lines}") {
+        instead(&format!("standard output can't be written: {error}; {lines}"));
+    }
 }
 
 /// Accepts connections for ever, and hands each to `serve` with a permit. The connection counts as open until

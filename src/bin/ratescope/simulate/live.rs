@@ -2,7 +2,7 @@
 
 use super::lane::Lane;
 use crate::server;
-use crate::terminal::{Visible, say};
+use crate::terminal::say;
 use hyper_util::server::graceful::GracefulShutdown;
 use ratescope::clock::Clock;
 use ratescope::live::{Probe, Routes};
@@ -11,7 +11,6 @@ use ratescope::rules::Rules;
 use ratescope::{Policy, Span, Time};
 use std::error::Error;
 use std::future::{pending, ready};
-use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -187,10 +186,8 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     let screen = Screen::new(speed)?;
     let routes = Routes::new(Arc::clone(&screen.0.probe)).clock(screen.clone());
     let (address, window) = (listener.local_addr()?, window(speed));
-    writeln!(
-        Visible(io::stdout()),
-        "The events begin when http://{address}/live.html{window} is opened (Ctrl-C stops it)"
-    )?;
+    let page = format!("http://{address}/live.html{window}");
+    server::announce(&format!("The events begin when {page} is opened (Ctrl-C stops it)"), say);
     let ended = start(args, screen.clone());
     let open = GracefulShutdown::new();
     let (live, clock) = (routes.clone(), screen.clone());
