@@ -1,5 +1,5 @@
-// Keeps the page for when there is no network. If there is one, every file comes from the network, so that
-// the page is never an old one. The build lists the files of a version in pkg/files.js; another list is
+// Keeps the page for when there is no network, or a server that only fails. Otherwise every file comes from the
+// network, so that the page is never an old one. The build lists the files of a version in pkg/files.js; another list is
 // another version, which replaces what was kept.
 importScripts("pkg/files.js");
 
@@ -23,10 +23,12 @@ async function tidy() {
 }
 
 async function answer(request) {
+  const find = () => caches.match(request, { cacheName: kept, ignoreSearch: true });
   try {
-    return await fetch(request);
+    const response = await fetch(request);
+    return (response.status >= 500 && (await find())) || response;
   } catch (error) {
-    const found = await caches.match(request, { cacheName: kept, ignoreSearch: true });
+    const found = await find();
     if (found) return found;
     throw error;
   }

@@ -11,7 +11,9 @@ import { root, startServer } from './launch.mjs';
 import { started, until } from './scope.mjs';
 
 // These tests are about requests that fail, and one has a server of its own.
-const options = { serviceWorkers: 'allow', allow: [/ERR_INTERNET_DISCONNECTED/, /ERR_FAILED/, /another origin: http:\/\/127\.0\.0\.1:/] };
+const options = { serviceWorkers: 'allow', allow: [/ERR_INTERNET_DISCONNECTED/, /ERR_FAILED/, /status of 503/, /another origin: http:\/\/127\.0\.0\.1:/] };
+
+const types = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml', wasm: 'application/wasm' };
 
 // Waits until the service worker answers for this page and keeps exactly one version, not `other`; returns
 // its name.
@@ -43,6 +45,34 @@ pageTest('all views work without a network after the first visit', options, asyn
   // The module that reads logs is kept as well.
   await page.click('#sample');
   await until(page, () => document.querySelector('#t-sentence').dataset.value === '1');
+});
+
+pageTest('a server that only fails is no server: what is kept is shown', options, async ({ page, context }) => {
+  let isFailing = false;
+  const server = createServer(({ url }, response) => {
+    const path = url === '/' ? '/index.html' : new URL(url, 'http://localhost').pathname;
+    if (isFailing) response.statusCode = 503;
+    response.setHeader('content-type', types[path.split('.').at(-1)] ?? 'text/plain');
+    response.end(isFailing ? 'out of order' : readFileSync(`${root}www${path}`));
+  });
+  await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
+  try {
+    await page.goto(`http://127.0.0.1:${server.address().port}`);
+    await started(page);
+    await kept(page);
+    isFailing = true;
+    for (const path of ['/', '/compare.html#lanes=gcra', '/tune.html?from=elsewhere']) {
+      const response = await page.goto(`http://127.0.0.1:${server.address().port}${path}`);
+      assert.equal(response.status(), 200, path);
+      await started(page);
+      assert.equal(await page.locator('#failed').isVisible(), false, path);
+    }
+    // What is not kept is answered by the server.
+    assert.equal(await page.evaluate(async () => (await fetch('elsewhere')).status), 503);
+  } finally {
+    await context.close();
+    server.close();
+  }
 });
 
 pageTest('a new version is seen at once, and takes the place of the old one', options, async ({ page, context, test: part }) => {
@@ -83,7 +113,6 @@ pageTest('a new version is seen at once, and takes the place of the old one', op
 pageTest('what is kept is never of two versions', options, async ({ page, context }) => {
   // While it moves, each worker that has begun to load the files meets a newer version in between.
   let [version, isMoving] = [1, true];
-  const types = { html: 'text/html', js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml', wasm: 'application/wasm' };
   const server = createServer(({ url }, response) => {
     const path = url === '/' ? '/index.html' : new URL(url, 'http://localhost').pathname;
     if (path === '/tune.html' && isMoving) version += 1; // which only a worker asks for
