@@ -48,9 +48,6 @@ mod nginx;
 mod rust;
 mod traefik;
 
-#[cfg(all(feature = "lab", feature = "log"))]
-pub(crate) use exim::counting as exim_counting;
-
 use super::{Limit, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::limit::nginx::{Delay, Nginx};
@@ -171,11 +168,22 @@ impl Target {
         policy: &Policy,
         addresses: Addresses,
     ) -> Result<Configuration, CannotSay> {
+        self.configure_costs(policy, addresses, None)
+    }
+
+    /// The same for events whose cost is the value of a field, if one is given. Only Exim counts by costs; the others
+    /// are as if each event costs 1.
+    pub(crate) fn configure_costs(
+        self,
+        policy: &Policy,
+        addresses: Addresses,
+        cost: Option<&str>,
+    ) -> Result<Configuration, CannotSay> {
         let limits = policy.limits();
         let addresses = addresses.of(limits);
         let mut notes = Notes::default();
         let text = match self {
-            Target::Exim => exim::write(limits, addresses, &mut notes),
+            Target::Exim => exim::write(limits, addresses, cost, &mut notes),
             Target::Nginx => nginx::write(limits, addresses, &mut notes),
             Target::Haproxy => haproxy::write(limits, addresses, &mut notes),
             Target::Envoy => envoy::write(limits, addresses, &mut notes),
@@ -189,6 +197,12 @@ impl Target {
         };
         let cannot = |(limit, problem)| CannotSay { target: self, limit, problem };
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
+    }
+
+    /// Whether it counts the values of a field as costs.
+    #[cfg(all(feature = "lab", feature = "log"))]
+    pub(crate) fn counts(self, cost: &str) -> bool {
+        self == Target::Exim && exim::counted(Some(cost)).is_some()
     }
 
     /// Whether the target has a bucket of this rate and burst. nginx has few rates. Traefik forgets silent

@@ -9,7 +9,25 @@ use super::{Addresses, Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 
-pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
+/// What Exim counts of a mail, whose cost is 1 or the value of a field: its word for that, and the ACLs in which that
+/// is known. `None` for a field that it does not count.
+pub(super) fn counted(cost: Option<&str>) -> Option<(&'static str, &'static str)> {
+    match cost {
+        None => Some(("per_mail", "acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data")),
+        Some("bytes") => Some(("per_byte", "acl_smtp_data")),
+        Some("recipients") => Some(("per_rcpt", "acl_smtp_data")),
+        Some(_) => None,
+    }
+}
+
+pub(super) fn write(
+    limits: &[Limit],
+    addresses: Addresses,
+    cost: Option<&str>,
+    notes: &mut Notes,
+) -> Written {
+    let unknown = || (None, format!("it counts no {} of a mail", cost.unwrap_or_default()));
+    let (per_cost, acls) = counted(cost).ok_or_else(unknown)?;
     let statements = each(limits, |n, limit| {
         let AnyLimiter::Exim(exim) = &limit.limiter else {
             let problem = "it measures a rate of its own; write a limit such as exim 10/1m strict";
@@ -33,7 +51,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         let (count, mode) = (exim.limit.count(), exim.mode);
         Ok(format!(
             "deny\n{conditions}  message   = $sender_rate in $sender_rate_period is over the limit of \
-             $sender_rate_limit\n  ratelimit = {count} / {per} / per_mail / {mode} / {key}\n"
+             $sender_rate_limit\n  ratelimit = {count} / {per} / {per_cost} / {mode} / {key}\n"
         ))
     })?;
     if limits.len() > 1 {
@@ -43,17 +61,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
              the later",
         );
     }
-    Ok(format!("# In the ACL of {ANYWHERE}:\n{statements}"))
-}
-
-/// The ACLs in which Exim counts mails.
-const ANYWHERE: &str = "acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data";
-
-/// Rewrites a configuration so that it counts the bytes or the recipients of mails: `per_byte` or `per_rcpt` takes the
-/// place of `per_mail`. It then belongs in the last ACL, where all bytes and recipients of a mail are known.
-#[cfg(all(feature = "lab", feature = "log"))]
-pub(crate) fn counting(text: &str, measure: &str) -> String {
-    text.replace(ANYWHERE, "acl_smtp_data").replace("per_mail", measure)
+    Ok(format!("# In the ACL of {acls}:\n{statements}"))
 }
 
 /// The condition that a mail has the field, and a note. Without it, all mails that have none would share one key.

@@ -11,7 +11,7 @@ use crate::limit::envoy::Envoy;
 use crate::limit::fail2ban::BAN;
 use crate::limit::haproxy::Counts;
 use crate::limit::nginx::{Delay, Nginx};
-use crate::policy::export::{self, Addresses, Target};
+use crate::policy::export::{Addresses, Target};
 use crate::policy::{Limit, Per, Policy};
 use crate::rate::Rate;
 use crate::text::{ParseError, number, parts};
@@ -223,13 +223,9 @@ impl Choices {
         addresses: Addresses,
     ) -> Result<(String, Vec<String>), String> {
         let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone() });
-        let written = self.target.configure_for(&policy, addresses).map_err(|e| e.to_string())?;
-        let notes = self.notes(limiter, per);
-        let text = match self.per_cost() {
-            Some(measure) => export::exim_counting(&written.text, measure),
-            None => written.text,
-        };
-        Ok((text, [written.warnings, notes].concat()))
+        let written = self.target.configure_costs(&policy, addresses, self.unit());
+        let written = written.map_err(|error| error.to_string())?;
+        Ok((written.text, [written.warnings, self.notes(limiter, per)].concat()))
     }
 }
 

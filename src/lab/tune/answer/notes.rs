@@ -92,15 +92,6 @@ impl Choices {
         [dry, last, burst, chosen, answered, depth].into_iter().flatten().collect()
     }
 
-    /// Exim's words for the cost of a mail, if it is not 1.
-    pub(super) fn per_cost(&self) -> Option<&'static str> {
-        match (self.target, self.unit()?) {
-            (Target::Exim, "bytes") => Some("per_byte"),
-            (Target::Exim, "recipients") => Some("per_rcpt"),
-            _ => None,
-        }
-    }
-
     /// The field whose values are the costs; `None` if a limit counts events.
     pub(super) fn unit(&self) -> Option<&str> {
         match &self.reading.options.cost {
@@ -113,7 +104,7 @@ impl Choices {
     /// which counts some of them: a server counts each request as 1.
     pub(super) fn check_costs(&self, highest: f64) -> Result<(), String> {
         let cost = match self.unit() {
-            _ if self.per_cost().is_some() => return Ok(()),
+            Some(name) if self.target.counts(name) => return Ok(()),
             Some(name) => name,
             _ if highest != 1.0 => "cost",
             _ => return Ok(()),
