@@ -2,4 +2,4 @@ import init from './limiters.js';
 
 await init();
 
-export { Limiter, State, Store } from './limiters.js';
+export { Limiter, State, Store } from './freed.js';

@@ -3,4 +3,4 @@ import { initSync } from './limiters.js';
 
 initSync({ module: readFileSync(new URL('./limiters_bg.wasm', import.meta.url)) });
 
-export { Limiter, State, Store } from './limiters.js';
+export { Limiter, State, Store } from './freed.js';

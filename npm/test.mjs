@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 
-const { Limiter, Store } = await import(pathToFileURL(`${process.env.PACKAGE}/node.js`));
+const { Limiter, State, Store } = await import(pathToFileURL(`${process.env.PACKAGE}/node.js`));
 const recorded = (name) =>
   JSON.parse(readFileSync(new URL(`../tests/vectors/${name}.json`, import.meta.url))).events;
 
@@ -103,6 +103,23 @@ test('what is wrong is said, and the program goes on', () => {
   assert.equal(limiter.check(limiter.state(), 0, -1).allowed, false);
 });
 
+test('what was freed throws, as often as it is used', () => {
+  const limiter = Limiter.parse('10/1s');
+  const [freed, state, store] = [Limiter.parse('10/1s'), limiter.state(), new Store('10/1s')];
+  for (const one of [freed, state, store]) one.free();
+  for (let i = 0; i < 20_000; i++) {
+    assert.throws(() => limiter.check(state, 0), /^Error: this State was freed, or never made$/);
+    assert.throws(() => limiter.peek(new State(), 0), /this State was freed, or never made/);
+    assert.throws(() => freed.check(limiter, 0), Error);
+    assert.throws(() => freed.state(), /this Limiter was freed/);
+    assert.throws(() => String(store), /this Store was freed/);
+    assert.throws(() => store.check({}, 0), /this Store was freed/);
+    assert.throws(() => store.free(), /this Store was freed/);
+  }
+  assert.equal(limiter.check(limiter.state(), 0).level, 1);
+  assert.equal(new Store('10/1s').check({}, 0).level, 1);
+});
+
 test('the middleware of the README answers 429 with the time to wait', async () => {
   const readme = readFileSync(`${process.env.PACKAGE}/README.md`, 'utf8');
   const [, , code] = readme.split('```js\n').map((part) => part.split('```')[0]);
@@ -125,7 +142,7 @@ test('the middleware of the README answers 429 with the time to wait', async () 
 test('the packed package has its licences, and all files that it lists', () => {
   const [{ files }] = JSON.parse(execSync('npm pack --dry-run --json', { cwd: process.env.PACKAGE, stdio: 'pipe' }));
   const packed = files.map(({ path }) => path);
-  for (const file of ['LICENSE-MIT', 'LICENSE-APACHE', 'README.md', 'limiters_bg.wasm', 'node.js', 'browser.js']) {
+  for (const file of ['LICENSE-MIT', 'LICENSE-APACHE', 'README.md', 'limiters_bg.wasm', 'node.js', 'browser.js', 'freed.js']) {
     assert.ok(packed.includes(file), `${file} is not among ${packed}`);
   }
 });
