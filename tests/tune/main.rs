@@ -215,16 +215,18 @@ proptest! {
         prop_assert_eq!(trial.touched(), replay.touched(&clients).touched);
     }
 
-    /// A replay that several threads share finds the same.
+    /// A replay finds the same if several threads share it, and if it leaves out those whom a curve knows to be below the
+    /// limit.
     #[test]
     fn a_replay_in_parts_is_the_whole(
-        traffic in traffic(), measure in measure(), limit in limit(), parts in 1..5usize,
+        traffic in traffic(), measure in measure(), limit in limit(), parts in 1..5usize, known: bool,
     ) {
         let Ok(limiter) = measure.limiter(limit) else { return Ok(()) };
         let clients = clients(&traffic);
         let clock = LogClock::default();
         let whole = Replay::run(&clients, limiter.clone(), &clock);
-        let mut sum = Replay::new(&clients, limiter, &clock);
+        let curves = [Measure::Exim(Span::minutes(3)), measure].map(|measure| clients.curve(measure, None));
+        let mut sum = Replay::new(&clients, limiter, &clock, if known { &curves } else { &[] });
         sum.advance(&clients, 1);
         let mut parts = sum.split(parts);
         parts.iter_mut().for_each(|part| _ = part.advance(&clients, u64::MAX));

@@ -2,6 +2,7 @@
 
 mod backlog;
 mod curve;
+mod highest;
 mod histogram;
 mod hours;
 mod level;

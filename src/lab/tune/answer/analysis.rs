@@ -171,15 +171,13 @@ impl Analysis {
         }
         let limiter = self.limiter();
         if self.replay.as_ref().map(Replay::limiter) != limiter.as_ref() {
-            let clients = &self.log.summary.clients;
-            let replay = |limiter| Replay::new(clients, limiter, &self.clock).counting_labels();
+            let replay = |limiter| self.begin_replay(limiter).counting_labels();
             self.replay = limiter.map(replay);
             return true;
         }
         let today = self.choices.limiter_of_today();
         if self.today.as_ref().map(Replay::limiter) != today.as_ref() {
-            let clients = &self.log.summary.clients;
-            self.today = today.map(|limiter| Replay::new(clients, limiter, &self.clock));
+            self.today = today.map(|limiter| self.begin_replay(limiter));
             return true;
         }
         if matches!(self.choices.order, TableOrder::Peak | TableOrder::PeakAt)
@@ -190,6 +188,10 @@ impl Analysis {
             self.peaks = (0..clients.len()).map(peak).collect();
         }
         self.plan_frontier() || self.plan_periods()
+    }
+
+    fn begin_replay(&self, limiter: AnyLimiter) -> Replay {
+        Replay::new(&self.log.summary.clients, limiter, &self.clock, &self.curves)
     }
 
     fn plan_frontier(&mut self) -> bool {
@@ -295,7 +297,7 @@ impl Analysis {
         let Some(row) = self.rows.iter_mut().rev().find(missing) else { return false };
         let clients = &self.log.summary.clients;
         let limiter = self.choices.limiter(curve.measure, row.limit);
-        let new = || Some(Replay::new(clients, limiter?, &self.clock));
+        let new = || Some(Replay::new(clients, limiter?, &self.clock, &self.curves));
         let Some(mut replay) = self.row_replay.take().or_else(new) else { return false };
         match (hands.replay)(&mut replay, clients, budget) {
             true => row.refused = Some(replay.refused()),

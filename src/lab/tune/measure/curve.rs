@@ -1,10 +1,12 @@
 //! The curve: for every limit, the clients that it would have touched, and the requests that it would
 //! have refused if these can be counted for all limits at once.
 
+use super::highest::Highest;
 use super::histogram::{Histogram, Rank};
 use super::level::{Events, Measure, Meter};
 use super::scale::{Over, Scale, mark, place};
 use crate::lab::tune::Clients;
+use crate::limit::any::AnyLimiter;
 use crate::time::{Span, Time};
 use core::ops::Range;
 
@@ -39,6 +41,8 @@ pub struct Curve {
     pub marked: Tally,
     /// The times of the first and the last event, where there is any.
     pub times: Option<(Time, Time)>,
+    /// The highest level of each client.
+    highest: Highest,
 }
 
 /// The share of a log from which a limit is usually learned.
@@ -87,8 +91,8 @@ impl Tally {
         clients.chain(requests).for_each(|(mine, its)| mine.add(its));
     }
 
-    /// Adds a client that represents `weight` clients. `alone` is the number of marks below its levels
-    /// if every event is a level of its own. `levels` is memory for its levels.
+    /// Adds a client that represents `weight` clients, and returns the rank of its highest level. `alone` is the number of
+    /// marks below its levels if every event is a level of its own. `levels` is memory for its levels.
     fn client(
         &mut self,
         meter: &Meter,
@@ -96,7 +100,7 @@ impl Tally {
         alone: [Option<Rank>; 2],
         weight: u64,
         levels: &mut Vec<f64>,
-    ) {
+    ) -> Option<Rank> {
         if meter.is_idle(events) {
             return self.put(alone, weight);
         }
@@ -113,28 +117,31 @@ impl Tally {
             let ranks = levels.iter().map(|level| scale.over(over, *level));
             ranks.inspect(|marks| requests.put(*marks, weight)).max()
         });
-        self.put(highest, weight);
+        self.put(highest, weight)
     }
 
-    /// Adds a client by the number of marks below its highest levels, before the cut and after it.
+    /// Adds a client by the number of marks below its highest levels, before the cut and after it. Returns the higher one.
     #[inline(always)]
-    fn put(&mut self, [learned, checked]: [Option<Rank>; 2], weight: u64) {
+    fn put(&mut self, [learned, checked]: [Option<Rank>; 2], weight: u64) -> Option<Rank> {
         let [whole, before, after] = &mut self.clients;
         let put = |histogram: &mut Histogram, marks: Option<Rank>| {
             if let Some(marks) = marks {
                 histogram.put(marks, weight);
             }
         };
-        put(whole, learned.max(checked));
+        let highest = learned.max(checked);
+        put(whole, highest);
         put(before, learned);
         put(after, checked);
+        highest
     }
 }
 
 impl Curve {
     /// The curve of no clients.
     pub fn new(measure: Measure) -> Self {
-        Curve { measure, all: Tally::default(), marked: Tally::default(), times: None }
+        let (all, marked, times, highest) = Default::default();
+        Curve { measure, all, marked, times, highest }
     }
 
     /// The part from which a limit is learned: the whole log if one of its two parts is empty.
@@ -169,11 +176,22 @@ impl Curve {
         self.marked = marked.all;
     }
 
-    /// Adds the curve of other clients, of the same measure.
+    /// Adds the curve of other places among the same clients, of the same measure.
     pub fn add(&mut self, other: &Curve) {
         self.all.add(&other.all);
         self.marked.add(&other.marked);
         self.times = span(self.times, other.times);
+        self.highest.add(&other.highest);
+    }
+
+    /// The places of clients that `limiter` surely refuses nothing; `None` if the curve knows nothing about it, as it is
+    /// of another measure.
+    ///
+    /// Up to its first refusal, a limiter has counted everything. So it refuses a client something just if the client's
+    /// highest level, when everything is counted, is over the limit.
+    pub(super) fn within(&self, limiter: &AnyLimiter) -> Option<impl Fn(usize) -> bool + '_> {
+        let (measure, limit) = Measure::of(limiter)?;
+        (measure == self.measure).then(|| self.highest.within(limit))
     }
 }
 
@@ -217,7 +235,10 @@ impl Clients {
             let times = ends.map(|(first, last)| (first.time, last.time));
             for (curve, meter) in curves.iter_mut().zip(&meters) {
                 curve.times = span(curve.times, times);
-                curve.all.client(meter, (&events, split), alone, self.weight(at), &mut levels);
+                let all = &mut curve.all;
+                let highest =
+                    all.client(meter, (&events, split), alone, self.weight(at), &mut levels);
+                highest.into_iter().for_each(|highest| curve.highest.put(at, highest));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The replay of a limiter over the kept events: its refusals, by client and by hour.
 
-use super::{Hours, Measure, Share};
+use super::{Curve, Hours, Measure, Share};
 use crate::lab::tune::{Clients, LogClock, Summary};
 use crate::limit::any::AnyLimiter;
 use crate::text::{grouped, plural};
@@ -41,13 +41,18 @@ pub struct Replay {
 impl Replay {
     /// Begins a replay. `clock` decides about days and hours.
     ///
-    /// Clients whose requests would pass even all at once are left out.
-    pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
+    /// Clients whose requests would pass even all at once are left out, and those whose levels are too low by one of
+    /// `curves`, which are of these clients.
+    pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock, curves: &[Curve]) -> Self {
         let most = clients.highest_cost();
-        let within = |place: &usize| is_within(&limiter, clients.requests_of(*place), most);
+        let low = curves.iter().find_map(|curve| curve.within(&limiter));
+        let within = |place: &usize| {
+            low.as_ref().is_some_and(|low| low(*place))
+                || is_within(&limiter, clients.requests_of(*place), most)
+        };
         let mut ahead = clients.busiest_of(|place| !within(place));
         ahead.reverse();
-        Replay::of(limiter, ahead, clock.clone())
+        Replay::of(limiter.clone(), ahead, clock.clone())
     }
 
     fn of(limiter: AnyLimiter, ahead: Vec<usize>, clock: LogClock) -> Self {
@@ -102,7 +107,7 @@ impl Replay {
 
     /// Runs a whole replay.
     pub fn run(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
-        let mut replay = Replay::new(clients, limiter, clock);
+        let mut replay = Replay::new(clients, limiter, clock, &[]);
         replay.advance(clients, u64::MAX);
         replay
     }

@@ -1,0 +1,77 @@
+//! The highest level of each client, roughly, which tells the clients that a limit can't touch.
+
+use super::histogram::Rank;
+use super::scale::place;
+
+/// The marks of a step, as a power of two: 64 marks, so that a step of any level fits in a byte. A step is at most
+/// twice as high as the one before, and mostly a fifth higher.
+const STEP: u32 = 6;
+
+/// The most clients of whom it is known: an analysis keeps up to 64 curves, and so 32 MiB of this. The busy clients
+/// mostly come early.
+const MOST: usize = 1 << 19;
+
+/// A byte for each client, by place: one more than the step of its highest level, or 0 if that is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Highest(Vec<u8>);
+
+impl Highest {
+    /// Keeps that the highest level of a client is over the first `marks` marks.
+    #[inline]
+    pub(super) fn put(&mut self, client: usize, marks: Rank) {
+        if client >= self.0.len() && client < MOST {
+            self.0.resize(client + 1, 0);
+        }
+        if let Some(step) = self.0.get_mut(client) {
+            *step = u8::try_from((marks >> STEP) + 1).unwrap_or(u8::MAX);
+        }
+    }
+
+    /// Adds what another knows of other clients.
+    pub(super) fn add(&mut self, other: &Highest) {
+        self.0.resize(self.0.len().max(other.0.len()), 0);
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, its)| *mine = (*mine).max(*its));
+    }
+
+    /// The clients that `limit` surely does not touch. A level over a limit is over the mark of the limit, so its step is
+    /// not below that of the mark.
+    pub(super) fn within(&self, limit: f64) -> impl Fn(usize) -> bool + '_ {
+        let step = place(limit).map_or(0, |mark| mark >> STEP);
+        move |client| matches!(self.0.get(client), Some(&of) if (1..=step).contains(&usize::from(of)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::scale::{MARKS, Over, Scale, mark};
+    use super::*;
+
+    #[test]
+    fn it_takes_a_byte_each_up_to_a_bound() {
+        let mut highest = Highest::default();
+        [MOST - 1, MOST, 2 * MOST].into_iter().for_each(|client| highest.put(client, 1));
+        assert_eq!(highest.0.len(), MOST);
+        let within = highest.within(10.0);
+        assert_eq!([0, MOST - 1, MOST, 2 * MOST].map(within), [false, true, false, false]);
+    }
+
+    /// None that is over the limit is within it, and all are within that are a step of marks below.
+    #[test]
+    fn nobody_over_a_limit_is_within_it() {
+        let mut highest = Highest::default();
+        let levels: Vec<f64> = (0..MARKS).step_by(7).map(mark).chain([0.0, 1e15]).collect();
+        for (client, level) in levels.iter().enumerate() {
+            highest.put(2 * client, Scale::new().over(Over::AtLimit, *level));
+        }
+        for at in (128..MARKS).step_by(61) {
+            for limit in [mark(at), mark(at).next_up(), mark(at).next_down()] {
+                let within = highest.within(limit);
+                for (client, level) in levels.iter().enumerate() {
+                    assert!(!(within(2 * client) && *level >= limit), "{level} {limit}");
+                    assert!(within(2 * client) || *level >= mark(at - 66), "{level} {limit}");
+                    assert!(!within(2 * client + 1), "nothing is known of it");
+                }
+            }
+        }
+    }
+}
