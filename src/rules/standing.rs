@@ -21,7 +21,7 @@ pub struct Standing<'a> {
     /// this is measured in events of that rule's cost.
     pub remaining: f64,
     /// How long until the sender is treated as one that was never seen: see
-    /// [`Limiter::reset_after`].
+    /// [`Limiter::reset_after`]. With a limit of 0 at least its period: nobody is to come again at once.
     pub reset_after: Span,
 }
 
@@ -34,8 +34,11 @@ pub(crate) struct Left {
 
 impl Left {
     pub(crate) fn of(limiter: &AnyLimiter, state: &AnyState, now: Time) -> Self {
-        let (remaining, reset_after) =
+        let (remaining, mut reset_after) =
             (limiter.remaining(state, now), limiter.reset_after(state, now));
+        if remaining == 0.0 && reset_after == Span::ZERO {
+            reset_after = limiter.quota().map_or(Span::ZERO, |quota| quota.per());
+        }
         Left { remaining, reset_after }
     }
 }

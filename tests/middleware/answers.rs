@@ -198,6 +198,38 @@ fn what_is_not_limited_has_no_headers() {
     assert_eq!(head(&send(&mut service, get("/login", "192.0.2.7"))).len(), 5);
 }
 
+/// A limit of 0 refuses everything, and nobody is told to come again at once; or it only measures, and then has nothing
+/// to say to a client.
+#[test]
+fn limits_of_zero() {
+    let clock = Hand::default();
+    let headers = |limits: &str| {
+        let rules = ruled(&format!("domain: web\nlimit: {limits}\n"));
+        let mut service = limit(rules, &clock).layer().layer(Inner::default());
+        [0; 2].map(|_| head(&send(&mut service, get("/", "192.0.2.7"))))
+    };
+    for limits in
+        ["0/1m per ip", "sliding-log 0/1m", "sliding-counter 0/1m", "haproxy 0/1m allowed"]
+    {
+        let refused = [
+            "content-type: application/problem+json",
+            "ratelimit-policy: \"web\";q=0;w=60",
+            "ratelimit: \"web\";r=0;t=60",
+            "x-ratelimit-limit: 0",
+            "x-ratelimit-remaining: 0",
+            "x-ratelimit-reset: 60",
+        ];
+        assert_eq!(headers(limits), [refused; 2], "{limits}");
+    }
+    assert_eq!(headers("exim 0/1m per ip"), [[""; 0]; 2]);
+    assert_eq!(
+        headers("exim 0/1m strict & gcra 2/1m"),
+        headers("gcra 2/1m").map(|head| {
+            head.into_iter().map(|line| line.replace("\"web\"", "\"web#2\"")).collect::<Vec<_>>()
+        })
+    );
+}
+
 /// A client of two layers is told of the limits of both.
 #[test]
 fn layers_within_layers() {

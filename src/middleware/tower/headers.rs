@@ -15,7 +15,7 @@
 //!   sent, so a client of two layers learns of the limit that it meets first.
 //! * `RateLimit-Policy` and `RateLimit` are lists, to which the layer adds its items.
 //!
-//! The headers leave out shadows, and limits whose states are unknown because the store failed.
+//! The headers leave out shadows, limits that never refuse, and limits whose states are unknown because the store failed.
 //!
 //! # The draft's fields
 //! ```text
@@ -28,7 +28,8 @@
 //! `w` are the limit's [quota](crate::limit::any::AnyLimiter::quota) in units, and its window in
 //! seconds. `r` is what remains. `t` is the time in seconds until the whole quota is available again: a
 //! client that spreads the remaining units over it is never refused. If nothing remains and the request
-//! was refused, `t` is the time until the request would pass. There is no partition key, since it would
+//! was refused, `t` is the time until the request would pass. For a limit of 0, under which none ever passes, `t` is
+//! at least the window, so that nobody comes again at once. There is no partition key, since it would
 //! show who else shares the limit.
 //!
 //! # Sources
@@ -115,14 +116,14 @@ impl Headers {
         values.x_retry_after = retry.filter(|_| self.x_retry_after).map(up);
         let mut each: Few<OfLimit<'_>> = Few::new();
         for (place, standing) in ruling.each_left().filter(|_| is_wanted) {
-            if let Some(limit) = prepared.limit(place) {
+            if let Some(limit) = prepared.limit(place).filter(|limit| limit.quota.is_some()) {
                 let (remaining, left) = (standing.remaining, left(&standing, retry));
                 each.push(OfLimit { limit, place, remaining, left });
             }
         }
         if self.x_ratelimit {
             let least = each.iter().reduce(|a, b| if b.remaining < a.remaining { b } else { a });
-            values.least = least.map(|of| (of.limit.quota.clone(), of.left));
+            values.least = least.and_then(|of| Some((of.limit.quota.clone()?, of.left)));
         }
         if self.ratelimit {
             let limits = draft::limits(each.iter().map(|of| (of.limit.item.as_str(), of.left)));

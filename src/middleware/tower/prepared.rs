@@ -47,7 +47,8 @@ pub(super) struct PreparedLimit {
     /// The name in the file, if no other rule has it, or else the full name of the rule; a number
     /// follows from its second limit on.
     pub(super) name: String,
-    pub(super) quota: HeaderValue,
+    /// `None` for a limiter that never refuses.
+    pub(super) quota: Option<HeaderValue>,
     /// The beginning of the item in RateLimit.
     pub(super) item: String,
     /// The item in RateLimit-Policy.
@@ -167,14 +168,12 @@ impl PreparedLimit {
         if place > 0 {
             name = format!("{name}#{}", place + 1);
         }
-        // A limiter that never refuses has no quota.
-        let quota = limiter.quota();
-        let count = quota.map_or(u64::MAX, |quota| quota.count() as u64);
-        let window = quota.map_or(1, |quota| up(quota.per()));
+        let quota = limiter.quota().map(|quota| (quota.count() as u64, up(quota.per())));
+        let (count, window) = quota.unwrap_or_default();
         let in_list = draft::name_in_list(&name);
         let policy = draft::policy(&in_list, count, window, unit);
         let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
         let (item, list) = (draft::item(&in_list), OnceLock::new());
-        PreparedLimit { name, quota: number(count), item, policy, list }
+        PreparedLimit { name, quota: quota.map(|_| number(count)), item, policy, list }
     }
 }
