@@ -14,6 +14,7 @@ mod shell;
 use committed::committed;
 use serde_json::{Value, json};
 use shell::{command, file, text};
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::process::Output;
 
@@ -84,10 +85,48 @@ fn limits_are_tried_as_simulate_does() {
             assert_eq!(told["limit"], json!(limit));
             assert_eq!(told["requests_refused"], json!(refused.len()), "{limit}");
             assert_eq!(told["clients_touched"], json!(keys.len()), "{limit}");
+            let most = told["most_refused"].as_array().unwrap();
+            assert_eq!(most.len(), keys.len().min(10), "{limit}");
+            let of = |key: &Value| refused.iter().filter(|line| line["key"] == *key).count();
+            let parsed = keys.iter().map(|key| serde_json::from_str(key).unwrap());
+            let mut each: Vec<usize> = parsed.map(|key| of(&key)).collect();
+            each.sort_by_key(|refused| Reverse(*refused));
+            for (client, refused) in most.iter().zip(each) {
+                assert_eq!(client["refused"], json!(refused), "{limit}");
+                assert_eq!(of(&client["key"]), refused, "{limit}");
+            }
         }
         let clients: BTreeSet<_> = lines.iter().map(|line| line["key"].to_string()).collect();
         assert_eq!(answer["clients"], json!(clients.len()));
     }
+}
+
+/// Each limit of the help can be tried. Who is refused most is told in a table for each that refuses somebody, the same
+/// of a log and of its summary, and so that no name speaks to the terminal.
+#[test]
+fn who_is_refused_most() {
+    let help = run(&["help", "tune"], b"");
+    let help =
+        text(&help.stdout).split("--limit <LIMITS>").nth(1).unwrap().split("--").next().unwrap();
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let limits: Vec<&str> = help.split('"').skip(1).step_by(2).collect();
+    assert!(limits.len() == 3 && limits[2].ends_with(" by hour"), "{help}");
+    let input: String = (0..40).map(|i| format!("{},7,\x1b[2Jann\n", i / 20)).collect();
+    let (input, summary) = (format!("time,ip,user\n0,7,bob\n{input}"), file("most.tune", ""));
+    for limit in limits {
+        let args = ["tune", "--key", "user", "--limit", limit, "--summary", &summary];
+        let report = run(&args, input.as_bytes());
+        let said = format!("\nThe clients that {limit} refuses most:\nclient ");
+        let of_log = text(&report.stdout).split_once(&said).unwrap().1;
+        let (table, _) = of_log.split_once("\n\n").unwrap();
+        let [_, ann] = table.lines().collect::<Vec<_>>()[..] else { panic!("not ann: {table}") };
+        assert!(ann.starts_with("·[2Jann "), "{table}");
+        let report = run(&["tune", "--merge", &summary, "--limit", limit], b"");
+        let of_sum = text(&report.stdout).split_once(&said);
+        assert!(limit.contains('&') || of_sum.unwrap().1.contains(ann), "{table}");
+    }
+    let report = run(&["tune", "--limit", "1000/1h"], input.as_bytes());
+    assert!(!text(&report.stdout).contains("1000/1h refuses most"));
 }
 
 /// The curve, the recommendation and the replay tell the same of a limit.

@@ -69,7 +69,8 @@ pub(crate) struct Args {
     #[arg(long = "for", value_name = "SERVER", value_delimiter = ',')]
     targets: Vec<Target>,
 
-    /// A limit to replay exactly, such as "exim 10/1m strict" or "5/1s per user & 9/1s per ip"
+    /// A limit to replay exactly, and to say whom it refuses most, such as "exim 10/1m strict", "5/1s per user & 9/1s
+    /// per ip", or "adaptive x3 decay 10m floor 10 by hour", which learns what each client does at each hour of the day
     #[arg(long = "limit", value_name = "LIMITS", value_parser = written)]
     limits: Vec<String>,
 

@@ -1,8 +1,10 @@
 //! Reading the files: logs, or summaries of them.
 
-use super::{Args, progress, threads};
+use super::{Args, ROWS, progress, threads};
 use crate::{bounded, terminal};
-use ratescope::lab::tune::{Failure, Import, Imported, LogClock, Replay, Summary, Trial, key};
+use ratescope::lab::tune::{
+    Failure, Import, Imported, LogClock, RefusedClient, Replay, Summary, Trial, key,
+};
 use ratescope::log::{self, HEAD, LogShape, Names, Pieces, unpack};
 use ratescope::policy::{Defaults, Per};
 use ratescope::{Event, Policy};
@@ -21,6 +23,8 @@ pub(crate) struct Tried {
     pub(crate) forgotten: u64,
     /// The number of events that have none of the fields of a limit.
     pub(crate) keyless: u64,
+    /// The clients that it refused most.
+    pub(crate) most_refused: Vec<RefusedClient>,
 }
 
 /// The files that are given, or standard input. A note tells of those that are given twice.
@@ -58,6 +62,7 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
             read => read.map_err(|error| format!("{name}: {error}"))?,
         }
     }
+    let log = import.finish()?;
     let tried = |(text, trial): (&String, &Trial)| Tried {
         text: text.clone(),
         touched: trial.touched(),
@@ -65,8 +70,10 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
         refused: trial.refused,
         forgotten: trial.forgotten(),
         keyless: trial.keyless,
+        most_refused: trial.most_refused(&log.summary.clients, ROWS),
     };
-    Ok((import.finish()?, args.limits.iter().zip(&trials).map(tried).collect()))
+    let tried = args.limits.iter().zip(&trials).map(tried).collect();
+    Ok((log, tried))
 }
 
 fn is_empty(error: &Failure) -> bool {
@@ -164,7 +171,8 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
     let nobody =
         summary.clients.find(&key(&(), &summary.per)).filter(|_| !summary.per.fields().is_empty());
     let keyless = nobody.map_or(0, |place| summary.clients.requests_of(place));
-    Ok(Tried { text, touched, has_more: false, refused, forgotten: 0, keyless })
+    let most_refused = replay.most_refused(ROWS);
+    Ok(Tried { text, touched, has_more: false, refused, forgotten: 0, keyless, most_refused })
 }
 
 fn too_many(summary: &Summary, text: &str) -> Failure {

@@ -20,6 +20,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
             "more_clients_touched": tried.has_more,
             "keys_forgotten": tried.forgotten,
             "requests_without_key": tried.keyless,
+            "most_refused": list(analysis.rows_of(&tried.most_refused).iter().map(client)),
         })
     });
     let periods = analysis.periods().iter().map(|(period, advice)| {

@@ -3,7 +3,7 @@
 use super::files::Tried;
 use super::{ROWS, Server, Tuned};
 use crate::terminal::{column, cut, visible};
-use ratescope::lab::tune::{LabelRow, LimitRow, Report, Share, percent};
+use ratescope::lab::tune::{ClientRow, LabelRow, LimitRow, Report, Share, percent};
 use ratescope::text::{grouped, plural};
 use std::io::{self, Write};
 
@@ -63,7 +63,7 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         format!("of {}", answer.analysis.imported().events),
         "clients"
     )?;
-    for Tried { text, touched, has_more, refused, forgotten, keyless } in answer.tried {
+    for Tried { text, touched, has_more, refused, forgotten, keyless, .. } in answer.tried {
         let share = percent(*refused as f64 / all);
         let (refused, touched) = (grouped(*refused), grouped(*touched));
         writeln!(out, "{text:width$}  {refused:>12}  {share:>11}  {touched:>10}")?;
@@ -79,6 +79,13 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
                 out,
                 "  {n} of the {events} have no key for a limit, which counts them as one client"
             )?;
+        }
+    }
+    for Tried { text, most_refused, .. } in answer.tried {
+        let rows = answer.analysis.rows_of(most_refused);
+        if !rows.is_empty() {
+            writeln!(out, "\nThe clients that {text} refuses most:")?;
+            table(answer, &rows, out)?;
         }
     }
     Ok(())
@@ -144,17 +151,22 @@ fn buckets(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
 }
 
 fn clients(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
-    let keys = answer.most_refused.iter();
+    writeln!(out, "\nThe clients that the recommended limit refuses most, and then the busiest:")?;
+    table(answer, &answer.most_refused, out)
+}
+
+/// A table of clients.
+fn table(answer: &Tuned<'_>, rows: &[ClientRow], out: &mut impl Write) -> io::Result<()> {
+    let keys = rows.iter();
     let width = keys.map(|client| client.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
     let events = answer.analysis.imported().events;
     let wide = events.len().max(10);
-    writeln!(out, "\nThe clients that the recommended limit refuses most, and then the busiest:")?;
     writeln!(
         out,
         "{:width$}  {events:>wide$}  {:>10}  {:19}  {:>10}  first refused",
         "client", "peak", "at", "refused"
     )?;
-    for client in &answer.most_refused {
+    for client in rows {
         let [key, marked, requests, peak, at, refused, first] = answer.analysis.cells(client);
         let key = cut(&key, width);
         let line = format!(

@@ -97,17 +97,26 @@ impl Analysis {
         if order != TableOrder::Requests {
             places.sort_by(compare);
         }
-        let measure = self.shown().map(|(curve, _)| curve.measure);
-        let row = |place: &usize| ClientRow {
-            place: *place,
-            key: clients.key(*place).to_owned(),
-            marked: self.marked.binary_search(place).is_ok(),
-            requests: clients.requests_of(*place),
-            peak: measure.and_then(|measure| measure.peak(clients.moments(*place))),
-            refused: count(place),
-            first: first(place),
-        };
+        let row = |place: &usize| self.row(*place, by_place.get(place).copied());
         (places.iter().take(most).map(row).collect(), places.len())
+    }
+
+    /// The rows of clients that another limit refused something.
+    pub fn rows_of(&self, refused: &[RefusedClient]) -> Vec<ClientRow> {
+        refused.iter().map(|client| self.row(client.place, Some(client))).collect()
+    }
+
+    fn row(&self, place: usize, refused: Option<&RefusedClient>) -> ClientRow {
+        let (clients, measure) = (self.clients(), self.shown().map(|(curve, _)| curve.measure));
+        ClientRow {
+            place,
+            key: clients.key(place).to_owned(),
+            marked: self.marked.binary_search(&place).is_ok(),
+            requests: clients.requests_of(place),
+            peak: measure.and_then(|measure| measure.peak(clients.moments(place))),
+            refused: refused.map_or(0, |client| client.refused),
+            first: refused.map(|client| client.first),
+        }
     }
 
     /// The cells of a client in a table: its key without characters that would change the direction of others,

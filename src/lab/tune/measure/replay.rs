@@ -18,8 +18,17 @@ pub struct RefusedClient {
     pub refused: u64,
     /// The time of the first refusal.
     pub first: Time,
-    /// The time of the last refusal.
-    pub last: Time,
+}
+
+impl RefusedClient {
+    /// The `most` that were refused most; of equals, the busiest come first.
+    pub(super) fn most(refused: impl Iterator<Item = Self>, most: usize) -> Vec<Self> {
+        let mut refused: Vec<Self> = refused.collect();
+        refused.sort_by_key(|one| (Reverse(one.refused), Reverse(one.requests), one.place));
+        refused.truncate(most);
+        refused.shrink_to_fit();
+        refused
+    }
 }
 
 /// A limiter on its way through the clients, the busiest first. It can pause after any client, so a page
@@ -127,10 +136,8 @@ impl Replay {
                 refused.push(nth - 1);
             }
             self.hours.add(self.clock.shows(time), weight);
-            let first = RefusedClient { place, requests, refused: 0, first: time, last: time };
-            let client = client.get_or_insert(first);
-            client.refused += 1;
-            client.last = time;
+            let first = RefusedClient { place, requests, refused: 0, first: time };
+            client.get_or_insert(first).refused += 1;
         });
         if let Some(client) = client {
             self.touched += weight;
@@ -180,6 +187,11 @@ impl Replay {
     /// The clients that were refused something, the busiest first.
     pub fn refused_clients(&self) -> &[RefusedClient] {
         &self.refused_clients
+    }
+
+    /// The `most` of them that were refused most.
+    pub fn most_refused(&self, most: usize) -> Vec<RefusedClient> {
+        RefusedClient::most(self.refused_clients.iter().copied(), most)
     }
 
     /// The refusals by the numbers of their paths, and of their agents.

@@ -1,10 +1,14 @@
 //! The trial of a policy on every event as it comes.
 
+use super::RefusedClient;
 use crate::event::Event;
+use crate::lab::tune::Clients;
 use crate::policy::{Limit, Per, Policy};
 use crate::store::Store;
+use crate::time::Time;
 use core::hash::BuildHasher;
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 
 /// A policy decided by a [`Store`], and the clients that it touched. Unlike a
@@ -13,8 +17,8 @@ use std::hash::RandomState;
 #[derive(Debug)]
 pub struct Trial {
     store: Store,
-    /// The hashes of the touched clients' keys, which may be long.
-    touched: HashSet<u64>,
+    /// The refused events of each touched client and the time of the first, by the hash of its key, which may be long.
+    touched: HashMap<u64, (u64, Time)>,
     hasher: RandomState,
     keys: usize,
     /// Whether more clients were refused something than it remembers.
@@ -44,9 +48,11 @@ impl Trial {
         }
         self.refused += 1;
         let key = self.hasher.hash_one(crate::lab::tune::key(event.fields, per));
-        match self.touched.len() < self.keys {
-            true => _ = self.touched.insert(key),
-            false => self.has_more |= !self.touched.contains(&key),
+        let has_room = self.touched.len() < self.keys;
+        match self.touched.entry(key) {
+            Entry::Occupied(mut known) => known.get_mut().0 += 1,
+            Entry::Vacant(new) if has_room => _ = new.insert((1, event.time)),
+            Entry::Vacant(_) => self.has_more = true,
         }
     }
 
@@ -59,6 +65,16 @@ impl Trial {
     /// those that it remembers.
     pub fn touched(&self) -> u64 {
         self.touched.len() as u64
+    }
+
+    /// Of the clients that are kept, the `most` that it remembers to have been refused most.
+    pub fn most_refused(&self, clients: &Clients, most: usize) -> Vec<RefusedClient> {
+        let refused = |place| {
+            let hash = self.hasher.hash_one(clients.key(place));
+            let (refused, first) = *self.touched.get(&hash)?;
+            Some(RefusedClient { place, requests: clients.requests_of(place), refused, first })
+        };
+        RefusedClient::most((0..clients.len()).filter_map(refused), most)
     }
 
     /// The number of keys forgotten for want of room. If there are any, the other numbers are not
