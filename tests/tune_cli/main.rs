@@ -285,6 +285,29 @@ fn who_has_no_name_is_not_named() {
     assert!(says.ends_with(end), "{says}");
 }
 
+/// Where few clients are in the part of the log from which the limit is learned, the fastest of them decides it, and is
+/// named: if it is one, has a name, and no marked client needs a higher limit.
+#[test]
+fn who_decides_the_limit_is_named() {
+    let marks = file("decides.txt", "c\n");
+    for (lines, args, who) in [
+        ("0,b\n1,a\n1,a\n9,c\n", &[][..], ", a,"),
+        ("0,a\n0,a\n5,b\n9,c\n9,c\n9,c\n", &[], ", a,"),
+        ("0,a\n0,a\n5,b\n9,c\n9,c\n9,c\n", &["--marks", &marks], ""),
+        ("0,a\n0,a\n5,b\n5,b\n9,c\n", &[], ""),
+        ("0,\n0,\n5,b\n9,c\n", &[], ""),
+        ("0,\x1b[2Jann\n0,\x1b[2Jann\n5,b\n9,c\n", &[], ", ·[2Jann,"),
+    ] {
+        for by in ["exim", "bucket", "sliding-log"] {
+            let args = [&["tune", "--no-spread", "--by", by], args].concat();
+            let output = run(&args, format!("time,key\n{lines}").as_bytes());
+            let says = "\nBut: of 2 clients not one may be refused, so the fastest of them";
+            let says = format!("{says}{who} decides the limit; ");
+            assert!(text(&output.stdout).contains(&says), "{by}: {says}{}", text(&output.stdout));
+        }
+    }
+}
+
 /// The clients that a bucket touches are counted over the whole log, as for every other limit.
 #[test]
 fn buckets_touch_whom_their_replay_touches() {

@@ -143,6 +143,26 @@ fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
     doubts
 }
 
+impl Doubt {
+    /// The sentence, which also says what to do. Where one client decides the limit, it says which: the `fastest`.
+    pub fn naming(&self, fastest: Option<&str>) -> String {
+        match (self, fastest) {
+            (Doubt::FewClients(clients @ 2..), Some(name)) => {
+                few_clients(*clients, &format!(", {name},"))
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+fn few_clients(clients: u64, who: &str) -> String {
+    let (n, s) = (grouped(clients), plural(clients));
+    format!(
+        "of {n} client{s} not one may be refused, so the fastest of them{who} decides the limit; take a longer \
+         log, or leave fewer alone"
+    )
+}
+
 /// As a sentence that also says what to do.
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -154,13 +174,7 @@ impl fmt::Display for Doubt {
             Doubt::FewClients(1) => {
                 f.write_str("there is only 1 client, so it decides the limit; take a longer log")
             }
-            Doubt::FewClients(clients) => write!(
-                f,
-                "of {} client{} not one may be refused, so the fastest of them decides the limit; take a \
-                 longer log, or leave fewer alone",
-                grouped(*clients),
-                plural(*clients)
-            ),
+            Doubt::FewClients(clients) => f.write_str(&few_clients(*clients, "")),
             Doubt::ShortLog(log) => write!(
                 f,
                 "the log covers {}, less than ten periods, so rare peaks may be missing",

@@ -3,8 +3,8 @@
 use super::rows::{LimitRow, rows};
 use super::{Choices, TableOrder};
 use crate::lab::tune::{
-    Advice, Clients, Curve, Frontier, Imported, LogClock, MarkedKeys, Measure, PERIODS, Part, Peak,
-    Replay, advise,
+    Advice, Clients, Curve, Doubt, Frontier, Imported, LogClock, MarkedKeys, Measure, PERIODS,
+    Part, Peak, Replay, advise, scale,
 };
 use crate::limit::any::AnyLimiter;
 use crate::policy::export::Addresses;
@@ -45,6 +45,8 @@ pub struct Analysis {
 
     frontier: Option<Frontier>,
     shown: Option<(Curve, Advice)>,
+    /// The place of the client that decides the limit, where one does.
+    pub(super) fastest: Option<usize>,
     periods: Vec<(Span, Advice)>,
     rows: Vec<LimitRow>,
 }
@@ -85,6 +87,7 @@ impl Analysis {
             peaks: Vec::new(),
             frontier: None,
             shown: None,
+            fastest: None,
             periods: Vec::new(),
             rows: Vec::new(),
             log,
@@ -167,6 +170,7 @@ impl Analysis {
             };
             let advice = advise(&curve, &self.choices.aim);
             self.rows = rows(&curve, &advice, &self.choices);
+            self.fastest = self.deciding(&curve, &advice);
             self.shown = Some((curve, advice));
         }
         let limiter = self.limiter();
@@ -192,6 +196,14 @@ impl Analysis {
 
     fn begin_replay(&self, limiter: AnyLimiter) -> Replay {
         Replay::new(&self.log.summary.clients, limiter, &self.clock, &self.curves)
+    }
+
+    /// The client that decides the limit: the fastest one, if not one may be refused.
+    fn deciding(&self, curve: &Curve, advice: &Advice) -> Option<usize> {
+        let is_one = |doubt: &Doubt| matches!(doubt, Doubt::FewClients(2..));
+        let limit = advice.limit.filter(|_| advice.doubts.iter().any(is_one))?;
+        let below = scale::nice().take_while(|below| *below < limit).last().unwrap_or(0.0);
+        curve.fastest(&self.log.summary.clients, self.cut, below)
     }
 
     fn plan_frontier(&mut self) -> bool {

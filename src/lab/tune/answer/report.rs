@@ -3,7 +3,7 @@
 use super::Analysis;
 use super::in_words::in_words;
 use crate::address::{is_internal, parse};
-use crate::lab::tune::{Clients, Imported, Summary, percent};
+use crate::lab::tune::{Clients, Doubt, Imported, Summary, percent};
 use crate::log::Corrections;
 use crate::text::{grouped, plural};
 
@@ -65,7 +65,9 @@ impl Report {
             ..Report::default()
         };
         if let Some((_, advice)) = analysis.shown() {
-            let but = |doubt: &_| format!("But: {doubt}.");
+            let named = |place: &usize| !clients.key(*place).is_empty();
+            let fastest = analysis.fastest.filter(named).map(|place| log.summary.name(place));
+            let but = |doubt: &Doubt| format!("But: {}.", doubt.naming(fastest.as_deref()));
             report.doubts = advice.doubts.iter().map(but).collect();
             report.learned = learned(analysis).unwrap_or_default();
         }

@@ -5,7 +5,7 @@ use super::highest::Highest;
 use super::histogram::{Histogram, Rank};
 use super::level::{Events, Measure, Meter};
 use super::scale::{Over, Scale, mark, place};
-use crate::lab::tune::Clients;
+use crate::lab::tune::{Clients, Moment};
 use crate::limit::any::AnyLimiter;
 use crate::time::{Span, Time};
 use core::ops::Range;
@@ -182,6 +182,28 @@ impl Curve {
         self.marked.add(&other.marked);
         self.times = span(self.times, other.times);
         self.highest.add(&other.highest);
+    }
+
+    /// The place of the client with the highest level in the part from which limits are learned, which ends at `cut`.
+    /// `None` if no level is over `limit`, or several are as high.
+    pub fn fastest(&self, clients: &Clients, cut: Option<Time>, limit: f64) -> Option<usize> {
+        let cut = cut.filter(|_| self.learned_from() == Part::Learned);
+        let within = self.highest.within(limit);
+        let level = |place| {
+            let learned = |moment: &Moment| cut.is_none_or(|cut| moment.time < cut);
+            Some(self.measure.peak(clients.moments(place).take_while(learned))?.level)
+        };
+        let mut fastest: Option<(f64, Option<usize>)> = None;
+        for place in (0..clients.len()).filter(|place| !within(*place)) {
+            let over = |level: &f64| self.measure.over().is_over(*level, limit);
+            let Some(level) = level(place).filter(over) else { continue };
+            match fastest {
+                Some((highest, _)) if level < highest => {}
+                Some((highest, _)) if level == highest => fastest = Some((level, None)),
+                _ => fastest = Some((level, Some(place))),
+            }
+        }
+        fastest?.1
     }
 
     /// The places of clients that `limiter` surely refuses nothing; `None` if the curve knows nothing about it, as it is
