@@ -2,7 +2,7 @@
 
 use super::invariants;
 use super::*;
-use ratescope::lab::tune::{BadSummary, LogClock, Summary, Zones};
+use ratescope::lab::tune::{BadSummary, LogClock, Origin, Summary, Zones};
 
 fn summary(traffic: &[(String, Moment)]) -> Summary {
     let mut summary = Summary::new("ip".parse().unwrap(), Room::default());
@@ -126,8 +126,16 @@ fn what_is_no_summary() {
     assert_eq!(error(b"time,key\n"), BadSummary::NotASummary);
     assert_eq!(error(&good[..good.len() - 1]), BadSummary::Short);
     let mut newer = good.clone();
-    newer[18] = 3;
-    assert_eq!(error(&newer), BadSummary::Version(3));
+    newer[18] = 4;
+    assert_eq!(error(&newer), BadSummary::Version(4));
+    // The version before did not say what the events are.
+    let mut older = good.clone();
+    older[18] = 2;
+    assert_eq!(older.splice(29..32, []).collect::<Vec<u8>>(), [0; 3]);
+    assert_eq!(bytes(&Summary::read(&older, Room::default()).unwrap()), good);
+    let mut many = good.clone();
+    many[31] = 33;
+    assert_eq!(error(&many), BadSummary::Damaged("a number of formats"));
     // Requests that are neither kept nor left out, and more left out than there are.
     for (at, count) in [(21, 2), (23, 1), (24, 0x7f)] {
         let mut other = good.clone();
@@ -135,7 +143,7 @@ fn what_is_no_summary() {
         assert_eq!(error(&other), BadSummary::Damaged("the counts"), "{at}");
     }
     // Hours beyond all time: their distance could not be written.
-    let mut beyond = [&good[..19], &[0; 7], b"\x02ip\x03"].concat();
+    let mut beyond = [&good[..19], &[0; 7], b"\x02ip\0\0\0\x03"].concat();
     for last in [0xfd, 0xff, 0xff] {
         beyond.extend([last, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0]);
     }
@@ -143,6 +151,31 @@ fn what_is_no_summary() {
     let mut other = Summary::new("user".parse().unwrap(), Room::default());
     let says = "one summary is of clients per user, another per ip; they don't add up";
     assert_eq!(other.add(&summary).unwrap_err().to_string(), says);
+}
+
+/// What the events are is kept as far as the summaries agree, and so that it fits. Costs that are of different fields
+/// don't add up.
+#[test]
+fn what_the_events_are() {
+    let of = |events: &str, cost: &str, formats: &[String]| {
+        let mut one = summary(&[("a".to_owned(), Moment { time: Time::ZERO, cost: 1.0 })]);
+        let (events, cost, formats) = (events.to_owned(), cost.to_owned(), formats.to_vec());
+        one.origin = Some(Origin { events, cost, formats });
+        Summary::read(&bytes(&one), Room::default()).unwrap()
+    };
+    let formats: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+    let sum = |mut a: Summary, b: &Summary| a.add(b).map(|()| a);
+    let [mails, requests] = ["mails", "requests"].map(|events| of(events, "", &formats[..20]));
+    let others = of("mails", "", &formats[10..40]);
+    assert_eq!(sum(mails.clone(), &mails).unwrap().origin, mails.origin);
+    assert_eq!(sum(mails.clone(), &requests).unwrap().origin.unwrap().events, "events");
+    assert_eq!(sum(mails.clone(), &others).unwrap().origin.unwrap().formats, formats[..32]);
+    let bytes = of("mails", "b\ny\u{202e}", &[]);
+    let error = sum(bytes.clone(), &mails).unwrap_err();
+    let says = "one summary counts b·y·, another each event as 1; they don't add up";
+    assert_eq!((error.to_string().as_str(), bytes.clients.requests()), (says, 1));
+    let unknown = summary(&[]);
+    assert_eq!(sum(mails, &unknown).unwrap().origin, None);
 }
 
 /// Thinned out alike, however it was split.

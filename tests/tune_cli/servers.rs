@@ -78,6 +78,36 @@ fn exim_counts_what_the_log_was_read_by() {
     );
 }
 
+/// Summaries of Exim's logs are answered for Exim, in the words of its log and by the costs that were read.
+#[test]
+fn summaries_know_what_was_read() {
+    let line = |i: u32| {
+        let time = format!("2024-05-01 12:{:02}:{:02}", i / 60, i % 60);
+        format!("{time} 1s2abc-0003xY-Az <= a@b H=h [192.0.2.7] P=esmtp S=700 for x@y z@y\n")
+    };
+    let mails: String = (0..300).map(line).collect();
+    let read = |name: &str, log: &str, args: &[&str]| {
+        let path = super::file(name, "");
+        let args = [&["tune", "--untouched", "0", "--summary", &path], args].concat();
+        (text(&run(&args, log.as_bytes()).stdout).to_owned(), path)
+    };
+    let merged = |paths: &[&str]| {
+        let output = run(&[&["tune", "--untouched", "0", "--merge"], paths].concat(), b"");
+        text(&output.stdout).to_owned()
+    };
+    let (by_mails, a) = read("by-mails", &mails, &[]);
+    let (by_bytes, b) = read("by-bytes", &mails, &["--cost", "bytes"]);
+    assert!(by_mails.contains(" / per_mail / ") && by_bytes.contains(" / per_byte / "));
+    assert_eq!([merged(&[&a]), merged(&[&b])], [by_mails, by_bytes]);
+    let (_, c) = read("requests", &log(), &[]);
+    let both = merged(&[&a, &c]);
+    assert!(both.starts_with("3,300 events from 208 clients (per ip)"), "{both}");
+    assert!(both.contains("\nExim's main log; Common Log Format.\n"), "{both}");
+    assert!(!both.contains("For Exim"), "{both}");
+    let says = format!("{b}: one summary counts each event as 1, another bytes; they don't add up");
+    assert_wrong(&["--merge", &a, &b], b"", &says);
+}
+
 /// A server that counts by itself lets more pass than the logs of several machines say.
 #[test]
 fn the_logs_of_several_machines_are_noted() {

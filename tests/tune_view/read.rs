@@ -104,7 +104,7 @@ fn a_log_that_is_given_up_leaves_nothing() {
     import.drop_log();
     let read = import.finish().unwrap();
     assert_eq!(read.summary.clients.requests(), 1);
-    assert_eq!((&*read.formats, read.events), (&["Exim's main log".to_owned()][..], "mails"));
+    assert_eq!((read.formats(), read.events()), (&["Exim's main log".to_owned()][..], "mails"));
     assert_eq!((read.has_forwarded, read.addresses().forwarded), (false, false));
     assert_eq!(read.shape.map(|shape| shape.to_string()).as_deref(), Some("Exim's main log"));
 }
@@ -153,10 +153,11 @@ fn what_became_of_lines_and_times_is_told() {
     import.feed(text.as_bytes()).unwrap();
     import.end().unwrap();
     assert_eq!(import.lines(), 5);
-    let Imported { counts, times, formats, .. } = import.finish().unwrap();
+    let log = import.finish().unwrap();
+    assert_eq!(log.formats(), ["Common Log Format"]);
+    let Imported { counts, times, .. } = log;
     assert_eq!((counts.lines, counts.unread, counts.problems[0].line), (5, 1, 2));
     assert_eq!((times.spread_out, times.late), (1, 1));
-    assert_eq!(formats, ["Common Log Format"]);
 }
 
 /// Events that name no client are counted, and the report says so in either case.

@@ -128,7 +128,7 @@ fn say(analysis: &Analysis, texts: &mut Texts) {
     for id in ["t-peak-zone", "t-first-zone"] {
         texts.say(id, analysis.clock().zone.to_string());
     }
-    texts.say("t-events", analysis.imported().events);
+    texts.say("t-events", analysis.imported().events());
     texts.show("t-read", report.read, log.clients.requests() as f64);
     texts.say("t-format", report.formats);
     texts.say("t-notes", report.notes.join(" "));

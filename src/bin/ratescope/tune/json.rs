@@ -34,7 +34,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
     let all = json!({
         "lines": summary.lines,
         "unread": summary.unread,
-        "formats": log.formats,
+        "formats": log.formats(),
         "problems": log.counts.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "requests": clients.requests(),
         "clients": clients.clients(),

@@ -60,7 +60,7 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         "\n{:width$}  {:>12}  {:>11}  {:>10}",
         "limit",
         "refused",
-        format!("of {}", answer.analysis.imported().events),
+        format!("of {}", answer.analysis.imported().events()),
         "clients"
     )?;
     for Tried { text, touched, has_more, refused, forgotten, keyless, .. } in answer.tried {
@@ -74,7 +74,7 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "  {forgotten} keys were forgotten: more than --clients")?;
         }
         if *keyless > 0 {
-            let (n, events) = (grouped(*keyless), answer.analysis.imported().events);
+            let (n, events) = (grouped(*keyless), answer.analysis.imported().events());
             writeln!(
                 out,
                 "  {n} of the {events} have no key for a limit, which counts them as one client"
@@ -114,7 +114,7 @@ fn curve(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let Some((curve, advice)) = analysis.shown() else { return Ok(()) };
     let of = |n: u64, all: u64| n as f64 / all.max(1) as f64;
     let (clients, requests) = (analysis.clients().clients(), analysis.clients().requests());
-    let events = analysis.imported().events;
+    let events = analysis.imported().events();
     writeln!(
         out,
         "\n{}: the clients and {events} that N would have refused, over the whole log:",
@@ -159,7 +159,7 @@ fn clients(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
 fn table(answer: &Tuned<'_>, rows: &[ClientRow], out: &mut impl Write) -> io::Result<()> {
     let keys = rows.iter();
     let width = keys.map(|client| client.key.chars().count()).max().unwrap_or(0).clamp(6, 40);
-    let events = answer.analysis.imported().events;
+    let events = answer.analysis.imported().events();
     let wide = events.len().max(10);
     writeln!(
         out,

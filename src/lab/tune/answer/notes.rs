@@ -3,7 +3,7 @@
 use super::Choices;
 use crate::lab::tune::{Clients, Imported};
 use crate::limit::any::AnyLimiter;
-use crate::log::{Cost, Filter};
+use crate::log::Filter;
 use crate::policy::Per;
 use crate::policy::export::{Addresses, Target};
 use crate::text::plural;
@@ -92,18 +92,10 @@ impl Choices {
         [dry, last, burst, chosen, answered, depth].into_iter().flatten().collect()
     }
 
-    /// The field whose values are the costs; `None` if a limit counts events.
-    pub(super) fn unit(&self) -> Option<&str> {
-        match &self.reading.options.cost {
-            Some(Cost::Field(name)) => Some(name),
-            _ => None,
-        }
-    }
-
     /// Returns an error if costs come from a field or the highest is not 1, unless the target is Rust, or Exim
     /// which counts some of them: a server counts each request as 1.
     pub(super) fn check_costs(&self, highest: f64) -> Result<(), String> {
-        let cost = match self.unit() {
+        let cost = match self.reading.field_of_costs() {
             Some(name) if self.target.counts(name) => return Ok(()),
             Some(name) => name,
             _ if highest != 1.0 => "cost",
@@ -127,7 +119,7 @@ impl Imported {
         Addresses {
             ipv6_prefix: if networks { self.options.options.ipv6_prefix } else { 128 },
             // The names of the formats say where the address is from.
-            forwarded: self.formats.iter().any(|format| format.contains("X-Forwarded-For")),
+            forwarded: self.formats().iter().any(|format| format.contains("X-Forwarded-For")),
         }
     }
 }

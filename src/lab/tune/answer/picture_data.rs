@@ -47,7 +47,7 @@ impl Analysis {
     pub fn picture_data(&self) -> PictureData {
         let mut data = PictureData {
             requests: self.clients().requests(),
-            events: self.imported().events,
+            events: self.imported().events(),
             frontier: self.frontier().cloned().unwrap_or_default(),
             zone: self.clock().zone,
             ..PictureData::default()

@@ -55,7 +55,7 @@ impl Report {
         let (headline, done) = headline(analysis);
         let mut report = Report {
             read: read(analysis),
-            formats: log.formats.join("; "),
+            formats: log.formats().join("; "),
             notes: notes(analysis),
             unread: unread(log),
             room: room(clients),
@@ -79,7 +79,7 @@ impl Analysis {
     /// The effect of the limiter in force, once it has been replayed.
     pub fn effect(&self) -> Option<LimitEffect> {
         let replay = self.replayed().filter(|replay| replay.is_done())?;
-        let (limiter, noun) = (replay.limiter(), one(self.imported().events));
+        let (limiter, noun) = (replay.limiter(), one(self.imported().events()));
         let does = replay.says(&self.imported().summary, noun);
         Some(LimitEffect {
             limit: limiter.to_string(),
@@ -89,7 +89,7 @@ impl Analysis {
             headline: format!(
                 "For {}: {}. It {does}.",
                 self.choices().target.title(),
-                in_words(limiter, one(self.choices().unit().unwrap_or(noun)))
+                in_words(limiter, one(self.choices().reading.field_of_costs().unwrap_or(noun)))
             ),
         })
     }
@@ -104,7 +104,7 @@ fn read(analysis: &Analysis) -> String {
     let (clients, clock, log) = (analysis.clients(), analysis.clock(), analysis.imported());
     let Summary { per, lines, .. } = &log.summary;
     let [requests, senders] = [clients.requests(), clients.clients()];
-    let others = !["requests", "events"].contains(&log.events);
+    let others = !["requests", "events"].contains(&log.events());
     let among = match others && *lines > requests {
         true => format!(" among {} line{},", grouped(*lines), plural(*lines)),
         false => String::new(),
@@ -112,7 +112,7 @@ fn read(analysis: &Analysis) -> String {
     let mut text = format!(
         "{} {}{}{among} from {} client{} (per {per})",
         grouped(requests),
-        one(log.events),
+        one(log.events()),
         plural(requests),
         grouped(senders),
         plural(senders),
@@ -231,7 +231,7 @@ fn headline(analysis: &Analysis) -> (String, bool) {
 
 fn today(analysis: &Analysis) -> Option<String> {
     let replay = analysis.replayed_today()?;
-    let noun = one(analysis.imported().events);
+    let noun = one(analysis.imported().events());
     let (limiter, does) = (replay.limiter(), replay.says(&analysis.imported().summary, noun));
     Some(format!("Today, {limiter} {does}."))
 }

@@ -8,7 +8,9 @@
 //! # The form
 //! The first bytes, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
 //! not be read, requests, late, unusable and left out ones, how often the clients were halved, the
-//! length of the text that defines a client, and that text. Then the hours whose zone is known: their number, and for
+//! length of the text that defines a client, and that text. Then three things that version 2 did not have: the word for
+//! the events, or an empty text if that is not known, the field of the costs, and the number of formats and each of them,
+//! all as texts with their length before them. Then the hours whose zone is known: their number, and for
 //! each the number of hours since the one before (for the first: since 1970), with a lowest bit that says whether a
 //! zone follows; it follows if it differs from the last zone. A zone is the least and the most minutes ahead of UTC. A
 //! number n that may be negative is written as 2n, and below zero as -2n - 1. Then each client: the length of its key
@@ -17,9 +19,11 @@
 
 use super::clients::{Clients, Requests, Room};
 use super::clock::{LogClock, Zones};
+use super::origin::{FORMATS, Origin};
 use super::sample::MOST_HALVINGS;
 use super::stream::{Moment, Moments, Written, first};
 use crate::policy::Per;
+use crate::text::visible;
 use core::fmt;
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
@@ -28,8 +32,8 @@ use std::io::{self, Write};
 /// The first bytes of a summary.
 const HEAD: &[u8] = b"ratescope clients\n";
 
-/// The version that is written, and the only one that is read.
-pub const VERSION: u8 = 2;
+/// The version that is written. The one before is read, too.
+pub const VERSION: u8 = 3;
 
 /// The clients of a log.
 #[derive(Clone, Debug)]
@@ -44,6 +48,8 @@ pub struct Summary {
     pub clients: Clients,
     /// The offsets from UTC that its lines note.
     pub zones: Zones,
+    /// What its events are, if that is known.
+    pub origin: Option<Origin>,
 }
 
 /// The reason why bytes are no summary, or two summaries can't be added.
@@ -60,6 +66,8 @@ pub enum BadSummary {
     Damaged(&'static str),
     /// The clients of the two summaries are made by these different keys.
     Per(Per, Per),
+    /// The costs of the two summaries are the values of these different fields; an empty one is none.
+    Cost(String, String),
 }
 
 impl Summary {
@@ -85,7 +93,8 @@ impl Summary {
 
     /// A summary without events, of clients made by `per`.
     pub fn new(per: Per, room: Room) -> Self {
-        Summary { per, lines: 0, unread: 0, clients: Clients::new(room), zones: Zones::default() }
+        let (zones, origin) = Default::default();
+        Summary { per, lines: 0, unread: 0, clients: Clients::new(room), zones, origin }
     }
 
     /// The clock of the log.
@@ -96,10 +105,14 @@ impl Summary {
     /// Adds another summary.
     ///
     /// # Errors
-    /// When its clients are made by another key.
+    /// When its clients are made by another key, or its costs are of another field; nothing changes then.
     pub fn add(&mut self, other: &Summary) -> Result<(), BadSummary> {
         if self.per != other.per {
             return Err(BadSummary::Per(self.per.clone(), other.per.clone()));
+        }
+        match (&mut self.origin, &other.origin) {
+            (Some(mine), Some(its)) => mine.add(its)?,
+            _ => self.origin = None,
         }
         self.lines = self.lines.saturating_add(other.lines);
         self.unread = self.unread.saturating_add(other.unread);
@@ -122,6 +135,7 @@ impl Summary {
         number(counts.left_out, out)?;
         number((*halvings).into(), out)?;
         text(&self.per.to_string(), out)?;
+        origin(self.origin.as_ref().unwrap_or(&Origin::default()), out)?;
         zones(&self.zones, out)?;
         // The events are encoded again without paths and agents, which do not leave the place of the log.
         let mut events = Vec::new();
@@ -151,12 +165,13 @@ impl Summary {
     pub fn read(bytes: &[u8], room: Room) -> Result<Self, BadSummary> {
         let rest = bytes.strip_prefix(HEAD).ok_or(BadSummary::NotASummary)?;
         let (&version, rest) = rest.split_first().ok_or(BadSummary::Short)?;
-        if version != VERSION {
+        if !(VERSION - 1..=VERSION).contains(&version) {
             return Err(BadSummary::Version(version));
         }
         let mut rest = Rest(rest);
         let [lines, unread, requests, late, unusable, left_out, halvings] = rest.numbers()?;
         let per: Per = rest.text()?.parse().map_err(|_| BadSummary::Damaged("the key"))?;
+        let origin = if version == VERSION { rest.origin()? } else { None };
         let zones = rest.zones()?;
         let mut clients = Clients::new(room);
         clients.halvings = halved(halvings, MOST_HALVINGS)?;
@@ -181,7 +196,7 @@ impl Summary {
         if clients.is_over() {
             clients.make_room();
         }
-        Ok(Summary { per, lines, unread, clients, zones })
+        Ok(Summary { per, lines, unread, clients, zones, origin })
     }
 }
 
@@ -201,6 +216,13 @@ fn number(mut n: u64, out: &mut impl Write) -> io::Result<()> {
 fn text(text: &str, out: &mut impl Write) -> io::Result<()> {
     number(text.len() as u64, out)?;
     out.write_all(text.as_bytes())
+}
+
+fn origin(origin: &Origin, out: &mut impl Write) -> io::Result<()> {
+    text(&origin.events, out)?;
+    text(&origin.cost, out)?;
+    number(origin.formats.len() as u64, out)?;
+    origin.formats.iter().try_for_each(|format| text(format, out))
 }
 
 fn zones(zones: &Zones, out: &mut impl Write) -> io::Result<()> {
@@ -259,6 +281,18 @@ impl<'a> Rest<'a> {
         Ok(all)
     }
 
+    fn origin(&mut self) -> Result<Option<Origin>, BadSummary> {
+        let [events, cost] = [self.text()?, self.text()?].map(str::to_owned);
+        let count = self.number()?;
+        if count > FORMATS as u64 {
+            return Err(BadSummary::Damaged("a number of formats"));
+        }
+        let formats: Result<Vec<String>, _> =
+            (0..count).map(|_| self.text().map(str::to_owned)).collect();
+        let origin = Origin { events, cost, formats: formats? };
+        Ok(Some(origin).filter(|origin| !origin.events.is_empty()))
+    }
+
     fn zones(&mut self) -> Result<Zones, BadSummary> {
         let (mut zones, mut hour, mut range) = (Zones::default(), 0i64, None);
         for _ in 0..self.number()? {
@@ -285,10 +319,21 @@ impl fmt::Display for BadSummary {
         match self {
             BadSummary::NotASummary => f.write_str("not a summary; --summary writes one"),
             BadSummary::Version(version) => {
-                write!(f, "a summary of version {version}, but only {VERSION} is read here")
+                let before = VERSION - 1;
+                write!(
+                    f,
+                    "a summary of version {version}, but only {before} and {VERSION} are read here"
+                )
             }
             BadSummary::Short => f.write_str("the summary ends early"),
             BadSummary::Damaged(part) => write!(f, "the summary is damaged: {part} can't be read"),
+            BadSummary::Cost(a, b) => {
+                let [a, b] = [a, b].map(|cost| match cost.as_str() {
+                    "" => "each event as 1".to_owned(),
+                    cost => cost.chars().map(visible).collect(),
+                });
+                write!(f, "one summary counts {a}, another {b}; they don't add up")
+            }
             BadSummary::Per(a, b) => {
                 write!(f, "one summary is of clients per {a}, another per {b}; they don't add up")
             }

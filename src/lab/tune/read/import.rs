@@ -2,9 +2,10 @@
 
 use super::{Batch, Queue, ReadOptions, See};
 use crate::event::Event;
-use crate::lab::tune::{BadSummary, Room, Summary};
+use crate::lab::tune::{BadSummary, Origin, Room, Summary};
 use crate::log::{
-    Corrections, Counts, Format, HELD, LogShape, Proposal, Reader, Record, Unread, recognize,
+    Corrections, Cost, Counts, Format, HELD, LogShape, NOUNS, Proposal, Reader, Record, Unread,
+    recognize,
 };
 use crate::policy::Per;
 use crate::policy::export::Target;
@@ -23,10 +24,6 @@ pub struct Imported {
     pub summary: Summary,
     /// The options with which they were read.
     pub options: ReadOptions,
-    /// Their formats, for a person.
-    pub formats: Vec<String>,
-    /// The word for their events, in plural.
-    pub events: &'static str,
     /// Whether a log has the field `forwarded`, with the client for which a proxy forwarded the request.
     pub has_forwarded: bool,
     /// The counts of their lines.
@@ -40,19 +37,35 @@ pub struct Imported {
 /// Only the summary is known of logs that were read elsewhere.
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
-        let (options, formats, has_forwarded, counts, times) = Default::default();
-        let (events, shape) = ("requests", None);
-        Imported { summary, options, formats, events, has_forwarded, counts, times, shape }
+        let (mut options, has_forwarded, counts, times, shape) =
+            <(ReadOptions, bool, Counts, Corrections, Option<LogShape>)>::default();
+        let cost = summary.origin.as_ref().map(|origin| &origin.cost);
+        options.options.cost = cost.filter(|cost| !cost.is_empty()).cloned().map(Cost::Field);
+        Imported { summary, options, has_forwarded, counts, times, shape }
     }
 }
 
 impl Imported {
-    /// The server that usually limits such events, if the format of the last log tells: Exim for Exim's logs, and
-    /// fail2ban for failed logins. It is answered for until another server is chosen.
+    /// The word for their events, in plural.
+    pub fn events(&self) -> &'static str {
+        let origin = self.summary.origin.as_ref();
+        let known = origin.and_then(|origin| NOUNS.iter().find(|noun| **noun == origin.events));
+        known.unwrap_or(&"requests")
+    }
+
+    /// Their formats, for a person.
+    pub fn formats(&self) -> &[String] {
+        self.summary.origin.as_ref().map_or(&[], |origin| &origin.formats)
+    }
+
+    /// The server that usually limits such events, if the format of the last log tells, or else the word for the events:
+    /// Exim for Exim's logs, and fail2ban for failed logins. It is answered for until another server is chosen.
     pub fn usual_server(&self) -> Option<Target> {
-        match self.shape.as_ref()?.format() {
-            Format::Exim => Some(Target::Exim),
-            Format::Syslog => Some(Target::Fail2ban),
+        match (self.shape.as_ref().map(LogShape::format), self.events()) {
+            (Some(Format::Exim), _) | (None, "mails" | "refusals") => Some(Target::Exim),
+            (Some(Format::Syslog), _) | (None, "failed logins" | "messages") => {
+                Some(Target::Fail2ban)
+            }
             _ => None,
         }
     }
@@ -84,14 +97,6 @@ impl Imported {
     /// When its clients are made by another key; nothing changes then.
     fn add(&mut self, next: Imported) -> Result<(), BadSummary> {
         self.summary.add(&next.summary)?;
-        for format in next.formats {
-            if !self.formats.contains(&format) {
-                self.formats.push(format);
-            }
-        }
-        if self.events != next.events {
-            self.events = "events";
-        }
         self.has_forwarded |= next.has_forwarded;
         self.counts.add(&next.counts);
         self.times.add(next.times);
@@ -174,12 +179,15 @@ impl Import {
         (summary.lines, summary.unread) = (counts.lines, counts.unread);
         let mut counts = counts.clone();
         counts.problems.iter_mut().for_each(|unread| unread.log.clone_from(&self.name));
+        summary.origin = Some(Origin {
+            events: shape.events(&self.options.options.filter).to_owned(),
+            cost: self.options.field_of_costs().unwrap_or_default().to_owned(),
+            formats: vec![shape.to_string()],
+        });
         let forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
         let log = Imported {
             summary,
             options: self.options.clone(),
-            formats: vec![shape.to_string()],
-            events: shape.events(&self.options.options.filter),
             has_forwarded: shape.fields().is_some_and(forwarded),
             counts,
             times: queue.corrections(),

@@ -3,7 +3,7 @@
 
 use crate::lab::run::settings::or;
 use crate::lab::run::{Setting, changed, find, setting};
-use crate::log::{Layout, Options, Spread, Test, ipv6_prefix};
+use crate::log::{Cost, Layout, Options, Spread, Test, ipv6_prefix};
 use crate::text::{ParseError, parts};
 use crate::time::Span;
 use core::fmt;
@@ -50,6 +50,14 @@ impl ReadOptions {
         ),
         setting!("spread", |s| s.spread, str::parse),
     ];
+
+    /// The field whose values are the costs; `None` if none was chosen.
+    pub fn field_of_costs(&self) -> Option<&str> {
+        match &self.options.cost {
+            Some(Cost::Field(name)) => Some(name),
+            _ => None,
+        }
+    }
 
     /// The value of `name` as [`Choices::set`](crate::lab::tune::Choices::set) reads it; empty for an unknown name.
     pub fn get(&self, name: &str) -> String {
