@@ -10,9 +10,11 @@ use memchr::memrchr;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// The number of bytes that are read at once. They fit into a processor's second-level cache, and take so
-/// long to read that threads seldom wait for each other.
-const PIECE: usize = 1 << 19;
+/// The number of bytes that are read at once. They and their events fit into a processor's second-level cache, and take
+/// so long to read that threads seldom wait for each other. The beginning of a log, by which its format is
+/// [recognized](super::recognize::HEAD), fits into a piece.
+const PIECE: usize = 1 << 17;
+const _: () = assert!(super::recognize::HEAD <= PIECE);
 
 /// Whole lines of a log. Their memory is reused when the next piece is read into it.
 #[derive(Debug, Default)]

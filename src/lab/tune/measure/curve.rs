@@ -247,21 +247,21 @@ impl Clients {
     pub fn measure(&self, curves: &mut [Curve], cut: Option<Time>, places: Range<usize>) {
         let (mut events, mut levels) = (Events::default(), Vec::new());
         let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
+        let (scale, mut times) = (Scale::new(), None);
         for at in places.start..places.end.min(self.len()) {
             events.fill(self.moments(at));
             let before = |at| events.moments.partition_point(|moment| moment.time < at);
             let split = cut.map_or(events.moments.len(), before);
-            let scale = Scale::new();
             let alone = events.alone(split).map(|level| Some(scale.over(Over::AboveLimit, level?)));
             let ends = events.moments.first().zip(events.moments.last());
-            let times = ends.map(|(first, last)| (first.time, last.time));
+            times = span(times, ends.map(|(first, last)| (first.time, last.time)));
             for (curve, meter) in curves.iter_mut().zip(&meters) {
-                curve.times = span(curve.times, times);
                 let all = &mut curve.all;
                 let highest =
                     all.client(meter, (&events, split), alone, self.weight(at), &mut levels);
                 highest.into_iter().for_each(|highest| curve.highest.put(at, highest));
             }
         }
+        curves.iter_mut().for_each(|curve| curve.times = span(curve.times, times));
     }
 }
