@@ -13,7 +13,7 @@ pub struct Unknown {
 }
 
 /// The first bytes of other kinds of files, and what to do with such a file.
-const OTHERS: [(&[u8], &str); 9] = [
+const OTHERS: [(&[u8], &str); 10] = [
     (b"\x1f\x8b", "it is packed with gzip; unpack it first"),
     (
         b"\x28\xb5\x2f\xfd",
@@ -29,6 +29,7 @@ const OTHERS: [(&[u8], &str); 9] = [
     (b"\xff\xfe", "its text is UTF-16; write it as UTF-8"),
     (b"\xfe\xff", "its text is UTF-16; write it as UTF-8"),
     (b"SQLite format 3", "it is a database"),
+    (b"ratescope clients\n", "it is a summary; ratescope tune --merge adds summaries up"),
     (b"LPKSHHRH", "it is a journal of systemd; write it with journalctl -o short-iso"),
 ];
 

@@ -44,6 +44,8 @@ fn texts_of_a_log_do_not_change_their_direction() {
     while !analysis.advance(1 << 30) {}
     let client = analysis.table("", 1).0.remove(0);
     assert_eq!((client.key.as_str(), analysis.cells(&client)[0].as_str()), (turned, shown));
+    let says = analysis.effect().unwrap().headline;
+    assert!(says.contains(shown) && !says.contains(turned), "{says}");
     let [paths, agents] = analysis.labels(1).map(|(mut rows, _)| rows.remove(0).cells());
     assert_eq!([&paths[0], &agents[0]], [&format!("/{shown}"), shown]);
 
@@ -51,6 +53,15 @@ fn texts_of_a_log_do_not_change_their_direction() {
     import.feed(format!("{turned};b;c;d\n").as_bytes()).unwrap();
     import.end().unwrap_err();
     assert_eq!(import.proposal().unwrap().columns[0].1, shown);
+}
+
+#[test]
+fn a_summary_is_no_log() {
+    let summary = bytes(&imported(&log(Style::Combined), 1 << 16).summary);
+    let mut import = Import::new(ReadOptions::default(), Room::default());
+    let fed = summary.chunks(1000).try_for_each(|piece| import.feed(piece));
+    let says = "the input is no log: it is a summary; ratescope tune --merge adds summaries up";
+    assert_eq!(fed.and_then(|()| import.end()).unwrap_err().to_string(), says);
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn says(answer: &Tuned<'_>, report: &Report, out: &mut impl Write) -> io::Result
     for effect in [&answer.effect, &answer.bucket].into_iter().flatten() {
         writeln!(out, "{}", visible(&effect.says))?;
     }
-    report.doubts.iter().try_for_each(|doubt| writeln!(out, "{}", visible(doubt)))
+    report.doubts.iter().try_for_each(|doubt| writeln!(out, "{doubt}"))
 }
 
 fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {

@@ -76,9 +76,10 @@ impl Summary {
         head.starts_with(HEAD)
     }
 
-    /// The name of the client at `place`, for people: its key without escapes.
-    pub fn name(&self, place: usize) -> Cow<'_, str> {
-        match (self.clients.key(place), self.per.fields()) {
+    /// The name of the client at `place`, for people: its key without escapes, and without characters that would change
+    /// the direction of others.
+    pub fn name(&self, place: usize) -> String {
+        let name: Cow<'_, str> = match (self.clients.key(place), self.per.fields()) {
             // A key without fields, and a client without a value in them, have no name.
             ("", _) => Cow::Borrowed("one without a name"),
             (key, [_]) => Cow::Borrowed(key),
@@ -88,7 +89,8 @@ impl Summary {
                 let parts = parts.map(|(name, text)| format!("{name} {}", value(text)));
                 Cow::Owned(parts.collect::<Vec<_>>().join(", "))
             }
-        }
+        };
+        name.chars().map(visible).collect()
     }
 
     /// A summary without events, of clients made by `per`.
