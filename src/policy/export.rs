@@ -199,6 +199,11 @@ impl Target {
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
     }
 
+    /// Whether it counts on each machine by itself, and not for all machines together or as a program has it.
+    pub const fn counts_alone(self) -> bool {
+        !matches!(self, Target::Descriptors | Target::Cloudflare | Target::Rust)
+    }
+
     /// Whether it counts the values of a field as costs.
     #[cfg(all(feature = "lab", feature = "log"))]
     pub(crate) fn counts(self, cost: &str) -> bool {

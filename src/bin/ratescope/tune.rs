@@ -201,9 +201,6 @@ const MARKS: usize = 1 << 24;
 /// How many rows are shown of clients, and of the paths and agents that are refused most.
 const ROWS: usize = 10;
 
-/// The targets that count for all machines together, or as the program has it.
-const SHARED: [Target; 3] = [Target::Descriptors, Target::Cloudflare, Target::Rust];
-
 /// Reads the logs, answers, and prints the answer.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let marks: MarkedKeys = match &args.marks {
@@ -317,7 +314,7 @@ impl Question<'_> {
             if let Ok((_, notes)) = &mut configuration
                 && args.files.len() > 1
                 && args.merge
-                && !SHARED.contains(target)
+                && target.counts_alone()
             {
                 let title = target.title();
                 notes.push(format!(
