@@ -18,6 +18,11 @@ fn notes_come_with_the_configuration() {
     // The server counts by the networks by which the log was read.
     assert!(ask(&["nginx"]).1.contains("(?<limit_net>.{8}).{8}"));
     assert!(ask(&["nginx", "--ipv6-prefix", "48"]).1.contains("(?<limit_net>.{6}).{10}"));
+    let path = super::file("networks.tune", "");
+    let args = ["--key", "ip", "--ipv6-prefix", "48", "--summary", &path];
+    assert_eq!(tune(&args, input.as_bytes())["requests"], 500);
+    let sum = tune(&["--merge", &path, "--untouched", "100", "--for", "nginx"], b"");
+    assert!(sum["for"][0]["configuration"].to_string().contains("(?<limit_net>.{6}).{10}"));
     assert!(
         ask(&["nginx", "--ipv6-prefix", "60"]).0.contains("each IPv6 address is a client here")
     );

@@ -115,20 +115,19 @@ impl Choices {
 impl Imported {
     /// How the addresses of its clients were counted.
     pub fn addresses(&self) -> Addresses {
-        let networks = has_network(&self.summary.clients);
         Addresses {
-            ipv6_prefix: if networks { self.options.options.ipv6_prefix } else { 128 },
+            ipv6_prefix: ipv6_prefix(&self.summary.clients).unwrap_or(128),
             // The names of the formats say where the address is from.
             forwarded: self.formats().iter().any(|format| format.contains("X-Forwarded-For")),
         }
     }
 }
 
-/// Returns whether a client is an IPv6 network.
-fn has_network(clients: &Clients) -> bool {
-    let is_network = |text: &str| {
-        let address = text.split_once('/').map(|(address, _)| address.parse::<Ipv6Addr>());
-        matches!(address, Some(Ok(_)))
+/// The bits of the first client that is an IPv6 network, also of a summary, which does not know how the log was read.
+fn ipv6_prefix(clients: &Clients) -> Option<u8> {
+    let bits = |text: &str| {
+        let (address, bits) = text.split_once('/')?;
+        address.parse::<Ipv6Addr>().ok().and(bits.parse().ok()).filter(|bits| *bits <= 128)
     };
-    (0..clients.len()).any(|place| clients.key(place).split(['=', ',']).any(is_network))
+    (0..clients.len()).find_map(|place| clients.key(place).split(['=', ',']).find_map(bits))
 }
