@@ -167,3 +167,16 @@ macro_rules! limit_by_bucket {
 }
 
 pub(super) use limit_by_bucket;
+
+// What the macro names.
+pub(super) use super::Limiter;
+pub(super) use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
+pub(super) use super::any::AnyLimiter;
+pub(super) use super::bucket::Filled;
+pub(super) use super::in_f64::InF64;
+pub(super) use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+pub(super) use super::text::{Form, Given, Unreadable};
+pub(super) use crate::outcome::{Outcome, Retry};
+pub(super) use crate::time::{Span, Time};
+pub(super) use core::fmt;
+pub(super) use core::num::NonZeroU32;

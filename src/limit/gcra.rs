@@ -14,21 +14,11 @@
 //! That one time cannot tell a sender that owes much from a clock that was set back. So the state here
 //! is the same as a token bucket's, which has the time of the latest event beside what is missing.
 
-use super::Limiter;
-use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
-use super::any::AnyLimiter;
+use super::bucket::Bucket;
 pub use super::bucket::State;
-use super::bucket::{Bucket, Filled};
-use super::by_bucket::limit_by_bucket;
-use super::in_f64::InF64;
-use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{Form, Given, Unreadable};
-use crate::outcome::{Outcome, Retry};
+use super::by_bucket::*;
 use crate::rate::Rate;
 use crate::text::BadNumber;
-use crate::time::{Span, Time};
-use core::fmt;
-use core::num::NonZeroU32;
 
 /// GCRA.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -28,22 +28,13 @@
 //! The level is the queue including the event, and including the event that is leaving; the limit is
 //! the size of the queue. Waits are in whole microseconds, rounded up.
 
-use super::Limiter;
-use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
-use super::any::AnyLimiter;
+use super::bucket::Bucket;
 pub use super::bucket::State;
-use super::bucket::{Bucket, Filled};
-use super::by_bucket::limit_by_bucket;
-use super::in_f64::InF64;
-use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use super::text::{Form, Given, Unreadable};
+use super::by_bucket::*;
 use crate::extremes::larger;
-use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
-use crate::time::{Span, Time};
-use core::fmt;
-use core::num::NonZeroU32;
+use crate::time::Time;
 
 /// A leaky bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
