@@ -3,36 +3,27 @@
 use super::error::MOST;
 use super::matching::{Branch, Level};
 use super::reader::{Map, MapKeys, TreeReader, meant};
-use super::settings::{self, RuleSettings};
+use super::settings::{self, ENFORCEMENT, NAMES, RuleSettings};
 use super::value::{Step, Value};
 use super::yaml::{self, Node};
 use super::{Rule, Rules, RulesError};
 use crate::policy::{FIELDS, Per, escaped};
 use std::collections::{HashMap, HashSet};
 
-/// The keys of a rule, wherever it stands.
-const RULE: &[&str] = &[
-    "rate_limit",
-    "limit",
-    "throttle",
-    "shadow",
-    "shadow_mode",
-    "cost",
-    "on_store_failure",
-    "name",
-    "replaces",
-];
-
 /// Keys that shape what envoyproxy/ratelimit reports, and decide nothing.
 const REPORTS: &[&str] = &["detailed_metric", "value_to_metric", "metadata"];
 
-const TOP: MapKeys = MapKeys { what: "a rule file", keys: &[&["domain", "descriptors"], RULE] };
+const TOP: MapKeys = MapKeys {
+    what: "a rule file",
+    keys: &[&["domain", "descriptors", "rate_limit", "limit"], ENFORCEMENT, NAMES],
+};
 
 const DESCRIPTOR: MapKeys = MapKeys {
     what: "a descriptor",
     keys: &[
-        &["key", "value", "network", "descriptors"],
-        RULE,
+        &["key", "value", "network", "descriptors", "rate_limit", "limit"],
+        ENFORCEMENT,
+        NAMES,
         &["share_threshold", "quota_mode"],
         REPORTS,
     ],

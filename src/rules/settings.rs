@@ -54,17 +54,15 @@ pub(super) struct RuleSettings {
     pub(super) replaces: Vec<String>,
 }
 
-/// The keys of a descriptor that only make sense with a limit or `unlimited`.
-const ABOUT_LIMITS: [&str; 7] =
-    ["throttle", "shadow", "shadow_mode", "cost", "on_store_failure", "name", "replaces"];
+/// The keys that say how limits are enforced. They make no sense in a rule without a limit.
+pub(super) const ENFORCEMENT: &[&str] =
+    &["throttle", "shadow", "shadow_mode", "cost", "on_store_failure"];
 
-/// The keys that make no sense when a rule is unlimited.
-const WITH_LIMITS: [&str; 5] = ["throttle", "shadow", "shadow_mode", "cost", "on_store_failure"];
+/// The keys that name a rule and those that it replaces. They also make sense in an unlimited rule.
+pub(super) const NAMES: &[&str] = &["name", "replaces"];
 
-const RATE_LIMIT: MapKeys = MapKeys {
-    what: "a rate_limit",
-    keys: &[&["unit", "requests_per_unit", "unlimited", "name", "replaces"]],
-};
+const RATE_LIMIT: MapKeys =
+    MapKeys { what: "a rate_limit", keys: &[&["unit", "requests_per_unit", "unlimited"], NAMES] };
 
 const REPLACES: MapKeys = MapKeys { what: "what is replaced", keys: &[&["name"]] };
 
@@ -86,7 +84,8 @@ pub(super) fn read(reader: &mut TreeReader, map: &Map<'_>, per: &Per) -> Option<
     let (lyft, ours) = (map.pair("rate_limit"), map.pair("limit"));
     match (lyft, ours) {
         (None, None) => {
-            for (key, _) in ABOUT_LIMITS.iter().filter_map(|name| map.pair(name)) {
+            let keys = ENFORCEMENT.iter().chain(NAMES);
+            for (key, _) in keys.filter_map(|name| map.pair(name)) {
                 reader.wrong(key, "it is about a limit of this very descriptor, which has none");
             }
             return None;
@@ -108,7 +107,7 @@ pub(super) fn read(reader: &mut TreeReader, map: &Map<'_>, per: &Per) -> Option<
     names(reader, map, &mut settings);
     // If limits are only missing because of a mistake, the rest is still read.
     if settings.limits.is_empty() && reader.mistakes.len() == mistakes {
-        for (key, _) in WITH_LIMITS.iter().filter_map(|name| map.pair(name)) {
+        for (key, _) in ENFORCEMENT.iter().filter_map(|name| map.pair(name)) {
             reader.wrong(key, "it is about a limit, and this is unlimited");
         }
         return Some(settings);
@@ -135,7 +134,7 @@ fn rate_limit(
     settings: &mut RuleSettings,
 ) {
     let Some(map) = reader.map(node, &RATE_LIMIT) else { return };
-    for both in ["name", "replaces"] {
+    for both in NAMES {
         if let (Some(_), Some((key, _))) = (map.get(both), outer.pair(both)) {
             reader.wrong(key, "it stands in the rate_limit, too; leave one of the two out");
         }
