@@ -178,6 +178,18 @@ impl From<BadNumber> for ParseError {
     }
 }
 
+/// Writes items with `between` between them.
+pub(crate) fn write_joined(
+    out: &mut impl fmt::Write,
+    items: impl IntoIterator<Item = impl fmt::Display>,
+    between: &str,
+) -> fmt::Result {
+    for (i, item) in items.into_iter().enumerate() {
+        write!(out, "{}{item}", if i == 0 { "" } else { between })?;
+    }
+    Ok(())
+}
+
 /// The parts of `text` between separators, each with the byte offset at which it begins.
 pub(crate) fn parts(text: &str, separator: char) -> impl Iterator<Item = (usize, &str)> {
     text.split(separator).scan(0, move |next, part| {

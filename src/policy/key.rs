@@ -10,7 +10,7 @@
 //! which it never contains, so all limits of one key are on one node of a cluster.
 
 use crate::event::Event;
-use crate::text::ParseError;
+use crate::text::{ParseError, parts, write_joined};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -110,10 +110,7 @@ impl fmt::Display for Per {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
             [] => f.write_str("all"),
-            [first, rest @ ..] => {
-                f.write_str(first)?;
-                rest.iter().try_for_each(|name| write!(f, "+{name}"))
-            }
+            names => write_joined(f, names, "+"),
         }
     }
 }
@@ -123,7 +120,7 @@ impl FromStr for Per {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut per = Per::ALL;
-        for (from, name) in crate::text::parts(text, '+').filter(|_| text != "all") {
+        for (from, name) in parts(text, '+').filter(|_| text != "all") {
             per.add(name).map_err(|e| e.inside(text, from))?;
         }
         Ok(per)

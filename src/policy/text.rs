@@ -4,7 +4,7 @@ use super::{LIMITS, Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::limit::head;
 use crate::rate::Rate;
-use crate::text::{Decimal, ParseError, SHORT, Words, parts};
+use crate::text::{Decimal, ParseError, SHORT, Words, parts, write_joined};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -130,10 +130,7 @@ impl fmt::Display for Limit {
 /// The limits, joined by `&`.
 impl fmt::Display for Policy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, limit) in self.0.iter().enumerate() {
-            write!(f, "{}{limit}", if i == 0 { "" } else { " & " })?;
-        }
-        Ok(())
+        write_joined(f, &self.0, " & ")
     }
 }
 

@@ -1,5 +1,6 @@
 //! The mistakes in a file.
 
+use crate::text::write_joined;
 use core::fmt;
 
 /// A mistake: its place, the word there, and what would be right.
@@ -92,11 +93,8 @@ impl RulesError {
 /// A line for each mistake, as compilers print them: `rules.yaml:4:5: ...`
 impl fmt::Display for RulesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, mistake) in self.mistakes.iter().enumerate() {
-            let end = if i == 0 { "" } else { "\n" };
-            write!(f, "{end}{}:{mistake}", self.file)?;
-        }
-        Ok(())
+        let lines = self.mistakes.iter().map(|mistake| format!("{}:{mistake}", self.file));
+        write_joined(f, lines, "\n")
     }
 }
 

@@ -6,6 +6,7 @@ use super::value::Value;
 use super::{OnStoreFailure, Rule, Rules, Throttle};
 use crate::limit::Limiter;
 use crate::policy::{Limit, Per};
+use crate::text::write_joined;
 use crate::time::Span;
 use core::fmt;
 use std::collections::HashMap;
@@ -134,10 +135,7 @@ impl fmt::Display for Most<'_> {
             return f.write_str("nothing passes");
         }
         f.write_str("at most ")?;
-        for (i, (when, most)) in most.iter().enumerate() {
-            write!(f, "{}{} {when}", if i == 0 { "" } else { ", " }, most)?;
-        }
-        Ok(())
+        write_joined(f, most.iter().map(|(when, most)| format!("{most} {when}")), ", ")
     }
 }
 

@@ -4,6 +4,7 @@ use super::paths::Paths;
 use super::value::{Step, Value};
 use super::wildcards::Wildcards;
 use crate::address::Index;
+use crate::text::write_joined;
 use core::fmt;
 use std::collections::HashMap;
 
@@ -72,9 +73,7 @@ impl<'a> Nearer<'a> {
 impl fmt::Display for Before<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(" (but ")?;
-        for (i, step) in self.first.iter().enumerate() {
-            write!(f, "{}{step}", if i == 0 { "" } else { ", " })?;
-        }
+        write_joined(f, &self.first, ", ")?;
         match self.all - self.first.len() {
             0 => f.write_str(")"),
             more => write!(f, " and {more} more)"),

@@ -1,6 +1,7 @@
 //! The error of opening what decides by rules.
 
 use super::{Cause, RulesError};
+use crate::text::write_joined;
 use core::error::Error;
 use core::fmt;
 
@@ -56,12 +57,7 @@ impl fmt::Display for OpenError {
                 "not within a Tokio runtime, which connects to Redis; open the store in an async fn, as below \
                  #[tokio::main], or after Runtime::enter",
             ),
-            OpenError::Several(errors) => {
-                for (i, error) in errors.iter().enumerate() {
-                    write!(f, "{}{error}", if i == 0 { "" } else { "\n" })?;
-                }
-                Ok(())
-            }
+            OpenError::Several(errors) => write_joined(f, errors, "\n"),
         }
     }
 }

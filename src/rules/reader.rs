@@ -204,11 +204,8 @@ pub(super) fn first_of(
     between: &str,
 ) -> String {
     let more = names.len().saturating_sub(most);
-    let mut text = String::new();
-    for (i, name) in names.take(most).enumerate() {
-        text += if i == 0 { "" } else { between };
-        text += name.as_ref();
-    }
+    let names: Vec<String> = names.take(most).map(|name| name.as_ref().to_owned()).collect();
+    let text = names.join(between);
     if more == 0 { text } else { format!("{text} and {more} more") }
 }
 

@@ -139,12 +139,7 @@ impl Settings {
 
 /// Lanes as one text.
 pub(super) fn joined(templates: &[Template]) -> String {
-    let mut text = String::new();
-    for (i, template) in templates.iter().enumerate() {
-        text.push_str(if i == 0 { "" } else { ";" });
-        text.push_str(template.as_str());
-    }
-    text
+    templates.iter().map(Template::as_str).collect::<Vec<_>>().join(";")
 }
 
 fn lanes(text: &str, rate: Rate) -> Result<Vec<Template>, ParseError> {
