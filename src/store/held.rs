@@ -2,6 +2,7 @@
 
 use super::sync::MutexGuard;
 use super::table::{Slot, Table};
+use crate::extremes::rounded_down;
 use crate::limit::Limiter;
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
@@ -189,7 +190,7 @@ where
             let is_on = !passed | (is_on & !(allowed & (cost >= known)));
             *refused = refused.copysign(if is_on { 1.0 } else { -1.0 });
         } else if self.limiter.peek(self.initial, now, cost).is_allowed() {
-            *refused = round_down(cost);
+            *refused = rounded_down(cost);
         }
     }
 }
@@ -212,10 +213,4 @@ fn is_refused<L: Limiter>(
         }
         is_refused
     }
-}
-
-/// The largest f32 that is not above `x`.
-fn round_down(x: f64) -> f32 {
-    let near = x as f32;
-    if f64::from(near) > x { near.next_down() } else { near }
 }

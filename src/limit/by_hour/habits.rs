@@ -1,6 +1,7 @@
 //! The state: a rate, and a habit for each hour.
 
 use super::HOURS;
+use crate::extremes::rounded_down;
 use crate::limit::adaptive::Habit;
 use crate::limit::kept::{Bytes, Content, KeptError};
 
@@ -63,9 +64,4 @@ impl Habits {
             self.hours.iter_mut().for_each(fade);
         }
     }
-}
-
-fn rounded_down(habit: f64) -> f32 {
-    let nearest = habit.min(f64::from(f32::MAX)) as f32;
-    if f64::from(nearest) > habit { nearest.next_down() } else { nearest }
 }
