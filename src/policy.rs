@@ -177,15 +177,12 @@ impl Policy {
 
 /// See [`Policy::state_names`].
 pub(crate) fn state_names(limits: &[Limit]) -> Vec<String> {
-    let same = |a: &Limit, b: &Limit| a.shape() == b.shape() && a.per == b.per;
-    let name = |(i, limit): (usize, &Limit)| match limits
-        .iter()
-        .take(i)
-        .filter(|before| same(before, limit))
-        .count()
-    {
-        0 => limit.shape().to_string(),
-        before => format!("{}#{}", limit.shape(), before + 1),
+    let name = |(i, limit): (usize, &Limit)| {
+        let same = |before: &&Limit| before.shape() == limit.shape() && before.per == limit.per;
+        match limits.iter().take(i).filter(same).count() {
+            0 => limit.shape().to_string(),
+            before => format!("{}#{}", limit.shape(), before + 1),
+        }
     };
     limits.iter().enumerate().map(name).collect()
 }

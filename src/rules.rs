@@ -299,6 +299,12 @@ impl Rules {
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
+
+    /// Whether both decide alike about every event. Their lines are not compared.
+    fn say_the_same_as(&self, other: &Rules) -> bool {
+        let same = |(a, b): (&Rule, &Rule)| a.name == b.name && a.settings == b.settings;
+        self.rules.len() == other.rules.len() && self.rules.iter().zip(&other.rules).all(same)
+    }
 }
 
 /// Why a store that has only f64 can't compute a limit; `None` if it can.
@@ -308,15 +314,6 @@ pub(crate) fn not_in_f64(limit: &Limit) -> Option<String> {
     }
     let is_there = limit.limiter.in_f64().is_some();
     (!is_there).then(|| "not among the limiters that Redis has; leave out by hour".to_owned())
-}
-
-impl Rules {
-    /// Whether both decide alike about every event. Their lines are not compared.
-    fn say_the_same_as(&self, other: &Rules) -> bool {
-        let same = |a: &Rule, b: &Rule| a.name == b.name && a.settings == b.settings;
-        let (a, b) = (self.rules(), other.rules());
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
-    }
 }
 
 impl Rule {

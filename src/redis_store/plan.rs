@@ -173,9 +173,7 @@ impl Plan {
         let args = [Some(numbers), mode, clock].into_iter().flatten().collect();
         Some(Call { script, keys, args, order, at_key })
     }
-}
 
-impl Plan {
     /// A call for each key that an event with these fields has in some rules, to remove it.
     pub(super) fn resets(
         &self,

@@ -49,7 +49,7 @@ fn states(
     let mut states: Few<Option<AnyState>> = asked.iter().map(|_| None).collect();
     let mut order = call.order.iter();
     for count in &call.at_key {
-        let value = match take(bytes)? {
+        let mut value = match take(bytes)? {
             [0] => None,
             _ => {
                 let length = u32::from_le_bytes(take(bytes)?);
@@ -58,7 +58,6 @@ fn states(
                 Some(value)
             }
         };
-        let mut value = value;
         for (place, at) in order.by_ref().take(*count) {
             let limiter = &plan.item(*at)?.limiter;
             let state = match &mut value {

@@ -268,7 +268,7 @@ where
         for shard in &self.shards {
             let memory = lock(&shard.0);
             for entry in memory.table.by_use() {
-                see(entry.hash(), entry.refused, &entry.state);
+                see(entry.hash, entry.refused, &entry.state);
             }
         }
     }

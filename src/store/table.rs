@@ -29,7 +29,7 @@ use core::cmp::Reverse;
 #[derive(Clone, Debug)]
 pub(super) struct Entry<S> {
     /// The hash of the key, which stands for the key.
-    hash: u64,
+    pub(super) hash: u64,
     /// The number of its last use. Numbers wrap around after 2³² uses of the table. An entry that
     /// was not used for so long may then seem recently used, and stays a while longer.
     used: u32,
@@ -85,12 +85,6 @@ pub(super) struct Table<S> {
     next: usize,
     /// The state in free slots, which is never read.
     blank: S,
-}
-
-impl<S> Entry<S> {
-    pub(super) fn hash(&self) -> u64 {
-        self.hash
-    }
 }
 
 impl<S: Clone> Table<S> {
