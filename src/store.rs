@@ -131,31 +131,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// All states as bytes, as of `now`: see [saving](saved).
-    ///
-    /// Other threads can go on meanwhile. An event that they decide then may be missing in some limits.
-    pub fn save(&self, now: Time) -> Vec<u8> {
-        let mut saving = saved::Saving::new();
-        for (name, limit) in names(self.policy.limits()).iter().zip(&self.limits) {
-            saving.add(name, &limit.keys, now);
-        }
-        saving.finish()
-    }
-
-    /// A store for `policy` with the states that were [saved](Self::save), for `capacity` keys of each limit.
-    /// A limit whose states are not among them starts without any.
-    ///
-    /// # Errors
-    /// When the bytes are anything else, or were cut or changed.
-    pub fn restore(policy: Policy, capacity: usize, bytes: &[u8]) -> Result<Self, SavedError> {
-        let saved = saved::Saved::read(bytes)?;
-        let each = names(policy.limits()).into_iter().zip(policy.limits());
-        let limit =
-            |(name, limit): (String, &Limit)| KeyedLimit::restore(limit, capacity, &name, &saved);
-        let limits = each.map(limit).collect::<Result<_, _>>()?;
-        Ok(Store { policy, limits })
-    }
-
     /// A store for `policy`, with room for `capacity` keys of each limit or slightly more: see
     /// [`Keyed::capacity`].
     pub fn new(policy: Policy, capacity: usize) -> Self {
@@ -297,6 +272,31 @@ impl Store {
     /// How many keys were forgotten for want of room.
     pub fn forgotten(&self) -> u64 {
         self.each().map(Keyed::forgotten).sum()
+    }
+
+    /// All states as bytes, as of `now`: see [saving](saved).
+    ///
+    /// Other threads can go on meanwhile. An event that they decide then may be missing in some limits.
+    pub fn save(&self, now: Time) -> Vec<u8> {
+        let mut saving = saved::Saving::new();
+        for (name, limit) in names(self.policy.limits()).iter().zip(&self.limits) {
+            saving.add(name, &limit.keys, now);
+        }
+        saving.finish()
+    }
+
+    /// A store for `policy` with the states that were [saved](Self::save), for `capacity` keys of each limit.
+    /// A limit whose states are not among them starts without any.
+    ///
+    /// # Errors
+    /// When the bytes are anything else, or were cut or changed.
+    pub fn restore(policy: Policy, capacity: usize, bytes: &[u8]) -> Result<Self, SavedError> {
+        let saved = saved::Saved::read(bytes)?;
+        let each = names(policy.limits()).into_iter().zip(policy.limits());
+        let limit =
+            |(name, limit): (String, &Limit)| KeyedLimit::restore(limit, capacity, &name, &saved);
+        let limits = each.map(limit).collect::<Result<_, _>>()?;
+        Ok(Store { policy, limits })
     }
 
     fn each(&self) -> impl Iterator<Item = &Keyed<AnyLimiter>> {

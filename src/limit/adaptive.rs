@@ -249,7 +249,7 @@ impl Limiter for Adaptive {
             return Retry::Never;
         }
         if passes(now) {
-            return Retry::After(Span::ZERO);
+            return Retry::NOW;
         }
         let reached = self.decayed(state, counted, counted.max(self.floor));
         let last = reached.max(self.peak(state)).max(now);

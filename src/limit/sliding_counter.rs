@@ -211,7 +211,7 @@ impl Limiter for SlidingCounter {
         };
         let rolled = self.roll(state, now);
         if self.weighed(&rolled, amount) <= self.bound() {
-            return Retry::After(Span::ZERO);
+            return Retry::NOW;
         }
         // It fits when the previous count has faded enough within this window, or else when the
         // current count has faded enough within the next.

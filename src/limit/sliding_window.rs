@@ -93,8 +93,7 @@ impl Algorithm for SlidingWindow {
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;
-        // In whole microseconds, as blocks are.
-        let sixtieth = || Span::micros(rate.per().times(1.0 / 60.0).micros_up().unsigned_abs());
+        let sixtieth = || rate.per().times(1.0 / 60.0).whole_micros();
         let precision = given.span("precision")?.unwrap_or_else(sixtieth);
         Ok(SlidingWindow::new(rate, precision)?.into())
     }
