@@ -114,12 +114,10 @@ impl<'a> Bytes<'a> {
     }
 
     pub(in crate::limit) fn byte(&mut self, part: &'static str) -> Result<u8, KeptError> {
-        let (first, rest) = self.rest.split_first().ok_or(KeptError::Truncated { part })?;
-        self.rest = rest;
-        Ok(*first)
+        self.array(part).map(|[byte]| byte)
     }
 
-    fn eight(&mut self, part: &'static str) -> Result<[u8; 8], KeptError> {
+    fn array<const N: usize>(&mut self, part: &'static str) -> Result<[u8; N], KeptError> {
         let (first, rest) = self.rest.split_first_chunk().ok_or(KeptError::Truncated { part })?;
         self.rest = rest;
         Ok(*first)
@@ -155,27 +153,25 @@ impl<'a> Bytes<'a> {
     }
 
     pub(in crate::limit) fn time(&mut self, part: &'static str) -> Result<Time, KeptError> {
-        Ok(Time::from_micros(i64::from_le_bytes(self.eight(part)?)))
+        Ok(Time::from_micros(i64::from_le_bytes(self.array(part)?)))
     }
 
     /// An instant in seconds, or minus infinity.
     pub(in crate::limit) fn instant(&mut self, part: &'static str) -> Result<f64, KeptError> {
-        let at = f64::from_le_bytes(self.eight(part)?);
+        let at = f64::from_le_bytes(self.array(part)?);
         if at < f64::INFINITY { Ok(at) } else { Err(KeptError::OutOfRange { part }) }
     }
 
     /// A rate in f32, which is finite and not negative.
     pub(in crate::limit) fn habit(&mut self, part: &'static str) -> Result<f32, KeptError> {
-        let (first, rest) = self.rest.split_first_chunk().ok_or(KeptError::Truncated { part })?;
-        self.rest = rest;
-        let habit = f32::from_le_bytes(*first);
+        let habit = f32::from_le_bytes(self.array(part)?);
         let rate = habit >= 0.0 && habit.is_finite();
         if rate { Ok(habit) } else { Err(KeptError::OutOfRange { part }) }
     }
 
     /// A rate, which is finite and not negative.
     pub(in crate::limit) fn rate(&mut self, part: &'static str) -> Result<f64, KeptError> {
-        let rate = f64::from_le_bytes(self.eight(part)?);
+        let rate = f64::from_le_bytes(self.array(part)?);
         if rate >= 0.0 && rate.is_finite() { Ok(rate) } else { Err(KeptError::OutOfRange { part }) }
     }
 
