@@ -134,20 +134,18 @@ impl<'a> Course<'a> {
     async fn begin(way: &'a Way, key: &'a [u8], until: Instant) -> Result<Self, Fault> {
         let server = way.server(key, until).await?;
         let permit = way.permit(&server)?;
-        let (asking, renewed, redirections, pause, is_put_off) = (false, false, 0, PAUSE, false);
-        let course = Course {
+        Ok(Course {
             way,
             key,
             until,
             server,
             permit,
-            asking,
-            renewed,
-            redirections,
-            pause,
-            is_put_off,
-        };
-        Ok(course)
+            asking: false,
+            renewed: false,
+            redirections: 0,
+            pause: PAUSE,
+            is_put_off: false,
+        })
     }
 
     async fn send(&mut self, command: Cmd) -> Result<Value, Failure> {

@@ -67,8 +67,7 @@ fn states(
             *states.get_mut(*place)? = Some(state);
         }
     }
-    let states: Option<Few<AnyState>> = states.into_iter().collect();
-    Some((now, states?))
+    Some((now, states.into_iter().collect::<Option<_>>()?))
 }
 
 /// Reads a state from the beginning of a value, and advances past it.
