@@ -77,7 +77,7 @@
 //! for machines that have an allocator and nothing else.
 //!
 //! # Waiting instead of refusing
-//! A client of somebody else's service rather waits than fails. `until_allowed` of a [`store::Keyed`] and of a
+//! A client of somebody else's service would rather wait than fail. `until_allowed` of a [`store::Keyed`] and of a
 //! [`Store`] and, for states that are elsewhere, [`waiting::until_allowed`] wait until an event is allowed,
 //! with a longest wait and a jitter if you like. An event is counted when it passes; a caller that gives up
 //! leaves nothing behind. [`waiting`] says what that means for limiters with a queue, and who is first.
@@ -105,9 +105,9 @@
 //! and may be from 0 to [`limit::MAX_COST`]. Cost 0 asks and counts nothing. Any other number is
 //! refused.
 //!
-//! **A limit of 0:** limiters that count in windows refuse everything. Exim's limiter measures and
-//! refuses nothing, for which a limit of 0 is written in Exim, too: there it is in a `warn`, since
-//! every event is over that limit. The other limiters accept no limit of 0.
+//! **A limit of 0:** limiters that count in windows refuse everything. Exim's limiter refuses nothing and only
+//! measures. (In Exim itself every event is over that limit, so there it measures in a `warn`.) The other limiters
+//! accept no limit of 0.
 //!
 //! **Bad numbers never pass.** A number that is negative, infinite or NaN is refused where it
 //! enters. A [`BadNumber`] says what would be right; a [`ParseError`] also points at the word of the
@@ -222,8 +222,8 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-// The shared library that Cargo links beside the crate (see Cargo.toml) needs somebody who allocates and
-// panics. Machines with nothing to run on have no shared libraries.
+// The shared library that Cargo links beside the crate (see Cargo.toml) needs an allocator and a panic handler.
+// Targets without an operating system have no shared libraries.
 #[cfg(not(any(feature = "std", target_os = "none")))]
 extern crate std;
 

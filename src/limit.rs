@@ -228,8 +228,8 @@ pub trait Limiter: Sealed {
         false
     }
 
-    /// Takes back a cost of which it is not known when it was counted. A bucket and a [`fixed_window`] do as if that
-    /// had been at `now`. A [`sliding_window`] and a [`sliding_log`] take it from the oldest events that still
+    /// Takes back a cost that was counted at an unknown time. A bucket and a [`fixed_window`] assume that this was
+    /// `now`. A [`sliding_window`] and a [`sliding_log`] take it from the oldest events that still
     /// count; a [`sliding_counter`] from the current window of the clock, and the rest from the one before. A
     /// key never has more left than a new one. Returns whether the limiter can do that, as [`undo`](Self::undo)
     /// does.

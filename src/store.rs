@@ -40,10 +40,10 @@
 //! that needs the room. So a refusal protects a key exactly as long as the refusal lasts.
 //!
 //! If the clock was set back meanwhile, the state lies in the future, and the event would be refused
-//! until the clock has caught up. If the clock is further back than the state takes to be as good as
-//! new, which is about a period, the state follows the clock at the first check, as it would with an
-//! event of its own: see [limiters](crate::limit#when-time-runs-backwards). If it is less far back,
-//! the state stays: threads hand in their events slightly out of order, and that must free nobody.
+//! until the clock has caught up. If the clock is further back than the state takes to
+//! [reset](Limiter::reset_after), which is about a period, the state follows the clock at the first check, as
+//! it would with an event of the key: see [limiters](crate::limit#when-time-runs-backwards). If it is less far
+//! back, the state stays: threads hand in their events slightly out of order, and that must free nobody.
 //!
 //! A key without anything to remember takes no room: its only event was refused by another limit
 //! and not counted, or could never pass. So a sender that is refused by its address cannot push out
@@ -81,9 +81,9 @@
 //! full, so a key takes 33 to 49 bytes. Tables are freed only with the store.
 //!
 //! Logs and windows take memory of their own for each event or block that they count. Every eighth
-//! event frees what one other key of its shard no longer counts, in turn. So eight times as many events
-//! as a shard has keys free the memory of all its keys that have been silent for a period. Events of many keys
-//! reach all shards; events of one key free nothing in the others. [`Keyed::forget`] frees all of it at once.
+//! event frees what one other key of its shard no longer counts, in turn. So after eight events for each key of
+//! a shard, no key there that has been silent for a period takes such memory. Events of many keys reach all
+//! shards; events of one key free nothing in the others. [`Keyed::forget`] frees all of it at once.
 //!
 //! **Shards.** A store of many keys is cut into up to 32 tables, each behind its own lock. An event
 //! takes one lock for each limit. Each limit has its own tables, and all threads lock in the order in which
@@ -217,8 +217,8 @@ impl Store {
         all
     }
 
-    /// Resets the keys that an event with these fields has in the limits that `of` chooses: they are as new. Returns
-    /// how many of them were remembered. Choose the limits with care: the key of a limit `per all` is everybody's.
+    /// Resets the keys that an event with these fields has in the limits that `of` chooses: what they have used is
+    /// forgotten. Returns how many of them were remembered. Choose the limits with care: the key of a limit `per all` is everybody's.
     ///
     /// ```
     /// # let store = ratescope::Store::new("gcra 1/1m per user & gcra 9/1s per all".parse()?, 10);

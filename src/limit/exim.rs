@@ -61,8 +61,8 @@ use crate::time::{Span, Time};
 use core::fmt;
 use core::str::FromStr;
 
-/// How many periods [`DecayingRate::periods_until`] may be off what the estimator measures: about 1e-12 from its last
-/// step and 1e-13 from rounding, with a margin.
+/// The largest error of [`DecayingRate::periods_until`], in periods: about 1e-12 from its last step and 1e-13 from
+/// rounding, with a margin.
 const UNSURE: f64 = 1e-11;
 
 /// The events that are counted.
@@ -262,8 +262,8 @@ impl Limiter for Exim {
         let periods = DecayingRate::periods_until(state.rate, 1.0, 1.0);
         let after = |periods| state.at.after(self.periods(periods));
         let (guess, latest) = (after(periods - UNSURE), after(periods + UNSURE));
-        // Mostly it is sure of the microsecond, and nothing need be measured. But an event at the last one's
-        // instant, or before it, is measured as the least gap later: that alone may do.
+        // Usually both are the same microsecond, and nothing has to be measured. But an event at the time of the
+        // last one, or earlier, is measured as if it came the least gap later, and then it may read 1 already.
         if guess == latest && periods > self.estimator().least_gap() + UNSURE {
             return now.until(guess);
         }

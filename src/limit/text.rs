@@ -56,7 +56,7 @@ pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, Pars
 
 const HELP: &str = "write a rate such as 10/1m, or a name and a rate such as gcra 10/1m";
 
-/// Help for who pastes a line of an ACL.
+/// Help for those who paste a line of Exim's ACL.
 const EXIM: &str =
     "write Exim's 100 / 1h / strict / $sender_host_address as exim 100/1h strict per ip";
 

@@ -23,8 +23,8 @@ use tokio::time::{Instant, timeout_at};
 /// The least time between two questions for the slots, once they are known.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// How long an answer of sentinels counts. A node of a cluster says itself that it has a slot no longer; a master that
-/// lost its place while it could not hear its sentinels goes on as before.
+/// How long an answer of sentinels counts. A node of a cluster says so when it no longer has a slot; but a master that
+/// was replaced while it could not reach its sentinels does not know that.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The most nodes whose connections are kept; a cluster has at most 1,000.

@@ -137,7 +137,7 @@ impl Ruled {
     }
 
     /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
-    /// can't, nothing changes. It is not known when that cost was counted: see [`Limiter::give_back`].
+    /// can't, nothing changes. The cost may have been counted at any time: see [`Limiter::give_back`].
     pub fn give_back(&self, event: &Event<'_>) -> bool {
         // Both steps use one generation: the rules may be replaced meanwhile by some that can't give back.
         let (generation, now) = (self.generation(), event.time);

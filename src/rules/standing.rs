@@ -21,7 +21,8 @@ pub struct Standing<'a> {
     /// this is measured in events of that rule's cost.
     pub remaining: f64,
     /// How long until the sender is treated as one that was never seen: see
-    /// [`Limiter::reset_after`]. With a limit of 0 at least its period: nobody is to come again at once.
+    /// [`Limiter::reset_after`]. With a limit of 0 it is at least the period, so that nobody is told to come back at
+    /// once.
     pub reset_after: Span,
 }
 

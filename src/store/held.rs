@@ -199,8 +199,8 @@ where
 ///
 /// A limiter refuses events against a state from the future until the clock has caught up, or until
 /// an event of the key moves the state back. A key that sends nothing must not be protected for all
-/// that time. So when the clock is further behind than the state takes to be as good as new, a
-/// refused event of cost 0 is recorded here, which moves the state to `now`.
+/// that time. So when the clock is further behind than the state takes to reset, a refused event of
+/// cost 0 is recorded here, which moves the state to `now`.
 fn is_refused<L: Limiter>(
     limiter: &L,
     now: Time,

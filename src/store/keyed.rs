@@ -161,8 +161,7 @@ where
         self.hold(self.hash(key)).undo(at, now, cost)
     }
 
-    /// Resets `key`, which is then as new, and returns whether it was remembered. It may keep its place, without
-    /// events.
+    /// Resets `key`: what it has used is forgotten. Returns whether it was remembered. It may still take room.
     pub fn reset<K: Hash + ?Sized>(&self, key: &K) -> bool {
         self.hold(self.hash(key)).reset()
     }
@@ -206,7 +205,7 @@ where
         self.each_mut(|state| self.limiter.forget(state, now));
     }
 
-    /// Forgets all keys, so that it is as new.
+    /// Forgets all keys.
     #[cfg(feature = "rules")]
     pub(crate) fn clear(&self) {
         for shard in &self.shards {
@@ -229,7 +228,7 @@ where
         held
     }
 
-    /// The same, but the state of the key is yet to be [found](Held::find).
+    /// The same, without [finding](Held::find) the state of the key.
     #[inline(always)]
     pub(super) fn lock(&self, hash: u64) -> Held<'_, L> {
         let memory = lock(&self.shards[shard(hash, self.shards.len())].0);

@@ -1,6 +1,6 @@
 //! The command line, with one file for each command beside this one. Built with the feature `serve`
 //! alone, it has only that command, and builds in a third of the time.
-#![cfg_attr(not(feature = "cli"), allow(dead_code))] // `rules` and `words` serve all commands.
+#![cfg_attr(not(feature = "cli"), allow(dead_code))] // `rules` and `terminal` are for all commands.
 
 mod bounded;
 #[cfg(feature = "cli")]
