@@ -18,9 +18,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest time that the head of a request may take to arrive.
-const HEAD: Duration = Duration::from_secs(5);
-
 /// Serve the page at http://127.0.0.1:8080 until Ctrl-C
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -44,8 +41,7 @@ pub(crate) struct Args {
 /// Serves until Ctrl-C.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     check_built(args.dir.as_deref())?;
-    let read = |path: &PathBuf| rules::read(path);
-    let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let files = args.rules.iter().map(|path| rules::read(path)).collect::<Result<Vec<_>, _>>()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(serve(args, &files));
     // A file that can't be read to its end, as on a network that hangs, is not waited for.
@@ -94,7 +90,7 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
     let open = GracefulShutdown::new();
     let answer = move |request, _| site.clone().answer(request);
-    let mut spoken = server::http(HEAD);
+    let mut spoken = server::http(server::HEAD);
     // A client that closes its half of the connection after its requests still gets the answers.
     spoken.half_close(true);
     tokio::select! {

@@ -25,6 +25,9 @@ pub(crate) use unread::Unread;
 /// The most connections of a listener at once. More wait until others end.
 const MOST: usize = 16_384;
 
+/// The longest time that the head of a request to the page may take to arrive.
+pub(crate) const HEAD: Duration = Duration::from_secs(5);
+
 /// The usual time for which a client may read nothing of an answer.
 pub(crate) const UNREAD: Duration = Duration::from_secs(30);
 

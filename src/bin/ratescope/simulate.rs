@@ -142,8 +142,7 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
 
 /// Reads all events and prints every decision, or hands them to a screen.
 fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
-    let read = |path: &PathBuf| rules::read(path);
-    let files = args.rules.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let files = args.rules.iter().map(|path| rules::read(path)).collect::<Result<Vec<_>, _>>()?;
     let options = args.source.options();
     let (mut policies, mut logs) = (Vec::new(), Vec::new());
     for given in args.given {

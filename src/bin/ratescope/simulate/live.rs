@@ -18,9 +18,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, oneshot};
 
-/// The longest time that the head of a request may take to arrive.
-const HEAD: Duration = Duration::from_secs(5);
-
 /// How long requests may go on after Ctrl-C; streams of Live end at once.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -200,7 +197,8 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     let served = async {
         // Until the first event there is no time to show.
         screen.0.has_events.notified().await;
-        server::accept_http(&listener, &open, server::http(HEAD), server::UNREAD, answer).await;
+        server::accept_http(&listener, &open, server::http(server::HEAD), server::UNREAD, answer)
+            .await;
     };
     let result = tokio::select! {
         () = served => Ok(()),
