@@ -205,8 +205,8 @@ impl<'a> File<'a> {
             let problem = format!("within more than {FIELDS} descriptors that count separately");
             self.reader.missing(map, &problem);
         }
-        // The names were read as fields before; without any, the limit is for all.
-        let per = own.join("+").parse().unwrap_or(Per::ALL);
+        // The names were read as fields before, so any mistake in them is known already.
+        let per = Per::new(own).unwrap_or(Per::ALL);
         let settings = settings::read(&mut self.reader, map, &per);
         let is_end = !path.is_empty() && map.get("descriptors").is_none();
         // A descriptor with neither a limit nor a list does not limit its events.

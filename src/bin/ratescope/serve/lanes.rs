@@ -31,13 +31,10 @@ impl Lanes {
                 Err(why) => missing.push(format!("{} (line {}): {why}", rule.name(), rule.line())),
             }
         }
-        let link = match link(&lanes) {
-            Ok(link) => link,
-            Err(error) => {
-                missing.push(error.to_string());
-                None
-            }
-        };
+        let link = link(&lanes).unwrap_or_else(|error| {
+            missing.push(error.to_string());
+            None
+        });
         Lanes { link, missing }
     }
 }
@@ -68,8 +65,7 @@ fn renamed(per: &Per, rule: &Rule) -> Result<Per, String> {
     };
     let fields = per.fields().iter().filter(|field| !is_fixed(field));
     let names = fields.map(name).collect::<Result<Vec<_>, _>>()?;
-    let text = if names.is_empty() { "all".to_owned() } else { names.join("+") };
-    text.parse().map_err(|error: ParseError| error.to_string())
+    Per::new(names).map_err(|error| error.to_string())
 }
 
 fn link(lanes: &[String]) -> Result<Option<String>, ParseError> {
