@@ -3,18 +3,24 @@
 use super::Rules;
 use arc_swap::ArcSwap;
 #[cfg(feature = "tower")]
-use arc_swap::Cache;
+use arc_swap::{Cache, Guard};
 use std::sync::Arc;
 
 /// The values for the last two rules that were asked for, the latest first. After a reload, answers by
 /// the rules before still arrive for a while, between those by the new ones.
 pub(crate) struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
 
-type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
+pub(crate) type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
 
-/// A reader's copy of the values, which only checks whether they are still the latest.
+/// A reader of the values. From its second reading on it has a copy, and only checks whether that is still the latest.
+/// The first reading makes none: a router clones a service for each request, and all threads would count such copies at
+/// one place.
 #[cfg(feature = "tower")]
-pub(crate) type Cached<T> = Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>;
+pub(crate) enum Reader<T> {
+    New,
+    Once,
+    Often(Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>),
+}
 
 impl<T> Default for ByRules<T> {
     fn default() -> Self {
@@ -23,9 +29,22 @@ impl<T> Default for ByRules<T> {
 }
 
 impl<T> ByRules<T> {
+    /// The latest values: the copy of the reader, or those that `guard` then guards.
     #[cfg(feature = "tower")]
-    pub(crate) fn cached(&self) -> Cached<T> {
-        Cache::new(Arc::clone(&self.0))
+    pub(crate) fn latest<'a>(
+        &self,
+        reader: &'a mut Reader<T>,
+        guard: &'a mut Option<Guard<Arc<Pair<T>>>>,
+    ) -> &'a Pair<T> {
+        match reader {
+            Reader::New => *reader = Reader::Once,
+            Reader::Once => *reader = Reader::Often(Cache::new(Arc::clone(&self.0))),
+            Reader::Often(_) => {}
+        }
+        match reader {
+            Reader::Often(copy) => copy.load(),
+            _ => guard.insert(self.0.load()),
+        }
     }
 
     /// The value for `rules`. It is made if it is not known.

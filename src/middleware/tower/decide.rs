@@ -12,7 +12,7 @@ use super::unidentified::Unidentified;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::outcome::Decision;
-use crate::rules::by_rules::{ByRules, Cached};
+use crate::rules::by_rules::{ByRules, Reader};
 use crate::rules::{Answered, AsyncStore, Details, Rules, Ruling};
 use crate::time::Span;
 use http::Response;
@@ -138,20 +138,17 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
     /// Decides about a request if that needs no waiting; otherwise nothing is counted.
     pub(super) fn decide_now<B>(
         &self,
-        cached: &mut Cached<Prepared>,
+        reader: &mut Reader<Prepared>,
         head: &Head<'_>,
     ) -> Option<Next<B>>
     where
         A: Answer<B>,
     {
-        let made;
-        let latest = match &**cached.load() {
+        let (made, guard) = (&mut None, &mut None);
+        let latest = match self.preparations.latest(reader, guard) {
             // A reload that came after `latest` was made may demand a key.
             [Some((_, latest)), _] if !self.settings.sources.may_fail => latest,
-            _ => {
-                made = self.prepared(&self.store.rules());
-                &made
-            }
+            _ => &*made.insert(self.prepared(&self.store.rules())),
         };
         let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
         let fields = fields.read();

@@ -28,7 +28,7 @@ use super::prepared::Prepared;
 use super::refusal::{Answer, Problem};
 use crate::clock::{Clock, SystemClock};
 use crate::rules::AsyncStore;
-use crate::rules::by_rules::Cached;
+use crate::rules::by_rules::Reader;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::Pin;
@@ -43,14 +43,13 @@ use tower_service::Service;
 pub struct RateLimited<I, S, A = Problem, C = SystemClock, W = Uncharged> {
     inner: I,
     shared: Arc<Shared<S, A, C>>,
-    cached: Cached<Prepared>,
+    reader: Reader<Prepared>,
     bodies: PhantomData<W>,
 }
 
 impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
     pub(super) fn new(inner: I, shared: Arc<Shared<S, A, C>>) -> Self {
-        let cached = shared.preparations.cached();
-        RateLimited { inner, shared, cached, bodies: PhantomData }
+        RateLimited { inner, shared, reader: Reader::New, bodies: PhantomData }
     }
 
     /// The inner service.
@@ -86,7 +85,7 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
-        let state = match shared.decide_now(&mut self.cached, &Head::of(&request)) {
+        let state = match shared.decide_now(&mut self.reader, &Head::of(&request)) {
             Some(Next::Call(Passed { headers, rest })) => {
                 let debtor = rest.and_then(|rest| tell_handlers(&mut request, *rest));
                 let inner = self.inner.call(request);
