@@ -6,6 +6,7 @@ mod decide;
 mod draft;
 pub mod fields;
 pub mod headers;
+mod lasting;
 mod layer;
 pub mod meters;
 mod prepared;

@@ -215,7 +215,7 @@ const fn digits() -> [u8; 3 * SMALL] {
 }
 
 /// A number as a header, without an allocation if it is small.
-pub(super) fn number(number: u64) -> HeaderValue {
+fn number(number: u64) -> HeaderValue {
     if number < SMALL as u64 {
         let (place, zeros) = (3 * number as usize, usize::from(number < 100));
         let zeros = zeros + usize::from(number < 10);

@@ -3,7 +3,8 @@
 
 use super::draft;
 use super::fields::RequestFields;
-use super::headers::{OfLimit, number, up};
+use super::headers::{OfLimit, up};
+use super::lasting::lasting;
 use super::layer::LayerSettings;
 use super::meters::RuleMeters;
 use super::queue::{KeyHashes, Queue};
@@ -146,12 +147,15 @@ impl Prepared {
             return Some(last.policy.clone());
         }
         let joined = || {
-            let items: Vec<&[u8]> = each.iter().map(|of| of.limit.policy.as_bytes()).collect();
-            HeaderValue::try_from(items.join(b", ".as_slice())).unwrap_or(last.policy.clone())
+            let items = each.iter().filter_map(|of| of.limit.policy.to_str().ok());
+            items.collect::<Vec<_>>().join(", ")
         };
         let places = || each.iter().map(|of| of.place);
-        let (known, list) = last.list.get_or_init(|| (places().collect(), joined()));
-        Some(if places().eq(known.iter().copied()) { list.clone() } else { joined() })
+        let (known, list) = last.list.get_or_init(|| (places().collect(), lasting(joined())));
+        match places().eq(known.iter().copied()) {
+            true => Some(list.clone()),
+            false => HeaderValue::try_from(joined()).ok(),
+        }
     }
 
     /// The headers of a limit.
@@ -171,9 +175,9 @@ impl PreparedLimit {
         let quota = limiter.quota().map(|quota| (quota.count() as u64, up(quota.per())));
         let (count, window) = quota.unwrap_or_default();
         let in_list = draft::name_in_list(&name);
-        let policy = draft::policy(&in_list, count, window, unit);
-        let policy = HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static(""));
+        let policy = lasting(draft::policy(&in_list, count, window, unit));
+        let quota = quota.map(|_| lasting(count.to_string()));
         let (item, list) = (draft::item(&in_list), OnceLock::new());
-        PreparedLimit { name, quota: quota.map(|_| number(count)), item, policy, list }
+        PreparedLimit { name, quota, item, policy, list }
     }
 }
