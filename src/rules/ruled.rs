@@ -245,33 +245,38 @@ impl Ruled {
         let rules = &generation.rules;
         let basis = |ask: &Ask| rules.rules().get(ask.rule).map_or(Basis::Store, &basis);
         let is_known = |ask: &Ask| basis(ask) != Basis::Nowhere;
-        let mut asked = Few::new();
         // A rule for all events applies to a request once, and not to each of its descriptors.
         let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
-        match generation.lone.filter(|_| is_whole) {
-            Some((ask, cost)) => asked.push(Ask { cost: cost.unwrap_or(event.cost), ..ask }),
-            None => rules.ask_into(&mut asked, event, self.load()),
-        }
+        let lone = generation.lone.filter(|_| is_whole);
+        let lone = lone.map(|(ask, cost)| [Ask { cost: cost.unwrap_or(event.cost), ..ask }]);
+        let mut list = Few::new();
+        let asked = match &lone {
+            Some(lone) => lone.as_slice(),
+            None => {
+                rules.ask_into(&mut list, event, self.load());
+                &list
+            }
+        };
         let may_wait = |ask: &Ask| details.at_once && generation.limiter(ask).delays();
         let is_plain = |ask: &Ask| ask.is_plain() && basis(ask) == Basis::Store && !may_wait(ask);
         if count && asked.iter().all(is_plain) {
-            if let Ok(one) = asked.as_slice().try_into() {
+            if let Ok(one) = asked.try_into() {
                 return plain::<1>(generation, one, event, details);
             }
-            if let Ok(two @ [a, b]) = <&[Ask; 2]>::try_from(asked.as_slice())
+            if let Ok(two @ [a, b]) = <&[Ask; 2]>::try_from(asked)
                 && generation.limit(a).is_before(generation.limit(b))
             {
                 return plain(generation, two, event, details);
             }
         }
-        let mut held = generation.hold(&asked, event);
-        let each = held.iter().zip(&asked);
+        let mut held = generation.hold(asked, event);
+        let each = held.iter().zip(asked);
         let outcomes = each.map(|(held, ask)| match is_known(ask) {
             true => held.peek(now, ask.cost),
             false => generation.assumed(ask, held.limiter(), now),
         });
         let outcomes: Few<Outcome> = outcomes.collect();
-        let judged = AskedOutcomes { asked: &asked, outcomes: &outcomes };
+        let judged = AskedOutcomes { asked, outcomes: &outcomes };
         let passes = judged.passes(|ask| !ask.is_shadow);
         if count && !(details.at_once && passes && judged.waits()) {
             for (i, held) in held.iter_mut().enumerate() {
@@ -287,7 +292,7 @@ impl Ruled {
         let refuses = |answer: &LimitAnswer| !answer.is_shadow && !answer.outcome.is_allowed();
         let is_by = |answer: &LimitAnswer| refuses(answer) && answer.basis != Basis::Nowhere;
         let retry = details.retry && answers.iter().any(is_by);
-        let retry = retry.then(|| retry_after(&asked, &held, now));
+        let retry = retry.then(|| retry_after(asked, &held, now));
         drop(held);
         let ruling = Ruling::of(Holder::Guarded(generation), answers);
         Answered { ruling, retry, fault: None }
