@@ -198,7 +198,7 @@ impl Analysis {
         Replay::new(&self.log.summary.clients, limiter, &self.clock, &self.curves)
     }
 
-    /// The client that decides the limit: the fastest one, if not one may be refused.
+    /// The client that decides the limit: the fastest one, if none may be refused.
     fn deciding(&self, curve: &Curve, advice: &Advice) -> Option<usize> {
         let is_one = |doubt: &Doubt| matches!(doubt, Doubt::FewClients(2..));
         let limit = advice.limit.filter(|_| advice.doubts.iter().any(is_one))?;

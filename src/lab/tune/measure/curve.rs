@@ -206,11 +206,11 @@ impl Curve {
         fastest?.1
     }
 
-    /// The places of clients that `limiter` surely refuses nothing; `None` if the curve knows nothing about it, as it is
-    /// of another measure.
+    /// The places of clients to whom `limiter` surely refuses nothing; `None` if the curve knows nothing about it, since
+    /// it is of another measure.
     ///
-    /// Up to its first refusal, a limiter has counted everything. So it refuses a client something just if the client's
-    /// highest level, when everything is counted, is over the limit.
+    /// Up to its first refusal, a limiter has counted everything. So it refuses a client something if and only if the
+    /// client's highest level, when everything is counted, is over the limit.
     pub(super) fn within(&self, limiter: &AnyLimiter) -> Option<impl Fn(usize) -> bool + '_> {
         let (measure, limit) = Measure::of(limiter)?;
         (measure == self.measure).then(|| self.highest.within(limit))

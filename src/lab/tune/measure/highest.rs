@@ -55,7 +55,7 @@ mod tests {
         assert_eq!([0, MOST - 1, MOST, 2 * MOST].map(within), [false, true, false, false]);
     }
 
-    /// None that is over the limit is within it, and all are within that are a step of marks below.
+    /// A client whose level is over the limit is never within it. One whose level is a step of marks below it always is.
     #[test]
     fn nobody_over_a_limit_is_within_it() {
         let mut highest = Highest::default();

@@ -12,8 +12,8 @@ use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 
 /// A policy decided by a [`Store`], and the clients that it touched. Unlike a
-/// [`Replay`](crate::lab::tune::Replay) it serves policies of several limits with keys of their own, and must
-/// be there when events are read.
+/// [`Replay`](crate::lab::tune::Replay) it also takes policies of several limits with keys of their own, but
+/// has to see the events while they are read.
 #[derive(Debug)]
 pub struct Trial {
     store: Store,
