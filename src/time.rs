@@ -211,11 +211,8 @@ impl TryFrom<Span> for Duration {
     fn try_from(span: Span) -> Result<Self, BadNumber> {
         let whole = libm::floor(span.0);
         let nanos = libm::ceil((span.0 - whole) * 1e9);
-        let too_long = BadNumber {
-            what: "a duration in seconds",
-            given: span.0,
-            want: "less than 584 billion years",
-        };
+        let (what, want) = ("a duration in seconds", "less than 584 billion years");
+        let too_long = BadNumber { what, given: span.0, want };
         let whole = Duration::try_from_secs_f64(whole).map_err(|_| too_long)?;
         whole.checked_add(Duration::from_nanos(nanos as u64)).ok_or(too_long)
     }

@@ -114,12 +114,8 @@ impl ByHour {
             return Err(BadNumber { what: "the decay in seconds", given: decay.secs(), want });
         }
         if increase.secs() < 2.0 * day.length().secs() {
-            let want = "at least two days, by hour";
-            return Err(BadNumber {
-                what: "the increase in seconds",
-                given: increase.secs(),
-                want,
-            });
+            let (what, want) = ("the increase in seconds", "at least two days, by hour");
+            return Err(BadNumber { what, given: increase.secs(), want });
         }
         // A 24th of at least two days is at least two hours, twice the decay. The hour is rounded
         // up, so `max` is needed.

@@ -101,11 +101,7 @@ impl Nginx {
             per if per == Span::minutes(1) => 60,
             per => {
                 let want = "1s or 1m, as nginx has no other";
-                return Err(BadNumber {
-                    what: "the period of a rate in seconds",
-                    given: per.secs(),
-                    want,
-                });
+                return Err(BadNumber { what: in_f64::PERIOD, given: per.secs(), want });
             }
         };
         let beyond = match delay {

@@ -192,6 +192,7 @@ impl Reading {
         let at = map.get("at").and_then(|node| self.time(node)).unwrap_or(last);
         let load = map.get("load").and_then(|node| self.reader.parse(node, "a load"));
         let every = map.get("every").and_then(|node| self.reader.parse(node, "a span"));
+        let every = every.unwrap_or_default();
         let times = map.get("times").and_then(|node| self.times(node)).unwrap_or(1);
         self.events = self.events.saturating_add(times);
         if self.events > MOST {
@@ -201,15 +202,7 @@ impl Reading {
         let cost = map.get("cost").and_then(|node| self.cost(node)).unwrap_or(1.0);
         let fields = map.get("fields").map(|node| self.fields(node)).unwrap_or_default();
         let expected = self.expected(&map);
-        Some(CaseEvent {
-            at,
-            fields,
-            cost,
-            load,
-            times,
-            every: every.unwrap_or_default(),
-            expected,
-        })
+        Some(CaseEvent { at, fields, cost, load, times, every, expected })
     }
 
     fn time(&mut self, node: &Node) -> Option<Time> {
