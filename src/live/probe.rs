@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::policy::{Limit, Per};
 use crate::rules::{Rules, Ruling};
 use crate::store::Secret;
-use crate::text::BadNumber;
+use crate::text::{BadNumber, shown};
 use crate::time::Time;
 use core::hash::{BuildHasher, Hash, Hasher};
 use smallvec::SmallVec;
@@ -254,13 +254,9 @@ impl Probe {
 
     /// The text of a key for viewers: its hash if keys are hidden, else at most [`LONGEST_KEY`] characters.
     fn text(&self, hash: u64, per: &Per, event: &Event<'_>) -> String {
-        if self.hides_keys {
-            return format!("#{:08x}", hash >> 32);
-        }
-        let text = per.key(event);
-        match text.char_indices().nth(LONGEST_KEY) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text,
+        match self.hides_keys {
+            true => format!("#{:08x}", hash >> 32),
+            false => shown(&per.key(event), LONGEST_KEY),
         }
     }
 }
