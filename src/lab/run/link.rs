@@ -14,7 +14,7 @@
 use super::escape::{decoded, inside};
 use super::table::{changed, listed, names};
 use super::{Command, Named, commands};
-use crate::text::{ParseError, parts};
+use crate::text::{ParseError, parts, shown};
 use crate::time::Time;
 use core::fmt;
 use core::str::FromStr;
@@ -94,8 +94,7 @@ impl<S: Named> Link<S> {
         };
         if text.len() > LONGEST {
             let help = format!("a link of more than {LONGEST} bytes");
-            let shown: String = text.chars().take(20).collect();
-            return (Self::default(), 0, Some(ParseError::whole(&format!("{shown}…"), help)));
+            return (Self::default(), 0, Some(ParseError::whole(&shown(text, 20), help)));
         }
         // Commands change the settings, so the settings are read first.
         let names = || names(S::SETTINGS).chain(["at", "paused", "do"]);
