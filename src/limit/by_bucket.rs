@@ -168,7 +168,7 @@ macro_rules! limit_by_bucket {
 
 pub(super) use limit_by_bucket;
 
-// What the macro names.
+// The names in the macro. A file that calls it imports all of them from here.
 pub(super) use super::Limiter;
 pub(super) use super::algorithm::{Algorithm, Stretch, Unstretched, fill};
 pub(super) use super::any::AnyLimiter;
