@@ -142,6 +142,7 @@ mod async_store;
 #[cfg(any(feature = "tower", feature = "live"))]
 pub(crate) mod by_rules;
 pub mod cases;
+mod deciding;
 mod error;
 mod explain;
 mod fault;

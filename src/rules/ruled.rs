@@ -1,13 +1,14 @@
 //! Rules with their states: events in, rulings out.
 
-use super::asked::{Ask, AskedOutcomes};
-use super::ruling::{Answers, Basis, Holder, LimitAnswer, Ruling};
-use super::{Answered, Details, Left, Load, OnStoreFailure, Rule, Rules};
+use super::asked::Ask;
+use super::deciding::{in_one_step, in_two_steps, retry_after};
+use super::ruling::{Basis, Ruling};
+use super::{Answered, Details, Load, OnStoreFailure, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{self, Limit, Per};
+use crate::policy::{Limit, Per};
 use crate::store::{self, Few, Held, KeyedLimit};
 use crate::text::BadNumber;
 use crate::time::Time;
@@ -241,10 +242,7 @@ impl Ruled {
         count: bool,
         basis: impl Fn(&Rule) -> Basis,
     ) -> Answered {
-        let (generation, now) = (self.generation(), event.time);
-        let rules = &generation.rules;
-        let basis = |ask: &Ask| rules.rules().get(ask.rule).map_or(Basis::Store, &basis);
-        let is_known = |ask: &Ask| basis(ask) != Basis::Nowhere;
+        let generation = self.generation();
         // A rule for all events applies to a request once, and not to each of its descriptors.
         let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
         let lone = generation.lone.filter(|_| is_whole);
@@ -253,86 +251,24 @@ impl Ruled {
         let asked = match &lone {
             Some(lone) => lone.as_slice(),
             None => {
-                rules.ask_into(&mut list, event, self.load());
+                generation.rules.ask_into(&mut list, event, self.load());
                 &list
             }
         };
+        let is_kept = |ask: &Ask| generation.basis(ask, &basis) == Basis::Store;
         let may_wait = |ask: &Ask| details.at_once && generation.limiter(ask).delays();
-        let is_plain = |ask: &Ask| ask.is_plain() && basis(ask) == Basis::Store && !may_wait(ask);
-        if count && asked.iter().all(is_plain) {
+        if count && asked.iter().all(|ask| ask.is_plain() && is_kept(ask) && !may_wait(ask)) {
             if let Ok(one) = asked.try_into() {
-                return plain::<1>(generation, one, event, details);
+                return in_one_step::<1>(generation, one, event, details);
             }
             if let Ok(two @ [a, b]) = <&[Ask; 2]>::try_from(asked)
                 && generation.limit(a).is_before(generation.limit(b))
             {
-                return plain(generation, two, event, details);
+                return in_one_step(generation, two, event, details);
             }
         }
-        let mut held = generation.hold(asked, event);
-        let each = held.iter().zip(asked);
-        let outcomes = each.map(|(held, ask)| match is_known(ask) {
-            true => held.peek(now, ask.cost),
-            false => generation.assumed(ask, held.limiter(), now),
-        });
-        let outcomes: Few<Outcome> = outcomes.collect();
-        let judged = AskedOutcomes { asked, outcomes: &outcomes };
-        let passes = judged.passes(|ask| !ask.is_shadow);
-        if count && !(details.at_once && passes && judged.waits()) {
-            for (i, held) in held.iter_mut().enumerate() {
-                let (ask, passed) = (&asked[i], outcomes[i].is_allowed());
-                if is_known(ask) {
-                    held.record(now, ask.cost, passed, judged.counts(i, passes));
-                }
-            }
-        }
-        let left = |i: usize| left(held.get(i)?, details, now);
-        let answers = judged.answers(basis, left);
-        // A rule without states refuses at level 0, so another refusal is tighter and decides.
-        let refuses = |answer: &LimitAnswer| !answer.is_shadow && !answer.outcome.is_allowed();
-        let is_by = |answer: &LimitAnswer| refuses(answer) && answer.basis != Basis::Nowhere;
-        let retry = details.retry && answers.iter().any(is_by);
-        let retry = retry.then(|| retry_after(asked, &held, now));
-        drop(held);
-        let ruling = Ruling::of(Holder::Guarded(generation), answers);
-        Answered { ruling, retry, fault: None }
+        in_two_steps(generation, asked, event, details, count, basis)
     }
-}
-
-/// The answer of limits that are all [plain](Ask::is_plain), in the order in which they were made. They decide and
-/// count in one step, and need no lists.
-#[inline(always)]
-fn plain<const N: usize>(
-    generation: Guard<Arc<Generation>>,
-    asked: &[Ask; N],
-    event: &Event<'_>,
-    details: Details,
-) -> Answered {
-    let now = event.time;
-    let mut held = store::hold_each(asked.each_ref().map(|ask| generation.limit(ask)), event);
-    let mut outcomes = [Outcome::new(true, 0.0, 0.0); N];
-    store::check_each(&mut held, now, |i| asked[i].cost, |i, outcome| outcomes[i] = outcome);
-    let answers: [_; N] = core::array::from_fn(|i| {
-        LimitAnswer::of(&asked[i], outcomes[i], left(&held[i], details, now))
-    });
-    let retry = details.retry && !outcomes.iter().all(|outcome| outcome.is_allowed());
-    let retry = retry.then(|| retry_after(asked, &held, now));
-    drop(held);
-    let ruling = Ruling::of(Holder::Guarded(generation), Answers::from_slice(&answers));
-    Answered { ruling, retry, fault: None }
-}
-
-/// The sender's standing with a limit, if that is asked for.
-fn left(held: &Held<'_, AnyLimiter>, details: Details, now: Time) -> Option<Left> {
-    details.standings.then(|| Left::of(held.limiter(), held.state(), now))
-}
-
-/// How long after `now` the event passes all limits that can refuse it.
-fn retry_after(asked: &[Ask], held: &[Held<'_, AnyLimiter>], now: Time) -> Retry {
-    policy::retry_after(now, |at| {
-        let firm = held.iter().zip(asked).filter(|(_, ask)| ask.is_firm());
-        firm.map(move |(held, ask)| held.retry_after(at, ask.cost))
-    })
 }
 
 impl Generation {
@@ -365,8 +301,13 @@ impl Generation {
         asked.iter().all(|ask| self.limiter(ask).can_give_back())
     }
 
+    /// Where the states are that decide.
+    pub(super) fn basis(&self, ask: &Ask, of: impl Fn(&Rule) -> Basis) -> Basis {
+        self.rules.rules().get(ask.rule).map_or(Basis::Store, of)
+    }
+
     /// The states of a limit.
-    fn limit(&self, ask: &Ask) -> &KeyedLimit {
+    pub(super) fn limit(&self, ask: &Ask) -> &KeyedLimit {
         let home = &self.homes[ask.rule][ask.limit];
         match &home.stretched {
             Some(stretched) if ask.is_stretched => stretched,
@@ -379,7 +320,7 @@ impl Generation {
     }
 
     /// The answer of a rule without states: its setting for failures of the store.
-    fn assumed(&self, ask: &Ask, limiter: &AnyLimiter, now: Time) -> Outcome {
+    pub(super) fn assumed(&self, ask: &Ask, limiter: &AnyLimiter, now: Time) -> Outcome {
         let rule = self.rules.rules().get(ask.rule);
         let refuses = rule.is_some_and(|rule| rule.on_store_failure() == OnStoreFailure::Refuse);
         let new = limiter.peek(&limiter.initial(), now, 0.0);
