@@ -218,7 +218,8 @@ impl Store {
     }
 
     /// Resets the keys that an event with these fields has in the limits that `of` chooses: what they have used is
-    /// forgotten. Returns how many of them were remembered. Choose the limits with care: the key of a limit `per all` is everybody's.
+    /// forgotten. Returns how many of them were remembered. Choose the limits with care: the key of a limit `per all` is
+    /// everybody's.
     ///
     /// ```
     /// # let store = ratescope::Store::new("gcra 1/1m per user & gcra 9/1s per all".parse()?, 10);

@@ -1,5 +1,5 @@
-//! The decision about an event by the limits that it asks. Their keys are held until the answer is complete, so all of it
-//! is of one instant.
+//! The decision about an event. Its keys stay locked until the answer is complete, so that no other event changes a part of
+//! it.
 
 use super::asked::{Ask, AskedOutcomes};
 use super::ruled::Generation;
@@ -37,8 +37,8 @@ pub(super) fn in_one_step<const N: usize>(
     Answered { ruling, retry, fault: None }
 }
 
-/// The answer of any limits. It first asks all of them, and then counts the event where the verdict says so; without
-/// `count` nowhere. `basis` tells where the states of a rule are.
+/// The answer of any limits: all of them are asked, and then the event is counted where the verdict says so. Nothing is
+/// counted without `count`. `basis` tells where the states of a rule are.
 pub(super) fn in_two_steps(
     generation: Guard<Arc<Generation>>,
     asked: &[Ask],

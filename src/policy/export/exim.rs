@@ -9,8 +9,8 @@ use super::{Addresses, Notes, Written, each};
 use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Per};
 
-/// What Exim counts of a mail, whose cost is 1 or the value of a field: its word for that, and the ACLs in which that
-/// is known. `None` for a field that it does not count.
+/// Exim's word for the cost of a mail, and the ACLs in which Exim knows that cost. The cost is the value of a field, or 1
+/// without one. `None` if Exim can't count that field.
 pub(super) fn counted(cost: Option<&str>) -> Option<(&'static str, &'static str)> {
     match cost {
         None => Some(("per_mail", "acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data")),

@@ -1,11 +1,11 @@
-//! What logs say of their events as a whole, which a summary takes along.
+//! The kind of the events in a log: their name, their cost and their formats. A summary keeps it.
 
 use super::BadSummary;
 
-/// What is known of the events as a whole.
+/// The kind of the events in one log or several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The word for them, in plural.
+    /// The word for the events, in plural.
     pub events: String,
     /// The field whose values are the costs; empty if no field was chosen.
     pub cost: String,
@@ -20,10 +20,10 @@ pub(super) const FORMATS: usize = 32;
 const ANY: &str = "events";
 
 impl Origin {
-    /// Adds that of others.
+    /// Adds the events of another log.
     ///
     /// # Errors
-    /// When their costs are the values of another field; nothing changes then.
+    /// When the costs of the two come from different fields; nothing changes then.
     pub(super) fn add(&mut self, other: &Origin) -> Result<(), BadSummary> {
         if self.cost != other.cost {
             return Err(BadSummary::Cost(self.cost.clone(), other.cost.clone()));

@@ -48,7 +48,7 @@ pub struct Summary {
     pub clients: Clients,
     /// The offsets from UTC that its lines note.
     pub zones: Zones,
-    /// What its events are, if that is known.
+    /// The kind of its events; `None` if it is unknown, as in summaries of version 2.
     pub origin: Option<Origin>,
 }
 

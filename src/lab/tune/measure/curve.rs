@@ -6,7 +6,6 @@ use super::histogram::{Histogram, Rank};
 use super::level::{Events, Measure, Meter};
 use super::scale::{Over, Scale, mark, place};
 use crate::lab::tune::{Clients, Moment};
-use crate::limit::any::AnyLimiter;
 use crate::time::{Span, Time};
 use core::ops::Range;
 
@@ -188,7 +187,7 @@ impl Curve {
     /// `None` if no level is over `limit`, or several are as high.
     pub fn fastest(&self, clients: &Clients, cut: Option<Time>, limit: f64) -> Option<usize> {
         let cut = cut.filter(|_| self.learned_from() == Part::Learned);
-        let within = self.highest.within(limit);
+        let within = self.within(limit);
         let level = |place| {
             let learned = |moment: &Moment| cut.is_none_or(|cut| moment.time < cut);
             Some(self.measure.peak(clients.moments(place).take_while(learned))?.level)
@@ -206,14 +205,12 @@ impl Curve {
         fastest?.1
     }
 
-    /// The places of clients to whom `limiter` surely refuses nothing; `None` if the curve knows nothing about it, since
-    /// it is of another measure.
+    /// Tells, by the place of a client, whether `limit` surely refuses it nothing.
     ///
     /// Up to its first refusal, a limiter has counted everything. So it refuses a client something if and only if the
     /// client's highest level, when everything is counted, is over the limit.
-    pub(super) fn within(&self, limiter: &AnyLimiter) -> Option<impl Fn(usize) -> bool + '_> {
-        let (measure, limit) = Measure::of(limiter)?;
-        (measure == self.measure).then(|| self.highest.within(limit))
+    pub(super) fn within(&self, limit: f64) -> impl Fn(usize) -> bool + '_ {
+        self.highest.within(limit)
     }
 }
 

@@ -11,7 +11,7 @@ const STEP: u32 = 6;
 /// mostly come early.
 const MOST: usize = 1 << 19;
 
-/// A byte for each client, by place: one more than the step of its highest level, or 0 if that is not known.
+/// A byte for each client, by its place: the step of its highest level, counted from 1; 0 if the level is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Highest(Vec<u8>);
 
@@ -33,8 +33,8 @@ impl Highest {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, its)| *mine = (*mine).max(*its));
     }
 
-    /// The clients that `limit` surely does not touch. A level over a limit is over the mark of the limit, so its step is
-    /// not below that of the mark.
+    /// Tells, by the place of a client, whether `limit` surely does not touch it. A level over a limit is over the mark of
+    /// the limit, so its step is not below that of the mark.
     pub(super) fn within(&self, limit: f64) -> impl Fn(usize) -> bool + '_ {
         let step = place(limit).map_or(0, |mark| mark >> STEP);
         move |client| matches!(self.0.get(client), Some(&of) if (1..=step).contains(&usize::from(of)))

@@ -50,18 +50,22 @@ pub struct Replay {
 impl Replay {
     /// Begins a replay. `clock` decides about days and hours.
     ///
-    /// Clients whose requests would pass even all at once are left out, and those whose levels are too low by one of
-    /// `curves`, which are of these clients.
+    /// Clients whose requests would pass even all at once are left out. So are those whose levels stay within the limit,
+    /// if one of `curves`, which must be of these clients, has measured them.
     pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock, curves: &[Curve]) -> Self {
-        let most = clients.highest_cost();
-        let low = curves.iter().find_map(|curve| curve.within(&limiter));
+        let (measured, most) = (Measure::of(&limiter), clients.highest_cost());
+        let low = measured.and_then(|(measure, limit)| {
+            let curve = curves.iter().find(|curve| curve.measure == measure)?;
+            Some(curve.within(limit))
+        });
         let within = |place: &usize| {
+            let requests = clients.requests_of(*place);
             low.as_ref().is_some_and(|low| low(*place))
-                || is_within(&limiter, clients.requests_of(*place), most)
+                || measured.is_some_and(|measured| is_within(measured, requests, most))
         };
         let mut ahead = clients.busiest_of(|place| !within(place));
         ahead.reverse();
-        Replay::of(limiter.clone(), ahead, clock.clone())
+        Replay::of(limiter, ahead, clock.clone())
     }
 
     fn of(limiter: AnyLimiter, ahead: Vec<usize>, clock: LogClock) -> Self {
@@ -242,8 +246,7 @@ impl Replay {
 /// they come. No level is above the sum of all costs, with two exceptions: the estimate of EARRRL is the
 /// sum times ln 2 times the period in half-lives, and some servers round costs up. The margin covers
 /// roundings.
-fn is_within(limiter: &AnyLimiter, requests: u64, most: f64) -> bool {
-    let Some((measure, limit)) = Measure::of(limiter) else { return false };
+fn is_within((measure, limit): (Measure, f64), requests: u64, most: f64) -> bool {
     let each = match measure {
         Measure::Earrrl(per, half_life) => {
             most * core::f64::consts::LN_2 * per.secs() / half_life.secs()

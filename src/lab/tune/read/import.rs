@@ -37,8 +37,8 @@ pub struct Imported {
 /// Only the summary is known of logs that were read elsewhere.
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
-        let (mut options, has_forwarded, counts, times, shape) =
-            <(ReadOptions, bool, Counts, Corrections, Option<LogShape>)>::default();
+        let mut options = ReadOptions::default();
+        let (has_forwarded, counts, times, shape) = Default::default();
         let cost = summary.origin.as_ref().map(|origin| &origin.cost);
         options.options.cost = cost.filter(|cost| !cost.is_empty()).cloned().map(Cost::Field);
         Imported { summary, options, has_forwarded, counts, times, shape }
