@@ -28,7 +28,8 @@ async fn until_counted(store: &RedisStore, user: &str) -> f64 {
     level(&until_looked(store, &[("user", user)]).await).unwrap()
 }
 
-const LIMIT: &str = "fixed-window 1000000/1h per user";
+/// Redis decides by its clock. No window of 3600 weeks ends before 2038, so no test sees the end of one.
+const LIMIT: &str = "fixed-window 1000000/3600w per user";
 
 fn quick() -> Options {
     Options {
