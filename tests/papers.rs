@@ -1,24 +1,16 @@
 //! The README and the papers beside it are true.
-#![cfg(all(feature = "lab", not(target_arch = "wasm32")))]
 
-#[path = "common/picture.rs"]
-mod common;
-#[allow(dead_code)]
-#[path = "../examples/limiters.rs"]
-mod limiters;
-#[allow(dead_code)]
-#[path = "../examples/picture.rs"]
-mod picture;
-
-use common::golden;
+use crate::limiters_example as limiters;
+use crate::picture::golden;
+use crate::picture_example as picture;
 use ratescope::limit::Form;
 use ratescope::limit::any::{AnyLimiter, FORMS};
-use ratescope::plot::palette::Theme;
+use ratescope_lab::plot::palette::Theme;
 use std::fs;
 use std::path::PathBuf;
 
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 fn read(paper: &str) -> String {
@@ -53,8 +45,11 @@ fn the_picture_is_what_the_page_draws() {
 fn the_table_is_what_is_measured() {
     let table = limiters::table().unwrap();
     assert!(read("BENCHMARKS.md").contains(&table), "BENCHMARKS.md should have:\n{table}");
-    let docs = fs::read_to_string(root().join("src/limit/measured.md")).unwrap();
-    assert_eq!(docs, table, "src/limit/measured.md is printed by `cargo run --example limiters`");
+    let docs = fs::read_to_string(root().join("crates/ratescope/src/limit/measured.md")).unwrap();
+    assert_eq!(
+        docs, table,
+        "crates/ratescope/src/limit/measured.md is printed by `cargo run --example limiters`"
+    );
 }
 
 /// The documentation has the grammar of each limiter, as it is read.
@@ -66,14 +61,17 @@ fn the_grammar_has_every_form() {
         table += &format!("| `{form}` | `{example}` | {about} |\n");
         assert!(example.parse::<AnyLimiter>().is_ok(), "{example}");
     }
-    assert!(read("src/limit/forms.md") == table, "src/limit/forms.md should be:\n{table}");
+    assert!(
+        read("crates/ratescope/src/limit/forms.md") == table,
+        "crates/ratescope/src/limit/forms.md should be:\n{table}"
+    );
 }
 
 /// The table of the page has the figures that are measured.
 #[test]
 fn the_page_has_the_figures_of_the_table() {
     let page = read("www/compare.html");
-    let table = fs::read_to_string(root().join("src/limit/measured.md")).unwrap();
+    let table = fs::read_to_string(root().join("crates/ratescope/src/limit/measured.md")).unwrap();
     let rows: Vec<Vec<&str>> =
         table.lines().map(|line| line.split('|').map(str::trim).collect()).collect();
     let mut found = 0;
@@ -92,7 +90,8 @@ fn the_page_has_the_figures_of_the_table() {
 /// The lines of the layer are compiled as a part of the documentation.
 #[test]
 fn the_ten_lines_are_those_of_the_documentation() {
-    let lines = read("src/middleware/ten_lines.md").replace("rust,no_run", "rust,ignore");
+    let lines =
+        read("crates/ratescope-tower/src/ten_lines.md").replace("rust,no_run", "rust,ignore");
     let end = lines.find("```\n").unwrap() + 4;
     assert!(
         read("README.md").contains(&lines[..end]),
@@ -103,7 +102,7 @@ fn the_ten_lines_are_those_of_the_documentation() {
 /// Of the papers, the links to files and the paths between backticks.
 #[test]
 fn links_and_paths_lead_somewhere() {
-    let places = ["src/", "tests/", "scripts/", "www/", "benches/", "examples/", "fuzz/"];
+    let places = ["src/", "crates/", "tests/", "scripts/", "www/", "fuzz/"];
     let mut missing = Vec::new();
     for paper in PAPERS {
         let text = read(paper);
@@ -123,8 +122,30 @@ fn links_and_paths_lead_somewhere() {
     assert_eq!(missing, [""; 0]);
 }
 
+#[test]
+fn the_page_has_nothing_inline() {
+    let mut wrong = Vec::new();
+    let pages = fs::read_dir(root().join("www")).unwrap().map(|entry| entry.unwrap().path());
+    for path in pages.filter(|path| path.extension().is_some_and(|end| end == "html")) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        for tag in fs::read_to_string(&path).unwrap().split('<').skip(1) {
+            let (tag, text) = tag.split_once('>').unwrap_or((tag, ""));
+            let inline_script =
+                tag.starts_with("script") && !(tag.contains(" src=") && text.is_empty());
+            let attribute = |word: &str| {
+                let event = word.starts_with("on") && word.contains('=');
+                event || word.starts_with("style=") || word.contains("=\"javascript:")
+            };
+            if inline_script || tag.starts_with("style") || tag.split_whitespace().any(attribute) {
+                wrong.push(format!("{name}: <{tag}>"));
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0], "script or style in the page itself, which its policy blocks");
+}
+
 /// Runs the command after `$` in each console of the README; it prints the lines below it.
-#[cfg(all(feature = "cli", unix))]
+#[cfg(unix)]
 #[test]
 fn commands_print_what_is_shown() {
     use std::process::Command;
@@ -137,7 +158,12 @@ fn commands_print_what_is_shown() {
     let mut seen = 0;
     for (command, shown) in consoles.map(|console| console.unwrap_or_default()) {
         let line = format!("({command}) 2>&1");
-        let output = Command::new("sh").args(["-c", &line]).env("PATH", &path).output().unwrap();
+        let output = Command::new("sh")
+            .args(["-c", &line])
+            .current_dir(root())
+            .env("PATH", &path)
+            .output()
+            .unwrap();
         assert_eq!(String::from_utf8(output.stdout).unwrap().trim_end(), shown, "{command}");
         seen += 1;
     }

@@ -6,9 +6,9 @@
 
 mod common;
 
-use ratescope::lab::run::Named as _;
-use ratescope::lab::scope::Settings;
 use ratescope::{Rate, Span};
+use ratescope_lab::run::Named as _;
+use ratescope_lab::scope::Settings;
 use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
 wasm_bindgen_test_configure!(run_in_browser);

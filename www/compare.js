@@ -1,6 +1,6 @@
 // Compare: besides what every view has, a row of controls over each lane of the graph. Lane n is the
 // setting lane-n, and all of them together are the setting lanes.
-import * as module from "./pkg/compare.js";
+import * as module from "./pkg/ratescope_page.js";
 import { $, changed, on, page, start, wrong } from "./page.js";
 
 /** One row of controls for each lane, in the order of the lanes. */

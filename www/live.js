@@ -3,7 +3,7 @@
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { hand } from "./hand.js";
 import { $, on, page, start } from "./page.js";
-import * as module from "./pkg/tune.js";
+import * as module from "./pkg/ratescope_page.js";
 import { stored } from "./theme.js";
 
 /** The id of the last message, and the name of the process that sent it. */

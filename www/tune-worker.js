@@ -1,6 +1,6 @@
 // Reads logs and counts for the Tune view, beside the page, with a module of its own. Orders wait until that
 // is loaded. What it finds it sends to the page, and nothing leaves this machine.
-import load, { Tuner } from "./pkg/tuner.js";
+import load, { Tuner } from "./pkg/ratescope_page.js";
 
 let tuner;
 

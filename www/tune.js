@@ -3,7 +3,7 @@
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { dropped, handed } from "./hand.js";
 import { $, changed, on, page, start, tell, wireDrop } from "./page.js";
-import * as module from "./pkg/tune.js";
+import * as module from "./pkg/ratescope_page.js";
 
 /** The Worker that reads and counts; a new one replaces one that has failed. */
 let worker;

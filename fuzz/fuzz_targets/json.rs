@@ -1,7 +1,7 @@
 //! Each text that serde_json reads as an object is read as an object here, too.
 #![no_main]
 
-use ratescope::log::{Format, Options, Reader, recognize};
+use ratescope_log::{Format, Options, Reader, recognize};
 use serde_json::{Map, Value};
 
 libfuzzer_sys::fuzz_target!(|line: &str| {

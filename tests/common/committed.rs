@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::{env, fs};
 
-/// The text of a file in `tests`. If it is missing it is written with the text `now`, except in CI.
+/// The text of a file of the crate that is tested. If it is missing it is written with the text `now`, except in CI.
 #[track_caller]
 pub(crate) fn committed(name: &str, now: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     if !path.exists() && env::var_os("CI").is_none() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, now).unwrap();
     }
-    fs::read_to_string(&path).unwrap_or_else(|error| panic!("tests/{name}: {error}"))
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
 }

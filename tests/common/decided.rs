@@ -34,7 +34,8 @@ pub struct Said {
 }
 
 pub fn read(file: &str) -> Vec<Said> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/vectors/{file}.json"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/vectors/{file}.json"));
     let json: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let said = |event: &Value| Said {
         key: event["key"].as_str().unwrap().to_owned(),

@@ -1,8 +1,12 @@
 //! Limiters over recorded and made-up events: plain Rust, the same natively and in the browser.
 
+#[path = "checksum.rs"]
+mod checksum;
+
 use super::earrrl;
+use checksum::Checksum;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Decision, Event, Limiter, Outcome, Policy, Retry, Store, Time};
+use ratescope::{Event, Limiter, Policy, Store, Time};
 
 /// The limiters and the policy of each line of `limiters.txt`, and their decisions about the same 2,000
 /// events: how many they allow, and a checksum of every number in every outcome and answer. A new limiter
@@ -60,48 +64,6 @@ pub fn events() -> Vec<(Time, f64)> {
         (Time::from_micros(now), cost)
     };
     (0..2000).map(event).collect()
-}
-
-/// FNV-1a, eight bytes at a time.
-pub struct Checksum(u64);
-
-impl Default for Checksum {
-    fn default() -> Self {
-        Checksum(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl std::fmt::Display for Checksum {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-impl Checksum {
-    pub fn add(&mut self, bits: u64) {
-        self.0 = (self.0 ^ bits).wrapping_mul(0x100_0000_01b3);
-        self.0 ^= self.0 >> 29;
-    }
-
-    pub fn number(&mut self, number: f64) {
-        // NaN has many forms, and which one comes out is not said.
-        self.add(if number.is_nan() { f64::NAN } else { number }.to_bits());
-    }
-
-    pub fn time(&mut self, time: Time) {
-        self.add(time.as_micros() as u64);
-    }
-
-    pub fn outcome(&mut self, outcome: Outcome, retry_after: impl Fn() -> Retry) {
-        self.add(u64::from(outcome.is_allowed()));
-        self.add(outcome.level.to_bits());
-        self.add(outcome.limit.to_bits());
-        let wait = match outcome.decision {
-            Decision::Allowed { wait } => Some(wait),
-            _ => retry_after().wait(),
-        };
-        self.add(wait.map_or(u64::MAX, |wait| wait.secs().to_bits()));
-    }
 }
 
 /// The abusive user of the article as Redis answered, through the limiter.

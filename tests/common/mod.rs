@@ -3,8 +3,6 @@
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
 pub mod limiters;
-#[cfg(feature = "lab")]
-pub mod runs;
 pub mod worst;
 
 use ratescope::estimate::exim::{DecayingRate, Measured};

@@ -6,13 +6,19 @@
 mod committed;
 
 use committed::committed;
-use ratescope::plot::palette::Theme;
-use ratescope::plot::{Ink, Mark, svg};
+use ratescope_lab::plot::palette::Theme;
+use ratescope_lab::plot::{Ink, Mark, svg};
 
-/// Compares with tests/plots/`name`.
+/// Compares with the committed picture of that name.
 #[track_caller]
 pub fn golden(name: &str, got: &str) {
-    let want = committed(&format!("plots/{name}"), got);
+    // The page shows two of them itself.
+    let path = match name.strip_prefix("tune-bucket-").map(|theme| format!("tune-{theme}")) {
+        Some(name) => format!("../../www/pictures/{name}"),
+        None if name.starts_with("live-") => format!("../../www/pictures/{name}"),
+        None => format!("../../tests/plots/{name}"),
+    };
+    let want = committed(&path, got);
     assert!(got == want, "{name} is drawn otherwise; look, then delete it to accept:\n{got}");
 }
 

@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use ratescope::Time;
-use ratescope::lab::run::{Command, Experiment, Link, Named, Run};
-use ratescope::lab::scope::Scope;
+use ratescope_lab::run::{Command, Experiment, Link, Named, Run};
+use ratescope_lab::scope::Scope;
 
 pub fn at(seconds: f64) -> Time {
     Time::from_secs(seconds).unwrap()

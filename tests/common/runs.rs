@@ -1,12 +1,15 @@
 //! Whole runs of the scope and of a comparison, from links: plain Rust, the same natively and in
 //! the browser.
 
-use super::limiters::Checksum;
+#[path = "checksum.rs"]
+mod checksum;
+
+use checksum::Checksum;
 use ratescope::Time;
-use ratescope::lab::compare::{self, Comparison};
-use ratescope::lab::lane::history;
-use ratescope::lab::scope::{self, Scope};
-use ratescope::lab::trace;
+use ratescope_lab::compare::{self, Comparison};
+use ratescope_lab::lane::history;
+use ratescope_lab::scope::{self, Scope};
+use ratescope_lab::trace;
 
 /// Every pattern, a change of every setting that the lines depend on, and clicks.
 const SCOPES: [&str; 2] = [
@@ -28,7 +31,7 @@ const COMPARISONS: [&str; 2] = [
 
 /// The result of each run, a line a lane: the events that it allowed and refused, and a checksum of every
 /// number in its columns.
-pub fn runs() -> String {
+pub(crate) fn runs() -> String {
     SCOPES
         .iter()
         .map(|link| scope(link))

@@ -53,7 +53,7 @@ pageTest('a canvas that fails', { allow: [/on purpose/] }, async ({ page, open, 
 });
 
 pageTest('a trap in a step that ends later', { allow: [/unreachable/] }, async ({ page, open, problems }) => {
-  await trap(page, 'scope_bg.wasm', 'page_recording');
+  await trap(page, 'ratescope_page_bg.wasm', 'page_recording');
   await show(page, open, 'auto=off&at=5');
   await page.locator('#copy').click();
   await assertStopped(page, problems, { why: /RuntimeError: unreachable/, trace: /RuntimeError: unreachable\n\s+at .*wasm/ });
@@ -62,7 +62,7 @@ pageTest('a trap in a step that ends later', { allow: [/unreachable/] }, async (
 for (const [name, view] of Object.entries(views)) {
   const { path, begin, click, count } = view;
   const { link, limit } = own[name];
-  const module = `${name}_bg.wasm`;
+  const module = 'ratescope_page_bg.wasm';
   pageTest(`a trap in WebAssembly on ${name}`, { ...tall, allow: [/unreachable/] }, async ({ page, open, problems }) => {
     await trap(page, module, 'page_step');
     await begin(page, open, link);
@@ -84,7 +84,7 @@ for (const [name, view] of Object.entries(views)) {
   });
 
   pageTest(`a file that does not load on ${name}`, { ...tall, allow: [/wasm|404|compile|Failed to (load|fetch)/i] }, async ({ page, open, problems }) => {
-    for (const file of [module, 'page.js', `pkg/${name}.js`, 'story.js']) {
+    for (const file of [module, 'page.js', 'pkg/ratescope_page.js', 'story.js']) {
       await page.route(`**/${file}`, (route) => route.fulfill({ status: 404, body: 'gone' }));
       const before = problems.length;
       await open(path);

@@ -41,7 +41,7 @@ export async function startReplay(log, ...args) {
 
 // Fails at once if the program that serves Live has no page in it, for which a browser would wait for minutes.
 async function hasPage(url, close) {
-  const { ok } = await fetch(new URL('pkg/tune_bg.wasm', url), { method: 'HEAD' });
+  const { ok } = await fetch(new URL('pkg/ratescope_page_bg.wasm', url), { method: 'HEAD' });
   if (ok) return;
   await close();
   throw new Error(`${program()} was built without the page: run ./scripts/build, and build it again`);

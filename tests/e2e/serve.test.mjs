@@ -8,7 +8,7 @@ import { root, startServer } from './launch.mjs';
 
 // A script that the browser shows as text: a page of the site on which nothing happens. It names no icon, so
 // the browser looks for one.
-const somewhere = '/pkg/scope.js';
+const somewhere = '/pkg/ratescope_page.js';
 const icon = /favicon\.ico/;
 
 pageTest('the policy lets the module run, on a fine clock', { allow: [icon] }, async ({ page, open }) => {
@@ -71,7 +71,7 @@ pageTest('the page is in the program, from wherever it is run', async () => {
     const files = readdirSync(`${root}www`, { recursive: true, withFileTypes: true })
       .filter((file) => file.isFile())
       .map(({ parentPath, name }) => `${parentPath}/${name}`.slice(`${root}www/`.length));
-    assert(files.includes('pkg/tuner_bg.wasm'));
+    assert(files.includes('pkg/ratescope_page_bg.wasm'));
     for (const file of files) {
       const response = await fetch(`${origin}/${file}`, { headers: { 'accept-encoding': 'br' } });
       assert.equal(response.status, 200, file);

@@ -1,0 +1,343 @@
+//! `ratescope run`: the rate limit service.
+
+mod admin;
+mod ports;
+
+use crate::bounded;
+use crate::server;
+use crate::terminal::{Visible, above_zero, at_least_one, until_closed};
+use admin::Admin;
+use hyper::header::HeaderName;
+use hyper_util::server::graceful::GracefulShutdown;
+use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use ports::{Calls, Port, Ports};
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::internal::plural;
+use ratescope::{ParseError, Span};
+use ratescope_live::{Probe, Routes};
+use ratescope_redis::Options;
+use ratescope_service::{Http, HttpSettings, NAME, Service, States};
+use ratescope_tower::Networks;
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::sleep;
+use tonic_health::ServingStatus;
+use tonic_health::server::HealthReporter;
+
+/// Run a rate limit service: Envoy's protocol by gRPC, and HTTP for nginx, Caddy, Traefik and others
+///
+/// It decides by rule files, each for a domain, which are read again when they change. Files of
+/// envoyproxy/ratelimit are read as they are.
+///
+///     ratescope run rules.yaml
+///     grpcurl -plaintext -d '{"domain": "web", "descriptors": [{"entries": [{"key": "user",
+///       "value": "ann"}]}]}' 127.0.0.1:8081 envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit
+///     curl -i 'http://127.0.0.1:8080/check?domain=web&user=ann'
+///     curl -i -H 'X-Forwarded-For: 192.0.2.7' http://127.0.0.1:8080/auth/web
+///     curl 'http://127.0.0.1:6070/healthz?verbose' http://127.0.0.1:6070/metrics
+///
+/// Open http://127.0.0.1:6070/live.html to see what each rule allows and refuses, and the busiest keys.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// Rule files, or folders of them as in the RUNTIME_ROOT of envoyproxy/ratelimit
+    #[arg(required = true, value_name = "RULES")]
+    rules: Vec<PathBuf>,
+
+    /// Where to listen for gRPC, or off; port 0 takes any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    grpc: Port,
+
+    /// Where to listen for HTTP, or off
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    http: Port,
+
+    /// Where to listen for operators, or off: /live.html, /metrics, /rules, /healthz (the program lives; with
+    /// ?verbose, how its files and its store do) and /readyz (it takes requests, also while the store does not answer)
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
+    admin: Port,
+
+    /// A file with the token that /metrics, /rules, /healthz?verbose and Live ask for, as in
+    /// `Authorization: Bearer TOKEN`; needed to listen beyond loopback, and for clients that name another
+    /// host than localhost or a loopback address
+    #[arg(long, value_name = "FILE")]
+    admin_token_file: Option<PathBuf>,
+
+    /// Show no keys in Live, only their hashes
+    #[arg(long)]
+    hide_keys: bool,
+
+    /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379,
+    /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001 or
+    /// redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster; otherwise they are in memory. While Redis does not
+    /// answer, this process decides by its own memory, or as a rule's on_store_failure says
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+
+    /// On a cluster, keep all keys on one node, so that limits for several fields are decided together
+    #[arg(long, requires = "store")]
+    one_node: bool,
+
+    /// The most keys of each limit that are kept in memory
+    #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
+    keys: usize,
+
+    /// Networks of proxies that may say who a client is, for /auth
+    #[arg(long, value_name = "NETWORKS", default_value = "127.0.0.0/8, ::1")]
+    trusted_proxies: Networks,
+
+    /// The header in which these proxies write the client's address
+    #[arg(long, value_name = "HEADER", default_value = "x-forwarded-for")]
+    client_header: HeaderName,
+
+    /// Take a field for /auth from a header, as in user=x-user; your proxy must overwrite this header, or clients
+    /// choose their own field
+    #[arg(long, value_name = "NAME=HEADER", value_parser = field)]
+    field: Vec<(String, HeaderName)>,
+
+    /// How often to look whether rule files have changed
+    #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = interval)]
+    watch: Span,
+
+    /// How long a client may read nothing of an answer before its connection ends
+    #[arg(long, value_name = "SPAN", default_value = "30s")]
+    unread: Span,
+
+    /// How long to go on serving after SIGTERM or Ctrl-C, so that load balancers notice
+    #[arg(long, value_name = "SPAN", default_value = "5s")]
+    notice: Span,
+
+    /// How long open requests may go on after the time of --notice
+    #[arg(long, value_name = "SPAN", default_value = "5s")]
+    drain: Span,
+
+    /// The form of the log on standard error
+    #[arg(long, value_enum, default_value = "text")]
+    log: Log,
+
+    /// Check the arguments and the rules, and exit
+    #[arg(long)]
+    check: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Log {
+    Text,
+    Json,
+}
+
+/// How often gauges are set, histograms emptied, and what is old in Live forgotten.
+const UPKEEP: Duration = Duration::from_secs(1);
+
+fn field(text: &str) -> Result<(String, HeaderName), String> {
+    let (name, header) = text.split_once('=').unwrap_or_default();
+    match header.parse() {
+        Ok(header) if !name.is_empty() => Ok((name.to_owned(), header)),
+        _ => Err("write a field and its header as NAME=HEADER".to_owned()),
+    }
+}
+
+/// Reads how often to look. Without a pause, the program would do nothing else.
+fn interval(text: &str) -> Result<Span, ParseError> {
+    above_zero(text, "the pause must be longer than zero; write it as in 1s")
+}
+
+/// Runs until it is asked to end.
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    if [args.grpc, args.http, args.admin].iter().all(|port| port.0.is_none()) {
+        return Err("all ports are off, so nobody could ask; leave --grpc or --http on".into());
+    }
+    let mut names = BTreeSet::new();
+    if let Some((name, _)) = args.field.iter().find(|(name, _)| !names.insert(name)) {
+        return Err(format!("--field takes the field {name} from two headers; leave one").into());
+    }
+    let probe = Probe::default();
+    let probe = Arc::new(if args.hide_keys { probe.hiding_keys() } else { probe });
+    let live = Routes::new(Arc::clone(&probe));
+    let live = match &args.admin_token_file {
+        Some(path) => asking(live, path)?,
+        None => live,
+    };
+    if let Some(address) = args.admin.0.filter(|at| !at.ip().is_loopback())
+        && args.admin_token_file.is_none()
+    {
+        return Err(format!(
+            "the admin port at {address} would show rules, counters and keys to everybody who reaches it; \
+             give a token with --admin-token-file, or listen on 127.0.0.1"
+        )
+        .into());
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let ended = runtime.block_on(async {
+        match &args.store {
+            None => serve(args, (probe, live), States::in_memory(args.keys)).await,
+            Some(url) => {
+                let (one_node, capacity) = (args.one_node, args.keys);
+                let options = Options { one_node, capacity, ..Options::default() };
+                serve(args, (probe, live), States::on_redis(url, options)?).await
+            }
+        }
+    });
+    // A rule file that is being read may be on a network that hangs; nobody waits for it.
+    runtime.shutdown_background();
+    ended
+}
+
+/// The longest file with a token, in bytes.
+const LONGEST_TOKEN: usize = 1 << 16;
+
+/// Makes the admin port ask for a token, which is the first line of the file at `path`.
+fn asking(live: Routes, path: &Path) -> Result<Routes, String> {
+    let text = bounded::text(path, LONGEST_TOKEN)
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    let token = text.lines().next().unwrap_or_default().trim();
+    live.token(token).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+async fn serve(
+    args: &Args,
+    (probe, live): (Arc<Probe>, Routes),
+    states: States,
+) -> Result<(), Box<dyn Error>> {
+    let metrics = record()?;
+    let service = Arc::new(Service::with_probe(states, SystemClock, probe));
+    service.follow(&args.rules)?;
+    if args.check {
+        return until_closed(check(&service));
+    }
+    log(args.log)?;
+    let mut signal = server::catch_signals()?;
+    let ports = Ports {
+        grpc: listen(args.grpc, "--grpc").await?,
+        http: listen(args.http, "--http").await?,
+        admin: listen(args.admin, "--admin").await?,
+        unread: Duration::try_from(args.unread).unwrap_or(Duration::MAX),
+    };
+    let (health, (end, ends)) = (HealthReporter::new(), watch::channel(false));
+    let calls = Calls::new(Arc::clone(&service), health.clone(), ends)?;
+    let settings = HttpSettings {
+        trusted: args.trusted_proxies.clone(),
+        client: args.client_header.clone(),
+        fields: args.field.clone(),
+    };
+    let http = Http::new(Arc::clone(&service), settings);
+    let admin = Arc::new(Admin {
+        service: Arc::clone(&service),
+        metrics,
+        live,
+        is_ready: AtomicBool::new(true),
+        fault: Mutex::default(),
+    });
+    health.set_service_status(NAME, ServingStatus::Serving).await;
+    let addresses = ports.say()?;
+    server::announce(&format!("Ratescope limits: {addresses}"), |said| {
+        tracing::warn!(target: "ratescope", "{said}");
+    });
+
+    let open = GracefulShutdown::new();
+    let interval = Duration::try_from(args.watch).unwrap_or(Duration::MAX);
+    let notice = async {
+        signal().await;
+        admin.is_ready.store(false, Ordering::Relaxed);
+        for name in ["", NAME] {
+            health.set_service_status(name, ServingStatus::NotServing).await;
+        }
+        tracing::info!(target: "ratescope", notice = %args.notice, "asked to end");
+        tokio::select! {
+            () = sleep(Duration::try_from(args.notice).unwrap_or(Duration::MAX)) => false,
+            () = signal() => true,
+        }
+    };
+    // Whether to end without waiting for requests: after a second signal, or if serving stopped by itself.
+    let is_hurried = tokio::select! {
+        () = ports.serve(&open, &calls, http, &admin) => true,
+        () = follow(&service, interval) => true,
+        () = keep_up(&admin) => true,
+        is_hurried = notice => is_hurried,
+    };
+    if is_hurried {
+        return Ok(());
+    }
+    drop(ports);
+    end.send_replace(true);
+    admin.live.end();
+    server::end(open, Duration::try_from(args.drain).unwrap_or(Duration::MAX), signal).await;
+    Ok(())
+}
+
+/// Prints the domain, the number of rules and the name of each rule file.
+fn check(service: &Service) -> io::Result<()> {
+    let each = service.rules();
+    let mut out = Visible(io::stdout());
+    for rules in each {
+        let (domain, file, n) = (rules.domain(), rules.file(), rules.rules().len());
+        writeln!(out, "{domain}: {n} rule{} in {file}", plural(n as u64))?;
+    }
+    Ok(())
+}
+
+async fn listen(port: Port, option: &str) -> Result<Option<TcpListener>, String> {
+    match port.0 {
+        None => Ok(None),
+        Some(address) => server::listen(address, option).await.map(Some),
+    }
+}
+
+/// Starts to record the counters for Prometheus, and returns the handle that renders them.
+fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let handle = recorder.handle();
+    metrics::set_global_recorder(recorder)?;
+    Ok(handle)
+}
+
+/// Starts to write the log to standard error. A line that can't be written, as on a full disk, is lost: to tell of it
+/// there as well would panic.
+fn log(form: Log) -> Result<(), Box<dyn Error>> {
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false);
+    let begun = match form {
+        Log::Text => log.with_ansi(false).try_init(),
+        Log::Json => log.json().try_init(),
+    };
+    begun.map_err(|error| error as Box<dyn Error>)
+}
+
+/// Looks for changed rule files every `interval`, for ever, and logs the result of each change.
+async fn follow(service: &Arc<Service>, interval: Duration) {
+    loop {
+        sleep(interval).await;
+        let looks = Arc::clone(service);
+        let changes = tokio::task::spawn_blocking(move || looks.look()).await;
+        for change in changes.unwrap_or_default() {
+            match change.is_good() {
+                true => tracing::info!(target: "ratescope", "{change}"),
+                false => tracing::error!(target: "ratescope", "{change}"),
+            }
+        }
+    }
+}
+
+/// Every [`UPKEEP`], for ever, asks whether the store answers, updates the gauges and lets the probe forget what is
+/// old.
+async fn keep_up(admin: &Admin) {
+    let Admin { service, metrics, .. } = admin;
+    loop {
+        admin.hear(service.ping().await);
+        sleep(UPKEEP).await;
+        service.probe().forget(service.clock().now());
+        // As the layers of `/auth` name theirs, which are the same.
+        for (domain, memory) in service.memory() {
+            let layer = [("layer", domain)];
+            metrics::gauge!("ratescope_keys", &layer).set(memory.keys as f64);
+            metrics::counter!("ratescope_keys_forgotten_total", &layer).absolute(memory.forgotten);
+        }
+        metrics.run_upkeep();
+    }
+}

@@ -1,0 +1,172 @@
+//! A lane of a simulation: a policy, or the rules of a file, with its counts.
+
+use super::shared::Shared;
+use ratescope::rules::{Answered, AsyncStore, Details, Load, Opinion, Ruled, Rules};
+use ratescope::{Decision, Event, Outcome, Retry};
+use ratescope_live::{Probe, Taps};
+use std::io::{self, ErrorKind, Write};
+use std::sync::Arc;
+
+/// A policy or rules at work, and the counts of their decisions so far.
+pub(crate) struct Lane {
+    /// The limits as they were written, or the name of the rule file.
+    pub(crate) text: String,
+    /// Whether these are the rules of a file, which may depend on the load.
+    pub(crate) is_rules: bool,
+    decider: Decider,
+    /// The counters of Live.
+    taps: Option<Taps>,
+    /// The number of keys of each limit that the user asked for; there may be room for some more.
+    keys: usize,
+    allowed: u64,
+    refused: u64,
+    softly: u64,
+    shadowed: u64,
+}
+
+/// Rules with their states. A policy is one rule.
+enum Decider {
+    Here(Ruled),
+    /// The states are outside of this process.
+    Shared(Shared),
+}
+
+/// A decision about an event.
+pub(crate) struct DecisionRow<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) decision: Decision,
+    /// The level and the limit of the limit that decided; `None` if no rule applies.
+    pub(crate) outcome: Option<Outcome>,
+    /// The limit that decided, and the key that it counted.
+    pub(crate) by: Option<(String, String)>,
+    /// Whether that limit is one of several, or of rules, so that a reader has to be told which.
+    pub(crate) is_chosen: bool,
+    /// The time until a refused event would pass.
+    pub(crate) retry_after: Retry,
+    /// A remark of rules: a soft decision, or shadows that would refuse.
+    pub(crate) remark: String,
+}
+
+impl Lane {
+    /// The rules of a file, or a policy that was written as `text`, with room for `keys` keys of each limit.
+    /// They decide by the states in `store`, if there is one.
+    pub(crate) fn new(
+        rules: Rules,
+        text: Option<String>,
+        keys: usize,
+        store: Option<Shared>,
+    ) -> Self {
+        let is_rules = text.is_none();
+        let text = text.unwrap_or_else(|| rules.file().to_owned());
+        let decider = match store {
+            Some(store) => Decider::Shared(store),
+            None => Decider::Here(Ruled::new(rules, keys)),
+        };
+        let (taps, allowed, refused, softly, shadowed) = (None, 0, 0, 0, 0);
+        Lane { text, is_rules, decider, taps, keys, allowed, refused, softly, shadowed }
+    }
+
+    /// The same, with decisions that a probe sees.
+    pub(crate) fn seen(
+        rules: Rules,
+        text: Option<String>,
+        keys: usize,
+        probe: &Arc<Probe>,
+    ) -> Self {
+        let taps = Some(probe.taps(&rules));
+        Lane { taps, ..Lane::new(rules, text, keys, None) }
+    }
+
+    /// The fields of events that it reads.
+    pub(crate) fn fields(&self) -> Vec<String> {
+        let rules = match &self.decider {
+            Decider::Here(ruled) => ruled.rules(),
+            Decider::Shared(store) => store.rules(),
+        };
+        let load = self.is_rules.then_some(LOAD);
+        rules.fields().into_iter().chain(load).map(str::to_owned).collect()
+    }
+
+    /// Decides about an event.
+    ///
+    /// # Errors
+    /// When the lane has rules and the event's field `load` is not a load; or the store can't be asked.
+    pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<DecisionRow<'_>> {
+        let load = if self.is_rules { load(event)? } else { None };
+        let details = Details::default().with_retry();
+        let Answered { ruling, retry, .. } = match &self.decider {
+            Decider::Here(ruled) => {
+                ruled.set_load(load);
+                ruled.check_now(event, details).ok_or(ErrorKind::WouldBlock)?
+            }
+            Decider::Shared(store) => store.check(event, load, details)?,
+        };
+        if let Some(taps) = &self.taps {
+            taps.count(&ruling, event);
+        }
+        let mut shadows: Vec<&str> =
+            ruling.shadow_refusals().map(|shadow| shadow.rule.name()).collect();
+        shadows.dedup();
+        let mut remarks: Vec<String> = Vec::new();
+        remarks.extend(ruling.is_soft().then(|| "softly".to_owned()));
+        remarks.extend(shadows.iter().map(|name| format!("{name} would refuse")));
+        self.softly += u64::from(ruling.is_soft());
+        self.shadowed += u64::from(!shadows.is_empty());
+        *(if ruling.is_allowed() { &mut self.allowed } else { &mut self.refused }) += 1;
+        let by = ruling.decided_by();
+        let name = |by: &Opinion<'_>| match self.is_rules {
+            true => format!("{}: {}", by.rule.name(), by.limit),
+            false => by.limit.to_string(),
+        };
+        Ok(DecisionRow {
+            text: &self.text,
+            decision: ruling.decision(),
+            outcome: by.map(|by| by.outcome),
+            by: by.as_ref().map(|by| (name(by), by.key(event))),
+            is_chosen: self.is_rules || ruling.opinions().nth(1).is_some(),
+            retry_after: retry.unwrap_or(Retry::NOW),
+            remark: remarks.join(", "),
+        })
+    }
+
+    /// Prints the counts.
+    pub(crate) fn summary(&self, out: &mut impl Write) -> io::Result<()> {
+        let Lane { text, keys, allowed, refused, softly, shadowed, .. } = self;
+        let all = allowed + refused;
+        if all == 0 {
+            return writeln!(out, "{text}: no events");
+        }
+        let share = *allowed as f64 / all as f64 * 100.0;
+        write!(out, "{text}: {allowed} of {all} allowed ({share:.1}%), {refused} refused")?;
+        if *softly > 0 {
+            write!(out, ", {softly} softly")?;
+        }
+        if *shadowed > 0 {
+            write!(out, ", shadows would refuse {shadowed} more")?;
+        }
+        let (len, forgotten) = match &self.decider {
+            Decider::Here(ruled) => (ruled.len(), ruled.forgotten()),
+            Decider::Shared(store) => (store.clear()?, 0),
+        };
+        match forgotten {
+            0 => writeln!(out, ", keys: {len}"),
+            // A key that comes back is new, and may be forgotten again.
+            n => writeln!(out, ", keys: {len} kept, {n} forgotten (more than --keys {keys})"),
+        }
+    }
+}
+
+/// The field that is the load of the service.
+const LOAD: &str = "load";
+
+/// The load in the field `load` of an event; `None` if that is empty.
+fn load(event: &Event<'_>) -> io::Result<Option<Load>> {
+    match event.field(LOAD) {
+        "" => Ok(None),
+        text => {
+            let wrong =
+                |e| io::Error::new(ErrorKind::InvalidData, format!("at {}: {e}", event.time));
+            text.parse().map(Some).map_err(wrong)
+        }
+    }
+}

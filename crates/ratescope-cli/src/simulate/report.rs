@@ -1,0 +1,225 @@
+//! Printing decisions, in the three formats.
+
+use super::Printed;
+use super::lane::DecisionRow;
+use crate::terminal::{column, harmless_json, visible};
+use ratescope::{Decision, Event, Outcome, Retry, Span};
+use ratescope_log::civil::Civil;
+use std::io::{self, Write};
+
+/// The fields of a decision, as csv and jsonl name them. Only decisions of rules have the last one.
+const FIELDS: [&str; 12] = [
+    "time",
+    "key",
+    "cost",
+    "limiter",
+    "allowed",
+    "wait",
+    "retry_after",
+    "level",
+    "limit",
+    "decided_by",
+    "decided_key",
+    "remark",
+];
+
+/// The value of a field.
+enum Value<'a> {
+    Nothing,
+    /// A number, or a boolean.
+    Plain(String),
+    Text(&'a str),
+}
+
+impl Value<'_> {
+    fn number(number: Option<f64>) -> Self {
+        number.map_or(Value::Nothing, |number| Value::Plain(number.to_string()))
+    }
+
+    fn csv(&self) -> &str {
+        match self {
+            Value::Nothing => "",
+            Value::Plain(text) => text,
+            Value::Text(text) => text,
+        }
+    }
+
+    fn json(&self) -> String {
+        match self {
+            Value::Nothing => "null".to_owned(),
+            Value::Plain(text) => text.clone(),
+            Value::Text(text) => harmless_json(serde_json::Value::from(*text).to_string()),
+        }
+    }
+}
+
+impl DecisionRow<'_> {
+    /// The values of the [`FIELDS`].
+    fn values<'a>(&'a self, event: &Event<'_>, key: &'a str) -> [Value<'a>; FIELDS.len()] {
+        let (wait, retry_after) = match (self.decision, self.retry_after) {
+            (Decision::Allowed { wait }, _) => (Some(wait.secs()), Value::Nothing),
+            (_, Retry::After(wait)) => (None, Value::number(Some(wait.secs()))),
+            (_, Retry::Never) => (None, Value::Text("never")),
+        };
+        let (by, by_key) = self.by.as_ref().map_or(("", ""), |(by, key)| (by, key));
+        [
+            Value::Plain(event.time.to_string()),
+            Value::Text(key),
+            Value::Plain(event.cost.to_string()),
+            Value::Text(self.text),
+            Value::Plain(matches!(self.decision, Decision::Allowed { .. }).to_string()),
+            Value::number(wait),
+            retry_after,
+            Value::number(self.outcome.map(|outcome| outcome.level)),
+            Value::number(self.outcome.map(|outcome| outcome.limit)),
+            Value::Text(by),
+            Value::Text(by_key),
+            Value::Text(&self.remark),
+        ]
+    }
+
+    /// The decision in words. A refusal names the limit that decided, if it is one of several.
+    fn words(&self) -> String {
+        let decision = match (self.decision, self.retry_after) {
+            (Decision::Allowed { wait }, _) if wait.secs() == 0.0 => "allowed".to_owned(),
+            (Decision::Allowed { wait }, _) => format!("allowed in {}", rounded(wait)),
+            (_, Retry::After(wait)) => format!("refused, again in {}", rounded(wait)),
+            (_, Retry::Never) => "refused, and would always be".to_owned(),
+        };
+        let decision = match (self.decision, &self.by) {
+            (Decision::Refused, Some((by, key))) if self.is_chosen && key.is_empty() => {
+                format!("{decision} ({by})")
+            }
+            (Decision::Refused, Some((by, key))) if self.is_chosen => {
+                format!("{decision} ({by}: {key})")
+            }
+            _ => decision,
+        };
+        if self.remark.is_empty() { decision } else { format!("{decision} ({})", self.remark) }
+    }
+}
+
+/// Prints decisions to `out`.
+pub(crate) enum Printer<W: Write> {
+    /// A key that is wider than the column of keys makes it wider from there on.
+    Table {
+        out: W,
+        widths: [usize; 3],
+        dates: bool,
+    },
+    Csv {
+        out: Box<csv::Writer<W>>,
+        fields: usize,
+    },
+    Jsonl {
+        out: W,
+        fields: usize,
+    },
+}
+
+impl<W: Write> Printer<W> {
+    /// A report in the given format, on limiters written as `texts`. With `remarks`, csv and jsonl have a
+    /// field for the remarks of rules. With `dates`, the table shows times as dates, otherwise in seconds.
+    pub(crate) fn new(format: Printed, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
+        let limiter = column(texts.iter().copied());
+        let fields = FIELDS.len() - usize::from(!remarks);
+        match format {
+            Printed::Table => {
+                let widths = if dates { [26, 15, limiter] } else { [12, 12, limiter] };
+                Printer::Table { out, widths, dates }
+            }
+            Printed::Csv => Printer::Csv { out: Box::new(csv::Writer::from_writer(out)), fields },
+            Printed::Jsonl => Printer::Jsonl { out, fields },
+        }
+    }
+
+    /// Prints the header, if the format has one.
+    pub(crate) fn begin(&mut self) -> io::Result<()> {
+        match self {
+            Printer::Table { out, widths, .. } => {
+                let cells = ["time", "key", "cost", "limiter", "level", "limit", "decision"];
+                row(out, *widths, cells)
+            }
+            Printer::Csv { out, fields } => {
+                out.write_record(FIELDS.iter().take(*fields)).map_err(io_error)
+            }
+            Printer::Jsonl { .. } => Ok(()),
+        }
+    }
+
+    /// Prints one decision.
+    pub(crate) fn decision(
+        &mut self,
+        event: &Event<'_>,
+        key: &str,
+        decided: &DecisionRow<'_>,
+    ) -> io::Result<()> {
+        match self {
+            Printer::Table { out, widths, dates } => {
+                let Event { time, cost, .. } = *event;
+                let [level, limit] = [|o: Outcome| o.level, |o: Outcome| o.limit]
+                    .map(|of| decided.outcome.map_or(String::new(), |outcome| short(of(outcome))));
+                let time = if *dates { Civil(time).to_string() } else { time.to_string() };
+                let (key, cost, words) = (visible(key), short(cost), decided.words());
+                let cells: [&str; 7] = [&time, &key, &cost, decided.text, &level, &limit, &words];
+                widths[1] = widths[1].max(column([&*key].into_iter()));
+                row(out, *widths, cells)
+            }
+            Printer::Csv { out, fields } => {
+                let values = decided.values(event, key);
+                out.write_record(values.iter().take(*fields).map(Value::csv)).map_err(io_error)
+            }
+            Printer::Jsonl { out, fields } => {
+                let values = decided.values(event, key);
+                for (i, (name, value)) in FIELDS.iter().zip(&values).take(*fields).enumerate() {
+                    let lead = if i == 0 { '{' } else { ',' };
+                    write!(out, "{lead}\"{name}\":{}", value.json())?;
+                }
+                writeln!(out, "}}")
+            }
+        }
+    }
+
+    /// Flushes the output.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        match self {
+            Printer::Table { out, .. } | Printer::Jsonl { out, .. } => out.flush(),
+            Printer::Csv { out, .. } => out.flush(),
+        }
+    }
+}
+
+/// Prints a row. The widths are those of the time, the key and the limiter.
+fn row(out: &mut impl Write, widths: [usize; 3], cells: [&str; 7]) -> io::Result<()> {
+    let [time, key, cost, limiter, level, limit, decision] = cells;
+    let [times, keys, limiters] = widths;
+    write!(out, "{time:>times$}  {key:<keys$}  {cost:>5}  {limiter:limiters$}  ")?;
+    writeln!(out, "{level:>10}  {limit:>8}  {decision}")
+}
+
+/// A number for people: about six digits, and no zeros after the point at the end.
+fn short(number: f64) -> String {
+    let digits = 5 - number.abs().max(1.0).log10().floor() as i32;
+    let text = format!("{number:.*}", digits.max(0) as usize);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// A span for people: below a minute the seconds with six digits, then whole seconds, rounded up.
+fn rounded(wait: Span) -> String {
+    match wait.secs() {
+        seconds if seconds < 60.0 => format!("{}s", short(seconds)),
+        seconds => Span::from_secs(seconds.ceil()).unwrap_or(wait).to_string(),
+    }
+}
+
+/// The error of the output itself, which the `csv` crate wraps.
+fn io_error(error: csv::Error) -> io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => io::Error::other(format!("{other:?}")),
+    }
+}

@@ -1,0 +1,359 @@
+//! `ratescope tune`: chooses a limit from a log.
+
+mod files;
+mod follow;
+mod json;
+mod progress;
+mod tail;
+mod text;
+mod threads;
+
+use crate::bounded;
+use crate::source::LogArgs;
+use crate::terminal::{self, Visible, at_least_one, until_closed};
+use files::Tried;
+use ratescope::{ParseError, Policy, Span};
+use ratescope_lab::export::Target;
+use ratescope_lab::plot::{palette::Theme, svg};
+use ratescope_lab::tune::{
+    Aim, Analysis, Choices, ClientRow, Failure, Imported, LimitEffect, MarkedKeys, Metric, PERIODS,
+    Room, Summary, TableOrder, is_bucket, percentage,
+};
+use ratescope_lab::view::Viewport;
+use ratescope_lab::view::tune::{Picture, draw, height};
+use std::error::Error;
+use std::fs;
+use std::io::{self, Write};
+use std::mem;
+use std::path::{Path, PathBuf};
+
+/// Choose a limit from a log of your own traffic
+///
+/// For every limit and several periods, it says how many clients and requests the limit would have refused.
+/// It proposes the smallest limit that leaves nearly all clients alone. The limit is
+/// learned from the first two thirds of the log and checked on the rest.
+///
+///     ratescope tune access.log
+///     ratescope tune access.log --period 5m --limit "exim 100/1h strict"
+///     ratescope tune --summary a.tune access-a.log
+///     ratescope tune --merge a.tune b.tune
+///
+/// A summary holds the key of every client and the times of its requests, a few bytes a request. If all
+/// fit into --memory and --clients, merged summaries give the same answer as reading all logs at once.
+/// Protect a summary like the log itself.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Args {
+    /// The logs, in any order; - or no file at all is standard input
+    #[arg(value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Another period to look at, besides 1s, 10s, 1m, 10m and 1h; the curve is for the first --period, or for 1m
+    #[arg(long, value_name = "SPAN", value_parser = period)]
+    period: Vec<Span>,
+
+    /// Look only at the periods given
+    #[arg(long, requires = "period")]
+    only: bool,
+
+    /// The limiter of the curve and the recommendation: exim, earrrl, fixed-window,
+    /// sliding-window, sliding-counter, sliding-log, haproxy or fail2ban, where N is the limit of the period;
+    /// or bucket or nginx, where N is the burst at the rate that is tightest for the period. By default that of
+    /// the first server of --for, and otherwise exim
+    #[arg(long, value_name = "BY", value_parser = limited_by)]
+    by: Option<Choices>,
+
+    /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
+    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban. By default exim
+    /// for a log of Exim, fail2ban for a log of failed logins, and no server for other logs; several with commas
+    #[arg(long = "for", value_name = "SERVER", value_delimiter = ',')]
+    targets: Vec<Target>,
+
+    /// A limit to replay exactly, and to say whom it refuses most, such as "exim 10/1m strict", "5/1s per user & 9/1s
+    /// per ip", or "adaptive x3 decay 10m floor 10 by hour", which learns what each client does at each hour of the day
+    #[arg(long = "limit", value_name = "LIMITS", value_parser = written)]
+    limits: Vec<String>,
+
+    /// The percentage of clients to leave alone
+    #[arg(long, value_name = "PERCENT", default_value = "99.9", value_parser = percentage)]
+    untouched: f64,
+
+    /// A file with the keys of clients that should be left alone, or networks as in 192.0.2.0/24, one a
+    /// line
+    #[arg(long, value_name = "FILE")]
+    marks: Option<PathBuf>,
+
+    /// Print the report as one JSON object; with --follow, one object a line
+    #[arg(long)]
+    json: bool,
+
+    /// Draw the curve, the buckets and the hours, as the page does, into an SVG file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+
+    /// Write a summary, for --merge
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+
+    /// Add up the files, which are summaries. They have been read, so it takes no option about reading logs
+    #[arg(long, conflicts_with = "LogArgs")]
+    merge: bool,
+
+    /// Follow one log as tail -F does, and print the report again when the log has grown; on a terminal, the
+    /// new report replaces the old one. Standard input is followed to its end
+    #[arg(long, conflicts_with_all = ["merge", "summary", "svg"])]
+    follow: bool,
+
+    /// The most clients that are kept
+    #[arg(long, value_name = "N", default_value_t = Room::default().clients, value_parser = at_least_one)]
+    clients: usize,
+
+    /// The most memory in MiB for clients, events and lines that are being sorted; while logs are added up or
+    /// followed, up to twice as much
+    #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20, value_parser = at_least_one)]
+    memory: usize,
+
+    #[command(flatten)]
+    source: LogArgs,
+}
+
+/// Checks a policy and returns its text. Its fields can only be checked when a log is read.
+fn written(text: &str) -> Result<String, ParseError> {
+    text.parse::<Policy>().map(|_| text.trim().to_owned())
+}
+
+fn period(text: &str) -> Result<Span, ParseError> {
+    terminal::above_zero(text, "a period must be longer than zero; write it as in 1m")
+}
+
+/// The names that `--by` reads besides those of [`Metric`].
+const OTHERS: [&str; 4] = ["bucket", "nginx", "haproxy", "fail2ban"];
+
+/// Reads `--by`: a limit of a period, a bucket, or a server whose arithmetic is known.
+fn limited_by(text: &str) -> Result<Choices, ParseError> {
+    let mut choices = Choices { target: Target::Rust, by: None, ..Choices::default() };
+    match text {
+        _ if is_bucket(text) => {}
+        "nginx" | "haproxy" | "fail2ban" => choices.set("for", text)?,
+        _ => {
+            let others = OTHERS.join(", ");
+            let help =
+                |e: ParseError| ParseError::whole(text, format!("{}, {others}", e.problem()));
+            choices.by = Some(text.parse::<Metric>().map_err(help)?);
+        }
+    }
+    Ok(choices)
+}
+
+/// The choices for a server, with its own arithmetic.
+fn choices_for(target: Target) -> Result<Choices, ParseError> {
+    let mut choices = Choices::default();
+    choices.set("for", &target.to_string())?;
+    Ok(choices)
+}
+
+impl Args {
+    fn room(&self) -> Room {
+        Room { clients: self.clients, bytes: self.memory.saturating_mul(1 << 20) }
+    }
+
+    fn aim(&self) -> Aim {
+        Aim { untouched: self.untouched }
+    }
+
+    /// The periods, the one of the curve first.
+    fn periods(&self) -> Vec<Span> {
+        let usual = PERIODS.into_iter().filter(|_| !self.only);
+        let mut periods: Vec<Span> = Vec::new();
+        for period in self.period.iter().copied().chain(usual) {
+            if !periods.contains(&period) {
+                periods.push(period);
+            }
+        }
+        periods
+    }
+}
+
+/// The whole answer.
+pub(crate) struct Tuned<'a> {
+    analysis: &'a Analysis,
+    tried: &'a [Tried],
+    /// The effects of the recommended limit and of the recommended bucket; `None` if there is none.
+    effect: Option<LimitEffect>,
+    bucket: Option<LimitEffect>,
+    servers: Vec<Server>,
+    /// The clients that are refused most, and then the busiest.
+    most_refused: Vec<ClientRow>,
+}
+
+/// The recommendation for one server.
+pub(crate) struct Server {
+    target: Target,
+    /// The effect of its limiter; `None` if no limit leaves enough clients alone.
+    effect: Option<LimitEffect>,
+    /// The configuration to paste and notes on it, or why it can't be written.
+    configuration: Result<(String, Vec<String>), String>,
+}
+
+/// The longest file of marks, in bytes.
+const MARKS: usize = 1 << 24;
+
+/// How many rows are shown of clients, and of the paths and agents that are refused most.
+const ROWS: usize = 10;
+
+/// Reads the logs, answers, and prints the answer.
+pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+    let marks: MarkedKeys = match &args.marks {
+        Some(path) => bounded::text(path, MARKS).map_err(|error| named(path, &error))?.parse()?,
+        None => Default::default(),
+    };
+    check_outputs(args)?;
+    let question = Question { args, marks };
+    if args.follow {
+        return follow::run(&question);
+    }
+    let read = if args.merge { files::summaries(args) } else { files::logs(args) };
+    let (log, tried) = read.map_err(|error: Failure| -> Box<dyn Error> { error })?;
+    // Reading the log may have taken long, so the answer is printed even if the summary can't be written.
+    let kept = args.summary.as_ref().map_or(Ok(()), |path| {
+        write_summary(&log.summary, path).map_err(|error| named(path, &error))
+    });
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let (analysis, printed) = question.answer(log, &tried, &mut out)?;
+    let printed = until_closed(printed.and_then(|()| out.flush()));
+    let drawn = args.svg.as_ref().map_or(Ok(()), |path| {
+        let picture = picture(&analysis).ok_or("--svg: there is no period to draw")?;
+        fs::write(path, picture).map_err(|error| named(path, &error))
+    });
+    // The process is about to end, which frees the log's events all at once: `drop` would go through them
+    // client by client.
+    mem::forget(analysis);
+    printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
+}
+
+/// Checks that no output replaces a log, or the other output. A summary may replace one that was merged into it.
+fn check_outputs(args: &Args) -> Result<(), String> {
+    // Other names of the same file count as its own. A terminal may be the input and the output.
+    let plain = |path: &PathBuf| {
+        fs::canonicalize(path).ok().filter(|path| path.is_file()).unwrap_or(path.clone())
+    };
+    for (option, output) in [("--summary", &args.summary), ("--svg", &args.svg)] {
+        let Some(output) = output else { continue };
+        let is_sum = args.merge && option == "--summary";
+        if !is_sum && args.files.iter().any(|file| plain(file) == plain(output)) {
+            let name = terminal::name(output);
+            return Err(format!("{option}: {name} is read, and would be lost; name another file"));
+        }
+    }
+    match (&args.summary, &args.svg) {
+        (Some(summary), Some(svg)) if plain(summary) == plain(svg) => Err(format!(
+            "--svg: {} is the file of the summary; name another one",
+            terminal::name(svg)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a summary as a whole or not at all, and readable only for the owner, as the keys of clients may be
+/// addresses. A link stays, and leads to the new file. What is no plain file, such as a pipe, is written directly.
+fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
+    // The names of open files, such as /dev/stdout, are not to be replaced either.
+    let is_open = |path: &Path| path.starts_with("/dev") || path.starts_with("/proc");
+    let mut path = path.to_owned();
+    // The file to which the last link leads may be missing. Systems follow no more links than these.
+    for _ in 0..40 {
+        let Ok(to) = fs::read_link(&path) else { break };
+        if is_open(&path) {
+            break;
+        }
+        path.set_file_name(to);
+    }
+    if is_open(&path) || fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        let mut file = io::BufWriter::new(fs::File::create(path)?);
+        return summary.write(&mut file).and_then(|()| file.flush());
+    }
+    ratescope::files::write_with(path, |mut file| summary.write(&mut file))
+}
+
+/// The question to each log: the arguments, and the clients that are marked.
+pub(crate) struct Question<'a> {
+    args: &'a Args,
+    marks: MarkedKeys,
+}
+
+impl Question<'_> {
+    /// Finds the answer and prints it. Returns the analysis, and the result of printing.
+    fn answer(
+        &self,
+        log: Imported,
+        tried: &[Tried],
+        out: &mut impl Write,
+    ) -> Result<(Analysis, io::Result<()>), ParseError> {
+        let Question { args, marks } = self;
+        let (aim, periods) = (args.aim(), args.periods());
+        let period = periods.first().copied().unwrap_or(PERIODS[0]);
+        let order = TableOrder::Refused;
+        let asked = |choices: &Choices| Choices { period, aim, order, ..choices.clone() };
+        let usual = log.usual_server().filter(|_| args.targets.is_empty());
+        let targets: Vec<Target> = args.targets.iter().copied().chain(usual).collect();
+        let main = match (&args.by, targets.first()) {
+            (Some(by), _) => asked(by),
+            (None, Some(first)) => asked(&choices_for(*first)?),
+            (None, None) => asked(&limited_by("exim")?),
+        };
+        let mut analysis = Analysis::new(log, main.clone());
+        analysis.mark(marks);
+        analysis.compare(periods);
+        let bucket = Choices { target: Target::Rust, by: None, ..asked(&Choices::default()) };
+        decide(&mut analysis, bucket);
+        let bucket = analysis.effect();
+        let server = |target: &Target| {
+            decide(&mut analysis, asked(&choices_for(*target)?));
+            let none = || Err("none of its limits leaves enough clients alone".to_owned());
+            let mut configuration = analysis.configuration().unwrap_or_else(none);
+            if let Ok((_, notes)) = &mut configuration
+                && args.files.len() > 1
+                && args.merge
+                && target.counts_alone()
+            {
+                let title = target.title();
+                notes.push(format!(
+                    "{title} counts on each machine by itself: if these logs are of several, a client that \
+                     reaches all of them passes as many times as much"
+                ));
+            }
+            Ok(Server { target: *target, effect: analysis.effect(), configuration })
+        };
+        let servers = targets.iter().map(server).collect::<Result<_, ParseError>>()?;
+        analysis.ask(main);
+        while !analysis.advance_by(u64::MAX, threads::HANDS) {}
+        let most_refused = analysis.table("", ROWS).0;
+        let effect = analysis.effect();
+        let answer = Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused };
+        let printed = match args.json {
+            true => json::write(&answer, args.follow, out),
+            false => text::write(&answer, &mut Visible(out)),
+        };
+        Ok((analysis, printed))
+    }
+}
+
+/// Advances the analysis until the limit that `choices` lead to is known with its effect, or nothing is left
+/// to do.
+fn decide(analysis: &mut Analysis, choices: Choices) {
+    analysis.ask(choices);
+    while !analysis.is_decided() && !analysis.advance_by(u64::MAX, threads::HANDS) {}
+}
+
+/// The pictures of the page as the text of an SVG file, 1200 pixels wide; `None` without a curve.
+fn picture(analysis: &Analysis) -> Option<String> {
+    let data = analysis.picture_data();
+    let picture = Picture::new(&data, analysis.choices())?;
+    let size @ [width, height] = [1200.0, height(1200.0)];
+    let marks = draw(&picture, &Viewport { size, ..Viewport::default() });
+    Some(svg::write(&marks, width, height, Theme::Light))
+}
+
+fn named(path: &Path, error: &dyn Error) -> String {
+    format!("{}: {error}", terminal::name(path))
+}

@@ -1,0 +1,181 @@
+//! Reading the files: logs, or summaries of them.
+
+use super::{Args, ROWS, progress, threads};
+use crate::{bounded, terminal};
+use ratescope::policy::{Defaults, Per};
+use ratescope::{Event, Policy};
+use ratescope_lab::tune::{
+    Failure, Import, Imported, LogClock, RefusedClient, Replay, Summary, Trial, key,
+};
+use ratescope_log::{self, HEAD, LogShape, Names, Pieces, unpack};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// A limit that was tried on every event.
+pub(crate) struct Tried {
+    pub(crate) text: String,
+    pub(crate) touched: u64,
+    /// Whether it touched more clients than `touched`.
+    pub(crate) has_more: bool,
+    pub(crate) refused: u64,
+    pub(crate) forgotten: u64,
+    /// The number of events that have none of the fields of a limit.
+    pub(crate) keyless: u64,
+    /// The clients that it refused most.
+    pub(crate) most_refused: Vec<RefusedClient>,
+}
+
+/// The files that are given, or standard input. A note tells of those that are given twice.
+fn paths(args: &Args) -> Vec<&Path> {
+    if args.files.is_empty() {
+        return vec![Path::new("-")];
+    }
+    let mut given = BTreeSet::new();
+    let paths = args.files.iter().map(PathBuf::as_path);
+    paths
+        .inspect(|path| {
+            if fs::canonicalize(path).is_ok_and(|file| !given.insert(file)) {
+                let name = terminal::name(path);
+                terminal::say(&format!("note: {name} is given twice, and counts twice"));
+            }
+        })
+        .collect()
+}
+
+/// Reads logs, one after the other, and tries the limits of the arguments on every event.
+pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
+    let mut import = Import::new(args.source.reading(), args.room());
+    let mut trials = Vec::new();
+    let paths = paths(args);
+    for path in &paths {
+        let name = terminal::name(path);
+        if paths.len() > 1 {
+            import.name(&name);
+        }
+        match log(args, path, &mut import, &mut trials) {
+            // A log is empty right after its rotation.
+            Err(error) if paths.len() > 1 && is_empty(&error) => {
+                terminal::say(&format!("note: {name} is empty"));
+            }
+            read => read.map_err(|error| format!("{name}: {error}"))?,
+        }
+    }
+    let log = import.finish()?;
+    let tried = |(text, trial): (&String, &Trial)| Tried {
+        text: text.clone(),
+        touched: trial.touched(),
+        has_more: trial.has_more,
+        refused: trial.refused,
+        forgotten: trial.forgotten(),
+        keyless: trial.keyless,
+        most_refused: trial.most_refused(&log.summary.clients, ROWS),
+    };
+    let tried = args.limits.iter().zip(&trials).map(tried).collect();
+    Ok((log, tried))
+}
+
+fn is_empty(error: &Failure) -> bool {
+    let error = error.downcast_ref::<ratescope_log::Error>();
+    matches!(error, Some(ratescope_log::Error::Unknown(unknown)) if unknown.is_empty())
+}
+
+fn log(
+    args: &Args,
+    path: &Path,
+    import: &mut Import,
+    trials: &mut Vec<Trial>,
+) -> Result<(), Failure> {
+    let options = args.source.options();
+    let (input, progress) = progress::open(path)?;
+    let mut input = BufReader::with_capacity(HEAD, input);
+    if Summary::is_summary(input.fill_buf()?) {
+        return Err("it is a summary; use --merge".into());
+    }
+    let pieces = Pieces::open(unpack(input)?, &options)?;
+    args.source.warn(pieces.shape());
+    let per = import.begin(pieces.shape())?;
+    if trials.is_empty() {
+        *trials = self::trials(args, &per, pieces.shape())?;
+    }
+    let fields = fields(trials, &per);
+    let mut see = |event: &Event<'_>, per: &Per| {
+        trials.iter_mut().for_each(|trial| trial.see(event, per));
+    };
+    let counts = threads::read(
+        pieces,
+        &options,
+        |record, batch| batch.add(record, &per, fields.as_ref()),
+        |batch| import.take(batch, &mut see),
+    );
+    progress.finish_and_clear();
+    import.close(&counts?, &mut see)
+}
+
+/// The limits to try. Their fields have to be among those of the first log, if it says which it has.
+fn trials(args: &Args, per: &Per, shape: &LogShape) -> Result<Vec<Trial>, Failure> {
+    let fields = shape.fields().map(<[String]>::to_vec);
+    let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
+    let trial = |text: &String| Ok(Trial::new(Policy::read(text, &defaults)?, args.clients));
+    args.limits.iter().map(trial).collect()
+}
+
+/// The fields that the limits and the key need; `None` without limits to try.
+fn fields(trials: &[Trial], per: &Per) -> Option<Names> {
+    let policies = trials.iter().flat_map(|trial| trial.policy().fields());
+    let names = policies.chain(per.fields().iter().map(String::as_str));
+    (!trials.is_empty()).then(|| names.collect())
+}
+
+/// Adds up summaries. A policy can be tried on them if it is a single limit for the same clients.
+pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
+    let mut sum: Option<Summary> = None;
+    for path in paths(args) {
+        let mut add = || -> Result<Summary, Failure> {
+            let room = args.room();
+            let bytes = bounded::beginning(path, room.bytes.saturating_add(1))?;
+            if bytes.len() > room.bytes && Summary::is_summary(&bytes) {
+                return Err(
+                    format!("has more than {} MiB; give more with --memory", args.memory).into()
+                );
+            }
+            let next = Summary::read(&bytes, room)?;
+            Ok(match sum.take() {
+                Some(mut sum) => sum.add(&next).map(|()| sum)?,
+                None => next,
+            })
+        };
+        sum = Some(add().map_err(|error| format!("{}: {error}", terminal::name(path)))?);
+    }
+    let summary = sum.ok_or("there are no summaries")?;
+    let tried = tried_all(&summary, &args.limits)?;
+    Ok((Imported::from(summary).with_events()?, tried))
+}
+
+/// The results of limits, tried on what was kept of a log.
+pub(crate) fn tried_all(summary: &Summary, limits: &[String]) -> Result<Vec<Tried>, Failure> {
+    limits.iter().map(|limit| tried(summary, limit)).collect()
+}
+
+fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
+    let defaults = Defaults { rate: None, per: summary.per.clone(), fields: None, cost: 0.0 };
+    let policy = Policy::read(text, &defaults)?;
+    let [limit] = policy.limits() else { return Err(too_many(summary, text)) };
+    if limit.per != summary.per {
+        return Err(too_many(summary, text));
+    }
+    let replay = Replay::run(&summary.clients, limit.limiter.clone(), &LogClock::default());
+    let touched = replay.touched(&summary.clients).touched;
+    let (text, refused) = (text.to_owned(), replay.refused());
+    let nobody =
+        summary.clients.find(&key(&(), &summary.per)).filter(|_| !summary.per.fields().is_empty());
+    let keyless = nobody.map_or(0, |place| summary.clients.requests_of(place));
+    let most_refused = replay.most_refused(ROWS);
+    Ok(Tried { text, touched, has_more: false, refused, forgotten: 0, keyless, most_refused })
+}
+
+fn too_many(summary: &Summary, text: &str) -> Failure {
+    format!("{text}: only one limit per {} can be tried on what is kept of a log", summary.per)
+        .into()
+}

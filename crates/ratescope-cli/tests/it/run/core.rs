@@ -1,0 +1,371 @@
+//! The decisions of the service, by a clock that stands still.
+
+use futures_util::FutureExt;
+use ratescope::clock::{Clock, FakeClock};
+use ratescope::rules::Fault;
+use ratescope::{Span, Time};
+use ratescope_service::{
+    Code, DescriptorStatus, Entry, NoAnswer, RateLimitDescriptor, RateLimitOverride,
+    RateLimitRequest, RateLimitResponse, Service, States, Unit,
+};
+
+pub(crate) const RULES: &str = "
+domain: web
+descriptors:
+- key: user
+  limit: gcra 2/1m
+- key: path
+  value: /login
+  descriptors:
+  - key: ip
+    rate_limit: {unit: minute, requests_per_unit: 3}
+- key: seen
+  shadow: true
+  rate_limit: {unit: hour, requests_per_unit: 1}
+- key: free
+";
+
+pub(crate) fn service(rules: &str) -> (Service<FakeClock>, FakeClock) {
+    let clock = FakeClock::default();
+    clock.set(Time::from_micros(1_000_000_000_000_000));
+    let service = Service::new(States::in_memory(1000), clock.clone());
+    service.add("rules.yaml", rules).unwrap();
+    (service, clock)
+}
+
+pub(crate) fn descriptor(entries: &[(&str, &str)]) -> RateLimitDescriptor {
+    let entry = |&(key, value): &(&str, &str)| Entry { key: key.into(), value: value.into() };
+    let entries = entries.iter().map(entry).collect();
+    RateLimitDescriptor { entries, ..RateLimitDescriptor::default() }
+}
+
+pub(crate) fn request(descriptors: Vec<RateLimitDescriptor>) -> RateLimitRequest {
+    RateLimitRequest { domain: "web".into(), descriptors, hits_addend: 0 }
+}
+
+/// Asks a service in memory, which answers at once.
+pub(crate) fn ask(
+    service: &Service<impl Clock>,
+    request: &RateLimitRequest,
+) -> Result<RateLimitResponse, NoAnswer> {
+    service.should_rate_limit(request).now_or_never().expect("memory needs no waiting")
+}
+
+fn code(service: &Service<FakeClock>, request: &RateLimitRequest) -> Code {
+    ask(service, request).unwrap().overall_code()
+}
+
+fn header<'a>(response: &'a RateLimitResponse, name: &str) -> Option<&'a str> {
+    let header = response.response_headers_to_add.iter().find(|header| header.key == name);
+    header.map(|header| header.value.as_str())
+}
+
+#[test]
+fn a_limit_and_all_that_is_said_of_it() {
+    let (service, clock) = service(RULES);
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    let first = ask(&service, &ann).unwrap();
+    assert_eq!(first.overall_code(), Code::Ok);
+    let [status] = first.statuses.as_slice() else { panic!("{first:?}") };
+    let limit = status.current_limit.as_ref().unwrap();
+    assert_eq!((limit.name.as_str(), limit.requests_per_unit), ("web:user", 2));
+    assert_eq!((limit.unit(), limit.unit_multiplier), (Unit::Minute, None));
+    assert_eq!(status.limit_remaining, 1);
+    assert_eq!(status.duration_until_reset.unwrap().seconds, 30);
+    assert_eq!(header(&first, "x-ratelimit-remaining"), Some("1"));
+    assert_eq!(header(&first, "ratelimit"), Some("\"web:user\";r=1;t=30"));
+    assert_eq!(header(&first, "retry-after"), None);
+    assert_eq!(first.dynamic_metadata, None);
+
+    assert_eq!(code(&service, &ann), Code::Ok);
+    let refused = ask(&service, &ann).unwrap();
+    assert_eq!(refused.overall_code(), Code::OverLimit);
+    assert_eq!(refused.statuses[0].limit_remaining, 0);
+    assert_eq!(refused.statuses[0].duration_until_reset.unwrap().seconds, 30);
+    assert_eq!(header(&refused, "retry-after"), Some("30"));
+    assert!(format!("{:?}", refused.dynamic_metadata).contains("web:user"), "{refused:?}");
+    // Another user is not affected, and refused calls were not counted.
+    assert_eq!(code(&service, &request(vec![descriptor(&[("user", "bob")])])), Code::Ok);
+    clock.advance(Span::seconds(30));
+    assert_eq!([code(&service, &ann), code(&service, &ann)], [Code::Ok, Code::OverLimit]);
+}
+
+/// Descriptors match a rule as in envoyproxy/ratelimit: with all keys of the rule, in its order, and no
+/// others.
+#[test]
+fn exactly_the_keys_of_a_rule() {
+    let (service, _) = service(RULES);
+    let ip = ("ip", "192.0.2.7");
+    for not_limited in [
+        vec![ip],
+        vec![("path", "/login")],
+        vec![("path", "/other"), ip],
+        vec![ip, ("path", "/login")],
+        vec![("path", "/login"), ip, ("user", "ann")],
+        vec![("user", "ann"), ip],
+    ] {
+        let answer = ask(&service, &request(vec![descriptor(&not_limited)])).unwrap();
+        assert_eq!(answer.statuses[0].current_limit, None, "{not_limited:?}");
+        assert_eq!(answer.overall_code(), Code::Ok);
+    }
+    let login = request(vec![descriptor(&[("path", "/login"), ip])]);
+    let codes = [(); 4].map(|()| code(&service, &login));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::OverLimit]);
+    let free = ask(&service, &request(vec![descriptor(&[("free", "x")])])).unwrap();
+    assert_eq!(free.statuses[0].limit_remaining, u32::MAX);
+}
+
+#[test]
+fn all_descriptors_pass_or_none_is_counted() {
+    let (service, _) = service(RULES);
+    let [ann, login] =
+        [descriptor(&[("user", "ann")]), descriptor(&[("path", "/login"), ("ip", "a")])];
+    let both = request(vec![ann.clone(), login.clone()]);
+    assert_eq!([code(&service, &both), code(&service, &both)], [Code::Ok, Code::Ok]);
+    let refused = ask(&service, &both).unwrap();
+    let codes: Vec<Code> = refused.statuses.iter().map(|status| status.code()).collect();
+    assert_eq!(codes, [Code::OverLimit, Code::Ok]);
+    assert_eq!(refused.statuses[1].limit_remaining, 1);
+    // The refused request did not use up the third hit of three.
+    let login = request(vec![login]);
+    assert_eq!([code(&service, &login), code(&service, &login)], [Code::Ok, Code::OverLimit]);
+    // The same descriptor twice counts twice.
+    let twice = request(vec![descriptor(&[("user", "eve")]), descriptor(&[("user", "eve")])]);
+    assert_eq!([code(&service, &twice), code(&service, &twice)], [Code::Ok, Code::OverLimit]);
+}
+
+/// Wherever the refused descriptors are in a request, no other descriptor is counted, and each of them is
+/// counted once.
+#[test]
+fn the_order_of_descriptors_does_not_matter() {
+    let rules = "domain: web\ndescriptors:\n- {key: a, limit: fixed-window 3/1h}\n\
+                 - {key: b, limit: haproxy 1/1h}\n- {key: c, limit: haproxy 1/1h}\n";
+    for order in ["abc", "acb", "bac", "bca", "cab", "cba"] {
+        let (service, clock) = service(rules);
+        let of = |key: char| descriptor(&[(&key.to_string(), "x")]);
+        let whole = request(order.chars().map(of).collect());
+        let said = |request| {
+            let answer = ask(&service, request).unwrap();
+            let status = |status: &DescriptorStatus| (status.code(), status.limit_remaining);
+            answer.statuses.iter().map(status).collect::<Vec<_>>()
+        };
+        let expected = |a, b, c| {
+            let of = |key| match key {
+                'a' => a,
+                'b' => b,
+                _ => c,
+            };
+            order.chars().map(of).collect::<Vec<_>>()
+        };
+        let [ok, over] = [Code::Ok, Code::OverLimit];
+        assert_eq!(said(&whole), expected((ok, 2), (ok, 0), (ok, 0)), "{order}");
+        for _ in 0..2 {
+            assert_eq!(said(&whole), expected((ok, 2), (over, 0), (over, 0)), "{order}");
+        }
+        // HAProxy counts refused events, too: after three requests each of the two keys has the count 3. A
+        // third of it, the limit of 1, is left after 1 h 40 m.
+        for (minutes, then) in [(99, over), (102, ok)] {
+            clock.set(Time::from_micros(1_000_000_000_000_000 + minutes * 60_000_000));
+            for key in ['b', 'c'] {
+                let look = RateLimitDescriptor { hits_addend: Some(0), ..of(key) };
+                assert_eq!(code(&service, &request(vec![look])), then, "{order} {key} {minutes}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hits_of_the_request_and_of_a_descriptor() {
+    let (service, _) = service(RULES);
+    let of = |whole: u32, own: Option<u64>| {
+        let hits_addend = own;
+        let login = descriptor(&[("path", "/login"), ("ip", "a")]);
+        let login = RateLimitDescriptor { hits_addend, ..login };
+        RateLimitRequest { hits_addend: whole, ..request(vec![login]) }
+    };
+    let left = |request: &RateLimitRequest| {
+        let answer = ask(&service, request).unwrap();
+        (answer.overall_code(), answer.statuses[0].limit_remaining)
+    };
+    assert_eq!(left(&of(7, Some(0))), (Code::Ok, 3), "a look");
+    assert_eq!(left(&of(0, None)), (Code::Ok, 2));
+    assert_eq!(left(&of(3, None)), (Code::OverLimit, 2), "more than is left, and not counted");
+    assert_eq!(left(&of(3, Some(2))), (Code::Ok, 0), "its own wins");
+    assert_eq!(left(&of(0, Some(0))), (Code::OverLimit, 0), "a look");
+    let too_many = ask(&service, &of(0, Some(u64::MAX))).unwrap_err();
+    assert!(matches!(too_many, NoAnswer::Invalid(_)), "{too_many}");
+}
+
+#[test]
+fn a_store_that_cannot_be_asked_is_told_with_the_cause() {
+    let error = NoAnswer::Unavailable(Fault::unreachable("nobody answers"));
+    assert_eq!(error.to_string(), "the store can't be reached");
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "nobody answers");
+}
+
+#[test]
+fn shadows_and_domains_without_rules_pass() {
+    let (service, _) = service(RULES);
+    let seen = request(vec![descriptor(&[("seen", "x")])]);
+    assert_eq!([code(&service, &seen), code(&service, &seen)], [Code::Ok, Code::Ok]);
+    let elsewhere = RateLimitRequest { domain: "elsewhere".into(), ..seen };
+    let answer = ask(&service, &elsewhere).unwrap();
+    assert_eq!((answer.overall_code(), answer.statuses.len()), (Code::Ok, 1));
+}
+
+#[test]
+fn a_limit_that_the_request_brings() {
+    let (service, clock) = service(RULES);
+    let of = |user: &str, count: u32, multiplier: Option<u32>| {
+        let limit = RateLimitOverride {
+            requests_per_unit: count,
+            unit: Unit::Second.into(),
+            unit_multiplier: multiplier,
+        };
+        let own = RateLimitDescriptor { limit: Some(limit), ..descriptor(&[("user", user)]) };
+        request(vec![own])
+    };
+    let codes = [(); 4].map(|()| code(&service, &of("ann", 3, None)));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::OverLimit], "3, not the 2 of the rule");
+    assert_eq!(code(&service, &of("bob", 3, None)), Code::Ok);
+    let none = ask(&service, &of("eve", 0, None)).unwrap();
+    assert_eq!(none.overall_code(), Code::OverLimit);
+    clock.advance(Span::seconds(1));
+    assert_eq!(code(&service, &of("ann", 3, None)), Code::Ok);
+    let longer = ask(&service, &of("ann", 1, Some(90))).unwrap();
+    let limit = longer.statuses[0].current_limit.as_ref().unwrap();
+    assert_eq!((limit.unit(), limit.unit_multiplier), (Unit::Second, Some(90)));
+    // However many different limits requests bring, memory is bounded, and each limit decides.
+    for count in 1..200 {
+        assert_eq!(code(&service, &of("ann", count, Some(1000))), Code::Ok, "{count}");
+    }
+    let unit = RateLimitOverride { requests_per_unit: 1, unit: 99, unit_multiplier: None };
+    let wrong = RateLimitDescriptor { limit: Some(unit), ..descriptor(&[("user", "ann")]) };
+    assert!(matches!(ask(&service, &request(vec![wrong])), Err(NoAnswer::Invalid(_))));
+}
+
+/// Counted hits can be given back, but never more than were counted.
+#[test]
+fn hits_are_given_back() {
+    let (service, clock) = service(RULES);
+    let of = |entries: &[(&str, &str)], hits: u64, is_negative_hits: bool| {
+        let hits_addend = Some(hits);
+        RateLimitDescriptor { hits_addend, is_negative_hits, ..descriptor(entries) }
+    };
+    let left = |descriptors: Vec<RateLimitDescriptor>| {
+        let answer = ask(&service, &request(descriptors)).unwrap();
+        let each = answer.statuses.iter().map(|status| status.limit_remaining).collect();
+        (answer.overall_code(), each)
+    };
+    let (user, login) = ([("user", "ann")], [("path", "/login"), ("ip", "a")]);
+    // A bucket and a window, both full.
+    assert_eq!(left(vec![of(&user, 2, false), of(&login, 3, false)]), (Code::Ok, vec![0, 0]));
+    assert_eq!(left(vec![of(&user, 1, true)]), (Code::Ok, vec![1]));
+    assert_eq!(left(vec![of(&login, 2, true)]), (Code::Ok, vec![2]));
+    // After giving back more than was counted, no more is left than for a new key, now and later.
+    assert_eq!(left(vec![of(&user, 1000, true), of(&login, 7, true)]), (Code::Ok, vec![2, 3]));
+    clock.advance(Span::hours(1));
+    assert_eq!(left(vec![of(&user, 9, true), of(&login, 9, true)]), (Code::Ok, vec![2, 3]));
+    assert_eq!(left(vec![of(&user, 3, false)]), (Code::OverLimit, vec![2]));
+    // Giving back 0 hits only looks, too; and a key that is not known has nothing to give back.
+    assert_eq!(left(vec![of(&user, 0, true)]), (Code::Ok, vec![2]));
+    assert_eq!(left(vec![of(&[("user", "new")], 1, true)]), (Code::Ok, vec![2]));
+    // If another descriptor is refused, nothing is given back.
+    assert_eq!(left(vec![of(&user, 2, false)]), (Code::Ok, vec![0]));
+    let both = vec![of(&user, 1, true), of(&login, 4, false)];
+    assert_eq!(left(both), (Code::OverLimit, vec![0, 3]));
+    assert_eq!(left(vec![of(&user, 1, true), of(&login, 3, false)]), (Code::Ok, vec![1, 0]));
+    // Hits of a limit that the request brings can be given back, too.
+    let limit =
+        RateLimitOverride { requests_per_unit: 3, unit: Unit::Day.into(), unit_multiplier: None };
+    let own = |hits, back| RateLimitDescriptor { limit: Some(limit), ..of(&user, hits, back) };
+    assert_eq!(left(vec![own(3, false)]), (Code::Ok, vec![0]));
+    assert_eq!(left(vec![own(2, true)]), (Code::Ok, vec![2]));
+}
+
+/// Limiters that measure a rate can't give hits back, since their states don't tell what is left of these.
+#[test]
+fn limiters_that_cannot_give_back_refuse_it() {
+    let text =
+        "domain: web\ndescriptors:\n- {key: user, limit: gcra 5/1h}\n- {key: ip, limit: LIMIT}\n";
+    let can = ["token-bucket 5/1h", "leaky-bucket 5/1h", "fixed-window 5/1h", "gcra 5/1h"];
+    let windows = ["sliding-window 5/1h precision 1m", "sliding-counter 5/1h", "sliding-log 5/1h"];
+    let not = ["exim 5/1h strict", "exim 5/1h leaky", "earrrl 5/1h", "haproxy 5/1h", "nginx 5/1m"];
+    let each = can.iter().chain(&windows).map(|limit| (limit, true));
+    for (limit, can) in each.chain(not.iter().map(|limit| (limit, false))) {
+        let (service, clock) = service(&text.replace("LIMIT", limit));
+        let user = || descriptor(&[("user", "ann")]);
+        let ip = |is_negative_hits| RateLimitDescriptor {
+            is_negative_hits,
+            ..descriptor(&[("ip", "a")])
+        };
+        assert_eq!(code(&service, &request(vec![user(), ip(false)])), Code::Ok);
+        clock.advance(Span::seconds(1));
+        let answer = ask(&service, &request(vec![user(), ip(true)]));
+        match answer {
+            Ok(answer) => assert!(can && answer.overall_code() == Code::Ok, "{limit}"),
+            Err(error) => assert!(!can && matches!(error, NoAnswer::Unsupported(_)), "{limit}"),
+        }
+        let left = ask(&service, &request(vec![user()])).unwrap().statuses[0].limit_remaining;
+        assert_eq!(left, if can { 2 } else { 3 }, "{limit}");
+        let left = ask(&service, &request(vec![ip(false)])).unwrap().statuses[0].limit_remaining;
+        assert!(
+            !can || left == 4,
+            "{limit}: {left} are left, though one hit of two was given back"
+        );
+    }
+}
+
+#[test]
+fn invalid_requests_are_refused() {
+    let (service, _) = service(RULES);
+    let ann = || descriptor(&[("user", "ann")]);
+    for wrong in [
+        request(vec![]),
+        request(vec![descriptor(&[])]),
+        request(vec![ann(); 65]),
+        request(vec![descriptor(&[("user", "ann"); 65])]),
+        RateLimitRequest { domain: String::new(), ..request(vec![ann()]) },
+    ] {
+        assert!(matches!(ask(&service, &wrong), Err(NoAnswer::Invalid(_))), "{wrong:?}");
+    }
+}
+
+/// The rule for one descriptor can replace the rule for another, as in envoyproxy/ratelimit.
+#[test]
+fn a_descriptor_can_replace_another() {
+    let (service, _) = service(
+        "
+domain: web
+descriptors:
+- {key: user, rate_limit: {name: all, unit: minute, requests_per_unit: 1}}
+- key: plan
+  value: gold
+  rate_limit: {unit: minute, requests_per_unit: 3, replaces: [{name: all}]}
+",
+    );
+    let gold = request(vec![descriptor(&[("user", "ann")]), descriptor(&[("plan", "gold")])]);
+    let codes = [(); 4].map(|()| code(&service, &gold));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::Ok, Code::OverLimit]);
+}
+
+/// A limit at the top of the file counts each request once, and not each of its descriptors.
+#[test]
+fn a_limit_for_all_counts_a_request_once() {
+    let (service, _) = service("domain: web\nlimit: gcra 2/1m per ip\n");
+    let two = |ip: &str| request(vec![descriptor(&[("x", "1")]), descriptor(&[("ip", ip)])]);
+    let codes = [(); 3].map(|()| code(&service, &two("a")));
+    assert_eq!(codes, [Code::Ok, Code::Ok, Code::OverLimit]);
+    assert_eq!(code(&service, &two("b")), Code::Ok);
+}
+
+/// A proxy can't wait, so an event that would be delayed is refused, and the answer says how long to wait.
+#[test]
+fn a_delay_is_a_refusal() {
+    let (service, _) = service("domain: web\nlimit: leaky-bucket 1/1s queue 5 per all\n");
+    let any = request(vec![descriptor(&[("x", "1")])]);
+    assert_eq!(code(&service, &any), Code::Ok);
+    let delayed = ask(&service, &any).unwrap();
+    assert_eq!(delayed.overall_code(), Code::OverLimit);
+    assert_eq!(header(&delayed, "retry-after"), Some("1"));
+}

@@ -1,0 +1,322 @@
+//! The start and the end of the program, and the admin port.
+
+use super::core::{RULES, descriptor, request};
+use super::program::{Channel, Program, get};
+use super::shell::{Folder, Running, command};
+use ratescope_service::Code;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::mpsc;
+
+fn run(args: &[&str], rules: &Path) -> Output {
+    command(&["run"]).args(args).arg(rules).output().unwrap()
+}
+
+#[track_caller]
+fn assert_refused(output: &Output, parts: &[&str]) {
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0), "{error}");
+    for part in parts {
+        assert!(error.contains(part), "{part} in {error}");
+    }
+}
+
+#[test]
+fn what_can_not_run_is_refused_with_a_reason() {
+    let folder = Folder::new("refused");
+    let rules = folder.write("rules.yaml", RULES);
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().to_string();
+    let options = ["--grpc", "--http", "--admin"];
+    for option in options {
+        let address = |each: &'static str| [each, if each == option { &port } else { "off" }];
+        let args = options.map(address).concat();
+        assert_refused(&run(&args, &rules), &[&port, "in use", option]);
+    }
+    let nowhere = options.map(|option| [option, "off"]).concat();
+    assert_refused(&run(&nowhere, &rules), &["all ports are off", "--grpc"]);
+    assert_refused(&run(&["--admin", "0.0.0.0:0"], &rules), &["--admin-token-file"]);
+    let short = folder.write("short", "secret\n");
+    let short = ["--admin-token-file", short.to_str().unwrap()];
+    assert_refused(&run(&short, &rules), &["16 characters"]);
+    if cfg!(unix) {
+        let endless = ["--admin-token-file", "/dev/zero"];
+        assert_refused(&run(&endless, &rules), &["/dev/zero: it has more than 65536 bytes"]);
+    }
+    for watch in ["0s", "0ms", "-1s", "nan", "inf"] {
+        let refused = run(&[&format!("--watch={watch}"), "--check"], &rules);
+        assert_eq!(refused.status.code(), Some(2), "{watch}");
+        let message = String::from_utf8_lossy(&refused.stderr);
+        let right = if watch.starts_with('0') { "longer than zero" } else { "write a span as 10s" };
+        assert!(message.contains("--watch") && message.contains(right), "{message}");
+    }
+    let bad = folder.write("bad.yaml", "domain: web\nlimit: gcra 10/1x\n");
+    assert_refused(&run(&["--check"], &bad), &["bad.yaml:2:17"]);
+    let good = run(&["--check"], &rules);
+    assert!(good.status.success());
+    assert!(String::from_utf8_lossy(&good.stdout).starts_with("web: 4 rules in "), "{good:?}");
+    let one = run(&["--check"], &folder.write("one.yaml", "domain: web\nlimit: gcra 10/1s\n"));
+    assert!(String::from_utf8_lossy(&one.stdout).starts_with("web: 1 rule in "), "{one:?}");
+    let twice = run(&["--field", "user=a", "--field", "user=b"], &rules);
+    assert_refused(&twice, &["--field", "user", "two headers"]);
+}
+
+#[test]
+fn the_admin_port() {
+    let folder = Folder::new("admin");
+    let rules = folder.write("rules.yaml", RULES);
+    let token = folder.write("token", "0123456789abcdef\n");
+    let args = ["--admin-token-file", token.to_str().unwrap(), "--watch", "10ms"];
+    let program = Program::start(&rules, &args);
+    let ask = |path: &str, token: &str| {
+        get(program.admin, path, &format!("authorization: Bearer {token}\r\n"))
+    };
+    let good = "0123456789abcdef";
+    for path in ["/metrics", "/rules", "/healthz?verbose", "/elsewhere"] {
+        for wrong in ["", "0123456789abcdeg", "0123456789abcdef0"] {
+            assert_eq!(ask(path, wrong).0, 401, "{path} {wrong}");
+        }
+    }
+    assert_eq!(
+        (get(program.admin, "/healthz", "").0, get(program.admin, "/readyz", "").0),
+        (200, 200)
+    );
+    assert_eq!(get(program.http, "/healthcheck", "").0, 200);
+    assert!(ask("/rules", good).1.contains("gcra 2/1m burst 2 per user"));
+    assert!(ask("/healthz?verbose", good).1.contains("green"));
+    // A broken file turns the health yellow, and the counters show it.
+    folder.write("rules.yaml", "domain: web\nnonsense: 1\n");
+    let yellow =
+        (0..1000).map(|_| ask("/healthz?verbose", good).1).find(|text| text.contains("yellow"));
+    assert!(yellow.is_some_and(|text| text.contains("rules.yaml:2:1: \"nonsense\"")));
+    assert!(ask("/healthz?verbose", good).1.contains("1 of 1 files, whose earlier rules stay"));
+    let metrics = ask("/metrics", good).1;
+    for line in ["ratelimit_service_config_load_error 1\n", "ratescope_rules_broken 1\n"] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    assert_eq!(get(program.admin, "/readyz", "").0, 200, "it goes on by the rules before");
+}
+
+/// Where a new file of a folder is wrong, nothing is limited by it, which is worse than earlier rules.
+#[test]
+fn a_new_file_that_is_wrong_turns_the_health_red() {
+    let folder = Folder::new("red");
+    folder.write("web.yaml", RULES);
+    let program = Program::start(&folder.0, &["--watch", "10ms"]);
+    folder.write("mail.yaml", "domain: mail\nnonsense: 1\n");
+    let said = "red: mistakes in 1 of 2 files, which have no rules in force\n";
+    while !get(program.admin, "/healthz?verbose", "").1.contains(said) {}
+    assert!(!get(program.admin, "/healthz?verbose", "").1.contains("yellow"));
+}
+
+/// How often the files are looked at says nothing of how often the gauges are set.
+#[test]
+fn the_gauges_are_set_between_two_looks_at_the_files() {
+    let program = Program::of(RULES, &["--watch", "1h"]);
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    while !get(program.admin, "/metrics", "").1.contains("\nratescope_keys{layer=\"web\"} 1\n") {}
+}
+
+/// Somebody puts a pipe in the place of a rule file: nobody waits for what is never written there.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_rule_file() {
+    let folder = Folder::new("pipe");
+    let rules = folder.write("rules.yaml", RULES);
+    let mut program = Program::start(&rules, &["--watch", "10ms"]);
+    std::fs::remove_file(&rules).unwrap();
+    assert!(Command::new("mkfifo").arg(&rules).status().unwrap().success());
+    let health = || get(program.admin, "/healthz?verbose", "").1;
+    let said = "rules.yaml: it is not a regular file";
+    assert!((0..1000).any(|_| health().contains(said)), "{}", health());
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200, "by the rules before");
+    program.running.signal("TERM");
+    assert!(program.running.0.wait().unwrap().success());
+    assert_refused(&run(&["--check"], &rules), &[said]);
+}
+
+/// The disk of the log is full, or who reads the log has gone: that ends no service.
+#[cfg(unix)]
+#[test]
+fn a_log_that_can_not_be_written_ends_nothing() {
+    let folder = Folder::new("unlogged");
+    let mut program = Program::start(&folder.write("rules.yaml", RULES), &["--watch", "10ms"]);
+    drop(program.running.0.stderr.take());
+    folder.write("rules.yaml", "domain: web\nlimit: gcra 7/1m per user\n");
+    while !get(program.admin, "/rules", "").1.contains("gcra 7/1m") {}
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    program.running.signal("TERM");
+    assert!(program.running.0.wait().unwrap().success());
+}
+
+/// Nobody reads where it listens, or that disk is full: the log says it then.
+#[test]
+fn addresses_that_can_not_be_printed_end_nothing() {
+    let folder = Folder::new("unprinted");
+    let (reader, unread) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut started = command(&["run", "--grpc", "off", "--http", "127.0.0.1:0", "--admin", "off"]);
+    started.arg(folder.write("rules.yaml", RULES)).stdin(Stdio::null()).stdout(unread);
+    let mut running = Running(started.stderr(Stdio::piped()).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(running.0.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let at = line.split("http://").nth(1).unwrap_or_else(|| panic!("{line}"));
+    assert_eq!(get(at.trim().parse().unwrap(), "/check?user=ann", "").0, 200);
+}
+
+/// When the program is asked to end, it announces that, serves on for the notice, and then ends. When it is
+/// asked twice, it ends at once.
+#[cfg(unix)]
+#[tokio::test]
+async fn the_end_is_announced() {
+    let mut program = Program::of(RULES, &["--notice", "1h", "--drain", "1h"]);
+    let mut channel = Channel::open(program.grpc).await;
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    program.running.signal("TERM");
+    while get(program.admin, "/readyz", "").0 == 200 {}
+    assert_eq!(get(program.http, "/healthcheck", "").0, 503);
+    assert_eq!(get(program.admin, "/healthz", "").0, 200);
+    let health =
+        async |channel: &mut Channel| channel.call("/grpc.health.v1.Health/Check", &[]).await;
+    while health(&mut channel).await != (0, vec![8, 2]) {}
+    // New connections are still served.
+    let mut other = Channel::open(program.grpc).await;
+    assert_eq!(other.should_rate_limit(&ann).await.unwrap().overall_code(), Code::Ok);
+    program.running.signal("TERM");
+    assert!(program.running.0.wait().unwrap().success());
+}
+
+/// After the notice nobody can connect, calls under way are answered, and idle connections end.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_under_way_is_answered() {
+    let mut program = Program::of(RULES, &["--drain", "1h"]);
+    let mut channel = Channel::open(program.grpc).await;
+    let _idle = TcpStream::connect(program.grpc).unwrap();
+    let _idle = TcpStream::connect(program.http).unwrap();
+    let ann = request(vec![descriptor(&[("user", "ann")])]);
+    let (answer, mut body) = channel.begin(super::program::SHOULD_RATE_LIMIT).await;
+    let message = prost::Message::encode_to_vec(&ann);
+    let mut frame = vec![0, 0, 0, 0, message.len() as u8];
+    frame.extend(message);
+    let rest = frame.split_off(7);
+    body.send_data(frame.into(), false).unwrap();
+    // The first part of the message has arrived once a later call is answered.
+    channel.should_rate_limit(&ann).await.unwrap();
+    program.running.signal("TERM");
+    while TcpStream::connect(program.grpc).is_ok() {}
+    body.send_data(rest.into(), true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), 200);
+    drop((body, channel));
+    assert!(program.running.0.wait().unwrap().success());
+}
+
+/// A signal by which other servers read their files again does not end a program whose input is no terminal.
+#[cfg(unix)]
+#[test]
+fn a_hangup_ends_nothing() {
+    let mut program = Program::of(RULES, &[]);
+    program.running.signal("HUP");
+    assert_eq!(get(program.http, "/check?user=ann", "").0, 200);
+    program.running.signal("TERM");
+    assert!(program.running.0.wait().unwrap().success());
+}
+
+/// A client that calls all the time: the first address until the server there says that it ends, then the
+/// second. For each answer it sends whether it had moved to the second by then.
+#[cfg(unix)]
+async fn call([first, second]: [SocketAddr; 2], tell: mpsc::Sender<bool>) {
+    let (mut channel, mut has_moved) = (Channel::open(first).await, false);
+    let free = request(vec![descriptor(&[("free", "x")])]);
+    for _ in 0..500 {
+        let answer = match channel.try_should_rate_limit(&free).await {
+            Ok(answer) => answer,
+            // The server had announced that it takes no more calls, so it has not seen this one.
+            Err(error) => {
+                assert!(error.is_go_away() && !has_moved, "a call is lost: {error}");
+                assert_eq!(error.reason(), Some(h2::Reason::NO_ERROR));
+                (channel, has_moved) = (Channel::open(second).await, true);
+                channel.should_rate_limit(&free).await
+            }
+        };
+        assert_eq!(answer.unwrap().overall_code(), Code::Ok);
+        tell.send(has_moved).await.unwrap();
+    }
+}
+
+/// A process that ends answers each call that it has taken, and announces that it takes no more.
+#[cfg(unix)]
+#[tokio::test]
+async fn the_end_costs_no_call_under_load() {
+    let mut ends = Program::of(RULES, &["--drain", "1h"]);
+    let stays = Program::of(RULES, &[]);
+    let (tell, mut told) = mpsc::channel(1);
+    let clients: Vec<_> =
+        (0..8).map(|_| tokio::spawn(call([ends.grpc, stays.grpc], tell.clone()))).collect();
+    drop(tell);
+    let (mut n, mut moved) = (0, 0);
+    while let Some(has_moved) = told.recv().await {
+        (n, moved) = (n + 1, moved + u32::from(has_moved));
+        if n == 400 {
+            ends.running.signal("TERM");
+        }
+    }
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert_eq!(n, 4000);
+    assert!(moved > 0 && ends.running.0.wait().unwrap().success());
+}
+
+/// Rules that change all the time under load: each call is answered, and counts survive each change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reload_under_load_loses_nothing() {
+    let folder = Folder::new("load");
+    let rules = |more: u32| {
+        format!(
+            "domain: web\ndescriptors:\n- {{key: user, rate_limit: {{unit: year, requests_per_unit: \
+             300}}}}\n- {{key: more, value: v{more}}}\n"
+        )
+    };
+    let file = folder.write("rules.yaml", &rules(0));
+    let program = Program::start(&file, &["--watch", "1ms"]);
+    let loads = || {
+        let metrics = get(program.admin, "/metrics", "").1;
+        let value = metrics.split("\nratelimit_service_config_load_success ").nth(1);
+        value.map_or(0, |value| value.lines().next().unwrap().parse::<u32>().unwrap())
+    };
+    let (is_over, mut clients) = (Arc::new(AtomicBool::new(false)), Vec::new());
+    for _ in 0..4 {
+        let (is_over, mut channel) = (Arc::clone(&is_over), Channel::open(program.grpc).await);
+        let ann = request(vec![descriptor(&[("user", "ann")])]);
+        clients.push(tokio::spawn(async move {
+            let (mut allowed, mut last) = (0, 0);
+            // Until all changes are made, and then for 300 more calls, so that the limit is certainly
+            // reached.
+            while last <= 300 {
+                last += u32::from(is_over.load(Ordering::Relaxed));
+                let code = channel.should_rate_limit(&ann).await.unwrap().overall_code();
+                allowed += u32::from(code == Code::Ok);
+            }
+            allowed
+        }));
+    }
+    for i in 1..=20 {
+        // By renaming, so that no half-written file is read.
+        let new = folder.write("new", &rules(i));
+        std::fs::rename(new, &file).unwrap();
+        while loads() < i {
+            tokio::task::yield_now().await;
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    let mut allowed = 0;
+    for client in clients {
+        allowed += client.await.unwrap();
+    }
+    assert_eq!((allowed, loads()), (300, 20));
+}

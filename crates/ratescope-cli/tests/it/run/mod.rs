@@ -1,0 +1,27 @@
+//! The rate limit service: `ratescope run`, and its core without a network.
+
+mod bodies;
+mod core;
+mod files;
+mod grpc;
+mod hostile;
+mod hours;
+mod http;
+mod life;
+mod live;
+mod live_admin;
+mod live_keys;
+mod program;
+mod real;
+mod replay;
+mod routes;
+mod shared;
+mod vectors;
+
+use crate::common;
+use crate::growth;
+use crate::nodes;
+use crate::server;
+use crate::servers;
+use crate::shell;
+use crate::watched;

@@ -1,0 +1,323 @@
+//! `ratescope simulate`, `limiters`, `completions` and `manual` as a shell meets them.
+
+mod commands;
+#[cfg(unix)]
+mod live;
+mod logs;
+
+use crate::shell;
+use serde_json::{Value, json};
+use shell::{command, printed, run, text};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Output, Stdio};
+
+/// Runs `ratescope simulate` over `input`.
+fn simulate(args: &[&str], input: &str) -> Output {
+    run(&mut command(&[&["simulate"], args].concat()), input)
+}
+
+/// The decisions as JSON, of a run that must succeed.
+fn decisions(limiters: &[&str], input: &str) -> Vec<Value> {
+    let args = [&["simulate", "--format", "jsonl"], limiters].concat();
+    let printed = printed(&mut command(&args), input);
+    printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Checks the message about wrong input.
+#[track_caller]
+fn assert_wrong(input: &str, says: &str) {
+    let output = simulate(&["gcra 1/1s"], input);
+    assert_eq!(text(&output.stderr).trim_end(), format!("error: {says}"));
+    assert!(!output.status.success());
+}
+
+/// A long key moves the columns after it, and those of the lines that follow.
+#[test]
+fn a_long_key_makes_its_column_wider() {
+    let input = "time,key\n0,a\n1,2001:db8:89fd:ce28::/64\n2,a\n";
+    let output = simulate(&["gcra 9/1s"], input);
+    let place = |line: &str| line.split("gcra").next().unwrap().len();
+    let places: Vec<usize> = text(&output.stdout).lines().skip(1).map(place).collect();
+    assert!(places[0] < places[1] && places[1] == places[2], "{}", text(&output.stdout));
+}
+
+/// A limiter may be written at any length; those of usual length are printed one below the other.
+#[test]
+fn a_long_limiter_is_printed() {
+    let long = format!("gcra{}1/1s", " ".repeat(70_000));
+    let output = simulate(&[&long, "gcra 1/1s per größe"], "time,größe\n0,a\n");
+    assert!(text(&output.stdout).contains(&long), "{}", text(&output.stderr));
+    let output =
+        simulate(&["gcra 1/1s per größe", "gcra 9/1s per groesse"], "time,größe,groesse\n0,a,b\n");
+    let place = |line: &str| line.split("allowed").next().unwrap().chars().count();
+    let places: Vec<usize> = text(&output.stdout).lines().skip(1).map(place).collect();
+    assert_eq!(places[0], places[1]);
+}
+
+const INPUT: &str = "time,key,cost\n0,a,1\n0,a,1.5\n0.25,\"b, c\",1\n0.5,a,9\n1.000001,a,1\n";
+
+/// A limit that knows the hour, by the clock of its offset, is read and written.
+#[test]
+fn a_limit_by_hour_is_written_as_it_was_read() {
+    let limiter = "adaptive x3 decay 10m increase 2d floor 12 by hour offset +1h";
+    assert_eq!(decisions(&[limiter], "time,key\n0,a\n")[0]["limiter"], json!(limiter));
+}
+
+#[test]
+fn json_lines_have_every_field() {
+    let lines = decisions(&["leaky-bucket 2/1s queue 2.5", "exim 2/1s strict"], INPUT);
+    assert_eq!(lines.len(), 10);
+    assert_eq!(
+        lines[0],
+        json!({
+            "time": 0, "key": "a", "cost": 1, "limiter": "leaky-bucket 2/1s queue 2.5",
+            "allowed": true, "wait": 0, "retry_after": null, "level": 1, "limit": 2.5,
+            "decided_by": "leaky-bucket 2/1s queue 2.5 per key", "decided_key": "key=a",
+        })
+    );
+    assert_eq!(lines[2]["wait"], json!(0.5));
+    assert_eq!(lines[4]["key"], json!("b, c"));
+    assert_eq!(
+        lines[6],
+        json!({
+            "time": 0.5, "key": "a", "cost": 9, "limiter": "leaky-bucket 2/1s queue 2.5",
+            "allowed": false, "wait": null, "retry_after": "never", "level": 10.5, "limit": 2.5,
+            "decided_by": "leaky-bucket 2/1s queue 2.5 per key", "decided_key": "key=a",
+        })
+    );
+    assert_eq!(lines[8]["time"], json!(1.000001));
+    // The rate that Exim computes, in full: never less than the cost, and what decays from there.
+    let left = (-0.500001f64).exp();
+    assert_eq!(lines[7]["level"], json!(9));
+    let rate = lines[9]["level"].as_f64().unwrap();
+    assert!((rate - ((1.0 - left) / 0.500001 + 9.0 * left)).abs() < 1e-12, "{rate}");
+    assert_eq!(lines[7]["limiter"], json!("exim 2/1s strict"));
+}
+
+#[test]
+fn csv_has_the_same_fields() {
+    let output = simulate(&["leaky-bucket 2/1s queue 2.5", "--format", "csv"], INPUT);
+    let want = "\
+time,key,cost,limiter,allowed,wait,retry_after,level,limit,decided_by,decided_key
+0,a,1,leaky-bucket 2/1s queue 2.5,true,0,,1,2.5,BY,key=a
+0,a,1.5,leaky-bucket 2/1s queue 2.5,true,0.5,,2.5,2.5,BY,key=a
+0.25,\"b, c\",1,leaky-bucket 2/1s queue 2.5,true,0,,1,2.5,BY,key=b%2C%20c
+0.5,a,9,leaky-bucket 2/1s queue 2.5,false,,never,10.5,2.5,BY,key=a
+1.000001,a,1,leaky-bucket 2/1s queue 2.5,true,0.249999,,1.499998,2.5,BY,key=a
+";
+    let want = want.replace("BY", "leaky-bucket 2/1s queue 2.5 per key");
+    assert_eq!(text(&output.stdout), want);
+    let summary = "leaky-bucket 2/1s queue 2.5: 4 of 5 allowed (80.0%), 1 refused, keys: 2\n";
+    assert_eq!(text(&output.stderr), summary);
+}
+
+#[test]
+fn the_table_is_for_reading() {
+    let output = simulate(&["exim 2/1m strict", "fixed-window 1/1m"], "time\n0\n0.5\n1\n");
+    let want = "\
+\x20       time  key            cost  limiter                 level     limit  decision
+           0                    1  exim 2/1m strict            1         2  allowed
+           0                    1  fixed-window 1/1m           1         1  allowed
+         0.5                    1  exim 2/1m strict      1.98755         2  allowed
+         0.5                    1  fixed-window 1/1m           2         1  refused, again in 59.5s
+           1                    1  exim 2/1m strict       2.9669         2  refused, again in 48.7936s
+           1                    1  fixed-window 1/1m           2         1  refused, again in 59s
+";
+    assert_eq!(text(&output.stdout), want);
+}
+
+/// A terminal obeys what a client may have sent: it is for reading only in what programs read.
+#[test]
+fn no_key_speaks_to_the_terminal() {
+    let input = "time,key\n0,\x1b[2Jann\n";
+    let table = simulate(&["1/1m"], input);
+    assert!(text(&table.stdout).contains("  ·[2Jann  ") && !text(&table.stdout).contains('\x1b'));
+    assert_eq!(decisions(&["1/1m"], input)[0]["key"], "\x1b[2Jann");
+    // JSON has an escape for each of them, and reads the same.
+    let key = "\u{9b}2J\x7f\u{202e}ann";
+    let input = format!("time,key\n0,{key}\n");
+    let lines = simulate(&["--format", "jsonl", "1/1m"], &input);
+    assert!(text(&lines.stdout).contains(r"\u009b2J\u007f\u202eann"), "{}", text(&lines.stdout));
+    assert_eq!(decisions(&["1/1m"], &input)[0]["key"], key);
+}
+
+/// Any column is a field that a limit may be for, and what has none of them counts together.
+#[test]
+fn any_column_is_a_field() {
+    let input = "time,user,ip\n0,ann,x\n0,ann,x\n0,bob,x\n0,bob,y\n0,,\n0\n";
+    let allowed = |limiter: &str| -> Vec<bool> {
+        decisions(&[limiter], input).iter().map(|line| line["allowed"] == json!(true)).collect()
+    };
+    assert_eq!(allowed("1/1s per user"), [true, false, true, false, true, false]);
+    assert_eq!(allowed("1/1s per ip"), [true, false, false, true, true, false]);
+    assert_eq!(allowed("1/1s per user+ip"), [true, false, true, true, true, false]);
+    // Without a column key a limit that does not say is for all.
+    assert_eq!(allowed("1/1s"), allowed("1/1s per all"));
+    assert_eq!(allowed("1/1s"), [true, false, false, false, false, false]);
+}
+
+/// The example of the issue: six for a user and ten for the address, and which of them decided.
+#[test]
+fn several_limits_for_different_keys_say_which_decided() {
+    let policy = "6/10s per user & 10/10s per ip";
+    let events = ["ann"; 8].iter().chain(&["bob"; 6]).map(|user| format!("0,{user},192.0.2.7\n"));
+    let input = format!("time,user,ip\n{}", events.collect::<String>());
+    let lines = decisions(&[policy, "10/10s per ip"], &input);
+    let (both, ip): (Vec<_>, Vec<_>) = lines.iter().partition(|l| l["limiter"] == json!(policy));
+    let allowed = |lines: &[&Value]| -> Vec<bool> {
+        lines.iter().map(|line| line["allowed"] == json!(true)).collect()
+    };
+    // The refusals by ann's own limit take nothing from the address: bob gets four.
+    let want = [[true; 6].as_slice(), &[false; 2], &[true; 4], &[false; 2]].concat();
+    assert_eq!(allowed(&both), want);
+    assert_eq!(allowed(&ip), [[true; 10].as_slice(), &[false; 4]].concat());
+    let by = |line: &Value| {
+        ["decided_by", "decided_key", "level", "limit"].map(|name| line[name].clone())
+    };
+    let user = "fixed-window 6/10s per user";
+    let address = "fixed-window 10/10s per ip";
+    assert_eq!(by(both[5]), [json!(user), json!("user=ann"), json!(6), json!(6)]);
+    assert_eq!(by(both[6]), [json!(user), json!("user=ann"), json!(7), json!(6)]);
+    assert_eq!(by(both[8]), [json!(address), json!("ip=192.0.2.7"), json!(7), json!(10)]);
+    assert_eq!(by(both[13]), [json!(address), json!("ip=192.0.2.7"), json!(11), json!(10)]);
+
+    let table = simulate(&[policy], &input);
+    let last = "refused, again in 10s (fixed-window 10/10s per ip: ip=192.0.2.7)";
+    assert!(text(&table.stdout).trim_end().ends_with(last), "{}", text(&table.stdout));
+    assert_eq!(
+        text(&table.stderr),
+        "6/10s per user & 10/10s per ip: 10 of 14 allowed (71.4%), 4 refused, keys: 3\n"
+    );
+    let all = simulate(&["1/1s per all & 2/1s per user"], "time,user\n0,a\n0,a\n");
+    let last = "refused, again in 1s (fixed-window 1/1s per all)";
+    assert!(text(&all.stdout).trim_end().ends_with(last), "{}", text(&all.stdout));
+}
+
+/// A field that is no column is found as soon as there is a header, and what could be meant is
+/// listed.
+#[test]
+fn a_field_that_is_no_column_is_named() {
+    let output = simulate(&["1/1s per user & 2/1s per ip"], "time,user,path\n0,a,/\n");
+    let says = "error: \"ip\" in \"1/1s per user & 2/1s per ip\": ip is not a field here; \
+                write per user, per path, per all\n";
+    assert_eq!((text(&output.stderr), text(&output.stdout)), (says, ""));
+    assert_eq!(output.status.code(), Some(1));
+    // Neither the time nor the cost is one.
+    let output = simulate(&["1/1s per cost"], "time,cost\n");
+    assert!(text(&output.stderr).ends_with("cost is not a field here; write per all\n"));
+}
+
+/// A limit that no event of cost 1 would pass is right where events cost less.
+#[test]
+fn a_limit_may_be_below_one() {
+    let input = "time,cost\n0,0.125\n1,0.25\n";
+    let lines = decisions(&["sliding-log 0.15/1m", "exim 0.15/1m strict & 1/1h"], input);
+    let allowed: Vec<_> = lines.iter().map(|line| line["allowed"].as_bool().unwrap()).collect();
+    assert_eq!(allowed, [true, true, false, false]);
+}
+
+/// A wait of more seconds than 32 bits have is told in the table as in csv.
+#[test]
+fn a_long_wait_is_told_in_full() {
+    let limiter = "fixed-window 1/10000w";
+    let wait = &decisions(&[limiter], "time\n0\n1\n")[1]["retry_after"];
+    assert_eq!(*wait, json!(6_047_999_999_u64));
+    let table = simulate(&[limiter], "time\n0\n1\n");
+    let said = text(&table.stdout).trim_end().rsplit("again in ").next().unwrap();
+    assert_eq!(said.parse::<ratescope::Span>().unwrap().secs(), 6_047_999_999.0, "{said}");
+}
+
+/// Each key has its own limit, and several limits can be joined.
+#[test]
+fn keys_and_several_limits() {
+    let input = "key,time\na,0\na,0\nb,0\na,0\n";
+    let allowed = |limiter: &str| -> Vec<bool> {
+        decisions(&[limiter], input).iter().map(|line| line["allowed"].as_bool().unwrap()).collect()
+    };
+    assert_eq!(allowed("1/1s"), [true, false, true, false]);
+    assert_eq!(allowed("10/1s & 2/1m & 240/1h precision 1m"), [true, true, true, false]);
+}
+
+#[test]
+fn a_wrong_line_is_named() {
+    assert_wrong(
+        "time\n1\nnoon\n",
+        "line 3: time \"noon\": not a time; write seconds with up to six decimals, such as 12.5",
+    );
+    // Without a header that can be used, it is a log of no known format.
+    let output = simulate(&["gcra 1/1s", "--log", "csv"], "key\na\n");
+    let says = "error: standard input: the format of the log is unknown; its first line is\n  key\n\
+                It is not read as csv: the header has no time; write it as in time,key,cost";
+    assert_eq!(text(&output.stderr).trim_end(), says);
+    assert!(!output.status.success());
+    assert_wrong("", "standard input: the input is empty: there is no line in it");
+}
+
+/// The lines before the mistake are decided and printed.
+#[test]
+fn a_wrong_line_comes_after_the_right_ones() {
+    let output = simulate(&["1/1s", "--format", "jsonl"], "time\n1\n2\nx\n3\n");
+    assert_eq!(text(&output.stdout).lines().count(), 2);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_wrong_limiter_is_pointed_at() {
+    let output = simulate(&["gcra 10/1s size 3"], "time\n");
+    assert_eq!(output.status.code(), Some(2));
+    let says = "\"size\" in \"gcra 10/1s size 3\": not read; write gcra RATE [burst N], such as";
+    assert!(text(&output.stderr).contains(says), "{}", text(&output.stderr));
+    assert!(!simulate(&[], "time\n").status.success());
+    // As a shell hands it over when the quotes are forgotten.
+    let says = text(&simulate(&["gcra", "10/1s"], "time\n").stderr).to_owned();
+    assert!(says.contains("write a limiter of several words in quotes"), "{says}");
+    let none = simulate(&["1/1s", "--keys", "0"], "time\n");
+    assert_eq!(none.status.code(), Some(2));
+    assert!(
+        text(&none.stderr).contains("write a whole number from 1 to "),
+        "{}",
+        text(&none.stderr)
+    );
+}
+
+/// `ratescope simulate … | head -1`, with far more to print than a pipe holds.
+#[test]
+fn a_reader_that_has_seen_enough_is_no_error() {
+    for format in ["table", "csv", "jsonl"] {
+        let args = ["simulate", "1/1s", "--format", format];
+        let mut command = command(&args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let writer = std::thread::spawn(move || {
+            let lines: String = (0..50_000).map(|i| format!("{i}\n")).collect();
+            let _ = input.write_all(format!("time\n{lines}").as_bytes());
+        });
+        BufReader::new(output).read_line(&mut String::new()).unwrap();
+        let ended = child.wait_with_output().unwrap();
+        writer.join().unwrap();
+        assert!(ended.status.success(), "{format}: {}", text(&ended.stderr));
+        assert_eq!(text(&ended.stderr), "", "{format}");
+    }
+}
+
+/// With room for fewer keys than there are, it says so. Room comes in eights.
+#[test]
+fn forgotten_keys_are_told() {
+    let events: String = (0..20).map(|key| format!("0,{key}\n")).collect();
+    let output = simulate(&["1/1s", "--keys", "2"], &format!("time,key\n{events}"));
+    let says = "1/1s: 20 of 20 allowed (100.0%), 0 refused, keys: 8 kept, 12 forgotten (more than --keys 2)\n";
+    assert_eq!(text(&output.stderr), says);
+    // Two keys that take turns in one place are forgotten whenever the other comes.
+    let events: String = (0..40).map(|i| format!("0,{}\n", i % 20)).collect();
+    let output = simulate(&["1/1s", "--keys", "2"], &format!("time,key\n{events}"));
+    let said = text(&output.stderr);
+    assert!(said.contains(" keys: 8 kept, "), "{said}");
+}
+
+#[test]
+fn without_events_there_is_no_share() {
+    let output = simulate(&["1/1s"], "time,key");
+    assert_eq!(text(&output.stderr), "1/1s: no events\n");
+    assert!(output.status.success());
+}

@@ -1,0 +1,221 @@
+//! Limiters and stores for programs in JavaScript: the package in `npm/`. Times are milliseconds from any origin, such
+//! as those of `Date.now()`; spans are milliseconds, too.
+#![cfg(target_arch = "wasm32")]
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use core::time::Duration;
+use ratescope::event::{Event, Fields};
+use ratescope::limit::Limiter as _;
+use ratescope::limit::any::{AnyLimiter, AnyState};
+use ratescope::outcome::{self, Retry};
+use ratescope::policy;
+use ratescope::store;
+use ratescope::time::{Span, Time};
+use wasm_bindgen::prelude::*;
+
+/// The answers as plain objects, which JavaScript frees by itself.
+#[wasm_bindgen(inline_js = "
+export const outcome = (allowed, wait, level, limit) => ({ allowed, wait, level, limit });
+export const verdict = (allowed, wait, level, limit, by) => ({ allowed, wait, level, limit, by });
+export const field = (fields, name) => fields[name] === undefined ? undefined : String(fields[name]);
+")]
+extern "C" {
+    /// The answer of a limiter: `{ allowed, wait, level, limit }`.
+    #[wasm_bindgen(typescript_type = "Outcome")]
+    pub type Outcome;
+    /// The answer of a store: an `Outcome` with one more field, `by`, the text of the limit that decided.
+    #[wasm_bindgen(typescript_type = "Verdict")]
+    pub type Verdict;
+    /// The texts that keys are made of, by name.
+    #[wasm_bindgen(typescript_type = "Record<string, unknown>")]
+    pub type Named;
+
+    fn outcome(allowed: bool, wait: f64, level: f64, limit: f64) -> Outcome;
+    fn verdict(allowed: bool, wait: f64, level: f64, limit: f64, by: &str) -> Verdict;
+    /// Fails if a getter or the text of a value does, as of `{"toString": 1}`, which a client may have sent as JSON.
+    /// Without `catch`, the error would leave the module with what it borrowed, and after a thousand with no room.
+    #[wasm_bindgen(catch)]
+    fn field(fields: &Named, name: &str) -> Result<Option<String>, JsValue>;
+}
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = "
+/** The answer of a limiter about an event. */
+export interface Outcome {
+  /** Whether the event may pass. */
+  allowed: boolean;
+  /** Milliseconds that an allowed event waits in a queue; 0 for limiters without one. */
+  wait: number;
+  /** The level that the limiter measured: a rate, a count or a fill level, in the unit of its limit. */
+  level: number;
+  /** The limit that the level was compared with. */
+  limit: number;
+}
+
+/** The answer of a store about an event. */
+export interface Verdict extends Outcome {
+  /** The limit that decided, as a text. */
+  by: string;
+}
+";
+
+/// A limiter, without memory: each sender has a `State`.
+#[wasm_bindgen]
+pub struct Limiter(AnyLimiter);
+
+/// The memory of a limiter about one sender.
+#[wasm_bindgen]
+pub struct State(AnyState);
+
+#[wasm_bindgen]
+impl Limiter {
+    /// Reads a limiter, such as `gcra 10/1s burst 20` or `exim 100/1h strict`. Throws an `Error` that
+    /// says what is wrong and what would be right.
+    pub fn parse(
+        #[wasm_bindgen(unchecked_param_type = "string")] text: &JsValue,
+    ) -> Result<Limiter, JsError> {
+        Ok(Limiter(string(text, "a limiter")?.parse()?))
+    }
+
+    /// The state of a sender who was never seen.
+    pub fn state(&self) -> State {
+        State(self.0.initial())
+    }
+
+    /// Decides about an event at `now` and counts it. The cost is 1 unless it is given.
+    pub fn check(
+        &self,
+        state: &mut State,
+        now: f64,
+        cost: Option<f64>,
+    ) -> Result<Outcome, JsError> {
+        Ok(told(self.0.check(&mut state.0, time(now)?, cost.unwrap_or(1.0))))
+    }
+
+    /// Answers as `check` would, and counts nothing.
+    pub fn peek(&self, state: &State, now: f64, cost: Option<f64>) -> Result<Outcome, JsError> {
+        Ok(told(self.0.peek(&state.0, time(now)?, cost.unwrap_or(1.0))))
+    }
+
+    /// The milliseconds until the event would pass; `Infinity` if it never will.
+    #[wasm_bindgen(js_name = retryAfter)]
+    pub fn retry_after(&self, state: &State, now: f64, cost: Option<f64>) -> Result<f64, JsError> {
+        Ok(milliseconds(self.0.retry_after(&state.0, time(now)?, cost.unwrap_or(1.0))))
+    }
+
+    /// The text form, as `parse` reads it.
+    #[wasm_bindgen(js_name = toString)]
+    pub fn text(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// One or several limits, and the states of their keys.
+#[wasm_bindgen]
+pub struct Store(store::Store);
+
+#[wasm_bindgen]
+impl Store {
+    /// A store for a policy, such as `gcra 10/1s burst 20 per user & 1000/1h per ip`, with room for
+    /// `capacity` keys of each limit; 100,000 unless it is given. Throws an `Error` for a policy that it
+    /// can't read, and for a capacity that is no whole number or is above 4,294,967,295.
+    #[wasm_bindgen(constructor)]
+    pub fn new(
+        #[wasm_bindgen(unchecked_param_type = "string")] policy: &JsValue,
+        capacity: Option<f64>,
+    ) -> Result<Store, JsError> {
+        let policy = string(policy, "a policy")?.parse()?;
+        let capacity = capacity.unwrap_or(100_000.0);
+        // As a `usize` in the signature, -1 would be 4,294,967,295, and 2^32 would be 0.
+        if capacity != f64::from(capacity as u32) {
+            return Err(JsError::new("the capacity must be a whole number from 0 to 4294967295"));
+        }
+        Ok(Store(store::Store::new(policy, capacity as usize)))
+    }
+
+    /// Decides about an event with these fields, such as `{ user, ip }`, at `now`, and counts it in all
+    /// limits or in none.
+    pub fn check(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsValue> {
+        Ok(self.told(self.with(fields, now, cost, |event| self.0.check(event))?))
+    }
+
+    /// Answers as `check` would, and counts nothing.
+    pub fn peek(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsValue> {
+        Ok(self.told(self.with(fields, now, cost, |event| self.0.peek(event))?))
+    }
+
+    /// Counts an event that passed, at a cost that is known only afterwards.
+    pub fn charge(&self, fields: &Named, now: f64, cost: f64) -> Result<(), JsValue> {
+        let charged = self.with(fields, now, Some(cost), |event| self.0.charge(event))?;
+        Ok(charged.map_err(JsError::from)?)
+    }
+
+    /// The milliseconds until the event would pass; `Infinity` if it never will.
+    #[wasm_bindgen(js_name = retryAfter)]
+    pub fn retry_after(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<f64, JsValue> {
+        Ok(milliseconds(self.with(fields, now, cost, |event| self.0.retry_after(event))?))
+    }
+
+    /// How many keys are remembered.
+    #[wasm_bindgen(getter)]
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The policy, as the constructor reads it.
+    #[wasm_bindgen(js_name = toString)]
+    pub fn text(&self) -> String {
+        self.0.policy().to_string()
+    }
+
+    fn with<T>(
+        &self,
+        fields: &Named,
+        now: f64,
+        cost: Option<f64>,
+        ask: impl FnOnce(&Event<'_>) -> T,
+    ) -> Result<T, JsValue> {
+        let names = self.0.policy().fields();
+        let found = names
+            .filter_map(|name| Some(field(fields, name).transpose()?.map(|text| (name, text))));
+        let found: Vec<(&str, String)> = found.collect::<Result<_, _>>()?;
+        let fields: &dyn Fields = &found;
+        Ok(ask(&Event { time: time(now)?, cost: cost.unwrap_or(1.0), fields }))
+    }
+
+    fn told(&self, verdict: policy::Verdict) -> Verdict {
+        let by = self.0.policy().limits().get(verdict.by).map(ToString::to_string);
+        let outcome::Outcome { level, limit, .. } = verdict.outcome;
+        let wait = wait(verdict.outcome);
+        self::verdict(verdict.is_allowed(), wait, level, limit, by.as_deref().unwrap_or_default())
+    }
+}
+
+/// The text of an argument. As a `&str` in the signature, anything else would be an access beyond the memory.
+fn string(value: &JsValue, what: &str) -> Result<String, JsError> {
+    value.as_string().ok_or_else(|| JsError::new(&format!("{what} must be given as a string")))
+}
+
+fn told(answer: outcome::Outcome) -> Outcome {
+    outcome(answer.is_allowed(), wait(answer), answer.level, answer.limit)
+}
+
+fn wait(answer: outcome::Outcome) -> f64 {
+    answer.wait().map_or(0.0, in_milliseconds)
+}
+
+fn milliseconds(retry: Retry) -> f64 {
+    retry.wait().map_or(f64::INFINITY, in_milliseconds)
+}
+
+/// A span in milliseconds, from its whole microseconds: computed from its seconds, the last digit could be
+/// wrong.
+fn in_milliseconds(span: Span) -> f64 {
+    Duration::try_from(span).map_or(f64::INFINITY, |span| span.as_micros() as f64 / 1e3)
+}
+
+fn time(milliseconds: f64) -> Result<Time, JsError> {
+    // Without the number: to print one here would make the module larger by an eighth.
+    let wrong = |_| JsError::new("the time must be a number of milliseconds, as Date.now() has it");
+    Time::from_secs(milliseconds / 1e3).map_err(wrong)
+}

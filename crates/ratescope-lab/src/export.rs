@@ -1,0 +1,346 @@
+//! Configuration to paste: a policy in the syntax of a server.
+//!
+//! ```
+//! use ratescope::Policy;
+//! use ratescope_lab::export::Target;
+//!
+//! let policy: Policy = "nginx 1/1m burst 5 nodelay per ip".parse()?;
+//! let written = Target::Nginx.configure(&policy)?;
+//! assert!(written.text.contains("limit_req zone=limit1 burst=5 nodelay;"));
+//! assert_eq!(written.warnings, [
+//!     "nginx keeps 1r/m in whole thousandths a second, and so as 0.96 a minute",
+//! ]);
+//!
+//! // A policy that a server cannot express is an error.
+//! let error = Target::Haproxy.configure(&policy).unwrap_err();
+//! assert_eq!(error.to_string(), "HAProxy cannot say \"nginx 1/1m burst 5 nodelay per ip\": \
+//!     it counts in windows of its own; write a limit such as haproxy 20/10s");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A limit is exported only if the server decides as the limiter does. If the server differs slightly,
+//! or does something unexpected, a warning says how. Nothing is approximated silently.
+//!
+//! # Keys
+//! | field | meaning |
+//! |---|---|
+//! | `ip`, `address` | the address of the client, as the server sees it; [`Addresses`] says more |
+//! | `forwarded` | the client that X-Forwarded-For names, by the server's own module for it |
+//! | `host`, `path`, `method` | of the request |
+//! | `user` | the name that a client gives or has proved, if the server knows it |
+//! | `agent`, `referer` | the request headers `User-Agent` and `Referer` |
+//! | any other | the request header of that name |
+//!
+//! A field that is known only after the answer, such as `status`, cannot be a key.
+//!
+//! In Exim `ip`, `host`, `helo`, `sender` and `user` (or `auth`) are those of the message.
+
+mod caddy;
+mod cloudflare;
+mod descriptors;
+mod envoy;
+mod exim;
+mod fail2ban;
+mod field;
+mod haproxy;
+mod nftables;
+mod nginx;
+mod rust;
+mod traefik;
+
+use core::fmt;
+use core::str::FromStr;
+use ratescope::internal::named;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::nginx::{Delay, Nginx};
+use ratescope::policy::{Limit, Policy};
+use ratescope::rate::Rate;
+use ratescope::text::ParseError;
+use ratescope::time::Span;
+
+/// The server or library that a configuration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Target {
+    /// Exim: conditions of an ACL.
+    Exim,
+    /// nginx: `limit_req`.
+    Nginx,
+    /// HAProxy: stick tables and rules of a frontend.
+    Haproxy,
+    /// Envoy: the filter `local_ratelimit`.
+    Envoy,
+    /// Descriptors for Lyft's rate limit service, which Envoy calls.
+    Descriptors,
+    /// Caddy with the plugin `mholt/caddy-ratelimit`.
+    Caddy,
+    /// Traefik: a middleware.
+    Traefik,
+    /// Cloudflare: a rule with its expression, as its API takes it.
+    Cloudflare,
+    /// Rust code with this crate.
+    Rust,
+    /// nftables: meters of new connections.
+    Nftables,
+    /// fail2ban: a jail.
+    Fail2ban,
+}
+
+/// A configuration, with warnings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Configuration {
+    /// The text to paste; its comments say where.
+    pub text: String,
+    /// How the server differs from the policy or from what people expect, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+/// How a server should count the addresses of clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// The length in bits of the prefix that IPv6 addresses of one client share; with 128 each address is
+    /// a client of its own.
+    pub ipv6_prefix: u8,
+    /// Whether clients come through proxies of a private network, which name them in
+    /// X-Forwarded-For.
+    pub forwarded: bool,
+}
+
+/// Each address that connects is a client of its own, and nothing is forwarded.
+impl Default for Addresses {
+    fn default() -> Self {
+        Addresses { ipv6_prefix: 128, forwarded: false }
+    }
+}
+
+/// The networks in which proxies are trusted: private, loopback and link-local ones, from which nothing
+/// comes over the internet. A log is read by the same rule.
+const PROXIES: [&str; 8] = [
+    "10.0.0.0/8",
+    "172.16.0.0/12",
+    "192.168.0.0/16",
+    "127.0.0.0/8",
+    "169.254.0.0/16",
+    "fc00::/7",
+    "fe80::/10",
+    "::1",
+];
+
+/// Why a target cannot express a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CannotSay {
+    target: Target,
+    limit: Option<String>,
+    problem: String,
+}
+
+impl Target {
+    /// Every target.
+    pub const ALL: [Target; 11] = [
+        Target::Exim,
+        Target::Nginx,
+        Target::Haproxy,
+        Target::Envoy,
+        Target::Descriptors,
+        Target::Caddy,
+        Target::Traefik,
+        Target::Cloudflare,
+        Target::Rust,
+        Target::Nftables,
+        Target::Fail2ban,
+    ];
+
+    /// Writes `policy` in the syntax of the target, where each address is a client.
+    ///
+    /// # Errors
+    /// When the target cannot express it.
+    pub fn configure(self, policy: &Policy) -> Result<Configuration, CannotSay> {
+        self.configure_for(policy, Addresses::default())
+    }
+
+    /// Writes `policy` in the syntax of the target, for clients whose addresses are counted as `addresses`
+    /// says.
+    ///
+    /// # Errors
+    /// When the target cannot express it.
+    pub fn configure_for(
+        self,
+        policy: &Policy,
+        addresses: Addresses,
+    ) -> Result<Configuration, CannotSay> {
+        self.configure_costs(policy, addresses, None)
+    }
+
+    /// The same for events whose cost is the value of a field, if one is given. Only Exim counts by costs; the others
+    /// are as if each event costs 1.
+    pub(crate) fn configure_costs(
+        self,
+        policy: &Policy,
+        addresses: Addresses,
+        cost: Option<&str>,
+    ) -> Result<Configuration, CannotSay> {
+        let limits = policy.limits();
+        let addresses = addresses.of(limits);
+        let mut notes = Notes::default();
+        let text = match self {
+            Target::Exim => exim::write(limits, addresses, cost, &mut notes),
+            Target::Nginx => nginx::write(limits, addresses, &mut notes),
+            Target::Haproxy => haproxy::write(limits, addresses, &mut notes),
+            Target::Envoy => envoy::write(limits, addresses, &mut notes),
+            Target::Descriptors => descriptors::write(limits, addresses, &mut notes),
+            Target::Caddy => caddy::write(limits, addresses, &mut notes),
+            Target::Traefik => traefik::write(limits, addresses, &mut notes),
+            Target::Cloudflare => cloudflare::write(limits, &mut notes),
+            Target::Rust => Ok(rust::write(policy)),
+            Target::Nftables => nftables::write(limits, addresses, &mut notes),
+            Target::Fail2ban => fail2ban::write(limits, addresses, &mut notes),
+        };
+        let cannot = |(limit, problem)| CannotSay { target: self, limit, problem };
+        text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
+    }
+
+    /// Whether it counts on each machine by itself, and not for all machines together or as a program has it.
+    pub const fn counts_alone(self) -> bool {
+        !matches!(self, Target::Descriptors | Target::Cloudflare | Target::Rust)
+    }
+
+    /// Whether it counts the values of a field as costs.
+    pub(crate) fn counts(self, cost: &str) -> bool {
+        self == Target::Exim && exim::counted(Some(cost)).is_some()
+    }
+
+    /// Whether the target has a bucket of this rate and burst. nginx has few rates. Traefik forgets silent
+    /// senders soon, so it has large bursts at high rates only. nftables has whole rates and bursts up to
+    /// 65,535. For the other targets this is not checked, and the answer is `true`.
+    pub fn has_bucket(self, rate: Rate, burst: f64) -> bool {
+        match self {
+            Target::Nginx => Nginx::new(rate, 0, Delay::Never).is_ok(),
+            Target::Traefik => traefik::check_bucket(rate, burst).is_ok(),
+            Target::Nftables => nftables::said(rate, burst).is_ok(),
+            _ => true,
+        }
+    }
+
+    /// Its name for people.
+    pub const fn title(self) -> &'static str {
+        self.names().1
+    }
+
+    /// Where its configuration goes.
+    pub const fn file(self) -> &'static str {
+        self.names().2
+    }
+
+    /// Its text form, its name for people, and where its configuration goes.
+    const fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Target::Exim => ("exim", "Exim", "exim4.conf"),
+            Target::Nginx => ("nginx", "nginx", "nginx.conf"),
+            Target::Haproxy => ("haproxy", "HAProxy", "haproxy.cfg"),
+            Target::Envoy => ("envoy", "Envoy", "envoy.yaml"),
+            Target::Descriptors => {
+                ("descriptors", "the rate limit service", "config.yaml of the rate limit service")
+            }
+            Target::Caddy => ("caddy", "Caddy", "Caddyfile"),
+            Target::Traefik => ("traefik", "Traefik", "dynamic configuration of Traefik, YAML"),
+            Target::Cloudflare => ("cloudflare", "Cloudflare", "rules of the phase http_ratelimit"),
+            Target::Rust => ("rust", "Rust", "limits.rs"),
+            Target::Nftables => ("nftables", "nftables", "nftables.conf"),
+            Target::Fail2ban => ("fail2ban", "fail2ban", "jail.local"),
+        }
+    }
+}
+
+/// The text; or the reason why it cannot be written, with the limit if the reason is about one.
+type Written = Result<String, (Option<String>, String)>;
+
+/// The warnings so far, each once.
+#[derive(Debug, Default)]
+struct Notes(Vec<String>);
+
+impl Notes {
+    fn add(&mut self, warning: impl Into<String>) {
+        let warning = warning.into();
+        if !self.0.contains(&warning) {
+            self.0.push(warning);
+        }
+    }
+
+    /// Warns that a limiter is written as `own`, that of the server, with the `difference` between them.
+    fn instead(&mut self, limit: &Limit, own: &impl fmt::Display, difference: &str) {
+        self.add(format!("{} is written as \"{own}\", {difference}", limit.limiter));
+    }
+}
+
+/// The rate and the burst of a token bucket; `None` for another limiter.
+fn token_bucket(limiter: &AnyLimiter) -> Option<(Rate, f64)> {
+    match limiter {
+        AnyLimiter::TokenBucket(bucket) => Some((bucket.rate(), bucket.burst())),
+        AnyLimiter::Gcra(bucket) => Some((bucket.rate(), bucket.burst())),
+        _ => None,
+    }
+}
+
+/// Whether a number is whole and at least 1.
+fn is_whole(number: f64) -> bool {
+    number >= 1.0 && number == libm::floor(number)
+}
+
+/// Returns how many events a rate has in a span, if that is, up to rounding errors, a whole number from 1.
+fn whole_count(rate: Rate, span: Span) -> Option<f64> {
+    let count = rate.count() * (span.secs() / rate.per().secs());
+    let whole = libm::round(count);
+    (whole >= 1.0 && (count - whole).abs() < count * 1e-12).then_some(whole)
+}
+
+/// The texts that `write` makes of each limit and its number, from 1 on, one after the other.
+fn each(
+    limits: &[Limit],
+    mut write: impl FnMut(usize, &Limit) -> Result<String, String>,
+) -> Written {
+    let numbered = (1..).zip(limits);
+    let written = numbered
+        .map(|(n, limit)| write(n, limit).map_err(|problem| (Some(limit.to_string()), problem)));
+    written.collect()
+}
+
+/// As in `nginx`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.names().0)
+    }
+}
+
+impl FromStr for Target {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let names = Target::ALL.map(|target| (target, target.names().0));
+        named(&names, text, "not a target; write one of {}")
+    }
+}
+
+impl CannotSay {
+    /// The target that cannot express it.
+    pub const fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The feature that the target lacks, and the remedy.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+}
+
+impl fmt::Display for CannotSay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot say ", self.target.title())?;
+        match &self.limit {
+            Some(limit) => write!(f, "\"{limit}\": {}", self.problem),
+            None => write!(f, "these limits together: {}", self.problem),
+        }
+    }
+}
+
+impl core::error::Error for CannotSay {}

@@ -1,0 +1,184 @@
+//! Envoy: the HTTP filter `local_ratelimit`.
+//!
+//! Source: Envoy 1.40, "Local rate limit" and its protocol buffers.
+
+use super::field::{Field, fields, no_user};
+use super::{Addresses, Notes, Written, each, token_bucket};
+use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::envoy::Envoy;
+use ratescope::policy::{Limit, Per};
+
+/// The number of buckets that Envoy is told to keep for a descriptor with a wildcard. Its default is 20.
+const BUCKETS: usize = 100_000;
+
+/// The options by which Envoy takes the client from X-Forwarded-For.
+pub(super) const REAL_ADDRESS: &str = "\
+# In the HttpConnectionManager, as clients come through one proxy; with two of them write 2:
+use_remote_address: true
+xff_num_trusted_hops: 1
+";
+
+const BEGIN: &str = "\
+# In http_filters, before the router:
+- name: envoy.filters.http.local_ratelimit
+  typed_config:
+    \"@type\": type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit
+    stat_prefix: ratescope
+    filter_enabled: { default_value: { numerator: 100, denominator: HUNDRED } }
+    filter_enforced: { default_value: { numerator: 100, denominator: HUNDRED } }
+    # For requests that no descriptor matches: in effect no limit.
+    token_bucket: { max_tokens: 4294967295, tokens_per_fill: 4294967295, fill_interval: 1s }
+    always_consume_default_token_bucket: false
+";
+
+pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
+    let mut rate_limits = String::new();
+    let descriptors = each(limits, |n, limit| {
+        let own = own(limit, notes)?;
+        let entries = entries(&limit.per, (limits.len() > 1).then_some(n), addresses, notes)?;
+        rate_limits += &actions(&entries, "    ");
+        warn(&own, notes);
+        let keys: String = entries.iter().map(|entry| entry.descriptor()).collect();
+        let (burst, fill) = (own.burst(), own.fill().count());
+        let interval = own.fill().per().secs();
+        Ok(format!(
+            "    - entries:\n{keys}      token_bucket: {{ max_tokens: {burst}, \
+             tokens_per_fill: {fill}, fill_interval: {interval}s }}\n"
+        ))
+    })?;
+    let wild = limits.iter().any(|limit| !limit.per.fields().is_empty());
+    if wild {
+        notes.add(format!(
+            "Envoy keeps {BUCKETS} buckets of a descriptor here, and 20 unless it is told so: a \
+             client with more keys than that evades the limit"
+        ));
+    }
+    if limits.len() > 1 {
+        notes.add(
+            "Envoy takes from one bucket after the other, the slowest first: a request that a \
+             later one refuses has paid the first",
+        );
+    }
+    let kept =
+        if wild { format!("    max_dynamic_descriptors: {BUCKETS}\n") } else { String::new() };
+    let client = if addresses.forwarded { REAL_ADDRESS } else { "" };
+    Ok(format!(
+        "{client}{BEGIN}{kept}    rate_limits:\n{rate_limits}    descriptors:\n{descriptors}"
+    ))
+}
+
+/// The limiter of Envoy that decides as the limit does.
+fn own(limit: &Limit, notes: &mut Notes) -> Result<Envoy, String> {
+    if let AnyLimiter::Envoy(envoy) = &limit.limiter {
+        return Ok(*envoy);
+    }
+    let problem = "it has a bucket only; write a limit such as envoy 5/1s burst 10";
+    let (rate, burst) = token_bucket(&limit.limiter).ok_or(problem)?;
+    if burst != libm::floor(burst) {
+        return Err("its burst is a whole number of events".to_owned());
+    }
+    let envoy = Envoy::new(rate, burst as u64).map_err(|e| e.to_string())?;
+    notes.instead(
+        limit,
+        &envoy,
+        "which counts in doubles: an event at the very edge may be refused",
+    );
+    Ok(envoy)
+}
+
+fn warn(own: &Envoy, notes: &mut Notes) {
+    let (count, per) = (own.fill().count(), own.fill().per());
+    if count > 1.0 {
+        let each = libm::round(per.secs() / count * 1e6) / 1e6;
+        notes.add(format!(
+            "Envoy's tokens drip, for {count}/{per} one each {each}s, and the end of the interval brings \
+             nothing"
+        ));
+    }
+}
+
+/// An entry of a descriptor: the action that produces it, and its key and value.
+pub(super) struct Entry {
+    action: String,
+    key: String,
+    /// `None` matches any value.
+    value: Option<String>,
+}
+
+impl Entry {
+    fn descriptor(&self) -> String {
+        let value = self.value.as_ref().map_or(String::new(), |value| format!(", value: {value}"));
+        format!("      - {{ key: {}{value} }}\n", self.key)
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(super) fn value(&self) -> Option<&str> {
+        self.value.as_deref()
+    }
+}
+
+/// The entries of the descriptor of a limit. The number `n`, if given, distinguishes it from other
+/// limits.
+pub(super) fn entries(
+    per: &Per,
+    n: Option<usize>,
+    addresses: Addresses,
+    notes: &mut Notes,
+) -> Result<Vec<Entry>, String> {
+    let fields = fields(per)?;
+    let fixed = match (n, fields.is_empty()) {
+        (Some(n), _) => Some(format!("limit{n}")),
+        (None, true) => Some("all".to_owned()),
+        (None, false) => None,
+    };
+    let fixed = fixed.map(|value| Entry {
+        action: format!("generic_key: {{ descriptor_value: {value} }}"),
+        key: "generic_key".to_owned(),
+        value: Some(value),
+    });
+    let named = fields.iter().map(|field| entry(field, addresses, notes));
+    fixed.into_iter().map(Ok).chain(named).collect()
+}
+
+fn entry(field: &Field, addresses: Addresses, notes: &mut Notes) -> Result<Entry, String> {
+    let header = |name: &str, key: &str| Entry {
+        action: format!("request_headers: {{ header_name: \"{name}\", descriptor_key: {key} }}"),
+        key: key.to_owned(),
+        value: None,
+    };
+    Ok(match field {
+        Field::Ip if addresses.ipv6_prefix < 128 => Entry {
+            action: format!(
+                "masked_remote_address: {{ v6_prefix_mask_len: {} }}",
+                addresses.ipv6_prefix
+            ),
+            key: "masked_remote_address".to_owned(),
+            value: None,
+        },
+        Field::Ip => Entry {
+            action: "remote_address: {}".to_owned(),
+            key: "remote_address".to_owned(),
+            value: None,
+        },
+        Field::Host => header(":authority", "host"),
+        Field::Path => {
+            notes.add("Envoy's :path has the query string in it: other queries are other paths");
+            header(":path", "path")
+        }
+        Field::Method => header(":method", "method"),
+        Field::User => return Err(no_user()),
+        Field::Header(name) => {
+            notes.add(format!("requests without the header {name} are not limited"));
+            header(name, name)
+        }
+    })
+}
+
+/// The actions that produce a descriptor, as an item of `rate_limits`.
+pub(super) fn actions(entries: &[Entry], indent: &str) -> String {
+    let item = |entry: &Entry| format!("{indent}  - {}\n", entry.action);
+    format!("{indent}- actions:\n{}", entries.iter().map(item).collect::<String>())
+}

@@ -1,0 +1,172 @@
+//! A lane: a policy, the store that decides it, and its history.
+
+pub mod history;
+mod template;
+mod waits;
+
+pub use template::Template;
+pub use waits::Waits;
+
+pub(crate) use template::{Sender, of_link};
+
+use history::{Column, Grain, History};
+use ratescope::event::Event;
+use ratescope::outcome::{Outcome, Retry};
+use ratescope::policy::Policy;
+use ratescope::store::Store;
+use ratescope::time::{Span, Time};
+
+/// The most keys of a limit in a lane: more than the users of a script.
+const KEYS: usize = 64;
+
+/// The policy of a template and the states of its keys. The policy decides as it does anywhere else.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    template: Template,
+    store: Store,
+    allowed: u64,
+    refused: u64,
+    waits: Waits,
+    history: History,
+    /// The cost of the event that [`retry_after`](Self::retry_after) is about, and the period of
+    /// [`max_admitted`](Self::max_admitted).
+    asked: (f64, Span),
+    /// Whether an event or a setting changed something since the last time that `retry_after` was computed.
+    changed: bool,
+}
+
+impl Lane {
+    /// A lane that begins at `now` without states, after `sent` events of the run.
+    pub(crate) fn new(template: Template, policy: Policy, now: Time, sent: u64) -> Self {
+        let store = Store::new(policy, KEYS);
+        let history = History::new(Grain::default(), now, store.tightest(now), 0, sent);
+        let asked = (1.0, Span::ZERO);
+        let (allowed, refused, waits) = (0, 0, Waits::default());
+        Lane { template, store, allowed, refused, waits, history, asked, changed: true }
+    }
+
+    /// The same lane with a history of another grain that begins at `now`.
+    pub(crate) fn afresh(&self, now: Time, sent: u64, grain: Grain) -> Self {
+        let (template, store) = (self.template.clone(), self.store.clone());
+        let history = History::new(grain, now, store.tightest(now), self.allowed, sent);
+        let (allowed, refused, asked) = (self.allowed, self.refused, self.asked);
+        let waits = self.waits.clone();
+        Lane { template, store, allowed, refused, waits, history, asked, changed: true }
+    }
+
+    /// Whether this is the lane of `template`, which now means `policy`.
+    pub(crate) fn is(&self, template: &Template, policy: &Policy) -> bool {
+        self.template == *template && self.store.policy() == policy
+    }
+
+    /// Sets the cost and the period that [`retry_after`](Self::retry_after) and
+    /// [`max_admitted`](Self::max_admitted) are about.
+    pub(crate) fn ask_about(&mut self, cost: f64, period: Span) {
+        self.changed |= cost != self.asked.0;
+        self.asked = (cost, period);
+    }
+
+    /// Decides an event of the sender with the number `sender`, and returns the outcome. `sent` counts the
+    /// events of the run, including this one.
+    #[inline]
+    pub(crate) fn event(&mut self, event: &Event<'_>, sender: usize, sent: u64) -> Outcome {
+        let outcome = self.store.check(event).outcome;
+        let passes = outcome.is_allowed();
+        self.allowed += u64::from(passes);
+        self.refused += u64::from(!passes);
+        self.waits.event(sender, event.time, passes);
+        self.changed = true;
+        self.history.event(event.time, outcome, self.store.tightest(event.time), sent);
+        outcome
+    }
+
+    /// Completes the column of the history that is filling.
+    pub(crate) fn close(&mut self) {
+        let last = self.history.last();
+        self.store.forget(last);
+        let again = match self.history.again() {
+            known if !self.changed => known,
+            _ => match self.retry_after(last) {
+                Retry::After(wait) => last.after(wait),
+                Retry::Never => Time::LAST,
+            },
+        };
+        self.changed = false;
+        // Zero stands for "at once"; since when an event would have been allowed does not matter.
+        let again = if again <= last { Time::ZERO } else { again };
+        self.history.close(self.store.tightest(last), again);
+    }
+
+    /// The text that the lane was made of.
+    pub fn template(&self) -> &Template {
+        &self.template
+    }
+
+    /// The policy that the template means. Its text has every optional word, as in `token-bucket 10/10s
+    /// burst 10 per user & fixed-window 10/10s per ip`.
+    pub fn policy(&self) -> &Policy {
+        self.store.policy()
+    }
+
+    /// The limiters of the policy, without their keys.
+    pub fn limiters(&self) -> String {
+        let limits = self.policy().limits().iter().map(|limit| limit.limiter.to_string());
+        limits.collect::<Vec<_>>().join(" & ")
+    }
+
+    /// The unit of the level, in words: the unit of the only limit, or `of the tightest` of several limits.
+    pub fn unit(&self) -> &'static str {
+        let [limit] = self.policy().limits() else { return "of the tightest" };
+        limit.limiter.unit()
+    }
+
+    /// Events allowed since the lane began.
+    pub fn allowed(&self) -> u64 {
+        self.allowed
+    }
+
+    /// Events refused since the lane began.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// How long senders waited after refusals since the lane began.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    /// The level and the limit at `now`, which is not before the last event. With several limits or users,
+    /// these are the level and the limit with the highest ratio.
+    pub fn level(&self, now: Time) -> (f64, f64) {
+        let Outcome { level, limit, .. } = self.store.tightest(now);
+        (level, limit)
+    }
+
+    /// How long after `now` an event of the first user, with the cost of the settings, would be allowed.
+    pub fn retry_after(&self, now: Time) -> Retry {
+        let fields = &Sender("");
+        self.store.retry_after(&Event { time: now, cost: self.asked.0, fields })
+    }
+
+    /// As [`retry_after`](Self::retry_after), for an instant `at` of the past, which lies in `column` of the
+    /// history. `now` is the present of the run. In a complete column the answer is the one that held at the
+    /// end of the column.
+    pub fn retry_at(&self, column: &Column, at: Time, now: Time) -> Retry {
+        match column.again {
+            _ if self.history.is_filling(at) => self.retry_after(now),
+            Time::LAST => Retry::Never,
+            again => Retry::After(at.until(again)),
+        }
+    }
+
+    /// The history.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// The most that one sender gets through in any period of the common rate, in events of cost
+    /// `cost`; infinite if there is no bound.
+    pub fn max_admitted(&self, cost: f64) -> f64 {
+        self.policy().max_admitted(self.asked.1, cost)
+    }
+}

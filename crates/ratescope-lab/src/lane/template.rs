@@ -1,0 +1,110 @@
+//! The template of a lane: a policy in which limits without a rate have the common rate of all lanes.
+//!
+//! ```text
+//! exim strict
+//! token-bucket 10/10s burst 20 per user & fixed-window per ip
+//! ```
+//!
+//! All events of a run come from one address, the `ip`. A limit is for the address unless it says
+//! `per user` or `per all`.
+
+use core::fmt;
+use core::str::FromStr;
+use ratescope::event::Fields;
+use ratescope::internal::parts;
+use ratescope::policy::{Defaults, Policy};
+use ratescope::rate::Rate;
+use ratescope::text::ParseError;
+
+/// The text of a lane, with one space between words. It is kept as text and not as a policy, since the common
+/// rate decides what it means and whether it can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template(String);
+
+impl Template {
+    /// Reads a template, and the policy that it means if limits without a rate have `rate`.
+    ///
+    /// # Errors
+    /// As for [`Policy::read`]. The error points at the wrong word of `text`.
+    pub fn read(text: &str, rate: Rate) -> Result<(Template, Policy), ParseError> {
+        let fields = Some(["user", "ip"].map(str::to_owned).into());
+        let defaults = Defaults { rate: Some(rate), per: "ip".parse()?, fields, cost: 0.0 };
+        let policy = Policy::read(text, &defaults)?;
+        let tidied =
+            |(_, limit): (usize, &str)| limit.split_whitespace().collect::<Vec<_>>().join(" ");
+        let tidy = parts(text, '&').map(tidied).collect::<Vec<_>>().join(" & ");
+        Ok((Template(tidy), policy))
+    }
+
+    /// The policy that the template means if limits without a rate have `rate`.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub fn resolve(&self, rate: Rate) -> Result<Policy, ParseError> {
+        Self::read(&self.0, rate).map(|(_, policy)| policy)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A template of a link, as it is written now. Old links have `+` between limits, and call the `ip` the
+/// `address`.
+pub(crate) fn of_link(text: &str) -> String {
+    let words = text.split_inclusive(|c: char| c == '+' || c == '&' || c.is_whitespace());
+    let renamed: String = words.map(renamed).collect();
+    let joined = joined(&renamed);
+    let is_read = |text: &String| text.parse::<Template>().is_ok();
+    [renamed, joined].into_iter().find(is_read).unwrap_or(text.to_owned())
+}
+
+/// A word of a template, in which the old name `address` becomes `ip`.
+fn renamed(word: &str) -> String {
+    word.strip_prefix("address").map_or(word.to_owned(), |rest| format!("ip{rest}"))
+}
+
+/// The text with `&` for each `+` that joins limits. A `+` right before a field of the run joins fields, and a
+/// `+` before the span of an `offset` is a sign: both stay.
+fn joined(text: &str) -> String {
+    let mut joined = String::new();
+    let mut parts = parts(text, '+').peekable();
+    while let Some((_, part)) = parts.next() {
+        joined += part;
+        let Some((_, next)) = parts.peek() else { break };
+        let word = next.split(|c: char| c.is_whitespace() || c == '&').next().unwrap_or("");
+        let is_sign = part.split_whitespace().next_back() == Some("offset") && !word.contains('/');
+        joined.push(if is_sign || matches!(word, "user" | "ip") { '+' } else { '&' });
+    }
+    joined
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Reads a template with the common rate of [`Settings::default`](crate::compare::Settings).
+impl FromStr for Template {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::read(text, Rate::TEN_IN_TEN_SECONDS).map(|(template, _)| template)
+    }
+}
+
+/// The fields of an event of a run: a user, and the one address that all of them share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender<'a>(pub(crate) &'a str);
+
+impl Fields for Sender<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        match name {
+            "user" => Some(self.0),
+            "ip" => Some("192.0.2.1"),
+            _ => None,
+        }
+    }
+}

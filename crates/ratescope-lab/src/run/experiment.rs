@@ -1,0 +1,47 @@
+//! The receiver of a run's events.
+
+use super::{Arrival, Named};
+use crate::lane::history::Grain;
+use ratescope::text::ParseError;
+use ratescope::time::Time;
+
+/// The receiver of a run's events: an instrument, or several lanes.
+pub trait Experiment: Sized {
+    /// The settings.
+    type Settings: Named;
+
+    /// The most events that one frame of a page generates, so that a frame always ends.
+    const PER_FRAME: usize;
+
+    /// An experiment without events, at the time `begin`.
+    ///
+    /// # Errors
+    /// When a setting has a value that [`Named::set`] would have refused.
+    fn new(settings: &Self::Settings, begin: Time) -> Result<Self, ParseError>;
+
+    /// Takes an event; time never runs backwards.
+    fn event(&mut self, arrival: &Arrival);
+
+    /// Applies other settings from `now` on.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    fn follow(&mut self, now: Time, settings: &Self::Settings) -> Result<(), ParseError>;
+
+    /// The last instant of the column that is filling; [`Time::LAST`] if only events end columns.
+    fn column_end(&self) -> Time {
+        Time::LAST
+    }
+
+    /// Ends the column that is filling.
+    fn end_column(&mut self) {}
+
+    /// The same states with a history that begins at `now`. If columns end without an event, they have the
+    /// length `grain`.
+    fn afresh(&self, now: Time, grain: Grain) -> Self;
+
+    /// The work of an event or a column, in the unit of the budget of [`Run::advance`](super::Run::advance).
+    fn weight(&self) -> usize {
+        1
+    }
+}

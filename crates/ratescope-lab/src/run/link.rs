@@ -1,0 +1,138 @@
+//! A link: the settings in readable form, and optionally a recording of the commands.
+//!
+//! ```text
+//! decay=10s&limit=10&mode=strict&…&at=42.5&paused&do=1:events*10,20:mode=leaky
+//! ```
+//!
+//! A missing setting has its default, so a link is written without it; a repeated one has its last value.
+//! `do` lists [commands], each with its time in seconds of the run. `at` is the time at which the viewer
+//! enters the run; with `paused` the run stays there.
+//!
+//! The text follows `#` in an address: `&`, `%` and `+` in a value are percent-encoded, and any other
+//! character may be.
+
+use super::escape::{decoded, inside};
+use super::table::{changed, listed, names};
+use super::{Command, Named, commands};
+use core::fmt;
+use core::str::FromStr;
+use ratescope::internal::{parts, shown};
+use ratescope::text::ParseError;
+use ratescope::time::Time;
+
+/// The longest text that is read as a link, in bytes: room for [`MEMORY`](commands::MEMORY) commands of 100
+/// bytes each.
+pub const LONGEST: usize = 1 << 20;
+
+/// The content of a link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Link<S> {
+    /// The first settings.
+    pub settings: S,
+    /// The commands, in the order of time.
+    pub commands: Vec<(Time, Command)>,
+    /// The time to show first.
+    pub at: Time,
+    /// Whether the run stays at `at`.
+    pub paused: bool,
+}
+
+impl<S: Named> fmt::Display for Link<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let changed = changed(S::SETTINGS, &self.settings);
+        f.write_str(&changed)?;
+        let mut and = if changed.is_empty() { "" } else { "&" };
+        if self.at != Time::ZERO {
+            write!(f, "{and}at={}", self.at)?;
+            and = "&";
+        }
+        if self.paused {
+            write!(f, "{and}paused")?;
+            and = "&";
+        }
+        commands::write(f, and, &self.commands)
+    }
+}
+
+/// Every part must be right: a link of which only a part is read would show a different run. A caller that
+/// can show an error beside the run can use the [good parts](Link::good_parts).
+impl<S: Named> FromStr for Link<S> {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        // A program that wrote the address down may have encoded the separators too.
+        let all_decoded = |error| Self::read(&decoded(text)).map_err(|_| error);
+        Self::read(text).or_else(all_decoded)
+    }
+}
+
+impl<S: Named> Link<S> {
+    /// The valid parts of a link (`None` if no part is valid), and the first error, if there is one.
+    pub fn good_parts(text: &str) -> (Option<Self>, Option<ParseError>) {
+        let (link, good, wrong) = Self::gather(text);
+        if wrong.is_none() {
+            return (Some(link), None);
+        }
+        // A program that wrote the address down may have encoded the separators too.
+        match Self::gather(&decoded(text)) {
+            (link, _, None) => (Some(link), None),
+            _ => ((good > 0).then_some(link), wrong),
+        }
+    }
+
+    fn read(text: &str) -> Result<Self, ParseError> {
+        let (link, _, wrong) = Self::gather(text);
+        wrong.map_or(Ok(link), Err)
+    }
+
+    /// The link made of the valid parts, how many parts are valid, and the first error.
+    fn gather(text: &str) -> (Self, usize, Option<ParseError>) {
+        let given = || {
+            parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
+                let (name, value) = part.split_once('=').unwrap_or((part, ""));
+                (offset, S::name_now(name), offset + part.len() - value.len(), value)
+            })
+        };
+        if text.len() > LONGEST {
+            let help = format!("a link of more than {LONGEST} bytes");
+            return (Self::default(), 0, Some(ParseError::whole(&shown(text, 20), help)));
+        }
+        // Commands change the settings, so the settings are read first.
+        let names = || names(S::SETTINGS).chain(["at", "paused", "do"]);
+        let (mut present, mut wrong) = (Vec::new(), None);
+        for (offset, name, ..) in given() {
+            if names().any(|known| known == name) {
+                if !present.contains(&name) {
+                    present.push(name);
+                }
+            } else {
+                let error = || {
+                    let known = listed(S::SETTINGS);
+                    let help = format!("not part of a link; it has at, paused, do, {known}");
+                    inside(ParseError::whole(&decoded(name), help), text, offset)
+                };
+                wrong = wrong.or_else(|| Some(error()));
+            }
+        }
+        let (mut link, mut good) = (Self::default(), 0);
+        for known in names().filter(|known| present.contains(known)) {
+            for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
+                match link.part(name, value) {
+                    Ok(()) => good += 1,
+                    Err(error) => wrong = wrong.or_else(|| Some(inside(error, text, at))),
+                }
+            }
+        }
+        (link, good, wrong)
+    }
+
+    fn part(&mut self, name: &str, raw: &str) -> Result<(), ParseError> {
+        match name {
+            "at" => self.at = decoded(raw).parse()?,
+            "paused" => self.paused = true,
+            "do" => self.commands = commands::read(raw, self.settings.clone())?,
+            _ => self.settings.set(name, &S::text_now(name, decoded(raw)))?,
+        }
+        Ok(())
+    }
+}

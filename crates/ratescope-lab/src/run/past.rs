@@ -1,0 +1,99 @@
+//! Recorded events, such as those of a log's client, and the run of the part that is shown.
+//!
+//! All events are decided once, and the states before some of them are kept. To show a part, its events
+//! are decided again from the last states kept before it, with a history as fine as the part needs. So the
+//! work depends on the part, and not on the length of the log.
+
+use super::{Arrival, Experiment, Run, Source};
+use crate::lane::history::Grain;
+use ratescope::text::ParseError;
+use ratescope::time::{Span, Time};
+
+/// The most places in the list of events at which states are kept.
+const MARKS: usize = 64;
+
+/// Recorded events.
+#[derive(Clone, Debug)]
+pub struct Past<E: Experiment> {
+    events: Vec<(Time, f64)>,
+    /// The states that are kept, each with the index of the first event that they have not seen.
+    marks: Vec<(usize, E)>,
+    /// The states after all events.
+    end: E,
+    /// The run of the part between the two instants of `known`.
+    run: Run<E>,
+    known: [Time; 2],
+    grain: Grain,
+}
+
+impl<E: Experiment + Clone> Past<E> {
+    /// Decides the events, which are in the order of time, each with its cost.
+    ///
+    /// # Errors
+    /// When a setting has a value that [`Named::set`](super::Named::set) would have refused.
+    pub fn new(settings: E::Settings, events: Vec<(Time, f64)>) -> Result<Self, ParseError> {
+        let begin = events.first().map_or(Time::ZERO, |(at, _)| *at);
+        let mut end = E::new(&settings, begin)?.afresh(begin, Grain::COARSEST);
+        let mut marks = Vec::with_capacity(MARKS + 1);
+        let apart = events.len() / MARKS + 1;
+        for (place, event) in events.iter().enumerate() {
+            if place % apart == 0 {
+                end = end.afresh(event.0, Grain::COARSEST);
+                marks.push((place, end.clone()));
+            }
+            put(&mut end, event);
+        }
+        let run = Run::of(settings, end.afresh(begin, Grain::COARSEST), begin, Vec::new());
+        let known = [Time::LAST, Time::ZERO];
+        Ok(Past { events, marks, end, run, known, grain: Grain::COARSEST })
+    }
+
+    /// Makes [`run`](Self::run) show the time between two instants, unless it does already in columns that are fine
+    /// enough.
+    pub fn look(&mut self, from: Time, to: Time) {
+        // Half as much is decided in addition on either side, since a user is likely to look there next.
+        let [half, twice] =
+            [0.5, 2.0].map(|part| Span::from_secs(part * to.since(from)).unwrap_or_default());
+        let grain = Grain::of(twice);
+        if self.known[0] <= from && to <= self.known[1] && self.grain <= grain {
+            return;
+        }
+        let [from, to] = [from.before(half), to.after(half)];
+        let upto = |at: Time| self.events.partition_point(|(time, _)| *time < at);
+        let (first, last) = (upto(from), upto(to));
+        let mark = self.marks.partition_point(|(place, _)| *place <= first);
+        let mut experiment = match mark.checked_sub(1).and_then(|mark| self.marks.get(mark)) {
+            // Without events there are no marks, and the end is also the beginning.
+            None => self.end.clone(),
+            Some((place, states)) => {
+                let mut states = states.clone();
+                self.events[*place..first].iter().for_each(|event| put(&mut states, event));
+                states
+            }
+        };
+        experiment = experiment.afresh(from, grain);
+        let sources = vec![Source::given(self.events[first..last].to_vec())];
+        self.run = Run::of(self.run.settings.clone(), experiment, from, sources);
+        self.run.advance(to, usize::MAX);
+        (self.known, self.grain) = ([from, to], grain);
+    }
+
+    /// The run of the part that is shown.
+    pub fn run(&self) -> &Run<E> {
+        &self.run
+    }
+
+    /// The states and counts after all events.
+    pub fn end(&self) -> &E {
+        &self.end
+    }
+
+    /// All events, each with its time and cost.
+    pub fn events(&self) -> &[(Time, f64)] {
+        &self.events
+    }
+}
+
+fn put<E: Experiment>(states: &mut E, event: &(Time, f64)) {
+    states.event(&Arrival { at: event.0, cost: event.1, user: 0 });
+}

@@ -1,0 +1,113 @@
+//! Other measurements of the same events: two models that the page of 2009 rejects, and a simpler
+//! form of its own formula.
+//!
+//! | line | formula | what speaks against it |
+//! |---|---|---|
+//! | the level of a leaky bucket | [`limit::leaky_bucket`](ratescope::limit::leaky_bucket) | at any steady rate it tends to nothing or to its maximum |
+//! | the mean of the last events | [`estimate::moving_average`](ratescope::estimate::moving_average) | it has to remember them |
+//! | N of the recent average | [`estimate::recent_average`](ratescope::estimate::recent_average) | it is about a half too high |
+//!
+//! They are measured only while one of them is drawn. The bucket sees every event. It drains at the
+//! rate of the limit and holds the limit's number of events, so its maximum lies at the limit. The other two
+//! count the events that the red line counts.
+
+mod column;
+
+pub use column::{Model, ModelColumn, ModelPoint};
+
+use super::Settings;
+use crate::trace::Trace;
+use ratescope::estimate::moving_average::MovingAverage;
+use ratescope::estimate::recent_average::{Impulse, RecentAverage};
+use ratescope::limit::Limiter;
+use ratescope::limit::leaky_bucket::{LeakyBucket, State};
+use ratescope::rate::Rate;
+use ratescope::text::ParseError;
+use ratescope::time::Time;
+
+/// The three lines, and their history.
+#[derive(Clone, Debug)]
+pub struct Models {
+    limit: Rate,
+    bucket: Option<(LeakyBucket, State)>,
+    mean: MovingAverage,
+    last: u32,
+    recent: RecentAverage,
+    impulse: Impulse,
+    /// Whether the history begins with the run and each line means the same throughout.
+    pub whole: bool,
+    /// The history.
+    pub trace: Trace<ModelColumn>,
+}
+
+impl Models {
+    /// Models without events. They are `whole` if the run had none so far.
+    pub(super) fn new(settings: &Settings, whole: bool) -> Result<Self, ParseError> {
+        Ok(Models {
+            limit: Rate::new(settings.limit, settings.decay)?,
+            bucket: settings.leaky_bucket().map(|bucket| (bucket, bucket.initial())),
+            mean: MovingAverage::new(settings.last),
+            last: settings.last,
+            recent: RecentAverage::over(settings.decay)?,
+            impulse: Impulse::default(),
+            whole,
+            trace: Trace::new(),
+        })
+    }
+
+    /// Takes an event of cost 1; `counted` says whether the red line counts it.
+    pub(super) fn event(&mut self, now: Time, counted: bool) {
+        if let Some((bucket, state)) = &mut self.bucket {
+            let _ = bucket.check(state, now, 1.0);
+        }
+        if counted {
+            self.impulse = self.recent.add(self.impulse, now, 1.0);
+            self.mean.add(now);
+        }
+        self.record(now, 1);
+    }
+
+    /// Applies other settings. Rates in events per second stay the same, and so does the content of
+    /// the bucket, as far as it still fits.
+    pub(super) fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
+        let limit = Rate::new(settings.limit, settings.decay)?;
+        if settings.last != self.last {
+            // The line drawn so far is the mean of another number of events.
+            (self.mean, self.last) = (MovingAverage::new(settings.last), settings.last);
+            self.whole = self.trace.total() == 0;
+        }
+        if limit != self.limit {
+            let (level, scale) = (self.level_at(now), limit.per().secs() / self.limit.per().secs());
+            self.bucket = settings.leaky_bucket().map(|bucket| {
+                let mut state = bucket.initial();
+                bucket.record(&mut state, now, level.min(bucket.queue()), true);
+                (bucket, state)
+            });
+            self.impulse = self.recent.add(self.impulse, now, 0.0);
+            self.impulse.size *= scale;
+            self.recent = RecentAverage::over(settings.decay)?;
+            self.limit = limit;
+            if self.trace.total() > 0 {
+                self.record(now, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The three lines at `now`, which is not before the last event.
+    pub fn at(&self, now: Time) -> ModelPoint {
+        let impulse = self.recent.add(self.impulse, now, 0.0).size;
+        let (limit, level, mean) = (self.limit, self.level_at(now), self.mean.events());
+        ModelPoint { at: now, limit, level, mean, impulse, events: 0 }
+    }
+
+    /// The level of the bucket, in events; 0 without a bucket.
+    fn level_at(&self, now: Time) -> f64 {
+        self.bucket.as_ref().map_or(0.0, |(bucket, state)| bucket.level(state, now))
+    }
+
+    fn record(&mut self, now: Time, events: u32) {
+        let point = ModelPoint { events, ..self.at(now) };
+        self.trace.push(&point);
+    }
+}

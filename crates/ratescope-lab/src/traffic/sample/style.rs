@@ -1,0 +1,177 @@
+//! The entries of a made-up log, written as various servers write them.
+
+use super::Entry;
+use core::fmt::{self, Write};
+use ratescope::internal::by_name;
+use ratescope_log::civil::{Civil, MONTHS, SECOND};
+
+/// The style of a log. Its text form is the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `combined`: Combined Log Format, with times in whole seconds.
+    Combined,
+    /// `json`: JSON lines as an nginx may be told to write them, with times in milliseconds.
+    Json,
+    /// `exim`: Exim's main log; every entry is an incoming mail, with times in whole seconds.
+    Exim,
+    /// `syslog`: every entry is a failed login, in the format of RFC 3164 and so without a year.
+    Syslog,
+    /// `csv`: with a header, and with times in microseconds.
+    Csv,
+}
+
+const STYLES: [(Style, &str); 5] = [
+    (Style::Combined, "combined"),
+    (Style::Json, "json"),
+    (Style::Exim, "exim"),
+    (Style::Syslog, "syslog"),
+    (Style::Csv, "csv"),
+];
+
+impl Style {
+    /// All styles.
+    pub const ALL: [Style; 5] =
+        [Style::Combined, Style::Json, Style::Exim, Style::Syslog, Style::Csv];
+
+    /// The line before the first entry, if the format has one.
+    pub fn header(self) -> &'static str {
+        match self {
+            Style::Csv => "time,ip,user,method,path,status,bytes\n",
+            _ => "",
+        }
+    }
+
+    /// Appends the line of an entry to `out`.
+    pub fn write(self, entry: &Entry, out: &mut String) {
+        // Writing to a String cannot fail.
+        let _ = match self {
+            Style::Combined => combined(entry, out),
+            Style::Json => json(entry, out),
+            Style::Exim => exim(entry, out),
+            Style::Syslog => syslog(entry, out),
+            Style::Csv => csv(entry, out),
+        };
+    }
+}
+
+by_name!(Style, STYLES, "not a style of logs; they are combined, json, exim, syslog and csv");
+
+/// The parts of a date and a time of day.
+struct Parts {
+    year: i32,
+    month: &'static str,
+    month_number: u8,
+    day: u8,
+    /// The time of day, as in `13:55:36`.
+    clock: [u8; 8],
+    millis: i64,
+}
+
+impl Parts {
+    fn of(entry: &Entry) -> Self {
+        let civil = Civil(entry.time);
+        let (date, seconds) = (civil.date(), civil.of_day() / SECOND);
+        let two = |n: i64| [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
+        let ([h, i], [m, n], [s, t]) =
+            (two(seconds / 3600), two(seconds / 60 % 60), two(seconds % 60));
+        let month = MONTHS.get(usize::from(date.month()) - 1).copied().unwrap_or("");
+        Parts {
+            year: date.year(),
+            month,
+            month_number: date.month(),
+            day: date.day(),
+            clock: [h, i, b':', m, n, b':', s, t],
+            millis: civil.of_day() / 1000 % 1000,
+        }
+    }
+
+    fn clock(&self) -> &str {
+        str::from_utf8(&self.clock).unwrap_or("")
+    }
+}
+
+fn combined(entry: &Entry, out: &mut String) -> fmt::Result {
+    let Entry { ip, user, method, page, status, bytes, agent, .. } = entry;
+    let at = Parts::of(entry);
+    write!(out, "{ip} - ")?;
+    match user {
+        Some(user) => write!(out, "user{user}")?,
+        None => out.push('-'),
+    }
+    write!(out, " [{:02}/{}/{}:{} +0000] ", at.day, at.month, at.year, at.clock())?;
+    write!(out, "\"{method} {page} HTTP/1.1\" {status} ")?;
+    match bytes {
+        0 => out.push('-'),
+        bytes => write!(out, "{bytes}")?,
+    }
+    match entry.from {
+        Some(page) => write!(out, " \"https://www.example.org{page}\"")?,
+        None => out.push_str(" \"-\""),
+    }
+    writeln!(out, " \"{agent}\"")
+}
+
+fn json(entry: &Entry, out: &mut String) -> fmt::Result {
+    let Entry { ip, user, method, page, status, bytes, agent, .. } = entry;
+    let at = Parts::of(entry);
+    write!(out, "{{\"time_iso8601\":\"{}-{:02}-{:02}T", at.year, at.month_number, at.day)?;
+    write!(out, "{}.{:03}+00:00\",\"remote_addr\":\"{ip}\"", at.clock(), at.millis)?;
+    match user {
+        Some(user) => write!(out, ",\"remote_user\":\"user{user}\"")?,
+        None => out.push_str(",\"remote_user\":\"\""),
+    }
+    write!(out, ",\"request_method\":\"{method}\",\"request_uri\":\"{page}\",\"status\":{status}")?;
+    writeln!(out, ",\"body_bytes_sent\":{bytes},\"http_user_agent\":\"{agent}\"}}")
+}
+
+fn exim(entry: &Entry, out: &mut String) -> fmt::Result {
+    let Entry { ip, user, bytes, .. } = entry;
+    let at = Parts::of(entry);
+    let id = entry.time.as_micros();
+    let (second, part) = (base62(id / SECOND), base62(id % SECOND));
+    write!(out, "{}-{:02}-{:02} {} ", at.year, at.month_number, at.day, at.clock())?;
+    write!(out, "{second}-{part}-{:02} <= ", id % 97)?;
+    match user {
+        Some(user) => {
+            write!(out, "user{user}@example.org H=([{ip}]) [{ip}]:4567 P=esmtpsa")?;
+            write!(out, " A=plain_login:user{user}")?;
+        }
+        None => write!(out, "news@list.example H=mx.list.example [{ip}]:25 P=esmtps")?,
+    }
+    writeln!(
+        out,
+        " S={} id={id:x}@example.org T=\"H=x [192.0.2.1] A=y:z\" for ann@example.org",
+        bytes + 1
+    )
+}
+
+/// The last six digits of a number in base 62.
+fn base62(number: i64) -> String {
+    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    let digit = |power: u32| {
+        let place = number / 62i64.pow(power) % 62;
+        char::from(DIGITS.get(place as usize).copied().unwrap_or(b'0'))
+    };
+    (0..6).rev().map(digit).collect()
+}
+
+fn syslog(entry: &Entry, out: &mut String) -> fmt::Result {
+    let Entry { ip, user, .. } = entry;
+    let at = Parts::of(entry);
+    let pid = 1000 + entry.time.as_micros() % 30_000;
+    write!(out, "{} {:2} {} web1 sshd[{pid}]: ", at.month, at.day, at.clock())?;
+    match user {
+        Some(user) => write!(out, "Failed password for user{user}")?,
+        None => out.push_str("Failed password for invalid user admin"),
+    }
+    writeln!(out, " from {ip} port {} ssh2", 1024 + pid)
+}
+
+fn csv(entry: &Entry, out: &mut String) -> fmt::Result {
+    let Entry { time, ip, user, method, page, status, bytes, .. } = entry;
+    write!(out, "{time},{ip},")?;
+    if let Some(user) = user {
+        write!(out, "user{user}")?;
+    }
+    writeln!(out, ",{method},{page},{status},{bytes}")
+}

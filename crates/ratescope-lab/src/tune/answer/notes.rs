@@ -1,0 +1,133 @@
+//! Notes on a configuration: how the server will count differently from the way the log was read.
+
+use super::Choices;
+use crate::export::{Addresses, Target};
+use crate::tune::{Clients, Imported};
+use core::net::Ipv6Addr;
+use ratescope::internal::plural;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::policy::Per;
+use ratescope_log::Filter;
+
+impl Choices {
+    /// The differences between the events of the log and those that the server will count, one sentence
+    /// each.
+    pub(super) fn notes(&self, limiter: &AnyLimiter, per: &Per) -> Vec<String> {
+        let (options, server) = (&self.reading.options, self.target);
+        // In Rust, the program itself chooses the events and their fields.
+        if server == Target::Rust {
+            return Vec::new();
+        }
+        // The span of time that was read of the log makes no difference to a server.
+        let Filter { paths, methods, statuses, messages, also, not, .. } = options.filter.clone();
+        let before = Filter { paths, methods, also, not, ..Filter::default() };
+        let after = Filter { statuses, messages, ..Filter::default() };
+        let chosen = (!before.is_empty()).then(|| match server {
+            // nftables sees connections, not requests.
+            Target::Nftables => format!(
+                "this limit was chosen for those with {before} only, but {server} counts every new \
+                 connection"
+            ),
+            _ => format!(
+                "this limit was chosen for requests with {before} only; put it where {server} counts \
+                 no others"
+            ),
+        });
+        // fail2ban reads a log, too, so it knows the answers to requests.
+        let reads_log = server == Target::Fail2ban;
+        let answered = (!after.is_empty() && !reads_log).then(|| {
+            format!(
+                "this limit was chosen for requests with {after} only, but {server} counts a request \
+                 before its answer is known: it counts all requests, and refuses more than is said here"
+            )
+        });
+        let by_path = per.fields().iter().any(|field| field == "path");
+        let depth = options.path_depth.filter(|_| by_path).map(|depth| {
+            let s = plural(u64::from(depth.get()));
+            format!(
+                "above, the first {depth} segment{s} of a path count; for {server}, all of them"
+            )
+        });
+        let burst = match limiter {
+            AnyLimiter::Nginx(l) if l.burst() > 0 => Some(format!(
+                "nginx's burst={} is what may come beyond the first request, so bursts of {} pass",
+                l.burst(),
+                l.burst() + 1
+            )),
+            _ => None,
+        };
+        let dry = match server {
+            Target::Nginx => Some("add limit_req_dry_run on: nginx then logs what it would refuse"),
+            Target::Envoy => Some(
+                "give filter_enforced the numerator 0: the counter rate_limited then says what it would \
+                 refuse",
+            ),
+            Target::Descriptors => Some(
+                "add shadow_mode: true to each descriptor: the service then counts what it would refuse",
+            ),
+            Target::Cloudflare => Some("let the action be log, if the plan has it"),
+            Target::Haproxy => Some(
+                "write set-header x-over-limit 1 in place of deny deny_status 429: the server behind then \
+                 sees what would be refused",
+            ),
+            Target::Exim => Some(
+                "write warn in place of deny, and log_message in place of message: Exim then logs what it \
+                 would refuse; with defer in place of deny, and leaky in place of strict, senders come again \
+                 later with what is refused",
+            ),
+            Target::Nftables => {
+                Some("write counter in place of drop: nftables then counts what it would refuse")
+            }
+            Target::Fail2ban => {
+                Some("add banaction = dummy: fail2ban then writes to its log whom it would ban")
+            }
+            _ => None,
+        };
+        let last = (server == Target::Exim).then(|| {
+            "the log has only accepted mails, and Exim also counts one that a later condition refuses: put \
+             this last"
+                .to_owned()
+        });
+        let dry = dry.map(|how| format!("to try it first without refusing anything, {how}"));
+        [dry, last, burst, chosen, answered, depth].into_iter().flatten().collect()
+    }
+
+    /// Returns an error if costs come from a field or the highest is not 1, unless the target is Rust, or Exim
+    /// which counts some of them: a server counts each request as 1.
+    pub(super) fn check_costs(&self, highest: f64) -> Result<(), String> {
+        let cost = match self.reading.field_of_costs() {
+            Some(name) if self.target.counts(name) => return Ok(()),
+            Some(name) => name,
+            _ if highest != 1.0 => "cost",
+            _ => return Ok(()),
+        };
+        let server = self.target;
+        match server {
+            Target::Rust => Ok(()),
+            _ => Err(format!(
+                "a request counts as its {cost} above, and as 1 for {server}; let each count as 1, or \
+                 write the limit for Rust"
+            )),
+        }
+    }
+}
+
+impl Imported {
+    /// How the addresses of its clients were counted.
+    pub fn addresses(&self) -> Addresses {
+        Addresses {
+            ipv6_prefix: ipv6_prefix(&self.summary.clients).unwrap_or(128),
+            // The names of the formats say where the address is from.
+            forwarded: self.formats().iter().any(|format| format.contains("X-Forwarded-For")),
+        }
+    }
+}
+
+/// The bits of the first client that is an IPv6 network, also of a summary, which does not know how the log was read.
+fn ipv6_prefix(clients: &Clients) -> Option<u8> {
+    let bits = |text: &str| {
+        let (address, bits) = text.split_once('/')?;
+        address.parse::<Ipv6Addr>().ok().and(bits.parse().ok()).filter(|bits| *bits <= 128)
+    };
+    (0..clients.len()).find_map(|place| clients.key(place).split(['=', ',']).find_map(bits))
+}

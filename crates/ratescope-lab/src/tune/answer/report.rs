@@ -1,0 +1,254 @@
+//! The answer as sentences, the same for every front end.
+
+use super::Analysis;
+use super::in_words::in_words;
+use crate::tune::{Clients, Doubt, Imported, Summary, percent};
+use ratescope::address::{is_internal, parse};
+use ratescope::internal::{grouped, plural};
+use ratescope_log::Corrections;
+
+/// The answer as sentences.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The numbers of requests and clients, and the first and the last time.
+    pub read: String,
+    /// The formats of the logs; empty if they are not known.
+    pub formats: String,
+    /// The differences between the lines and the events kept, a sentence each.
+    pub notes: Vec<String>,
+    /// The number of lines that could not be read, and the first of them with the reasons.
+    pub unread: Option<(String, Vec<String>)>,
+    /// How the clients were sampled; `None` if there was room for all.
+    pub room: Option<String>,
+    /// The headline: the limit in force and its refusals, or the progress of counting them.
+    pub headline: String,
+    /// Whether the headline is final.
+    pub done: bool,
+    /// The refusals of the limit that is in force today; empty until they are known.
+    pub today: String,
+    /// The clients that the recommended limit touches, in the part of the log from which it was learned and
+    /// in the part on which it was checked.
+    pub learned: String,
+    /// Reasons to think twice, a sentence each.
+    pub doubts: Vec<String>,
+}
+
+/// The effect of a limiter on the clients of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitEffect {
+    /// The limiter.
+    pub limit: String,
+    /// The number of clients that it touches.
+    pub touched: u64,
+    /// The number of requests that it refuses.
+    pub refused: u64,
+    /// The effect as a sentence, which names the limiter by its text form.
+    pub says: String,
+    /// The effect for the chosen server: the limiter in words, and its refusals.
+    pub headline: String,
+}
+
+impl Report {
+    /// The sentences about the counts so far.
+    pub fn new(analysis: &Analysis) -> Self {
+        let (log, clients) = (analysis.imported(), analysis.clients());
+        let (headline, done) = headline(analysis);
+        let mut report = Report {
+            read: read(analysis),
+            formats: log.formats().join("; "),
+            notes: notes(analysis),
+            unread: unread(log),
+            room: room(clients),
+            headline,
+            today: today(analysis).unwrap_or_default(),
+            done,
+            ..Report::default()
+        };
+        if let Some((_, advice)) = analysis.shown() {
+            let named = |place: &usize| !clients.key(*place).is_empty();
+            let fastest = analysis.fastest.filter(named).map(|place| log.summary.name(place));
+            let but = |doubt: &Doubt| format!("But: {}.", doubt.naming(fastest.as_deref()));
+            report.doubts = advice.doubts.iter().map(but).collect();
+            report.learned = learned(analysis).unwrap_or_default();
+        }
+        report
+    }
+}
+
+impl Analysis {
+    /// The effect of the limiter in force, once it has been replayed.
+    pub fn effect(&self) -> Option<LimitEffect> {
+        let replay = self.replayed().filter(|replay| replay.is_done())?;
+        let (limiter, noun) = (replay.limiter(), one(self.imported().events()));
+        let does = replay.says(&self.imported().summary, noun);
+        Some(LimitEffect {
+            limit: limiter.to_string(),
+            touched: replay.touched(self.clients()).touched,
+            refused: replay.refused(),
+            says: format!("{limiter} {does}."),
+            headline: format!(
+                "For {}: {}. It {does}.",
+                self.choices().target.title(),
+                in_words(limiter, one(self.choices().reading.field_of_costs().unwrap_or(noun)))
+            ),
+        })
+    }
+}
+
+/// The singular of the word for events, as in `request` for `requests`.
+fn one(events: &str) -> &str {
+    events.strip_suffix('s').unwrap_or(events)
+}
+
+fn read(analysis: &Analysis) -> String {
+    let (clients, clock, log) = (analysis.clients(), analysis.clock(), analysis.imported());
+    let Summary { per, lines, .. } = &log.summary;
+    let [requests, senders] = [clients.requests(), clients.clients()];
+    let others = !["requests", "events"].contains(&log.events());
+    let among = match others && *lines > requests {
+        true => format!(" among {} line{},", grouped(*lines), plural(*lines)),
+        false => String::new(),
+    };
+    let mut text = format!(
+        "{} {}{}{among} from {} client{} (per {per})",
+        grouped(requests),
+        one(log.events()),
+        plural(requests),
+        grouped(senders),
+        plural(senders),
+    );
+    if let Some((first, last)) = clients.times() {
+        let [first, last] = [first, last].map(|time| clock.shown(time));
+        text += &format!(", {first} to {last} {}", clock.zone);
+    }
+    text
+}
+
+fn notes(analysis: &Analysis) -> Vec<String> {
+    let Imported { options, counts, times, summary, .. } = analysis.imported();
+    let Corrections { spread_out, late, dropped, steps_back } = *times;
+    let mut notes = Vec::new();
+    let mut note = |n: u64, say: &dyn Fn(&str, &str) -> String| {
+        if n > 0 {
+            notes.push(say(&grouped(n), plural(n)));
+        }
+    };
+    note(counts.filtered, &|n, _| {
+        format!("Only those with {}; {n} others are left out.", options.options.filter)
+    });
+    note(counts.keyless, &|n, s| {
+        let (per, all) = (&summary.per, grouped(counts.events));
+        match (options.options.only_keyed, s) {
+            (true, _) => format!("{n} without {per} left out."),
+            _ if counts.keyless == counts.events => {
+                format!("None of {all} has {per}, so all count as one client: choose another key.")
+            }
+            (false, "") => format!("{n} of {all} has no {per}, and counts as a client."),
+            (false, _) => format!("{n} of {all} have no {per}, and count as one client."),
+        }
+    });
+    note(spread_out, &|n, s| {
+        let (are, seconds) =
+            if s.is_empty() { ("is", "its second") } else { ("are", "their seconds") };
+        format!(
+            "The log has whole seconds: {n} event{s} {are} spread evenly over {seconds}, or they would look like bursts."
+        )
+    });
+    note(late, &|n, s| format!("{n} event{s} came too late to be sorted."));
+    note(dropped, &|n, s| format!("{n} event{s} left out, far ahead of the lines around."));
+    note(steps_back.count, &|_, _| steps_back.to_string());
+    note(analysis.clients().late(), &|n, s| {
+        format!("{n} request{s} came out of order, and count at the time of the one before.")
+    });
+    let unknown = &analysis.unknown_marks;
+    if let Some((first, rest)) = unknown.split_first() {
+        let more = if rest.is_empty() { "" } else { " and others" };
+        let n = unknown.len() as u64;
+        let marks = format!("{} mark{} of no client: {first}{more}", grouped(n), plural(n));
+        notes.push(format!("There {} {marks}.", if n == 1 { "is" } else { "are" }));
+    }
+    notes.extend(proxy(analysis));
+    if analysis.clock().is_of_several {
+        let said = "The lines are of several time zones, so times are told in UTC.";
+        notes.push(said.to_owned());
+    }
+    notes
+}
+
+/// A warning that all events are those of a proxy, if the log also names the proxy's clients.
+fn proxy(analysis: &Analysis) -> Option<String> {
+    let (log, clients) = (analysis.imported(), analysis.clients());
+    let key = clients.key(0);
+    let is_proxy = log.has_forwarded && clients.len() == 1 && parse(key).is_some_and(is_internal);
+    is_proxy.then(|| {
+        format!(
+            "All events are from {key}: is it a proxy? Its clients are limited with the key forwarded."
+        )
+    })
+}
+
+fn unread(log: &Imported) -> Option<(String, Vec<String>)> {
+    let [unread, lines] = [log.summary.unread, log.summary.lines];
+    let said = format!("{} of {} lines could not be read", grouped(unread), grouped(lines));
+    let problems = log.counts.problems.iter().map(ToString::to_string);
+    (unread > 0).then(|| (said, problems.collect()))
+}
+
+fn room(clients: &Clients) -> Option<String> {
+    if clients.left_out() == 0 {
+        return None;
+    }
+    let (share, count) = (percent(clients.share_kept()), grouped(clients.len() as u64));
+    let mut said =
+        format!("There was no room for all: {share} of the requests are kept, of {count} clients.");
+    if clients.has_full() {
+        said += " A client that fills a quarter of the room keeps only its first requests.";
+    }
+    if clients.one_in() > 1 {
+        said += &format!(
+            " Clients that were busiest whenever room was made are all kept. Of the others, and of those \
+             that came later, one in {} was kept, by chance, and represents that many. Numbers of clients \
+             are estimates.",
+            clients.one_in(),
+        );
+    }
+    Some(said)
+}
+
+/// The headline, and whether it is final.
+fn headline(analysis: &Analysis) -> (String, bool) {
+    match analysis.effect() {
+        Some(effect) => (effect.headline, true),
+        None if analysis.shown().is_some() && analysis.limiter().is_none() => {
+            ("No limit leaves so many clients alone.".to_owned(), true)
+        }
+        None => match analysis.measured() {
+            1.0 => ("Still counting …".to_owned(), false),
+            part => (format!("Still counting: {} % …", libm::floor(part * 100.0)), false),
+        },
+    }
+}
+
+fn today(analysis: &Analysis) -> Option<String> {
+    let replay = analysis.replayed_today()?;
+    let noun = one(analysis.imported().events());
+    let (limiter, does) = (replay.limiter(), replay.says(&analysis.imported().summary, noun));
+    Some(format!("Today, {limiter} {does}."))
+}
+
+fn learned(analysis: &Analysis) -> Option<String> {
+    let (_, advice) = analysis.shown()?;
+    let limit = advice.limit?;
+    let recommended = match analysis.limit() == Some(limit) {
+        true => "Recommended".to_owned(),
+        false => format!("Recommended would be {limit}"),
+    };
+    let learned = format!("{recommended}: it touches {}", advice.learned);
+    Some(match advice.checked {
+        None => learned + ".",
+        Some(checked) => format!(
+            "{learned} in the first two thirds of the log; in the rest, on which it is checked, \
+             {checked}."
+        ),
+    })
+}

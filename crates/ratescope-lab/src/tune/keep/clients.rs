@@ -1,0 +1,397 @@
+//! The events of every client, kept within a room.
+//!
+//! # Speed
+//! Every line of a log comes here, so an event costs only one look-up and writes to one entry of
+//! 64 bytes: the newest events of a client wait there until a few are moved to the rest at once.
+//! The hash has a random seed, since senders choose the keys and could aim at collisions. No result
+//! depends on the seed: clients are numbered in the order of their first events.
+
+use super::client::Client;
+use super::dictionary::Codes;
+use super::labels::Labels;
+use super::sample::MOST_HALVINGS;
+use super::stream::{Moment, Moments, Written, first, is_near};
+use core::cmp::Reverse;
+use core::hash::BuildHasher;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use ratescope::event::{Event, Fields};
+use ratescope::internal::is_cost;
+use ratescope::policy::Per;
+use ratescope::time::Time;
+use std::borrow::Cow;
+
+/// The most that may be kept. Beyond it, clients are sampled: see [`Clients::share_kept`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// The number of clients; at least 64, and at most 4 billion.
+    pub clients: usize,
+    /// The bytes of everything: 64 for a client, its key, its share of the table, its events and the labels.
+    pub bytes: usize,
+}
+
+/// Four million clients, and half a gigabyte, which is some 80 million requests.
+impl Default for Room {
+    fn default() -> Self {
+        Room { clients: 4_000_000, bytes: 512 << 20 }
+    }
+}
+
+/// The bytes of a client beside its key and the events that left its entry: the entry, and its share
+/// of the table.
+const ENTRY: usize = size_of::<Client>() + 8;
+
+/// The events of many clients.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    pub(super) room: Room,
+    hasher: RandomState,
+    table: HashTable<u32>,
+    pub(super) list: Vec<Client>,
+    keys: String,
+    /// The bytes reserved for events outside the entries, in use or not.
+    outside: usize,
+    /// The number of halvings.
+    pub(super) halvings: u8,
+    /// The number of halvings before the last [`make_room`](Self::make_room), and each client's place now, by its place then.
+    moved: (u8, Vec<u32>),
+    pub(super) counts: Requests,
+    first: Time,
+    last: Time,
+    highest_cost: f64,
+    /// The labels of the events, paths and agents, if these are kept.
+    pub(in crate::tune) labels: Option<[Labels; 2]>,
+}
+
+/// A client to which an event may be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    place: u32,
+    /// The number of halvings when it was given.
+    halvings: u8,
+}
+
+/// The place of a client that is not kept.
+const NOBODY: u32 = u32::MAX;
+
+/// The key of an event's client: the value of the field if `per` is a single one, otherwise the key as
+/// policies write it.
+pub fn key<'a>(fields: &'a dyn Fields, per: &Per) -> Cow<'a, str> {
+    match per.fields() {
+        [field] => Cow::Borrowed(fields.value(field).unwrap_or("")),
+        _ => Cow::Owned(per.key(&Event { time: Time::ZERO, cost: 1.0, fields })),
+    }
+}
+
+/// The counts of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Requests {
+    pub(super) requests: u64,
+    pub(super) late: u64,
+    pub(super) unusable: u64,
+    pub(super) left_out: u64,
+}
+
+impl Clients {
+    /// No clients yet, with room for as much as `room` says.
+    pub fn new(room: Room) -> Self {
+        let most = u32::MAX as usize;
+        let room = Room { clients: room.clients.clamp(64, most), bytes: room.bytes.max(1 << 16) };
+        Clients {
+            room,
+            hasher: RandomState::default(),
+            table: HashTable::new(),
+            list: Vec::new(),
+            keys: String::new(),
+            outside: 0,
+            halvings: 0,
+            moved: (0, Vec::new()),
+            counts: Requests::default(),
+            first: Time::LAST,
+            last: Time::from_micros(i64::MIN),
+            highest_cost: 0.0,
+            labels: None,
+        }
+    }
+
+    /// Adds an event of the client called `key`: takes a [`ticket`](Self::ticket) and
+    /// [puts](Self::put) the event.
+    #[inline]
+    pub fn add(&mut self, key: &str, time: Time, cost: f64) {
+        let ticket = self.ticket(key);
+        self.put(ticket, time, cost, Codes::default());
+    }
+
+    /// The client called `key`, for an event that is added later. So an event that waits for earlier ones
+    /// need not keep its key.
+    #[inline]
+    pub fn ticket(&mut self, key: &str) -> Ticket {
+        let place = self.place(key, None).and_then(|place| u32::try_from(place).ok());
+        let ticket = Ticket { place: place.unwrap_or(NOBODY), halvings: self.halvings };
+        if self.is_over() {
+            self.make_room();
+        }
+        ticket
+    }
+
+    /// Adds an event, with the numbers of its labels if these are kept.
+    ///
+    /// The events of one client should come in the order of time. An event from before the client's last one gets the
+    /// last one's time, and is counted as [`late`](Self::late). An event whose cost is not from 0 to
+    /// [`MAX_COST`](ratescope::limit::MAX_COST), or that is 18,000 years or more from the origin, is
+    /// [`unusable`](Self::unusable).
+    #[inline]
+    pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64, codes: Codes) {
+        self.counts.requests += 1;
+        for (labels, code) in self.labels.iter_mut().flatten().zip(codes) {
+            labels.count(code, 1);
+        }
+        if !is_cost(cost) || !is_near(time) {
+            self.counts.unusable += 1;
+            return;
+        }
+        let Some(place) = self.current(ticket) else {
+            self.counts.left_out += 1;
+            return;
+        };
+        if self.push(place, Moment { time, cost }, codes) && self.is_over() {
+            self.make_room();
+        }
+    }
+
+    /// The place of the client called `key`, which is added if it is new; `None` if sampling leaves it out. A new
+    /// client with `halvings` halvings is never left out. With `None` it gets the number of halvings so far, and is left
+    /// out unless it is part of the sample.
+    pub(super) fn place(&mut self, key: &str, halvings: Option<u8>) -> Option<usize> {
+        let hash = self.hasher.hash_one(key.as_bytes());
+        let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
+        if let Some(&place) = found {
+            return Some(place as usize);
+        }
+        let stays = halvings.is_some() || self.stays(key);
+        let place = u32::try_from(self.list.len()).ok().filter(|_| stays)?;
+        let key_at = u32::try_from(self.keys.len()).ok()?;
+        let key_len = u32::try_from(key.len()).ok()?;
+        self.keys.push_str(key);
+        self.list.push(Client::new(key_at, key_len, halvings.unwrap_or(self.halvings)));
+        let (keys, list, hasher) = (&self.keys, &self.list, &self.hasher);
+        let rehash = |&place: &u32| hasher.hash_one(text(keys, list, place).as_bytes());
+        self.table.insert_unique(hash, place, rehash);
+        Some(place as usize)
+    }
+
+    /// Appends an event. Returns whether it may have taken more memory.
+    #[inline]
+    pub(super) fn push(&mut self, place: usize, moment: Moment, codes: Codes) -> bool {
+        let Some(client) = self.list.get_mut(place) else { return false };
+        if client.fills(self.room) {
+            self.counts.left_out += 1;
+            return false;
+        }
+        let micros = moment.time.as_micros();
+        let begins = client.requests == 0;
+        let step = match begins {
+            true => first(moment.time),
+            false => {
+                self.counts.late += u64::from(micros < client.last);
+                micros.saturating_sub(client.last).max(0).unsigned_abs()
+            }
+        };
+        let Some(requests) = client.requests.checked_add(1) else {
+            self.counts.left_out += 1;
+            return false;
+        };
+        client.requests = requests;
+        client.last = client.last.max(micros);
+        self.first = self.first.min(moment.time);
+        self.last = self.last.max(moment.time);
+        self.highest_cost = ratescope::internal::larger(self.highest_cost, moment.cost);
+        let written = Written::new(step, moment.cost, self.labels.is_some().then_some(codes));
+        client.write(written.bytes(), &mut self.outside) || begins
+    }
+
+    /// Whether later events of a client are left out, so that there is room for others.
+    pub(in crate::tune) fn has_full(&self) -> bool {
+        self.list.iter().any(|client| client.fills(self.room))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.list.len() > self.room.clients || self.bytes() > self.room.bytes
+    }
+
+    /// The bytes in use, as [`Room`] counts them.
+    pub fn bytes(&self) -> usize {
+        self.list.len() * ENTRY + self.keys.len() + self.outside + self.label_bytes()
+    }
+
+    /// The number of clients kept.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether no client is kept.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The number of clients; an estimate if not all were kept.
+    pub fn clients(&self) -> u64 {
+        let has_events = |place: &usize| self.requests_of(*place) > 0;
+        (0..self.len()).filter(has_events).map(|place| self.weight(place)).sum()
+    }
+
+    /// The number of events that were added.
+    pub fn requests(&self) -> u64 {
+        self.counts.requests
+    }
+
+    /// The number of events that came before the last one of their client, and got its time.
+    pub fn late(&self) -> u64 {
+        self.counts.late
+    }
+
+    /// The number of events that no limiter counts.
+    pub fn unusable(&self) -> u64 {
+        self.counts.unusable
+    }
+
+    /// The number of events that were not kept for want of room.
+    pub fn left_out(&self) -> u64 {
+        self.counts.left_out
+    }
+
+    /// The times of the first and the last event; `None` without events.
+    pub fn times(&self) -> Option<(Time, Time)> {
+        (self.first <= self.last).then_some((self.first, self.last))
+    }
+
+    /// The highest cost of an event.
+    pub fn highest_cost(&self) -> f64 {
+        self.highest_cost
+    }
+
+    /// The key of the client at `place`, counted from 0 in the order in which they came; empty
+    /// beyond the last.
+    pub fn key(&self, place: usize) -> &str {
+        u32::try_from(place).map_or("", |place| text(&self.keys, &self.list, place))
+    }
+
+    /// The place of the client called `key`.
+    pub fn find(&self, key: &str) -> Option<usize> {
+        let hash = self.hasher.hash_one(key.as_bytes());
+        let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
+        found.map(|&place| place as usize)
+    }
+
+    /// The number of events of the client at `place`.
+    pub fn requests_of(&self, place: usize) -> u64 {
+        self.list.get(place).map_or(0, |client| client.requests.into())
+    }
+
+    /// The number of clients that the one at `place` represents.
+    pub fn weight(&self, place: usize) -> u64 {
+        self.list.get(place).map_or(0, |client| 1 << client.halvings)
+    }
+
+    /// The events of the client at `place`, in order.
+    pub fn moments(&self, place: usize) -> impl Iterator<Item = Moment> + Clone + '_ {
+        self.read(place)
+    }
+
+    pub(super) fn read(&self, place: usize) -> Moments<'_> {
+        let labels = self.labels.is_some();
+        let none = Moments::new([&[], &[]], labels);
+        self.list.get(place).map_or(none, |client| client.moments(labels))
+    }
+
+    /// The places of all clients, the busiest first; of two that are as busy, the one that came
+    /// first.
+    pub fn busiest(&self) -> Vec<usize> {
+        self.busiest_of(|_| true)
+    }
+
+    /// The places of the `wanted` clients, the busiest first.
+    pub(in crate::tune) fn busiest_of(&self, wanted: impl Fn(&usize) -> bool) -> Vec<usize> {
+        let ranked = |place| (Reverse(self.requests_of(place)), place);
+        let mut places: Vec<_> = (0..self.len()).filter(wanted).map(ranked).collect();
+        places.sort_unstable();
+        places.into_iter().map(|(_, place)| place).collect()
+    }
+
+    /// Keeps the clients for whose place `stays` is true. Returns the new place of each client, by its old
+    /// one; [`NOBODY`] for those that are gone.
+    pub(super) fn retain(&mut self, stays: impl Fn(usize) -> bool) -> Vec<u32> {
+        let list = core::mem::take(&mut self.list);
+        let keys = core::mem::take(&mut self.keys);
+        (self.table, self.outside) = (HashTable::new(), 0);
+        let mut moved = vec![NOBODY; list.len()];
+        for (place, mut client) in list.into_iter().enumerate() {
+            if !stays(place) {
+                self.counts.left_out += u64::from(client.requests);
+                continue;
+            }
+            let from = client.key_at as usize;
+            let key = keys.get(from..from + client.key_len as usize).unwrap_or("");
+            let new = self.place(key, Some(client.halvings));
+            if let Some(new) = new.and_then(|new| self.list.get_mut(new)) {
+                self.outside += client.outside();
+                client.key_at = new.key_at;
+                *new = client;
+            }
+            if let (Some(moved), Some(new)) = (moved.get_mut(place), new) {
+                *moved = u32::try_from(new).unwrap_or(NOBODY);
+            }
+        }
+        moved
+    }
+
+    /// Returns whether there was no halving since `ticket` was given; true without a ticket.
+    pub(in crate::tune) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
+        ticket.is_none_or(|ticket| ticket.halvings == self.halvings)
+    }
+
+    /// The place of a ticket's client now; `None` if the client is not kept. A ticket is good until the
+    /// second step of halvings after it.
+    #[inline]
+    fn current(&self, ticket: Ticket) -> Option<usize> {
+        let place = match ticket.halvings == self.halvings {
+            true => Some(ticket.place),
+            false if ticket.halvings == self.moved.0 => {
+                self.moved.1.get(ticket.place as usize).copied()
+            }
+            false => None,
+        };
+        place.filter(|place| *place != NOBODY).map(|place| place as usize)
+    }
+
+    /// Makes room: halves the clients until the rest fits.
+    #[cold]
+    pub(super) fn make_room(&mut self) {
+        self.halve_while(|clients| {
+            clients.is_over() && clients.halvings < MOST_HALVINGS && clients.len() > 1
+        });
+    }
+
+    /// Halves the clients as long as `is_due` is true. For tickets, all these halvings are one step.
+    pub(super) fn halve_while(&mut self, is_due: impl Fn(&Self) -> bool) {
+        let halvings = self.halvings;
+        let mut moved: Vec<u32> = (0..self.list.len() as u32).collect();
+        while is_due(self) {
+            let next = self.halve();
+            for place in &mut moved {
+                *place = next.get(*place as usize).copied().unwrap_or(NOBODY);
+            }
+        }
+        self.moved = (halvings, moved);
+    }
+}
+
+/// The key of the client at `place`.
+#[inline]
+fn text<'a>(keys: &'a str, list: &[Client], place: u32) -> &'a str {
+    let key = list.get(place as usize).and_then(|client| {
+        let from = client.key_at as usize;
+        keys.get(from..from + client.key_len as usize)
+    });
+    key.unwrap_or("")
+}

@@ -1,0 +1,181 @@
+//! Texts by number: an event keeps the numbers of its path and its agent, its labels, instead of the texts.
+
+use core::hash::{BuildHasher, Hasher};
+use core::ops::Range;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use ratescope::internal::beginning;
+
+/// The numbers of the labels of an event: of its path and of its agent.
+pub type Codes = [u16; 2];
+
+/// The number that stands for no text.
+const NONE: u16 = 0;
+
+/// The number of all texts for which there is no room.
+const OTHERS: u16 = 1;
+
+/// The most bytes that are kept of a text; the bytes that each takes beside these, for its end, its place in the
+/// table and the number of its requests; and the most bytes of all texts together.
+const LONGEST: usize = 200;
+const BESIDE: usize = 18;
+pub(super) const MOST: usize = 4 << 20;
+
+/// Up to 65,534 texts with their numbers, in the order in which they came.
+#[derive(Clone, Debug)]
+pub struct Dictionary {
+    texts: String,
+    /// The most bytes of all texts.
+    most: usize,
+    /// The end of each text.
+    ends: Vec<u32>,
+    table: HashTable<u16>,
+    hasher: RandomState,
+}
+
+impl Default for Dictionary {
+    fn default() -> Self {
+        Dictionary::new(MOST)
+    }
+}
+
+impl Dictionary {
+    /// No texts yet, with room for `most` bytes of them.
+    pub(super) fn new(most: usize) -> Self {
+        let (texts, ends, table, hasher) = Default::default();
+        Dictionary { texts, most, ends, table, hasher }
+    }
+
+    /// The number of a text. A new text is added if there is room; otherwise it has the number of all others.
+    /// Texts with the same first 200 bytes count as one.
+    #[inline]
+    pub fn code(&mut self, text: Option<&str>) -> u16 {
+        let Some(text) = text else { return NONE };
+        let text = beginning(text, LONGEST);
+        let (bytes, hash) = (self.texts.as_bytes(), hash(&self.hasher, text));
+        let found = self.table.find(hash, |code| {
+            let place = place(&self.ends, *code);
+            place.and_then(|place| bytes.get(place)).is_some_and(|one| same(one, text.as_bytes()))
+        });
+        found.copied().unwrap_or_else(|| self.add(hash, text))
+    }
+
+    #[cold]
+    fn add(&mut self, hash: u64, text: &str) -> u16 {
+        let code = u16::try_from(self.codes()).ok();
+        let Some(code) = code.filter(|_| self.bytes() + text.len() + BESIDE <= self.most) else {
+            return OTHERS;
+        };
+        self.texts.push_str(text);
+        self.ends.push(self.texts.len() as u32);
+        let (texts, ends, hasher) = (&self.texts, &self.ends, &self.hasher);
+        let rehash = |code: &u16| self::hash(hasher, of(texts, ends, *code).unwrap_or(""));
+        self.table.insert_unique(hash, code, rehash);
+        code
+    }
+
+    /// The number here of the text that has the number `code` in `from`. A new text is added, as by
+    /// [`code`](Self::code).
+    pub fn translated(&mut self, from: &Dictionary, code: u16) -> u16 {
+        if code == OTHERS { OTHERS } else { self.code(of(&from.texts, &from.ends, code)) }
+    }
+
+    /// One more than the highest number in use.
+    pub fn codes(&self) -> usize {
+        self.ends.len() + 2
+    }
+
+    /// The bytes of all texts and of their tables.
+    pub fn bytes(&self) -> usize {
+        self.texts.len() + self.ends.len() * BESIDE
+    }
+
+    /// The text with a number, for people.
+    pub fn shown(&self, code: u16) -> &str {
+        match code {
+            NONE => "(none)",
+            OTHERS => "others",
+            _ => of(&self.texts, &self.ends, code).unwrap_or(""),
+        }
+    }
+}
+
+/// The hash of a text alone. That of a slice or of a `str` would also be of its length or its end.
+#[inline]
+fn hash(hasher: &RandomState, text: &str) -> u64 {
+    let mut hash = hasher.build_hasher();
+    hash.write(text.as_bytes());
+    hash.finish()
+}
+
+/// Whether two texts are equal. On wasm32, `==` would compare byte by byte.
+#[inline]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    if cfg!(not(any(test, target_arch = "wasm32"))) {
+        return one == other;
+    }
+    let ((words, rest), (others, other_rest)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
+    one.len() == other.len()
+        && words.iter().zip(others).all(|(a, b)| u64::from_ne_bytes(*a) == u64::from_ne_bytes(*b))
+        && rest.iter().zip(other_rest).all(|(a, b)| a == b)
+}
+
+/// The place of a text among all; `None` if there is none with this number.
+#[inline]
+fn place(ends: &[u32], code: u16) -> Option<Range<usize>> {
+    let place = usize::from(code).checked_sub(2)?;
+    let from = place.checked_sub(1).map_or(Some(0), |before| ends.get(before).copied())?;
+    Some(from as usize..*ends.get(place)? as usize)
+}
+
+/// The text with a number; `None` if there is none.
+#[inline]
+fn of<'a>(texts: &'a str, ends: &[u32], code: u16) -> Option<&'a str> {
+    texts.get(place(ends, code)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_have_numbers_until_there_is_no_room() {
+        let mut all = Dictionary::default();
+        let long = "é".repeat(300);
+        let codes = [None, Some("/a"), Some(""), Some("/a"), Some(&long), Some(&long[..250])];
+        assert_eq!(codes.map(|text| all.code(text)), [0, 2, 3, 2, 4, 4]);
+        assert_eq!(
+            [0, 1, 2, 4].map(|code| all.shown(code)),
+            ["(none)", "others", "/a", &long[..200]]
+        );
+        for n in 0..70_000 {
+            all.code(Some(&n.to_string()));
+        }
+        assert_eq!((all.codes(), all.code(Some("new")), all.code(Some("9"))), (65_536, 1, 14));
+        let mut other = Dictionary::default();
+        assert_eq!([0, 1, 2, 14].map(|code| other.translated(&all, code)), [0, 1, 2, 3]);
+        assert_eq!((other.shown(3), all.shown(u16::MAX)), ("9", "65530"));
+    }
+
+    #[test]
+    fn texts_are_equal_in_each_of_their_bytes() {
+        for length in 0..40 {
+            let text = vec![b'a'; length];
+            assert!(same(&text, &text.clone()) && !same(&text, &[&text[..], b"a"].concat()));
+            for at in 0..length {
+                let mut other = text.clone();
+                other[at] = b'b';
+                assert!(!same(&text, &other), "byte {at} of {length}");
+            }
+        }
+    }
+
+    /// The tables of many short texts take more than the texts.
+    #[test]
+    fn the_room_is_for_all_of_a_text() {
+        let mut all = Dictionary::new(1 << 16);
+        let texts = (0..u16::MAX).map(|n| format!("{n:05}"));
+        let added = texts.filter(|text| all.code(Some(text)) != OTHERS).count();
+        assert_eq!((added, all.bytes()), ((1 << 16) / 23, 2849 * 23));
+    }
+}

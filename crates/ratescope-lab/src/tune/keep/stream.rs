@@ -1,0 +1,286 @@
+//! The events of one client in a few bytes each.
+//!
+//! An event is kept as the time since the event before it, and its cost unless that is 1. The time is
+//! a whole number of seconds, milliseconds or microseconds, the coarsest unit that is exact. The time, its
+//! unit and a bit for whether a cost follows share one number of seven bits a byte. So an event up to 15
+//! whole seconds after the last takes one byte, one up to half an hour of whole seconds two, and one at any
+//! microsecond of the next half minute four. Where labels are kept, their numbers follow, two bytes each.
+
+use super::dictionary::Codes;
+use ratescope::time::Time;
+
+/// An event of a client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    /// Its time.
+    pub time: Time,
+    /// Its cost, from 0 to [`MAX_COST`](ratescope::limit::MAX_COST).
+    pub cost: f64,
+}
+
+/// The furthest time from the origin that is kept, in microseconds: 18,000 years.
+pub(super) const FURTHEST: u64 = 1 << 59;
+
+/// The most bytes of an event: ten for the time, nine for the cost, four for the numbers of the labels.
+pub(super) const LONGEST: usize = 23;
+
+/// Room for the longest event, where eight bytes are written even if fewer are left.
+const BUFFER: usize = LONGEST + 8;
+
+/// The bits of eight bytes that say that a number goes on.
+const CONTINUES: u64 = 0x8080_8080_8080_8080;
+
+/// Microseconds in the units, the finest first.
+const UNITS: [u64; 3] = [1, 1_000, 1_000_000];
+
+/// Whole costs below 2^52 are written as numbers, all others as the bits of their f64.
+const WHOLE: f64 = (1u64 << 52) as f64;
+
+/// An event on its way into a stream.
+pub(super) struct Written {
+    bytes: [u8; BUFFER],
+    len: usize,
+}
+
+impl Written {
+    /// An event of cost `cost`, `step` microseconds after the one before. For the first event of a stream,
+    /// `step` is [`first`] of its time.
+    #[inline]
+    pub(super) fn new(step: u64, cost: f64, codes: Option<Codes>) -> Self {
+        let (units, unit) = match step {
+            _ if step.is_multiple_of(UNITS[2]) => (step / UNITS[2], 2),
+            _ if step.is_multiple_of(UNITS[1]) => (step / UNITS[1], 1),
+            _ => (step, 0),
+        };
+        let costs = cost != 1.0;
+        let mut written = Written { bytes: [0; BUFFER], len: 0 };
+        written.number(units << 3 | unit << 1 | u64::from(costs));
+        if costs {
+            written.cost(cost);
+        }
+        if let Some([path, agent]) = codes {
+            written.put((u32::from(path) | u32::from(agent) << 16).to_le_bytes(), 4);
+        }
+        written
+    }
+
+    #[inline]
+    pub(super) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or(&[])
+    }
+
+    /// Writes a whole cost below 2^52 as twice its number, any other cost as a 1 and the eight bytes of its
+    /// f64.
+    fn cost(&mut self, cost: f64) {
+        if cost < WHOLE && cost == libm::trunc(cost) {
+            return self.number((cost as u64) << 1);
+        }
+        self.number(1);
+        self.put(cost.to_bits().to_le_bytes(), 8);
+    }
+
+    /// Writes seven bits a byte, the lowest first; all but the last byte have the highest bit set. Nearly all numbers
+    /// take up to eight bytes, which are made at once: how many there are is hard to predict for a processor.
+    #[inline]
+    fn number(&mut self, mut n: u64) {
+        while n >= 1 << 56 {
+            self.put([n as u8 | 0x80], 1);
+            n >>= 7;
+        }
+        let n = n & 0x0fff_ffff | n << 4 & 0x0fff_ffff << 32;
+        let n = n & 0x3fff_0000_3fff | n << 2 & 0x3fff_0000_3fff << 16;
+        let n = n & 0x007f_007f_007f_007f | n << 1 & 0x7f00_7f00_7f00_7f00;
+        let last = (n | 1).ilog2() / 8;
+        let more = CONTINUES & ((1 << (8 * last)) - 1);
+        self.put((n | more).to_le_bytes(), last as usize + 1);
+    }
+
+    /// Writes the first `len` of some bytes.
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+        if let Some(place) = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut) {
+            *place = bytes;
+            self.len += len;
+        }
+    }
+}
+
+/// The number for the time of the first event: twice its microseconds from the origin, plus 1 if it is
+/// before the origin.
+pub(super) fn first(time: Time) -> u64 {
+    let micros = time.as_micros();
+    micros.unsigned_abs() << 1 | u64::from(micros < 0)
+}
+
+/// Returns whether a time can be kept.
+#[inline]
+pub(super) fn is_near(time: Time) -> bool {
+    time.as_micros().unsigned_abs() < FURTHEST
+}
+
+/// Reads the events of a stream, in order. It ends at bytes that are no event.
+#[derive(Clone, Debug)]
+pub(super) struct Moments<'a> {
+    parts: [&'a [u8]; 2],
+    last: Option<i64>,
+    /// Whether codes follow each event.
+    labelled: bool,
+}
+
+impl<'a> Moments<'a> {
+    /// The events of a stream in two parts; no event lies in both.
+    pub(super) fn new(parts: [&'a [u8]; 2], labelled: bool) -> Self {
+        Moments { parts, last: None, labelled }
+    }
+
+    /// The next event with the numbers of its labels; where labels are not kept, these are 0.
+    #[inline]
+    pub(super) fn next_labelled(&mut self) -> Option<(Moment, Codes)> {
+        if self.parts[0].is_empty() {
+            self.parts.swap(0, 1);
+        }
+        let (head, mut rest) = number(self.parts[0])?;
+        let step = (head >> 3).checked_mul(*UNITS.get((head >> 1 & 3) as usize)?)?;
+        let micros = match self.last {
+            Some(last) => last.checked_add_unsigned(step)?,
+            None if step & 1 == 0 => (step >> 1).cast_signed(),
+            None => -(step >> 1).cast_signed(),
+        };
+        let (mut cost, mut codes) = (1.0, Codes::default());
+        if head & 1 == 1 {
+            (cost, rest) = self::cost(rest)?;
+        }
+        if self.labelled {
+            let (&[a, b, c, d], after) = rest.split_first_chunk()?;
+            (codes, rest) = ([u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])], after);
+        }
+        (self.parts[0], self.last) = (rest, Some(micros));
+        Some((Moment { time: Time::from_micros(micros), cost }, codes))
+    }
+
+    /// Returns whether all bytes were read.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.parts.iter().all(|part| part.is_empty())
+    }
+}
+
+/// The first number of `bytes`, and what follows it.
+#[inline(always)]
+fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let Some(eight) = bytes.first_chunk() else { return bytewise(bytes) };
+    let n = u64::from_le_bytes(*eight);
+    let ends = !n & CONTINUES;
+    if ends == 0 {
+        return bytewise(bytes);
+    }
+    let bits = ends.trailing_zeros() + 1;
+    let n = n & u64::MAX >> (64 - bits);
+    let n = n & 0x007f_007f_007f_007f | n >> 1 & 0x3f80_3f80_3f80_3f80;
+    let n = n & 0x3fff_0000_3fff | n >> 2 & 0x3fff_0000_3fff << 14;
+    let n = n & 0x0fff_ffff | n >> 4 & 0x0fff_ffff << 28;
+    Some((n, bytes.get(bits as usize / 8..)?))
+}
+
+/// The same for a number of more than eight bytes, or among the last eight.
+fn bytewise(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let (mut n, mut shift) = (0, 0);
+    loop {
+        let (byte, rest) = bytes.split_first()?;
+        bytes = rest;
+        n |= u64::from(byte & 0x7f) << shift;
+        if *byte < 0x80 {
+            return Some((n, bytes));
+        }
+        shift += 7;
+        if shift > 63 {
+            return None;
+        }
+    }
+}
+
+/// The cost that `bytes` begin with, and what follows it.
+#[cold]
+fn cost(bytes: &[u8]) -> Option<(f64, &[u8])> {
+    let (n, rest) = number(bytes)?;
+    if n & 1 == 0 {
+        return Some(((n >> 1) as f64, rest));
+    }
+    let (bits, rest) = rest.split_first_chunk()?;
+    Some((f64::from_bits(u64::from_le_bytes(*bits)), rest))
+}
+
+impl Iterator for Moments<'_> {
+    type Item = Moment;
+
+    #[inline]
+    fn next(&mut self) -> Option<Moment> {
+        self.next_labelled().map(|(moment, _)| moment)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let costs = [1.0, 0.0, 2.0, 0.1, 1e12, 1e12 + 0.5, 4096.0, f64::MIN_POSITIVE];
+        for begin in [0, 1, -1, -1_431_857_100_000_000, FURTHEST.cast_signed() - 1] {
+            let (mut bytes, mut wanted, mut micros) = (Vec::new(), Vec::new(), begin);
+            let mut step = first(Time::from_micros(begin));
+            let mut ends = vec![0];
+            for (cost, next) in costs.iter().zip([0u64, 1, 999, 1_000, 15_000_000, 7 << 40, 3, 0]) {
+                bytes.extend(Written::new(step, *cost, None).bytes());
+                ends.push(bytes.len());
+                wanted.push(Moment { time: Time::from_micros(micros), cost: *cost });
+                (step, micros) = (next, micros + next.cast_signed());
+            }
+            for cut in 0..=bytes.len() {
+                let (a, b) = bytes.split_at(cut);
+                let whole = ends.iter().filter(|end| (1..=cut).contains(*end)).count();
+                if ends.contains(&cut) {
+                    assert_eq!(Moments::new([a, b], false).collect::<Vec<_>>(), wanted);
+                }
+                // A stream that is cut off has the events before the cut.
+                assert_eq!(Moments::new([a, &[]], false).collect::<Vec<_>>(), wanted[..whole]);
+            }
+        }
+    }
+
+    /// Of all lengths, and at each distance from the end of the bytes, from which eight can't be read at once.
+    #[test]
+    fn numbers_of_all_lengths_are_read() {
+        for bits in 0..64 {
+            for n in [1 << bits, (1 << bits) - 1, u64::MAX >> bits, 0x5555_5555_5555_5555 >> bits] {
+                let mut written = Written { bytes: [0; BUFFER], len: 0 };
+                written.number(n);
+                assert_eq!(
+                    written.len,
+                    (64 - n.leading_zeros() as usize).max(1).div_ceil(7),
+                    "{n}"
+                );
+                for after in 0..9 {
+                    let bytes = [written.bytes(), &[0x80; 9][..after]].concat();
+                    assert_eq!(number(&bytes), Some((n, &[0x80; 9][..after])), "{n}");
+                    assert_eq!(number(&bytes[..written.len - 1]), None, "{n}");
+                }
+            }
+        }
+        assert_eq!((number(&[]), number(&[0x80; 12])), (None, None));
+    }
+
+    #[test]
+    fn a_few_bytes_each() {
+        for (step, bytes) in [
+            (0, 1),
+            (15_000_000, 1),
+            (16_000_000, 2),
+            (1_800_000_000, 2),
+            (134_217_727, 5),
+            (33_000_001, 4),
+        ] {
+            assert_eq!(Written::new(step, 1.0, None).bytes().len(), bytes, "{step}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The curve: for every limit, the clients that it would have touched, and the requests that it would
+//! have refused if these can be counted for all limits at once.
+
+use super::highest::Highest;
+use super::histogram::{Histogram, Rank};
+use super::level::{Events, Measure, Meter};
+use super::scale::{Over, Scale, mark, place};
+use crate::tune::{Clients, Moment};
+use core::ops::Range;
+use ratescope::time::{Span, Time};
+
+/// A part of a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// The events before the [cut](Clients::usual_cut): limits are learned from it.
+    Learned,
+    /// The events after it: limits are checked on them. Their levels include the events before the cut.
+    Checked,
+}
+
+/// The levels of some clients and their requests by a measure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// The levels of clients, by part.
+    pub(super) clients: [Histogram; 3],
+    /// The levels of requests, before the cut and after it.
+    pub(super) requests: [Histogram; 2],
+}
+
+/// The levels of all clients by a measure, and so the effects of all limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Curve {
+    /// The measure.
+    pub measure: Measure,
+    /// All clients.
+    pub all: Tally,
+    /// The clients marked as legitimate: to refuse them is a mistake.
+    pub marked: Tally,
+    /// The times of the first and the last event, where there is any.
+    pub times: Option<(Time, Time)>,
+    /// The highest level of each client.
+    highest: Highest,
+}
+
+/// The share of a log from which a limit is usually learned.
+const LEARNED: f64 = 2.0 / 3.0;
+
+impl Tally {
+    /// The number of clients with an event in a part.
+    pub fn clients(&self, part: Part) -> u64 {
+        self.clients[part as usize].total()
+    }
+
+    /// The number of clients that a limit would have touched in a part. Between two marks of the [scale](super::scale),
+    /// it is the number for the mark below, which is no less.
+    pub fn touched(&self, part: Part, limit: f64) -> u64 {
+        match place(limit) {
+            Some(place) => self.clients[part as usize].over(place),
+            None => self.clients(part),
+        }
+    }
+
+    /// The number of requests measured in a part; 0 if they can't be counted for all limits at once.
+    pub fn requests(&self, part: Part) -> u64 {
+        self.sum(part, Histogram::total)
+    }
+
+    /// The number of requests that a limit would have refused in a part; between marks as [`touched`](Self::touched).
+    pub fn refused(&self, part: Part, limit: f64) -> u64 {
+        match place(limit) {
+            Some(place) => self.sum(part, |requests| requests.over(place)),
+            None => self.requests(part),
+        }
+    }
+
+    fn sum(&self, part: Part, of: impl Fn(&Histogram) -> u64) -> u64 {
+        let [learned, checked] = &self.requests;
+        match part {
+            Part::Whole => of(learned) + of(checked),
+            Part::Learned => of(learned),
+            Part::Checked => of(checked),
+        }
+    }
+
+    fn add(&mut self, other: &Tally) {
+        let clients = self.clients.iter_mut().zip(&other.clients);
+        let requests = self.requests.iter_mut().zip(&other.requests);
+        clients.chain(requests).for_each(|(mine, its)| mine.add(its));
+    }
+
+    /// Adds a client that represents `weight` clients, and returns the rank of its highest level. `alone` is the number of
+    /// marks below its levels if every event is a level of its own. `levels` is memory for its levels.
+    fn client(
+        &mut self,
+        meter: &Meter,
+        (events, split): (&Events, usize),
+        alone: [Option<Rank>; 2],
+        weight: u64,
+        levels: &mut Vec<f64>,
+    ) -> Option<Rank> {
+        if meter.is_idle(events) {
+            return self.put(alone, weight);
+        }
+        let (measure, scale) = (meter.measure, Scale::new());
+        let over = measure.over();
+        if !measure.counts_all() {
+            let peaks = meter.peaks(events, split, levels);
+            return self.put(peaks.map(|peak| Some(scale.over(over, peak?.0))), weight);
+        }
+        meter.levels(events, levels);
+        let (before, after) = levels.split_at_checked(split).unwrap_or_default();
+        let [learned, checked] = &mut self.requests;
+        let highest = [(before, learned), (after, checked)].map(|(levels, requests)| {
+            let ranks = levels.iter().map(|level| scale.over(over, *level));
+            ranks.inspect(|marks| requests.put(*marks, weight)).max()
+        });
+        self.put(highest, weight)
+    }
+
+    /// Adds a client by the number of marks below its highest levels, before the cut and after it. Returns the higher one.
+    #[inline(always)]
+    fn put(&mut self, [learned, checked]: [Option<Rank>; 2], weight: u64) -> Option<Rank> {
+        let [whole, before, after] = &mut self.clients;
+        let put = |histogram: &mut Histogram, marks: Option<Rank>| {
+            if let Some(marks) = marks {
+                histogram.put(marks, weight);
+            }
+        };
+        let highest = learned.max(checked);
+        put(whole, highest);
+        put(before, learned);
+        put(after, checked);
+        highest
+    }
+}
+
+impl Curve {
+    /// The curve of no clients.
+    pub fn new(measure: Measure) -> Self {
+        let (all, marked, times, highest) = Default::default();
+        Curve { measure, all, marked, times, highest }
+    }
+
+    /// The part from which a limit is learned: the whole log if one of its two parts is empty.
+    pub fn learned_from(&self) -> Part {
+        let both = [Part::Learned, Part::Checked].iter().all(|part| self.all.clients(*part) > 0);
+        if both { Part::Learned } else { Part::Whole }
+    }
+
+    /// The number of clients that a limit would have touched, as [`Tally::touched`].
+    pub fn touched(&self, limit: f64) -> u64 {
+        self.all.touched(Part::Whole, limit)
+    }
+
+    /// The number of requests that a limit would have refused, as [`Tally::refused`]; `None` if that
+    /// can't be counted for all limits at once.
+    pub fn refused(&self, limit: f64) -> Option<u64> {
+        self.measure.counts_all().then(|| self.all.refused(Part::Whole, limit))
+    }
+
+    /// The mark of the scale that a curve uses for `limit`: the last one that is not above it.
+    pub fn answers_for(limit: f64) -> f64 {
+        place(limit).map_or(0.0, mark)
+    }
+
+    /// Marks the clients at some places, in place of those marked before.
+    pub fn mark(&mut self, clients: &Clients, cut: Option<Time>, places: &[usize]) {
+        let mut marked = [Curve::new(self.measure)];
+        for &place in places {
+            clients.measure(&mut marked, cut, place..place + 1);
+        }
+        let [marked] = marked;
+        self.marked = marked.all;
+    }
+
+    /// Adds the curve of other places among the same clients, of the same measure.
+    pub fn add(&mut self, other: &Curve) {
+        self.all.add(&other.all);
+        self.marked.add(&other.marked);
+        self.times = span(self.times, other.times);
+        self.highest.add(&other.highest);
+    }
+
+    /// The place of the client with the highest level in the part from which limits are learned, which ends at `cut`.
+    /// `None` if no level is over `limit`, or several are as high.
+    pub fn fastest(&self, clients: &Clients, cut: Option<Time>, limit: f64) -> Option<usize> {
+        let cut = cut.filter(|_| self.learned_from() == Part::Learned);
+        let within = self.within(limit);
+        let level = |place| {
+            let learned = |moment: &Moment| cut.is_none_or(|cut| moment.time < cut);
+            Some(self.measure.peak(clients.moments(place).take_while(learned))?.level)
+        };
+        let mut fastest: Option<(f64, Option<usize>)> = None;
+        for place in (0..clients.len()).filter(|place| !within(*place)) {
+            let over = |level: &f64| self.measure.over().is_over(*level, limit);
+            let Some(level) = level(place).filter(over) else { continue };
+            match fastest {
+                Some((highest, _)) if level < highest => {}
+                Some((highest, _)) if level == highest => fastest = Some((level, None)),
+                _ => fastest = Some((level, Some(place))),
+            }
+        }
+        fastest?.1
+    }
+
+    /// Tells, by the place of a client, whether `limit` surely refuses it nothing.
+    ///
+    /// Up to its first refusal, a limiter has counted everything. So it refuses a client something if and only if the
+    /// client's highest level, when everything is counted, is over the limit.
+    pub(super) fn within(&self, limit: f64) -> impl Fn(usize) -> bool + '_ {
+        self.highest.within(limit)
+    }
+}
+
+/// From the first to the last of two spans of time.
+fn span(a: Option<(Time, Time)>, b: Option<(Time, Time)>) -> Option<(Time, Time)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        (a, b) => a.or(b),
+    }
+}
+
+impl Clients {
+    /// The usual beginning of the part on which limits are checked: after two thirds of the log. `None`
+    /// without events.
+    pub fn usual_cut(&self) -> Option<Time> {
+        let (first, last) = self.times()?;
+        let length = Span::from_secs(first.until(last).secs() * LEARNED);
+        Some(first.after(length.unwrap_or_default()))
+    }
+
+    /// The curve of one measure, learned from what came before `cut`.
+    pub fn curve(&self, measure: Measure, cut: Option<Time>) -> Curve {
+        let mut curve = [Curve::new(measure)];
+        self.measure(&mut curve, cut, 0..self.len());
+        let [curve] = curve;
+        curve
+    }
+
+    /// Adds the clients at some places to curves. Each client's events are read once for all curves.
+    /// Neither the steps nor the order in which places are added matter.
+    pub fn measure(&self, curves: &mut [Curve], cut: Option<Time>, places: Range<usize>) {
+        let (mut events, mut levels) = (Events::default(), Vec::new());
+        let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
+        let (scale, mut times) = (Scale::new(), None);
+        for at in places.start..places.end.min(self.len()) {
+            events.fill(self.moments(at));
+            let before = |at| events.moments.partition_point(|moment| moment.time < at);
+            let split = cut.map_or(events.moments.len(), before);
+            let alone = events.alone(split).map(|level| Some(scale.over(Over::AboveLimit, level?)));
+            let ends = events.moments.first().zip(events.moments.last());
+            times = span(times, ends.map(|(first, last)| (first.time, last.time)));
+            for (curve, meter) in curves.iter_mut().zip(&meters) {
+                let all = &mut curve.all;
+                let highest =
+                    all.client(meter, (&events, split), alone, self.weight(at), &mut levels);
+                highest.into_iter().for_each(|highest| curve.highest.put(at, highest));
+            }
+        }
+        curves.iter_mut().for_each(|curve| curve.times = span(curve.times, times));
+    }
+}

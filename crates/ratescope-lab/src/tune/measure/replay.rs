@@ -1,0 +1,257 @@
+//! The replay of a limiter over the kept events: its refusals, by client and by hour.
+
+use super::{Curve, Hours, Measure, Share};
+use crate::tune::{Clients, LogClock, Summary};
+use core::cmp::Reverse;
+use ratescope::internal::{grouped, plural};
+use ratescope::limit::any::AnyLimiter;
+use ratescope::time::Time;
+
+/// A client that was refused something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefusedClient {
+    /// Its place among the clients.
+    pub place: usize,
+    /// The number of its requests.
+    pub requests: u64,
+    /// The number of its refused requests.
+    pub refused: u64,
+    /// The time of the first refusal.
+    pub first: Time,
+}
+
+impl RefusedClient {
+    /// The `most` that were refused most; of equals, the busiest come first.
+    pub(super) fn most(refused: impl Iterator<Item = Self>, most: usize) -> Vec<Self> {
+        let mut refused: Vec<Self> = refused.collect();
+        refused.sort_by_key(|one| (Reverse(one.refused), Reverse(one.requests), one.place));
+        refused.truncate(most);
+        refused.shrink_to_fit();
+        refused
+    }
+}
+
+/// A limiter on its way through the clients, the busiest first. It can pause after any client, so a page
+/// stays responsive. The refusals found by then are a lower bound, and mostly nearly all.
+#[derive(Clone, Debug)]
+pub struct Replay {
+    limiter: AnyLimiter,
+    /// The places still to be visited, the next one last.
+    ahead: Vec<usize>,
+    refused_clients: Vec<RefusedClient>,
+    touched: u64,
+    refused: u64,
+    hours: Hours,
+    clock: LogClock,
+    /// The refusals by path and by agent, if these are counted.
+    refused_by: Option<[Vec<u64>; 2]>,
+}
+
+impl Replay {
+    /// Begins a replay. `clock` decides about days and hours.
+    ///
+    /// Clients whose requests would pass even all at once are left out. So are those whose levels stay within the limit,
+    /// if one of `curves`, which must be of these clients, has measured them.
+    pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock, curves: &[Curve]) -> Self {
+        let (measured, most) = (Measure::of(&limiter), clients.highest_cost());
+        let low = measured.and_then(|(measure, limit)| {
+            let curve = curves.iter().find(|curve| curve.measure == measure)?;
+            Some(curve.within(limit))
+        });
+        let within = |place: &usize| {
+            let requests = clients.requests_of(*place);
+            low.as_ref().is_some_and(|low| low(*place))
+                || measured.is_some_and(|measured| is_within(measured, requests, most))
+        };
+        let mut ahead = clients.busiest_of(|place| !within(place));
+        ahead.reverse();
+        Replay::of(limiter, ahead, clock.clone())
+    }
+
+    fn of(limiter: AnyLimiter, ahead: Vec<usize>, clock: LogClock) -> Self {
+        let (refused_clients, touched, refused, hours, refused_by) = Default::default();
+        Replay { limiter, ahead, refused_clients, touched, refused, hours, clock, refused_by }
+    }
+
+    /// Counts the refusals by label, too: by path and by agent.
+    pub fn counting_labels(self) -> Self {
+        Replay { refused_by: Some(Default::default()), ..self }
+    }
+
+    /// Goes on for about `budget` events and at least one client; returns whether it is done.
+    pub fn advance(&mut self, clients: &Clients, budget: u64) -> bool {
+        let mut events = 0;
+        while events < budget.max(1) {
+            let Some(place) = self.ahead.pop() else { break };
+            self.client(clients, place);
+            events += clients.requests_of(place);
+        }
+        self.ahead.is_empty()
+    }
+
+    /// Takes out what is left to do, as replays of their own that several threads can share: about as many clients in
+    /// each, as busy as those in the others. [`join`](Self::join) adds them again.
+    pub fn split(&mut self, parts: usize) -> Vec<Replay> {
+        let (ahead, parts) = (core::mem::take(&mut self.ahead), parts.max(1));
+        let part = |first| {
+            let ahead = ahead.iter().skip(first).step_by(parts).copied().collect();
+            let part = Replay::of(self.limiter.clone(), ahead, self.clock.clone());
+            if self.refused_by.is_some() { part.counting_labels() } else { part }
+        };
+        (0..parts).map(part).collect()
+    }
+
+    /// Adds the parts of it that were [taken out](Self::split) and are done, in any order.
+    pub fn join(&mut self, parts: impl IntoIterator<Item = Replay>) {
+        for part in parts {
+            self.touched += part.touched;
+            self.refused += part.refused;
+            self.hours.add_all(&part.hours);
+            self.refused_clients.extend(part.refused_clients);
+            let by = self.refused_by.iter_mut().flatten();
+            for (mine, its) in by.zip(part.refused_by.into_iter().flatten()) {
+                mine.resize(mine.len().max(its.len()), 0);
+                mine.iter_mut().zip(its).for_each(|(mine, its)| *mine += its);
+            }
+        }
+        self.refused_clients
+            .sort_unstable_by_key(|client| (Reverse(client.requests), client.place));
+    }
+
+    /// Runs a whole replay.
+    pub fn run(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
+        let mut replay = Replay::new(clients, limiter, clock, &[]);
+        replay.advance(clients, u64::MAX);
+        replay
+    }
+
+    fn client(&mut self, clients: &Clients, place: usize) {
+        let (weight, requests) = (clients.weight(place), clients.requests_of(place));
+        let mut client: Option<RefusedClient> = None;
+        let (mut nth, mut refused) = (0, Vec::new());
+        let counts_labels = self.refused_by.is_some();
+        let moments = clients.moments(place).map(|moment| (moment.time, moment.cost));
+        self.limiter.outcomes(moments, |time, outcome| {
+            nth += 1;
+            if outcome.is_allowed() {
+                return;
+            }
+            if counts_labels {
+                refused.push(nth - 1);
+            }
+            self.hours.add(self.clock.shows(time), weight);
+            let first = RefusedClient { place, requests, refused: 0, first: time };
+            client.get_or_insert(first).refused += 1;
+        });
+        if let Some(client) = client {
+            self.touched += weight;
+            self.refused += client.refused * weight;
+            self.refused_clients.push(client);
+        }
+        self.count_by(clients, place, &refused);
+    }
+
+    /// Counts the labels of a client's refused events, which have these places among all its events.
+    fn count_by(&mut self, clients: &Clients, place: usize, refused: &[usize]) {
+        let Some(by) = &mut self.refused_by else { return };
+        let (mut from, mut moments) = (0, clients.labelled_moments(place));
+        for at in refused {
+            let Some((_, codes)) = moments.nth(at - from) else { return };
+            from = at + 1;
+            for (counts, code) in by.iter_mut().zip(codes) {
+                let code = usize::from(code);
+                counts.resize(counts.len().max(code + 1), 0);
+                if let Some(count) = counts.get_mut(code) {
+                    *count += clients.weight(place);
+                }
+            }
+        }
+    }
+
+    /// The limiter.
+    pub fn limiter(&self) -> &AnyLimiter {
+        &self.limiter
+    }
+
+    /// Returns whether all clients were visited.
+    pub fn is_done(&self) -> bool {
+        self.ahead.is_empty()
+    }
+
+    /// The number of clients that were refused something, and of all.
+    pub fn touched(&self, clients: &Clients) -> Share {
+        Share { touched: self.touched, clients: clients.clients() }
+    }
+
+    /// The number of refused requests.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The clients that were refused something, the busiest first.
+    pub fn refused_clients(&self) -> &[RefusedClient] {
+        &self.refused_clients
+    }
+
+    /// The `most` of them that were refused most.
+    pub fn most_refused(&self, most: usize) -> Vec<RefusedClient> {
+        RefusedClient::most(self.refused_clients.iter().copied(), most)
+    }
+
+    /// The refusals by the numbers of their paths, and of their agents.
+    pub(in crate::tune) fn refused_by(&self) -> &[Vec<u64>] {
+        self.refused_by.as_ref().map_or(&[], |by| by)
+    }
+
+    /// The hours of the refusals.
+    pub fn hours(&self) -> &Hours {
+        &self.hours
+    }
+
+    /// In words, for these events, as in "would have refused 92 of 10,000 requests, all from 2 of 1,753
+    /// clients; 74 of these requests came from 192.0.2.9, first on 18 May at 08:05".
+    pub fn says(&self, summary: &Summary, noun: &str) -> String {
+        let clients = &summary.clients;
+        let Share { touched, clients: all } = self.touched(clients);
+        let (of_all, s) = (grouped(all), plural(all));
+        // The busiest of those that were refused most often: `max_by_key` takes the last.
+        let from_behind = self.refused_clients.iter().rev();
+        let Some(most) = from_behind.max_by_key(|client| client.refused) else {
+            return format!("would have refused no {noun} of {of_all} client{s}");
+        };
+        let requests = clients.requests() - clients.left_out();
+        let about = if clients.left_out() > 0 { "about " } else { "" };
+        let refused = format!(
+            "would have refused {about}{} of {} {noun}{}, all from {} of {of_all} client{s}",
+            grouped(self.refused),
+            grouped(requests),
+            plural(requests),
+            grouped(touched),
+        );
+        let key = summary.name(most.place);
+        let first = self.clock.told(most.first);
+        let (n, whole) = (grouped(most.refused), self.refused);
+        match most.refused {
+            _ if touched == 1 => format!("{refused}: {key}, first on {first}"),
+            many if 2 * many > whole => {
+                format!("{refused}; {n} of these {noun}s came from {key}, first on {first}")
+            }
+            _ => format!("{refused}; {n} of them from {key}, first on {first}"),
+        }
+    }
+}
+
+/// Returns whether a limiter certainly lets this number of requests of a cost up to `most` pass, however
+/// they come. No level is above the sum of all costs, with two exceptions: the estimate of EARRRL is the
+/// sum times ln 2 times the period in half-lives, and some servers round costs up. The margin covers
+/// roundings.
+fn is_within((measure, limit): (Measure, f64), requests: u64, most: f64) -> bool {
+    let each = match measure {
+        Measure::Earrrl(per, half_life) => {
+            most * core::f64::consts::LN_2 * per.secs() / half_life.secs()
+        }
+        Measure::Nginx(_) | Measure::Haproxy(..) | Measure::Fail2ban(..) => libm::ceil(most),
+        _ => most,
+    };
+    requests as f64 * each * 1.000_001 < limit
+}

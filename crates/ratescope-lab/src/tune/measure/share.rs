@@ -1,0 +1,33 @@
+//! Shares of clients and requests, as text.
+
+use core::fmt;
+use ratescope::internal::{grouped, plural};
+
+/// The number of clients that a limit touches, of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// The clients that are refused something.
+    pub touched: u64,
+    /// All.
+    pub clients: u64,
+}
+
+/// As in `14 of 9,812 clients (0.14 %)`.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Share { touched, clients } = self;
+        let share = percent(*touched as f64 / (*clients).max(1) as f64);
+        let (touched, of_all) = (grouped(*touched), grouped(*clients));
+        write!(f, "{touched} of {of_all} client{} ({share})", plural(*clients))
+    }
+}
+
+/// A share from 0 to 1, as in `2.1 %`; a small one is not shown as 0.
+pub fn percent(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        tiny if tiny < 0.01 => "<0.01 %".to_owned(),
+        small if small < 1.0 => format!("{small:.2} %"),
+        more => format!("{more:.1} %"),
+    }
+}

@@ -1,0 +1,85 @@
+//! The trial of a policy on every event as it comes.
+
+use super::RefusedClient;
+use crate::tune::Clients;
+use core::hash::BuildHasher;
+use ratescope::event::Event;
+use ratescope::policy::{Limit, Per, Policy};
+use ratescope::store::Store;
+use ratescope::time::Time;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::RandomState;
+
+/// A policy decided by a [`Store`], and the clients that it touched. Unlike a
+/// [`Replay`](crate::tune::Replay) it also takes policies of several limits with keys of their own, but
+/// has to see the events while they are read.
+#[derive(Debug)]
+pub struct Trial {
+    store: Store,
+    /// The refused events of each touched client and the time of the first, by the hash of its key, which may be long.
+    touched: HashMap<u64, (u64, Time)>,
+    hasher: RandomState,
+    keys: usize,
+    /// Whether more clients were refused something than it remembers.
+    pub has_more: bool,
+    /// The number of refused events.
+    pub refused: u64,
+    /// The number of events that have none of the fields of a limit, which counts them as one client.
+    pub keyless: u64,
+}
+
+impl Trial {
+    /// A trial that remembers at most `keys` keys of each limit, and as many touched clients.
+    pub fn new(policy: Policy, keys: usize) -> Self {
+        let (touched, hasher, has_more, refused, keyless) = Default::default();
+        Trial { store: Store::new(policy, keys), touched, hasher, keys, has_more, refused, keyless }
+    }
+
+    /// Decides about an event. `per` makes the key of its client.
+    pub fn see(&mut self, event: &Event<'_>, per: &Per) {
+        let lacks = |limit: &Limit| {
+            let fields = limit.per.fields();
+            !fields.is_empty() && fields.iter().all(|field| event.field(field).is_empty())
+        };
+        self.keyless += u64::from(self.policy().limits().iter().any(lacks));
+        if self.store.check(event).is_allowed() {
+            return;
+        }
+        self.refused += 1;
+        let key = self.hasher.hash_one(crate::tune::key(event.fields, per));
+        let has_room = self.touched.len() < self.keys;
+        match self.touched.entry(key) {
+            Entry::Occupied(mut known) => known.get_mut().0 += 1,
+            Entry::Vacant(new) if has_room => _ = new.insert((1, event.time)),
+            Entry::Vacant(_) => self.has_more = true,
+        }
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        self.store.policy()
+    }
+
+    /// The number of clients that were refused something; if it [`has_more`](Self::has_more), the number of
+    /// those that it remembers.
+    pub fn touched(&self) -> u64 {
+        self.touched.len() as u64
+    }
+
+    /// Of the clients that are kept, the `most` that it remembers to have been refused most.
+    pub fn most_refused(&self, clients: &Clients, most: usize) -> Vec<RefusedClient> {
+        let refused = |place| {
+            let hash = self.hasher.hash_one(clients.key(place));
+            let (refused, first) = *self.touched.get(&hash)?;
+            Some(RefusedClient { place, requests: clients.requests_of(place), refused, first })
+        };
+        RefusedClient::most((0..clients.len()).filter_map(refused), most)
+    }
+
+    /// The number of keys forgotten for want of room. If there are any, the other numbers are not
+    /// exact.
+    pub fn forgotten(&self) -> u64 {
+        self.store.forgotten()
+    }
+}

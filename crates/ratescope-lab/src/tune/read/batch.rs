@@ -1,0 +1,163 @@
+//! Events on their way from the reader of a log to their clients.
+
+use crate::tune::{Clients, Codes, Dictionary, Summary, Ticket, Zones, key};
+use ratescope::event::Event;
+use ratescope::policy::Per;
+use ratescope::time::{Span, Time};
+use ratescope_log::{Corrections, Names, Order, Record, Row, Spread, When};
+
+/// The events of a piece of a log. One thread can find them, and another add them to their clients.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// The keys of their clients, one after the other.
+    keys: String,
+    events: Vec<Seen>,
+    /// Their fields, if limits are to be tried on them.
+    rows: Vec<Row>,
+    zones: Zones,
+    /// Their labels, which are paths and agents. They stay for the next piece, which has mostly the same.
+    labels: [Dictionary; 2],
+    /// The numbers of these labels among the clients' labels, as far as they are known.
+    known: [Vec<u16>; 2],
+}
+
+/// The events of a line. Its key begins in `keys` where the key of the line before ends.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    when: When,
+    cost: f64,
+    key_to: u32,
+    codes: Codes,
+}
+
+/// The most bytes of labels, of paths or of agents, that a batch keeps for the next piece.
+const LABELS: usize = 1 << 19;
+
+impl Batch {
+    /// Adds the events of a line. `per` makes the key of their client. The values of `fields` are kept, too.
+    #[inline]
+    pub fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Names>) {
+        self.keys.push_str(&key(record, per));
+        if let Some(east) = record.minutes_east() {
+            self.zones.see(record.time(), east);
+        }
+        self.events.push(Seen {
+            when: record.when(),
+            cost: record.cost(),
+            key_to: self.keys.len() as u32,
+            codes: [self.labels[0].code(record.path()), self.labels[1].code(record.agent())],
+        });
+        if let Some(fields) = fields {
+            self.rows.push(Row::new(record, fields));
+        }
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.events.clear();
+        self.rows.clear();
+        self.zones = Zones::default();
+        if self.labels.iter().any(|labels| labels.bytes() > LABELS) {
+            (self.labels, self.known) = Default::default();
+        }
+    }
+}
+
+/// A function that gets each event with its fields, in the order of time, and may hand it to a [`Trial`](crate::tune::Trial).
+/// The page has no trials; a function keeps their code out of it.
+pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
+
+/// The events of a line, which wait for those before them.
+#[derive(Clone, Debug)]
+struct Held {
+    ticket: Ticket,
+    cost: f64,
+    codes: Codes,
+    row: Option<Box<Row>>,
+}
+
+/// The bytes of a waiting line, without those of its row.
+const BYTES: usize = size_of::<Held>() + size_of::<When>();
+
+impl Held {
+    #[inline]
+    fn put(&self, time: Time, clients: &mut Clients, see: &mut See<'_>, per: &Per) {
+        clients.put(self.ticket, time, self.cost, self.codes);
+        if let Some(row) = &self.row {
+            let event = Event { time, ..row.event() };
+            see(&event, per);
+        }
+    }
+}
+
+/// How many clients are looked up in a row before their events are added. A look-up waits for memory, and a
+/// processor can wait for several at once if they follow each other.
+const AT_ONCE: usize = 64;
+
+/// Sorts the events of one log by time, and adds them to their clients.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    order: Option<Order<Held>>,
+    tickets: Vec<Ticket>,
+}
+
+impl Queue {
+    /// A queue for lines that are up to `slack` late. Waiting lines take at most `bytes`. Without a slack,
+    /// the lines are taken to be in order.
+    pub fn new(slack: Option<Span>, bytes: usize, spread: Spread) -> Self {
+        let order = slack.map(|slack| Order::new(slack, bytes, spread));
+        Queue { order, tickets: Vec::new() }
+    }
+
+    /// Takes all events of a batch, the next ones of the log.
+    pub fn take(&mut self, batch: &mut Batch, into: &mut Summary, see: &mut See<'_>) {
+        let Summary { per, clients, zones, .. } = into;
+        zones.add(&batch.zones);
+        let (mut key_from, mut from, mut rows) = (0, 0, batch.rows.drain(..));
+        while let Some(next) = batch.events.get(from..).filter(|next| !next.is_empty()) {
+            self.tickets.clear();
+            for found in next.iter().take(AT_ONCE) {
+                let key_to = found.key_to as usize;
+                self.tickets.push(clients.ticket(batch.keys.get(key_from..key_to).unwrap_or("")));
+                key_from = key_to;
+                // A ticket is good until the second halving after it, so the tickets given so far are used now.
+                if !clients.is_current(self.tickets.last()) {
+                    break;
+                }
+            }
+            from += self.tickets.len();
+            for (&Seen { when, cost, codes, .. }, &ticket) in next.iter().zip(&self.tickets) {
+                let codes = clients.translate(&batch.labels, codes, &mut batch.known);
+                let held = Held { ticket, cost, codes, row: rows.next().map(Box::new) };
+                let mut put = |time, held: &Held| held.put(time, clients, see, per);
+                match &mut self.order {
+                    Some(order) => {
+                        let bytes = BYTES + held.row.as_ref().map_or(0, |row| row.bytes());
+                        order.push(when, bytes, held, &mut put);
+                    }
+                    None => (0..when.times).for_each(|_| put(when.time, &held)),
+                }
+            }
+        }
+        drop(rows);
+        batch.clear();
+    }
+
+    /// Ends the log: adds the waiting events to their clients.
+    pub fn finish(&mut self, into: &mut Summary, see: &mut See<'_>) {
+        let Summary { per, clients, .. } = into;
+        if let Some(order) = &mut self.order {
+            order.finish(&mut |time, held| held.put(time, clients, see, per));
+        }
+    }
+
+    /// Whether the newest line of the log is the first, so that it has to be reversed.
+    pub fn is_newest_first(&self) -> bool {
+        self.order.as_ref().is_some_and(Order::is_newest_first)
+    }
+
+    /// The corrections of times by now.
+    pub fn corrections(&self) -> Corrections {
+        self.order.as_ref().map_or(Corrections::default(), Order::corrections)
+    }
+}

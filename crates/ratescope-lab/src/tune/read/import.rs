@@ -1,0 +1,317 @@
+//! Logs, read one after the other: lines become events, and these are kept by client.
+
+use super::{Batch, Queue, ReadOptions, See};
+use crate::export::Target;
+use crate::tune::{BadSummary, Origin, Room, Summary};
+use core::error::Error;
+use core::mem;
+use memchr::memrchr;
+use ratescope::event::Event;
+use ratescope::policy::Per;
+use ratescope::text::ParseError;
+use ratescope_log::{
+    Corrections, Cost, Counts, Format, HELD, LogShape, NOUNS, Proposal, Reader, Record, Unread,
+    recognize,
+};
+
+/// The reason why a log can't be read.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
+/// Logs that were read.
+#[derive(Clone, Debug)]
+pub struct Imported {
+    /// The clients and their events.
+    pub summary: Summary,
+    /// The options with which they were read.
+    pub options: ReadOptions,
+    /// Whether a log has the field `forwarded`, with the client for which a proxy forwarded the request.
+    pub has_forwarded: bool,
+    /// The counts of their lines.
+    pub counts: Counts,
+    /// The corrections of their times.
+    pub times: Corrections,
+    /// The format of the last of them, and what its first lines say.
+    pub shape: Option<LogShape>,
+}
+
+/// Only the summary is known of logs that were read elsewhere.
+impl From<Summary> for Imported {
+    fn from(summary: Summary) -> Self {
+        let mut options = ReadOptions::default();
+        let (has_forwarded, counts, times, shape) = Default::default();
+        let cost = summary.origin.as_ref().map(|origin| &origin.cost);
+        options.options.cost = cost.filter(|cost| !cost.is_empty()).cloned().map(Cost::Field);
+        Imported { summary, options, has_forwarded, counts, times, shape }
+    }
+}
+
+impl Imported {
+    /// The word for their events, in plural.
+    pub fn events(&self) -> &'static str {
+        let origin = self.summary.origin.as_ref();
+        let known = origin.and_then(|origin| NOUNS.iter().find(|noun| **noun == origin.events));
+        known.unwrap_or(&"requests")
+    }
+
+    /// Their formats, for a person.
+    pub fn formats(&self) -> &[String] {
+        self.summary.origin.as_ref().map_or(&[], |origin| &origin.formats)
+    }
+
+    /// The server that usually limits such events, if the format of the last log tells, or else the word for the events:
+    /// Exim for Exim's logs, and fail2ban for failed logins. It is answered for until another server is chosen.
+    pub fn usual_server(&self) -> Option<Target> {
+        match (self.shape.as_ref().map(LogShape::format), self.events()) {
+            (Some(Format::Exim), _) | (None, "mails" | "refusals") => Some(Target::Exim),
+            (Some(Format::Syslog), _) | (None, "failed logins" | "messages") => {
+                Some(Target::Fail2ban)
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the logs as they are, if they have events.
+    ///
+    /// # Errors
+    /// When there are no events. The text says what the filter left out and which lines could not be read.
+    pub fn with_events(self) -> Result<Self, String> {
+        if !self.summary.clients.is_empty() {
+            return Ok(self);
+        }
+        let filter = &self.options.options.filter;
+        let why = self.shape.as_ref().map(|shape| shape.no_events(filter, &self.counts));
+        let mut why = why.unwrap_or_else(|| "there are no events".to_owned());
+        let Summary { unread, lines, .. } = self.summary;
+        if unread > 0 {
+            why += &format!("; {unread} of {lines} lines could not be read");
+        }
+        for (i, problem) in self.counts.problems.iter().enumerate() {
+            why += &format!("{}\n  {problem}", if i == 0 { ":" } else { "" });
+        }
+        Err(why)
+    }
+
+    /// Adds the next log.
+    ///
+    /// # Errors
+    /// When its clients are made by another key; nothing changes then.
+    fn add(&mut self, next: Imported) -> Result<(), BadSummary> {
+        self.summary.add(&next.summary)?;
+        self.has_forwarded |= next.has_forwarded;
+        self.counts.add(&next.counts);
+        self.times.add(next.times);
+        self.shape = next.shape;
+        Ok(())
+    }
+}
+
+/// Reads logs, one after the other. For a log in pieces, call [`feed`](Self::feed) and
+/// [`end`](Self::end). To find the events elsewhere, perhaps in several threads, call
+/// [`begin`](Self::begin), [`take`](Self::take) and [`close`](Self::close).
+#[derive(Debug)]
+pub struct Import {
+    options: ReadOptions,
+    room: Room,
+    /// The log that is being read, and its shape.
+    open: Option<(Queue, Summary, LogShape)>,
+    /// The reader of a log in pieces. Before its format is recognized, `head` holds its beginning.
+    reader: Option<(Reader, Batch)>,
+    head: Vec<u8>,
+    /// The length of that beginning when the format was looked for last.
+    tried: usize,
+    /// The name of the log, if it was given one.
+    name: String,
+    /// The logs that have ended.
+    ended: Option<Imported>,
+}
+
+impl Import {
+    /// An import that keeps what fits the room.
+    pub fn new(options: ReadOptions, room: Room) -> Self {
+        let (open, reader, head, tried, name, ended) = Default::default();
+        Import { options, room, open, reader, head, tried, name, ended }
+    }
+
+    /// Sets the name of the next logs. Lines that could not be read are reported under it.
+    pub fn name(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+    }
+
+    /// Begins a log of this shape. Returns the key by which its events are divided into clients.
+    ///
+    /// # Errors
+    /// When the log does not have the fields of the key.
+    pub fn begin(&mut self, shape: &LogShape) -> Result<Per, ParseError> {
+        let ReadOptions { options, spread, slack } = &self.options;
+        let per = shape.key(options);
+        shape.check_key(&per)?;
+        // Lines that wait to be put in order may take up to an eighth of the memory.
+        let waiting = HELD.min(self.room.bytes / 8);
+        let room = Room { bytes: self.room.bytes - waiting, ..self.room };
+        let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
+        let mut summary = Summary::new(per.clone(), room);
+        if shape.fields().is_none_or(|all| all.iter().any(|one| matches!(&**one, "path" | "agent")))
+        {
+            summary.clients.keep_labels();
+        }
+        self.open = Some((queue, summary, shape.clone()));
+        Ok(per)
+    }
+
+    /// Takes the next events of the log. `see` is given each with its fields.
+    pub fn take(&mut self, batch: &mut Batch, see: &mut See<'_>) {
+        if let Some((queue, into, _)) = &mut self.open {
+            queue.take(batch, into, see);
+        }
+    }
+
+    /// Ends the log and adds it to those before it. `counts` are the counts of its lines.
+    ///
+    /// # Errors
+    /// When its clients are made by another key than those of the logs before it, or its newest line is the
+    /// first. Then only this log is given up.
+    pub fn close(&mut self, counts: &Counts, see: &mut See<'_>) -> Result<(), Failure> {
+        let Some((mut queue, mut summary, shape)) = self.open.take() else { return Ok(()) };
+        queue.finish(&mut summary, see);
+        if queue.is_newest_first() {
+            return Err("the newest line is the first; reverse the log, as tac FILE does".into());
+        }
+        (summary.lines, summary.unread) = (counts.lines, counts.unread);
+        let mut counts = counts.clone();
+        counts.problems.iter_mut().for_each(|unread| unread.log.clone_from(&self.name));
+        summary.origin = Some(Origin {
+            events: shape.events(&self.options.options.filter).to_owned(),
+            cost: self.options.field_of_costs().unwrap_or_default().to_owned(),
+            formats: vec![shape.to_string()],
+        });
+        let forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
+        let log = Imported {
+            summary,
+            options: self.options.clone(),
+            has_forwarded: shape.fields().is_some_and(forwarded),
+            counts,
+            times: queue.corrections(),
+            shape: Some(shape),
+        };
+        match &mut self.ended {
+            Some(ended) => ended.add(log)?,
+            None => self.ended = Some(log),
+        }
+        Ok(())
+    }
+
+    /// Reads the next piece of a log.
+    ///
+    /// # Errors
+    /// When the format is unknown, or the log does not have the fields of the key. Then call
+    /// [`drop_log`](Self::drop_log); the logs before it stay.
+    pub fn feed(&mut self, piece: &[u8]) -> Result<(), Failure> {
+        if self.reader.is_none() {
+            self.head.extend_from_slice(piece);
+            // Each look is at all of the beginning, so the next one waits for a tenth more.
+            let is_due = self.head.len() >= self.tried + self.tried / 10;
+            return if is_due { self.recognize(false) } else { Ok(()) };
+        }
+        self.read(|reader, find| reader.feed(piece, find))
+    }
+
+    /// Ends a log that came in pieces; another may begin.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed) and [`close`](Self::close).
+    pub fn end(&mut self) -> Result<(), Failure> {
+        if self.reader.is_none() {
+            self.recognize(true)?;
+        }
+        self.read(|reader, find| reader.finish(find))?;
+        let Some((reader, _)) = self.reader.take() else { return Ok(()) };
+        self.close(reader.counts(), &mut nobody)
+    }
+
+    /// Goes on with another file of the same log, as after its rotation.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn next_file(&mut self) -> Result<(), Failure> {
+        if self.reader.is_none() && self.head.last().is_some_and(|last| *last != b'\n') {
+            self.head.push(b'\n');
+        }
+        self.read(|reader, find| reader.finish(find))
+    }
+
+    /// The logs as far as they were read, while more pieces may come. A last line without an end is left out.
+    /// This copies everything that is kept, so it takes as much memory again.
+    ///
+    /// # Errors
+    /// As for [`end`](Self::end) and [`finish`](Self::finish).
+    pub fn so_far(&self) -> Result<Imported, Failure> {
+        let mut now = Import::new(self.options.clone(), self.room);
+        (now.name, now.ended) = (self.name.clone(), self.ended.clone());
+        if let Some((reader, _)) = &self.reader {
+            now.open = self.open.clone();
+            now.close(reader.counts(), &mut nobody)?;
+        } else {
+            let whole = memrchr(b'\n', &self.head).map_or(0, |end| end + 1);
+            now.feed(self.head.get(..whole).unwrap_or_default())?;
+            now.end()?;
+        }
+        Ok(now.finish()?)
+    }
+
+    /// Recognizes the format by the beginning of the log, if that is long enough or `complete`. Then begins
+    /// the log and reads that beginning.
+    fn recognize(&mut self, complete: bool) -> Result<(), Failure> {
+        self.tried = self.head.len();
+        let Some(shape) = recognize(&self.head, complete, &self.options.options)? else {
+            return Ok(());
+        };
+        self.tried = 0;
+        let reader = Reader::new(&shape, &self.options.options)?;
+        self.begin(&shape)?;
+        self.reader = Some((reader, Batch::default()));
+        let head = mem::take(&mut self.head);
+        self.feed(&head)
+    }
+
+    /// Calls `read` with the reader, and takes the events that it finds. Does nothing before a log has begun.
+    fn read(
+        &mut self,
+        read: impl FnOnce(&mut Reader, &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread>,
+    ) -> Result<(), Failure> {
+        let (Some((reader, batch)), Some((queue, into, _))) = (&mut self.reader, &mut self.open)
+        else {
+            return Ok(());
+        };
+        let done = read(reader, &mut |record| batch.add(record, &into.per, None));
+        queue.take(batch, into, &mut nobody);
+        Ok(done?)
+    }
+
+    /// Proposes how to read the log that has begun, if its format is not recognized.
+    pub fn proposal(&self) -> Option<Proposal> {
+        if self.reader.is_none() { Proposal::new(&self.head) } else { None }
+    }
+
+    /// Gives up the log that has begun; the logs before it stay.
+    pub fn drop_log(&mut self) {
+        (self.open, self.reader) = (None, None);
+        self.head.clear();
+    }
+
+    /// The number of lines read by now.
+    pub fn lines(&self) -> u64 {
+        let ended = self.ended.as_ref().map_or(0, |ended| ended.counts.lines);
+        ended + self.reader.as_ref().map_or(0, |(reader, _)| reader.counts().lines)
+    }
+
+    /// Ends the import, and returns the logs that were read.
+    ///
+    /// # Errors
+    /// When there were no logs, or [no events](Imported::with_events) in them.
+    pub fn finish(self) -> Result<Imported, String> {
+        self.ended.ok_or("there are no logs")?.with_events()
+    }
+}
+
+/// Sees events and does nothing.
+fn nobody(_: &Event<'_>, _: &Per) {}

@@ -1,0 +1,121 @@
+//! Pictures of runs: a state and a size go in, marks come out. There is no browser here, and no formula. It
+//! is a part of the application and [outside of semver](crate#what-semver-promises).
+//!
+//! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many limiters in lanes, `tune`
+//! (with the feature `log`) what every limit would do to the clients of a log, and [`live`](mod@live) the
+//! rules of a running service. Besides the run, a picture depends only on a [`Viewport`]: its size, the time
+//! at the right edge, the place of the crosshair. The page puts the marks on a canvas; here they become a
+//! file.
+//!
+//! ```
+//! use ratescope_lab::plot::{palette::Theme, svg};
+//! use ratescope_lab::compare::{Link, Comparison};
+//! use ratescope_lab::view::Viewport;
+//! use ratescope_lab::view::compare::{draw, height, total};
+//!
+//! // Twelve at once against ten in ten seconds, in two lanes; five seconds later.
+//! let link: Link = "lanes=gcra;sliding-log&auto=off&do=1:events*12&at=6".parse()?;
+//! let mut run = Comparison::open(&link)?;
+//! run.advance(link.at, usize::MAX);
+//! let (right, window) = (run.now(), run.settings().common.window);
+//! let view = Viewport {
+//!     size: [800.0, height(run.lanes().len(), 800.0, 900.0)],
+//!     right,
+//!     live: true,
+//!     window,
+//!     top: total(&run, right, window),
+//!     ..Viewport::default()
+//! };
+//! let picture = svg::write(&draw(&run, &view), view.size[0], view.size[1], Theme::Light);
+//! assert!(picture.starts_with("<svg"));
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+
+pub mod compare;
+mod feedback;
+mod label;
+pub mod live;
+pub mod scope;
+mod strip;
+mod timebase;
+pub mod tune;
+
+pub use feedback::{Feedback, SEEN};
+pub use label::spaced;
+pub use timebase::{edges, seconds_per_pixel};
+
+use crate::run::pace::Gap;
+use ratescope::time::{Span, Time};
+
+/// How a picture is looked at. The picture of Tune has no time: it uses the size, the pointer and `on_limit`
+/// only.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Viewport<'a> {
+    /// Width and height in CSS pixels.
+    pub size: [f64; 2],
+    /// The instant at the right edge.
+    pub right: Time,
+    /// Whether the right edge is the present.
+    pub live: bool,
+    /// The length of time between the edges.
+    pub window: Span,
+    /// The upper edge of the scope's plot in events per second, or of the cumulative picture of a
+    /// comparison in events; above zero.
+    pub top: f64,
+    /// The level at the upper edge of each lane's plot, above zero; a lane without one here gets its
+    /// own [`top`](compare::top).
+    pub tops: &'a [f64],
+    /// The place of the pointer in CSS pixels; a crosshair that was moved by keys alone is at the upper edge.
+    pub pointer: Option<[f64; 2]>,
+    /// Whether the pointer rests where it just clicked: then the feedback is shown instead of the crosshair's box.
+    pub clicked: bool,
+    /// Whether the pointer holds the line of the limit, to drag it.
+    pub holds_limit: bool,
+    /// Whether the pointer holds the line of the limit, or a press would take hold of it.
+    pub on_limit: bool,
+    /// Stretches of time to mark, in which nobody saw the run.
+    pub gaps: &'a [Gap],
+    /// Whether the time axis counts from the start of the run, and not back from the right edge.
+    pub own_time: bool,
+    /// Instants to mark, ascending.
+    pub flags: &'a [Time],
+}
+
+impl Viewport<'_> {
+    /// The place of the crosshair, in CSS pixels from the left. There is none while the limit is held:
+    /// it would lie over the line that is dragged.
+    pub fn crosshair(&self) -> Option<f64> {
+        self.pointer.filter(|_| !self.holds_limit).map(|[x, _]| x)
+    }
+}
+
+/// The thing at a point of a picture, for clicks and the cursor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hit {
+    /// Nothing that could be pressed.
+    #[default]
+    None,
+    /// The graph: a press is an event, a drag looks back.
+    Graph,
+    /// The limit, a line across: a drag moves it up and down.
+    Limit,
+    /// The limit, a line upright: a drag moves it to the sides.
+    Upright,
+}
+
+impl Hit {
+    /// Whether it is the limit.
+    pub fn is_limit(self) -> bool {
+        matches!(self, Hit::Limit | Hit::Upright)
+    }
+
+    /// The CSS cursor over the thing.
+    pub fn cursor(self) -> &'static str {
+        match self {
+            Hit::None => "default",
+            Hit::Graph => "crosshair",
+            Hit::Limit => "ns-resize",
+            Hit::Upright => "ew-resize",
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The comparison's graph: one lane a limiter under one time axis, and what all of them let
+//! through.
+//!
+//! Time runs to the left, as on the [scope](super::scope). A lane has a strip of crosses for refused
+//! events, its level against its limit, and a strip of bars for allowed events. Below them
+//! the requests sent are counted against those that each lane allowed.
+
+mod crosshair;
+mod feedback;
+mod lanes;
+mod layout;
+pub(super) mod level;
+pub(super) mod numbers;
+mod totals;
+mod trail;
+
+pub use crosshair::{readings, words};
+pub use feedback::feedback;
+pub use layout::is_axis;
+pub use numbers::{next, promise, waits};
+
+use crate::compare::{Comparison, Lane};
+use crate::lane::history::Columns;
+use crate::plot::Mark;
+use crate::view::Viewport;
+use crate::view::timebase::is_narrow;
+use layout::Layout;
+use ratescope::time::{Span, Time};
+
+/// [`head`] on a canvas that is wide enough for all controls in one row.
+const HEAD: f64 = 28.0;
+
+/// The least [`pitch`] with that head.
+const PITCH: f64 = 86.0;
+
+/// The greatest [`pitch`] with that head. In between, the lanes share the height of the canvas.
+const TALL: f64 = 160.0;
+
+/// The height that a narrow canvas adds to the head and the pitch, since the controls take two rows there.
+const SECOND_ROW: f64 = 24.0;
+
+/// The height above each lane's plot that is left empty, in CSS pixels: the page lays the lane's controls
+/// over it. It depends on the width of the canvas.
+pub fn head(width: f64) -> f64 {
+    HEAD + if is_narrow(width) { SECOND_ROW } else { 0.0 }
+}
+
+/// The distance from lane to lane in CSS pixels, of `lanes` lanes on a canvas of that size.
+pub fn pitch(lanes: usize, [width, height]: [f64; 2]) -> f64 {
+    let share = libm::floor((height - layout::below(lanes)) / lanes.max(1) as f64);
+    let more = head(width) - HEAD;
+    share.max(PITCH + more).min(TALL + more)
+}
+
+/// The greatest width of a column of the histories, in CSS pixels.
+const COLUMN: f64 = 1.5;
+
+/// About how many columns are looked at to find the top of a scale: fewer than are drawn are enough.
+const COLUMNS: f64 = 600.0;
+
+/// Everything there is to draw, back to front.
+pub fn draw(comparison: &Comparison, view: &Viewport) -> Vec<Mark> {
+    let layout = Layout::new(comparison.lanes(), view);
+    let mut marks = Vec::with_capacity(32 * comparison.lanes().len());
+    if !layout.has_room() {
+        return marks;
+    }
+    let columns: Vec<_> = comparison.lanes().iter().map(|lane| columns(lane, &layout)).collect();
+    lanes::axis(&mut marks, &layout, view);
+    for (i, (lane, columns)) in comparison.lanes().iter().zip(&columns).enumerate() {
+        let top = view.tops.get(i).copied().unwrap_or_else(|| top(lane, view.right, view.window));
+        lanes::draw(&mut marks, &layout, i, comparison, lane, columns, top, view);
+    }
+    totals::draw(&mut marks, &layout, comparison, &columns, view);
+    crosshair::draw(&mut marks, &layout, comparison, &columns, view);
+    marks
+}
+
+/// The columns of a lane that a picture shows.
+fn columns<'a>(lane: &'a Lane, layout: &Layout) -> Columns<'a> {
+    lane.history().columns(layout.time.from, layout.time.to, COLUMN / layout.time.pace)
+}
+
+/// The level that the upper edge of a lane's plot should have: 5 % above the highest level and 25 % above the
+/// highest limit of the window.
+pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
+    let mut top: f64 = 0.0;
+    let columns = lane.history().columns(right.before(window), right, window.secs() / COLUMNS);
+    for column in columns.iter() {
+        for most in [1.25 * column.limit, 1.05 * column.high] {
+            top = if most.is_finite() && most > top { most } else { top };
+        }
+    }
+    // Without a limit and without events the plot still needs a scale.
+    if top > 0.0 { top } else { 1.0 }
+}
+
+/// The count of events that the upper edge of the cumulative picture should have: 8 % above what was sent
+/// within the window, or above 4.
+pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
+    let from = right.before(window);
+    let sent = totals::elder(comparison)
+        .map_or(0, |(_, lane)| totals::Count::of_sent(lane, from).until(comparison, lane, right));
+    1.08 * (sent as f64).max(4.0)
+}
+
+/// The height in CSS pixels that a canvas of `lanes` lanes and that width should have: as near to `room`
+/// as the smallest and the largest lanes allow. Eight of the smallest take at most 900, unless the canvas
+/// is narrow.
+pub fn height(lanes: usize, width: f64, room: f64) -> f64 {
+    lanes as f64 * pitch(lanes, [width, room]) + layout::below(lanes)
+}
+
+/// The colour of each lane, as the number of its [ink](crate::plot::Ink::Lane), from 1 to 8. An algorithm has
+/// the same colour in any place. Further lanes of that colour take the next free one; if none is free, they
+/// share it.
+pub fn colours(lanes: &[Lane]) -> Vec<u8> {
+    let mut colours = vec![0; lanes.len()];
+    for (i, lane) in lanes.iter().enumerate() {
+        let own = own_colour(lane);
+        if !colours.contains(&own) {
+            colours[i] = own;
+        }
+    }
+    for (i, lane) in lanes.iter().enumerate().filter(|(i, _)| colours[*i] == 0).collect::<Vec<_>>()
+    {
+        let own = own_colour(lane);
+        let next = (0..8).map(|n| (own - 1 + n) % 8 + 1).find(|next| !colours.contains(next));
+        colours[i] = next.unwrap_or(own);
+    }
+    colours
+}
+
+/// The colour of the lane's first algorithm.
+fn own_colour(lane: &Lane) -> u8 {
+    lane.policy().limits().first().map_or(1, |limit| limit.limiter.colour())
+}

@@ -1,0 +1,111 @@
+//! The level of a lane and its limit, as lines.
+
+use super::trail::Trail;
+use crate::lane::Lane;
+use crate::lane::history::{Column, Columns};
+use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::view::label::below;
+use crate::view::timebase::Timebase;
+use ratescope::time::Time;
+
+/// A column's range of fewer CSS pixels than this cannot be seen.
+const VISIBLE: f64 = 0.5;
+
+/// The vertical scale of a lane.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::view) struct Scale {
+    pub(in crate::view) plot: Rect,
+    /// The level at the upper edge.
+    pub(in crate::view) top: f64,
+}
+
+impl Scale {
+    /// The y of a level; a level beyond the upper edge stays just above it.
+    pub(super) fn y(&self, level: f64) -> f64 {
+        let share = (level / self.top).min(1.1);
+        self.plot.bottom() - share.max(0.0) * self.plot.height
+    }
+}
+
+/// Draws both lines up to `now`, where they have the lane's present level and limit.
+pub(in crate::view) fn draw(
+    marks: &mut Vec<Mark>,
+    time: &Timebase,
+    scale: Scale,
+    lane: &Lane,
+    columns: &Columns<'_>,
+    now: Time,
+    ink: Ink,
+) {
+    let (level, limit) = lines(time, scale, lane, columns, now);
+    marks.push(Mark::Clip(Rect {
+        y: scale.plot.y - 1.0,
+        height: scale.plot.height + 2.0,
+        ..scale.plot
+    }));
+    marks.extend(below(&level, scale.plot.bottom(), Fill::new(ink, 0.14)));
+    marks.push(Mark::Polyline { points: limit, stroke: Stroke::dashed(Ink::Limit, 1.25) });
+    marks.push(Mark::Polyline { points: level, stroke: Stroke::solid(ink, 1.75) });
+    marks.push(Mark::Unclip);
+}
+
+/// The line of the level, and that of the limit.
+fn lines(
+    time: &Timebase,
+    scale: Scale,
+    lane: &Lane,
+    columns: &Columns<'_>,
+    now: Time,
+) -> (Vec<Point>, Vec<Point>) {
+    let (mut level, mut limit) = (Trail::with_capacity(columns.len()), Trail::default());
+    let end_of_run = time.x(now);
+    let begun = time.x(lane.history().oldest());
+    for (column, [start, end]) in places(time, columns) {
+        if level.points.is_empty() {
+            // The level before the first column is unknown. If the column allowed events, they raised the
+            // level, so the line enters at the lowest level; otherwise it fell from the highest.
+            let entering = if column.allowed > 0 { column.low } else { column.high };
+            level.to(start.max(begun), scale.y(entering));
+            limit.to(start.max(begun), scale.y(column.limit));
+        }
+        jump(&mut level, time, scale, column, [start, end]);
+        if end > end_of_run {
+            // The column is filling: its end is yet to come.
+            break;
+        }
+        level.to(end, scale.y(column.end));
+        limit.to(end, scale.y(column.limit));
+    }
+    if !level.points.is_empty() {
+        let (at_now, limit_now) = lane.level(now);
+        level.to(end_of_run, scale.y(at_now));
+        limit.to(end_of_run, scale.y(limit_now));
+    }
+    (level.points, limit.points)
+}
+
+/// Draws the events of a column as one upright stretch over all of the column's range, at the time of its
+/// last event. The stretch ends on the side that is nearer to the level at the end of the column.
+fn jump(level: &mut Trail, time: &Timebase, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
+    let Some((at, _)) = column.judged else { return };
+    let (low, high) = (scale.y(column.low), scale.y(column.high));
+    if low - high > VISIBLE {
+        let x = time.x(at).max(start).min(end);
+        let at_end = scale.y(column.end);
+        let ends_high = at_end - high < low - at_end;
+        let [first, last] = if ends_high { [low, high] } else { [high, low] };
+        level.to(x, first);
+        level.to(x, last);
+    }
+}
+
+/// Every column with its left and right edges.
+pub(super) fn places<'a>(
+    time: &Timebase,
+    columns: &'a Columns<'a>,
+) -> impl Iterator<Item = (&'a Column, [f64; 2])> {
+    let first = time.x(columns.first);
+    let width = columns.width.secs() * time.pace;
+    let place = move |i: usize| first + i as f64 * width;
+    columns.iter().enumerate().map(move |(i, column)| (column, [place(i), place(i + 1)]))
+}

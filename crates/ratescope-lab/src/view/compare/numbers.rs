@@ -1,0 +1,108 @@
+//! The readings of a lane as text, on a tag, beside the crosshair and for a screen reader.
+
+use crate::lane::Lane;
+use crate::lane::history::Column;
+use crate::plot::axis;
+use crate::view::spaced;
+use ratescope::outcome::Retry;
+use ratescope::time::{Span, Time};
+
+/// A level against its limit, as in `8.31 of 10`.
+pub(in crate::view) fn level(level: f64, limit: f64) -> String {
+    format!("{} of {}", short(level), short(limit))
+}
+
+/// A count, in a narrow place.
+pub(super) fn count(count: u64) -> String {
+    short(count as f64)
+}
+
+/// A number for a narrow place; a whole one has no decimals.
+pub(super) fn short(value: f64) -> String {
+    if (0.0..9999.5).contains(&value) && value == libm::floor(value) {
+        return axis::readout_count(value as u64);
+    }
+    axis::compact(value)
+}
+
+/// The column of a lane that contains `at`, as of `now`; `None` before the lane began, and if the column is
+/// no longer remembered.
+pub(in crate::view) fn column(now: Time, lane: &Lane, at: Time) -> Option<&Column> {
+    // The column of the present instant may not have begun yet, so the instant before it is looked up.
+    lane.history().column_at(at.min(now.before(Span::micros(1))))
+}
+
+/// The decisions in a column, with the reason unless in `brief`; `None` without an event.
+pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
+    let (_, judged) = column.judged?;
+    if u64::from(column.allowed) + u64::from(column.refused) > 1 {
+        let [allowed, refused] =
+            [column.allowed, column.refused].map(|n| axis::readout_count(n.into()));
+        return Some(match (column.allowed, column.refused) {
+            (_, 0) => format!("{allowed} allowed"),
+            (0, _) => format!("{refused} refused"),
+            _ => format!("{allowed} allowed, {refused} refused"),
+        });
+    }
+    let verdict = match judged.wait() {
+        None => "refused".to_owned(),
+        Some(wait) if wait == Span::ZERO => "allowed".to_owned(),
+        Some(wait) => format!("allowed in {}", axis::seconds(wait.secs())),
+    };
+    // The level at which the event was judged is told only if the lane does not show it: a limiter that counts the
+    // event has that level afterwards.
+    let rounding = 1e-6 * judged.limit;
+    let is_level = (column.low - rounding..=column.high + rounding).contains(&judged.level);
+    Some(match brief || is_level && judged.limit == column.limit {
+        true => verdict,
+        false => format!("{verdict}: judged at {}", level(judged.level, judged.limit)),
+    })
+}
+
+/// In words, the most that a lane allows in any `period`, if each event costs `cost`; `period` is that of the common
+/// rate.
+pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
+    let most = lane.max_admitted(cost);
+    // An event of cost 1 passes as a whole, so the bound is rounded down. The small term keeps a bound that rounding
+    // put just below a whole number at that number. The bound of a bucket lies below a whole number by what drains in a
+    // microsecond. That is more than the small term, so a whole event less is promised.
+    let whole = if cost == 1.0 { libm::floor(most + 1e-9) } else { libm::round(most) };
+    let most = if cost == 1.0 || (most - whole).abs() < 1e-3 { whole } else { most };
+    // The bound is for one sender. All users share one address, so only a limit per user bounds each by
+    // itself.
+    let mut fields = lane.policy().limits().iter().flat_map(|limit| limit.per.fields());
+    let each = if fields.any(|field| field == "user") { " per user" } else { "" };
+    match most.is_finite() {
+        true => format!("at most {} in any {}{each}", short(most), spaced(period)),
+        false => "no bound on what passes".to_owned(),
+    }
+}
+
+/// When the next event would be allowed, in words.
+pub fn next(retry: Retry) -> String {
+    match retry {
+        Retry::After(wait) if wait == Span::ZERO => "next now".to_owned(),
+        Retry::After(wait) => format!("next in {}", axis::seconds(wait.secs())),
+        Retry::Never => "next never".to_owned(),
+    }
+}
+
+/// How long senders waited after refusals: the shortest wait, a bar for each class of waits, and the longest.
+/// Each class has waits twice as long as the one before it. Empty before any wait has ended.
+pub fn waits(lane: &Lane) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let waits = lane.waits();
+    let Some([least, most]) = waits.range() else { return String::new() };
+    let [least, most] = [least, most].map(|wait| axis::seconds(wait.secs()));
+    if least == most {
+        return format!("waits {least}");
+    }
+    let counts = waits.counts();
+    let highest = counts.iter().max().map_or(1, |most| (*most).max(1));
+    let bar = |count: &u64| match *count {
+        0 => ' ',
+        // At least the lowest bar, so that a single long wait among thousands is seen.
+        count => BARS[(count.saturating_mul(8).div_ceil(highest) as usize).clamp(1, 8) - 1],
+    };
+    format!("waits {least} {} {most}", counts.iter().map(bar).collect::<String>())
+}

@@ -1,0 +1,223 @@
+//! Live: the events a second of each rule of a running service, in a lane each.
+
+use super::label::{BOLD, LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
+use super::timebase::{Timebase, edges};
+use crate::lane::history::Columns;
+use crate::live::{DRAWN, EventCounts, Live, ReportedRule};
+use crate::plot::axis;
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::view::Viewport;
+use ratescope::internal::larger;
+use ratescope::internal::shown;
+use ratescope::time::Time;
+
+/// The height above the plot of a lane, for its name.
+const HEAD: f64 = 26.0;
+
+/// The height of the plot of a lane.
+const PLOT: f64 = 84.0;
+
+/// The height of the time axis.
+const AXIS: f64 = 28.0;
+
+/// The lines of a lane, back to front, with the words of their labels.
+const LINES: [(usize, &str, Stroke); 3] = [
+    (0, "allowed", Stroke::solid(Ink::Allowed, 1.75)),
+    (2, "would be", Stroke::dashed(Ink::Refused, 1.75)),
+    (1, "refused", Stroke::solid(Ink::Refused, 1.75)),
+];
+
+fn time(view: &Viewport<'_>) -> Timebase {
+    Timebase::new(edges(view.size[0]), view.right, view.window)
+}
+
+/// The columns of a rule that are in sight, of about a second, or of up to two CSS pixels if that is longer;
+/// `None` before the first report.
+fn columns<'a>(rule: &'a ReportedRule, view: &Viewport<'_>) -> Option<Columns<'a, EventCounts>> {
+    let time = time(view);
+    rule.columns(time.from, time.to, (2.0 / time.pace).max(1.1))
+}
+
+fn plot(lane: usize, view: &Viewport<'_>) -> Rect {
+    let [left, right] = edges(view.size[0]);
+    let y = lane as f64 * (HEAD + PLOT) + HEAD;
+    Rect { x: left, y, width: right - left, height: PLOT }
+}
+
+/// The rules that have a lane; others are in the table only.
+fn lanes(live: &Live) -> impl Iterator<Item = (usize, &ReportedRule)> {
+    live.rules.iter().take(DRAWN).enumerate()
+}
+
+/// The height in CSS pixels that a canvas should have.
+pub fn height(live: &Live) -> f64 {
+    live.rules.len().clamp(1, DRAWN) as f64 * (HEAD + PLOT) + AXIS
+}
+
+/// The events a second that the upper edge of a rule's lane should have: 15 % above the highest rate in
+/// sight, or above one in a hundred seconds; above 1 if there is none.
+pub fn top(rule: &ReportedRule, view: &Viewport<'_>) -> f64 {
+    let columns = columns(rule, view);
+    let most = columns.iter().flat_map(|columns| {
+        columns.iter().flat_map(|column| column.0.map(|n| n / columns.width.secs()))
+    });
+    let most = most.fold(0.0, larger);
+    1.15 * if most > 0.0 { larger(most, 0.01) } else { 1.0 }
+}
+
+/// Everything there is to draw, back to front.
+pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    let time = time(view);
+    if time.pace.is_nan() || time.pace <= 0.0 || live.rules.is_empty() {
+        return marks;
+    }
+    let last = plot(live.rules.len().min(DRAWN) - 1, view);
+    let y = last.bottom() + AXIS / 2.0 + 2.0;
+    let uprights = time.scale(&mut marks, y, view.live);
+    time.end(&mut marks, y, view.live);
+    let heard = live.heard.map_or(time.to, |[_, last]| last.min(time.to));
+    for (lane, rule) in lanes(live) {
+        let plot = plot(lane, view);
+        let pairs = uprights.iter().map(|x| plot.upright(*x)).collect();
+        marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
+        let top = view.tops.get(lane).copied().unwrap_or(1.0);
+        scale(&mut marks, plot, top);
+        name(&mut marks, plot, rule);
+        lines(&mut marks, &time, (plot, view.size[0]), top, columns(rule, view).as_ref(), heard);
+    }
+    let unit = plot(0, view);
+    marks.push(small(unit.right() + 6.0, unit.y - 12.0, "events/s", Ink::Muted, Anchor::Start));
+    crosshair(&mut marks, live, view);
+    marks
+}
+
+fn scale(marks: &mut Vec<Mark>, plot: Rect, top: f64) {
+    for tick in axis::ticks(0.0, top, 3) {
+        let y = plot.bottom() - tick.value / top * plot.height;
+        let (from, to) = plot.across(y);
+        let ink = if tick.value == 0.0 { Ink::Axis } else { Ink::Grid };
+        marks.push(Mark::Line { from, to, stroke: Stroke::solid(ink, 1.0) });
+        marks.push(label(plot.x - 8.0, y, &tick.label, Anchor::End));
+    }
+}
+
+fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
+    let at = Point::new(plot.x, plot.y - 12.0);
+    let wide = rule.name.chars().count() as f64 * SIZE * BOLD + 12.0;
+    marks.push(bold(at.x, at.y, &rule.name, Ink::Text, SIZE, Anchor::Start));
+    let room = ((plot.right() - at.x - wide) / (SMALL * 0.57)).max(0.0) as usize;
+    if room > 8 {
+        let limits = shown(&rule.limits, room - 1);
+        marks.push(small(at.x + wide, at.y, &limits, Ink::Muted, Anchor::Start));
+    }
+}
+
+/// The lines, as steps, since the times of events within a column are unknown. Columns that are not complete
+/// yet are left out. The labels at the ends of the lines stay within the width of the picture.
+fn lines(
+    marks: &mut Vec<Mark>,
+    time: &Timebase,
+    (plot, all): (Rect, f64),
+    top: f64,
+    columns: Option<&Columns<'_, EventCounts>>,
+    heard: Time,
+) {
+    let Some(columns) = columns else { return };
+    let seconds = columns.width.secs();
+    let wide = seconds * time.pace;
+    marks.push(Mark::Clip(Rect { y: plot.y - 1.0, height: plot.height + 2.0, ..plot }));
+    let mut ends = Vec::new();
+    for (which, word, stroke) in LINES {
+        let rates: Vec<f64> = columns.iter().map(|column| column.0[which] / seconds).collect();
+        let mut points: Vec<Point> = Vec::with_capacity(2 * rates.len() + 2);
+        for (rate, i) in rates.iter().zip(0..) {
+            let x = time.x(columns.first) + f64::from(i) * wide;
+            if x + wide > time.x(heard) + 0.5 {
+                break;
+            }
+            let y = plot.bottom() - rate / top * plot.height;
+            // A step of the same height extends the last one.
+            match points.last_mut().filter(|last| last.y == y) {
+                Some(last) => last.x = x + wide,
+                None => points.extend([Point::new(x, y), Point::new(x + wide, y)]),
+            }
+        }
+        let Some(last) = points.last().copied() else { continue };
+        let is_seen = points.iter().any(|point| point.y < plot.bottom());
+        // Without events, only the line of allowed events is drawn.
+        if !is_seen && which != 0 {
+            continue;
+        }
+        if which == 0 {
+            let foot = |x: f64| Point::new(x, plot.bottom());
+            let area = [vec![foot(points[0].x)], points.clone(), vec![foot(last.x)]].concat();
+            marks.push(Mark::Area { points: area, fill: Fill::new(stroke.ink, 0.14) });
+        }
+        let rate = (plot.bottom() - last.y) / plot.height * top;
+        ends.push((last.y, format!("{} {word}", axis::readout(rate)), stroke.ink));
+        marks.push(Mark::Polyline { points, stroke });
+    }
+    marks.push(Mark::Unclip);
+    // Labels where the lines end, apart from each other.
+    ends.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut above = plot.bottom() + SMALL;
+    for (y, text, ink) in ends {
+        above = y.min(above - SMALL - 3.0).max(plot.y - 12.0);
+        let wide = width(&text, SMALL);
+        let x = (plot.right() + 6.0).min(all - wide);
+        // On a narrow screen the label lies over the ends of the lines, so it has a background.
+        if x < plot.right() {
+            let rect = Rect { x: x - 3.0, y: above - 7.0, width: wide + 6.0, height: 14.0 };
+            marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(Ink::Panel, 0.85) });
+        }
+        marks.push(small(x, above, &text, ink, Anchor::Start));
+    }
+}
+
+/// The sentences about the instant under the crosshair: how long it is before the right edge, then the rates
+/// of each rule there. Empty without a crosshair.
+pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
+    let Some(x) = view.crosshair() else { return Vec::new() };
+    let time = time(view);
+    let at = time.time_at(x);
+    let of = |(_, rule): (usize, &ReportedRule)| {
+        let columns = columns(rule, view)?;
+        let wide = columns.width.secs();
+        let place = libm::floor(at.since(columns.first) / wide);
+        // The rate of a column that is not complete yet would be too low.
+        let [_, heard] = live.heard?;
+        let is_told = place >= 0.0 && (place + 1.0) * wide <= heard.since(columns.first) + 1e-3;
+        let column = is_told.then(|| columns.iter().nth(place as usize)).flatten()?;
+        let rate = |n: f64| axis::readout(n / columns.width.secs());
+        let [allowed, refused, would] = column.0;
+        let shadow =
+            if would > 0.0 { format!(", {} would be", rate(would)) } else { String::new() };
+        let name = &rule.name;
+        Some(format!("{name}: {} allowed, {} refused{shadow}", rate(allowed), rate(refused)))
+    };
+    let each = lanes(live).filter_map(of);
+    [format!("{} before, events a second", axis::seconds(time.to.since(at)))]
+        .into_iter()
+        .chain(each)
+        .collect()
+}
+
+fn crosshair(marks: &mut Vec<Mark>, live: &Live, view: &Viewport<'_>) {
+    let Some(x) = view.crosshair() else { return };
+    let [left, right] = edges(view.size[0]);
+    if !(left..=right).contains(&x) {
+        return;
+    }
+    let pairs = lanes(live).map(|(lane, _)| plot(lane, view).upright(x)).collect();
+    marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
+    let words = words(live, view);
+    let wide = words.iter().map(|text| width(text, SMALL)).fold(0.0, f64::max) + 2.0 * PAD;
+    let x = beside(x, 10.0, wide, right, view.size[0]);
+    let rect = Rect { x, y: 4.0, width: wide, height: words.len() as f64 * LINE + PAD };
+    panel(marks, rect, 6.0);
+    for (text, i) in words.iter().zip(0..) {
+        let y = rect.y + PAD / 2.0 + (f64::from(i) + 0.5) * LINE;
+        marks.push(small(x + PAD, y, text, Ink::Text, Anchor::Start));
+    }
+}

@@ -1,0 +1,141 @@
+//! The scope's graph: both lines, every event, the limit, and the values under the crosshair.
+//!
+//! Time runs to the left; the right edge is the present, or the instant to which the viewer looks back. The
+//! left scale is in events per decay interval, as Exim measures, and the right one in events per second. The
+//! picture is laid out in events per second, so that a change of the decay interval moves numbers and not
+//! lines.
+
+mod axes;
+mod crosshair;
+mod events;
+mod feedback;
+mod ghost;
+mod layout;
+mod lines;
+mod models;
+mod outlook;
+mod tags;
+mod turned;
+
+pub use crosshair::words;
+pub use feedback::feedback;
+pub use models::{at as shown_models, models};
+pub use outlook::outlook;
+
+use crate::plot::Mark;
+use crate::scope::Scope;
+use crate::view::{Hit, Viewport, compare};
+use layout::Layout;
+use ratescope::time::{Span, Time};
+
+/// Everything there is to draw, back to front.
+pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
+    let layout = Layout::new(scope, view);
+    let mut marks = Vec::with_capacity(64);
+    if layout.plot.width <= 0.0 || layout.plot.height <= 0.0 {
+        return marks;
+    }
+    let columns = scope.instrument().trace().columns(
+        layout.time.from,
+        layout.time.to,
+        1.0 / layout.time.pace,
+    );
+    let tags = tags::place(&layout, scope, view);
+    axes::draw(&mut marks, &layout, view, &tags);
+    lines::draw(&mut marks, &layout, &columns, scope, view);
+    if scope.settings().ghost && scope.instrument().lane().is_none() {
+        ghost::draw(&mut marks, &layout, scope);
+    }
+    events::draw(&mut marks, &layout, &columns);
+    tags::draw(&mut marks, &layout, &tags);
+    turned::flags(&mut marks, &layout, scope);
+    crosshair::draw(&mut marks, &layout, scope, view);
+    marks
+}
+
+/// The events per second that the upper edge should have. Below it are the red line in the `window` up to
+/// `right`, the limit, and the exact count and the thin lines if they are drawn, except the mean. The edge is
+/// 18 % above the highest of them, and at least 18 % above one event per decay interval. With a lane, it
+/// is also at least the lane's own [top](compare::top).
+pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
+    let exact = scope.settings().exact;
+    let instrument = scope.instrument();
+    let per_second = 1.0 / scope.settings().decay.secs();
+    let from = right.before(window);
+    let mut seen: f64 = 0.0;
+    for column in instrument.trace().columns(from, right, window.secs() / COLUMNS) {
+        // From the column before the left edge, only the rate that remains at the edge counts.
+        let entering = column.last() < from;
+        seen = seen.max(if entering { column.end.rate_at(from) } else { column.rate.high });
+    }
+    let seen = if exact { seen.max(busiest(scope, from, right)) } else { seen };
+    let seen = match instrument.models() {
+        Some(models) => {
+            let step = window.secs() / COLUMNS;
+            seen.max(models::top(models, scope.settings(), [from, right], step))
+        }
+        None => seen,
+    };
+    // Without events and without a limit the scale has room for one event per decay interval.
+    let seen = 1.18 * seen.max(per_second);
+    match instrument.lane() {
+        Some(lane) => seen.max(compare::top(lane, right, window) * per_second),
+        None => seen.max(1.18 * scope.settings().limit * per_second),
+    }
+}
+
+/// The most events per second, on average over a decay interval, that the exact count shows.
+fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
+    let instrument = scope.instrument();
+    let (trace, period) = (instrument.trace(), instrument.period());
+    let mut most = 0;
+    for column in trace.columns(from, to, to.since(from) / COLUMNS) {
+        let at = column.last().min(to);
+        let [count, before] = [at, at.before(period)].map(|at| trace.total_at(at));
+        if let (Some((count, _)), Some((before, _))) = (count, before) {
+            most = most.max(count - before);
+        }
+    }
+    most as f64 / period.secs()
+}
+
+/// About how many columns are looked at to find the top: fewer than are drawn are enough.
+const COLUMNS: f64 = 600.0;
+
+/// Whether the time axis of a canvas of that size is at the height `y`.
+pub fn is_axis(size: [f64; 2], y: f64) -> bool {
+    y > layout::plot(size).bottom() + 2.0 * layout::STRIP + 4.0
+}
+
+/// Finds the thing at a point of the canvas; a finger, `touch`, points less precisely than a mouse.
+pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
+    let layout = Layout::new(scope, view);
+    let reach = if touch { 16.0 } else { 6.0 };
+    let inside = layout.plot.x <= x && x <= layout.plot.right();
+    let on_line = (y - layout.limit_y()).abs() <= reach;
+    // The tag at the left is a handle as well. A touch takes hold of the limit only there: on the line itself
+    // it makes an event.
+    let handle = x < layout.plot.x;
+    if layout.has_limit() && layout.moves && on_line && (handle || (inside && !touch)) {
+        Hit::Limit
+    } else if inside && (0.0..=view.size[1]).contains(&y) {
+        Hit::Graph
+    } else {
+        Hit::None
+    }
+}
+
+/// The limit, in events per decay interval, whose line is at `y`; a `y` beyond the plot stands for its
+/// nearest edge. The limit is rounded to a multiple of a step: the least power of ten that is at least a CSS
+/// pixel high. It is at least one step, since a limit of 0 would leave no line to drag back.
+pub fn limit_at(scope: &Scope, view: &Viewport, y: f64) -> f64 {
+    let layout = Layout::new(scope, view);
+    let per_pixel = layout.per_decay(view.top) / layout.plot.height;
+    let mut step = 1e-6;
+    while step < per_pixel {
+        step *= 10.0;
+    }
+    let limit = libm::round(layout.per_decay(layout.rate_at(y.max(layout.plot.y))) / step) * step;
+    // The rounding of the product would show as 0.30000000000000004.
+    (libm::round(limit * 1e6) / 1e6).max(step)
+}

@@ -1,0 +1,26 @@
+//! The feedback to a click on the graph.
+
+use super::layout::{STRIP, plot};
+use crate::plot::axis;
+use crate::scope::Scope;
+use crate::view::Feedback;
+use ratescope::internal::Decimal;
+
+/// The verdict on the last event, on a canvas of the given size; `None` before any.
+pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
+    let instrument = scope.instrument();
+    let event = instrument.last()?;
+    let (outcome, refused) = (event.outcome, !event.outcome.is_allowed());
+    let words = match refused {
+        true => {
+            format!("refused now: {} of {}", axis::readout(outcome.level), Decimal(outcome.limit))
+        }
+        false if instrument.lane().is_none() && event.limiter.measures_only() => {
+            format!("measured now: {}", axis::readout(outcome.level))
+        }
+        false => "allowed now".to_owned(),
+    };
+    let row = if refused { 1.5 } else { 0.5 };
+    let marks = vec![plot(size).bottom() + 4.0 + row * STRIP];
+    Some(Feedback { words, refused, marks, rooms: vec![[2.0, size[1]]] })
+}

@@ -1,0 +1,79 @@
+//! The layout: the plot within the canvas, and the two scales.
+
+use super::Viewport;
+use crate::plot::Rect;
+use crate::scope::Scope;
+use crate::view::timebase::{Timebase, edges, is_narrow};
+use ratescope::time::Time;
+
+/// The height of each of the two strips of events.
+pub(super) const STRIP: f64 = 14.0;
+
+/// The geometry of one picture.
+pub(super) struct Layout {
+    pub(super) plot: Rect,
+    pub(super) time: Timebase,
+    /// Events per second at the upper edge.
+    pub(super) top: f64,
+    /// The decay interval in seconds.
+    period: f64,
+    /// The limit in events per decay interval.
+    pub(super) limit: f64,
+    /// Whether a drag moves the limit: with a lane, only if the lane takes the limit of the settings.
+    pub(super) moves: bool,
+    pub(super) narrow: bool,
+}
+
+/// The plot within a canvas of the given size.
+pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
+    let [left, right] = edges(width);
+    let (above, below) = (30.0, 2.0 * STRIP + 34.0);
+    Rect { x: left, y: above, width: right - left, height: height - above - below }
+}
+
+impl Layout {
+    pub(super) fn new(scope: &Scope, view: &Viewport) -> Self {
+        let plot = plot(view.size);
+        let (settings, lane) = (scope.settings(), scope.instrument().lane());
+        let limit = lane.map_or(settings.limit, |lane| lane.level(scope.now()).1);
+        Layout {
+            plot,
+            time: Timebase::new([plot.x, plot.right()], view.right, view.window)
+                .in_own_time(view.own_time),
+            top: view.top,
+            period: settings.decay.secs(),
+            limit,
+            moves: lane.is_none() || limit == settings.limit && settings.is_limited(),
+            narrow: is_narrow(view.size[0]),
+        }
+    }
+
+    pub(super) fn x(&self, at: Time) -> f64 {
+        self.time.x(at)
+    }
+
+    /// The y of a rate in events per second; a rate beyond the upper edge stays just above it.
+    pub(super) fn y(&self, rate: f64) -> f64 {
+        let share = (rate / self.top).min(1.05);
+        self.plot.bottom() - share * self.plot.height
+    }
+
+    /// The rate in events per second that is at `y`.
+    pub(super) fn rate_at(&self, y: f64) -> f64 {
+        self.top * ((self.plot.bottom() - y) / self.plot.height).max(0.0)
+    }
+
+    /// Events per second as events per decay interval.
+    pub(super) fn per_decay(&self, rate: f64) -> f64 {
+        rate * self.period
+    }
+
+    /// Whether there is a limit to draw.
+    pub(super) fn has_limit(&self) -> bool {
+        self.limit > 0.0
+    }
+
+    pub(super) fn limit_y(&self) -> f64 {
+        self.y(self.limit / self.period)
+    }
+}

@@ -1,0 +1,64 @@
+//! The names and values of the lines where they end, and the handle of the limit.
+
+use super::layout::Layout;
+use super::{Viewport, lines, models};
+use crate::plot::axis;
+use crate::plot::{Anchor, Ink, Mark, Rect};
+use crate::scope::Scope;
+use crate::view::label::{BOLD, SIZE, SMALL, TAG, small, tag};
+use ratescope::internal::Decimal;
+
+/// The height of a tag, the name and the value of its line, and its ink.
+pub(super) type Tag = (f64, &'static str, f64, Ink);
+
+/// The tags of all lines, the upper ones first.
+pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag> {
+    let plot = layout.plot;
+    let now = scope.now().min(view.right);
+    let (rate, smoothed) = lines::at(scope, now);
+    let mut values = vec![("rate", rate, Ink::Rate), ("smoothed", smoothed, Ink::Smoothed)];
+    let level = lines::level(scope, now).map(|level| level / layout.per_decay(1.0));
+    values.extend(level.map(|level| ("level", level, lines::LEVEL)));
+    let thin = models::at(scope, now).into_iter();
+    values.extend(thin.map(|(model, value)| (models::name(model), value, models::ink(model))));
+    let tag = |(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink);
+    // The upper tags are placed first; the lower ones make room for them.
+    let mut tags = Vec::<Tag>::with_capacity(values.len());
+    for tag in values.into_iter().map(tag) {
+        tags.insert(tags.partition_point(|above| above.0 <= tag.0), tag);
+    }
+    let (mut least, mut below) = (plot.y, tags.len() as f64 - 1.0);
+    for tag in &mut tags {
+        tag.0 = tag.0.max(least).min(plot.bottom() - TAG / 2.0 - below * (TAG + 1.0));
+        (least, below) = (tag.0 + TAG + 1.0, below - 1.0);
+    }
+    tags
+}
+
+pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
+    let plot = layout.plot;
+    // Wide enough for the longest name and a number of four characters.
+    let (width, size) = if layout.narrow { (78.0, SMALL - 2.0) } else { (104.0, SIZE) };
+    for &(y, name, value, ink) in tags {
+        let number = axis::compact(value);
+        let text =
+            if layout.narrow && number.len() > 4 { number } else { format!("{name} {number}") };
+        // A wide font would reach over the edges.
+        let size = size.min((width - 6.0) / (BOLD * text.chars().count() as f64));
+        tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, &text, ink, size);
+    }
+    if layout.has_limit() {
+        let y = layout.limit_y();
+        let width = plot.x - 4.0;
+        let text = limit_text(layout.limit);
+        let size = if layout.narrow { SMALL } else { SIZE };
+        tag(marks, Rect { x: 2.0, y, width, height: TAG }, &text, Ink::Limit, size);
+        marks.push(small(plot.x + 6.0, y - 9.0, "limit", Ink::Limit, Anchor::Start));
+    }
+}
+
+/// The limit as it was set, unless that is too long for a tag.
+fn limit_text(limit: f64) -> String {
+    let exact = Decimal(limit).to_string();
+    if exact.len() < 6 { exact } else { axis::compact(limit) }
+}

@@ -1,0 +1,238 @@
+//! The time base of a picture: the place of each instant, the scale of times, and the stretches of time that
+//! nobody saw.
+
+use super::label::{SIZE, SMALL, TAG, label, tag, width};
+use crate::plot::axis::{self, Tick};
+use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
+use crate::run::pace::Gap;
+use ratescope::time::{Span, Time};
+use ratescope_log::civil::{Civil, DAY};
+
+/// Below this width of the canvas, in CSS pixels, margins shrink.
+const NARROW: f64 = 480.0;
+
+/// Whether a canvas of that width has small margins.
+pub(super) fn is_narrow(width: f64) -> bool {
+    width < NARROW
+}
+
+/// The left and right edges of the plots of any view on a canvas of that width, in CSS pixels.
+pub fn edges(width: f64) -> [f64; 2] {
+    let (left, right) = if is_narrow(width) { (44.0, 80.0) } else { (60.0, 108.0) };
+    [left, width - right]
+}
+
+/// Seconds in a CSS pixel of a canvas of that width.
+pub fn seconds_per_pixel(width: f64, window: Span) -> f64 {
+    let [left, right] = edges(width);
+    window.secs() / (right - left)
+}
+
+/// The distance that two grid lines should have, in CSS pixels.
+const GRID: f64 = 96.0;
+
+/// How time runs across a picture.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timebase {
+    /// The instant at the left edge.
+    pub(super) from: Time,
+    /// The instant at the right edge.
+    pub(super) to: Time,
+    /// CSS pixels per second.
+    pub(super) pace: f64,
+    left: f64,
+    right: f64,
+    window: Span,
+    /// Whether its times count from the start of the run, and not back from the right edge.
+    own: bool,
+}
+
+impl Timebase {
+    /// `window` up to the instant `to`, between the CSS pixels `left` and `right`.
+    pub(super) fn new([left, right]: [f64; 2], to: Time, window: Span) -> Self {
+        let pace = (right - left) / window.secs();
+        Timebase { from: to.before(window), to, pace, left, right, window, own: false }
+    }
+
+    /// The same time base; if `own`, its times count from the start of the run.
+    pub(super) fn in_own_time(self, own: bool) -> Self {
+        Timebase { own, ..self }
+    }
+
+    pub(super) fn x(&self, at: Time) -> f64 {
+        self.right + at.since(self.to) * self.pace
+    }
+
+    /// The instant at an x between the edges.
+    pub(super) fn time_at(&self, x: f64) -> Time {
+        let seconds = (x.max(self.left).min(self.right) - self.right) / self.pace;
+        let micros = libm::round(seconds * 1e6) as i64;
+        Time::from_micros(self.to.as_micros().saturating_add(micros))
+    }
+
+    /// Draws the labels of the scale around the height `y`, without those that would meet the label of the
+    /// [right edge](Self::end); returns the x of each grid line.
+    pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64, live: bool) -> Vec<f64> {
+        let columns = ((self.right - self.left) / GRID).max(2.0) as usize;
+        let end = self.end_text(live);
+        // A label close to the left edge would leave the picture, and one close to the right edge would meet
+        // the label of the edge.
+        let has_label = |(x, text): &(f64, String)| {
+            let room = (width(text, SIZE) + width(&end, SIZE)) / 2.0 + 6.0;
+            x - self.left > 24.0 && self.right - x > room
+        };
+        let labels = |ticks: &Vec<(f64, String)>| ticks.iter().filter(|t| has_label(t)).count();
+        // One label is not enough for a scale, so the step gets smaller until there are two.
+        let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(|ticks| labels(ticks) > 1);
+        let ticks = enough.unwrap_or_else(|| self.ticks(columns));
+        for (x, text) in ticks.iter().filter(|tick| has_label(tick)) {
+            marks.push(label(*x, y, text, Anchor::Middle));
+        }
+        ticks.into_iter().map(|(x, _)| x).collect()
+    }
+
+    /// The x and the label of each tick, for at most `about` intervals.
+    fn ticks(&self, about: usize) -> Vec<(f64, String)> {
+        let seconds = self.to.as_secs();
+        if is_date(self.to) {
+            return self.hours(about);
+        }
+        if self.own {
+            let ticks = axis::run_ticks(seconds - self.window.secs(), seconds, about);
+            let place = |tick: Tick| (self.right + (tick.value - seconds) * self.pace, tick.label);
+            return ticks.into_iter().map(place).collect();
+        }
+        let ticks = axis::time_ticks(self.window.secs(), about);
+        ticks.into_iter().map(|tick| (self.right - tick.value * self.pace, tick.label)).collect()
+    }
+
+    /// The ticks on dates: at round times of a clock, in UTC. Midnight has the date in place of the time.
+    fn hours(&self, about: usize) -> Vec<(f64, String)> {
+        let first = axis::time_ticks(self.window.secs(), about).into_iter().next();
+        let step = first.map_or(0, |tick| (tick.value * 1e6) as i64);
+        if step <= 0 {
+            return Vec::new();
+        }
+        let last = self.to.as_micros().div_euclid(step);
+        let tick = |i: i64| {
+            let at = Time::from_micros((last - i) * step);
+            let civil = Civil(at).to_string();
+            let (date, of_day) = civil.split_once(' ').unwrap_or((&civil, ""));
+            let label = match at.as_micros().rem_euclid(DAY) {
+                0 => date,
+                _ => of_day.strip_suffix(":00").unwrap_or(of_day),
+            };
+            (self.x(at), label.to_owned())
+        };
+        (0..=about as i64).map(tick).filter(|(x, _)| *x >= self.left).collect()
+    }
+
+    /// Draws the label of the right edge: `now`, a time of the run, or a date.
+    pub(super) fn end(&self, marks: &mut Vec<Mark>, y: f64, live: bool) {
+        let text = self.end_text(live);
+        marks.push(label(self.right, y, &text, Anchor::Middle));
+    }
+
+    /// The date is left out where the tick of a midnight has it.
+    fn end_text(&self, live: bool) -> String {
+        let day = |at: Time| at.as_micros().div_euclid(DAY);
+        match (self.own, live) {
+            _ if is_date(self.to) => {
+                let text = date(self.to, 1_000_000);
+                match text.split_once(' ') {
+                    Some((_, of_day)) if day(self.from) < day(self.to) => of_day.to_owned(),
+                    _ => text,
+                }
+            }
+            (true, _) => self.when(self.to, self.to),
+            (false, true) => "now".to_owned(),
+            (false, false) => clock(self.to),
+        }
+    }
+
+    /// The time `at` as text, as seen at `now`: its date if it is one, its time in the run, or how long ago
+    /// it was.
+    pub(super) fn when(&self, at: Time, now: Time) -> String {
+        match self.own {
+            _ if is_date(at) => date(at, 1000),
+            true => format!("at {}", axis::instant(at.as_secs())),
+            false => format!("{} ago", axis::seconds(now.since(at).max(0.0))),
+        }
+    }
+
+    /// Draws a flag at each of the instants `flags` that is in sight, with a pole through all plots and its
+    /// time around the height `y`.
+    pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
+        let (mut lines, mut taken) = (Vec::new(), f64::NEG_INFINITY);
+        for &at in flags.iter().filter(|&&at| at >= self.from && at <= self.to) {
+            let x = self.x(at);
+            lines.extend(plots.iter().map(|p| (Point::new(x, p.y), Point::new(x, p.bottom()))));
+            marks.extend(plots.first().map(|plot| flag(x, plot.y)));
+            let text = axis::instant(at.as_secs());
+            let wide = width(&text, SMALL) + 6.0;
+            // If two times would overlap, the later one is written right after the earlier.
+            let left = (x - wide / 2.0).max(taken);
+            let rect = Rect { x: left, y, width: wide, height: TAG };
+            make_room(marks, rect);
+            tag(marks, rect, &text, Ink::Crosshair, SMALL);
+            taken = rect.right() + 1.0;
+        }
+        marks.push(Mark::Segments { pairs: lines, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
+    }
+
+    /// Shades the gaps on a plot. If `why`, the reason is written on each gap that has room for it.
+    pub(super) fn gaps(&self, marks: &mut Vec<Mark>, plot: Rect, gaps: &[Gap], why: bool) {
+        for gap in gaps.iter().filter(|gap| gap.to > self.from && gap.from < self.to) {
+            let from = self.x(gap.from).max(plot.x);
+            let to = self.x(gap.to).min(plot.right());
+            let rect = Rect { x: from, width: to - from, ..plot };
+            marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Gap, 1.0) });
+            let mut unseen =
+                if gap.hidden { "while hidden" } else { "while the page did not run" }.to_owned();
+            if gap.skipped > Span::ZERO {
+                let skipped = axis::seconds(gap.skipped.secs());
+                unseen.push_str(&format!("; stood still for {skipped}"));
+            }
+            if why && rect.width > 6.0 * unseen.len() as f64 {
+                let x = from + rect.width / 2.0;
+                marks.push(label(x, plot.y + 14.0, &unseen, Anchor::Middle));
+            }
+        }
+    }
+}
+
+/// The cloth of a flag on top of a pole that ends at `x`, `y`.
+pub(super) fn flag(x: f64, y: f64) -> Mark {
+    const SIZE: f64 = 8.0;
+    let at = |across: f64, up: f64| Point::new(x + across, y - up);
+    let points = vec![at(0.0, 0.0), at(0.0, SIZE), at(SIZE, SIZE / 2.0)];
+    Mark::Area { points, fill: Fill::new(Ink::Crosshair, 1.0) }
+}
+
+/// Removes the labels at the height of a tag that the tag would touch.
+pub(super) fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
+    marks.retain(|mark| match mark {
+        Mark::Text(text) if text.at.y == tag.y && text.ink == Ink::Muted => {
+            let apart = (text.at.x - tag.x - tag.width / 2.0).abs();
+            apart > (tag.width + width(&text.text, text.size)) / 2.0 + 4.0
+        }
+        _ => true,
+    });
+}
+
+/// Whether a time is a date of the calendar, as in recorded events. No other run gets so far: it would take
+/// 31 years.
+fn is_date(at: Time) -> bool {
+    at.as_secs() >= 1e9
+}
+
+/// A date and the time of day, cut off to a multiple of `micros` microseconds.
+fn date(at: Time, micros: i64) -> String {
+    Civil(Time::from_micros(at.as_micros() / micros * micros)).to_string()
+}
+
+/// The time of a run, as in `at 1m5s`.
+fn clock(at: Time) -> String {
+    let seconds = libm::round(at.as_secs() * 10.0) / 10.0;
+    format!("at {}", Span::from_secs(seconds).unwrap_or_default())
+}

@@ -1,0 +1,283 @@
+//! The scenarios on the page show what their sentences say.
+
+use ratescope::{Limiter, Retry, Time};
+use ratescope_lab::compare::{Comparison, Lane, Link};
+use std::fs;
+
+fn at(seconds: f64) -> Time {
+    Time::from_secs(seconds).unwrap()
+}
+
+/// The links of the page's list, with their titles and sentences.
+fn listed() -> Vec<(String, String, Link)> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../www/compare.html");
+    let page = fs::read_to_string(page).unwrap();
+    let items = page.split("<li><a href=\"#").skip(1);
+    items
+        .map(|item| {
+            let (href, rest) = item.split_once('"').unwrap();
+            let (_, rest) = rest.split_once('>').unwrap();
+            let (title, rest) = rest.split_once("</a>").unwrap();
+            let (text, _) = rest.split_once("</li>").unwrap();
+            let fragment = href.replace("&amp;", "&");
+            (title.to_owned(), text.to_owned(), fragment.parse().unwrap())
+        })
+        .collect()
+}
+
+/// The scenario of that title as it is opened, and its sentences.
+fn scenario(title: &str) -> (Comparison, String) {
+    let found = listed().into_iter().find(|(listed, ..)| listed.contains(title));
+    let (_, text, link) = found.unwrap_or_else(|| panic!("{title} is not on the page"));
+    (opened(&link, link.at), text)
+}
+
+fn opened(link: &Link, until: Time) -> Comparison {
+    let mut replay = Comparison::open(link).unwrap();
+    replay.advance(until, usize::MAX);
+    replay
+}
+
+/// The run of the link, from its start to another time.
+fn again(replay: &Comparison, seconds: f64) -> Comparison {
+    opened(&replay.link().unwrap(), at(seconds))
+}
+
+/// The number of events that each lane let through, by the name of its rule.
+fn allowed(replay: &Comparison) -> Vec<(&str, u64)> {
+    replay.lanes().iter().map(|lane| (lane.template().as_str(), lane.allowed())).collect()
+}
+
+fn refused(replay: &Comparison) -> Vec<u64> {
+    replay.lanes().iter().map(Lane::refused).collect()
+}
+
+#[track_caller]
+fn says(text: &str, numbers: &[&str]) {
+    for number in numbers {
+        assert!(text.contains(number), "\"{number}\" is not in: {text}");
+    }
+}
+
+#[test]
+fn all_eleven_are_on_the_page() {
+    let all = listed();
+    assert_eq!(all.len(), 11);
+    for (title, text, link) in all {
+        assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
+        assert!(link.at > Time::ZERO && text.len() > 100, "{title}");
+        // The whole scenario is on the screen, but perhaps for its first moments.
+        assert!(link.at.as_secs() <= link.settings.common.window.secs() * 1.01, "{title}");
+    }
+}
+
+#[test]
+fn a_bucket_gives_out_what_flows_in_and_a_window_what_is_forgotten() {
+    let (replay, text) = scenario("Token bucket against");
+    says(
+        &text,
+        &[
+            "at 5 s",
+            "within 10 s it lets 19",
+            "until 15 s",
+            "from 20 s on",
+            "29 of 49",
+            "window 20",
+        ],
+    );
+    assert_eq!(replay.sent(), 49);
+    assert_eq!(allowed(&replay), [("token-bucket", 29), ("sliding-window", 20)]);
+    let by =
+        |seconds| allowed(&again(&replay, seconds)).iter().map(|(_, n)| *n).collect::<Vec<_>>();
+    assert_eq!([by(14.9), by(15.1), by(20.0), by(25.0)], [[19, 10], [20, 11], [24, 20], [29, 20]]);
+}
+
+#[test]
+fn one_a_minute_is_too_fast_for_some_servers() {
+    let (replay, text) = scenario("One a minute");
+    says(&text, &["all 11", "0.96 a minute", "at 60 s", "4 pass", "each 3 minutes"]);
+    assert_eq!(replay.sent(), 11);
+    let expected = [
+        ("nginx", 6),
+        ("haproxy", 1),
+        ("haproxy allowed", 4),
+        ("envoy burst 1", 11),
+        ("gcra burst 1", 11),
+    ];
+    assert_eq!(allowed(&replay), expected);
+    for (seconds, by_then) in
+        [(60.5, [1, 1, 1, 0, 0]), (120.5, [1, 2, 2, 0, 0]), (180.5, [2, 3, 2, 0, 0])]
+    {
+        assert_eq!(refused(&again(&replay, seconds)), by_then);
+    }
+}
+
+#[test]
+fn a_burst_at_the_edge_is_twice_the_limit() {
+    let (replay, text) = scenario("A burst at the window");
+    says(&text, &["9.9 s", "10.1 s", "all 20 pass", "0.2 s", "lets 10 through"]);
+    assert_eq!(replay.sent(), 20);
+    let lanes = allowed(&replay);
+    assert_eq!(lanes[0], ("fixed-window", 20));
+    assert!(lanes[1..].iter().all(|(_, allowed)| *allowed == 10), "{lanes:?}");
+    assert_eq!(again(&replay, 9.9).sent(), 0);
+    assert_eq!(again(&replay, 10.100001).sent(), 20);
+}
+
+#[test]
+fn the_relentless_abuser_gets_a_minutes_worth_or_nothing() {
+    let (replay, text) = scenario("The relentless abuser");
+    says(&text, &["60 to 69 of 299", "after 17", "after 11"]);
+    assert_eq!(replay.sent(), 299);
+    let expected = [
+        ("fixed-window", 60),
+        ("token-bucket", 69),
+        ("sliding-log", 60),
+        ("exim leaky", 68),
+        ("earrrl", 17),
+        ("exim strict", 11),
+    ];
+    assert_eq!(allowed(&replay), expected);
+    let later: Vec<u64> = again(&replay, 600.0).lanes().iter().map(Lane::allowed).collect();
+    assert_eq!(later[4..], [17, 11]);
+    assert!(later[..4].iter().all(|allowed| *allowed >= 600), "{later:?}");
+}
+
+/// The figure of the article on EARRRL: the numbers of tests/limiters/article.rs.
+#[test]
+fn the_repentant_abuser_is_forgiven_late() {
+    let (replay, text) = scenario("The repentant abuser");
+    says(&text, &["150 s", "27 s", "45 requests", "255 s", "90 have passed", "20 in each window"]);
+    let earrrl = |seconds| {
+        let run = again(&replay, seconds);
+        (run.lanes()[0].allowed(), run.lanes()[0].refused())
+    };
+    assert_eq!(earrrl(27.0), (45, 0));
+    assert_eq!(earrrl(27.000001), (45, 1));
+    let (passed, before) = earrrl(255.0);
+    assert_eq!(passed, 45);
+    assert_eq!(earrrl(255.000001), (45, before + 1));
+    assert_eq!(earrrl(300.000001), (90, before + 1));
+    assert_eq!(replay.lanes()[0].refused(), before + 1);
+    let mut last = 0;
+    for window in 1..=15 {
+        let passed = again(&replay, 20.0 * f64::from(window)).lanes()[1].allowed();
+        assert_eq!(passed - last, 20, "window {window}");
+        last = passed;
+    }
+}
+
+#[test]
+fn only_the_sliding_counter_refuses_the_steady_sender() {
+    let (replay, text) = scenario("Steady, just under");
+    says(&text, &["0.95 a second", "9.5 per 10 s", "seven lanes", "5 of 113", "10.05"]);
+    assert_eq!(replay.sent(), 113);
+    assert_eq!(replay.lanes().len(), 8);
+    for lane in replay.lanes() {
+        let refused = if lane.template().as_str() == "sliding-counter" { 5 } else { 0 };
+        assert_eq!(lane.refused(), refused, "{}", lane.template());
+    }
+    // With the second request of a window, each time.
+    let counter = replay.lanes().iter().find(|lane| lane.refused() > 0).unwrap();
+    let columns = counter.history().columns(Time::ZERO, replay.now(), 0.0);
+    for column in columns.iter().filter(|column| column.refused > 0) {
+        let (at, judged) = column.judged.unwrap();
+        assert_eq!((judged.level * 100.0).round() / 100.0, 10.05);
+        assert_eq!((at.as_secs() % 20.0 * 100.0).round() / 100.0, 1.05);
+    }
+}
+
+#[test]
+fn small_bursts_pass_or_wait_or_are_refused() {
+    let (replay, text) = scenario("Many small bursts");
+    says(&text, &["150 requests in five minutes", "17.1 s", "refuses 10,", "strict Exim 17"]);
+    assert_eq!(replay.sent(), 150);
+    assert_eq!(refused(&replay), [0, 0, 0, 10, 17]);
+    let columns = replay.lanes()[1].history().columns(Time::ZERO, replay.now(), 0.0);
+    let waits = columns.iter().filter_map(|c| c.judged?.1.wait());
+    let longest = waits.map(|wait| wait.secs()).fold(0.0, f64::max);
+    assert_eq!((longest * 10.0).round() / 10.0, 17.1);
+}
+
+#[test]
+fn the_adaptive_limit_tells_the_night_from_the_day() {
+    let (replay, text) = scenario("Slow start");
+    says(&text, &["480 s to 540 s", "all 285", "16 of the 299", "from 244 s on"]);
+    let day = again(&replay, 540.0);
+    assert_eq!(day.sent(), 285);
+    assert_eq!(again(&replay, 480.1).sent(), 285);
+    assert_eq!(replay.sent() - 285, 299);
+    assert_eq!(refused(&day)[..2], [0, 0]);
+    let night: Vec<u64> =
+        replay.lanes().iter().zip(day.lanes()).map(|(l, d)| l.allowed() - d.allowed()).collect();
+    assert_eq!(night[..2], [16, 299]);
+    // The low one: everything passes up to there, and nothing after it.
+    let [before, after] = [243.5, 244.0].map(|seconds| again(&replay, seconds));
+    assert_eq!((before.lanes()[2].refused(), after.lanes()[2].refused()), (0, 1));
+    assert_eq!(day.lanes()[2].allowed(), after.lanes()[2].allowed());
+}
+
+#[test]
+fn what_knows_the_hour_tells_spam_at_night_from_a_busy_day() {
+    let (replay, text) = scenario("Ten days");
+    says(&text, &["refuses 4 of the 1,713", "42 of 98", "refuses 129 before", "30 per 2 s"]);
+    let before = again(&replay, 582.0);
+    assert_eq!((before.sent(), replay.sent() - before.sent()), (1713, 98));
+    assert_eq!(refused(&before), [4, 129, 0]);
+    assert_eq!(refused(&replay), [4 + 42, 129, 0]);
+    // The limit by hour, within a day: high at its noon, at the floor in its night.
+    let limit = |seconds: f64| again(&replay, seconds).lanes()[0].level(at(seconds)).1;
+    assert!(limit(555.0) > 25.0 && limit(585.0) < 12.0 && limit(615.0) > 25.0);
+}
+
+#[test]
+fn what_is_expensive_is_refused_before_or_paid_for_after() {
+    let (replay, text) = scenario("Expensive requests");
+    says(&text, &["20 at 20.5 s and 8 at 40.5 s", "refuses 9 cheap"]);
+    assert_eq!(replay.sent(), 31);
+    // Whether the two passed, and how many of the cheap ones were refused.
+    let verdicts = |lane: usize| {
+        let passed = |seconds: f64| {
+            let [before, after] = [seconds, seconds + 1e-6].map(|s| again(&replay, s));
+            after.lanes()[lane].allowed() > before.lanes()[lane].allowed()
+        };
+        let two = (passed(20.5), passed(40.5));
+        let cheap = replay.lanes()[lane].refused() - u64::from(!two.0) - u64::from(!two.1);
+        (two.0, two.1, cheap)
+    };
+    assert_eq!(replay.lanes().len(), 4);
+    assert_eq!(verdicts(0), (false, true, 0));
+    assert_eq!(verdicts(1), (false, false, 0));
+    assert_eq!(verdicts(2), (true, true, 9));
+    assert_eq!(verdicts(3), (false, false, 9));
+    let bucket = &replay.lanes()[0].policy().limits()[0].limiter;
+    assert_eq!(bucket.retry_after(&bucket.initial(), Time::ZERO, 20.0), Retry::Never);
+}
+
+#[test]
+fn bob_pays_for_ann_unless_each_has_a_limit() {
+    let (replay, text) = scenario("Two users behind one address");
+    says(
+        &text,
+        &["all 19 of his", "ten per 10 s to herself", "6 for a user and 10 for the address"],
+    );
+    // His requests come when none of hers do.
+    let his: Vec<f64> = (1..20).map(|i| 0.5 + 3.0 * f64::from(i)).collect();
+    let refused = |lane: usize| {
+        let one = |seconds: &&f64| {
+            let [before, after] = [**seconds, **seconds + 1e-6].map(|s| again(&replay, s));
+            assert_eq!(after.sent(), before.sent() + 1, "at {seconds}");
+            after.lanes()[lane].refused() > before.lanes()[lane].refused()
+        };
+        his.iter().filter(one).count()
+    };
+    assert_eq!([0, 1, 2].map(refused), [19, 0, 0]);
+    // Ann alone: what passed without his 19. And the address, in every 10 s.
+    let passed: Vec<u64> = replay.lanes().iter().map(Lane::allowed).collect();
+    assert_eq!(passed[1..], [60 + 19, 36 + 19]);
+    for lane in [0, 2] {
+        let at_tens: Vec<u64> =
+            (0..=6).map(|i| again(&replay, 10.0 * f64::from(i)).lanes()[lane].allowed()).collect();
+        assert!(at_tens.windows(2).all(|pair| pair[1] - pair[0] <= 10), "{at_tens:?}");
+    }
+}

@@ -1,0 +1,296 @@
+//! The scope's picture of typical runs, each written as the link that one would share, held by
+//! golden pictures in tests/plots.
+
+use crate::picture;
+use crate::recorded;
+use picture::in_both_themes;
+use ratescope::{Retry, Span, Time};
+use ratescope_lab::plot::axis::seconds;
+use ratescope_lab::plot::{Ink, Mark};
+use ratescope_lab::run::pace::Gap;
+use ratescope_lab::scope::Scope;
+use ratescope_lab::view::Viewport;
+use ratescope_lab::view::edges;
+use ratescope_lab::view::scope::{draw, top, words};
+use recorded::{at, run};
+
+const DESK: [f64; 2] = [1000.0, 420.0];
+const PHONE: [f64; 2] = [360.0, 320.0];
+
+/// The view of a page that was just opened on a run.
+fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
+    let (right, settings) = (scope.now(), scope.settings());
+    Viewport {
+        size,
+        right,
+        live: true,
+        window: settings.common.window,
+        top: top(scope, right, settings.common.window),
+        ..Viewport::default()
+    }
+}
+
+#[track_caller]
+fn picture(name: &str, link: &str, size: [f64; 2]) {
+    let scope = run(link);
+    in_both_themes(name, &draw(&scope, &view(&scope, size)), size);
+}
+
+#[test]
+fn runs_are_drawn_as_their_links_say() {
+    for (name, link, size) in [
+        ("scope-burst", "auto=off&limit=10&at=45&do=15:events*10", DESK),
+        ("scope-strict", "mode=strict&auto-rate=3&pattern=steady&at=55&do=30:auto-rate=0.5", DESK),
+        ("scope-leaky", "mode=leaky&auto-rate=3&exact=on&at=55", DESK),
+        ("scope-ghost", "mode=strict&auto-rate=2&pattern=steady&ghost=on&at=55", DESK),
+        ("scope-ghost-phone", "auto-rate=0.9&ghost=on&at=55", PHONE),
+        (
+            "scope-models",
+            "pattern=steady&auto-rate=2&bucket=on&mean=on&recent=on&at=40&do=40:auto=off",
+            DESK,
+        ),
+        ("scope-million", "auto-rate=1000000&decay=1s&limit=800000&window=10s&at=4", DESK),
+        ("scope-phone", "auto-rate=1.5&at=50&do=20:events*4", PHONE),
+    ] {
+        picture(name, link, size);
+    }
+}
+
+#[test]
+fn a_limit_that_lets_nothing_pass_has_no_ghost() {
+    let marks = |ghost| {
+        let scope = run(&format!("limit=1&ghost={ghost}&at=5"));
+        draw(&scope, &view(&scope, DESK))
+            .into_iter()
+            .filter(|mark| matches!(mark, Mark::Polyline { .. }))
+            .count()
+    };
+    assert_eq!(marks("on"), marks("off"));
+}
+
+#[test]
+fn the_models_under_a_crosshair_on_a_phone() {
+    let scope = run("mode=leaky&auto-rate=1.2&bucket=on&mean=on&recent=on&at=60&do=20:events*12");
+    let view = Viewport { pointer: Some([200.0, 0.0]), ..view(&scope, PHONE) };
+    in_both_themes("scope-models-phone", &draw(&scope, &view), PHONE);
+}
+
+/// On a phone too: the box is beside the crosshair and takes half of the canvas at most.
+#[test]
+fn the_box_of_the_crosshair_leaves_room_beside_it() {
+    for size in [PHONE, [334.0, 300.0], DESK] {
+        let scope = run("auto-rate=2&at=60");
+        let [left, right] = edges(size[0]);
+        for percent in 0..=100 {
+            let x = left + f64::from(percent) / 100.0 * (right - left);
+            let marks = draw(&scope, &Viewport { pointer: Some([x, 0.0]), ..view(&scope, size) });
+            let edge =
+                |mark: &&Mark| matches!(mark, Mark::Rounded { fill, .. } if fill.ink == Ink::Axis);
+            let Some(Mark::Rounded { rect, .. }) = marks.iter().find(edge) else {
+                panic!("no box")
+            };
+            assert!(rect.right() < x || rect.x > x, "over the crosshair at {x} of {size:?}");
+            assert!(rect.x >= 0.0 && rect.right() <= size[0], "beside the canvas at {x}");
+            assert!(rect.width <= size[0] / 2.0, "{} of {size:?}", rect.width);
+        }
+    }
+}
+
+/// The words of the click are where the box would be, and say something else.
+#[test]
+fn a_pointer_that_just_clicked_has_no_box() {
+    let scope = run("auto-rate=1.5&at=50");
+    let count = |clicked: bool| {
+        let view = Viewport { pointer: Some([400.0, 200.0]), clicked, ..view(&scope, DESK) };
+        let marks = draw(&scope, &view);
+        let boxes = marks
+            .iter()
+            .filter(|mark| matches!(mark, Mark::Rounded { fill, .. } if fill.ink == Ink::Panel));
+        let lines = marks.iter().filter(
+            |mark| matches!(mark, Mark::Line { stroke, .. } if stroke.ink == Ink::Crosshair),
+        );
+        [boxes.count(), lines.count()]
+    };
+    assert_eq!(count(false), [1, 1]);
+    assert_eq!(count(true), [0, 1]);
+}
+
+/// In the unit of each, at an event and in between.
+#[test]
+fn the_crosshair_reads_the_models() {
+    let models = "pattern=steady&auto-rate=1&limit=4&bucket=on&mean=on&last=3&recent=on";
+    let scope = run(&format!("{models}&auto=off&at=30&do=10:events,12:events,13:events,14:events"));
+    let [left, right] = edges(DESK[0]);
+    let said = |ago: f64| -> Vec<String> {
+        let pointer = Some([right - ago / 60.0 * (right - left), 0.0]);
+        words(&scope, &Viewport { pointer, ..view(&scope, DESK) })[3..6].to_vec()
+    };
+    // Three gaps in four seconds, and the bucket has lost 0.4 a second.
+    let n = 1.0 + (-0.1_f64).exp() + (-0.2_f64).exp() + (-0.4_f64).exp();
+    assert_eq!(
+        said(16.0),
+        [
+            "leaky bucket 2.40 events".to_owned(),
+            "mean of 3: 7.50 per 10\u{202f}s, 0.750 per second".to_owned(),
+            format!("recent average's N {n:.2}"),
+        ]
+    );
+    let n = n * (-0.6_f64).exp();
+    assert_eq!(
+        said(10.0),
+        [
+            "leaky bucket 0 events".to_owned(),
+            "mean of 3: 3.00 per 10\u{202f}s, 0.300 per second".to_owned(),
+            format!("recent average's N {n:.2}"),
+        ]
+    );
+    // Without a limit there is no bucket, and before the first event all are zero.
+    let scope = run("limit=0&bucket=on&recent=on&auto=off&at=5");
+    let view = Viewport { pointer: Some([500.0, 0.0]), ..view(&scope, DESK) };
+    assert_eq!(
+        words(&scope, &view)[3..],
+        ["recent average's N 0".to_owned(), "exactly 0 events in the last 10\u{202f}s".to_owned(),]
+    );
+}
+
+/// An event that may have come before an instant or after it makes a count uncertain, which the words say.
+#[test]
+fn the_crosshair_says_whether_a_count_is_exact() {
+    for (link, window, said) in [
+        ("pattern=steady&auto-rate=1000000&decay=1s&limit=0&at=8", "10s", "about"),
+        ("pattern=steady&auto-rate=2&at=50", "1m", "exactly"),
+    ] {
+        let scope = run(&format!("{link}&window={window}"));
+        let view = Viewport { pointer: Some([700.0, 0.0]), ..view(&scope, DESK) };
+        let words = words(&scope, &view);
+        let count = words.iter().find(|line| line.contains(" events in the last ")).unwrap();
+        assert!(count.starts_with(said), "{count}");
+    }
+}
+
+/// The scale has room for N; a mean without bounds may leave the picture.
+#[test]
+fn the_picture_has_room_for_what_is_bounded() {
+    let with = |more: &str| {
+        let scope = run(&format!("limit=0&auto=off&at=5{more}&do=1:events*3"));
+        10.0 * top(&scope, scope.now(), Span::minutes(1))
+    };
+    let without = with("");
+    assert!((without - 1.18 * 3.0).abs() < 1e-6, "{without}");
+    assert_eq!(with("&mean=on&bucket=on"), without);
+    let scope = |n| format!("limit=0&pattern=steady&auto-rate=0.1&at=300&window=1h&recent={n}");
+    let [off, on] = ["off", "on"].map(|n| {
+        let scope = run(&scope(n));
+        10.0 * top(&scope, scope.now(), Span::hours(1)) / 1.18
+    });
+    assert!((off - 1.0).abs() < 1e-6 && (on - 1.582).abs() < 1e-3, "{off} and {on}");
+}
+
+#[test]
+fn the_crosshair_over_the_past_and_a_gap() {
+    let scope = run("mode=leaky&auto-rate=2&at=80");
+    let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
+    let (right, pointer) = (at(70.0), Some([705.0, 0.0]));
+    let view = Viewport { right, live: false, pointer, gaps: &gaps, ..view(&scope, DESK) };
+    in_both_themes("scope-past", &draw(&scope, &view), DESK);
+}
+
+/// It says what the readout said then. In leaky a refused event leaves the limiter as it was,
+/// whatever the line shows.
+#[test]
+fn the_crosshair_on_a_refusal_knows_when_to_come_back() {
+    // At 5.2 s a leaky limiter lets the next event but one through; the line alone would say 1.35 s.
+    for (mode, refusal, wait) in [("leaky", 23, 0.084693), ("strict", 0, 8.00603)] {
+        let link = format!("mode={mode}&limit=2&auto-rate=5&pattern=steady&window=10s");
+        let scope = run(&format!("{link}&at=10"));
+        let view = view(&scope, DESK);
+        let [left, right] = edges(view.size[0]);
+        let mut then = run(&link);
+        let mut waits = Vec::new();
+        for column in scope.instrument().trace().columns(Time::ZERO, scope.now(), 0.0) {
+            then.advance(column.first.after(Span::micros(1)), usize::MAX);
+            if column.end.refused == 1 {
+                let again = then.instrument().retry_after(column.first);
+                let Retry::After(wait) = again else { panic!("{again:?}") };
+                let share = scope.now().since(column.first) / view.window.secs();
+                let pointer = Some([right - share * (right - left), 0.0]);
+                let said = words(&scope, &Viewport { pointer, ..view });
+                let expected = format!("allowed again in {}", seconds(wait.secs()));
+                assert_eq!(said.last(), Some(&expected), "{mode}: {said:?}");
+                waits.push(wait.secs());
+            }
+        }
+        assert_eq!(waits[refusal], wait, "{mode}");
+    }
+}
+
+/// Where the events before a change were not decided by it, the limit's line has a step and a flag.
+#[test]
+fn a_change_in_the_middle_has_a_flag_at_a_step_of_the_limit() {
+    let link = "mode=leaky&auto-rate=2&at=55&do=20:limit=4,35:mode=strict,40:limit=8";
+    picture("scope-turned", link, DESK);
+    let scope = run(link);
+    let view = view(&scope, DESK);
+    let [left, right] = edges(DESK[0]);
+    let x = |seconds: f64| right - (55.0 - seconds) / 60.0 * (right - left);
+    let mut limits = Vec::new();
+    let mut flags = Vec::new();
+    for mark in draw(&scope, &view) {
+        match mark {
+            Mark::Line { from, to, stroke } if stroke.ink == Ink::Limit && from.y == to.y => {
+                limits.push([from.x, to.x]);
+            }
+            Mark::Text(text) if text.text.contains('→') => flags.push(text.text),
+            _ => {}
+        }
+    }
+    let near = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() + (a[1] - b[1]).abs() < 1e-6;
+    let told = [[x(40.0), right], [x(20.0), x(40.0)], [left, x(20.0)]];
+    assert!(limits.len() == 3 && limits.iter().zip(told).all(|(a, b)| near(*a, b)), "{limits:?}");
+    assert_eq!(flags, ["limit 4 → 8", "mode leaky → strict", "limit 10 → 4"]);
+    // A setting that is turned now has no flag: the whole run is decided by it.
+    let mut scope = scope;
+    scope.set("limit", "6").unwrap();
+    let texts = |marks: Vec<Mark>| {
+        let is_flag = |mark: &Mark| matches!(mark, Mark::Text(text) if text.text.contains('→'));
+        marks.iter().filter(|mark| is_flag(mark)).count()
+    };
+    assert_eq!(texts(draw(&scope, &view)), 1);
+}
+
+/// Where there was no limit there is no line of one.
+#[test]
+fn the_line_of_the_limit_is_where_there_was_one() {
+    for (link, seconds) in [
+        ("limit=0&auto-rate=1&at=40&do=20:limit=10", [20.0, 40.0]),
+        ("limit=10&auto-rate=2&at=40&do=20:limit=0", [-20.0, 20.0]),
+    ] {
+        let scope = run(link);
+        let [left, right] = edges(DESK[0]);
+        let lines = draw(&scope, &view(&scope, DESK)).into_iter().filter_map(|mark| match mark {
+            Mark::Line { from, to, stroke } if stroke.ink == Ink::Limit => Some([from, to]),
+            _ => None,
+        });
+        let [[from, to]] = lines.collect::<Vec<_>>()[..] else { panic!("{link}") };
+        let seen = [from.x, to.x].map(|x| 40.0 - (right - x) / (right - left) * 60.0);
+        assert!(seen.iter().zip(seconds).all(|(a, b)| (a - b).abs() < 1e-6), "{link}: {seen:?}");
+        assert_eq!(from.y, to.y, "{link}");
+    }
+}
+
+/// Another limiter's level is drawn beside the rate, with its own limit, on one scale.
+#[test]
+fn another_limiter_in_place_of_exims() {
+    let link = "limiter=token-bucket burst 15&auto-rate=1.5&at=55&do=30:events*20";
+    picture("scope-limiter", link, DESK);
+    let scope = run(link);
+    let view = view(&scope, DESK);
+    let [left, right] = edges(DESK[0]);
+    let pointer = Some([right - 25.0 / 60.0 * (right - left), 0.0]);
+    let said = words(&scope, &Viewport { pointer, ..view }).join("; ");
+    assert!(
+        said.contains("; tokens used 14.9 of 15; ")
+            && said.contains("; 7 allowed, 13 refused; next in "),
+        "{said}"
+    );
+}

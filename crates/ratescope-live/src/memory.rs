@@ -1,0 +1,252 @@
+//! The memory of the probe: sums that it always keeps, and data that it keeps only for viewers.
+
+use super::probe::{Key, Series};
+use super::sketch::{ByHash, Sketch};
+use core::mem::take;
+use ratescope::time::Time;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The most rules that are counted, by their names, in the life of a probe. A rule that a reload removes keeps its
+/// place, since its name may come back.
+pub const MOST_RULES: usize = 1024;
+
+/// The most columns, of about a quarter of a second each, for which the sums are remembered.
+pub const COLUMNS: usize = 256;
+
+/// The length of a column: 2^18 microseconds, about a quarter of a second.
+const COLUMN_BITS: u32 = 18;
+
+/// The number of hours at whose beginnings the sums are remembered, even while there are no viewers.
+pub const HOURS: usize = 24;
+
+/// An hour in microseconds.
+const HOUR: i64 = 3_600_000_000;
+
+/// The number of keys in each sketch.
+pub const KEYS: usize = 256;
+
+/// The most characters of a key that are shown.
+pub const LONGEST_KEY: usize = 200;
+
+/// The most keys whose events are remembered.
+pub const WATCHED: usize = 16;
+
+/// The most events of a key that are remembered.
+pub const EVENTS: usize = 4096;
+
+/// The most viewers at once. A viewer that took no news for a minute makes room for the next.
+pub const VIEWERS: usize = 16;
+
+/// The seconds for which the data of viewers are kept after the last one has gone, and for which a viewer keeps
+/// its place without taking news. A replay keeps both for ever.
+const KEEPS: f64 = 60.0;
+
+/// The sums of the rules, the viewers, and the data that are kept for these.
+#[derive(Debug)]
+pub(super) struct ProbeMemory {
+    pub(super) rules: Vec<Arc<Series>>,
+    viewers: Vec<Present>,
+    /// The number of the next viewer.
+    next: u64,
+    /// When the probe first noticed that the last viewer had gone.
+    left: Option<Time>,
+    /// The seconds for which the data of viewers are kept after the last one has gone.
+    pub(super) keeps: f64,
+    /// When the counting of keys began.
+    pub(super) since: Time,
+    pub(super) busiest: Sketch<Option<Arc<Key>>>,
+    pub(super) refused: Sketch<Option<Arc<Key>>>,
+    pub(super) columns: VecDeque<Arc<SumsAt>>,
+    pub(super) hours: VecDeque<Arc<SumsAt>>,
+    pub(super) watched: ByHash<WatchedKey>,
+}
+
+/// A viewer, as the probe knows it.
+#[derive(Debug)]
+struct Present {
+    number: u64,
+    watch: Option<u64>,
+    /// When it last took news.
+    took: Time,
+}
+
+/// The sums of the rules at an instant: the first time in a column that they were read, or the beginning of
+/// an hour.
+#[derive(Debug)]
+pub(super) struct SumsAt {
+    /// The number of the column that contains `at`.
+    pub(super) slot: i64,
+    pub(super) at: Time,
+    pub(super) sums: Vec<[u64; 3]>,
+}
+
+/// A watched key and its last events.
+#[derive(Debug, Default)]
+pub(super) struct WatchedKey {
+    pub(super) key: Option<Arc<Key>>,
+    /// The number of viewers that watch it.
+    pub(super) viewers: usize,
+    /// The number that the next event will have.
+    pub(super) next: u64,
+    pub(super) events: VecDeque<Happened>,
+    /// How many events of this key did not count for it, because another limit refused them.
+    pub(super) elsewhere: u64,
+}
+
+/// An event of a watched key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Happened {
+    pub(super) at: Time,
+    pub(super) cost: f64,
+    pub(super) refused: bool,
+}
+
+/// The number of the column that contains an instant.
+pub(super) fn slot(at: Time) -> i64 {
+    at.as_micros() >> COLUMN_BITS
+}
+
+/// The number of the hour that contains an instant.
+pub(super) fn hour(at: Time) -> i64 {
+    at.as_micros().div_euclid(HOUR)
+}
+
+impl Default for ProbeMemory {
+    fn default() -> Self {
+        ProbeMemory {
+            rules: Vec::new(),
+            viewers: Vec::new(),
+            next: 0,
+            left: None,
+            keeps: KEEPS,
+            since: Time::ZERO,
+            busiest: Sketch::new(KEYS),
+            refused: Sketch::new(KEYS),
+            columns: VecDeque::new(),
+            hours: VecDeque::new(),
+            watched: ByHash::default(),
+        }
+    }
+}
+
+impl ProbeMemory {
+    /// Adds a viewer and returns its number, and keeps the events of the key with the hash `watch` for it. If
+    /// there are [`WATCHED`] keys already, it first forgets those that nobody watches any more. If there are
+    /// [`VIEWERS`], the viewer takes the place of one that took nothing for `keeps` seconds, or gets none.
+    pub(super) fn enter(&mut self, watch: Option<u64>, now: Time) -> Option<u64> {
+        if self.viewers.len() == VIEWERS {
+            let is_idle = |viewer: &&Present| self.is_over(viewer.took, now);
+            let idle = self.viewers.iter().find(is_idle)?.number;
+            self.leave(idle);
+        }
+        if self.columns.is_empty() && self.viewers.is_empty() {
+            self.since = now;
+        }
+        let number = self.next;
+        self.next += 1;
+        self.viewers.push(Present { number, watch, took: now });
+        self.left = None;
+        watch.into_iter().for_each(|hash| self.watch(hash));
+        Some(number)
+    }
+
+    /// Adds a viewer to those for whom the events of a key are kept.
+    fn watch(&mut self, hash: u64) {
+        if self.watched.len() >= WATCHED && !self.watched.contains_key(&hash) {
+            self.watched.retain(|_, watch| watch.viewers > 0);
+        }
+        let known = [self.busiest.get(hash), self.refused.get(hash)].into_iter().flatten();
+        let known = known.flatten().next().map(Arc::clone);
+        let watch = self.watched.entry(hash).or_default();
+        watch.viewers += 1;
+        watch.key = known.or(watch.key.take());
+    }
+
+    /// Notes that a viewer takes news, and returns whether it still has its place.
+    pub(super) fn take(&mut self, number: u64, now: Time) -> bool {
+        let viewer = self.viewers.iter_mut().find(|viewer| viewer.number == number);
+        viewer.map(|viewer| viewer.took = now).is_some()
+    }
+
+    /// Removes a viewer, if it still has its place.
+    pub(super) fn leave(&mut self, number: u64) {
+        let place = self.viewers.iter().position(|viewer| viewer.number == number);
+        let watch = place.and_then(|place| self.viewers.swap_remove(place).watch);
+        if let Some(watch) = watch.and_then(|hash| self.watched.get_mut(&hash)) {
+            watch.viewers = watch.viewers.saturating_sub(1);
+        }
+    }
+
+    /// Whether `keeps` seconds have passed since `since`, or the clock was set back by as much. An event that comes a
+    /// little late changes nothing.
+    fn is_over(&self, since: Time, now: Time) -> bool {
+        !(-self.keeps..self.keeps).contains(&now.since(since))
+    }
+
+    /// Remembers the sums at the beginning of the hour that contains `now`, before anything in this hour is
+    /// counted; `last` is the hour that was counted until now. The difference of two remembered sums in a row was
+    /// counted in the hour that begins with the first; it is zero if more than an hour lies between them.
+    pub(super) fn begin_hour(&mut self, now: Time, last: i64) {
+        let this = hour(now);
+        if this < last {
+            // The clock was set back: the sums of later hours mean nothing now.
+            self.hours.clear();
+        }
+        let begin = |hour: i64| Time::from_micros(hour.saturating_mul(HOUR));
+        let ends = (this > last.saturating_add(1)).then(|| begin(last + 1));
+        let begins = match self.hours.is_empty() {
+            true => [None, Some(now)],
+            // The end of the last hour, if this hour does not begin there.
+            false => [ends, Some(begin(this))],
+        };
+        let sums: Vec<_> = self.rules.iter().map(|series| series.sums()).collect();
+        let column = |at: Time| Arc::new(SumsAt { slot: slot(at), at, sums: sums.clone() });
+        self.hours.extend(begins.into_iter().flatten().map(column));
+        let is_old = |hour: &Arc<SumsAt>| self::hour(hour.at) <= this - HOURS as i64;
+        // Only the beginnings of the hours in sight are needed, so everything before the oldest one can go.
+        while self.hours.front().is_some_and(is_old) {
+            self.hours.pop_front();
+        }
+    }
+
+    /// Remembers the sums, at most once in each column. If the clock was set back, it drops all earlier
+    /// columns.
+    pub(super) fn sample(&mut self, now: Time) {
+        let slot = slot(now);
+        match self.columns.back() {
+            Some(last) if last.slot == slot => return,
+            Some(last) if last.slot > slot => self.columns.clear(),
+            _ if self.columns.len() == COLUMNS => drop(self.columns.pop_front()),
+            _ => {}
+        }
+        let sums = self.rules.iter().map(|series| series.sums()).collect();
+        self.columns.push_back(Arc::new(SumsAt { slot, at: now, sums }));
+    }
+
+    /// Forgets all but the sums once there were no viewers for `keeps` seconds; returns whether it did.
+    pub(super) fn forget(&mut self, now: Time) -> bool {
+        if !self.viewers.is_empty() {
+            return false;
+        }
+        let left = *self.left.get_or_insert(now);
+        let is_over = self.is_over(left, now);
+        if is_over {
+            let (rules, hours) = (take(&mut self.rules), take(&mut self.hours));
+            let (next, keeps) = (self.next, self.keeps);
+            *self = ProbeMemory { rules, hours, next, keeps, ..ProbeMemory::default() };
+        }
+        is_over
+    }
+}
+
+impl WatchedKey {
+    /// Adds an event, and drops the oldest one if there are [`EVENTS`] already.
+    pub(super) fn push(&mut self, seen: Happened) {
+        if self.events.len() == EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(seen);
+        self.next += 1;
+    }
+}

@@ -1,0 +1,350 @@
+//! The probe counts decisions and admits viewers.
+
+use super::memory::{Happened, LONGEST_KEY, MOST_RULES, ProbeMemory, hour};
+use super::sketch::Placed;
+use super::viewer::{Viewer, Wanted};
+use core::hash::{BuildHasher, Hash, Hasher};
+use ratescope::event::Event;
+use ratescope::internal::Secret;
+use ratescope::internal::shown;
+use ratescope::policy::{Limit, Per};
+use ratescope::rules::{Rules, Ruling};
+use ratescope::text::BadNumber;
+use ratescope::time::Time;
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// In a sketch, one place in this many always has the text of its key: see [`show`].
+const FEW: usize = 16;
+
+/// Counts the decisions of a service's rules for viewers.
+#[derive(Debug)]
+pub struct Probe {
+    /// The secret with which keys are hashed, so that nobody can choose keys that collide in a sketch.
+    secret: Secret,
+    hides_keys: bool,
+    /// Whether there are viewers, or were until a moment ago.
+    has_viewers: AtomicBool,
+    /// The hour since 1970 that is counted now; `i64::MIN` before the first one.
+    hour: AtomicI64,
+    /// For a replay, the bits of its speed: how many times as fast as the original the events come, or 0
+    /// after the last of them.
+    speed: Option<AtomicU64>,
+    kept: Mutex<ProbeMemory>,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Probe {
+            secret: Secret::default(),
+            hides_keys: false,
+            has_viewers: AtomicBool::default(),
+            hour: AtomicI64::new(i64::MIN),
+            speed: None,
+            kept: Mutex::default(),
+        }
+    }
+}
+
+/// The sums of a rule since the start: the hits that it allowed, those that it refused, and those that it
+/// would have refused if it were not a shadow.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) limits: String,
+    pub(super) is_shadow: bool,
+    sums: Arc<[AtomicU64; 3]>,
+}
+
+impl Series {
+    pub(super) fn sums(&self) -> [u64; 3] {
+        [0, 1, 2].map(|i: usize| self.sums.get(i).map_or(0, |sum| sum.load(Ordering::Relaxed)))
+    }
+
+    fn add(&self, which: usize, hits: u64) {
+        if let Some(sum) = self.sums.get(which) {
+            sum.fetch_add(hits, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A key as viewers see it.
+#[derive(Debug)]
+pub(super) struct Key {
+    pub(super) text: String,
+    pub(super) kind: Arc<Kind>,
+}
+
+/// A kind of key that a rule counts by, such as that of `per user`.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub(super) rule: Arc<Series>,
+    per: Per,
+    /// The limiters of the rule that count by such a key.
+    pub(super) limiters: String,
+    /// The hash of the rule's name and of the fields.
+    hash: u64,
+}
+
+/// Counts the decisions of one set of rules.
+#[derive(Debug)]
+pub struct Taps {
+    probe: Arc<Probe>,
+    /// A counter for each rule; `None` for rules beyond the first [`MOST_RULES`](super::MOST_RULES).
+    rules: Vec<Option<Tap>>,
+}
+
+/// The counter of a rule.
+#[derive(Debug)]
+struct Tap {
+    series: Arc<Series>,
+    kinds: Vec<Arc<Kind>>,
+}
+
+impl Tap {
+    fn new(series: Arc<Series>, limits: &[Limit], secret: Secret) -> Self {
+        let is_first = |(i, limit): &(usize, &Limit)| {
+            limits.iter().take(*i).all(|before| before.per != limit.per)
+        };
+        let kind = |(_, Limit { per, .. }): (usize, &Limit)| {
+            let same = limits.iter().filter(|limit| limit.per == *per);
+            let limiters: Vec<_> = same.map(|limit| limit.limiter.to_string()).collect();
+            let (rule, limiters) = (Arc::clone(&series), limiters.join(" & "));
+            let hash = secret.hash_one((&rule.name, per.fields()));
+            Arc::new(Kind { rule, per: per.clone(), limiters, hash })
+        };
+        let kinds = limits.iter().enumerate().filter(is_first).map(kind).collect();
+        Tap { series, kinds }
+    }
+}
+
+impl Probe {
+    /// Shows hashes in place of keys.
+    #[must_use]
+    pub fn hiding_keys(self) -> Self {
+        Probe { hides_keys: true, ..self }
+    }
+
+    /// A probe of replayed events, which come `speed` times as fast as they originally did. Viewers are told
+    /// this speed. The data for viewers are kept as long as the probe, since a minute of the replay may last
+    /// only a moment.
+    ///
+    /// # Errors
+    /// If `speed` is not positive and finite.
+    pub fn replaying(self, speed: f64) -> Result<Self, BadNumber> {
+        if !(speed > 0.0 && speed.is_finite()) {
+            let want = "positive and finite";
+            return Err(BadNumber { what: "the speed of a replay", given: speed, want });
+        }
+        self.kept().keeps = f64::INFINITY;
+        Ok(Probe { speed: Some(AtomicU64::new(speed.to_bits())), ..self })
+    }
+
+    /// Tells viewers that the last event of the replay was counted. Does nothing if the probe sees no replay.
+    pub fn end_replay(&self) {
+        if let Some(speed) = &self.speed {
+            speed.store(0.0_f64.to_bits(), Ordering::Release);
+        }
+    }
+
+    /// Whether there are viewers, or were within the last minute.
+    #[must_use]
+    pub fn has_viewers(&self) -> bool {
+        self.has_viewers.load(Ordering::Relaxed)
+    }
+
+    /// The speed of a replay: how many times as fast as the original the events come, or 0 after the last of
+    /// them. `None` if the probe sees no replay.
+    pub(super) fn speed(&self) -> Option<f64> {
+        self.speed.as_ref().map(|speed| f64::from_bits(speed.load(Ordering::Acquire)))
+    }
+
+    /// The counters for decisions of these rules. A rule whose name is known already, as after a reload, goes
+    /// on with its sums.
+    pub fn taps(self: &Arc<Self>, rules: &Rules) -> Taps {
+        let mut kept = self.kept();
+        let mut tap = |name: &str, limits: String, is_shadow: bool| {
+            let place = kept.rules.iter().position(|series| series.name == name);
+            let known = place.and_then(|place| kept.rules.get(place));
+            let is_same =
+                |series: &&Arc<Series>| series.limits == limits && series.is_shadow == is_shadow;
+            if let Some(series) = known.filter(is_same) {
+                return Some(Arc::clone(series));
+            }
+            // A rule keeps its sums even if its limits changed.
+            let sums = known.map_or_else(Arc::default, |series| Arc::clone(&series.sums));
+            let series = Arc::new(Series { name: name.to_owned(), limits, is_shadow, sums });
+            match place {
+                Some(place) => kept.rules[place] = Arc::clone(&series),
+                None if kept.rules.len() == MOST_RULES => return None,
+                None => kept.rules.push(Arc::clone(&series)),
+            }
+            Some(series)
+        };
+        let rules = rules.rules().iter().map(|rule| {
+            let limits: Vec<_> = rule.limits().iter().map(ToString::to_string).collect();
+            let series = tap(rule.name(), limits.join(" & "), rule.is_shadow())?;
+            Some(Tap::new(series, rule.limits(), self.secret))
+        });
+        let rules = rules.collect();
+        drop(kept);
+        Taps { probe: Arc::clone(self), rules }
+    }
+
+    /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already. If one of these took no news for a
+    /// minute, the new one takes its place; in a replay all keep theirs.
+    pub fn look(self: &Arc<Self>, wanted: &Wanted, now: Time) -> Option<Viewer> {
+        self.keep_hours(now);
+        let mut kept = self.kept();
+        let number = kept.enter(wanted.watch, now)?;
+        self.has_viewers.store(true, Ordering::Relaxed);
+        kept.sample(now);
+        drop(kept);
+        Some(Viewer::new(Arc::clone(self), number, wanted))
+    }
+
+    /// Forgets the data for viewers if there were none for a minute. Every decision checks this too, so call
+    /// it now and then only where there may be no decisions for long.
+    pub fn forget(&self, now: Time) {
+        if !self.has_viewers() {
+            return;
+        }
+        let mut kept = self.kept();
+        // Stored while the lock is held, so that a viewer who enters right after this sets it again.
+        if kept.forget(now) {
+            self.has_viewers.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Remembers the sums if `now` is in another hour than the one that is counted, before anything at `now`
+    /// is counted.
+    pub(super) fn keep_hours(&self, now: Time) {
+        // An event that comes a little late, or after a small step back of the clock, counts in the current
+        // hour.
+        let is_last = |last: i64| (0..=1).contains(&last.saturating_sub(hour(now)));
+        if is_last(self.hour.load(Ordering::Relaxed)) {
+            return;
+        }
+        let mut kept = self.kept();
+        // Another thread may have begun the hour meanwhile.
+        let last = self.hour.load(Ordering::Relaxed);
+        if !is_last(last) {
+            kept.begin_hour(now, last);
+            self.hour.store(hour(now), Ordering::Relaxed);
+        }
+    }
+
+    /// A number that tells this probe from all others.
+    pub(super) fn id(&self) -> u64 {
+        self.secret.hash_one("probe")
+    }
+
+    /// The data, also after another thread panicked while it held the lock.
+    pub(super) fn kept(&self) -> MutexGuard<'_, ProbeMemory> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The hash of the key that an event has of this kind.
+    fn hash(&self, kind: &Kind, event: &Event<'_>) -> u64 {
+        let mut hasher = self.secret.build_hasher();
+        kind.hash.hash(&mut hasher);
+        kind.per.fields().iter().for_each(|field| event.field(field).hash(&mut hasher));
+        hasher.finish()
+    }
+
+    /// The text of a key for viewers: its hash if keys are hidden, else at most [`LONGEST_KEY`] characters.
+    fn text(&self, hash: u64, per: &Per, event: &Event<'_>) -> String {
+        match self.hides_keys {
+            true => format!("#{:08x}", hash >> 32),
+            false => shown(&per.key(event), LONGEST_KEY),
+        }
+    }
+}
+
+impl Taps {
+    /// Counts a ruling about an event.
+    pub fn count(&self, ruling: &Ruling, event: &Event<'_>) {
+        self.probe.keep_hours(event.time);
+        for answers in ruling.by_rule() {
+            let Some((rule, series)) = answers.first().and_then(|answer| {
+                let tap = self.rules.get(answer.rule)?.as_ref()?;
+                Some((ruling.rules().rules().get(answer.rule)?, &tap.series))
+            }) else {
+                continue;
+            };
+            let is_refused = answers.iter().any(|answer| !answer.outcome.is_allowed());
+            let which = usize::from(is_refused) + usize::from(is_refused && rule.is_shadow());
+            series.add(which, rule.hits(event.cost));
+        }
+        if self.probe.has_viewers() {
+            self.count_keys(ruling, event);
+        }
+    }
+
+    /// Counts the keys of an event: each key once for each rule, however many limits count by it.
+    #[cold]
+    fn count_keys(&self, ruling: &Ruling, event: &Event<'_>) {
+        // All that needs no lock is done before the lock is taken, so that threads wait less for each other.
+        let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
+        for opinion in ruling.opinions() {
+            let Some(Some(tap)) = self.rules.get(opinion.place.rule) else { continue };
+            let of_limit = |kind: &&Arc<Kind>| kind.per == opinion.limit.per;
+            let Some(kind) = tap.kinds.iter().find(of_limit) else { continue };
+            let refused = !opinion.outcome.is_allowed();
+            if let Some(known) = keys.iter_mut().find(|key| Arc::ptr_eq(key.kind, kind)) {
+                known.refused |= refused;
+                continue;
+            }
+            let hits = opinion.rule.hits(event.cost);
+            let cost = opinion.rule.cost().unwrap_or(event.cost);
+            let hash = self.probe.hash(kind, event);
+            keys.push(Counted { kind, hash, hits, cost, refused });
+        }
+        let mut kept = self.probe.kept();
+        let kept = &mut *kept;
+        if kept.forget(event.time) {
+            self.probe.has_viewers.store(false, Ordering::Relaxed);
+            return;
+        }
+        for &Counted { kind, hash, hits, cost, refused } in &keys {
+            let key = || {
+                let text = self.probe.text(hash, &kind.per, event);
+                Arc::new(Key { text, kind: Arc::clone(kind) })
+            };
+            show(kept.busiest.add(hash, hits), hits, key);
+            if refused {
+                show(kept.refused.add(hash, hits), hits, key);
+            }
+            // The events are kept even while the viewer is disconnected, so that it misses nothing.
+            let Some(watch) = kept.watched.get_mut(&hash) else { continue };
+            watch.key.get_or_insert_with(key);
+            if refused || ruling.is_allowed() {
+                watch.push(Happened { at: event.time, cost, refused });
+            } else {
+                watch.elsewhere += 1;
+            }
+        }
+    }
+}
+
+/// A key of an event, with the numbers that are counted for it.
+#[derive(Clone, Copy)]
+struct Counted<'a> {
+    kind: &'a Arc<Kind>,
+    hash: u64,
+    hits: u64,
+    cost: f64,
+    /// Whether a limit that counts by this key refused the event.
+    refused: bool,
+}
+
+/// Sets the text of a key that was placed in a sketch, if that is worth the time: of many keys that come
+/// once, most are never shown. A key that took a free place gets its text at once. A key that displaced
+/// another gets it if it has more than one hit, comes again, or has one of every [`FEW`] places.
+fn show(placed: Option<Placed<'_, Option<Arc<Key>>>>, hits: u64, key: impl Fn() -> Arc<Key>) {
+    let Some(Placed { place, what, is_new, error }) = placed else { return };
+    if what.is_none() && (!is_new || error == 0 || hits > 1 || place % FEW == 0) {
+        *what = Some(key());
+    }
+}

@@ -1,0 +1,228 @@
+//! Live as routes of a service.
+
+use super::body::{Body, Now};
+use super::page;
+use super::probe::Probe;
+use super::viewer::Wanted;
+use bytes::Bytes;
+use core::convert::Infallible;
+use core::fmt;
+use core::future::{Ready, ready};
+use core::hint::black_box;
+use core::net::{IpAddr, SocketAddr};
+use core::task::{Context, Poll};
+use http::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE,
+};
+use http::{Extensions, Method, Request, Response, StatusCode};
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::text::BadNumber;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The path of the stream of events.
+const EVENTS: &str = "/live/events";
+
+/// The fewest characters of a token.
+const SHORTEST: usize = 16;
+
+/// Reads the client's address from what the server attached to the request.
+type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
+
+/// A service of tower with the page and what a probe sees, to be mounted under a path of its own.
+///
+/// Open `live.html` under that path. The files of the page tell nothing about the service, so anybody gets
+/// them. What the probe sees includes keys of clients, so only those who send the [token](Self::token) get
+/// it. Without a token, only this machine gets it: the server has to say that the [peer](Self::peer) is on
+/// loopback, and the request must name this machine as its host. A proxy on this machine looks like such a
+/// peer, so set a token where there is a proxy. With [`Probe::hiding_keys`] viewers see hashes in place of
+/// keys.
+///
+/// The page is in the program if `./scripts/build` made it before, as in the released crate; otherwise the
+/// answer to `live.html` says that it is missing. Mount the routes beside the limits rather than below them,
+/// or viewers are limited, too.
+///
+/// ```
+/// use axum::extract::ConnectInfo;
+/// use axum::{Router, routing::get};
+/// use ratescope_live::{Probe, Routes, Seen};
+/// use ratescope_tower::RateLimit;
+/// use ratescope::rules::{Ruled, Rules};
+/// use std::net::SocketAddr;
+/// use std::sync::Arc;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 10/1m per ip\n")?;
+/// let probe = Arc::new(Probe::default());
+/// let store = Seen::new(Ruled::new(rules, 100_000), Arc::clone(&probe));
+/// let peer = |peer: &ConnectInfo<SocketAddr>| peer.0.ip();
+/// let live = Routes::new(probe).peer(peer);
+/// // Or for anybody who has this token, from anywhere:
+/// let live = live.token("correct horse battery staple")?;
+/// let app: Router = Router::new()
+///     .route("/", get(|| async { "hello\n" }))
+///     .layer(RateLimit::new(store).peer(peer).layer())
+///     .nest_service("/scope", live);
+/// // axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Routes {
+    probe: Arc<Probe>,
+    token: Option<Arc<str>>,
+    peer: Peer,
+    now: Now,
+    ends: Arc<AtomicBool>,
+}
+
+impl Routes {
+    /// Serves what this probe sees, with the clock of the system.
+    pub fn new(probe: Arc<Probe>) -> Self {
+        let peer = |extensions: &Extensions| {
+            let socket = extensions.get::<SocketAddr>().map(SocketAddr::ip);
+            socket.or_else(|| extensions.get::<IpAddr>().copied())
+        };
+        let now = Arc::new(|| SystemClock.now());
+        Routes { probe, token: None, peer: Arc::new(peer), now, ends: Arc::default() }
+    }
+
+    /// Shows what the probe sees to those who send this token, as in `Authorization: Bearer TOKEN`, and to
+    /// nobody else. The page asks its user for the token.
+    ///
+    /// # Errors
+    /// If the token has fewer than 16 characters.
+    pub fn token(self, token: &str) -> Result<Self, BadNumber> {
+        let given = token.chars().count();
+        match given < SHORTEST {
+            true => {
+                let (what, want) = ("the length of a token", "at least 16 characters");
+                Err(BadNumber { what, given: given as f64, want })
+            }
+            false => Ok(Routes { token: Some(token.into()), ..self }),
+        }
+    }
+
+    /// Sets how to read the client's address from the extensions of a request: with axum, that is
+    /// `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`. By default it is a `SocketAddr` or an `IpAddr` there.
+    pub fn peer<T: Send + Sync + 'static>(
+        self,
+        address: impl Fn(&T) -> IpAddr + Send + Sync + 'static,
+    ) -> Self {
+        let peer = move |extensions: &Extensions| extensions.get::<T>().map(&address);
+        Routes { peer: Arc::new(peer), ..self }
+    }
+
+    /// Sets the clock. It must be the one from which the probe's events have their times.
+    pub fn clock(self, clock: impl Clock) -> Self {
+        Routes { now: Arc::new(move || clock.now()), ..self }
+    }
+
+    /// Ends the streams of all viewers, also of those who come later, within a quarter of a second. Call it
+    /// before a graceful shutdown, which waits for open streams.
+    pub fn end(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+    }
+
+    /// Answers a request with a file of the page, with the stream for a viewer, or with an error.
+    pub fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        let path = request.uri().path();
+        if path == EVENTS {
+            return self.refusal(request).unwrap_or_else(|| self.events(request));
+        }
+        let file = page::file(request.method(), path, request.headers());
+        let mut response = file.unwrap_or_else(|| match page::is_built() {
+            true => said(StatusCode::NOT_FOUND, "there is live.html\n"),
+            false => said(StatusCode::NOT_FOUND, "this program was built without the page\n"),
+        });
+        page::guard(response.headers_mut());
+        response
+    }
+
+    /// The refusal of a request for protected data: the token is missing or wrong, or the method is neither
+    /// GET nor HEAD. Without a token to check, the request must come from this machine and name it as its host.
+    /// `None` if the request may be answered. Other routes for the same readers can use it, too.
+    pub fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
+        if !self.is_known(request) {
+            let mut response = said(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
+            return Some(response);
+        }
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            let mut response = said(StatusCode::METHOD_NOT_ALLOWED, "the method must be GET\n");
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return Some(response);
+        }
+        if self.token.is_some() {
+            return None;
+        }
+        let peer = (self.peer)(request.extensions());
+        if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
+            let why = "without a token, only this machine gets an answer\n";
+            return Some(said(StatusCode::FORBIDDEN, why));
+        }
+        let why = "without a token, the host must be localhost or a loopback address\n";
+        (!page::is_local(request.headers(), None))
+            .then(|| said(StatusCode::MISDIRECTED_REQUEST, why))
+    }
+
+    /// The stream of events for a viewer, or an error.
+    fn events<Q>(&self, request: &Request<Q>) -> Response<Body> {
+        let last = request.headers().get("last-event-id").and_then(|id| id.to_str().ok());
+        let wanted = Wanted::read(request.uri().query().unwrap_or_default(), last);
+        let Some(viewer) = self.probe.look(&wanted, (self.now)()) else {
+            let why = "too many viewers are connected; close one, and try again\n";
+            return said(StatusCode::SERVICE_UNAVAILABLE, why);
+        };
+        let news = Body::news(viewer, Arc::clone(&self.now), Arc::clone(&self.ends));
+        let mut response = Response::new(news);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        response
+    }
+
+    fn is_known<Q>(&self, request: &Request<Q>) -> bool {
+        let Some(token) = &self.token else { return true };
+        let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+        given
+            .and_then(|given| given.strip_prefix(b"Bearer "))
+            .is_some_and(|given| is_same(given, token.as_bytes()))
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The token is left out.
+        f.debug_struct("Routes").field("probe", &self.probe).finish_non_exhaustive()
+    }
+}
+
+impl<Q> tower_service::Service<Request<Q>> for Routes {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Response<Body>, Infallible>>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        ready(Ok(self.answer(&request)))
+    }
+}
+
+/// Whether two texts are the same, in a time that does not depend on where they differ.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && black_box(a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b))) == 0
+}
+
+/// A response in plain text.
+fn said(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Bytes::from_static(text.as_bytes()).into());
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}

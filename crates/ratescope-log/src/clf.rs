@@ -1,0 +1,380 @@
+//! Common and Combined Log Format, as Apache and nginx write it.
+//!
+//! ```text
+//! 192.0.2.7 - ann [10/Oct/2000:13:55:36 -0700] "GET /a?b=1 HTTP/1.1" 200 2326
+//! 192.0.2.7 - ann [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "http://example.org/" "Mozilla/5.0"
+//! www.example.org:80 192.0.2.7 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "-"
+//! 192.0.2.7, 198.51.100.3 10.0.0.5 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "-"
+//! ```
+//!
+//! A line is read up to its field `bytes`; what follows is read only on demand. Before the address there may be one
+//! more column: the requested host, or the X-Forwarded-For of the request, which may also follow the address. The first
+//! lines of the log tell where this column is. If they don't, each line is looked at: it has the column if its second
+//! word is an address, and not if that is the identity, usually `-`.
+//!
+//! `peer` is the address that the connection came from. Anybody can send an X-Forwarded-For, so `ip` is the
+//! peer, too. Only if the peer is an internal address, as a proxy's is, `ip` is the last address of the list
+//! that is not internal. If the log begins with many internal peers, they are the clients and not
+//! proxies. nginx writes the X-Forwarded-For at the end; there it is only the field `forwarded`, since
+//! nothing says that the server trusts it.
+//!
+//! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
+
+use super::eight;
+use super::format::{Guess, LogForm, LogShape, Reason};
+use super::forwarded::forwarded;
+use super::names::Standard;
+use super::number;
+use super::stamp::{Instant, Stamps, is_month};
+use memchr::{memchr, memchr2};
+use ratescope::address;
+
+/// The parts of a line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clf<'a> {
+    /// The column beside the address; empty if there is none.
+    leading: &'a str,
+    /// Whether the X-Forwarded-For from an internal peer tells the client.
+    believed: bool,
+    peer: &'a str,
+    user: &'a str,
+    request: &'a str,
+    status: &'a str,
+    bytes: &'a str,
+    /// The rest of the line after the bytes.
+    rest: &'a str,
+}
+
+/// The names of the fields that a line may have.
+const FIELDS: [&str; 12] = [
+    "ip",
+    "user",
+    "method",
+    "path",
+    "status",
+    "bytes",
+    "referer",
+    "agent",
+    "request",
+    "peer",
+    "forwarded",
+    "host",
+];
+
+/// The place of a column beside the address, as the first lines of the log show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Before the address, in those lines that show that they have it.
+    #[default]
+    Shown,
+    /// An X-Forwarded-For before the address.
+    Before,
+    /// An X-Forwarded-For after the address.
+    After,
+}
+
+/// Properties of the whole log, as its first lines show them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Written {
+    pub(super) beside: Beside,
+    /// Whether there are many internal peers: then they are clients and not proxies.
+    pub(super) many_peers: bool,
+}
+
+/// The forms in which the line can be read, the likeliest first.
+pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
+    let mut found = Vec::new();
+    for beside in [Beside::Shown, Beside::Before, Beside::After] {
+        let form = Written { beside, many_peers: false };
+        let Some((_, clf)) = read(line, form, &mut Stamps::default()) else { continue };
+        let common = clf.quoted(1).is_none();
+        let name = if common { "Common Log Format" } else { "Combined Log Format" };
+        let host = clf.host().is_some();
+        let column = match (clf.leading, host) {
+            ("", _) => "",
+            (_, true) => ", after a column with the host",
+            _ if beside == Beside::After => ", with a column of X-Forwarded-For after the address",
+            (_, false) => ", after a column with X-Forwarded-For",
+        };
+        let known = |field: &&str| match *field {
+            "host" => host,
+            "forwarded" => clf.forwarded().is_some() || clf.quoted(2).is_some(),
+            "referer" | "agent" => !common,
+            _ => true,
+        };
+        let address = address::parse(clf.peer);
+        let points = match address {
+            Some(_) if clf.shows(beside) => Guess::PROOF,
+            Some(_) if beside != Beside::Shown => Guess::GUESSED,
+            Some(_) => Guess::CLIENT,
+            None if clf.peer == "-" => Guess::OTHER,
+            None => Guess::NAME,
+        };
+        let fields = FIELDS.into_iter().filter(known);
+        let shape = LogShape::with(LogForm::Combined(form), &format!("{name}{column}"), fields);
+        let internal = address.filter(|address| address::is_internal(*address));
+        let peer = internal.map(|_| clf.peer.to_owned());
+        found.push(Guess { peer, ..Guess::new(shape, points) });
+    }
+    match found.is_empty() {
+        // This does not decide about the log, which may begin in the middle of a line.
+        true => Err(problem(line)),
+        false => Ok(found),
+    }
+}
+
+/// The event of a line; `None` if the line cannot be read. Inlined, since returning the event through memory
+/// costs a third of the time of reading it.
+#[inline(always)]
+pub(super) fn read<'a>(
+    line: &'a str,
+    form: Written,
+    stamps: &mut Stamps,
+) -> Option<(Instant, Clf<'a>)> {
+    let ((leading, peer, user), stamp, rest) = match form.beside {
+        Beside::Shown => parts(line)?,
+        beside => any_parts(line, beside)?,
+    };
+    let instant = time(stamp, stamps)?;
+    let (request, rest) = in_quotes(rest)?;
+    let (status, bytes, rest) = numbers(rest)?;
+    let believed = !form.many_peers;
+    Some((instant, Clf { leading, believed, peer, user, request, status, bytes, rest }))
+}
+
+#[inline(always)]
+fn time(stamp: &str, stamps: &mut Stamps) -> Option<Instant> {
+    stamps.read(stamp).or_else(|| seconds(stamp))
+}
+
+/// Reads a time in seconds, as Apache's `%{sec}t` writes it.
+#[cold]
+fn seconds(stamp: &str) -> Option<Instant> {
+    number::plain(stamp, None).map(|(instant, _)| instant)
+}
+
+/// Why a line cannot be read.
+#[cold]
+pub(super) fn problem(line: &str) -> Reason {
+    let Some((_, stamp, rest)) = parts(line) else {
+        return "no address and [time] before a \"request\"".into();
+    };
+    match (time(stamp, &mut Stamps::default()), in_quotes(rest)) {
+        (None, _) => format!("not a time: [{stamp}]").into(),
+        (_, None) => "the request is not closed by a quote".into(),
+        _ => "no status and bytes after the request".into(),
+    }
+}
+
+/// The column beside the address, the address, and the user.
+type Head<'a> = (&'a str, &'a str, &'a str);
+
+/// The columns before the time, the time, and what follows the quote that opens the request.
+#[inline(always)]
+fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
+    let bytes = line.as_bytes();
+    let space = memchr(b' ', bytes)?;
+    // Usually the identity is a dash, and so is the user, since nobody is logged in.
+    let open = match bytes.get(space..space + 6)? {
+        b" - - [" => space + 5,
+        [b' ', b'-', b' ', ..] => space + 3 + memchr(b'[', bytes.get(space + 3..)?)?,
+        _ => return any_parts(line, Beside::Shown),
+    };
+    // The time usually has this length; otherwise the other forms are tried.
+    let close = open + 1 + STAMP;
+    if bytes.get(close..close + 3) != Some(b"] \"") || open < space + 5 {
+        return any_parts(line, Beside::Shown);
+    }
+    let user = line.get(space + 3..open - 1)?;
+    Some((("", line.get(..space)?, user), line.get(open + 1..close)?, line.get(close + 3..)?))
+}
+
+/// The length of `10/Oct/2000:13:55:36 -0700`.
+const STAMP: usize = 26;
+
+/// Does the same as [`parts`] for lines with a column beside the address or another form of the time.
+#[cold]
+fn any_parts(line: &str, beside: Beside) -> Option<(Head<'_>, &str, &str)> {
+    let end = line.find("] \"")?;
+    let before = line.get(..end)?;
+    let open = before.rfind(" [")?;
+    let head = head(before.get(..open)?, beside)?;
+    Some((head, before.get(open + 2..)?, line.get(end + 3..)?))
+}
+
+/// The column beside the address, the address and the user, from the columns before the time. The user may
+/// contain spaces.
+fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
+    match beside {
+        Beside::Shown => shown(text),
+        Beside::Before => {
+            let mut all = text.match_indices(" - ").filter_map(|(end, dash)| {
+                let before = text.get(..end)?;
+                let from = before.rfind(' ')?;
+                let peer = before.get(from + 1..).filter(|peer| address::is_address(peer))?;
+                Some((before.get(..from)?, peer, text.get(end + dash.len()..)?))
+            });
+            // If the list has only addresses, the address after it is the peer. Otherwise the list may
+            // contain ` - ` after an address that a client forged, so the line is read only if one place
+            // fits.
+            let is_list =
+                |list: &str| list == "-" || list.split(',').map(str::trim).all(address::is_address);
+            let first = all.next()?;
+            (is_list(first.0) || all.next().is_none()).then_some(first)
+        }
+        Beside::After => {
+            let (peer, rest) = text.split_once(' ')?;
+            let (list, user) = rest.rsplit_once(" - ")?;
+            address::parse(peer)?;
+            Some((list, peer, user))
+        }
+    }
+}
+
+/// The columns before the time, of a line whose own words show whether it has a column before the address.
+fn shown(text: &str) -> Option<Head<'_>> {
+    let mut from = 0;
+    let (mut leading, mut rest) = ("", text);
+    loop {
+        let (word, after) = rest.split_once(' ')?;
+        let next = after.split(' ').next()?;
+        if word.ends_with(',') || address::is_address(next.trim_end_matches(',')) {
+            // This is the time of a wrapper, and not a host.
+            if is_date(word.as_bytes()) {
+                return None;
+            }
+            from += word.len() + 1;
+            (leading, rest) = (text.get(..from - 1)?, after);
+            continue;
+        }
+        let (_identity, user) = after.split_once(' ')?;
+        return (!next.is_empty() && is_client(word)).then_some((leading, word, user));
+    }
+}
+
+/// Whether a word may be a client: an address, a name, or a dash. A date or a month is not, since another
+/// program wrote it before the line.
+fn is_client(word: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
+    let bytes = word.as_bytes();
+    let is_name = bytes.iter().all(|b| is_part(*b)) && !is_date(bytes) && !is_month(bytes);
+    is_name || address::is_address(word)
+}
+
+/// Whether a word begins as `2000-10-10T13:55:36` does.
+fn is_date(word: &[u8]) -> bool {
+    word.iter().take(4).all(u8::is_ascii_digit) && word.get(4) == Some(&b'-')
+}
+
+/// The text up to the closing quote, and what follows the quote; `None` if no quote closes it. `\"` does not.
+#[inline]
+fn in_quotes(text: &str) -> Option<(&str, &str)> {
+    let mut from = 0;
+    loop {
+        let at = from + memchr2(b'"', b'\\', text.as_bytes().get(from..)?)?;
+        if text.as_bytes().get(at) == Some(&b'"') {
+            return Some((text.get(..at)?, text.get(at + 1..)?));
+        }
+        from = at + 2;
+    }
+}
+
+/// The status, the bytes and the rest of a text such as ` 200 2326 ...`.
+#[inline]
+fn numbers(text: &str) -> Option<(&str, &str, &str)> {
+    let (status, rest) = number(text)?;
+    let (bytes, rest) = number(rest)?;
+    (status.len() == 3 || status == "-").then_some((status, bytes, rest))
+}
+
+/// A number or `-` after a space, and the rest.
+#[inline]
+fn number(text: &str) -> Option<(&str, &str)> {
+    let text = text.strip_prefix(' ')?;
+    let end = eight::digits(text.as_bytes());
+    let end = if end == 0 && text.starts_with('-') { 1 } else { end };
+    let (number, rest) = text.split_at_checked(end)?;
+    (end > 0 && (rest.is_empty() || rest.starts_with(' '))).then_some((number, rest))
+}
+
+impl<'a> Clf<'a> {
+    #[inline]
+    pub(super) fn value(&self, name: &str) -> Option<&'a str> {
+        let value = match name {
+            "ip" if self.leading.is_empty() => self.peer,
+            "ip" => self.client(),
+            "peer" => self.peer,
+            "request" => self.request,
+            _ => return Standard::of(name).and_then(|standard| self.standard(standard)),
+        };
+        present(value)
+    }
+
+    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
+        present(match standard {
+            Standard::Ip => return self.value("ip"),
+            Standard::User => self.user,
+            Standard::Method => super::request::method(self.request)?,
+            Standard::Path => super::request::target(self.request)?,
+            Standard::Status => self.status,
+            Standard::Bytes => self.bytes,
+            Standard::Host => self.host()?,
+            Standard::Referer => self.quoted(0)?,
+            Standard::Agent => self.quoted(1)?,
+            Standard::Forwarded => self.forwarded().or_else(|| self.quoted(2))?,
+            Standard::Request => self.request,
+            Standard::Time => return None,
+        })
+    }
+
+    /// The path of the request, as [`plain_path`](super::request::plain_path) finds it.
+    #[inline]
+    pub(super) fn plain_path(&self) -> Option<&'a str> {
+        super::request::plain_path(self.request)
+    }
+
+    /// The client of a line with a column beside the address.
+    fn client(&self) -> &'a str {
+        let is_proxy = self.believed && address::parse(self.peer).is_some_and(address::is_internal);
+        let list = self.forwarded().filter(|_| is_proxy);
+        list.and_then(forwarded).unwrap_or(self.peer)
+    }
+
+    /// Whether the line proves that the column is an X-Forwarded-For: it is empty, or has several addresses.
+    fn shows(&self, beside: Beside) -> bool {
+        let is_list = self.leading == "-" || self.leading.contains(", ");
+        is_list && beside != Beside::Shown
+    }
+
+    /// The requested host without its port, if the column beside the address is one.
+    fn host(&self) -> Option<&'a str> {
+        let is_host = !self.leading.is_empty() && self.forwarded().is_none();
+        is_host.then(|| self.leading.split(':').next().unwrap_or(self.leading))
+    }
+
+    /// The column beside the address, if it is an X-Forwarded-For.
+    fn forwarded(&self) -> Option<&'a str> {
+        let is_list =
+            |list: &str| list == "-" || list.split(',').map(str::trim).any(address::is_address);
+        (!self.leading.is_empty() && is_list(self.leading)).then_some(self.leading)
+    }
+
+    /// The text in quotes after the field `bytes`: the one after `skip` others.
+    fn quoted(&self, skip: usize) -> Option<&'a str> {
+        let mut rest = self.rest;
+        for _ in 0..skip {
+            // A missing value is written as a dash: its end need not be searched for.
+            rest = match rest.strip_prefix(" \"-\"") {
+                Some(rest) => rest,
+                None => in_quotes(rest.strip_prefix(" \"")?)?.1,
+            };
+        }
+        in_quotes(rest.strip_prefix(" \"")?).map(|(text, _)| text)
+    }
+}
+
+/// The value, unless it is the dash that servers write for a missing one.
+#[inline]
+fn present(value: &str) -> Option<&str> {
+    (value != "-").then_some(value)
+}

@@ -1,0 +1,172 @@
+//! The filter that chooses the events of a log.
+
+use super::names::Standard;
+use super::record::Record;
+use super::request;
+use super::stamp::Stamps;
+use super::test::Test;
+use core::fmt;
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+use ratescope::text::ParseError;
+use ratescope::time::Time;
+
+/// The conditions for the events to hand out. One of the paths must match, one of the methods, one of the statuses and
+/// one of the messages, unless the list is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Beginnings of the path.
+    pub paths: Vec<String>,
+    /// Methods, in either case.
+    pub methods: Vec<String>,
+    /// Statuses of the response.
+    pub statuses: Vec<Statuses>,
+    /// The message of a syslog line must contain one of these texts. Without any, failed logins are wanted.
+    pub messages: Vec<String>,
+    /// Events before this time are left out.
+    pub since: Option<WrittenTime>,
+    /// Events at this time or later are left out.
+    pub until: Option<WrittenTime>,
+    /// Tests that an event must pass, all of them.
+    pub also: Vec<Test>,
+    /// Tests that an event must fail, all of them.
+    pub not: Vec<Test>,
+}
+
+impl Filter {
+    /// Whether there are no conditions, so that every event is wanted.
+    pub fn is_empty(&self) -> bool {
+        *self == Filter::default()
+    }
+
+    /// The fields that the conditions are about, apart from the time.
+    pub(super) fn fields(&self) -> impl Iterator<Item = &str> {
+        let each = [
+            (self.paths.is_empty(), "path"),
+            (self.methods.is_empty(), "method"),
+            (self.statuses.is_empty(), "status"),
+        ];
+        let wanted = each.into_iter().filter(|(unused, _)| !unused).map(|(_, name)| name);
+        wanted.chain(self.also.iter().chain(&self.not).map(Test::field))
+    }
+
+    /// Whether an event is wanted. The parser has already compared its message with the texts.
+    #[inline]
+    pub(super) fn wants(&self, record: &Record<'_>) -> bool {
+        let fits =
+            |standard, fits: &dyn Fn(&str) -> bool| record.standard(standard).is_some_and(fits);
+        (self.paths.is_empty()
+            || fits(Standard::Path, &|target| {
+                let path = request::path(target);
+                self.paths.iter().any(|begin| path.starts_with(begin.as_str()))
+            }))
+            && (self.methods.is_empty()
+                || fits(Standard::Method, &|method| {
+                    self.methods.iter().any(|known| known.eq_ignore_ascii_case(method))
+                }))
+            && (self.statuses.is_empty()
+                || fits(Standard::Status, &|status| {
+                    status.parse().is_ok_and(|code| self.statuses.iter().any(|s| s.has(code)))
+                }))
+            && self.since.as_ref().is_none_or(|since| record.time() >= since.time)
+            && self.until.as_ref().is_none_or(|until| record.time() < until.time)
+            && self.also.iter().all(|also| also.is(record))
+            && !self.not.iter().any(|not| not.is(record))
+    }
+}
+
+/// Writes the conditions for people, as in `path /api or /login and method POST`.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let statuses: Vec<String> = self.statuses.iter().map(ToString::to_string).collect();
+        let lists = [
+            ("path", &self.paths),
+            ("method", &self.methods),
+            ("status", &statuses),
+            ("message", &self.messages),
+        ];
+        let lists = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        let lists = lists.map(|(name, list)| format!("{name} {}", list.join(" or ")));
+        let moments = [("since", &self.since), ("until", &self.until)];
+        let moments =
+            moments.into_iter().filter_map(|(name, at)| Some(format!("{name} {}", at.as_ref()?)));
+        let also = self.also.iter().map(ToString::to_string);
+        let not = self.not.iter().map(|not| format!("not {not}"));
+        let all: Vec<String> = lists.chain(moments).chain(also).chain(not).collect();
+        f.write_str(&all.join(" and "))
+    }
+}
+
+/// A time as it was written: `2026-11-22`, `2026-11-22T10:05` or `2026-11-22T10:05:30+01:00`, in UTC if it
+/// has no zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenTime {
+    text: String,
+    time: Time,
+}
+
+impl FromStr for WrittenTime {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        // The time of day or the seconds may be left out, and are then zero.
+        let whole = match text.len() {
+            10 => format!("{text}T00:00:00"),
+            16 => format!("{text}:00"),
+            _ => text.to_owned(),
+        };
+        let read = Stamps::default().read(&whole);
+        let help =
+            || ParseError::whole(text, "write a time such as 2026-11-22 or 2026-11-22T10:05");
+        let time = read.ok_or_else(help)?.time;
+        Ok(WrittenTime { text: text.to_owned(), time })
+    }
+}
+
+impl fmt::Display for WrittenTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A range of statuses: `404`, `4xx` or `400-403`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statuses(RangeInclusive<u16>);
+
+impl Statuses {
+    /// Whether `status` is in the range.
+    pub fn has(&self, status: u16) -> bool {
+        self.0.contains(&status)
+    }
+}
+
+impl FromStr for Statuses {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        // Squid writes the status 0 for a request that the client gave up.
+        let code =
+            |text: &str| text.parse().ok().filter(|code| (100..1000).contains(code) || *code == 0);
+        let class = |digit: u16| digit * 100..=digit * 100 + 99;
+        let range = match (text.strip_suffix("xx"), text.split_once('-')) {
+            (Some(digit), _) => digit.parse().ok().filter(|d| (1..10).contains(d)).map(class),
+            (_, Some((from, to))) => code(from).zip(code(to)).map(|(from, to)| from..=to),
+            _ => code(text).map(|code| code..=code),
+        };
+        range
+            .filter(|range| !range.is_empty())
+            .map(Statuses)
+            .ok_or_else(|| ParseError::whole(text, "not a status; write 404, 4xx or 400-403"))
+    }
+}
+
+impl fmt::Display for Statuses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (from, to) = (self.0.start(), self.0.end());
+        match from == to {
+            true => write!(f, "{from}"),
+            false if from % 100 == 0 && to - from == 99 => write!(f, "{}xx", from / 100),
+            false => write!(f, "{from}-{to}"),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! A log that reads its source itself, piece by piece, in the caller's thread.
+//!
+//! Two others drive a [`Reader`], too: `lab/tune/read/import.rs` is given pieces, since a page can't wait for a file,
+//! and `bin/ratescope/tune/threads.rs` has several readers, one a thread.
+
+use super::format::LogShape;
+use super::options::Options;
+use super::pieces::{Piece, Pieces};
+use super::reader::{Counts, Reader, Unread};
+use super::record::Record;
+use super::unknown::Unknown;
+use core::fmt;
+use ratescope::text::ParseError;
+use std::io::{self, Read};
+
+/// A log whose format was recognized.
+#[derive(Debug)]
+pub struct Log<R> {
+    pieces: Pieces<R>,
+    reader: Reader,
+    /// The piece that was read last; its memory is reused.
+    piece: Piece,
+    /// Whether the log is at its end, or has failed.
+    finished: bool,
+}
+
+impl<R: Read> Log<R> {
+    /// Reads as much of `input` as it takes to recognize its format.
+    ///
+    /// # Errors
+    /// When the input is empty or has no known format, the options do not fit it, or the input fails.
+    pub fn open(input: R, options: &Options) -> Result<Self, Error> {
+        Log::with(Pieces::open(input, options)?, options)
+    }
+
+    /// A log of which it is known that it has this format.
+    ///
+    /// # Errors
+    /// When the options do not fit the format.
+    pub fn of(shape: LogShape, input: R, options: &Options) -> Result<Self, Error> {
+        Log::with(Pieces::of(shape, input), options)
+    }
+
+    fn with(pieces: Pieces<R>, options: &Options) -> Result<Self, Error> {
+        let reader = Reader::new(pieces.shape(), options)?;
+        Ok(Log { pieces, reader, piece: Piece::default(), finished: false })
+    }
+
+    /// Reads the next piece and hands out its events; `false` at the end of the log.
+    ///
+    /// # Errors
+    /// When the input fails or is cut off, or when a line cannot be read and the log is read strictly. After
+    /// that, nothing more is read.
+    pub fn read(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<bool, Error> {
+        if self.finished {
+            return Ok(false);
+        }
+        self.finished = true;
+        let line = self.reader.line();
+        let more =
+            self.pieces.next(&mut self.piece).map_err(|error| Error::Input { line, error })?;
+        match more {
+            true => self.reader.feed(&self.piece.lines, on_event)?,
+            false => self.reader.finish(on_event)?,
+        }
+        self.finished = !more;
+        Ok(more)
+    }
+
+    /// Goes on with the next file of this log, after [`read`](Self::read) has returned `false`, and
+    /// [names](Self::name) it.
+    pub fn next_file(&mut self, input: R, name: &str) {
+        self.pieces.next_file(input);
+        self.finished = false;
+        self.reader.name(name);
+    }
+
+    /// Names the file whose lines come next. The problems of its lines have this name, and the numbers that they
+    /// have in it; without a name, or with an empty one, those in all that is read.
+    pub fn name(&mut self, name: &str) {
+        self.reader.name(name);
+    }
+
+    /// Makes every later line that cannot be read an error, instead of only counting it.
+    pub fn be_strict(&mut self) {
+        self.reader.be_strict();
+    }
+
+    /// The format, and what the first lines say about it.
+    pub fn shape(&self) -> &LogShape {
+        self.pieces.shape()
+    }
+
+    /// The counts of the lines so far.
+    pub fn counts(&self) -> &Counts {
+        self.reader.counts()
+    }
+}
+
+/// Why a log cannot be read to its end.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The format is unknown.
+    Unknown(Unknown),
+    /// The options do not fit the log.
+    Options(ParseError),
+    /// A line cannot be read, and the log is read strictly.
+    Unread(Unread),
+    /// The input failed.
+    Input {
+        /// The number of lines before the failure, in the file that has the last name.
+        line: u64,
+        /// The error of the input.
+        error: io::Error,
+    },
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Unknown(unknown) => unknown.fmt(f),
+            Error::Options(error) => error.fmt(f),
+            Error::Unread(unread) => unread.fmt(f),
+            Error::Input { line: 0, error } => write!(f, "the input can't be read: {error}"),
+            Error::Input { line, error } => write!(f, "after line {line}: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(match self {
+            Error::Unknown(unknown) => unknown,
+            Error::Options(error) => error,
+            Error::Unread(unread) => unread,
+            Error::Input { error, .. } => error,
+        })
+    }
+}
+
+impl From<Unknown> for Error {
+    fn from(unknown: Unknown) -> Self {
+        Error::Unknown(unknown)
+    }
+}
+
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        Error::Options(error)
+    }
+}
+
+impl From<Unread> for Error {
+    fn from(unread: Unread) -> Self {
+        Error::Unread(unread)
+    }
+}

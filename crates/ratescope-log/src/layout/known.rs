@@ -1,0 +1,101 @@
+//! The layouts of servers.
+
+use super::{COLUMNS, Layout};
+use crate::lines::{LONGEST, bare, text_of};
+use memchr::{memchr, memmem, memrchr};
+use std::sync::{Arc, LazyLock};
+
+/// The name of each layout, and its columns in the notation of nginx. `ip`, `time` and so on are the standard
+/// fields.
+///
+/// Sources: HAProxy's manual, "HTTP log format" and "TCP log format"; Envoy, "Access logging", default
+/// format; Istio, "Envoy access logs"; Squid, logformat `squid`; AWS, "Access logs for your Application Load
+/// Balancer"; nginx, ngx_http_limit_req_module.
+const KNOWN: [(&str, &str); 7] = [
+    (
+        "HAProxy's httplog",
+        "$ip:$client_port [$time] $frontend $backend/$server $timers $status $bytes $request_cookie \
+         $response_cookie $flags $connections $queue $captures\"$request\"",
+    ),
+    (
+        "HAProxy's tcplog",
+        "$ip:$client_port [$time] $frontend $backend/$server $timers $bytes $flags $connections $queue",
+    ),
+    (
+        "Envoy's access log",
+        "[$time] \"$request\" $status $flags $bytes_received $bytes $duration $upstream_time \
+         \"$forwarded\" \"$agent\" \"$request_id\" \"$host\" \"$upstream\"",
+    ),
+    (
+        "Istio's access log",
+        "[$time] \"$request\" $status $flags $details $ended \"$failure\" $bytes_received $bytes $duration \
+         $upstream_time \"$forwarded\" \"$agent\" \"$request_id\" \"$host\" \"$upstream\" $cluster \
+         $upstream_local $local $ip:$client_port $requested $route",
+    ),
+    (
+        "Squid's access log",
+        "$time  $duration $ip $result/$status $bytes $method $path $user $hierarchy/$server $type",
+    ),
+    (
+        "the access log of AWS ALB",
+        "$type $time $elb $ip:$client_port $target $waited $worked $answered $status $target_status \
+         $bytes_received $bytes \"$request\" \"$agent\" $rest",
+    ),
+    (
+        "nginx's error log: requests over a limit",
+        "$time [$level] $process: *$connection limiting requests$kind excess: $excess by zone \"$zone\", \
+         client: $ip, server: $server, request: \"$request\"$rest",
+    ),
+];
+
+/// All known layouts, parsed once.
+pub(super) fn known() -> &'static [Arc<Layout>] {
+    static ALL: LazyLock<Vec<Arc<Layout>>> = LazyLock::new(|| {
+        let layout = |(about, text): (&str, &str)| {
+            let layout: Layout = text.parse().ok()?;
+            let layout = match about.starts_with("Envoy") {
+                true => layout.of_list(),
+                false => layout,
+            };
+            let is_exact = !text.ends_with("$rest");
+            Some(Arc::new(Layout { is_exact, ..layout.called(about) }))
+        };
+        KNOWN.into_iter().filter_map(layout).collect()
+    });
+    &ALL
+}
+
+/// The layout of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront write
+/// it), with the text `between` the columns; `None` if the line is no such header. Only its first [`COLUMNS`]
+/// names count.
+pub(super) fn of_header(line: &str, between: &'static str) -> Option<Arc<Layout>> {
+    let names = line.strip_prefix("#Fields:")?.split_whitespace().take(COLUMNS);
+    let mut columns: Vec<(String, String)> = Vec::new();
+    for name in names {
+        let before = if columns.is_empty() { "" } else { between };
+        // The date and the time are one column with a space or a tab in it.
+        match columns.last_mut() {
+            Some((_, last)) if last == "date" && name == "time" => "time".clone_into(last),
+            _ => columns.push((before.to_owned(), name.to_owned())),
+        }
+    }
+    let layout = Layout::new(&format!("{line}{between}"), columns, String::new());
+    let layout = layout.called("columns named by #Fields");
+    Some(Arc::new(Layout { between: Some(between), is_exact: between == " ", ..layout }))
+}
+
+/// The layout of the last header in these whole lines, if they have any.
+pub(crate) fn last_header(mut lines: &[u8], between: &'static str) -> Option<Arc<Layout>> {
+    let mut shown = String::new();
+    while let Some(at) = memmem::rfind(lines, b"#Fields:") {
+        let (before, rest) = lines.split_at(at);
+        let begin = memrchr(b'\n', before).map_or(0, |end| end + 1);
+        let end = memchr(b'\n', rest).map_or(lines.len(), |end| at + end);
+        let line = lines.get(begin..end).filter(|line| line.len() <= LONGEST).unwrap_or_default();
+        if let Some(layout) = of_header(bare(text_of(line, &mut shown)), between) {
+            return Some(layout);
+        }
+        lines = lines.get(..begin).unwrap_or_default();
+    }
+    None
+}

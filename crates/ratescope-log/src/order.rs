@@ -1,0 +1,387 @@
+//! Sorts events by time when their lines are slightly out of order.
+//!
+//! A server logs a request when it has answered it, but often with the time of arrival. So the line of a slow
+//! request follows those of later requests. Lines are held until the log has advanced by `slack`, as far as
+//! there is room for them, and then their events come out in the order of their times; events of equal time
+//! keep the order of their lines. An event that comes too late for that is counted as late, and gets the
+//! earliest time for which events can still be handed out.
+//!
+//! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of a log
+//! are in the wrong order, all lines are late from there on. After 64 late lines in a row the clock is taken
+//! to have been set back: the times of these lines and of later ones are shifted so that they continue where
+//! the log was, and the step is counted. A log whose first line is its newest cannot be put in order like
+//! this: see [`Order::is_newest_first`].
+//!
+//! A line that is far ahead of the others, such as one of 2099, waits for a second line of about that time, or
+//! for one of the day after it, unless earlier lines come meanwhile. If none comes, the line is dropped and
+//! counted, and changes nothing else. If all lines are that far from each other, none is dropped.
+//!
+//! ```
+//! use ratescope_log::{Order, Spread, When};
+//! use ratescope::{Span, Time};
+//!
+//! let mut order = Order::new(Span::seconds(5), 1000, Spread::Coarse);
+//! let mut seen = Vec::new();
+//! for (i, secs) in [10, 12, 11, 11, 30, 20].into_iter().enumerate() {
+//!     let when = When { time: Time::from_secs(f64::from(secs))?, coarse: true, times: 1 };
+//!     order.push(when, 1, i, &mut |at, i| seen.push((at.as_secs(), *i)));
+//! }
+//! order.finish(&mut |at, i| seen.push((at.as_secs(), *i)));
+//! assert_eq!(seen, [(10.0, 0), (11.0, 2), (11.5, 3), (12.0, 1), (25.0, 5), (30.0, 4)]);
+//! assert_eq!(order.corrections().late, 1);
+//! # Ok::<(), ratescope::BadNumber>(())
+//! ```
+
+mod ahead;
+mod back;
+mod line;
+
+pub use back::{Corrections, StepsBack};
+pub use line::When;
+
+use super::spread::{Spread, place};
+use crate::civil::SECOND;
+use ahead::Ahead;
+use line::Line;
+use ratescope::time::{Span, Time};
+
+/// The default slack; nearly all requests take less time.
+pub const SLACK: Span = Span::minutes(1);
+
+/// The longest slack in seconds, since all lines within the slack must be held.
+const LONGEST_SLACK: f64 = 3600.0;
+
+/// The default number of bytes that are held.
+pub const HELD: usize = 64 << 20;
+
+/// The number of late lines in a row after which the clock counts as set back.
+const LATE_IN_A_ROW: usize = 64;
+
+/// The greatest step ahead in seconds that is believed without a second line, if the slack is shorter.
+const USUAL_STEP: i64 = 60;
+
+/// The greatest step ahead in seconds that is believed at the end of a log without a second line. It is also the
+/// greatest step from a line to the one that confirms it.
+const FAR: i64 = 24 * 3600;
+
+/// The memory of a second is kept for the next one if it has room for at most four times its lines and this many more.
+const SMALL: usize = 64;
+
+/// Holds lines until no earlier one can come, and hands out their items of type `T` in the order of time.
+#[derive(Clone, Debug)]
+pub struct Order<T> {
+    spread: Spread,
+    slack: i64,
+    room: usize,
+    /// The lines of each open second, indexed by the last bits of the second's number.
+    seconds: Vec<Vec<Line<T>>>,
+    /// Memory for the lines of the next second.
+    spare: Vec<Line<T>>,
+    /// The lines far ahead whose time is not confirmed yet.
+    ahead: Ahead<T>,
+    /// The first open second.
+    first: i64,
+    /// The last second with a line.
+    newest: i64,
+    /// The bytes of the lines in `seconds`.
+    held: usize,
+    /// The time in the first open second up to which events were handed out, in microseconds.
+    given: i64,
+    /// The time of the last event that was handed out, in microseconds.
+    last: i64,
+    /// Whether the first line was put into its second.
+    begun: bool,
+    /// The sum of all steps back of the clock, in microseconds.
+    shift: i64,
+    /// The late lines since the last line that was not late.
+    belated: Vec<Line<T>>,
+    /// The time of the line before, in microseconds.
+    before: i64,
+    /// The number of lines that are earlier than the line before them.
+    earlier: u64,
+    /// The number of lines that are later than the line before them.
+    later: u64,
+    corrections: Corrections,
+}
+
+/// The beginning of a second in microseconds.
+fn start(second: i64) -> i64 {
+    second.saturating_mul(SECOND)
+}
+
+impl<T> Order<T> {
+    /// Waits for lines that are up to `slack` late (rounded up to whole seconds, at most an hour), and holds
+    /// lines of at most `room` bytes, but always at least one line.
+    pub fn new(slack: Span, room: usize, spread: Spread) -> Self {
+        let slack = libm::ceil(slack.secs()).min(LONGEST_SLACK) as i64;
+        let length = (slack as usize + 1).next_power_of_two();
+        Order {
+            spread,
+            slack,
+            room: room.max(1),
+            seconds: (0..length).map(|_| Vec::new()).collect(),
+            spare: Vec::new(),
+            ahead: Ahead::new(),
+            first: 0,
+            newest: 0,
+            held: 0,
+            given: 0,
+            last: i64::MIN,
+            begun: false,
+            shift: 0,
+            belated: Vec::new(),
+            before: i64::MIN,
+            earlier: 0,
+            later: 0,
+            corrections: Corrections::default(),
+        }
+    }
+
+    /// The corrections of times by now.
+    pub fn corrections(&self) -> Corrections {
+        self.corrections
+    }
+
+    /// Whether the log goes backwards, so that its first line is the newest: for each line that is later than the line
+    /// before it, more than four lines are earlier.
+    pub fn is_newest_first(&self) -> bool {
+        let Corrections { late, steps_back, .. } = self.corrections;
+        late + steps_back.count > 0 && self.earlier / 4 > self.later
+    }
+
+    /// The bytes of the lines that are held.
+    pub fn held(&self) -> usize {
+        let belated: usize = self.belated.iter().map(|line| line.bytes).sum();
+        self.held + self.ahead.bytes() + belated
+    }
+
+    /// Takes the next line of the log, which takes `bytes` bytes to hold, and hands out the events that no
+    /// later line can precede. The item of a line comes once for each event of the line.
+    #[inline]
+    pub fn push(&mut self, when: When, bytes: usize, item: T, out: &mut impl FnMut(Time, &T)) {
+        let When { time, coarse, times } = when;
+        self.later += u64::from(time.as_micros() > self.before);
+        self.earlier += u64::from(time.as_micros() < self.before);
+        self.before = time.as_micros();
+        let micros = time.as_micros().saturating_add(self.shift);
+        if !self.ahead.is_empty() {
+            self.believe(micros, out);
+        }
+        let line = Line { micros, times, coarse, bytes, item };
+        if !self.begun || micros.div_euclid(SECOND) > self.newest + self.step() {
+            self.wait(line, out);
+        } else {
+            self.put(line, out);
+        }
+    }
+
+    /// Hands out all events that are held.
+    pub fn finish(&mut self, out: &mut impl FnMut(Time, &T)) {
+        if self.begun {
+            let passed = self.ahead.passed(start(self.newest.saturating_add(FAR)));
+            self.drop_all(passed);
+        }
+        self.put_all(out);
+        self.put_belated(out);
+        if self.begun {
+            self.close(self.newest + 1, out);
+        }
+        self.spare = Vec::new();
+    }
+
+    /// The greatest step ahead in seconds that is believed without a second line.
+    #[inline]
+    fn step(&self) -> i64 {
+        self.slack.max(USUAL_STEP)
+    }
+
+    /// Keeps a line that is far ahead. If there is no room for more lines, all lines that wait are believed.
+    #[cold]
+    fn wait(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
+        self.ahead.push(line);
+        if self.held() > self.room {
+            self.put_all(out);
+        }
+    }
+
+    /// Puts the lines that a line at the time `micros` confirms, and drops those that waited too long.
+    #[cold]
+    fn believe(&mut self, micros: i64, out: &mut impl FnMut(Time, &T)) {
+        let [near, far] = [self.step(), FAR].map(|seconds| start(seconds).unsigned_abs());
+        for line in self.ahead.confirmed(micros, near, far) {
+            self.put(line, out);
+        }
+        let wrong = self.ahead.wrong();
+        if self.begun {
+            self.drop_all(wrong);
+        } else if !wrong.is_empty() {
+            // No two of these lines are near each other, and nothing else is known: the log begins with them.
+            wrong.into_iter().for_each(|line| self.ahead.push(line));
+            self.put_all(out);
+        }
+    }
+
+    fn put_all(&mut self, out: &mut impl FnMut(Time, &T)) {
+        for line in self.ahead.all() {
+            self.put(line, out);
+        }
+    }
+
+    fn drop_all(&mut self, lines: Vec<Line<T>>) {
+        self.corrections.dropped += lines.iter().map(|line| u64::from(line.times)).sum::<u64>();
+    }
+
+    /// Puts a line into its second.
+    #[inline]
+    fn put(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
+        let second = line.micros.div_euclid(SECOND);
+        if !self.begun {
+            (self.begun, self.first, self.newest) = (true, second - self.slack, second);
+            self.given = start(self.first);
+        }
+        if second < self.first {
+            return self.wait_for_more(line, out);
+        }
+        if !self.belated.is_empty() {
+            self.put_belated(out);
+        }
+        if second > self.newest {
+            self.go_on(second, out);
+        }
+        let place = self.place(second);
+        let Some(open) = self.seconds.get_mut(place) else { return };
+        if open.capacity() == 0 {
+            *open = core::mem::take(&mut self.spare);
+        }
+        self.held += line.bytes;
+        open.push(line);
+        if self.held > self.room {
+            self.make_room(out);
+        }
+    }
+
+    /// Keeps a late line until it is known whether the clock was set back.
+    #[cold]
+    fn wait_for_more(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
+        self.belated.push(line);
+        if self.held() > self.room {
+            return self.put_belated(out);
+        }
+        if self.belated.len() < LATE_IN_A_ROW {
+            return;
+        }
+        // The first of these lines continues where the log was. The shift is in whole seconds, so that fractions of
+        // a second stay the same.
+        let lines = core::mem::take(&mut self.belated);
+        let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));
+        let back = self.newest.saturating_sub(first).saturating_mul(SECOND);
+        let farthest = Span::micros(back.unsigned_abs());
+        self.corrections.steps_back.add(StepsBack { count: 1, farthest });
+        self.shift = self.shift.saturating_add(back);
+        for line in lines {
+            self.put(Line { micros: line.micros.saturating_add(back), ..line }, out);
+        }
+    }
+
+    /// Gives late lines the earliest time for which events can still be handed out.
+    #[cold]
+    fn put_belated(&mut self, out: &mut impl FnMut(Time, &T)) {
+        for line in core::mem::take(&mut self.belated) {
+            self.corrections.late += u64::from(line.times);
+            let micros = self.given.max(start(self.first));
+            self.put(Line { micros, ..line }, out);
+        }
+    }
+
+    #[inline]
+    fn place(&self, second: i64) -> usize {
+        second as usize & (self.seconds.len() - 1)
+    }
+
+    /// Advances the log to `second`.
+    fn go_on(&mut self, second: i64, out: &mut impl FnMut(Time, &T)) {
+        // No second after the newest has lines, so there is nothing to close, however far the log jumps.
+        self.close((second - self.slack).min(self.newest + 1), out);
+        self.newest = second;
+        if self.first < second - self.slack {
+            self.first = second - self.slack;
+            self.given = start(self.first);
+        }
+    }
+
+    /// Hands out all seconds before `end`.
+    fn close(&mut self, end: i64, out: &mut impl FnMut(Time, &T)) {
+        while self.first < end {
+            self.give(self.left(), out);
+            self.first += 1;
+            self.given = start(self.first);
+        }
+    }
+
+    /// Hands out the events of the first open second, spread over the next `length` microseconds of it if its
+    /// events are to be spread.
+    fn give(&mut self, length: i64, out: &mut impl FnMut(Time, &T)) {
+        let (place_of, from) = (self.place(self.first), self.given);
+        let Some(open) = self.seconds.get_mut(place_of) else { return };
+        if open.is_empty() {
+            return;
+        }
+        let mut lines = core::mem::take(open);
+        // One pass over the lines, which are few, finds all that is asked of them.
+        let (mut events, mut coarse, mut sorted, mut before) = (0, true, true, i64::MIN);
+        for line in &lines {
+            events += u64::from(line.times);
+            coarse &= line.coarse;
+            sorted &= before <= line.micros;
+            before = line.micros;
+            self.held -= line.bytes;
+        }
+        if !sorted {
+            lines.sort_by_key(|line| line.micros);
+        }
+        let even = match self.spread {
+            Spread::Coarse => coarse,
+            Spread::Always => true,
+            Spread::Never => false,
+        };
+        self.corrections.spread_out += if even { events.saturating_sub(1) } else { 0 };
+        let (mut last, mut i) = (self.last, 0);
+        for line in &lines {
+            for _ in 0..line.times {
+                let micros = if even { place(from, i, events, length) } else { line.micros };
+                last = last.max(micros);
+                out(Time::from_micros(last), &line.item);
+                i += 1;
+            }
+        }
+        self.last = last;
+        // The next second is probably as busy. If this one was much less busy than its memory allows, the
+        // memory is freed.
+        if lines.capacity() <= lines.len() * 4 + SMALL {
+            lines.clear();
+            self.spare = lines;
+        }
+    }
+
+    /// Hands out the earliest seconds before their time is over, until the rest fits into `room`.
+    #[cold]
+    fn make_room(&mut self, out: &mut impl FnMut(Time, &T)) {
+        while self.first < self.newest {
+            self.close(self.first + 1, out);
+            if self.held <= self.room {
+                return;
+            }
+        }
+        // All lines are in one second, and more may come: the events of these get half of the rest of the
+        // second.
+        let half = self.left() / 2;
+        self.give(half, out);
+        self.given = self.given.saturating_add(half);
+    }
+
+    /// The rest of the first open second in microseconds. It is at least 1, since half of 1 is rounded down
+    /// to 0.
+    fn left(&self) -> i64 {
+        SECOND - (self.given - start(self.first))
+    }
+}

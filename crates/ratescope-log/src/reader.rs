@@ -1,0 +1,385 @@
+//! Reads a log: chunks in, events out.
+
+use super::clf::{self, Written};
+use super::csv::{self, Csv};
+use super::exim;
+use super::export::Export;
+use super::filter::Filter;
+use super::format::{Format, LogForm, LogShape, Reason};
+use super::json::Json;
+use super::layout::Rows;
+use super::lines::{Lines, Whole};
+use super::logins;
+use super::options::{Cost, Options, check_field};
+use super::pieces::Piece;
+use super::record::{Found, Normal, Record};
+use super::stamp::{Instant, Stamps};
+use super::table::Table;
+use super::wrap::{Envelope, Layers};
+use core::fmt;
+use ratescope::internal::shown;
+use ratescope::limit::MAX_COST;
+use ratescope::text::ParseError;
+use std::sync::Arc;
+
+/// Reads a log that comes in chunks of any size, such as those of a file or of a stream in a page.
+///
+/// The events of a line are handed out together, as soon as it has ended, and borrow from it. Only a line
+/// that spans several chunks is kept in memory, at most [`LONGEST`](super::LONGEST) bytes of it.
+#[derive(Debug)]
+pub struct Reader {
+    /// Makes lines of the entries of an exported journal.
+    export: Option<Export>,
+    lines: Lines,
+    work: Work,
+}
+
+/// Turns a line into events.
+#[derive(Debug)]
+struct Work {
+    /// Takes the wrappers off a line.
+    layers: Layers,
+    /// The program whose lines are read, if the log has lines of several programs; otherwise empty.
+    program: String,
+    parser: Parser,
+    stamps: Stamps,
+    filter: Filter,
+    /// The field that has the cost, and the cost of an event without it.
+    cost: Option<(String, f64)>,
+    normal: Normal,
+    /// The fields of the key, and whether events that have none of them are left out.
+    key: Vec<String>,
+    only_keyed: bool,
+    strict: bool,
+    counts: Counts,
+    /// The name of the file that is being read, and the number of the lines before it.
+    file: (String, u64),
+}
+
+#[derive(Debug)]
+enum Parser {
+    Clf(Written),
+    Json(Box<Json>),
+    Exim { rejections: bool },
+    Logins { messages: Vec<String> },
+    Columns(Rows),
+    Csv(Box<Csv>),
+}
+
+/// The most problems that are kept.
+pub const PROBLEMS: usize = 5;
+
+/// The most characters of a problem that are kept, since a problem may quote the line.
+const MOST_SHOWN: usize = 300;
+
+/// The numbers of lines and events of a log, by what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All lines, including empty ones.
+    pub lines: u64,
+    /// Events that were handed out.
+    pub events: u64,
+    /// Events that the filter dropped.
+    pub filtered: u64,
+    /// Events without any field of the key, such as an address; with [`only_keyed`](Options::only_keyed) they
+    /// are left out.
+    pub keyless: u64,
+    /// Lines that are no events, such as a delivery in a mail log, or the header of CSV.
+    pub others: u64,
+    /// Lines that could not be read.
+    pub unread: u64,
+    /// The first [`PROBLEMS`] lines that could not be read.
+    pub problems: Vec<Unread>,
+}
+
+/// A line that could not be read, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// The name of the line's log if there are several logs; otherwise empty.
+    pub log: String,
+    /// The number of the line, from 1: in its log if that has a name, otherwise in all that was read.
+    pub line: u64,
+    /// The reason.
+    pub problem: String,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unread { log, line, problem } = self;
+        let comma = if log.is_empty() { "" } else { ", " };
+        write!(f, "{log}{comma}line {line}: {problem}")
+    }
+}
+
+impl core::error::Error for Unread {}
+
+impl Counts {
+    /// Adds the counts of a later part of the same log, or of another log.
+    pub fn add(&mut self, next: &Counts) {
+        for unread in next.problems.iter().take(PROBLEMS - self.problems.len().min(PROBLEMS)) {
+            let before = if unread.log.is_empty() { self.lines } else { 0 };
+            self.problems.push(Unread { line: unread.line + before, ..unread.clone() });
+        }
+        self.lines += next.lines;
+        self.events += next.events;
+        self.filtered += next.filtered;
+        self.keyless += next.keyless;
+        self.others += next.others;
+        self.unread += next.unread;
+    }
+}
+
+impl Reader {
+    /// A reader for a log of this shape, or for [pieces](Self::read_piece) of it.
+    ///
+    /// # Errors
+    /// When the filter or the cost needs what such a log does not have: a field, or messages of syslog.
+    pub fn new(shape: &LogShape, options: &Options) -> Result<Self, ParseError> {
+        let cost = match &options.cost {
+            Some(Cost::Field(name)) => Some((name.clone(), 0.0)),
+            Some(Cost::One) => None,
+            None => shape.has_column(csv::COST).then(|| (csv::COST.to_owned(), 1.0)),
+        };
+        if let Some(text) =
+            options.filter.messages.first().filter(|_| shape.format() != Format::Syslog)
+        {
+            let problem = format!(
+                "only lines of syslog have a message, and this is {shape}; look in a field by --where FIELD=TEXT"
+            );
+            return Err(ParseError::whole(text, problem));
+        }
+        for name in options.filter.fields() {
+            check_field(name, shape.fields())?;
+        }
+        if let Some((name, _)) = cost.as_ref().filter(|(name, _)| !shape.has_column(name)) {
+            check_field(name, shape.fields())?;
+        }
+        let parser = match &shape.form {
+            LogForm::Combined(written) => Parser::Clf(*written),
+            LogForm::Json { only_requests } => {
+                let mut json = Json::new(options.aliases.clone());
+                json.only_requests = *only_requests;
+                Parser::Json(Box::new(json))
+            }
+            LogForm::Exim { rejections } => Parser::Exim { rejections: *rejections },
+            LogForm::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
+            LogForm::Columns(layout) => Parser::Columns(Rows::new(Arc::clone(layout))),
+            LogForm::Csv(columns) => Parser::Csv(Box::new(Csv::new(columns.clone()))),
+        };
+        let work = Work {
+            layers: Layers::new(&shape.wrappers),
+            program: shape.program.clone(),
+            parser,
+            stamps: Stamps::new(options.year, options.unit),
+            filter: options.filter.clone(),
+            cost,
+            normal: Normal { ipv6_prefix: options.ipv6_prefix, path_depth: options.path_depth },
+            key: shape.key(options).fields().to_vec(),
+            only_keyed: options.only_keyed,
+            strict: false,
+            counts: Counts::default(),
+            file: Default::default(),
+        };
+        let export = shape.is_export.then(Export::default);
+        Ok(Reader { export, lines: Lines::default(), work })
+    }
+
+    /// Hands out the events of a piece, and returns the counts of its lines. Line numbers begin at 1 in each
+    /// piece. Of a log whose lines are [independent](LogShape::is_divisible), several readers can read the pieces.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn read_piece(
+        &mut self,
+        piece: &Piece,
+        on_event: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<Counts, Unread> {
+        if let (Parser::Columns(rows), Some(layout)) = (&mut self.work.parser, &piece.layout) {
+            rows.layout = Arc::clone(layout);
+        }
+        self.feed(&piece.lines, on_event)?;
+        self.finish(on_event)?;
+        self.lines = Lines::default();
+        Ok(core::mem::take(&mut self.work.counts))
+    }
+
+    /// Makes every later line that cannot be read an error, instead of only counting it.
+    pub fn be_strict(&mut self) {
+        self.work.strict = true;
+    }
+
+    /// Hands out the events of all lines that end in `chunk`.
+    ///
+    /// # Errors
+    /// When a line cannot be read and the reader is strict. The rest of `chunk` is then not read.
+    pub fn feed(
+        &mut self,
+        chunk: &[u8],
+        on_event: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), Unread> {
+        let Reader { export, lines, work } = self;
+        let mut see = |number, line: Whole<'_>| work.line(number, line, on_event);
+        match export {
+            Some(export) => export.feed(chunk, &mut |line| lines.feed(line, &mut see)),
+            None => lines.feed(chunk, &mut see),
+        }
+    }
+
+    /// Hands out the events of the last line if it does not end with a line feed. Another file of the same log
+    /// may follow.
+    ///
+    /// # Errors
+    /// As for [`feed`](Self::feed).
+    pub fn finish(&mut self, on_event: &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread> {
+        let work = &mut self.work;
+        self.lines.finish(&mut |number, line| work.line(number, line, on_event))
+    }
+
+    /// Names the file of the log whose lines come next. An entry of an exported journal ends with its file.
+    pub(super) fn name(&mut self, name: &str) {
+        self.export = self.export.take().map(|_| Export::default());
+        let before = if name.is_empty() { 0 } else { self.counts().lines };
+        self.work.file = (name.to_owned(), before);
+    }
+
+    /// The number of lines so far of the file that was named last.
+    pub(super) fn line(&self) -> u64 {
+        self.work.counts.lines - self.work.file.1
+    }
+
+    /// The counts of the lines so far.
+    pub fn counts(&self) -> &Counts {
+        &self.work.counts
+    }
+}
+
+impl Work {
+    #[inline]
+    fn line(
+        &mut self,
+        number: u64,
+        line: Whole<'_>,
+        on_event: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), Unread> {
+        self.counts.lines = number;
+        let Some(line) = line else {
+            return self.unread(number, "longer than 1 MiB, so it is not read".into());
+        };
+        match self.event(number, line, on_event) {
+            Ok(()) => Ok(()),
+            Err(None) => {
+                self.counts.others += 1;
+                Ok(())
+            }
+            Err(_) if line.trim().is_empty() => Ok(()),
+            Err(Some(problem)) => self.unread(number, problem),
+        }
+    }
+
+    /// Hands out the events of a line, if it has any and the filter wants them. An error without a reason is a
+    /// line of another program.
+    #[inline]
+    fn event(
+        &mut self,
+        number: u64,
+        line: &str,
+        on_event: &mut dyn FnMut(&Record<'_>),
+    ) -> Result<(), Option<Reason>> {
+        let Work { stamps, counts, .. } = self;
+        let (mut envelope, mut inner, mut is_other) = (Envelope::default(), line, false);
+        if !self.layers.is_empty() {
+            let Some(peeled) = self.layers.peel(line) else {
+                return Err(self.layers.missing().map(Into::into));
+            };
+            (envelope, inner) = peeled;
+            is_other = envelope.program != self.program;
+        }
+        // Another program may write anything to the same log, so its lines are never problems.
+        let wrong = |problem: Reason| Some(problem).filter(|_| !is_other);
+        let mut times = envelope.times.unwrap_or(1);
+        let read = match &mut self.parser {
+            Parser::Clf(form) => {
+                let read = clf::read(inner, *form, stamps);
+                let (instant, clf) = read.ok_or_else(|| wrong(clf::problem(inner)))?;
+                Some((instant, Found::Clf(clf)))
+            }
+            Parser::Exim { rejections } => {
+                let outer = envelope.instant(stamps);
+                let read = exim::read(inner, outer, stamps, *rejections).map_err(wrong)?;
+                read.map(|(instant, exim)| (instant, Found::Exim(exim)))
+            }
+            Parser::Logins { messages } => {
+                let login = logins::read(envelope, inner, stamps, messages).map_err(Some)?;
+                login.map(|(instant, login)| {
+                    times = login.times;
+                    (instant, Found::Login(login))
+                })
+            }
+            Parser::Json(json) => {
+                let outer = envelope.instant(stamps);
+                in_table(json.read(inner, stamps, outer).map_err(wrong)?)
+            }
+            Parser::Columns(rows) => {
+                let outer = envelope.instant(stamps);
+                in_table(rows.read(inner, stamps, outer).map_err(wrong)?)
+            }
+            Parser::Csv(csv) => in_table(csv.read(line, stamps).map_err(wrong)?),
+        };
+        let Some((instant, found)) = read else {
+            counts.others += u64::from(!line.trim().is_empty());
+            return Ok(());
+        };
+        let mut record = Record::new(number, instant, found, self.normal);
+        if !self.filter.wants(&record) {
+            record.repeat(times);
+            counts.filtered += u64::from(record.times());
+            return Ok(());
+        }
+        if let Some((name, missing)) = &self.cost {
+            record.cost = match record.members(name) {
+                Some(members) => members,
+                None => cost(record.raw(name), *missing).map_err(Some)?,
+            };
+        }
+        record.repeat(times);
+        if !self.key.is_empty() && !record.has_any(&self.key) {
+            counts.keyless += u64::from(record.times());
+            if self.only_keyed {
+                return Ok(());
+            }
+        }
+        counts.events += u64::from(record.times());
+        on_event(&record);
+        Ok(())
+    }
+
+    #[cold]
+    fn unread(&mut self, line: u64, problem: Reason) -> Result<(), Unread> {
+        self.counts.unread += 1;
+        let (log, before) = &self.file;
+        let problem = shown(&problem, MOST_SHOWN);
+        let told = || Unread { log: log.clone(), line: line - before, problem };
+        if self.strict {
+            return Err(told());
+        }
+        if self.counts.problems.len() < PROBLEMS {
+            self.counts.problems.push(told());
+        }
+        Ok(())
+    }
+}
+
+/// An event whose fields are in a table.
+#[inline]
+fn in_table(read: Option<(Instant, Table<'_>)>) -> Option<(Instant, Found<'_>)> {
+    read.map(|(instant, table)| (instant, Found::Table(table)))
+}
+
+/// The cost in the text of a field; `missing` if the field is missing or empty.
+fn cost(text: Option<&str>, missing: f64) -> Result<f64, Reason> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(missing) };
+    let number: Option<f64> = text.parse().ok().filter(|cost| (0.0..=MAX_COST).contains(cost));
+    // Adding zero turns -0 into 0.
+    let wrong = || format!("cost \"{text}\": not a number from 0 to 1e12").into();
+    number.map(|cost| cost + 0.0).ok_or_else(wrong)
+}

@@ -1,0 +1,198 @@
+//! Records: events that borrow from their line.
+
+use super::clf::Clf;
+use super::exim::{EximLine, RECIPIENTS};
+use super::forwarded::{forwarded, is_plain};
+use super::logins::Login;
+use super::names::Standard;
+use super::order::When;
+use super::request;
+use super::stamp::Instant;
+use super::table::Table;
+use core::num::NonZeroU8;
+use ratescope::address;
+use ratescope::event::{Event, Fields};
+use ratescope::internal::Made;
+use ratescope::limit::MAX_COST;
+use ratescope::time::Time;
+use std::sync::OnceLock;
+
+/// The most events of a line. If a line stands for more, it has this many, and they share the cost of all.
+const MOST_TIMES: u32 = 1000;
+
+/// The event of a line, or several equal ones. Fields are looked up on demand, and nothing is allocated.
+///
+/// In `ip` and `forwarded` an address has its common form, however the log writes it (see [`log`](super)).
+/// `path` has no query. Every other field is as in the log.
+#[derive(Debug)]
+pub struct Record<'a> {
+    pub(super) line: u64,
+    pub(super) instant: Instant,
+    pub(super) cost: f64,
+    times: u32,
+    found: Found<'a>,
+    normal: Normal,
+    ip: OnceLock<Option<Made>>,
+    forwarded: OnceLock<Option<Made>>,
+}
+
+/// The parts of a line, by format.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found<'a> {
+    Clf(Clf<'a>),
+    Exim(EximLine<'a>),
+    Login(Login<'a>),
+    Table(Table<'a>),
+}
+
+/// How addresses and paths are grouped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Normal {
+    pub(super) ipv6_prefix: u8,
+    pub(super) path_depth: Option<NonZeroU8>,
+}
+
+impl<'a> Record<'a> {
+    #[inline]
+    pub(super) fn new(line: u64, instant: Instant, found: Found<'a>, normal: Normal) -> Self {
+        let (ip, forwarded) = (OnceLock::new(), OnceLock::new());
+        Record { line, instant, cost: 1.0, times: 1, found, normal, ip, forwarded }
+    }
+
+    /// The number of the line, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The time since the Unix epoch, or since the origin of the numbers in a log of numbers.
+    #[inline]
+    pub fn time(&self) -> Time {
+        self.instant.time
+    }
+
+    /// The offset of the log's clock from UTC in minutes, if the line tells it. Times as numbers are in UTC.
+    #[inline]
+    pub fn minutes_east(&self) -> Option<i16> {
+        self.instant.east
+    }
+
+    /// The number of equal events that the line stands for, from 0 to 1,000. A line that stands for more has
+    /// 1,000, whose costs add up to those of all.
+    #[inline]
+    pub fn times(&self) -> u32 {
+        self.times
+    }
+
+    /// Makes the record stand for `times` events.
+    pub(super) fn repeat(&mut self, times: u32) {
+        self.times = times.min(MOST_TIMES);
+        if times > MOST_TIMES {
+            let each = f64::from(times) / f64::from(MOST_TIMES);
+            self.cost = (self.cost * each).min(MAX_COST);
+        }
+    }
+
+    /// The time and the number of the events, for an [`Order`](super::Order).
+    #[inline]
+    pub fn when(&self) -> When {
+        let Instant { time, coarse, .. } = self.instant;
+        When { time, coarse, times: self.times }
+    }
+
+    /// The cost of each of the events.
+    #[inline]
+    pub fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    /// The event; the line stands for [`times`](Self::times) of it.
+    pub fn event(&self) -> Event<'_> {
+        Event { time: self.instant.time, cost: self.cost, fields: self }
+    }
+
+    /// Whether the line has one of these fields and it is not empty.
+    #[inline]
+    pub(super) fn has_any(&self, names: &[String]) -> bool {
+        names.iter().any(|name| self.raw(name).is_some_and(|text| !text.is_empty()))
+    }
+
+    /// The value of a standard field, as in the log.
+    pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
+        match &self.found {
+            Found::Clf(clf) => clf.standard(standard),
+            Found::Exim(exim) => exim.value(standard.name()),
+            Found::Login(login) => login.value(standard.name()),
+            Found::Table(table) => table.standard(standard),
+        }
+    }
+
+    /// The value of a field, as in the log.
+    #[inline]
+    pub(super) fn raw(&self, name: &str) -> Option<&'a str> {
+        match &self.found {
+            Found::Clf(clf) => clf.value(name),
+            Found::Exim(exim) => exim.value(name),
+            Found::Login(login) => login.value(name),
+            Found::Table(table) => table.value(name),
+        }
+    }
+
+    /// The number of the members of a field that is a list.
+    pub(super) fn members(&self, name: &str) -> Option<f64> {
+        match &self.found {
+            Found::Exim(exim) if name == RECIPIENTS => Some(exim.recipients()),
+            _ => None,
+        }
+    }
+
+    /// Whether the value of a field is found without a search among [`named`](Self::named).
+    pub(super) fn is_placed(&self, name: &str) -> bool {
+        !matches!(self.found, Found::Table(_)) || Standard::of(name).is_some()
+    }
+
+    /// The values of a table, each with the name that it has there.
+    pub(super) fn named(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let table = if let Found::Table(table) = self.found { Some(table) } else { None };
+        table.into_iter().flat_map(Table::named)
+    }
+
+    /// The path without its query, cut to as many segments as the options say.
+    #[inline]
+    pub fn path(&self) -> Option<&'a str> {
+        let plain = if let Found::Clf(clf) = &self.found { clf.plain_path() } else { None };
+        let path = plain.or_else(|| self.standard(Standard::Path).map(request::path))?;
+        Some(self.normal.path_depth.map_or(path, |depth| request::segments(path, depth)))
+    }
+
+    /// The name of the program that sent the request, as in the log.
+    #[inline]
+    pub fn agent(&self) -> Option<&'a str> {
+        self.standard(Standard::Agent)
+    }
+
+    /// The common form of an address; other texts stay as they are. `made` keeps the form.
+    #[inline]
+    fn address<'b>(&self, text: &'b str, made: &'b OnceLock<Option<Made>>) -> &'b str {
+        if is_plain(text) {
+            return text;
+        }
+        let of = |address| Made::of(address, self.normal.ipv6_prefix);
+        let made = made.get_or_init(|| address::parse(text).map(of));
+        made.as_ref().map_or(text, Made::as_str)
+    }
+}
+
+impl Fields for Record<'_> {
+    #[inline]
+    fn value(&self, name: &str) -> Option<&str> {
+        if name == "path" {
+            return self.path();
+        }
+        let raw = self.raw(name)?;
+        Some(match name {
+            "ip" => self.address(raw, &self.ip),
+            "forwarded" => self.address(forwarded(raw)?, &self.forwarded),
+            _ => raw,
+        })
+    }
+}

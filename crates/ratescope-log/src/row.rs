@@ -1,0 +1,75 @@
+//! Rows: events that own their fields and outlive their line.
+
+use super::record::Record;
+use ratescope::event::{Event, Fields};
+use ratescope::time::Time;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The names of the fields that rows keep, sorted, shared by all rows of a log. There may be thousands: the fields of
+/// all rules.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Names(Arc<[String]>);
+
+impl Names {
+    fn place(&self, name: &str) -> Option<usize> {
+        self.0.binary_search_by(|known| known.as_str().cmp(name)).ok()
+    }
+}
+
+impl<T: Into<String>> FromIterator<T> for Names {
+    fn from_iter<I: IntoIterator<Item = T>>(names: I) -> Self {
+        let names: BTreeSet<String> = names.into_iter().map(Into::into).collect();
+        Names(names.into_iter().collect())
+    }
+}
+
+/// An event with a copy of some of its fields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The time.
+    pub time: Time,
+    /// The cost.
+    pub cost: f64,
+    names: Names,
+    /// The values that the event has, each with the place of its name, in the order of the names.
+    values: Box<[(usize, Box<str>)]>,
+}
+
+impl Row {
+    /// Copies the fields `names` of an event.
+    pub fn new(record: &Record<'_>, names: &Names) -> Self {
+        // There may be thousands of names and of values in a line, so neither list is searched once for each of the other.
+        let placed = names.0.iter().enumerate().filter(|(_, name)| record.is_placed(name));
+        let placed = placed.filter_map(|(place, name)| Some((place, record.value(name)?)));
+        let named = record.named().filter_map(|(name, value)| {
+            let place = names.place(name)?;
+            (!record.is_placed(name)).then_some((place, value))
+        });
+        let mut values: Vec<_> = placed.chain(named).collect();
+        // If a name occurs twice, its first value counts.
+        values.sort_by_key(|(place, _)| *place);
+        values.dedup_by_key(|(place, _)| *place);
+        let values = values.into_iter().map(|(place, value)| (place, value.into())).collect();
+        Row { time: record.time(), cost: record.cost(), names: names.clone(), values }
+    }
+
+    /// The bytes that it takes in memory, without the shared names.
+    pub fn bytes(&self) -> usize {
+        let texts: usize = self.values.iter().map(|(_, text)| text.len()).sum();
+        size_of::<Self>() + size_of_val(&*self.values) + texts
+    }
+
+    /// The event.
+    pub fn event(&self) -> Event<'_> {
+        Event { time: self.time, cost: self.cost, fields: self }
+    }
+}
+
+impl Fields for Row {
+    fn value(&self, name: &str) -> Option<&str> {
+        let place = self.names.place(name)?;
+        let at = self.values.binary_search_by_key(&place, |(place, _)| *place).ok()?;
+        self.values.get(at).map(|(_, value)| &**value)
+    }
+}

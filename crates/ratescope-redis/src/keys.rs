@@ -1,0 +1,86 @@
+//! Listing keys.
+
+use super::clear::in_ten_seconds;
+use super::server::Server;
+use super::{Inner, RedisStore, plan};
+use ratescope::rules::{Fault, StoredKey};
+use redis::from_redis_value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+impl RedisStore {
+    /// The keys with the prefix of this store, on all nodes: at most `most`, sorted. If there are more, it is left to
+    /// chance which of them are returned.
+    ///
+    /// Redis goes through all keys that it has, some at a time, so that it answers others meanwhile. Keys
+    /// that come or go at the same time may be missing.
+    ///
+    /// A subject of more than 160 bytes is `#` with its SHA-1, as a key has no more of it. The rule is found by
+    /// the end of the key, which is made from its name and the shapes of its limits. So keys of other stores
+    /// with the same prefix have no rule, nor have those that a rule left behind when its limits changed.
+    ///
+    /// ```no_run
+    /// # use ratescope_redis::RedisStore;
+    /// # async fn example(store: &RedisStore) -> Result<(), ratescope::rules::Fault> {
+    /// for key in store.keys(1000).await? {
+    ///     println!("{} by {}", key.subject, key.rule.as_deref().unwrap_or("no rule of ours"));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When Redis can't be reached, refuses, or does not answer within ten seconds.
+    pub async fn keys(&self, most: usize) -> Result<Vec<StoredKey>, Fault> {
+        let Inner { link, plan, options, .. } = &*self.0;
+        let (plan, begin) = (plan.load_full(), plan::before_subject(options));
+        let rules = plan.by_tag();
+        let read = |key: &Vec<u8>| {
+            let (subject, tag) =
+                str::from_utf8(key).ok()?.strip_prefix(&begin)?.rsplit_once('}')?;
+            let rule = rules.get(tag).map(|rule| rule.name().to_owned());
+            Some(StoredKey { subject: subject.to_owned(), rule })
+        };
+        let mut found = BTreeSet::new();
+        for server in link.servers(in_ten_seconds()).await? {
+            let mut scan = Scan::new(&server, &begin);
+            while found.len() < most
+                && let Some(keys) = scan.next().await?
+            {
+                found.extend(keys.iter().filter_map(read));
+            }
+        }
+        Ok(found.into_iter().take(most).collect())
+    }
+}
+
+/// The keys of a server that begin with a text, some at a time.
+pub(super) struct Scan<'a> {
+    server: &'a Arc<Server>,
+    pattern: String,
+    /// Where to go on; `None` at the end.
+    cursor: Option<u64>,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(server: &'a Arc<Server>, begin: &str) -> Self {
+        Scan { server, pattern: format!("{}*", escaped(begin)), cursor: Some(0) }
+    }
+
+    /// Returns the next keys, or `None` at the end. The list may be empty, and may have keys that came before.
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, Fault> {
+        let Some(cursor) = self.cursor else { return Ok(None) };
+        let mut scan = redis::cmd("SCAN");
+        scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(1000);
+        let found = self.server.send(scan, in_ten_seconds(), None).await?;
+        let (next, keys): (u64, _) = from_redis_value(found).map_err(Fault::failed)?;
+        self.cursor = (next != 0).then_some(next);
+        Ok(Some(keys))
+    }
+}
+
+/// Escapes a text for Redis, so that as a pattern it matches only itself.
+fn escaped(text: &str) -> String {
+    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^');
+    text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+}

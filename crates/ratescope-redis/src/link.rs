@@ -1,0 +1,290 @@
+//! The way to Redis: one call, answered within the deadline or not at all, and never run twice.
+//!
+//! A call is repeated, as long as there is time, if the server's error proves that nothing ran: the
+//! script is not known (NOSCRIPT; it is sent again with its text), or the node is loading, busy,
+//! read-only, or not the one that has the key (MOVED, ASK, TRYAGAIN). A broken connection or a missing
+//! answer proves nothing, so the call is not repeated.
+
+use super::address::Address;
+use super::breaker::Permit;
+use super::masters::Masters;
+use super::meaning::Meaning;
+use super::options::Options;
+use super::plan::Call;
+use super::server::{Connection, Failure, Server, patience};
+use core::time::Duration;
+use ratescope::rules::{Fault, OpenError};
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
+use std::sync::Arc;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// The pause before the first repetition; each later one is twice as long.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// The number of redirections that a call follows without a pause.
+const REDIRECTIONS: u32 = 3;
+
+pub(super) struct Link {
+    way: Way,
+    deadline: Duration,
+}
+
+enum Way {
+    One(Arc<Server>),
+    Cluster(Masters),
+    /// The master that sentinels name.
+    Watched(Masters),
+}
+
+impl core::fmt::Debug for Link {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Link").finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// A way to what is at this address. Nothing is sent yet.
+    pub(super) fn new(address: Address, options: &Options) -> RedisResult<Self> {
+        let way = match address {
+            Address::One(info) => Way::One(Arc::new(Server::new(*info, options)?)),
+            Address::Cluster(nodes) => {
+                let none = || (ErrorKind::InvalidClientConfig, "no node is named");
+                let info = nodes.first().cloned().ok_or_else(none)?;
+                Way::Cluster(Masters::new(nodes, None, info, options)?)
+            }
+            Address::Watched { sentinels, name, master } => {
+                Way::Watched(Masters::new(sentinels, Some(name), *master, options)?)
+            }
+        };
+        Ok(Link { way, deadline: options.deadline })
+    }
+
+    /// Runs a script and returns its answer, as `read` understands it.
+    pub(super) async fn run<T>(
+        &self,
+        call: &Call,
+        read: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<T, Fault> {
+        within_a_runtime()?;
+        let key = call.keys.first().map_or(&[][..], Vec::as_slice);
+        let mut course = Course::begin(&self.way, key, Instant::now() + self.deadline).await?;
+        let mut is_known = true;
+        loop {
+            let (error, connection) = match course.send(call.command(is_known)).await {
+                Ok(answer) => return course.answered(answer, read),
+                Err(Failure::Refused(error, connection)) => (error, connection),
+                Err(Failure::Over(fault)) => return Err(course.broke(fault)),
+            };
+            match Meaning::of(&error) {
+                Meaning::Unknown if is_known => is_known = false,
+                Meaning::Unknown | Meaning::NotNow => course.pause(error, false).await?,
+                Meaning::Elsewhere => {
+                    course.renew(&connection);
+                    course.pause(error, true).await?;
+                }
+                Meaning::Redirected { address, asking } => {
+                    course.redirected(error, &address, asking).await?;
+                }
+                Meaning::Never => return Err(course.ended(error.to_string())),
+            }
+        }
+    }
+
+    /// Asks all servers that have keys whether they answer. Their breakers learn nothing of it, since an event has less
+    /// patience.
+    pub(super) async fn ping(&self) -> Result<(), Fault> {
+        let until = Instant::now() + patience(self.deadline);
+        // A user who may run scripts need not have the right to PING.
+        let mut nothing = redis::cmd("EVAL");
+        nothing.arg("return 0").arg(0);
+        for server in self.servers(until).await? {
+            server.send(nothing.clone(), until, None).await.inspect_err(|_| self.way.refresh())?;
+        }
+        Ok(())
+    }
+
+    /// All servers that have keys: the masters of a cluster, or the one server.
+    pub(super) async fn servers(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
+        within_a_runtime()?;
+        match &self.way {
+            Way::One(server) => Ok(vec![Arc::clone(server)]),
+            Way::Cluster(masters) | Way::Watched(masters) => masters.all(until).await,
+        }
+    }
+}
+
+/// One call on its way: the server that is asked, and the attempts so far.
+struct Course<'a> {
+    way: &'a Way,
+    key: &'a [u8],
+    until: Instant,
+    server: Arc<Server>,
+    permit: Arc<Permit>,
+    /// Whether the next command is meant for the server although it does not have the slot yet.
+    asking: bool,
+    /// Whether a connection was replaced for this call; once is enough.
+    renewed: bool,
+    redirections: u32,
+    pause: Duration,
+    /// Whether the server has refused for now, and was not asked again yet.
+    is_put_off: bool,
+}
+
+impl<'a> Course<'a> {
+    async fn begin(way: &'a Way, key: &'a [u8], until: Instant) -> Result<Self, Fault> {
+        let server = way.server(key, until).await?;
+        let permit = way.permit(&server)?;
+        Ok(Course {
+            way,
+            key,
+            until,
+            server,
+            permit,
+            asking: false,
+            renewed: false,
+            redirections: 0,
+            pause: PAUSE,
+            is_put_off: false,
+        })
+    }
+
+    async fn send(&mut self, command: Cmd) -> Result<Value, Failure> {
+        let permit = Some(&self.permit);
+        if !core::mem::take(&mut self.asking) {
+            return self.server.send(command, self.until, permit).await;
+        }
+        let mut both = Pipeline::new();
+        both.cmd("ASKING").add_command(command);
+        let answers = self.server.send_all(both, 1, self.until, permit).await;
+        answers.map(|mut answers| answers.pop().unwrap_or(Value::Nil))
+    }
+
+    fn answered<T>(&self, answer: Value, read: impl Fn(&[u8]) -> Option<T>) -> Result<T, Fault> {
+        let answer = if let Value::BulkString(bytes) = answer { read(&bytes) } else { None };
+        self.permit.succeeded();
+        answer.ok_or_else(|| {
+            // This may be the answer to another call, and so may the following ones.
+            self.server.disconnect();
+            Fault::failed("an answer that no script of this store gives")
+        })
+    }
+
+    /// Goes on with another server, if it may be asked.
+    fn turn_to(&mut self, server: Arc<Server>) -> Result<(), Fault> {
+        if !Arc::ptr_eq(&server, &self.server) {
+            let permit = core::mem::replace(&mut self.permit, self.way.permit(&server)?);
+            // A refusal, too, proves that a server is up.
+            permit.succeeded();
+            self.server = server;
+        }
+        Ok(())
+    }
+
+    /// Waits before the next repetition, and then finds out again which server has the key. If time runs out, the error
+    /// of the last attempt is the fault.
+    async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
+        self.is_put_off = true;
+        if moved {
+            self.way.refresh();
+        }
+        let paused = timeout_at(self.until, sleep(self.pause)).await;
+        paused.map_err(|_| Fault::failed(error))?;
+        self.pause *= 2;
+        let server = self.way.server(self.key, self.until).await?;
+        self.is_put_off = false;
+        self.turn_to(server)
+    }
+
+    async fn redirected(
+        &mut self,
+        error: RedisError,
+        address: &str,
+        asking: bool,
+    ) -> Result<(), Fault> {
+        let Way::Cluster(cluster) = self.way else {
+            let help = "this is a node of a cluster; write redis-cluster:// for its address";
+            return Err(self.ended(format!("{error}; {help}")));
+        };
+        if !asking {
+            cluster.refresh();
+        }
+        self.redirections += 1;
+        if self.redirections > REDIRECTIONS {
+            self.pause(error, false).await?;
+        }
+        if let Some(server) = cluster.redirected(address, &self.server) {
+            self.turn_to(server)?;
+            self.asking = asking;
+        }
+        Ok(())
+    }
+
+    /// Replaces the connection, at most once in a call: a new one may lead to another server.
+    fn renew(&mut self, connection: &Arc<Connection>) {
+        if matches!(self.way, Way::One(_)) && !core::mem::replace(&mut self.renewed, true) {
+            self.server.renew(connection);
+        }
+    }
+
+    /// Reports that the server is up, and returns the fault with which it refused.
+    fn ended(&self, words: String) -> Fault {
+        self.permit.succeeded();
+        Fault::failed(words)
+    }
+
+    /// Reports that the server can't be asked, and returns this `fault`.
+    fn broke(&self, fault: Fault) -> Fault {
+        self.permit.failed(std::time::Instant::now());
+        self.way.refresh();
+        fault
+    }
+}
+
+/// A call that ends while the server puts it off has failed: at its deadline, or sooner if its caller gives up. If such
+/// ends did not count, callers that wait less than the deadline would ask such a server for ever.
+impl Drop for Course<'_> {
+    fn drop(&mut self) {
+        if self.is_put_off {
+            self.permit.failed(std::time::Instant::now());
+        }
+    }
+}
+
+impl Way {
+    async fn server(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
+        match self {
+            Way::One(server) => Ok(Arc::clone(server)),
+            Way::Cluster(masters) | Way::Watched(masters) => masters.master(key, until).await,
+        }
+    }
+
+    /// A permit for one call to a server. If its breaker gives none, another server may have become the master, so this
+    /// is looked up again.
+    fn permit(&self, server: &Server) -> Result<Arc<Permit>, Fault> {
+        server.permit().inspect_err(|_| self.refresh())
+    }
+
+    fn refresh(&self) {
+        if let Way::Cluster(masters) | Way::Watched(masters) = self {
+            masters.refresh();
+        }
+    }
+}
+
+/// Checks for a Tokio runtime, because connections and deadlines panic without one.
+fn within_a_runtime() -> Result<(), Fault> {
+    let runtime = tokio::runtime::Handle::try_current();
+    runtime.map(drop).map_err(|_| Fault::failed(OpenError::Runtime))
+}
+
+impl Call {
+    /// The command, for a server that knows the script or not.
+    pub(super) fn command(&self, is_known: bool) -> Cmd {
+        let mut command = redis::cmd(if is_known { "EVALSHA" } else { "EVAL" });
+        command.arg(if is_known { &self.script.sha } else { &self.script.text });
+        command.arg(self.keys.len());
+        self.keys.iter().for_each(|key| _ = command.arg(key));
+        self.args.iter().for_each(|arg| _ = command.arg(arg));
+        command
+    }
+}

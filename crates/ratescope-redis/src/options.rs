@@ -1,0 +1,81 @@
+//! The settings of a store on Redis.
+
+use core::time::Duration;
+use ratescope::time::{Span, Time};
+
+/// The settings of a store on Redis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// The beginning of all keys; the default is `rs:`. It has no braces, because the text between the
+    /// first braces of a key chooses the node of a cluster. Rules of the same name under the same prefix
+    /// share their states.
+    pub prefix: String,
+    /// Whether all keys are on one node of a cluster, so that limits for several fields, such as users
+    /// and addresses, are decided all or none. The default is `false`.
+    pub one_node: bool,
+    /// The time that an answer may take, with all repetitions; the default is 50 ms. More than a day is taken as
+    /// a day.
+    pub deadline: Duration,
+    /// The clock by which events are decided; the default is that of Redis.
+    pub clock: TimeSource,
+    /// The number of keys of each limit that this process remembers for times when Redis can't be asked;
+    /// the default is 100,000.
+    pub capacity: usize,
+    /// The number of failures, one after the other, after which a node is left alone for a while: at
+    /// least 1; the default is 5. A node fails if it can't be reached, does not answer in time, or
+    /// refuses until the deadline because it is loading, busy or read-only.
+    pub failures: u32,
+    /// The time for which a node is left alone at first; the default is 100 ms. It doubles each time the node still
+    /// fails, up to 5 s. A rest that is longer at first does not grow.
+    pub rest: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            prefix: "rs:".to_owned(),
+            one_node: false,
+            deadline: Duration::from_millis(50),
+            clock: TimeSource::Redis,
+            capacity: 100_000,
+            failures: 5,
+            rest: Duration::from_millis(100),
+        }
+    }
+}
+
+impl Options {
+    /// The same with a deadline that can be added to any point in time.
+    pub(super) fn bounded(self) -> Self {
+        const DAY: Duration = Duration::from_secs(86_400);
+        Options { deadline: self.deadline.min(DAY), ..self }
+    }
+}
+
+/// The clock by which events are decided.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum TimeSource {
+    /// The clock of Redis, which is the same for all processes. [`Event::time`](ratescope::Event) is
+    /// ignored.
+    #[default]
+    Redis,
+    /// The time of the event, counted from 1970, if it is within `most_skew` of the clock of Redis;
+    /// otherwise the clock of Redis.
+    Host {
+        /// The largest difference.
+        most_skew: Span,
+    },
+    /// The time of the event, so that events of the past can be put through Redis, too. It
+    /// must be from 0 to 2^52 microseconds.
+    Event {
+        /// The shortest time for which a key is kept. Redis expires keys by its own clock, while these
+        /// events come at any speed.
+        keep: Span,
+    },
+}
+
+/// Whether f64 represents the time exactly, in microseconds.
+pub(super) fn is_time(time: Time) -> bool {
+    (0..1 << 52).contains(&time.as_micros())
+}

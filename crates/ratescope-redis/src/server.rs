@@ -1,0 +1,269 @@
+//! One Redis server: a connection that all calls share, made when it is first needed.
+//!
+//! A call that finds the connection broken, or waits on it in vain, takes it out of use, and the next
+//! call makes another. Calls that are still under way keep the old one until they end. If a caller gives up
+//! earlier, its exchange [goes on](lasting) until the deadline. The connection manager of the `redis` crate is not
+//! used: it keeps a connection that fell silent for ever, and its errors do not tell whether a command was
+//! sent.
+
+use super::breaker::{Breaker, Permit};
+use super::lasting::Lasting;
+use super::meaning::Meaning;
+use super::options::Options;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::time::Duration;
+use ratescope::rules::Fault;
+use redis::aio::MultiplexedConnection;
+use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, Pipeline};
+use redis::{RedisError, RedisResult, Value};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+/// The time that connecting may take, unless the deadline of a call is longer.
+const CONNECTING: Duration = Duration::from_secs(1);
+
+/// The idle time after which the system probes whether the peer is still there.
+const KEEPALIVE: Duration = Duration::from_secs(10);
+
+/// The time that sent bytes may stay without an acknowledgement before the system ends a connection.
+#[cfg(target_os = "linux")]
+const USER_TIMEOUT: Duration = Duration::from_secs(20);
+
+pub(super) struct Server {
+    client: Client,
+    config: AsyncConnectionConfig,
+    breaker: Arc<Breaker>,
+    deadline: Duration,
+    current: Mutex<Option<Arc<Connection>>>,
+}
+
+/// A connection, or the attempt to make it.
+pub(super) struct Connection {
+    begun: Instant,
+    made: watch::Receiver<Option<RedisResult<MultiplexedConnection>>>,
+    /// The number of answers that it has brought.
+    answers: AtomicU64,
+    /// Whether an exchange goes on that its caller gave up.
+    pub(super) is_watched: AtomicBool,
+}
+
+/// Why there is no answer to a command.
+pub(super) enum Failure {
+    /// The server refused it on this connection, and ran nothing.
+    Refused(RedisError, Arc<Connection>),
+    /// The connection, or the wait for it, is at an end.
+    Over(Fault),
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(error, _) => Fault::failed(error),
+            Failure::Over(fault) => fault,
+        }
+    }
+}
+
+impl Server {
+    pub(super) fn new(info: ConnectionInfo, options: &Options) -> RedisResult<Self> {
+        #[cfg(feature = "tls")]
+        provide(info.addr());
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(patience(options.deadline)))
+            .set_response_timeout(None);
+        Ok(Server {
+            client: Client::open(info.set_tcp_settings(settings()))?,
+            config,
+            breaker: Breaker::new(options.failures, options.rest),
+            deadline: options.deadline,
+            current: Mutex::default(),
+        })
+    }
+
+    /// The host, if it has a name or an address.
+    pub(super) fn host(&self) -> Option<&str> {
+        match self.client.get_connection_info().addr() {
+            redis::ConnectionAddr::Tcp(host, _) | redis::ConnectionAddr::TcpTls { host, .. } => {
+                Some(host)
+            }
+            _ => None,
+        }
+    }
+
+    /// A permit for one call to this server.
+    pub(super) fn permit(&self) -> Result<Arc<Permit>, Fault> {
+        let permit = self.breaker.permit(std::time::Instant::now());
+        permit.map(Arc::new).ok_or(Fault::Resting)
+    }
+
+    /// Sends a command once and waits for its answer. If the caller gives up before that, the exchange goes on, and its
+    /// end is reported to `permit`.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        command: Cmd,
+        until: Instant,
+        permit: Option<&Arc<Permit>>,
+    ) -> Result<Value, Failure> {
+        self.exchange(until, permit, |mut connection| async move {
+            connection.send_packed_command(&command).await?.extract_error()
+        })
+        .await
+    }
+
+    /// Sends commands together, each once, and returns their answers without those of the first
+    /// `skipped`. If any is refused, its error is returned.
+    pub(super) async fn send_all(
+        self: &Arc<Self>,
+        commands: Pipeline,
+        skipped: usize,
+        until: Instant,
+        permit: Option<&Arc<Permit>>,
+    ) -> Result<Vec<Value>, Failure> {
+        let count = commands.len() - skipped;
+        self.exchange(until, permit, |mut connection| async move {
+            let answers = connection.send_packed_commands(&commands, skipped, count).await?;
+            answers.into_iter().map(Value::extract_error).collect()
+        })
+        .await
+    }
+
+    async fn exchange<T: Send + 'static, F: Future<Output = RedisResult<T>> + Send + 'static>(
+        self: &Arc<Self>,
+        until: Instant,
+        permit: Option<&Arc<Permit>>,
+        send: impl FnOnce(MultiplexedConnection) -> F,
+    ) -> Result<T, Failure> {
+        let connection = self.connection();
+        let made = match timeout_at(until, connection.made()).await {
+            Ok(Ok(made)) => made,
+            Ok(Err(error)) => {
+                self.replace(&connection);
+                return Err(Failure::Over(Fault::unreachable(error)));
+            }
+            // Connecting goes on for the calls that follow.
+            Err(elapsed) => return Err(Failure::Over(Fault::unreachable(elapsed))),
+        };
+        let answer = Arc::clone(self).answer(Arc::clone(&connection), until, send(made));
+        Lasting::new(answer, connection, permit).await
+    }
+
+    /// Waits for the answer to a command on a connection, and takes the connection out of use if it is broken or
+    /// silent.
+    async fn answer<T>(
+        self: Arc<Self>,
+        connection: Arc<Connection>,
+        until: Instant,
+        send: impl Future<Output = RedisResult<T>>,
+    ) -> Result<T, Failure> {
+        let (sent, before) = (Instant::now(), connection.answers.load(Ordering::Relaxed));
+        let Ok(answer) = timeout_at(until, send).await else {
+            let is_silent = connection.answers.load(Ordering::Relaxed) == before;
+            // A call that had hardly any time left says little about the connection.
+            if is_silent && sent.elapsed() >= self.deadline / 2 {
+                self.replace(&connection);
+            }
+            return Err(Failure::Over(Fault::Late));
+        };
+        let error = match answer {
+            Ok(answer) => {
+                connection.answers.fetch_add(1, Ordering::Relaxed);
+                return Ok(answer);
+            }
+            Err(error) => error,
+        };
+        if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) {
+            connection.answers.fetch_add(1, Ordering::Relaxed);
+            return Err(Failure::Refused(error, connection));
+        }
+        self.replace(&connection);
+        let is_read = error.is_io_error() || error.is_connection_dropped();
+        let fault = if is_read { Fault::Lost } else { Fault::failed(error) };
+        Err(Failure::Over(fault))
+    }
+
+    /// Takes a connection out of use because it led to the wrong server, unless it is so young that a new one would
+    /// lead to the same server.
+    pub(super) fn renew(&self, connection: &Arc<Connection>) {
+        if connection.begun.elapsed() >= self.deadline {
+            self.replace(connection);
+        }
+    }
+
+    /// Takes a connection out of use, if it is still in use.
+    fn replace(&self, connection: &Arc<Connection>) {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.take_if(|current| Arc::ptr_eq(current, connection));
+    }
+
+    /// Takes the connection out of use, whichever it is.
+    pub(super) fn disconnect(&self) {
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn connection(&self) -> Arc<Connection> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(current.get_or_insert_with(|| Arc::new(self.connect())))
+    }
+
+    /// Begins to connect, in a task of its own: a call that is given up does not end it.
+    fn connect(&self) -> Connection {
+        let (client, config) = (self.client.clone(), self.config.clone());
+        let (tell, made) = watch::channel(None);
+        tokio::spawn(async move {
+            let made = client.get_multiplexed_async_connection_with_config(&config).await;
+            tell.send_replace(Some(made));
+        });
+        let (answers, is_watched) = (AtomicU64::new(0), AtomicBool::new(false));
+        Connection { begun: Instant::now(), made, answers, is_watched }
+    }
+}
+
+impl Connection {
+    /// Waits until the attempt has ended, and returns the connection.
+    async fn made(&self) -> RedisResult<MultiplexedConnection> {
+        let mut made = self.made.clone();
+        let made = made.wait_for(Option::is_some).await.ok().and_then(|made| made.clone());
+        made.unwrap_or_else(|| Err((ErrorKind::Io, "the runtime that was connecting ended").into()))
+    }
+}
+
+/// Reports the end of a question that is not asked again. A refusal proves that the server is up, but counts as a
+/// failure if the server only puts the question off.
+pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
+    let has_failed = match answer {
+        Ok(_) => false,
+        Err(Failure::Refused(error, _)) => Meaning::of(error).is_put_off(),
+        Err(Failure::Over(_)) => true,
+    };
+    match has_failed {
+        true => permit.failed(std::time::Instant::now()),
+        false => permit.succeeded(),
+    }
+}
+
+/// The longest time for the answer to a question for which no call waits.
+pub(super) fn patience(deadline: Duration) -> Duration {
+    CONNECTING.max(deadline)
+}
+
+/// Makes ring the cryptography of rustls, unless the service has chosen another one. rustls panics without any.
+#[cfg(feature = "tls")]
+fn provide(address: &redis::ConnectionAddr) {
+    use rustls::crypto::{CryptoProvider, ring};
+    let is_tls = matches!(address, redis::ConnectionAddr::TcpTls { .. });
+    if is_tls && CryptoProvider::get_default().is_none() {
+        // It fails where another thread has just done the same.
+        let _ = ring::default_provider().install_default();
+    }
+}
+
+fn settings() -> TcpSettings {
+    let settings = TcpSettings::default().set_nodelay(true);
+    let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
+    #[cfg(target_os = "linux")]
+    let (settings, keepalive) =
+        (settings.set_user_timeout(USER_TIMEOUT), keepalive.with_interval(KEEPALIVE / 2));
+    settings.set_keepalive(keepalive)
+}

@@ -1,0 +1,189 @@
+//! Servers that are there and refuse: what they say proves that they counted nothing.
+
+use super::faults::{RULES, ask, assert_goes_on, counted, options, until_back};
+use super::hostile::until;
+use super::proxy::{Proxy, Trick};
+use super::server::{PATIENCE, Server, wait_until};
+use super::{open, patient, rules};
+use ratescope::Span;
+use ratescope::rules::Fault;
+use ratescope_redis::{Options, RedisStore, TimeSource};
+use std::io::{Read, Write};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_replica_that_may_not_write_has_counted_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules(RULES), options());
+    assert!(ask(&store, "local").await.fault.is_none());
+    server.command(&["REPLICAOF", "127.0.0.1", "1"]);
+    // It is asked again and again, on new connections, until there is no more time.
+    let read_only = |fault: &Fault| match fault {
+        Fault::Failed(said) => said.to_lowercase().contains("read"),
+        fault => *fault == Fault::Late,
+    };
+    assert_goes_on(&store, read_only).await;
+    server.command(&["REPLICAOF", "NO", "ONE"]);
+    until_back(&store).await;
+    assert_eq!(counted(&store).await, 1.0);
+}
+
+/// Redis refuses times that are no whole number of milliseconds.
+#[tokio::test]
+async fn keys_are_kept_for_any_time() {
+    let Some(server) = Server::start(&[]) else { return };
+    for (i, keep) in [90.0005, 0.0001, 1e-6, 0.0, 9e9, 9e11].into_iter().enumerate() {
+        let clock = TimeSource::Event { keep: Span::from_secs(keep).unwrap() };
+        let options = Options { clock, ..patient(&format!("{i}:")) };
+        let store = open(&server.url(), rules(RULES), options);
+        assert_eq!(ask(&store, "local").await.fault, None, "{keep} s");
+    }
+}
+
+#[tokio::test]
+async fn a_server_without_memory_has_counted_nothing() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules(RULES), options());
+    assert!(ask(&store, "local").await.fault.is_none());
+    server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+    let full = |fault: &Fault| matches!(fault, Fault::Failed(said) if said.contains("OOM"));
+    assert_goes_on(&store, full).await;
+    server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    until_back(&store).await;
+    assert_eq!(counted(&store).await, 1.0);
+}
+
+/// A script that runs until the server has refused a question of the store, which is an EVALSHA.
+const UNTIL_ASKED: &str = r#"
+    while not redis.call("INFO", "commandstats"):find("cmdstat_evalsha:[^\n]*rejected_calls=[1-9]") do
+        for _ = 1, 1000 do end
+    end"#;
+
+/// Has the server run somebody else's script, from now on.
+fn busy(server: &Server, script: &str) -> JoinHandle<()> {
+    let (port, script) = (server.port, script.to_owned());
+    let other = std::thread::spawn(move || {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        stream.write_all(format!("EVAL '{script}' 0\r\n").as_bytes()).unwrap();
+        let _ = stream.read(&mut [0; 100]);
+    });
+    wait_until("it is busy", || server.command(&["PING"]).contains("-BUSY"));
+    other
+}
+
+/// Somebody else's script runs: what was refused for it is asked again, and counts once.
+#[tokio::test]
+async fn a_busy_server_is_asked_again() {
+    let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
+    let options = Options { deadline: PATIENCE, ..options() };
+    let store = open(&server.url(), rules(RULES), options);
+    assert!(ask(&store, "local").await.fault.is_none());
+    let other = busy(&server, &UNTIL_ASKED.replace('\n', " "));
+    let answer = ask(&store, "local").await;
+    assert_eq!((answer.fault, answer.ruling.is_allowed()), (None, true));
+    assert_eq!(counted(&store).await, 2.0);
+    other.join().unwrap();
+}
+
+/// A script that runs on is waited for on the connection that is there, however old that is, and then left alone.
+#[tokio::test]
+async fn a_busy_server_is_left_alone_on_its_connection() {
+    let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
+    let proxy = Proxy::before(&server);
+    let deadline = Duration::from_secs(1);
+    let options = Options { deadline, rest: PATIENCE, failures: 2, ..options() };
+    let store = open(&proxy.url(), rules(RULES), options);
+    assert!(ask(&store, "local").await.fault.is_none());
+    let (before, other) = (proxy.connections(), busy(&server, "while true do end"));
+    for _ in 0..2 {
+        let fault = ask(&store, "local").await.fault.unwrap();
+        assert!(fault.to_string().contains("BUSY"), "{fault}");
+    }
+    assert_eq!(ask(&store, "local").await.fault, Some(Fault::Resting));
+    assert_eq!(proxy.connections(), before);
+    server.command(&["SCRIPT", "KILL"]);
+    other.join().unwrap();
+}
+
+/// How many connections a server has accepted.
+fn connections(server: &Server) -> u64 {
+    let stats = server.command(&["INFO", "stats"]);
+    let line = stats.lines().find_map(|line| line.strip_prefix("total_connections_received:"));
+    line.unwrap().parse().unwrap()
+}
+
+/// A hundred checks one by one: the server is asked as often as it may fail, and then left alone.
+async fn assert_left_alone(server: &Server) {
+    // No second attempt falls into the test.
+    let rest = Duration::from_secs(3600);
+    let store = open(&server.url(), rules(RULES), Options { rest, ..options() });
+    let before = connections(server);
+    let mut faults = Vec::new();
+    for _ in 0..100 {
+        faults.push(ask(&store, "local").await.fault.unwrap());
+    }
+    let asked = faults.iter().position(|fault| *fault == Fault::Resting).unwrap();
+    assert_eq!(asked, Options::default().failures as usize, "{faults:?}");
+    assert!(faults[asked..].iter().all(|fault| *fault == Fault::Resting), "{faults:?}");
+    // One call may replace its connection once, and one that fell silent.
+    let made = connections(server) - before;
+    assert!(made <= 2 * asked as u64 + 2, "{made} connections");
+}
+
+#[tokio::test]
+async fn a_replica_is_left_alone() {
+    let Some(server) = Server::start(&["--replicaof", "127.0.0.1 1"]) else { return };
+    assert_left_alone(&server).await;
+}
+
+/// All callers give up long before the deadline: while they wait to ask again, or for an answer.
+#[tokio::test]
+async fn a_replica_is_left_alone_though_nobody_waits_for_it() {
+    let Some(server) = Server::start(&["--replicaof", "127.0.0.1 1"]) else { return };
+    let slow = Proxy::before(&server);
+    slow.play([Trick::Delay(Duration::from_millis(50)); 1_000]);
+    for url in [server.url(), slow.url()] {
+        let options = Options { deadline: PATIENCE, rest: PATIENCE, ..options() };
+        let store = open(&url, rules("fixed-window 1000/1h per user"), options);
+        until(&store, Some(Fault::Resting)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_node_without_slots_is_left_alone() {
+    let Some(server) = Server::start(&["--cluster-enabled", "yes"]) else { return };
+    assert_left_alone(&server).await;
+}
+
+/// A server loads its file slowly until it is told to hurry: it is left alone, and an event that waits for
+/// it counts once.
+#[tokio::test]
+async fn a_loading_server_is_left_alone_and_asked_again() {
+    let Some(mut server) = Server::start(&["--rdbcompression", "no"]) else { return };
+    let store = open(&server.url(), rules(RULES), options());
+    assert!(ask(&store, "local").await.fault.is_none());
+    let value = "x".repeat(4096);
+    for i in 0..2_000 {
+        server.command(&["SET", &format!("other{i}"), &value]);
+    }
+    server.command(&["SAVE"]);
+    server.kill();
+    let slow = ["--key-load-delay", "50000", "--loading-process-events-interval-bytes", "1024"];
+    server.restart_loading(&slow);
+    assert_left_alone(&server).await;
+    let options = Options { deadline: PATIENCE, ..options() };
+    server.command(&["CONFIG", "RESETSTAT"]);
+    let patient = RedisStore::open(&server.url(), rules(RULES), options).unwrap();
+    let asked = tokio::spawn({
+        let store = patient.clone();
+        async move { ask(&store, "local").await }
+    });
+    // It is asked while the server still loads.
+    while !server.command(&["INFO", "errorstats"]).contains("LOADING") {
+        tokio::task::yield_now().await;
+    }
+    server.command(&["CONFIG", "SET", "key-load-delay", "0"]);
+    assert_eq!(asked.await.unwrap().fault, None);
+    assert_eq!(counted(&patient).await, 2.0);
+}

@@ -1,0 +1,339 @@
+//! The decision about a request of Envoy's protocol.
+//!
+//! Each descriptor is an event of its own, for the rule with exactly its keys. The rule at the top of a
+//! file is for the whole request: it decides with the first descriptor. A request is allowed if all of
+//! its descriptors are. If one is refused, the others are not counted, as with the limits of one event,
+//! unless another request is decided at the same instant.
+
+use super::message::{DescriptorStatus, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
+use super::{DomainStore, Service, meters, response};
+use core::fmt;
+use ratescope::clock::Clock;
+use ratescope::event::{Descriptor, Event, Fields};
+use ratescope::limit::MAX_COST;
+use ratescope::outcome::Retry;
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Rule};
+use ratescope_tower::internal::{is_unavailable, retry};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The most descriptors of a request, and the most entries of a descriptor.
+const MOST: usize = 64;
+
+/// Asks for all details about an event that passes at once or not at all.
+const DETAILS: Details = Details::ALL.at_once();
+
+/// Why a request has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoAnswer {
+    /// The request is malformed.
+    Invalid(String),
+    /// The request asks for something that this service can't do.
+    Unsupported(String),
+    /// The store can't be asked, and a rule refuses then.
+    Unavailable(Fault),
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoAnswer::Invalid(why) | NoAnswer::Unsupported(why) => f.write_str(why),
+            NoAnswer::Unavailable(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for NoAnswer {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            // The text is that of the fault, so the next cause is that of the fault.
+            NoAnswer::Unavailable(fault) => fault.source(),
+            _ => None,
+        }
+    }
+}
+
+impl NoAnswer {
+    fn no_refund() -> Self {
+        let why = "is_negative_hits: a limit that applies, or its store, can't give back";
+        NoAnswer::Unsupported(why.to_owned())
+    }
+
+    fn count(self) -> Self {
+        meters::count_error(match self {
+            NoAnswer::Invalid(_) => "invalid",
+            NoAnswer::Unsupported(_) => "unsupported",
+            NoAnswer::Unavailable(_) => "unavailable",
+        });
+        self
+    }
+}
+
+/// The fields of one descriptor of a request. Fields that it lacks are taken from the others.
+struct Listed<'a> {
+    entries: SmallVec<[(&'a str, &'a str); 4]>,
+    all: &'a [RateLimitDescriptor],
+    is_first: bool,
+}
+
+impl<'a> Listed<'a> {
+    fn new(place: usize, all: &'a [RateLimitDescriptor]) -> Self {
+        let own = all.get(place).into_iter().flat_map(|own| &own.entries);
+        let entries = own.map(|entry| (entry.key.as_str(), entry.value.as_str())).collect();
+        Listed { entries, all, is_first: place == 0 }
+    }
+
+    /// Its entries and the limit that it brings along as text, for a key.
+    fn text(&self, domain: &str, limit: &str) -> String {
+        let escaped = ratescope::internal::escaped;
+        let entry = |(key, value): &(&str, &str)| format!(",{}={}", escaped(key), escaped(value));
+        let entries: String = self.entries.iter().map(entry).collect();
+        format!("{},{limit}{entries}", escaped(domain))
+    }
+}
+
+impl Fields for Listed<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        let own = self.entries.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        let others = || self.all.iter().flat_map(|descriptor| &descriptor.entries);
+        own.or_else(|| others().find(|entry| entry.key == name).map(|entry| entry.value.as_str()))
+    }
+
+    fn descriptor(&self) -> Option<Descriptor<'_>> {
+        Some(Descriptor { entries: &self.entries, is_first: self.is_first })
+    }
+}
+
+/// A store in place of the rules' store, and the key there.
+type Instead = (Arc<DomainStore>, [(&'static str, String); 1]);
+
+/// One descriptor that is asked about.
+struct Question<'a> {
+    fields: Listed<'a>,
+    /// The store of a limit in place of the rules, and the key there.
+    instead: Option<Instead>,
+    hits: f64,
+    is_look: bool,
+    /// Whether the hits are given back.
+    is_refund: bool,
+    /// Whether a rule of another descriptor replaces its own.
+    is_replaced: bool,
+}
+
+impl Question<'_> {
+    /// When it would pass, if it does not pass at once. Hits that are given back always pass.
+    fn retry(&self, answered: &Answered) -> Option<Option<Retry>> {
+        retry(answered).filter(|_| !self.is_refund)
+    }
+}
+
+impl<C: Clock> Service<C> {
+    /// Decides about a request, and counts it if it is allowed.
+    ///
+    /// A domain without rules is not limited. `hits_addend` of a descriptor counts instead of that of the
+    /// request; if it is 0, the answer is whether one more would pass, and nothing is counted. With
+    /// `is_negative_hits` they are given back. A limiter that would delay an event refuses it here, since a
+    /// proxy can't wait.
+    ///
+    /// # Errors
+    /// If the request is malformed, or the store can't be asked and a rule refuses then.
+    pub async fn should_rate_limit(
+        &self,
+        request: &RateLimitRequest,
+    ) -> Result<RateLimitResponse, NoAnswer> {
+        check(request).map_err(NoAnswer::count)?;
+        let Some(domain) = self.domain(&request.domain) else {
+            meters::count_unknown_domain();
+            let free = || response::status(None, None, || false);
+            return Ok(RateLimitResponse {
+                overall_code: super::Code::Ok.into(),
+                statuses: request.descriptors.iter().map(|_| free()).collect(),
+                ..RateLimitResponse::default()
+            });
+        };
+        let questions = self.questions(&domain, request).map_err(NoAnswer::count)?;
+        let answers = self.answers(&domain, &questions).await.map_err(NoAnswer::count)?;
+        let fault = answers
+            .iter()
+            .flatten()
+            .find(|(_, answered)| is_unavailable(&answered.ruling, answered.fault.as_ref()));
+        if let Some((_, Answered { fault: Some(fault), .. })) = fault {
+            return Err(NoAnswer::Unavailable(fault.clone()).count());
+        }
+        let statuses: Vec<DescriptorStatus> = answers
+            .iter()
+            .zip(&questions)
+            .map(|(answer, question)| {
+                let answered = answer.as_ref().map(|(_, answered)| answered);
+                let retry = answered.and_then(|answered| question.retry(answered));
+                response::status(answered, retry, || self.is_known(&domain, question))
+            })
+            .collect();
+        Ok(response::whole(statuses, &answers))
+    }
+
+    fn questions<'a>(
+        &self,
+        domain: &Arc<DomainStore>,
+        request: &'a RateLimitRequest,
+    ) -> Result<SmallVec<[Question<'a>; 2]>, NoAnswer> {
+        let all = request.descriptors.as_slice();
+        let of = |(place, descriptor): (usize, &RateLimitDescriptor)| {
+            let fields = Listed::new(place, all);
+            let instead = match &descriptor.limit {
+                Some(limit) => {
+                    let (name, store) = self.overrides.store(limit, |rules| self.open(rules))?;
+                    // On Redis, the keys of all such limits are those of one rule.
+                    let text = fields.text(&request.domain, &name);
+                    Some((store, [("descriptor", text)]))
+                }
+                None => None,
+            };
+            let whole = f64::from(request.hits_addend.max(1));
+            let own = descriptor.hits_addend.map(|own| own as f64);
+            let is_look = own == Some(0.0);
+            let hits = if is_look { 1.0 } else { own.unwrap_or(whole) };
+            let is_refund = descriptor.is_negative_hits && !is_look;
+            let is_replaced = false;
+            Ok(Question { fields, instead, hits, is_look, is_refund, is_replaced })
+        };
+        let questions: Result<SmallVec<[_; 2]>, NoAnswer> =
+            all.iter().enumerate().map(of).collect();
+        let mut questions = questions?;
+        let rules = domain.rules();
+        if questions.len() > 1 && rules.has_replacements() {
+            replace(&rules, &mut questions);
+        }
+        // All mistakes are found before anything is counted.
+        for question in questions.iter().filter(|question| question.is_refund) {
+            let (domain, event) = self.event(domain, question);
+            if !question.is_replaced && !domain.can_give_back(&event) {
+                return Err(NoAnswer::no_refund());
+            }
+        }
+        Ok(questions)
+    }
+
+    /// The answers to all questions; `None` where no rule is asked.
+    async fn answers(
+        &self,
+        domain: &Arc<DomainStore>,
+        questions: &[Question<'_>],
+    ) -> Result<Answers, NoAnswer> {
+        let passes = |question: &Question<'_>, answer: &Option<(_, Answered)>| {
+            answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
+        };
+        let mut answers = Answers::new();
+        let (mut all_pass, mut counted) = (true, None);
+        for (i, question) in questions.iter().enumerate() {
+            // If all before it pass, the last one decides alone, and in one step.
+            let counts = all_pass && i + 1 == questions.len() && !question.is_look;
+            counted = counts.then_some(i);
+            let answer = self.answer(domain, question, counts).await?;
+            all_pass &= passes(question, &answer);
+            answers.push(answer);
+        }
+        for (i, (question, answer)) in questions.iter().zip(&mut answers).enumerate() {
+            // A refusal is counted by the limiters that count refusals, and in the counters.
+            let counts = !question.is_look && counted != Some(i);
+            if counts && (all_pass || !passes(question, answer)) {
+                *answer = self.answer(domain, question, true).await?;
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn answer(
+        &self,
+        domain: &Arc<DomainStore>,
+        question: &Question<'_>,
+        count: bool,
+    ) -> Result<Option<(Arc<DomainStore>, Answered)>, NoAnswer> {
+        if question.is_replaced {
+            return Ok(None);
+        }
+        let (domain, event) = self.event(domain, question);
+        if question.is_refund {
+            let given = if count { domain.give_back(&event).await } else { Ok(true) };
+            if given == Ok(false) {
+                // Since the questions were made, rules came into force that can't.
+                return Err(NoAnswer::no_refund());
+            }
+            let mut answered = domain.peek(&Event { cost: 0.0, ..event }, DETAILS).await;
+            answered.fault = given.err().or(answered.fault);
+            return Ok(Some((Arc::clone(domain), answered)));
+        }
+        let answered = match count {
+            true => domain.check(&event, DETAILS).await,
+            false => domain.peek(&event, DETAILS).await,
+        };
+        if count {
+            domain.witness.teller.count(&answered, event.time);
+        }
+        Ok(Some((Arc::clone(domain), answered)))
+    }
+
+    /// The event of a question, and the domain whose rules it is for.
+    fn event<'a>(
+        &self,
+        domain: &'a Arc<DomainStore>,
+        question: &'a Question<'_>,
+    ) -> (&'a Arc<DomainStore>, Event<'a>) {
+        let (time, cost) = (self.clock.now(), question.hits);
+        match &question.instead {
+            Some((instead, fields)) => (instead, Event { time, cost, fields }),
+            None => (domain, Event { time, cost, fields: &question.fields }),
+        }
+    }
+
+    /// Whether a rule is for a descriptor, even a rule that does not limit it.
+    fn is_known(&self, domain: &DomainStore, question: &Question<'_>) -> bool {
+        question.instead.is_some() || !domain.rules().matching(&question.fields).is_empty()
+    }
+}
+
+/// The answers to all descriptors, each with the domain that gave it.
+pub(super) type Answers = SmallVec<[Option<(Arc<DomainStore>, Answered)>; 2]>;
+
+/// Marks the descriptors whose rule is replaced by the rule of another descriptor.
+fn replace(rules: &ratescope::rules::Rules, questions: &mut [Question<'_>]) {
+    let of = |question: &Question<'_>| match &question.instead {
+        Some(_) => Vec::new(),
+        None => rules.matching(&question.fields),
+    };
+    let matching: Vec<Vec<&Rule>> = questions.iter().map(of).collect();
+    let replaced = |own: &[&Rule]| {
+        let mut others = matching.iter().flatten();
+        !own.is_empty() && others.any(|other| own.iter().all(|rule| other.does_replace(rule)))
+    };
+    for (question, own) in questions.iter_mut().zip(&matching) {
+        question.is_replaced = replaced(own);
+    }
+}
+
+/// Refuses malformed requests.
+fn check(request: &RateLimitRequest) -> Result<(), NoAnswer> {
+    let invalid = |why: &str| Err(NoAnswer::Invalid(why.to_owned()));
+    if request.domain.is_empty() {
+        return invalid("the domain is missing");
+    }
+    if request.descriptors.is_empty() {
+        return invalid("there are no descriptors");
+    }
+    if request.descriptors.len() > MOST {
+        return invalid("there are more than 64 descriptors");
+    }
+    for descriptor in &request.descriptors {
+        if descriptor.entries.is_empty() {
+            return invalid("a descriptor has no entries");
+        }
+        if descriptor.entries.len() > MOST {
+            return invalid("a descriptor has more than 64 entries");
+        }
+        if descriptor.hits_addend.is_some_and(|hits| hits as f64 > MAX_COST) {
+            return invalid("hits_addend is more than 1e12");
+        }
+    }
+    Ok(())
+}

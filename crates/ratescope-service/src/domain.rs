@@ -1,0 +1,35 @@
+//! The rules of a file with their states: answers are counted, whichever way a question came.
+
+use super::meters::FileMeters;
+use ratescope::event::Event;
+use ratescope::internal::ByRules;
+use ratescope::rules::{Answered, AnyStore, AsyncStore, Witness, Witnessed};
+use ratescope_live::{Probe, Seen};
+use ratescope_tower::internal::Teller;
+use std::sync::Arc;
+
+/// A store whose answers are counted, and seen by a probe.
+pub(super) type DomainStore = Witnessed<Seen<AnyStore>, Counters>;
+
+/// The counters of answers.
+pub(super) struct Counters {
+    by_rules: ByRules<FileMeters>,
+    /// The headers and counters of the layer.
+    pub(super) teller: Teller,
+}
+
+impl Witness for Counters {
+    fn saw(&self, event: &Event<'_>, answered: &Answered) {
+        let meters = self.by_rules.of(answered.ruling.rules(), FileMeters::new);
+        meters.count(answered, event.cost);
+    }
+}
+
+/// The domain whose states are in `store`.
+pub(super) fn of(store: AnyStore, probe: &Arc<Probe>) -> Arc<DomainStore> {
+    let (by_rules, teller) = (ByRules::default(), Teller::default());
+    // So that the counters are seen before the first event.
+    by_rules.of(&store.rules(), FileMeters::new);
+    let store = Seen::new(store, Arc::clone(probe));
+    Arc::new(Witnessed { store, witness: Counters { by_rules, teller } })
+}

@@ -1,0 +1,301 @@
+//! The files of rules that a service follows.
+
+use super::{Service, meters, reload};
+use core::fmt;
+use ratescope::clock::Clock;
+use ratescope::rules::{OpenError, Reloaded, Rules};
+use ratescope_tower::watch::{Content, FileNews, Watch, read};
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+
+/// The files that are followed.
+#[derive(Default)]
+pub(super) struct Files {
+    /// The names from the command line: files, and folders of files.
+    named: Vec<PathBuf>,
+    each: Vec<Followed>,
+}
+
+impl Files {
+    fn health(&self) -> Vec<FileHealth> {
+        let health = |file: &Followed| FileHealth {
+            path: file.path.clone(),
+            problem: file.problem.clone(),
+            is_in_force: file.in_force.is_some(),
+        };
+        self.each.iter().map(health).collect()
+    }
+}
+
+/// The state of a file that is followed, as the last look found it.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct FileHealth {
+    /// Its path.
+    pub path: PathBuf,
+    /// The reason why the rules in force, if there are any, are not those of the file.
+    pub problem: Option<String>,
+    /// Whether rules of the file are in force. With a problem, these are earlier ones. Without one, `false` means
+    /// that the file is new, and is put in force when the next look finds it unchanged.
+    pub is_in_force: bool,
+}
+
+struct Followed {
+    path: PathBuf,
+    /// The folder in which it was found; `None` if the file was named itself.
+    folder: Option<PathBuf>,
+    /// Its content at the last look, while it has no rules in force.
+    content: Content,
+    /// `None` while it never had rules that could be put in force.
+    in_force: Option<InForce>,
+    /// Its problem at present, if it has one.
+    problem: Option<String>,
+    /// Whether it was missing in its folder at the last look.
+    is_missing: bool,
+}
+
+impl Followed {
+    /// A file whose rules are not in force.
+    fn new(path: PathBuf, folder: Option<&PathBuf>, content: Content) -> Self {
+        let folder = folder.cloned();
+        Followed { path, folder, content, in_force: None, problem: None, is_missing: false }
+    }
+}
+
+/// The rules of a file, which follow it.
+struct InForce {
+    domain: String,
+    watch: Watch,
+}
+
+/// Something that was seen of a file.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Changed {
+    /// The file has changed, with this result.
+    Seen(PathBuf, FileNews),
+    /// The file is new in its folder, and its rules are in force.
+    Added(PathBuf),
+    /// The file is new in its folder, and wrong.
+    Wrong(PathBuf, String),
+    /// The file has left its folder, and its rules are no longer in force.
+    Removed(PathBuf),
+}
+
+impl Changed {
+    /// Whether the rules in force are those of the file.
+    pub fn is_good(&self) -> bool {
+        match self {
+            Changed::Seen(_, FileNews::Read { reloaded, .. }) => {
+                !matches!(reloaded, Reloaded::Rejected(_))
+            }
+            Changed::Seen(..) | Changed::Wrong(..) => false,
+            Changed::Added(_) | Changed::Removed(_) => true,
+        }
+    }
+}
+
+impl fmt::Display for Changed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Changed::Seen(_, seen) => seen.fmt(f),
+            Changed::Added(path) => write!(f, "{}: new rules are in force", path.display()),
+            Changed::Wrong(path, why) => {
+                write!(f, "{}: new rules are not in force: {why}", path.display())
+            }
+            Changed::Removed(path) => {
+                write!(f, "{} is gone, and so are its rules", path.display())
+            }
+        }
+    }
+}
+
+impl<C: Clock> Service<C> {
+    /// Puts the rules of files in force, and follows them from now on: see [`look`](Self::look). In a
+    /// folder, these are the files with the ending `.yaml` or `.yml`; if there is none, those of the
+    /// folder `config` in it, where envoyproxy/ratelimit has them.
+    ///
+    /// # Errors
+    /// If any can't be read, is wrong or is named twice, or if there is none.
+    pub fn follow(&self, named: &[PathBuf]) -> Result<(), OpenError> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problems = Vec::new();
+        let known = files.each.iter().filter_map(|file| fs::canonicalize(&file.path).ok());
+        let mut known: BTreeSet<PathBuf> = known.collect();
+        for name in named {
+            match found(name) {
+                Err(error) => problems.push(OpenError::unreadable(name, error)),
+                Ok(paths) if paths.is_empty() => {
+                    problems.push(OpenError::unreadable(name, "no file ends with .yaml or .yml"));
+                }
+                Ok(paths) => {
+                    let folder = name.is_dir().then_some(name);
+                    for path in paths {
+                        if fs::canonicalize(&path).is_ok_and(|file| !known.insert(file)) {
+                            problems.push(OpenError::unreadable(&path, "it is named twice"));
+                            continue;
+                        }
+                        let content = read(&path);
+                        let (followed, problem) = self.begin(path, folder, content);
+                        problems.extend(problem);
+                        files.each.push(followed);
+                    }
+                }
+            }
+        }
+        files.named.extend_from_slice(named);
+        self.health.store(Arc::new(files.health()));
+        match problems.len() {
+            0 => Ok(()),
+            1 => problems.pop().map_or(Ok(()), Err),
+            _ => Err(OpenError::Several(problems)),
+        }
+    }
+
+    /// Reads the files again. New rules are put in force if they are right and the last look found the same; wrong ones
+    /// change nothing. A file that is new in a folder is added once it was the same at two looks, and one that has left
+    /// it is removed. It is meant to be called every second or so.
+    pub fn look(&self) -> Vec<Changed> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock().now();
+        let mut changes = Vec::new();
+        self.look_at_folders(&mut files, &mut changes);
+        for file in &mut files.each {
+            // A file that never had rules is read from the beginning, and one that has left its folder is
+            // removed in the end.
+            if let Some(in_force) = &mut file.in_force
+                && !file.is_missing
+                && let Some(seen) = in_force.watch.look(now)
+            {
+                file.problem = match &seen {
+                    FileNews::Read { reloaded: Reloaded::Rejected(error), .. } => {
+                        Some(error.to_string())
+                    }
+                    FileNews::Unreadable(reason) => Some(reason.clone()),
+                    _ => None,
+                };
+                changes.push(Changed::Seen(file.path.clone(), seen));
+            }
+        }
+        let broken = files.each.iter().filter(|file| file.problem.is_some()).count();
+        for change in &changes {
+            meters::count_load(change.is_good(), broken);
+        }
+        // After the counters: whoever sees a problem here finds it counted.
+        self.health.store(Arc::new(files.health()));
+        changes
+    }
+
+    fn look_at_folders(&self, files: &mut Files, changes: &mut Vec<Changed>) {
+        for folder in files.named.clone().iter().filter(|name| name.is_dir()) {
+            let Ok(paths) = found(folder) else { continue };
+            files.each.retain_mut(|file| {
+                if file.folder.as_ref() != Some(folder) {
+                    return true;
+                }
+                let was_missing =
+                    core::mem::replace(&mut file.is_missing, !paths.contains(&file.path));
+                let is_gone = was_missing && file.is_missing;
+                if is_gone {
+                    if let Some(InForce { domain, .. }) = &file.in_force {
+                        self.remove(domain);
+                    }
+                    // A file that left before its rules were taken was never reported.
+                    if file.in_force.is_some() || file.problem.is_some() {
+                        changes.push(Changed::Removed(file.path.clone()));
+                    }
+                }
+                !is_gone
+            });
+            for path in paths {
+                let place = files.each.iter().position(|file| file.path == path);
+                let before = place.map(|place| &files.each[place]);
+                if before.is_some_and(|file| file.in_force.is_some()) {
+                    continue;
+                }
+                let content = read(&path);
+                let problem = before.and_then(|file| file.problem.clone());
+                // A file that is just being written is not taken.
+                let followed = match before.is_some_and(|file| file.content == content) {
+                    false => Followed { problem, ..Followed::new(path, Some(folder), content) },
+                    true => {
+                        let (followed, _) = self.begin(path.clone(), Some(folder), content);
+                        match &followed.problem {
+                            None => changes.push(Changed::Added(path)),
+                            // The same problem is reported once.
+                            Some(why) if problem.as_ref() != Some(why) => {
+                                changes.push(Changed::Wrong(path, why.clone()));
+                            }
+                            Some(_) => {}
+                        }
+                        followed
+                    }
+                };
+                match place {
+                    Some(place) => files.each[place] = followed,
+                    None => files.each.push(followed),
+                }
+            }
+        }
+    }
+
+    /// Puts the content of a file in force. The file is followed even if it is wrong; the error says why.
+    fn begin(
+        &self,
+        path: PathBuf,
+        folder: Option<&PathBuf>,
+        content: Content,
+    ) -> (Followed, Option<OpenError>) {
+        let begun = content.clone().and_then(|text| {
+            let rules = Rules::read(&path.display().to_string(), &text)?;
+            let name = rules.domain().to_owned();
+            let domain = self.put(rules)?;
+            let reload = move |file: &str, text: &str, now| reload(&domain, file, text, now);
+            let watch = Watch::new(path.clone(), text, reload);
+            Ok(InForce { domain: name, watch })
+        });
+        let (in_force, problem) = match begun {
+            Ok(in_force) => (Some(in_force), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let said = problem.as_ref().map(OpenError::to_string);
+        let followed = Followed::new(path, folder, content);
+        (Followed { in_force, problem: said, ..followed }, problem)
+    }
+
+    /// The files that are followed. This waits for no look that is under way, since a file may be slow to read.
+    pub fn health(&self) -> Vec<FileHealth> {
+        Vec::clone(&self.health.load())
+    }
+}
+
+/// The files that a name stands for.
+fn found(name: &Path) -> io::Result<Vec<PathBuf>> {
+    if !name.is_dir() {
+        return Ok(vec![name.to_owned()]);
+    }
+    let within = listed(name)?;
+    let config = name.join("config");
+    if within.is_empty() && config.is_dir() { listed(&config) } else { Ok(within) }
+}
+
+/// The rule files of a folder, in order. Hidden files are left out: they are copies that Kubernetes keeps.
+fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let is_hidden =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
+        // A link that leads nowhere, as in the middle of an update, is a file that can't be read, and not one that left.
+        if is_yaml && !is_hidden && !entry.file_type()?.is_dir() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

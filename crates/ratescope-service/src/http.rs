@@ -1,0 +1,376 @@
+//! The service by HTTP, for clients that do not speak gRPC.
+//!
+//! | request | what it asks | answer |
+//! |---|---|---|
+//! | `POST /json` | the messages of Envoy's protocol as JSON | 200 or 429, with the response as JSON |
+//! | `GET /check?domain=web&user=ann` | an event with these fields; `hits` is its cost, 0 a look | 200 or 429, with the headers of the layer |
+//! | `POST /check` | the same as `{"domain": "web", "fields": {"user": "ann"}, "hits": 1}` | the same |
+//! | any method, `/auth` or `/auth/web` | the request that a proxy is about to pass on | 200 or 429; with `?refused=403`, 403 |
+//!
+//! In a path, the domain is escaped as in any URL (`/auth/my%20shop`), and slashes around it are no part of it.
+//! The domain can be left out if there is only one; if there are several, the answer is 400 then. A domain
+//! without rules lets everything pass, and is counted as unknown, and so does a service without any domain.
+//! Where the store can't be asked and a rule refuses then, the answer is 503. In `/check` and `/auth` rules
+//! are found by all fields, as in [the layer](ratescope_tower); in `/json`, by lists of keys.
+//!
+//! `/auth` is for nginx's `auth_request`, Traefik's `forwardAuth` and Caddy's `forward_auth`. Its fields
+//! are `ip`, `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers. The
+//! first four come from the headers that proxies write (`X-Forwarded-For`, `X-Forwarded-Method` or
+//! `X-Original-Method`, `X-Forwarded-Uri` or `X-Original-URI`, `X-Forwarded-Host`), if the proxy is
+//! trusted. It must overwrite those that it writes, since clients can send them, too. A client may also send
+//! the other one of two such headers: if they differ, the answer is 400.
+
+mod auth;
+
+use self::auth::Auth;
+use super::decide::NoAnswer;
+use super::message::{Code, RateLimitRequest};
+use super::{DomainStore, Service, meters};
+use bytes::Bytes;
+use core::fmt::Display;
+use core::net::IpAddr;
+use core::time::Duration;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use percent_encoding::percent_decode_str;
+use ratescope::clock::Clock;
+use ratescope::event::{Event, Fields};
+use ratescope::internal::{ECHO, shown};
+use ratescope::limit::MAX_COST;
+use ratescope::rules::{AsyncStore, Details};
+use ratescope_tower::internal::retry;
+use ratescope_tower::{Head, Networks};
+use serde::{Deserialize, Serialize, Serializer};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::time::timeout;
+use tower_service::Service as _;
+
+/// The most fields of a request.
+const MOST: usize = 64;
+
+/// The reason why a request with more is refused.
+const TOO_MANY: &str = "there are more than 64 fields";
+
+const HITS: &str = "hits must be a number from 0 to 1e12";
+
+/// The longest body of a request in bytes.
+const LONGEST: usize = 64 << 10;
+
+/// The longest time that a body may take to arrive.
+const ARRIVAL: Duration = Duration::from_secs(5);
+
+/// The body of an answer.
+type Body = Full<Bytes>;
+
+/// A domain that has rules.
+type Known = Arc<DomainStore>;
+
+type HttpResult = Result<Response<Body>, Wrong>;
+
+/// How `/auth` finds the fields of a request.
+#[derive(Clone, Debug)]
+pub struct HttpSettings {
+    /// The proxies that may say what a client asked for; by default those on this machine.
+    pub trusted: Networks,
+    /// The header in which they write the client's address; by default `X-Forwarded-For`.
+    pub client: HeaderName,
+    /// Fields, each with the header that it is taken from.
+    pub fields: Vec<(String, HeaderName)>,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        HttpSettings {
+            trusted: "127.0.0.0/8, ::1".parse().unwrap_or_default(),
+            client: HeaderName::from_static("x-forwarded-for"),
+            fields: Vec::new(),
+        }
+    }
+}
+
+/// A service as HTTP serves it.
+pub struct Http<C = ratescope::clock::SystemClock> {
+    service: Arc<Service<C>>,
+    settings: HttpSettings,
+    /// The layers of `/auth`, one for each domain.
+    layers: Mutex<Layers<C>>,
+}
+
+type Layers<C> = Vec<(Known, Auth<C>)>;
+
+impl<C: Clock + Clone> Http<C> {
+    /// Serves this service.
+    pub fn new(service: Arc<Service<C>>, settings: HttpSettings) -> Self {
+        Http { service, settings, layers: Mutex::default() }
+    }
+
+    /// Answers a request that came from `peer`.
+    pub async fn answer<Q>(&self, request: Request<Q>, peer: Option<IpAddr>) -> Response<Body>
+    where
+        Q: http_body::Body,
+        Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
+    {
+        let path = request.uri().path().to_owned();
+        let answer = match (request.method(), path.as_str()) {
+            (&Method::GET, "/check") => self.check_query(request).await,
+            // A future that reads a body is large: boxed, it doesn't slow down the requests without one.
+            (&Method::POST, "/json") => Box::pin(self.json(request)).await,
+            (&Method::POST, "/check") => Box::pin(self.check_body(request)).await,
+            (_, "/json") => Ok(not_allowed("POST")),
+            (_, "/check") => Ok(not_allowed("GET, POST")),
+            (_, path) => match path.strip_prefix("/auth") {
+                Some(name) if name.is_empty() || name.starts_with('/') => {
+                    Box::pin(self.auth(request, peer, name.trim_matches('/'))).await
+                }
+                _ => Err(wrong(
+                    StatusCode::NOT_FOUND,
+                    "there is no such path; there are /json, /check and /auth",
+                )),
+            },
+        };
+        answer.unwrap_or_else(Wrong::response)
+    }
+
+    async fn json<Q>(&self, request: Request<Q>) -> HttpResult
+    where
+        Q: http_body::Body,
+        Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
+    {
+        let request: RateLimitRequest = read(request).await?;
+        let answer = self.service.should_rate_limit(&request).await.map_err(|error| {
+            let status = match error {
+                NoAnswer::Invalid(_) => StatusCode::BAD_REQUEST,
+                NoAnswer::Unsupported(_) => StatusCode::NOT_IMPLEMENTED,
+                NoAnswer::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+            };
+            wrong(status, &error.to_string())
+        })?;
+        let text = serde_json::to_string(&answer).unwrap_or_default();
+        let mut response = json(text);
+        if answer.overall_code() == Code::OverLimit {
+            *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+        }
+        Ok(response)
+    }
+
+    async fn check_query<Q>(&self, request: Request<Q>) -> HttpResult {
+        let request = request.map(drop);
+        let query = request.uri().query().unwrap_or_default();
+        let (mut domain, mut hits) = (None, None);
+        let mut fields = SmallVec::<[(Cow<'_, str>, Cow<'_, str>); 4]>::new();
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "domain" => domain = Some(value),
+                "hits" => hits = Some(value.parse().map_err(|_| bad(HITS))?),
+                _ => {
+                    // The last one of a name counts.
+                    fields.retain(|(known, _)| *known != name);
+                    fields.push((name, value));
+                }
+            }
+            if fields.len() > MOST {
+                return Err(bad(TOO_MANY));
+            }
+        }
+        self.check(&request, domain.as_deref(), &fields.as_slice(), hits).await
+    }
+
+    async fn check_body<Q>(&self, request: Request<Q>) -> HttpResult
+    where
+        Q: http_body::Body,
+        Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
+    {
+        let (head, body) = request.into_parts();
+        let CheckBody { domain, fields, hits } = read(Request::new(body)).await?;
+        if fields.len() > MOST {
+            return Err(bad(TOO_MANY));
+        }
+        let request = Request::from_parts(head, ());
+        self.check(&request, domain.as_deref(), &fields, hits).await
+    }
+
+    async fn check(
+        &self,
+        request: &Request<()>,
+        domain: Option<&str>,
+        fields: &dyn Fields,
+        hits: Option<f64>,
+    ) -> HttpResult {
+        let hits = hits.unwrap_or(1.0);
+        if !(0.0..=MAX_COST).contains(&hits) {
+            return Err(bad(HITS));
+        }
+        let Some(known) = self.domain(domain)? else {
+            // A misspelled domain should be found by this.
+            let named = domain.map_or_else(
+                || "at all".to_owned(),
+                |name| format!("called {}", shown(name, ECHO)),
+            );
+            let ruling = format!("allowed: there is no domain {named}");
+            return Ok(json(Allowed { allowed: true, ruling: &ruling }.text()));
+        };
+        let cost = if hits == 0.0 { 1.0 } else { hits };
+        let event = Event { time: self.service.clock.now(), cost, fields };
+        let details = Details::ALL.at_once();
+        let answered = match hits > 0.0 {
+            true => known.check(&event, details).await,
+            false => known.peek(&event, details).await,
+        };
+        let teller = &known.witness.teller;
+        if hits > 0.0 {
+            teller.count(&answered, event.time);
+        }
+        if retry(&answered).is_some() {
+            return Ok(teller.refusal(Head::of(request), &answered));
+        }
+        let mut response = json(Allowed { allowed: true, ruling: &answered.ruling }.text());
+        teller.put(&answered, response.headers_mut());
+        Ok(response)
+    }
+
+    /// Asks the layer of the domain `name`, which is escaped; of the only one if it is empty.
+    async fn auth<Q>(&self, request: Request<Q>, peer: Option<IpAddr>, name: &str) -> HttpResult {
+        let name = percent_decode_str(name).decode_utf8();
+        let name = name.map_err(|_| bad("the domain is not UTF-8"))?;
+        let name = Some(&*name).filter(|name| !name.is_empty());
+        let Some(domain) = self.domain(name)? else { return Ok(Response::default()) };
+        let query = request.uri().query().unwrap_or_default();
+        let refused = match form_urlencoded::parse(query.as_bytes())
+            .find(|(name, _)| name == "refused")
+            .map(|(_, value)| value.into_owned())
+            .as_deref()
+        {
+            None | Some("429") => StatusCode::TOO_MANY_REQUESTS,
+            Some("403") => StatusCode::FORBIDDEN,
+            Some("401") => StatusCode::UNAUTHORIZED,
+            Some(_) => return Err(bad("refused must be 429, 403 or 401")),
+        };
+        let mut request = request.map(drop);
+        if let Some(peer) = peer {
+            auth::agree(&self.settings, peer, request.headers()).map_err(|why| bad(&why))?;
+            request.extensions_mut().insert(peer);
+        }
+        let mut layer = self.layer(&domain);
+        let Ok(mut response) = layer.call(request).await;
+        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            *response.status_mut() = refused;
+        }
+        Ok(response)
+    }
+
+    /// The domain of this name, or the only one; `None` if it has no rules, or if there is none.
+    fn domain(&self, name: Option<&str>) -> Result<Option<Known>, Wrong> {
+        let domain = match name {
+            Some(name) => self.service.domain(name),
+            None => {
+                let only = self.service.only();
+                only.ok_or_else(|| bad("name the domain: there are several"))?
+            }
+        };
+        if domain.is_none() {
+            meters::count_unknown_domain();
+        }
+        Ok(domain)
+    }
+
+    fn layer(&self, domain: &Known) -> Auth<C> {
+        let mut layers = self.layers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = layers.iter().find(|(known, _)| Arc::ptr_eq(known, domain));
+        if let Some((_, layer)) = known {
+            return layer.clone();
+        }
+        // Drops the layers of domains that are gone: only the list and the layer still have those.
+        layers.retain(|(known, _)| Arc::strong_count(known) > 2);
+        let layer = auth::layer(Arc::clone(domain), &self.settings, &self.service.clock);
+        layers.push((Arc::clone(domain), layer.clone()));
+        layer
+    }
+}
+
+/// The body of a `POST /check`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, expecting = "an object with domain, fields or hits")]
+struct CheckBody {
+    domain: Option<String>,
+    fields: BTreeMap<String, String>,
+    hits: Option<f64>,
+}
+
+/// The answer of `/check` to what is allowed.
+#[derive(Serialize)]
+struct Allowed<'a, R: Display> {
+    allowed: bool,
+    #[serde(serialize_with = "as_text")]
+    ruling: &'a R,
+}
+
+impl<R: Display> Allowed<'_, R> {
+    fn text(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(128);
+        // Writing to a Vec does not fail.
+        _ = serde_json::to_writer(&mut text, self);
+        text.push(b'\n');
+        text
+    }
+}
+
+fn as_text<R: Display, S: Serializer>(ruling: &R, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(ruling)
+}
+
+/// Reads the body of a request as JSON.
+async fn read<Q, T: for<'de> Deserialize<'de>>(request: Request<Q>) -> Result<T, Wrong>
+where
+    Q: http_body::Body,
+    Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
+{
+    let body = Limited::new(request.into_body(), LONGEST);
+    let late = || wrong(StatusCode::REQUEST_TIMEOUT, "the body did not arrive within 5 s");
+    let body = timeout(ARRIVAL, Box::pin(body.collect())).await.map_err(|_| late())?;
+    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
+        true => wrong(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 64 KiB"),
+        false => bad("the body broke off"),
+    });
+    let body = body?.to_bytes();
+    serde_json::from_slice(&body).map_err(|error| bad(&format!("the body: {error}")))
+}
+
+fn json(text: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Full::new(text.into()));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+fn bad(why: &str) -> Wrong {
+    wrong(StatusCode::BAD_REQUEST, why)
+}
+
+fn wrong(status: StatusCode, why: &str) -> Wrong {
+    Wrong(status, why.to_owned())
+}
+
+/// The answer to a request by another method than these (RFC 9110, 15.5.6).
+fn not_allowed(methods: &'static str) -> Response<Body> {
+    let why = format!("this method is not allowed here; the methods are: {methods}");
+    let mut response = wrong(StatusCode::METHOD_NOT_ALLOWED, &why).response();
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// A request that is not answered as it wants, and why.
+struct Wrong(StatusCode, String);
+
+impl Wrong {
+    fn response(self) -> Response<Body> {
+        let mut response = Response::new(format!("{}\n", self.1).into());
+        *response.status_mut() = self.0;
+        let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, plain);
+        response
+    }
+}

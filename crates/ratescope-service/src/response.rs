@@ -1,0 +1,145 @@
+//! The answers of rules in words of Envoy's protocol.
+
+use super::decide::Answers;
+use super::message::{Code, DescriptorStatus, HeaderValue, RateLimit, RateLimitResponse, Unit};
+use http::HeaderMap;
+use prost_types::value::Kind;
+use prost_types::{Duration, ListValue, Struct, Value};
+use ratescope::outcome::Retry;
+use ratescope::policy::Limit;
+use ratescope::rules::{Answered, Opinion, Rule};
+use ratescope::time::Span;
+use ratescope_tower::internal::retry;
+
+/// The units, the longest first.
+const UNITS: [(Unit, Span); 7] = [
+    (Unit::Year, Span::hours(24 * 365)),
+    (Unit::Month, Span::hours(24 * 30)),
+    (Unit::Week, Span::hours(24 * 7)),
+    (Unit::Day, Span::hours(24)),
+    (Unit::Hour, Span::hours(1)),
+    (Unit::Minute, Span::minutes(1)),
+    (Unit::Second, Span::seconds(1)),
+];
+
+/// The span of a unit; `None` if it is not known.
+pub(super) fn span(unit: i32) -> Option<Span> {
+    UNITS.iter().find(|(known, _)| *known as i32 == unit).map(|(_, span)| *span)
+}
+
+/// The status of a descriptor. `retry` says when it would pass, if it does not at once; `is_known`
+/// whether a rule is for it.
+pub(super) fn status(
+    answered: Option<&Answered>,
+    retry: Option<Option<Retry>>,
+    is_known: impl FnOnce() -> bool,
+) -> DescriptorStatus {
+    let code = if retry.is_some() { Code::OverLimit } else { Code::Ok };
+    let code = code.into();
+    let decided = answered.and_then(|answered| {
+        let ruling = &answered.ruling;
+        Some((answered, ruling.decided_by().or_else(|| ruling.opinions().next())?))
+    });
+    let Some((answered, opinion)) = decided else {
+        // As envoyproxy/ratelimit says of rules without a limit.
+        let is_free = answered.is_some() && is_known();
+        let limit_remaining = if is_free { u32::MAX } else { 0 };
+        return DescriptorStatus { code, limit_remaining, ..DescriptorStatus::default() };
+    };
+    let standing = answered.ruling.standings().find(|one| one.place == opinion.place);
+    let (remaining, reset) = match standing {
+        Some(standing) => (standing.remaining, Some(standing.reset_after)),
+        None => (opinion.outcome.limit - opinion.outcome.level, None),
+    };
+    // The casts saturate.
+    let limit_remaining = remaining as u32;
+    let retry = retry.flatten().and_then(Retry::wait).filter(|_| limit_remaining == 0);
+    DescriptorStatus {
+        code,
+        current_limit: Some(limit(&opinion)),
+        limit_remaining,
+        duration_until_reset: retry.or(reset).map(duration),
+    }
+}
+
+fn limit(Opinion { rule, limit: Limit { limiter, .. }, .. }: &Opinion<'_>) -> RateLimit {
+    let quota = limiter.quota();
+    let (unit, multiplier) = quota.map_or((Unit::Unknown, 1), |quota| in_units(quota.per()));
+    RateLimit {
+        name: name(rule).to_owned(),
+        requests_per_unit: quota.map_or(u32::MAX, |quota| quota.count() as u32),
+        unit: unit.into(),
+        unit_multiplier: (multiplier != 1).then_some(multiplier),
+    }
+}
+
+/// A span as a multiple of the longest unit that divides it.
+fn in_units(span: Span) -> (Unit, u32) {
+    let micros = span.micros_up();
+    let times = |unit: Span| {
+        let unit = unit.micros_up();
+        let times = if micros % unit == 0 { micros / unit } else { 0 };
+        u32::try_from(times).ok().filter(|times| *times > 0)
+    };
+    let found = UNITS.iter().find_map(|(unit, span)| Some((*unit, times(*span)?)));
+    found.unwrap_or((Unit::Unknown, 1))
+}
+
+fn name(rule: &Rule) -> &str {
+    rule.label().unwrap_or(rule.name())
+}
+
+fn duration(span: Span) -> Duration {
+    let micros = span.micros_up();
+    Duration { seconds: micros / 1_000_000, nanos: (micros % 1_000_000) as i32 * 1000 }
+}
+
+/// The response with these statuses.
+pub(super) fn whole(statuses: Vec<DescriptorStatus>, answers: &Answers) -> RateLimitResponse {
+    let is_refused = statuses.iter().any(|status| status.code == Code::OverLimit as i32);
+    let overall_code = if is_refused { Code::OverLimit } else { Code::Ok };
+    RateLimitResponse {
+        overall_code: overall_code.into(),
+        statuses,
+        response_headers_to_add: headers(answers),
+        dynamic_metadata: is_refused.then(|| metadata(answers)).filter(|m| !m.fields.is_empty()),
+    }
+}
+
+/// The headers of all answers: the wait for the refusal that ends last, the numbers of the limit that has the least
+/// left, and the lists of all limits.
+fn headers(answers: &Answers) -> Vec<HeaderValue> {
+    let wait = |answered: &Answered| retry(answered).flatten().and_then(Retry::wait);
+    let mut each: Vec<_> = answers.iter().flatten().collect();
+    each.sort_by_key(|(_, answered)| core::cmp::Reverse(wait(answered)));
+    let mut headers = HeaderMap::new();
+    for (domain, answered) in each {
+        domain.witness.teller.put(answered, &mut headers);
+    }
+    let each = headers.iter().filter_map(|(name, value)| {
+        let value = value.to_str().ok()?.to_owned();
+        Some(HeaderValue { key: name.as_str().to_owned(), value })
+    });
+    each.collect()
+}
+
+/// Which rules refused.
+fn metadata(answers: &Answers) -> Struct {
+    let each = || answers.iter().flatten();
+    let opinions = || each().flat_map(|(_, answered)| answered.ruling.opinions());
+    let list = |is_shadow: bool| {
+        let refuses = |opinion: &Opinion<'_>| {
+            !opinion.outcome.is_allowed() && opinion.rule.is_shadow() == is_shadow
+        };
+        let text = |opinion: Opinion<'_>| Value {
+            kind: Some(Kind::StringValue(opinion.rule.name().to_owned())),
+        };
+        opinions().filter(refuses).map(text).collect::<Vec<_>>()
+    };
+    let named = [("refused_by", list(false)), ("shadow_refused_by", list(true))];
+    let named = named.into_iter().filter(|(_, values)| !values.is_empty());
+    let fields = named.map(|(name, values)| {
+        (name.to_owned(), Value { kind: Some(Kind::ListValue(ListValue { values })) })
+    });
+    Struct { fields: fields.collect() }
+}

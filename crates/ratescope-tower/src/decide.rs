@@ -1,0 +1,286 @@
+//! The decision about a request, and the state that all clones of a layer share.
+
+use super::fields::{Head, RequestFields};
+use super::headers::Values;
+use super::layer::{LayerSettings, RateLimit};
+use super::meters::{Meters, RequestOutcome};
+use super::prepared::Prepared;
+use super::queue::{Queue, Seat};
+use super::refusal::{Answer, Refused};
+use super::report::{self, LogSampler};
+use super::unidentified::Unidentified;
+use http::Response;
+use ratescope::clock::Clock;
+use ratescope::event::Event;
+use ratescope::internal::{ByRules, Reader};
+use ratescope::outcome::Decision;
+use ratescope::rules::{Answered, AsyncStore, Details, Rules, Ruling};
+use ratescope::time::Span;
+use std::sync::{Arc, OnceLock};
+
+/// The state that all clones of a layer share.
+pub(super) struct Shared<S, A, C> {
+    pub(super) store: S,
+    answer: A,
+    pub(super) clock: C,
+    pub(super) settings: LayerSettings,
+    pub(super) preparations: ByRules<Prepared>,
+    queue: Arc<Queue>,
+    /// Made at the first request, so that the recorder can be installed after the layer was made.
+    meters: OnceLock<Meters>,
+    refusals: LogSampler,
+    pub(super) faults: LogSampler,
+}
+
+/// The next step of a request.
+pub(super) enum Next<B> {
+    Call(Passed),
+    Wait(Box<Waiting>),
+    Refuse(Box<Response<B>>),
+}
+
+/// A request that is passed on later, and holds a place in the queue until then.
+pub(super) struct Waiting {
+    pub(super) wait: Span,
+    pub(super) seat: Seat,
+    pub(super) passed: Passed,
+}
+
+/// The data that is kept of a request that passed.
+pub(super) struct Passed {
+    /// The headers of its response.
+    pub(super) headers: Option<Box<Values>>,
+    /// The rest, which few layers need.
+    pub(super) rest: Option<Box<Rest>>,
+}
+
+pub(super) struct Rest {
+    /// The request's event, to charge it afterwards, if anything is charged.
+    pub(super) debtor: Option<Debtor>,
+    /// The answer of the store, if handlers are told.
+    pub(super) answered: Option<Answered>,
+}
+
+/// A request that is charged after it passed: its fields, and the ruling by which it passed.
+pub(super) struct Debtor {
+    pub(super) fields: Vec<(String, String)>,
+    pub(super) ruling: Ruling,
+}
+
+impl Debtor {
+    fn new(event: &Event<'_>, prepared: &Prepared, ruling: &Ruling) -> Self {
+        let field = |name: &String| Some((name.clone(), event.fields.value(name)?.to_owned()));
+        let fields = prepared.fields.iter().filter_map(field).collect();
+        Debtor { fields, ruling: ruling.clone() }
+    }
+}
+
+/// A request that the store is asked about.
+struct Asked<'a> {
+    head: &'a Head<'a>,
+    event: &'a Event<'a>,
+    latest: &'a Arc<Prepared>,
+    /// The seat for it, if it may have to wait. There is none while the queue is full, or while the client has its
+    /// share of the seats.
+    seat: Option<Seat>,
+}
+
+impl<S, A, C> Shared<S, A, C> {
+    pub(super) fn new(limit: RateLimit<S, A, C>) -> Self {
+        let RateLimit { store, answer, clock, settings } = limit;
+        let sample = || LogSampler::new(settings.logged);
+        let of_one_key = settings.queue_per_key.unwrap_or(settings.queue.div_ceil(2));
+        Shared {
+            preparations: ByRules::default(),
+            queue: Arc::new(Queue::new(settings.queue, of_one_key)),
+            meters: OnceLock::new(),
+            refusals: sample(),
+            faults: sample(),
+            store,
+            answer,
+            clock,
+            settings,
+        }
+    }
+
+    /// The number of requests in the queue.
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+
+    /// The name of the layer.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.settings.name.as_deref()
+    }
+
+    fn meters(&self) -> &Meters {
+        self.meters.get_or_init(|| Meters::new(self.name()))
+    }
+
+    fn details(&self, asked: &Asked<'_>) -> Details {
+        let LayerSettings { headers, tells_handlers, .. } = &self.settings;
+        let standings = headers.want_standings() || *tells_handlers;
+        let mut details = Details::default().with_retry();
+        (details.standings, details.at_once) = (standings, asked.seat.is_none());
+        details
+    }
+
+    fn cost(&self, head: &Head<'_>) -> f64 {
+        self.settings.cost.as_ref().map_or(1.0, |cost| cost(*head))
+    }
+
+    /// Takes a seat for a request, if any limit may delay it.
+    fn reserve(&self, prepared: &Prepared, event: &Event<'_>) -> Option<Seat> {
+        let keys = prepared.may_delay.then(|| prepared.delaying(event, &self.queue)).flatten()?;
+        self.queue.reserve(keys)
+    }
+}
+
+impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
+    /// Decides about a request if that needs no waiting; otherwise nothing is counted.
+    pub(super) fn decide_now<B>(
+        &self,
+        reader: &mut Reader<Prepared>,
+        head: &Head<'_>,
+    ) -> Option<Next<B>>
+    where
+        A: Answer<B>,
+    {
+        let (made, guard) = (&mut None, &mut None);
+        let latest = match self.preparations.latest(reader, guard) {
+            // A reload that came after `latest` was made may demand a key.
+            [Some((_, latest)), _] if !self.settings.sources.may_fail => latest,
+            _ => &*made.insert(self.prepared(&self.store.rules())),
+        };
+        let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
+        let fields = fields.read();
+        if let Some(why) = latest.unidentified(fields) {
+            return Some(self.refuse_unidentified(head, latest, why));
+        }
+        let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
+        let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
+        let answered = self.store.check_now(event, self.details(asked));
+        Some(self.judge(asked, answered.as_ref()?))
+    }
+
+    /// Decides about a request.
+    pub(super) async fn decide<B>(&self, head: &Head<'_>) -> Next<B>
+    where
+        A: Answer<B>,
+    {
+        let latest = &self.prepared(&self.store.rules());
+        let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
+        let fields = fields.read();
+        if let Some(why) = latest.unidentified(fields) {
+            return self.refuse_unidentified(head, latest, why);
+        }
+        let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
+        let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
+        let answered = self.store.check(event, self.details(asked)).await;
+        self.meters().took(event.time.until(self.clock.now()));
+        self.judge(asked, &answered)
+    }
+
+    fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
+        self.preparations.of(rules, |rules| {
+            report::missing_sources(rules, &self.settings);
+            Prepared::new(rules, &self.settings)
+        })
+    }
+
+    /// Decides about a request by the answer of the store, and counts and logs the decision.
+    #[inline]
+    fn judge<B>(&self, asked: &mut Asked<'_>, answered: &Answered) -> Next<B>
+    where
+        A: Answer<B>,
+    {
+        let (ruling, meters) = (&answered.ruling, self.meters());
+        let made;
+        let prepared = match asked.latest.is_for(ruling.rules()) {
+            true => asked.latest,
+            false => {
+                made = self.prepared(ruling.rules());
+                if made.is_for(&self.store.rules()) {
+                    self.preparations.promote(ruling.rules());
+                }
+                &made
+            }
+        };
+        prepared.count(ruling);
+        meters.count_keys(asked.event.time, || self.store.memory());
+        if let Some(fault) = &answered.fault {
+            report::fault(&self.faults, fault, self.name(), asked.event.time);
+        }
+        let seat = match (ruling.decision(), asked.seat.take()) {
+            (Decision::Allowed { wait: Span::ZERO }, _) => None,
+            (Decision::Allowed { wait }, Some(seat)) => Some((wait, seat)),
+            _ => return Next::Refuse(self.refuse(asked.head, asked.event, prepared, answered)),
+        };
+        let passed = self.passed(prepared, asked.event, answered);
+        let Some((wait, mut seat)) = seat else {
+            meters.count(RequestOutcome::Allowed);
+            return Next::Call(passed);
+        };
+        seat.wait(meters.waiting());
+        meters.count(RequestOutcome::Delayed);
+        Next::Wait(Box::new(Waiting { wait, seat, passed }))
+    }
+
+    /// The response to a request that is refused, also because it can't wait.
+    fn refuse<B>(
+        &self,
+        head: &Head<'_>,
+        event: &Event<'_>,
+        prepared: &Prepared,
+        answered: &Answered,
+    ) -> Box<Response<B>>
+    where
+        A: Answer<B>,
+    {
+        let refused = Refused::new(*head, answered, prepared);
+        self.meters().count(match refused.is_unavailable() {
+            true => RequestOutcome::Unavailable,
+            false => RequestOutcome::Refused,
+        });
+        if let Some(passed_over) = self.refusals.take(event.time) {
+            report::refused(event, &refused, self.name(), passed_over);
+        }
+        Box::new(refused.respond(&self.answer, &self.settings.headers))
+    }
+
+    /// The response to a request that lacks `field`. The store is not asked about the request.
+    #[cold]
+    fn refuse_unidentified<B>(
+        &self,
+        head: &Head<'_>,
+        prepared: &Prepared,
+        (field, why): (&str, &Unidentified),
+    ) -> Next<B>
+    where
+        A: Answer<B>,
+    {
+        self.meters().count(RequestOutcome::Unidentified);
+        if let Some(passed_over) = self.refusals.take(self.clock.now()) {
+            report::unidentified(field, why, self.name(), passed_over);
+        }
+        let ruling = &Ruling::new(Arc::clone(&prepared.rules), Default::default());
+        let refused = Refused::unidentified(*head, ruling, why, prepared);
+        Next::Refuse(Box::new(refused.respond(&self.answer, &self.settings.headers)))
+    }
+
+    #[inline]
+    fn passed(&self, prepared: &Prepared, event: &Event<'_>, answered: &Answered) -> Passed {
+        let LayerSettings { headers, tells_handlers, .. } = &self.settings;
+        let is_charged = self.settings.is_charged_later();
+        let debtor = || is_charged.then(|| Debtor::new(event, prepared, &answered.ruling));
+        let answer = || tells_handlers.then(|| answered.clone());
+        let rest = || Box::new(Rest { debtor: debtor(), answered: answer() });
+        Passed {
+            headers: match headers.always && headers.want_standings() {
+                true => headers.values(prepared, &answered.ruling, None),
+                false => None,
+            },
+            rest: (is_charged || *tells_handlers).then(rest),
+        }
+    }
+}

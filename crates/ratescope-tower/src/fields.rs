@@ -1,0 +1,306 @@
+//! The fields of a request, which limits can be for.
+//!
+//! | field | what it is |
+//! |---|---|
+//! | `ip` | the client's address; an IPv6 address stands for its /64, as in logs |
+//! | `method` | the method, such as `GET` |
+//! | `path` | the path as it was sent, without the query |
+//! | `route` | the pattern that the path matches, such as `/users/{id}`: see [`RateLimit::routes`](super::RateLimit::routes) |
+//! | `user` | the user that the service's authentication found: see [`RateLimit::user`](super::RateLimit::user) |
+//! | any other | a header, an extension, or the result of a closure |
+//!
+//! A client chooses its path: `/login`, `/login/` and `/%6cogin` are different. A rule for what a
+//! service does with a path should be about the route.
+//!
+//! # Missing sources
+//! Rules for a field do not apply to a request without it, such as one without a user. But if the layer has no source
+//! for a field at all, nobody would be limited. The safe thing is to limit all clients together, so then the field is
+//! `unknown` in every request, and they share one key. The same holds for `ip` when the server does not say who is
+//! connected. Rules for a certain value of such a field never apply. The layer logs a warning at its first request. A
+//! service that should not even start like this makes its layer by
+//! [`RateLimit::try_layer`](super::RateLimit::try_layer).
+//!
+//! A field that a request must have, such as the key of an API, comes from a source that may fail: see
+//! [`RateLimit::key`](super::RateLimit::key).
+
+use super::proxies::Proxies;
+use super::report;
+use super::unidentified::Unidentified;
+use core::fmt::{self, Write};
+use core::net::{IpAddr, SocketAddr};
+use http::header::HeaderName;
+use http::{Extensions, HeaderMap, Method, Request, Uri};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
+use ratescope::address::{IPV6_PREFIX, canonical};
+use ratescope::event::Fields;
+use ratescope::internal::Made;
+use ratescope::rules::Rules;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::sync::{Once, OnceLock};
+
+/// The value of a field that no source gives.
+const UNKNOWN: &str = "unknown";
+
+/// The head of a request.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Head<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The target.
+    pub uri: &'a Uri,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+    /// The values that the server and the outer layers added.
+    pub extensions: &'a Extensions,
+}
+
+impl<'a> Head<'a> {
+    /// The head of `request`.
+    pub fn of<B>(request: &'a Request<B>) -> Self {
+        Head {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+        }
+    }
+}
+
+/// The sources of fields.
+pub(super) struct Sources {
+    /// The source of the peer's address; `None` for the extensions that a service may set itself.
+    pub(super) peer: Option<Peer>,
+    pub(super) proxies: Option<Proxies>,
+    pub(super) ipv6_prefix: u8,
+    /// Each source with the name of its field.
+    fields: Vec<(String, FieldSource)>,
+    /// Whether any source may fail.
+    pub(super) may_fail: bool,
+    /// Whether it was logged that the peer is not known.
+    no_peer: Once,
+}
+
+/// Finds the address of the peer. The outer `None` means that the server did not say who is connected; the inner one,
+/// that the peer has no address, as on a Unix socket.
+pub(super) type Peer = Box<dyn Fn(&Extensions) -> Option<Option<IpAddr>> + Send + Sync>;
+
+/// Finds a text in the head of a request.
+pub(super) type Find = Box<dyn for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync>;
+
+/// Finds a text that a request must have.
+pub(super) type Demand =
+    Box<dyn for<'a> Fn(Head<'a>) -> Result<Option<Cow<'a, str>>, Unidentified> + Send + Sync>;
+
+pub(super) enum FieldSource {
+    Header(HeaderName),
+    /// Maps each pattern to itself.
+    Routes(matchit::Router<String>),
+    Closure(Find),
+    Demand(Demand),
+}
+
+/// The text that a source found, if any, or the reason to refuse the request.
+type Found<'a> = Result<Option<Cow<'a, str>>, Box<Unidentified>>;
+
+impl Default for Sources {
+    fn default() -> Self {
+        let (fields, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
+        let no_peer = Once::new();
+        Sources { peer: None, proxies: None, ipv6_prefix, fields, may_fail: false, no_peer }
+    }
+}
+
+impl Sources {
+    /// Adds a source, or replaces the one of the same name.
+    pub(super) fn add(&mut self, field: &str, source: FieldSource) {
+        self.may_fail |= matches!(source, FieldSource::Demand(_));
+        self.fields.retain(|(known, _)| known != field);
+        self.fields.push((field.to_owned(), source));
+    }
+
+    /// The places of the sources for `fields` that may fail.
+    pub(super) fn demanding(&self, fields: &[&str]) -> Vec<usize> {
+        let demands = |(_, (name, source)): &(usize, &(String, FieldSource))| {
+            matches!(source, FieldSource::Demand(_)) && fields.contains(&name.as_str())
+        };
+        self.fields.iter().enumerate().filter(demands).map(|(place, _)| place).collect()
+    }
+
+    /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer), only a request shows
+    /// whether `ip` has one.
+    pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
+        let named = |field: &str| self.fields.iter().any(|(known, _)| known == field);
+        let known = move |field: &str| matches!(field, "ip" | "method" | "path") || named(field);
+        rules.fields().into_iter().filter(move |field| !known(field))
+    }
+
+    /// The client's address; the outer `None` if the server does not say who is connected.
+    fn client(&self, head: &Head<'_>) -> Option<Option<IpAddr>> {
+        let extensions = head.extensions;
+        let peer = match &self.peer {
+            Some(peer) => peer(extensions)?,
+            None => {
+                let socket = extensions.get::<SocketAddr>().map(SocketAddr::ip);
+                Some(socket.or_else(|| extensions.get::<IpAddr>().copied())?)
+            }
+        };
+        let of = |peer| match &self.proxies {
+            Some(proxies) => proxies.client(peer, head.headers),
+            None => canonical(peer),
+        };
+        Some(peer.map(of))
+    }
+
+    /// Writes the text of the client's address, which stays empty if there is none.
+    fn write_ip(&self, head: &Head<'_>, ip: &mut Made) {
+        match self.client(head) {
+            Some(Some(address)) => ip.write_address(address, self.ipv6_prefix),
+            Some(None) => {}
+            None => {
+                self.no_peer.call_once(report::no_peer);
+                // It fits.
+                let _ = ip.write_str(UNKNOWN);
+            }
+        }
+    }
+}
+
+/// Fields that rules are about and that no source of a layer gives: see
+/// [`RateLimit::try_layer`](super::RateLimit::try_layer).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingSources {
+    /// The names of the fields, in the order of the rules.
+    pub fields: Vec<String>,
+}
+
+impl fmt::Display for MissingSources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields = self.fields.join(", ");
+        write!(
+            f,
+            "the layer has no source for {fields}, which rules are about; RateLimit::peer gives ip, \
+             RateLimit::user gives user, and RateLimit::field gives any other field"
+        )
+    }
+}
+
+impl core::error::Error for MissingSources {}
+
+impl FieldSource {
+    fn find<'a>(&'a self, head: Head<'a>) -> Found<'a> {
+        Ok(match self {
+            FieldSource::Header(name) => head.headers.get(name).map(|value| text(value.as_bytes())),
+            FieldSource::Routes(routes) => {
+                let found = routes.at(head.uri.path()).ok();
+                found.map(|found| Cow::Borrowed(found.value.as_str()))
+            }
+            FieldSource::Closure(find) => find(head),
+            FieldSource::Demand(find) => find(head)?,
+        })
+    }
+}
+
+/// The text of a header. One that is not UTF-8 is escaped, and ends with the character U+007F, which no header
+/// can have: so different headers stay different keys, and patterns find how it begins.
+pub fn text(bytes: &[u8]) -> Cow<'_, str> {
+    const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+    match str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(percent_encode(bytes, ESCAPED).to_string() + "\u{7f}"),
+    }
+}
+
+/// The fields of one request. Each is found when it is first needed.
+pub(super) struct RequestFields<'a> {
+    sources: &'a Sources,
+    head: &'a Head<'a>,
+    /// The address, if it was known that rules are about it.
+    ip: Made,
+    by_ip: bool,
+    later_ip: OnceLock<Box<Made>>,
+    found: SmallVec<[OnceLock<Found<'a>>; 2]>,
+}
+
+impl<'a> RequestFields<'a> {
+    /// The fields of a request, before it is [read](Self::read); `by_ip` says whether rules are about its address.
+    #[inline(always)]
+    pub(super) fn new(sources: &'a Sources, head: &'a Head<'a>, by_ip: bool) -> Self {
+        let (ip, later_ip, found) = (Made::EMPTY, OnceLock::new(), SmallVec::new());
+        RequestFields { sources, head, ip, by_ip, later_ip, found }
+    }
+
+    /// Reads what is always needed. The fields stay where they are: a copy right after the address was written would
+    /// have to wait for it.
+    #[inline(always)]
+    pub(super) fn read(&mut self) -> &Self {
+        for _ in &self.sources.fields {
+            self.found.push(OnceLock::new());
+        }
+        if self.by_ip {
+            self.sources.write_ip(self.head, &mut self.ip);
+        }
+        self
+    }
+
+    fn ip(&self) -> Option<Text<'_>> {
+        // The rules may have been replaced since.
+        let later = || {
+            let mut ip = Box::new(Made::EMPTY);
+            self.sources.write_ip(self.head, &mut ip);
+            ip
+        };
+        let ip = if self.by_ip { &self.ip } else { self.later_ip.get_or_init(later) };
+        if ip.as_bytes().is_empty() { None } else { Some(Text::Ip(ip)) }
+    }
+
+    fn find(&self, name: &str) -> Option<Text<'_>> {
+        let sources = self.sources.fields.iter().zip(&self.found);
+        for ((known, source), found) in sources {
+            if known == name {
+                let found = found.get_or_init(|| source.find(*self.head));
+                return found.as_ref().ok()?.as_deref().map(Text::Is);
+            }
+        }
+        match name {
+            "ip" => self.ip(),
+            "method" => Some(Text::Is(self.head.method.as_str())),
+            "path" => Some(Text::Is(self.head.uri.path())),
+            _ => Some(Text::Is(UNKNOWN)),
+        }
+    }
+}
+
+impl RequestFields<'_> {
+    /// The first failure of the sources at these places, as far as they were asked, with its field.
+    pub(super) fn failure(&self, places: &[usize]) -> Option<(&str, &Unidentified)> {
+        places.iter().find_map(|&place| {
+            let failure = self.found.get(place)?.get()?.as_ref().err()?;
+            Some((self.sources.fields.get(place)?.0.as_str(), &**failure))
+        })
+    }
+}
+
+/// The text of a field.
+enum Text<'a> {
+    Is(&'a str),
+    Ip(&'a Made),
+}
+
+impl Fields for RequestFields<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.find(name).map(|text| match text {
+            Text::Is(text) => text,
+            Text::Ip(ip) => ip.as_str(),
+        })
+    }
+
+    fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.find(name).map(|text| match text {
+            Text::Is(text) => text.as_bytes(),
+            Text::Ip(ip) => ip.as_bytes(),
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! The headers of responses.
+//!
+//! | header | what it says | when |
+//! |---|---|---|
+//! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up | the request is refused, and would pass later |
+//! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
+//! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
+//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up | |
+//! | `RateLimit-Policy`, `RateLimit` | the same for all limits that apply, in the form of the draft | |
+//!
+//! If an inner service or layer has set headers already:
+//!
+//! * `Retry-After` and `X-Ratelimit-Retry-After` stay as they are.
+//! * The three `X-RateLimit-` headers belong together. Those with the smaller remaining amount are
+//!   sent, so a client of two layers learns of the limit that it meets first.
+//! * `RateLimit-Policy` and `RateLimit` are lists, to which the layer adds its items.
+//!
+//! The headers leave out shadows, limits that never refuse, and limits whose states are unknown because the store failed.
+//!
+//! # The draft's fields
+//! ```text
+//! ratelimit-policy: "web:user";q=100;w=60, "web:path=/login,ip";q=5;w=60
+//! ratelimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
+//! ```
+//!
+//! Each item is a limit of a rule. Its name is the rule's `name` in the file, if no other rule has it,
+//! or else the full name of the rule; the second limit of a rule has `#2` appended, and so on. `q` and
+//! `w` are the limit's [quota](ratescope::limit::any::AnyLimiter::quota) in units, and its window in
+//! seconds. `r` is what remains. `t` is the time in seconds until the whole quota is available again: a
+//! client that spreads the remaining units over it is never refused. If nothing remains and the request
+//! was refused, `t` is the time until the request would pass. For a limit of 0, under which none ever passes, `t` is
+//! at least the window, so that nobody comes again at once. There is no partition key, since it would
+//! show who else shares the limit.
+//!
+//! # Sources
+//! RFC 9110, section 10.2.3 (Retry-After). "What is a rate limiter?" (system design notes, 2023)
+//! for the `X-` ones. `draft-ietf-httpapi-ratelimit-headers-11` for the last two.
+
+use super::draft;
+use super::prepared::{Prepared, PreparedLimit};
+use http::header::{HeaderName, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue};
+use ratescope::internal::Few;
+use ratescope::internal::Left;
+use ratescope::rules::{Place, Ruling};
+use ratescope::time::Span;
+
+const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const X_RETRY_AFTER: HeaderName = HeaderName::from_static("x-ratelimit-retry-after");
+
+/// Which headers responses have. The default is [`Headers::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// `Retry-After`.
+    pub retry_after: bool,
+    /// `X-Ratelimit-Retry-After`.
+    pub x_retry_after: bool,
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
+    pub x_ratelimit: bool,
+    /// `RateLimit-Policy` and `RateLimit`.
+    pub ratelimit: bool,
+    /// Whether the headers of `x_ratelimit` and `ratelimit` are in all responses, or only in refusals.
+    pub always: bool,
+    /// The unit of costs in the terms of the draft, such as `content-bytes`; `None` for requests.
+    pub unit: Option<&'static str>,
+}
+
+impl Default for Headers {
+    fn default() -> Self {
+        Headers::ALL
+    }
+}
+
+impl Headers {
+    /// All of them.
+    pub const ALL: Headers = Headers {
+        retry_after: true,
+        x_retry_after: true,
+        x_ratelimit: true,
+        ratelimit: true,
+        always: true,
+        unit: None,
+    };
+
+    /// No headers.
+    pub const NONE: Headers = Headers {
+        retry_after: false,
+        x_retry_after: false,
+        x_ratelimit: false,
+        ratelimit: false,
+        always: false,
+        unit: None,
+    };
+
+    /// Whether the standings of the client are needed.
+    pub(super) fn want_standings(&self) -> bool {
+        self.x_ratelimit || self.ratelimit
+    }
+
+    /// The headers for a request, `None` if there are none. `refused` is `None` if the request passed, or else the time
+    /// after which it would pass, if it ever would.
+    pub(super) fn values(
+        &self,
+        prepared: &Prepared,
+        ruling: &Ruling,
+        refused: Option<Option<Span>>,
+    ) -> Option<Box<Values>> {
+        let retry = refused.flatten();
+        let is_wanted = self.want_standings() && (self.always || refused.is_some());
+        if !is_wanted && retry.is_none() {
+            return None;
+        }
+        let mut values = Box::<Values>::default();
+        values.retry_after = retry.filter(|_| self.retry_after).map(up);
+        values.x_retry_after = retry.filter(|_| self.x_retry_after).map(up);
+        let mut each: Few<OfLimit<'_>> = Few::new();
+        for (place, standing) in ruling.each_left().filter(|_| is_wanted) {
+            if let Some(limit) = prepared.limit(place).filter(|limit| limit.quota.is_some()) {
+                let (remaining, left) = (standing.remaining, left(&standing, retry));
+                each.push(OfLimit { limit, place, remaining, left });
+            }
+        }
+        if self.x_ratelimit {
+            let least = each.iter().reduce(|a, b| if b.remaining < a.remaining { b } else { a });
+            values.least = least.and_then(|of| Some((of.limit.quota.clone()?, of.left)));
+        }
+        if self.ratelimit {
+            let limits = draft::limits(each.iter().map(|of| (of.limit.item.as_str(), of.left)));
+            values.limits = HeaderValue::try_from(limits).ok();
+            values.policies = prepared.policies(&each);
+        }
+        Some(values)
+    }
+}
+
+/// A limit and its numbers, as the headers of a response give them.
+#[derive(Clone, Copy)]
+pub(super) struct OfLimit<'a> {
+    pub(super) limit: &'a PreparedLimit,
+    pub(super) place: Place,
+    remaining: f64,
+    left: [u64; 2],
+}
+
+/// The headers of one response, until the response is there.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    retry_after: Option<u64>,
+    x_retry_after: Option<u64>,
+    /// The quota of the limit with the least left, and `left` of it.
+    least: Option<(HeaderValue, [u64; 2])>,
+    /// RateLimit-Policy and RateLimit.
+    policies: Option<HeaderValue>,
+    limits: Option<HeaderValue>,
+}
+
+/// The units that a client has left of a limit, and the seconds until the whole quota is available again, or
+/// until the refused request would pass.
+fn left(standing: &Left, retry: Option<Span>) -> [u64; 2] {
+    // The cast saturates if the remaining amount is infinite.
+    let remaining = standing.remaining as u64;
+    let retry = retry.filter(|_| remaining == 0);
+    let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
+    [remaining, up(reset)]
+}
+
+impl Values {
+    /// Moves the headers to those of a response.
+    pub(super) fn put(&mut self, headers: &mut HeaderMap) {
+        if let Some(seconds) = self.retry_after {
+            headers.entry(RETRY_AFTER).or_insert(number(seconds));
+        }
+        if let Some(seconds) = self.x_retry_after {
+            headers.entry(X_RETRY_AFTER).or_insert(number(seconds));
+        }
+        if let Some((quota, [remaining, reset])) = self.least.take() {
+            let said = headers.get(X_REMAINING);
+            if !said.is_some_and(|said| is_at_most(said, remaining)) {
+                headers.insert(X_REMAINING, number(remaining));
+                headers.insert(X_LIMIT, quota);
+                headers.insert(X_RESET, number(reset));
+            }
+        }
+        if let (Some(policies), Some(limits)) = (self.policies.take(), self.limits.take()) {
+            headers.append(draft::POLICY, policies);
+            headers.append(draft::LIMIT, limits);
+        }
+    }
+}
+
+/// Whether a header already says that no more than this remains.
+fn is_at_most(said: &HeaderValue, remaining: u64) -> bool {
+    let said = said.to_str().ok().and_then(|said| said.parse::<u64>().ok());
+    said.is_some_and(|said| said <= remaining)
+}
+
+/// The numbers below [`SMALL`], three digits each.
+const DIGITS: &str = match str::from_utf8(&digits()) {
+    Ok(digits) => digits,
+    Err(_) => "",
+};
+
+const SMALL: usize = 1000;
+
+const fn digits() -> [u8; 3 * SMALL] {
+    let (mut digits, mut i) = ([b'0'; 3 * SMALL], 0);
+    while i < SMALL {
+        digits[3 * i] += (i / 100) as u8;
+        digits[3 * i + 1] += (i / 10 % 10) as u8;
+        digits[3 * i + 2] += (i % 10) as u8;
+        i += 1;
+    }
+    digits
+}
+
+/// A number as a header, without an allocation if it is small.
+fn number(number: u64) -> HeaderValue {
+    if number < SMALL as u64 {
+        let (place, zeros) = (3 * number as usize, usize::from(number < 100));
+        let zeros = zeros + usize::from(number < 10);
+        return HeaderValue::from_static(DIGITS.get(place + zeros..place + 3).unwrap_or_default());
+    }
+    let mut digits = itoa::Buffer::new();
+    HeaderValue::from_str(digits.format(number)).unwrap_or_else(|_| number.into())
+}
+
+/// Whole seconds, rounded up.
+pub(super) fn up(span: Span) -> u64 {
+    let whole = span.secs() as u64;
+    whole.saturating_add(u64::from((whole as f64) < span.secs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_and_without_an_allocation() {
+        for n in (0..1100).chain([9_999, 1_000_000, u64::MAX - 1, u64::MAX]) {
+            assert_eq!(number(n), n.to_string());
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The layer and its settings.
+
+use super::bodies::{BodyLimitLayer, Uncharged};
+use super::decide::Shared;
+use super::fields::{FieldSource, Head, MissingSources, Sources};
+use super::headers::Headers;
+use super::proxies::Proxies;
+use super::refusal::Problem;
+use super::service::RateLimited;
+use core::marker::PhantomData;
+use core::net::IpAddr;
+use http::header::HeaderName;
+use http::{Extensions, HeaderMap, Response, StatusCode};
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::rules::AsyncStore;
+use ratescope::text::ParseError;
+use std::borrow::Cow;
+use std::sync::Arc;
+use tower_layer::Layer;
+
+/// The default number of requests that may wait at once.
+pub const QUEUE: usize = 1024;
+
+/// The default number of refusals, and of failures of the store, that are logged each second.
+pub const LOGGED: u64 = 10;
+
+/// The settings of a layer that limits requests; [`layer`](Self::layer) makes the layer.
+///
+/// By default rules can be for the fields `method` and `path`, and for `ip` if something puts a
+/// `SocketAddr` or an `IpAddr` into the extensions of a request. Each request costs 1. If rules are for
+/// a field without a source, see [missing sources](super::fields#missing-sources).
+#[must_use = "it limits nothing until its layer is used"]
+pub struct RateLimit<S, A = Problem, C = SystemClock> {
+    pub(super) store: S,
+    pub(super) answer: A,
+    pub(super) clock: C,
+    pub(super) settings: LayerSettings,
+}
+
+/// The settings that do not change the type of the layer.
+pub(super) struct LayerSettings {
+    pub(super) sources: Sources,
+    pub(super) cost: Option<Cost>,
+    pub(super) charge: Option<Charge>,
+    pub(super) charge_sent: Option<ChargeSent>,
+    pub(super) headers: Headers,
+    pub(super) queue: usize,
+    /// `None` for half of the queue.
+    pub(super) queue_per_key: Option<usize>,
+    pub(super) logged: u64,
+    pub(super) name: Option<Arc<str>>,
+    pub(super) tells_handlers: bool,
+}
+
+type Cost = Box<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
+type Charge = Box<dyn Fn(ResponseHead<'_>) -> f64 + Send + Sync>;
+type ChargeSent = Box<dyn Fn(u64) -> f64 + Send + Sync>;
+
+impl Default for LayerSettings {
+    fn default() -> Self {
+        LayerSettings {
+            sources: Sources::default(),
+            cost: None,
+            charge: None,
+            charge_sent: None,
+            headers: Headers::ALL,
+            queue: QUEUE,
+            queue_per_key: None,
+            logged: LOGGED,
+            name: None,
+            tells_handlers: false,
+        }
+    }
+}
+
+impl LayerSettings {
+    /// Whether a request that passed may cost more later.
+    pub(super) fn is_charged_later(&self) -> bool {
+        self.charge.is_some() || self.charge_sent.is_some()
+    }
+}
+
+/// The head of a response.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ResponseHead<'a> {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+    /// The values that the service added, such as the cost of its answer.
+    pub extensions: &'a Extensions,
+}
+
+impl<'a> ResponseHead<'a> {
+    /// The head of `response`.
+    pub fn of<B>(response: &'a Response<B>) -> Self {
+        let (status, headers) = (response.status(), response.headers());
+        ResponseHead { status, headers, extensions: response.extensions() }
+    }
+}
+
+impl<S: AsyncStore> RateLimit<S> {
+    /// Limits requests by the rules of a store: a [`Ruled`](ratescope::rules::Ruled), which has its states in
+    /// memory; a `RedisStore`, with the feature `redis`; an [`AnyStore`](ratescope::rules::AnyStore), which is
+    /// either; a `live::Seen` around one, with the feature `live`; an `Arc` of one, so that the service keeps
+    /// it at hand; or any other [`AsyncStore`].
+    pub fn new(store: S) -> Self {
+        RateLimit { store, answer: Problem, clock: SystemClock, settings: LayerSettings::default() }
+    }
+}
+
+impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
+    /// Checks that each field that the rules are about has a source. `ip` has one if
+    /// [`peer`](Self::peer) was called.
+    ///
+    /// # Errors
+    /// When some have none; the error names them.
+    pub fn check_sources(&self) -> Result<(), MissingSources> {
+        let (rules, sources) = (self.store.rules(), &self.settings.sources);
+        let no_ip = rules.fields().into_iter().filter(|field| *field == "ip");
+        let no_ip = no_ip.filter(|_| sources.peer.is_none());
+        let fields: Vec<String> = no_ip.chain(sources.missing(&rules)).map(str::to_owned).collect();
+        if fields.is_empty() { Ok(()) } else { Err(MissingSources { fields }) }
+    }
+
+    /// Makes the layer, as [`layer`](Self::layer) does, if each field that the rules are about has a
+    /// source. Rules that come later by a reload are not known yet; for those, and with `layer`, see
+    /// [missing sources](super::fields#missing-sources).
+    ///
+    /// ```
+    /// use ratescope_tower::RateLimit;
+    /// use ratescope::{Policy, rules::Ruled};
+    /// use std::net::IpAddr;
+    ///
+    /// let policy: Policy = "gcra 10/1s per ip".parse()?;
+    /// let limit = || RateLimit::new(Ruled::new(policy.clone().into(), 100_000));
+    /// assert!(limit().try_layer().is_err_and(|missing| missing.fields == ["ip"]));
+    /// assert!(limit().peer(|address: &IpAddr| *address).try_layer().is_ok());
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The fields that have no source.
+    pub fn try_layer(self) -> Result<RateLimitLayer<S, A, C>, MissingSources> {
+        self.check_sources()?;
+        Ok(self.layer())
+    }
+}
+
+impl<S, A, C> RateLimit<S, A, C> {
+    /// Takes the address of the peer from an extension of the request, set by the server. With axum
+    /// that is `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`, with tonic
+    /// `|peer: &TcpConnectInfo| peer.remote_addr().map(|address| address.ip())`.
+    pub fn peer<T, P>(mut self, address: impl Fn(&T) -> P + Send + Sync + 'static) -> Self
+    where
+        T: Send + Sync + 'static,
+        P: Into<Option<IpAddr>>,
+    {
+        let peer = move |extensions: &Extensions| Some(address(extensions.get::<T>()?).into());
+        self.settings.sources.peer = Some(Box::new(peer));
+        self
+    }
+
+    /// Sets the proxies in front of the service, which report the client. Without proxies the client is
+    /// the peer.
+    pub fn behind(mut self, proxies: Proxies) -> Self {
+        self.settings.sources.proxies = Some(proxies);
+        self
+    }
+
+    /// Sets the prefix in bits by which IPv6 addresses are grouped, from 0 to 128; the default is
+    /// [`IPV6_PREFIX`](super::IPV6_PREFIX), 64. With 128 or more each address counts alone.
+    pub fn ipv6_prefix(mut self, bits: u8) -> Self {
+        self.settings.sources.ipv6_prefix = bits;
+        self
+    }
+
+    /// Takes the field `user` from an extension that the service's authentication sets. The layer of
+    /// the authentication must be outside of this one, so that it runs first.
+    pub fn user<T: Send + Sync + 'static>(
+        self,
+        name: impl for<'a> Fn(&'a T) -> &'a str + Send + Sync + 'static,
+    ) -> Self {
+        self.extension("user", name)
+    }
+
+    /// Takes a field from an extension of the request. With axum, the pattern of the route is
+    /// `extension("route", |path: &MatchedPath| path.as_str())`.
+    pub fn extension<T: Send + Sync + 'static>(
+        self,
+        field: &str,
+        text: impl for<'a> Fn(&'a T) -> &'a str + Send + Sync + 'static,
+    ) -> Self {
+        self.field(field, move |head| Some(Cow::Borrowed(text(head.extensions.get::<T>()?))))
+    }
+
+    /// Takes a field from a header. Any client can send any header, so use one that the service checks,
+    /// such as an API key.
+    pub fn header(self, field: &str, name: HeaderName) -> Self {
+        self.source(field, FieldSource::Header(name))
+    }
+
+    /// Sets the field `route` to the pattern that the path matches, such as `/users/{id}` or
+    /// `/files/{*rest}`, so that `/users/1` and `/users/2` count together. The patterns are those of
+    /// axum.
+    ///
+    /// # Errors
+    /// If a pattern is wrong or conflicts with another: the pattern, and what is wrong with it.
+    pub fn routes<'p>(
+        self,
+        patterns: impl IntoIterator<Item = &'p str>,
+    ) -> Result<Self, ParseError> {
+        let mut routes = matchit::Router::new();
+        for pattern in patterns {
+            let inserted = routes.insert(pattern, pattern.to_owned());
+            inserted.map_err(|error| ParseError::whole(pattern, error.to_string()))?;
+        }
+        Ok(self.source("route", FieldSource::Routes(routes)))
+    }
+
+    /// Takes a field from a closure. For a field that a request must have, see [`key`](Self::key).
+    pub fn field(
+        self,
+        field: &str,
+        find: impl for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync + 'static,
+    ) -> Self {
+        self.source(field, FieldSource::Closure(Box::new(find)))
+    }
+
+    /// Adds a source, or replaces the one of the same name.
+    pub(super) fn source(mut self, field: &str, source: FieldSource) -> Self {
+        self.settings.sources.add(field, source);
+        self
+    }
+
+    /// Sets the cost of requests, from 0 to [`MAX_COST`](ratescope::limit::MAX_COST). A request with any
+    /// other cost is refused. A rule with its own cost uses that instead.
+    pub fn cost(mut self, cost: impl Fn(Head<'_>) -> f64 + Send + Sync + 'static) -> Self {
+        self.settings.cost = Some(Box::new(cost));
+        self
+    }
+
+    /// Sets an additional cost that is known only from the response's head. It is counted before the
+    /// response is passed on; the headers do not include it. More than
+    /// [`MAX_COST`](ratescope::limit::MAX_COST) counts as that. A negative cost, and one that is no number,
+    /// is logged and counts as 0. A request that is dropped before its response costs only what
+    /// [`cost`](Self::cost) says. For the size of a body that is streamed, see
+    /// [`layer_for_bodies`](Self::layer_for_bodies).
+    pub fn charge(
+        mut self,
+        cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static,
+    ) -> Self {
+        self.settings.charge = Some(Box::new(cost));
+        self
+    }
+
+    /// Sets the headers of responses.
+    pub fn headers(mut self, headers: Headers) -> Self {
+        self.settings.headers = headers;
+        self
+    }
+
+    /// Sets the number of requests that may wait at once, because a leaky bucket delays them; the
+    /// default is [`QUEUE`]. Further requests that would have to wait are refused, and not counted. A
+    /// request that may have to wait holds its place already while the store is asked.
+    pub fn queue(mut self, places: usize) -> Self {
+        self.settings.queue = places;
+        self
+    }
+
+    /// Sets the number of places in the queue that requests of one key may hold, so that no client
+    /// holds all of them. The default is half of the queue, rounded up. A leaky bucket `per all` has no
+    /// such bound.
+    pub fn queue_per_key(mut self, places: usize) -> Self {
+        self.settings.queue_per_key = Some(places);
+        self
+    }
+
+    /// Sets how many refusals, and how many failures of the store, are logged each second; the default
+    /// is [`LOGGED`] of each.
+    pub fn log_per_second(mut self, events: u64) -> Self {
+        self.settings.logged = events;
+        self
+    }
+
+    /// Sets the name of the layer, for a service with several: the label `layer` of its
+    /// [counters](super::meters), and a field of its events in the log.
+    pub fn name(mut self, name: &str) -> Self {
+        self.settings.name = Some(name.into());
+        self
+    }
+
+    /// Adds the store's answer to the extensions of each request that is passed on, as an
+    /// [`Answered`](ratescope::rules::Answered). Handlers find there if a soft limit was exceeded, and how
+    /// much is left of each limit:
+    ///
+    /// ```
+    /// use axum::{Extension, Router, routing::get};
+    /// use ratescope_tower::RateLimit;
+    /// use ratescope::rules::{Answered, Ruled};
+    ///
+    /// async fn left(Extension(answered): Extension<Answered>) -> String {
+    ///     let least = answered.ruling.least();
+    ///     least.map_or(String::new(), |least| format!("You have {} left.\n", least.remaining))
+    /// }
+    ///
+    /// # let policy: ratescope::Policy = "gcra 10/1s".parse()?;
+    /// # let store = Ruled::new(policy.into(), 100_000);
+    /// let limit = RateLimit::new(store).tell_handlers();
+    /// let app: Router = Router::new().route("/", get(left)).layer(limit.layer());
+    /// # let _ = app;
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    ///
+    /// In a service with several layers, handlers see the answer of the innermost one that does this.
+    pub fn tell_handlers(mut self) -> Self {
+        self.settings.tells_handlers = true;
+        self
+    }
+
+    /// Sets the response to refused requests; the default is [`Problem`].
+    pub fn answer<B>(self, answer: B) -> RateLimit<S, B, C> {
+        let RateLimit { store, clock, settings, .. } = self;
+        RateLimit { store, answer, clock, settings }
+    }
+
+    /// Sets the clock; the default is the [`SystemClock`].
+    pub fn clock<D: Clock>(self, clock: D) -> RateLimit<S, A, D> {
+        let RateLimit { store, answer, settings, .. } = self;
+        RateLimit { store, answer, clock, settings }
+    }
+
+    /// Makes the layer. All services of the layer and of its clones share the store and the queue. If
+    /// the rules are about a field without a source, all clients are limited together: see
+    /// [missing sources](super::fields#missing-sources).
+    pub fn layer(self) -> RateLimitLayer<S, A, C> {
+        RateLimitLayer::new(self)
+    }
+
+    /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and
+    /// charges the `cost` of that number of bytes: when a body has ended, or when it is dropped before,
+    /// because the client hung up. The headers of its response do not include it.
+    pub fn layer_for_bodies(
+        mut self,
+        cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
+    ) -> BodyLimitLayer<S, A, C> {
+        self.settings.charge_sent = Some(Box::new(cost));
+        RateLimitLayer::new(self)
+    }
+}
+
+/// A layer that limits requests. `W` says whether it [charges](super::Charged) for the bodies of
+/// responses.
+pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
+    shared: Arc<Shared<S, A, C>>,
+    bodies: PhantomData<W>,
+}
+
+impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
+    fn new(limit: RateLimit<S, A, C>) -> Self {
+        RateLimitLayer { shared: Arc::new(Shared::new(limit)), bodies: PhantomData }
+    }
+
+    /// The number of requests in the queue.
+    pub fn waiting(&self) -> usize {
+        self.shared.waiting()
+    }
+}
+
+impl<S, A, C, W> Clone for RateLimitLayer<S, A, C, W> {
+    fn clone(&self) -> Self {
+        RateLimitLayer { shared: Arc::clone(&self.shared), bodies: PhantomData }
+    }
+}
+
+impl<I, S, A, C, W> Layer<I> for RateLimitLayer<S, A, C, W> {
+    type Service = RateLimited<I, S, A, C, W>;
+
+    fn layer(&self, inner: I) -> Self::Service {
+        RateLimited::new(inner, Arc::clone(&self.shared))
+    }
+}

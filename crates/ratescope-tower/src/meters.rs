@@ -1,0 +1,186 @@
+//! The counters, through the `metrics` facade: for Prometheus and any other exporter.
+//!
+//! | name | labels | what |
+//! |---|---|---|
+//! | `ratescope_requests_total` | `outcome`: `allowed`, `delayed`, `refused`, `unavailable`, `unidentified` | requests |
+//! | `ratescope_decisions_total` | `rule`, `outcome`: `allowed`, `soft`, `refused`, `shadow_refused` | answers of each limit of each rule that applied |
+//! | `ratescope_waiting` | | requests in the queue |
+//! | `ratescope_store_errors_total` | `fault`: as [`Fault::name`](ratescope::rules::Fault::name) has it | decisions without the store |
+//! | `ratescope_store_seconds` | | time until the store answered, if it did not answer at once |
+//! | `ratescope_charges_lost_total` | `reason`: `cost`, `runtime`, `dropped` | later costs that were not counted |
+//! | `ratescope_keys` | | keys in the memory of this process, for all limits; updated once a second |
+//! | `ratescope_keys_forgotten_total` | | keys that were forgotten because there was no room |
+//! | `ratescope_reloads_total` | `outcome`: as [`FileNews::name`](crate::watch::FileNews::name) has it | changed rule files |
+//!
+//! A request is `unavailable` if it was refused because the store failed, as its rule demands, and
+//! `unidentified` if it lacks a [key](super::RateLimit::key), so that no limit was asked. An
+//! answer is `shadow_refused` if a shadow would have refused the request. A charge is lost if the
+//! service computed a `cost` that is negative or no number; if the store has to be waited for and there
+//! is no `runtime`; or if the task that told the store was `dropped`, as at the end of a runtime.
+//!
+//! A service with several layers gives each a [name](super::RateLimit::name). All of these but the last
+//! then have the label `layer`. Without names, the layers' requests add up, and `ratescope_keys` is that
+//! of one of them.
+//!
+//! Install the recorder before the first request. The layer looks it up once.
+
+use core::sync::atomic::{AtomicI64, Ordering};
+use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
+use ratescope::internal::LimitAnswer;
+use ratescope::rules::{Fault, Memory};
+use ratescope::time::{Span, Time};
+
+/// The counters of requests and of the store.
+pub(super) struct Meters {
+    allowed: Counter,
+    delayed: Counter,
+    refused: Counter,
+    unavailable: Counter,
+    unidentified: Counter,
+    waiting: Gauge,
+    store_seconds: Histogram,
+    keys: Gauge,
+    forgotten: Counter,
+    /// The time at which to count the keys next, in microseconds.
+    due: AtomicI64,
+}
+
+/// The labels of a counter of the layer of this name.
+fn labels<const N: usize>(layer: Option<&str>, own: [(&'static str, &str); N]) -> Vec<Label> {
+    let layer = layer.map(|name| ("layer", name));
+    let all = own.into_iter().chain(layer);
+    all.map(|(key, value)| Label::new(key, value.to_owned())).collect()
+}
+
+/// The outcome of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RequestOutcome {
+    Allowed,
+    Delayed,
+    Refused,
+    Unavailable,
+    Unidentified,
+}
+
+impl Meters {
+    pub(super) fn new(layer: Option<&str>) -> Self {
+        describe();
+        let requests =
+            |outcome| counter!("ratescope_requests_total", labels(layer, [("outcome", outcome)]));
+        let own = || labels(layer, []);
+        Meters {
+            allowed: requests("allowed"),
+            delayed: requests("delayed"),
+            refused: requests("refused"),
+            unavailable: requests("unavailable"),
+            unidentified: requests("unidentified"),
+            waiting: gauge!("ratescope_waiting", own()),
+            store_seconds: histogram!("ratescope_store_seconds", own()),
+            keys: gauge!("ratescope_keys", own()),
+            forgotten: counter!("ratescope_keys_forgotten_total", own()),
+            due: AtomicI64::new(i64::MIN),
+        }
+    }
+
+    pub(super) fn count(&self, outcome: RequestOutcome) {
+        let counter = match outcome {
+            RequestOutcome::Allowed => &self.allowed,
+            RequestOutcome::Delayed => &self.delayed,
+            RequestOutcome::Refused => &self.refused,
+            RequestOutcome::Unavailable => &self.unavailable,
+            RequestOutcome::Unidentified => &self.unidentified,
+        };
+        counter.increment(1);
+    }
+
+    pub(super) fn waiting(&self) -> &Gauge {
+        &self.waiting
+    }
+
+    pub(super) fn took(&self, span: Span) {
+        self.store_seconds.record(span.secs());
+    }
+
+    /// Counts the keys, at most once a second, since that visits all tables.
+    pub(super) fn count_keys(&self, now: Time, memory: impl FnOnce() -> Option<Memory>) {
+        let (now, due) = (now.as_micros(), self.due.load(Ordering::Relaxed));
+        // The clock may be set back.
+        let is_due = now >= due || now < due.saturating_sub(SECOND);
+        let next = now.saturating_add(SECOND);
+        let exchanged =
+            || self.due.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed);
+        if is_due
+            && exchanged().is_ok()
+            && let Some(memory) = memory()
+        {
+            self.keys.set(memory.keys as f64);
+            self.forgotten.absolute(memory.forgotten);
+        }
+    }
+}
+
+const SECOND: i64 = 1_000_000;
+
+/// The counters of a rule.
+#[derive(Debug)]
+pub(super) struct RuleMeters {
+    allowed: Counter,
+    soft: Counter,
+    refused: Counter,
+    shadow_refused: Counter,
+}
+
+impl RuleMeters {
+    pub(super) fn new(rule: &str, layer: Option<&str>) -> Self {
+        let decisions = |outcome| {
+            let labels = labels(layer, [("rule", rule), ("outcome", outcome)]);
+            counter!("ratescope_decisions_total", labels)
+        };
+        RuleMeters {
+            allowed: decisions("allowed"),
+            soft: decisions("soft"),
+            refused: decisions("refused"),
+            shadow_refused: decisions("shadow_refused"),
+        }
+    }
+
+    pub(super) fn count(&self, answer: &LimitAnswer) {
+        let counter = match (answer.outcome.is_allowed(), answer.exceeds) {
+            (true, false) => &self.allowed,
+            (true, true) => &self.soft,
+            (false, _) if answer.is_shadow => &self.shadow_refused,
+            (false, _) => &self.refused,
+        };
+        counter.increment(1);
+    }
+}
+
+/// Counts a decision without the store. Failures are rare, so the counter is looked up each time.
+pub(super) fn count_fault(fault: &Fault, layer: Option<&str>) {
+    let labels = labels(layer, [("fault", fault.name())]);
+    counter!("ratescope_store_errors_total", labels).increment(1);
+}
+
+/// Counts a charge that was lost.
+pub(super) fn count_lost(reason: &'static str, layer: Option<&str>) {
+    counter!("ratescope_charges_lost_total", labels(layer, [("reason", reason)])).increment(1);
+}
+
+/// Counts a changed rule file.
+pub(super) fn count_reload(outcome: &'static str) {
+    counter!("ratescope_reloads_total", "outcome" => outcome).increment(1);
+}
+
+/// Describes the counters to the recorder.
+pub fn describe() {
+    use metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
+    describe_counter!("ratescope_requests_total", "Requests by outcome");
+    describe_counter!("ratescope_decisions_total", "Answers of the limits by rule and outcome");
+    describe_gauge!("ratescope_waiting", "Requests in the queue");
+    describe_counter!("ratescope_store_errors_total", "Decisions without the store");
+    describe_histogram!("ratescope_store_seconds", Unit::Seconds, "Time until the store answered");
+    describe_counter!("ratescope_charges_lost_total", "Later costs that were not counted");
+    describe_gauge!("ratescope_keys", "Keys in memory, for all limits");
+    describe_counter!("ratescope_keys_forgotten_total", "Keys forgotten because there was no room");
+    describe_counter!("ratescope_reloads_total", "Changed rule files by outcome");
+}

@@ -1,0 +1,180 @@
+//! Calls of other services: a layer that waits until a limit allows a call, instead of being refused.
+//!
+//! Services limit their clients. A [`Pace`] keeps to such a limit for all clones of a client, and waits when
+//! the service says so: by status 429 or 503 with `Retry-After`. It wraps any client that is a service of
+//! [tower](https://docs.rs/tower) for requests of the crate `http`, such as that of hyper-util. Here the
+//! client is a stand-in, and the clock that of a test:
+//!
+//! ```
+//! use http::{Request, Response};
+//! use ratescope::Span;
+//! use ratescope_tower::outgoing::Pace;
+//! use ratescope::waiting::{FakeClock, Waiting};
+//! use tower_layer::Layer;
+//! use tower_service::Service;
+//! # use std::convert::Infallible;
+//! # use std::future::{Ready, ready};
+//! # use std::task::{Context, Poll};
+//! # #[derive(Clone)]
+//! # struct Client;
+//! # impl Service<Request<String>> for Client {
+//! #     type Response = Response<String>;
+//! #     type Error = Infallible;
+//! #     type Future = Ready<Result<Response<String>, Infallible>>;
+//! #     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+//! #         Poll::Ready(Ok(()))
+//! #     }
+//! #     fn call(&mut self, _: Request<String>) -> Self::Future {
+//! #         ready(Ok(Response::new("hello".to_owned())))
+//! #     }
+//! # }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let clock = FakeClock::default(); // a SystemClock without it
+//! let pace = Pace::new("gcra 1/1s")?.clock(clock.clone()).waiting(Waiting::DEFAULT.at_most(Span::seconds(9)));
+//! let mut client = pace.layer(Client);
+//! let get = || Request::get("https://api.example.com/items").body(String::new());
+//! client.call(get()?).await?; // The first one passes at once.
+//! let second = tokio::spawn(client.call(get()?));
+//! tokio::task::yield_now().await; // It waits now.
+//! clock.advance(Span::seconds(1));
+//! assert_eq!(second.await??.body(), "hello");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Who shares a limit
+//! A limit without `per` is for each host, with its port if the URI has one. Limits can also be `per method`,
+//! `per path`, of several of these, or `per all`. A client that is limited in other ways, such as by account,
+//! asks a [`Store`] itself: see [waiting](ratescope::waiting).
+//!
+//! # When the service asks for a pause
+//! After a response with status 429 or 503 and `Retry-After`, no call of that host is made before then, and
+//! none is counted. The header has seconds, or a date. A date is compared with the `Date` of the response, so
+//! the clocks of the two need not agree. A longer pause than [an hour](Pace::longest_pause) is cut to
+//! that. The response itself is returned as it came: to call again is the caller's choice, for example by the
+//! retries of tower around this layer.
+//!
+//! # What is promised
+//! * A call that waits holds nothing of the client inside. It makes the client ready after its wait.
+//! * A call that is dropped, or gives up since its wait would be too long, leaves nothing behind, as
+//!   [waiting](ratescope::waiting#what-is-counted) says. One that gives up in a queue, since the host asked for a pause
+//!   meanwhile, is [taken back](Store::undo).
+//! * Memory is bounded: [`HOSTS`] keys of each limit, and pauses of as many hosts, are remembered.
+//!
+//! # With reqwest
+//! The client of reqwest is a service, too, but for requests and responses of its own. Those convert from and to
+//! the ones of `http`, so a few lines lead from one to the other, here for reqwest 0.13 and with the feature `util`
+//! of tower:
+//!
+//! ```text
+//! let client = reqwest::Client::new();
+//! let inner = client.clone();
+//! let inner = tower::service_fn(move |request: http::Request<reqwest::Body>| {
+//!     let client = inner.clone();
+//!     async move {
+//!         let response = client.execute(request.try_into()?).await?;
+//!         Ok::<_, reqwest::Error>(http::Response::from(response))
+//!     }
+//! });
+//! let mut paced = Pace::new("gcra 5/1s burst 10")?.layer(inner);
+//!
+//! let request = client.post("https://api.example.com/items").json(&item).build()?;
+//! let response = reqwest::Response::from(paced.call(request.try_into()?).await?);
+//! let items: Vec<Item> = response.json().await?;
+//! ```
+//!
+//! A timeout of reqwest begins when the call is made, after its wait. Redirects that reqwest follows are no calls
+//! of their own. The response no longer knows its URL.
+
+mod pause;
+mod service;
+
+pub use service::{CallError, Paced};
+
+use pause::Pause;
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::policy::{Defaults, Policy};
+use ratescope::store::{Keyed, Store};
+use ratescope::text::ParseError;
+use ratescope::time::Span;
+use ratescope::waiting::Waiting;
+use std::sync::Arc;
+use tower_layer::Layer;
+
+/// How many keys of each limit are remembered, and how many hosts that asked for a pause.
+pub const HOSTS: usize = 10_000;
+
+/// The fields of a call.
+const FIELDS: [&str; 3] = ["host", "method", "path"];
+
+/// A layer for calls of other services, which waits until its limits allow a call: see
+/// [the module](self). All services that it makes are limited together.
+#[derive(Debug)]
+#[must_use = "it limits nothing until it is laid around a client"]
+pub struct Pace<C = SystemClock> {
+    limits: Arc<Limits>,
+    waiting: Waiting,
+    longest_pause: Span,
+    clock: Arc<C>,
+}
+
+/// The limits and what they remember.
+#[derive(Debug)]
+struct Limits {
+    store: Store,
+    /// Until when each host wants no calls.
+    pauses: Keyed<Pause>,
+}
+
+impl Pace {
+    /// A layer with the limits of a [policy](ratescope::policy), such as `gcra 5/1s burst 10` for each host. A
+    /// call waits as long as it takes, and a pause is an hour at most.
+    ///
+    /// # Errors
+    /// When the text is not a policy, or a limit is for a field that calls don't have.
+    pub fn new(policy: &str) -> Result<Self, ParseError> {
+        let fields = Some(FIELDS.map(str::to_owned).to_vec());
+        let defaults = Defaults { rate: None, per: FIELDS[0].parse()?, fields, cost: 1.0 };
+        let store = Store::new(Policy::read(policy, &defaults)?, HOSTS);
+        let limits = Arc::new(Limits { store, pauses: Keyed::new(Pause, HOSTS) });
+        let (waiting, longest_pause) = (Waiting::DEFAULT, Span::hours(1));
+        Ok(Pace { limits, waiting, longest_pause, clock: Arc::new(SystemClock) })
+    }
+}
+
+impl<C> Pace<C> {
+    /// Sets how a call waits: its cost, its longest wait, and its jitter. With a longest wait of zero no call
+    /// waits: it passes at once or fails.
+    pub fn waiting(self, waiting: Waiting) -> Self {
+        Pace { waiting, ..self }
+    }
+
+    /// Sets the longest pause that a service can ask for; with zero, `Retry-After` is not heeded.
+    pub fn longest_pause(self, longest_pause: Span) -> Self {
+        Pace { longest_pause, ..self }
+    }
+
+    /// Sets the clock, for tests and for machines without that of the system.
+    pub fn clock<D: Clock>(self, clock: D) -> Pace<D> {
+        let Pace { limits, waiting, longest_pause, .. } = self;
+        Pace { limits, waiting, longest_pause, clock: Arc::new(clock) }
+    }
+}
+
+/// The clone has the same limits.
+impl<C> Clone for Pace<C> {
+    fn clone(&self) -> Self {
+        let (limits, clock) = (Arc::clone(&self.limits), Arc::clone(&self.clock));
+        Pace { limits, clock, waiting: self.waiting, longest_pause: self.longest_pause }
+    }
+}
+
+impl<I, C> Layer<I> for Pace<C> {
+    type Service = Paced<I, C>;
+
+    fn layer(&self, inner: I) -> Paced<I, C> {
+        Paced::new(inner, self.clone())
+    }
+}

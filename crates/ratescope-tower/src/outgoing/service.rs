@@ -1,0 +1,186 @@
+//! A client whose calls wait for their limits.
+
+use super::{Limits, Pace, pause};
+use core::fmt;
+use core::future::{Future, poll_fn, ready};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use http::{Method, Request, Response, Uri};
+use ratescope::clock::Clock;
+use ratescope::event::{Event, Fields};
+use ratescope::outcome::{Decision, Retry};
+use ratescope::time::{Span, Time};
+use ratescope::waiting::{Blocked, GaveUp, until};
+use tower_service::Service;
+
+/// A client whose calls are limited: see [the module](super).
+#[derive(Clone, Debug)]
+pub struct Paced<I, C> {
+    inner: I,
+    pace: Pace<C>,
+}
+
+impl<I, C> Paced<I, C> {
+    pub(super) fn new(inner: I, pace: Pace<C>) -> Self {
+        Paced { inner, pace }
+    }
+
+    /// The client inside.
+    pub fn get_ref(&self) -> &I {
+        &self.inner
+    }
+}
+
+/// The reason why a call failed.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum CallError<E> {
+    /// The call was not made, and not counted: its wait would have been too long. If it had been counted, since it
+    /// waited in a queue when the host asked for a pause, it is taken back [as far as the limits
+    /// can](ratescope::Limiter::undo).
+    GaveUp(GaveUp),
+    /// The call was made, and failed.
+    Call(E),
+}
+
+impl<E: fmt::Display> fmt::Display for CallError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CallError::GaveUp(reason) => write!(f, "the call was not made: {reason}"),
+            CallError::Call(error) => error.fmt(f),
+        }
+    }
+}
+
+impl<E: core::error::Error + 'static> core::error::Error for CallError<E> {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            CallError::GaveUp(reason) => Some(reason),
+            // Shown as itself, so the next cause is its own.
+            CallError::Call(error) => error.source(),
+        }
+    }
+}
+
+impl<I, C, Q, B> Service<Request<Q>> for Paced<I, C>
+where
+    I: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
+    I::Future: Send,
+    I::Error: Send,
+    C: Clock,
+    Q: Send + 'static,
+{
+    type Response = Response<B>;
+    type Error = CallError<I::Error>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<B>, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx).map_err(CallError::Call)
+    }
+
+    fn call(&mut self, request: Request<Q>) -> Self::Future {
+        let (call, pace) = (Called::new(&request), self.pace.clone());
+        let now = pace.clock.now();
+        if pace.limits.pass(&call, now, pace.waiting.cost, Span::ZERO).is_ok() {
+            let response = self.inner.call(request);
+            return Box::pin(async move { pace.heed(&call, response.await) });
+        }
+        // The clone takes the place of the client that is ready, which is dropped with whatever it holds.
+        self.inner = self.inner.clone();
+        let mut inner = self.inner.clone();
+        Box::pin(async move {
+            pace.until_allowed(&call).await.map_err(CallError::GaveUp)?;
+            poll_fn(|cx| inner.poll_ready(cx)).await.map_err(CallError::Call)?;
+            let response = inner.call(request);
+            // The clone may hold something, and is not needed while the response is made.
+            drop(inner);
+            pace.heed(&call, response.await)
+        })
+    }
+}
+
+impl Limits {
+    /// Counts a call that passes after `most` at the latest; otherwise says when to ask again.
+    fn pass(&self, call: &Called, now: Time, cost: f64, most: Span) -> Result<Decision, Retry> {
+        self.paused(call, now)?;
+        let event = Event { time: now, cost, fields: call };
+        self.store.pass(&event, most).map(|verdict| verdict.outcome.decision)
+    }
+
+    /// When to ask again, while the host wants no calls.
+    fn paused(&self, call: &Called, now: Time) -> Result<(), Retry> {
+        self.pauses.pass(&call.host, now, 0.0, Span::ZERO).map(drop)
+    }
+}
+
+impl<C: Clock> Pace<C> {
+    /// Waits until the call is allowed, and counts it.
+    async fn until_allowed(&self, call: &Called) -> Result<(), GaveUp> {
+        let (clock, limits, waiting) = (&*self.clock, &self.limits, self.waiting);
+        let begin = clock.now();
+        let counted = until(clock, waiting, |most| {
+            let now = clock.now();
+            let passed = limits.pass(call, now, waiting.cost, most);
+            ready(passed.map(|decision| (now, decision)).map_err(Blocked::from))
+        })
+        .await?;
+        // The host may have asked for a pause while the call waited in a queue.
+        let waited = until(clock, waiting.after(begin.until(clock.now())), |_| {
+            let at_once = Decision::Allowed { wait: Span::ZERO };
+            let paused = limits.paused(call, clock.now());
+            ready(paused.map(|()| ((), at_once)).map_err(Blocked::from))
+        })
+        .await;
+        if waited.is_err() {
+            let event = Event { time: counted, cost: waiting.cost, fields: call };
+            limits.store.undo(&event, clock.now());
+        }
+        waited
+    }
+
+    /// Begins the pause that a response asks for, and returns the response.
+    fn heed<B, E>(
+        &self,
+        call: &Called,
+        response: Result<Response<B>, E>,
+    ) -> Result<Response<B>, CallError<E>> {
+        let (response, now) = (response.map_err(CallError::Call)?, self.clock.now());
+        if let Some(pause) = pause::asked_for(response.status(), response.headers(), now) {
+            let seconds = pause.min(self.longest_pause).secs();
+            // Neither negative nor NaN, so there is no error.
+            let _ = self.limits.pauses.charge(&call.host, now, seconds);
+        }
+        Ok(response)
+    }
+}
+
+/// The fields of a call.
+struct Called {
+    host: String,
+    method: Method,
+    uri: Uri,
+}
+
+impl Called {
+    fn new<Q>(request: &Request<Q>) -> Self {
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let host = || request.headers().get(http::header::HOST)?.to_str().ok();
+        let host = match uri.authority() {
+            // Without the user's name and password.
+            Some(authority) => authority.as_str().rsplit('@').next(),
+            None => host(),
+        };
+        Called { host: host.unwrap_or("").to_ascii_lowercase(), method, uri }
+    }
+}
+
+impl Fields for Called {
+    fn value(&self, name: &str) -> Option<&str> {
+        match name {
+            "host" => Some(&self.host),
+            "method" => Some(self.method.as_str()),
+            "path" => Some(self.uri.path()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Prepares once for all requests what depends only on the rules: the counters of each rule, the
+//! constant headers of each limit, and which limits may delay a request.
+
+use super::draft;
+use super::fields::RequestFields;
+use super::headers::{OfLimit, up};
+use super::lasting::lasting;
+use super::layer::LayerSettings;
+use super::meters::RuleMeters;
+use super::queue::{KeyHashes, Queue};
+use super::unidentified::Unidentified;
+use http::HeaderValue;
+use ratescope::event::{Event, Fields};
+use ratescope::internal::Ask;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::policy::Limit;
+use ratescope::rules::{Place, Rule, Rules, Ruling};
+use ratescope::time::Time;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+/// The preparations for some rules.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) rules: Arc<Rules>,
+    each: Vec<PreparedRule>,
+    /// Whether any limit may delay a request.
+    pub(super) may_delay: bool,
+    /// The names of the fields that rules are about, each once.
+    pub(super) fields: Vec<String>,
+    /// Whether `ip` is one of them.
+    pub(super) by_ip: bool,
+    /// The places of the sources without whose fields a request is refused.
+    demanding: Vec<usize>,
+}
+
+/// The preparations for a rule.
+#[derive(Debug)]
+struct PreparedRule {
+    meters: RuleMeters,
+    limits: Vec<PreparedLimit>,
+    stretched: Vec<PreparedLimit>,
+}
+
+/// The headers of a limit that are the same for all clients.
+#[derive(Debug)]
+pub(super) struct PreparedLimit {
+    /// The name in the file, if no other rule has it, or else the full name of the rule; a number
+    /// follows from its second limit on.
+    pub(super) name: String,
+    /// `None` for a limiter that never refuses.
+    pub(super) quota: Option<HeaderValue>,
+    /// The beginning of the item in RateLimit.
+    pub(super) item: String,
+    /// The item in RateLimit-Policy.
+    policy: HeaderValue,
+    /// The first list of RateLimit-Policy that ended with this item, and its limits. Most requests with this limit
+    /// have the same others.
+    list: OnceLock<(Vec<Place>, HeaderValue)>,
+}
+
+impl Prepared {
+    pub(super) fn new(rules: &Arc<Rules>, settings: &LayerSettings) -> Self {
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for label in rules.rules().iter().filter_map(Rule::label) {
+            *seen.entry(label).or_default() += 1;
+        }
+        let unit = settings.headers.unit;
+        let of = |rule: &Rule| {
+            let own = rule.label().filter(|label| seen.get(label) == Some(&1));
+            let name = own.unwrap_or(rule.name());
+            let of_limits = |limits: &[Limit]| {
+                let each = limits.iter().enumerate();
+                each.map(|(i, limit)| PreparedLimit::new(name, i, &limit.limiter, unit)).collect()
+            };
+            let (limits, stretched) = (of_limits(rule.limits()), of_limits(rule.stretched()));
+            let meters = RuleMeters::new(rule.name(), settings.name.as_deref());
+            PreparedRule { meters, limits, stretched }
+        };
+        let each = rules.rules().iter().map(of).collect();
+        let may_delay =
+            rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
+        let fields: Vec<String> = rules.fields().into_iter().map(str::to_owned).collect();
+        let by_ip = fields.iter().any(|field| field == "ip");
+        let demanding = settings.sources.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
+        Prepared { rules: Arc::clone(rules), each, may_delay, fields, by_ip, demanding }
+    }
+
+    /// Returns the field that the request lacks, and why, if a source failed that a rule for this request needs. Such a
+    /// request is refused before any limit is asked. A field that only shadows need refuses nobody.
+    #[inline]
+    pub(super) fn unidentified<'f>(
+        &self,
+        fields: &'f RequestFields<'_>,
+    ) -> Option<(&'f str, &'f Unidentified)> {
+        if self.demanding.is_empty() { None } else { self.demand(fields) }
+    }
+
+    fn demand<'f>(&self, fields: &'f RequestFields<'_>) -> Option<(&'f str, &'f Unidentified)> {
+        let asked = self.rules.ask(&Event { time: Time::ZERO, cost: 0.0, fields }, None);
+        for ask in asked.iter().filter(|ask| !ask.is_shadow) {
+            let limit =
+                self.rules.rules().get(ask.rule).and_then(|rule| rule.limits().get(ask.limit));
+            for field in limit.into_iter().flat_map(|limit| limit.per.fields()) {
+                fields.value(field);
+            }
+        }
+        fields.failure(&self.demanding)
+    }
+
+    pub(super) fn is_for(&self, rules: &Arc<Rules>) -> bool {
+        Arc::ptr_eq(&self.rules, rules)
+    }
+
+    /// The keys for which an event may have to wait; `None` if it never has to.
+    pub(super) fn delaying(&self, event: &Event<'_>, queue: &Queue) -> Option<KeyHashes> {
+        let asked = self.rules.ask(event, None);
+        let of = |ask: &Ask| {
+            let rule = self.rules.rules().get(ask.rule)?;
+            let limit = rule.limits().get(ask.limit).filter(|limit| limit.limiter.delays())?;
+            (!rule.is_shadow() && !ask.is_stretched).then_some((ask.rule, ask.limit, limit))
+        };
+        let mut delaying = asked.iter().filter_map(of).peekable();
+        delaying.peek()?;
+        // All clients share the key of a limit without fields, so nobody can take more than a share.
+        let keyed = delaying.filter(|(_, _, limit)| !limit.per.fields().is_empty());
+        let hash = |(rule, place, limit): (usize, usize, &Limit)| {
+            let values = limit.per.fields().iter().map(|field| event.field(field));
+            queue.hash((rule, place, values.collect::<Vec<_>>()))
+        };
+        Some(keyed.map(hash).collect())
+    }
+
+    /// Counts the answers of the limits.
+    pub(super) fn count(&self, ruling: &Ruling) {
+        for answer in ruling.answers() {
+            if let Some(rule) = self.each.get(answer.rule) {
+                rule.meters.count(answer);
+            }
+        }
+    }
+
+    /// RateLimit-Policy for these limits.
+    pub(super) fn policies(&self, each: &[OfLimit<'_>]) -> Option<HeaderValue> {
+        let last = each.last()?.limit;
+        if each.len() == 1 {
+            return Some(last.policy.clone());
+        }
+        let joined = || {
+            let items = each.iter().filter_map(|of| of.limit.policy.to_str().ok());
+            items.collect::<Vec<_>>().join(", ")
+        };
+        let places = || each.iter().map(|of| of.place);
+        let (known, list) = last.list.get_or_init(|| (places().collect(), lasting(joined())));
+        match places().eq(known.iter().copied()) {
+            true => Some(list.clone()),
+            false => HeaderValue::try_from(joined()).ok(),
+        }
+    }
+
+    /// The headers of a limit.
+    pub(super) fn limit(&self, place: Place) -> Option<&PreparedLimit> {
+        let rule = self.each.get(place.rule)?;
+        let limits = if place.is_stretched { &rule.stretched } else { &rule.limits };
+        limits.get(place.limit)
+    }
+}
+
+impl PreparedLimit {
+    fn new(name: &str, place: usize, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
+        let mut name = draft::name(name);
+        if place > 0 {
+            name = format!("{name}#{}", place + 1);
+        }
+        let quota = limiter.quota().map(|quota| (quota.count() as u64, up(quota.per())));
+        let (count, window) = quota.unwrap_or_default();
+        let in_list = draft::name_in_list(&name);
+        let policy = lasting(draft::policy(&in_list, count, window, unit));
+        let quota = quota.map(|_| lasting(count.to_string()));
+        let (item, list) = (draft::item(&in_list), OnceLock::new());
+        PreparedLimit { name, quota, item, policy, list }
+    }
+}

@@ -1,0 +1,232 @@
+//! Responses to refused requests.
+//!
+//! [`Problem`] answers with status 429 and problem details (RFC 9457) of the type that the RateLimit
+//! draft registers. [`GrpcStatus`] answers with a gRPC status. A closure can answer with anything:
+//!
+//! ```
+//! use http::Response;
+//! use ratescope::Policy;
+//! use ratescope_tower::{RateLimit, Refused};
+//! use ratescope::rules::{Ruled, Rules};
+//!
+//! let policy: Policy = "gcra 10/1s per ip".parse()?;
+//! let limit = RateLimit::new(Ruled::new(Rules::from(policy), 100_000))
+//!     .answer(|refused: &Refused<'_>| {
+//!         let mut response = Response::new(format!("Slow down: {}.\n", refused.ruling));
+//!         *response.status_mut() = refused.status();
+//!         response
+//!     })
+//!     .layer();
+//! # let _ = limit;
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+//!
+//! The layer adds the [headers](super::Headers) to any of these responses.
+//!
+//! Requests without a [key](super::RateLimit::key) that they must have are answered in the same way, with
+//! the status and the reason of an [`Unidentified`].
+
+use super::draft;
+use super::fields::Head;
+use super::headers::{Headers, up};
+use super::prepared::Prepared;
+use super::unidentified::Unidentified;
+use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::{Response, StatusCode};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use ratescope::outcome::{Decision, Retry};
+use ratescope::rules::{Answered, Fault, OnStoreFailure, Opinion, Rule, Ruling};
+use ratescope::time::Span;
+use serde_json::Value;
+
+/// A refused request, and the reason.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Refused<'a> {
+    /// The request.
+    pub head: Head<'a>,
+    /// The ruling. If the queue is full, the ruling lets the request pass after a wait. If the request is
+    /// unidentified, no limit was asked, and the ruling has no opinions.
+    pub ruling: &'a Ruling,
+    /// When the request would pass, if nothing is counted before; `None` if that is not known.
+    pub retry: Option<Retry>,
+    /// The store's error, or `None` if the store answered.
+    pub fault: Option<&'a Fault>,
+    /// Why the limits were not asked: the request lacks a [key](super::RateLimit::key).
+    pub unidentified: Option<&'a Unidentified>,
+    pub(super) prepared: &'a Prepared,
+}
+
+impl<'a> Refused<'a> {
+    /// A request that is refused by this answer of the store, also because it can't wait.
+    pub(super) fn new(head: Head<'a>, answered: &'a Answered, prepared: &'a Prepared) -> Self {
+        let Answered { ruling, fault, .. } = answered;
+        let retry = retry(answered).flatten();
+        Refused { head, ruling, retry, fault: fault.as_ref(), unidentified: None, prepared }
+    }
+
+    /// A request that lacks a key. The ruling is empty.
+    pub(super) fn unidentified(
+        head: Head<'a>,
+        ruling: &'a Ruling,
+        why: &'a Unidentified,
+        prepared: &'a Prepared,
+    ) -> Self {
+        Refused { head, ruling, retry: None, fault: None, unidentified: Some(why), prepared }
+    }
+
+    /// The response, with the headers.
+    pub(super) fn respond<B>(&self, answer: &impl Answer<B>, headers: &Headers) -> Response<B> {
+        let mut response = answer.answer(self);
+        let retry = Some(self.retry_after());
+        if let Some(mut values) = headers.values(self.prepared, self.ruling, retry) {
+            values.put(response.headers_mut());
+        }
+        if let Some(challenge) = self.unidentified.and_then(Unidentified::challenge) {
+            let headers = response.headers_mut();
+            headers.entry(WWW_AUTHENTICATE).or_insert_with(|| challenge.clone());
+        }
+        response
+    }
+
+    /// How long until the request would pass; `None` if it never would, or if that is not known.
+    pub fn retry_after(&self) -> Option<Span> {
+        self.retry.and_then(Retry::wait)
+    }
+
+    /// Whether it was refused because the store failed, as its rule demands.
+    pub fn is_unavailable(&self) -> bool {
+        is_unavailable(self.ruling, self.fault)
+    }
+
+    /// Whether it was refused because the queue is full, or its client has its share of the seats.
+    pub fn is_queue_full(&self) -> bool {
+        self.unidentified.is_none() && self.ruling.is_allowed()
+    }
+
+    /// 429, or 503 if the store failed, or the status of an unidentified request.
+    pub fn status(&self) -> StatusCode {
+        match (self.unidentified, self.is_unavailable()) {
+            (Some(why), _) => why.status(),
+            (None, true) => StatusCode::SERVICE_UNAVAILABLE,
+            (None, false) => StatusCode::TOO_MANY_REQUESTS,
+        }
+    }
+
+    /// The names of the limits that refuse the request, as in RateLimit-Policy.
+    pub fn violated(&self) -> impl Iterator<Item = &str> {
+        let refuse =
+            |opinion: &Opinion<'_>| !opinion.rule.is_shadow() && !opinion.outcome.is_allowed();
+        let refusing = self.ruling.opinions().filter(refuse);
+        refusing.filter_map(|opinion| Some(self.prepared.limit(opinion.place)?.name.as_str()))
+    }
+
+    /// One sentence for the client. It says nothing about others who share the limit.
+    fn detail(&self) -> String {
+        if let Some(why) = self.unidentified {
+            return why.reason().to_owned();
+        }
+        let why = match (self.is_unavailable(), self.is_queue_full()) {
+            (true, _) => "The limits can't be checked at the moment",
+            (_, true) => "Too many requests are waiting",
+            _ => "There were too many requests",
+        };
+        match self.retry {
+            Some(Retry::After(wait)) => format!("{why}; try again in {} s.", up(wait)),
+            Some(Retry::Never) => "The request costs more than is ever allowed.".to_owned(),
+            None => format!("{why}."),
+        }
+    }
+}
+
+/// When an event that does not pass at once would pass; the outer `None` if it passes at once.
+pub fn retry(answered: &Answered) -> Option<Option<Retry>> {
+    match answered.ruling.decision() {
+        Decision::Allowed { wait } if wait == Span::ZERO => None,
+        Decision::Allowed { wait } => Some(Some(Retry::After(wait))),
+        Decision::Refused => Some(answered.retry),
+    }
+}
+
+/// Whether a ruling refuses because the store failed.
+pub fn is_unavailable(ruling: &Ruling, fault: Option<&Fault>) -> bool {
+    let refuses = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Refuse;
+    fault.is_some() && ruling.decided_by().is_some_and(|opinion| refuses(opinion.rule))
+}
+
+/// Makes the responses to refused requests, with the body type of the service.
+pub trait Answer<B>: Send + Sync + 'static {
+    /// Makes a response.
+    fn answer(&self, refused: &Refused<'_>) -> Response<B>;
+}
+
+impl<B, F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static> Answer<B> for F {
+    fn answer(&self, refused: &Refused<'_>) -> Response<B> {
+        self(refused)
+    }
+}
+
+/// Answers with status 429, or 503 if the store failed, and `application/problem+json`. Its member
+/// `retry_after` has the seconds of the header Retry-After. An unidentified request has the status of its
+/// [`Unidentified`], whose reason is the `detail`, and a problem without a type.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Problem;
+
+impl<B: From<String>> Answer<B> for Problem {
+    fn answer(&self, refused: &Refused<'_>) -> Response<B> {
+        let problem = match (refused.unidentified, refused.is_unavailable()) {
+            (Some(why), _) => draft::of_status(why.status()),
+            (None, true) => draft::REDUCED_CAPACITY,
+            (None, false) if refused.is_queue_full() => draft::REDUCED_CAPACITY,
+            (None, false) => draft::QUOTA_EXCEEDED,
+        };
+        let text = |text: &str| Value::from(text).to_string();
+        let violated: Vec<String> = refused.violated().map(text).collect();
+        let violated = match refused.unidentified {
+            Some(_) => String::new(),
+            None => format!(",\"{}\":[{}]", draft::VIOLATED, violated.join(",")),
+        };
+        let retry = refused.retry_after().map(|wait| format!(",\"retry_after\":{}", up(wait)));
+        let body = format!(
+            "{{\"type\":{},\"title\":{},\"status\":{},\"detail\":{}{violated}{}}}\n",
+            text(problem.kind),
+            text(problem.title),
+            refused.status().as_u16(),
+            text(&refused.detail()),
+            retry.unwrap_or_default(),
+        );
+        let mut response = Response::new(body.into());
+        *response.status_mut() = refused.status();
+        let json = HeaderValue::from_static("application/problem+json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        response
+    }
+}
+
+/// Answers with the gRPC status `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` if the store failed, in a
+/// response without a body: for tonic, as in `examples/grpc.rs`. An unidentified request gets
+/// `UNAUTHENTICATED` for 401, `PERMISSION_DENIED` for 403, and otherwise `INVALID_ARGUMENT`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GrpcStatus;
+
+impl<B: Default> Answer<B> for GrpcStatus {
+    fn answer(&self, refused: &Refused<'_>) -> Response<B> {
+        const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
+        let code = match refused.status() {
+            StatusCode::SERVICE_UNAVAILABLE => "14",
+            StatusCode::UNAUTHORIZED => "16",
+            StatusCode::FORBIDDEN => "7",
+            StatusCode::TOO_MANY_REQUESTS => "8",
+            _ => "3",
+        };
+        let mut response = Response::new(B::default());
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+        headers.insert("grpc-status", HeaderValue::from_static(code));
+        let message = utf8_percent_encode(&refused.detail(), ESCAPED).to_string();
+        if let Ok(message) = HeaderValue::try_from(message) {
+            headers.insert("grpc-message", message);
+        }
+        response
+    }
+}

@@ -1,0 +1,164 @@
+//! Events for the log, through the `tracing` facade: refusals with their reasons in numbers, failures
+//! of the store, and changed rule files.
+//!
+//! Events that clients can cause are logged at most a few times a second, with the number of those
+//! left out, and with the first 48 bytes of each field of a key. So an attack does not fill the log.
+
+use super::layer::LayerSettings;
+use super::meters;
+use super::refusal::Refused;
+use super::unidentified::Unidentified;
+use crate::watch::FileNews;
+use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use ratescope::event::{Event, Fields};
+use ratescope::internal::beginning;
+use ratescope::policy::Limit;
+use ratescope::rules::{Fault, Opinion, Reloaded, Rules};
+use ratescope::time::{Span, Time};
+
+/// The longest value of a field that is logged whole, in bytes.
+const LONGEST: usize = 48;
+
+/// Lets a few events through each second.
+pub(super) struct LogSampler {
+    per_second: u64,
+    /// The current second.
+    second: AtomicI64,
+    /// The number of events in it.
+    seen: AtomicU64,
+    /// The number of events left out since the last one that was let through.
+    passed_over: AtomicU64,
+}
+
+impl LogSampler {
+    pub(super) fn new(per_second: u64) -> Self {
+        let (second, seen) = (AtomicI64::new(i64::MIN), AtomicU64::new(0));
+        LogSampler { per_second, second, seen, passed_over: AtomicU64::new(0) }
+    }
+
+    /// Whether to log an event that happens now; if so, the number of events left out before. Threads
+    /// that meet at the turn of a second may let one or two more through.
+    pub(super) fn take(&self, now: Time) -> Option<u64> {
+        let second = now.as_micros().div_euclid(1_000_000);
+        if self.second.swap(second, Ordering::Relaxed) != second {
+            self.seen.store(0, Ordering::Relaxed);
+        }
+        if self.seen.fetch_add(1, Ordering::Relaxed) < self.per_second {
+            return Some(self.passed_over.swap(0, Ordering::Relaxed));
+        }
+        self.passed_over.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+}
+
+/// The fields of an event, cut.
+struct Cut<'a>(&'a dyn Fields);
+
+impl Fields for Cut<'_> {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.0.value(name).map(|text| beginning(text, LONGEST))
+    }
+}
+
+/// The key of an event, which ends with `...` if a value in it is cut.
+fn key(limit: &Limit, event: &Event<'_>) -> String {
+    let fields = &Cut(event.fields);
+    let mut key = limit.per.key(&Event { fields, ..*event });
+    if limit.per.fields().iter().any(|field| event.field(field).len() > LONGEST) {
+        key.push_str("...");
+    }
+    key
+}
+
+/// Logs a refusal by the layer of this name.
+pub(super) fn refused(
+    event: &Event<'_>,
+    refused: &Refused<'_>,
+    layer: Option<&str>,
+    passed_over: u64,
+) {
+    let Some(Opinion { rule, limit, outcome, .. }) = refused.ruling.decided_by() else { return };
+    tracing::info!(
+        target: "ratescope",
+        layer,
+        rule = rule.name(),
+        limit = %limit,
+        key = key(limit, event),
+        level = outcome.level,
+        bound = outcome.limit,
+        retry_after = refused.retry_after().map(Span::secs),
+        passed_over,
+        "{}{}",
+        if refused.is_queue_full() { "refused, as the queue is full: " } else { "" },
+        refused.ruling,
+    );
+}
+
+/// Logs that the layer of this name refused a request because it lacks a field.
+pub(super) fn unidentified(field: &str, why: &Unidentified, layer: Option<&str>, passed_over: u64) {
+    tracing::info!(
+        target: "ratescope",
+        layer,
+        field,
+        status = why.status().as_u16(),
+        reason = beginning(why.reason(), LONGEST),
+        passed_over,
+        "refused before the limits were asked",
+    );
+}
+
+/// Counts a failure of the store, and logs it if the sampler takes it.
+pub(super) fn fault(sampler: &LogSampler, fault: &Fault, layer: Option<&str>, now: Time) {
+    meters::count_fault(fault, layer);
+    let Some(passed_over) = sampler.take(now) else { return };
+    let cause = fault.cause();
+    tracing::warn!(target: "ratescope", layer, fault = fault.name(), cause, passed_over, "{fault}");
+}
+
+/// Logs a later cost that is no cost, and counts as 0.
+pub(super) fn bad_cost(cost: f64, layer: Option<&str>, passed_over: u64) {
+    tracing::warn!(
+        target: "ratescope",
+        layer,
+        cost,
+        passed_over,
+        "a charge is negative or no number, and is not counted; a cost is from 0 to 1e12",
+    );
+}
+
+/// Logs the fields of rules that no source gives.
+pub(super) fn missing_sources(rules: &Rules, settings: &LayerSettings) {
+    for field in settings.sources.missing(rules) {
+        tracing::warn!(
+            target: "ratescope",
+            layer = settings.name.as_deref(),
+            field,
+            "rules are about a field that the layer has no source for: all clients share one key, and \
+             rules for a certain value never apply",
+        );
+    }
+}
+
+/// Logs that the peer is not known.
+pub(super) fn no_peer() {
+    tracing::warn!(
+        target: "ratescope",
+        "rules are about the field ip, but the server does not say where connections come from: all \
+         such requests share one key; see RateLimit::peer",
+    );
+}
+
+/// Counts and logs a change of a rule file: for
+/// [`Watch::every`](crate::watch::Watch::every). Wrong rules are logged as an error, with
+/// all their mistakes, and so is a file that can't be read.
+pub fn seen(news: FileNews) {
+    meters::count_reload(news.name());
+    match news {
+        FileNews::Read { reloaded: Reloaded::Unchanged | Reloaded::Applied(_), .. } => {
+            tracing::info!(target: "ratescope", "{news}");
+        }
+        FileNews::Read { reloaded: Reloaded::Rejected(_), .. } | FileNews::Unreadable(_) => {
+            tracing::error!(target: "ratescope", "{news}");
+        }
+    }
+}

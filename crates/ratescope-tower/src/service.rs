@@ -1,0 +1,230 @@
+//! The service that the layer wraps around another one.
+//!
+//! A request becomes a 429 in these steps. `call` asks `decide.rs`, which finds the fields of the request
+//! (`fields.rs`, behind proxies `proxies.rs`) and asks the store. If the ruling refuses, `refusal.rs` writes the
+//! response, and `headers.rs` its headers. A request that has to wait is in `later` until then.
+//!
+//! # Readiness
+//! A service says that it is ready before it is called, and may hold something from then on, such as a
+//! place under a concurrency limit. The wrapped service is ready when the inner one is. Then:
+//!
+//! * If the store answers at once, as the one in memory does, and the request passes, `call` calls this
+//!   ready inner service.
+//! * If the request is refused, nobody calls the inner service. The layer drops it and keeps a clone,
+//!   so its place is free at once, and not only with the next request.
+//! * If the request has to wait, for the store or in the queue, the layer does the same. The request
+//!   takes another clone, makes it ready when its wait is over, and calls that. So a waiting request
+//!   holds nothing of the inner service.
+//!
+//! A request that waits has been taken on already. So while some wait, more requests may be inside of
+//! the layer than the inner service is ready for; they wait for it after their first wait.
+
+use super::bodies::{Bodies, Debt, Uncharged};
+use super::decide::{Debtor, Next, Passed, Rest, Shared, Waiting};
+use super::fields::Head;
+use super::headers::Values;
+use super::layer::ResponseHead;
+use super::prepared::Prepared;
+use super::refusal::{Answer, Problem};
+use core::future::{Future, poll_fn};
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use ratescope::clock::{Clock, SystemClock};
+use ratescope::internal::Reader;
+use ratescope::rules::AsyncStore;
+use std::sync::Arc;
+use tower_service::Service;
+
+/// A service whose requests are limited. `W` says whether the bodies of its responses are
+/// [charged](super::Charged) for.
+pub struct RateLimited<I, S, A = Problem, C = SystemClock, W = Uncharged> {
+    inner: I,
+    shared: Arc<Shared<S, A, C>>,
+    reader: Reader<Prepared>,
+    bodies: PhantomData<W>,
+}
+
+impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
+    pub(super) fn new(inner: I, shared: Arc<Shared<S, A, C>>) -> Self {
+        RateLimited { inner, shared, reader: Reader::New, bodies: PhantomData }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &I {
+        &self.inner
+    }
+}
+
+impl<I: Clone, S, A, C, W> Clone for RateLimited<I, S, A, C, W> {
+    fn clone(&self) -> Self {
+        RateLimited::new(self.inner.clone(), Arc::clone(&self.shared))
+    }
+}
+
+impl<I, S, A, C, W, Q, B> Service<Request<Q>> for RateLimited<I, S, A, C, W>
+where
+    I: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
+    I::Future: Send,
+    S: AsyncStore,
+    A: Answer<B>,
+    C: Clock,
+    W: Bodies,
+    Q: Send + 'static,
+    B: Send + 'static,
+{
+    type Response = Response<W::Of<B>>;
+    type Error = I::Error;
+    type Future = ResponseFuture<I::Future, B, I::Error, W>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), I::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Q>) -> Self::Future {
+        let shared = &self.shared;
+        let state = match shared.decide_now(&mut self.reader, &Head::of(&request)) {
+            Some(Next::Call(Passed { headers, rest })) => {
+                let debtor = rest.and_then(|rest| tell_handlers(&mut request, *rest));
+                let inner = self.inner.call(request);
+                match debtor {
+                    None => State::Called { inner, headers },
+                    debtor => {
+                        let response = respond(Arc::clone(shared), inner, headers, debtor);
+                        State::Later { later: Box::pin(response) }
+                    }
+                }
+            }
+            next => {
+                // The clone takes the place of the service that is ready, which is dropped with whatever it holds.
+                self.inner = self.inner.clone();
+                match next {
+                    Some(Next::Refuse(response)) => State::Refused { response: Some(response) },
+                    next => {
+                        let later = later(Arc::clone(shared), self.inner.clone(), request, next);
+                        State::Later { later: Box::pin(later) }
+                    }
+                }
+            }
+        };
+        ResponseFuture { state, bodies: PhantomData }
+    }
+}
+
+/// Adds the answer of the store to the extensions of a request, and returns the debtor of its later cost, if there is
+/// one.
+fn tell_handlers<Q>(request: &mut Request<Q>, Rest { debtor, answered }: Rest) -> Option<Debtor> {
+    if let Some(answered) = answered {
+        request.extensions_mut().insert(answered);
+    }
+    debtor
+}
+
+/// Serves a request that has to wait: for the store, if `next` is not known yet, or in the queue. The
+/// `inner` service need not be ready. Returns also the debt of the body, if that is charged for.
+async fn later<I, S, A, C, Q, B>(
+    shared: Arc<Shared<S, A, C>>,
+    mut inner: I,
+    mut request: Request<Q>,
+    next: Option<Next<B>>,
+) -> Result<(Response<B>, Option<Debt>), I::Error>
+where
+    I: Service<Request<Q>, Response = Response<B>>,
+    S: AsyncStore,
+    A: Answer<B>,
+    C: Clock,
+{
+    let next = match next {
+        Some(next) => next,
+        None => shared.decide(&Head::of(&request)).await,
+    };
+    let Passed { headers, rest } = match next {
+        Next::Refuse(response) => return Ok((*response, None)),
+        Next::Call(passed) => passed,
+        Next::Wait(waiting) => {
+            let Waiting { wait, seat, passed } = *waiting;
+            shared.clock.sleep(wait).await;
+            drop(seat);
+            passed
+        }
+    };
+    let debtor = rest.and_then(|rest| tell_handlers(&mut request, *rest));
+    poll_fn(|cx| inner.poll_ready(cx)).await?;
+    let response = inner.call(request);
+    // The clone may hold something, and is not needed while the response is made.
+    drop(inner);
+    respond(shared, response, headers, debtor).await
+}
+
+/// Completes a response: charges for it, and adds the headers.
+async fn respond<S, A, C, B, E>(
+    shared: Arc<Shared<S, A, C>>,
+    response: impl Future<Output = Result<Response<B>, E>>,
+    headers: Option<Box<Values>>,
+    debtor: Option<Debtor>,
+) -> Result<(Response<B>, Option<Debt>), E>
+where
+    S: AsyncStore,
+    A: Answer<B>,
+    C: Clock,
+{
+    let mut response = response.await?;
+    if let Some(debtor) = &debtor {
+        shared.charge_head(debtor, ResponseHead::of(&response)).await;
+    }
+    if let Some(mut headers) = headers {
+        headers.put(response.headers_mut());
+    }
+    Ok((response, debtor.and_then(|debtor| shared.debt(debtor))))
+}
+
+pin_project! {
+    /// The response to a limited request.
+    pub struct ResponseFuture<F, B, E, W = Uncharged> {
+        #[pin]
+        state: State<F, B, E>,
+        bodies: PhantomData<W>,
+    }
+}
+
+pin_project! {
+    #[project = Projected]
+    enum State<F, B, E> {
+        Called { #[pin] inner: F, headers: Option<Box<Values>> },
+        Refused { response: Option<Box<Response<B>>> },
+        Later { later: Later<B, E> },
+    }
+}
+
+type Later<B, E> = Pin<Box<dyn Future<Output = Result<(Response<B>, Option<Debt>), E>> + Send>>;
+
+impl<F, B, E, W> Future for ResponseFuture<F, B, E, W>
+where
+    F: Future<Output = Result<Response<B>, E>>,
+    W: Bodies,
+{
+    type Output = Result<Response<W::Of<B>>, E>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let (response, debt) = match self.project().state.project() {
+            Projected::Called { inner, headers } => {
+                let mut polled = inner.poll(cx);
+                if let Poll::Ready(Ok(response)) = &mut polled
+                    && let Some(mut headers) = headers.take()
+                {
+                    headers.put(response.headers_mut());
+                }
+                return polled.map_ok(|response| W::pass(response, None));
+            }
+            Projected::Refused { response } => match response.take() {
+                Some(response) => (*response, None),
+                // A future is not polled again after it was ready.
+                None => return Poll::Pending,
+            },
+            Projected::Later { later } => ready!(later.as_mut().poll(cx))?,
+        };
+        Poll::Ready(Ok(W::pass(response, debt)))
+    }
+}

@@ -1,0 +1,100 @@
+//! Fields that a request must have, and the refusal of one that lacks them.
+
+use super::fields::{FieldSource, Head};
+use super::layer::RateLimit;
+use core::fmt;
+use http::{HeaderValue, StatusCode};
+use std::borrow::Cow;
+
+/// Why a request is refused before any limit is asked about it: it lacks a [key](RateLimit::key), or has a
+/// wrong one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unidentified {
+    status: StatusCode,
+    reason: Cow<'static, str>,
+    challenge: Option<HeaderValue>,
+}
+
+impl Unidentified {
+    /// A refusal with a status, such as 401 or 400, and a short reason, which the client is told. A status that is no
+    /// error counts as 400.
+    pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
+        let is_error = status.is_client_error() || status.is_server_error();
+        let status = if is_error { status } else { StatusCode::BAD_REQUEST };
+        Unidentified { status, reason: reason.into(), challenge: None }
+    }
+
+    /// Adds the header `WWW-Authenticate`, such as `Bearer`, which HTTP demands of an answer with 401.
+    pub fn with_challenge(self, challenge: HeaderValue) -> Self {
+        Unidentified { challenge: Some(challenge), ..self }
+    }
+
+    /// The status of the response.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The reason, as the client is told.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// The header `WWW-Authenticate`, if there is one.
+    pub fn challenge(&self) -> Option<&HeaderValue> {
+        self.challenge.as_ref()
+    }
+}
+
+impl fmt::Display for Unidentified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.status.as_u16(), self.reason)
+    }
+}
+
+impl core::error::Error for Unidentified {}
+
+impl<S, A, C> RateLimit<S, A, C> {
+    /// Takes a field that a request must have, such as the key of an API, from a closure that may fail:
+    ///
+    /// ```
+    /// use http::{HeaderValue, StatusCode};
+    /// use ratescope_tower::{Head, RateLimit, Unidentified};
+    /// use ratescope::{Policy, rules::Ruled};
+    ///
+    /// const KEYS: [(&str, &str); 1] = [("5ecret", "ann")];
+    ///
+    /// let policy: Policy = "gcra 10/1s per user".parse()?;
+    /// let limit = RateLimit::new(Ruled::new(policy.into(), 100_000)).key("user", |request: Head<'_>| {
+    ///     let unknown = |reason| {
+    ///         let why = Unidentified::new(StatusCode::UNAUTHORIZED, reason);
+    ///         why.with_challenge(HeaderValue::from_static("ApiKey"))
+    ///     };
+    ///     let key = request.headers.get("x-api-key").ok_or_else(|| unknown("An API key is missing."))?;
+    ///     let known = KEYS.iter().find(|(known, _)| key == known);
+    ///     let (_, user) = known.ok_or_else(|| unknown("Nobody has this API key."))?;
+    ///     Ok(Some((*user).into()))
+    /// });
+    /// # let _ = limit.layer();
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    ///
+    /// An `Err` refuses the request before the store is asked. Nothing is counted in any limit. The layer's
+    /// [`Answer`](super::Answer) makes the response, which has no `Retry-After`, and the
+    /// [meters](super::meters) count the request as `unidentified`. With `Ok(None)` the request has no such
+    /// field, so rules for the field do not apply.
+    ///
+    /// The closure is asked only about requests for which a rule needs the field: if `user` is the key of a
+    /// descriptor within `path: /api`, nobody has to log in elsewhere. It is asked once, and once more if the
+    /// store has to be waited for. A field that only shadows are about refuses nobody.
+    pub fn key(
+        self,
+        field: &str,
+        find: impl for<'a> Fn(Head<'a>) -> Result<Option<Cow<'a, str>>, Unidentified>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.source(field, FieldSource::Demand(Box::new(find)))
+    }
+}

@@ -1,0 +1,22 @@
+//! Behaviour that users of `ratescope-tower` observe, one module a topic.
+
+#[allow(dead_code)]
+#[path = "../../examples/client.rs"]
+mod client;
+#[path = "../../../../tests/common/doubling.rs"]
+mod doubling;
+#[path = "../../../../tests/common/far.rs"]
+mod far;
+#[allow(dead_code)]
+#[path = "../../examples/grpc.rs"]
+mod grpc;
+mod middleware;
+#[path = "../../../ratescope-redis/tests/it/redis/server.rs"]
+mod server;
+mod service;
+#[allow(dead_code)]
+#[path = "../../examples/service.rs"]
+mod service_example;
+#[path = "../../../../tests/common/shell.rs"]
+mod shell;
+mod watch;

@@ -1,0 +1,349 @@
+//! The headers and bodies of responses.
+
+use crate::middleware::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
+use http::{HeaderMap, Response, StatusCode};
+use ratescope::rules::Fault;
+use ratescope_tower::{GrpcStatus, Headers, Refused};
+use serde_json::{Value, json};
+use sfv::{BareItem, List, ListEntry, Parser};
+use tower_layer::Layer;
+
+const TWO: &str = "domain: web\nlimit: gcra 2/1m per ip\n";
+
+#[test]
+fn a_refusal_says_when_to_come_back() {
+    let clock = Hand::default();
+    let mut service = limit(ruled(TWO), &clock).layer().layer(Inner::default());
+    let first = send(&mut service, get("/", "192.0.2.7"));
+    assert_eq!((first.status(), first.body().as_str()), (StatusCode::OK, "/"));
+    let headers = [
+        "ratelimit-policy: \"web\";q=2;w=60",
+        "ratelimit: \"web\";r=1;t=30",
+        "x-ratelimit-limit: 2",
+        "x-ratelimit-remaining: 1",
+        "x-ratelimit-reset: 30",
+    ];
+    assert_eq!(head(&first), headers);
+    send(&mut service, get("/", "192.0.2.7"));
+
+    clock.set(0.1);
+    let third = send(&mut service, get("/", "192.0.2.7"));
+    assert_eq!(third.status(), StatusCode::TOO_MANY_REQUESTS);
+    let headers = [
+        "content-type: application/problem+json",
+        "ratelimit-policy: \"web\";q=2;w=60",
+        "ratelimit: \"web\";r=0;t=30",
+        // 29.9 s, and a client that comes a moment too soon is refused again.
+        "retry-after: 30",
+        "x-ratelimit-limit: 2",
+        "x-ratelimit-remaining: 0",
+        "x-ratelimit-reset: 30",
+        "x-ratelimit-retry-after: 30",
+    ];
+    assert_eq!(head(&third), headers);
+    let problem: Value = serde_json::from_str(third.body()).unwrap();
+    let expected = json!({
+        "type": "https://iana.org/assignments/http-problem-types#quota-exceeded",
+        "title": "Request cannot be satisfied as assigned quota has been exceeded",
+        "status": 429,
+        "detail": "There were too many requests; try again in 30 s.",
+        "violated-policies": ["web"],
+        "retry_after": 30,
+    });
+    assert_eq!(problem, expected);
+    // ARCHITECTURE.md shows all of it.
+    let mut shown = "HTTP/1.1 429 Too Many Requests\n".to_owned();
+    for (name, value) in third.headers() {
+        shown += &format!("{name}: {}\n", value.to_str().unwrap());
+    }
+    shown += &format!("\n{}", third.body());
+    let paper =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md"))
+            .unwrap();
+    assert!(paper.contains(&shown), "ARCHITECTURE.md should show this:\n{shown}");
+    assert!(include_str!("../../../src/ten_lines.md").contains(TWO), "{TWO}");
+    // And means it.
+    clock.set(30.0);
+    assert_eq!(send(&mut service, get("/", "192.0.2.7")).status(), StatusCode::OK);
+}
+
+#[test]
+fn what_never_passes_is_not_told_to_come_back() {
+    let clock = Hand::default();
+    let limit = limit(ruled(TWO), &clock).cost(|_| 3.0);
+    let response = send(&mut limit.layer().layer(Inner::default()), get("/", "192.0.2.7"));
+    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert!(!response.headers().contains_key("retry-after"));
+    let problem: Value = serde_json::from_str(response.body()).unwrap();
+    assert_eq!(problem["detail"], "The request costs more than is ever allowed.");
+    assert_eq!(problem.get("retry_after"), None);
+}
+
+/// The items of a list in a header: of each the name and the parameters.
+fn items(response: &Response<String>, name: &str) -> Vec<String> {
+    let list: List = Parser::new(response.headers()[name].as_bytes()).parse().unwrap();
+    let item = |entry: ListEntry| {
+        let ListEntry::Item(item) = entry else { panic!("a list within") };
+        let BareItem::String(name) = item.bare_item else { panic!("not a string") };
+        let parameters = item.params.iter().map(|(key, value)| {
+            let BareItem::Integer(value) = value else { panic!("not an integer") };
+            format!("{key}={value}")
+        });
+        format!("{} {}", name.as_str(), parameters.collect::<Vec<_>>().join(" "))
+    };
+    list.into_iter().map(item).collect()
+}
+
+#[test]
+fn all_limits_that_apply_stand_in_the_structured_fields() {
+    let rules = "\
+domain: web
+limit: [gcra 5/1s burst 100, 1000/1d]
+descriptors:
+  - {key: method, name: \"says \\\"hé\\\" \\\\\", limit: exim 3/1m strict per ip, throttle: soft 100%}
+  - {key: path, limit: gcra 1/1h, shadow: true}
+";
+    let clock = Hand::default();
+    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    let response = send(&mut service, get("/", "192.0.2.7"));
+    // A bucket that is filled in 20 s, and the stretched limit, which is in force. The shadow is not
+    // told.
+    let policies = ["web q=100 w=20", "web#2 q=1000 w=86400", "says \"h%C3%A9\" \\ q=6 w=60"];
+    assert_eq!(items(&response, "ratelimit-policy"), policies);
+    let limits = items(&response, "ratelimit");
+    assert_eq!(limits[..2], ["web r=99 t=1", "web#2 r=999 t=86400"]);
+    assert!(limits[2].starts_with("says \"h%C3%A9\" \\ r=5 t="), "{}", limits[2]);
+    // The other headers are about the one with the least left.
+    assert_eq!(response.headers()["x-ratelimit-limit"], "6");
+    assert_eq!(response.headers()["x-ratelimit-remaining"], "5");
+}
+
+/// Requests with one limit in common are told of their own others, whichever came first.
+#[test]
+fn each_request_is_told_of_its_own_limits() {
+    let rules = "domain: web
+descriptors:
+  - {key: path, value: /a, limit: 1/1h}
+  - {key: path, value: /b, limit: 20/1h}
+  - {key: ip, limit: 300/1h}
+";
+    let clock = Hand::default();
+    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    let ip = "web:ip q=300 w=3600";
+    for _ in 0..2 {
+        for (path, own) in [("/a", "web:path=/a q=1 w=3600"), ("/b", "web:path=/b q=20 w=3600")] {
+            let response = send(&mut service, get(path, "192.0.2.7"));
+            assert_eq!(items(&response, "ratelimit-policy"), [own, ip]);
+        }
+        let response = send(&mut service, get("/", "192.0.2.7"));
+        assert_eq!(items(&response, "ratelimit-policy"), [ip]);
+    }
+}
+
+/// A client finds the policy that it violated by its name.
+#[test]
+fn each_limit_has_one_name_everywhere() {
+    let rules = "domain: web
+descriptors:
+  - {key: method, name: \"hé\", limit: gcra 0.5/1m burst 1 per ip}
+  - {key: path, name: twice, limit: 1/1h}
+  - {key: ip, name: twice, limit: 2/1h}
+";
+    let clock = Hand::default();
+    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    send(&mut service, get("/", "192.0.2.7"));
+    let refused = send(&mut service, get("/", "192.0.2.7"));
+    let policies = items(&refused, "ratelimit-policy");
+    let names: Vec<_> = policies.iter().map(|item| item.split(' ').next().unwrap()).collect();
+    assert_eq!(names, ["h%C3%A9", "web:path", "web:ip"]);
+    let problem: Value = serde_json::from_str(refused.body()).unwrap();
+    assert_eq!(problem["violated-policies"], json!(["h%C3%A9", "web:path"]));
+}
+
+#[test]
+fn headers_are_a_choice() {
+    let clock = Hand::default();
+    let sent = |headers: Headers| {
+        let limit = limit(ruled("domain: web\nlimit: gcra 1/1m\n"), &clock).headers(headers);
+        let mut service = limit.layer().layer(Inner::default());
+        let mut names = || {
+            let response = send(&mut service, get("/", "192.0.2.7"));
+            head(&response).iter().map(|line| line.split(':').next().unwrap().to_owned()).collect()
+        };
+        let (passed, refused): (Vec<String>, Vec<String>) = (names(), names());
+        (passed.join(" "), refused.join(" "))
+    };
+    let (passed, refused) = sent(Headers::NONE);
+    assert_eq!((passed.as_str(), refused.as_str()), ("", "content-type"));
+    let (passed, refused) = sent(Headers { retry_after: true, ratelimit: true, ..Headers::NONE });
+    assert_eq!(passed, "");
+    assert_eq!(refused, "content-type ratelimit-policy ratelimit retry-after");
+    let (passed, refused) = sent(Headers { x_ratelimit: true, always: true, ..Headers::NONE });
+    assert_eq!(passed, "x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset");
+    assert_eq!(refused, format!("content-type {passed}"));
+    let limit = limit(ruled("domain: web\nlimit: gcra 1000/1m\n"), &clock).cost(|_| 100.0);
+    let unit = Some("content-bytes");
+    let limit = limit.headers(Headers { unit, ..Headers::ALL });
+    let response = send(&mut limit.layer().layer(Inner::default()), get("/", "192.0.2.7"));
+    let policy = "\"web\";q=1000;qu=\"content-bytes\";w=60";
+    assert_eq!(response.headers()["ratelimit-policy"], policy);
+    assert_eq!(response.headers()["ratelimit"], "\"web\";r=900;t=6");
+}
+
+#[test]
+fn what_is_not_limited_has_no_headers() {
+    let clock = Hand::default();
+    let rules = "domain: web\ndescriptors:\n  - {key: path, value: /login, limit: 1/1m}\n";
+    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    assert_eq!(head(&send(&mut service, get("/", "192.0.2.7"))), [""; 0]);
+    assert_eq!(head(&send(&mut service, get("/login", "192.0.2.7"))).len(), 5);
+}
+
+/// A limit of 0 refuses everything, and nobody is told to come again at once; or it only measures, and then has nothing
+/// to say to a client.
+#[test]
+fn limits_of_zero() {
+    let clock = Hand::default();
+    let headers = |limits: &str| {
+        let rules = ruled(&format!("domain: web\nlimit: {limits}\n"));
+        let mut service = limit(rules, &clock).layer().layer(Inner::default());
+        [0; 2].map(|_| head(&send(&mut service, get("/", "192.0.2.7"))))
+    };
+    for limits in
+        ["0/1m per ip", "sliding-log 0/1m", "sliding-counter 0/1m", "haproxy 0/1m allowed"]
+    {
+        let refused = [
+            "content-type: application/problem+json",
+            "ratelimit-policy: \"web\";q=0;w=60",
+            "ratelimit: \"web\";r=0;t=60",
+            "x-ratelimit-limit: 0",
+            "x-ratelimit-remaining: 0",
+            "x-ratelimit-reset: 60",
+        ];
+        assert_eq!(headers(limits), [refused; 2], "{limits}");
+    }
+    assert_eq!(headers("exim 0/1m per ip"), [[""; 0]; 2]);
+    assert_eq!(
+        headers("exim 0/1m strict & gcra 2/1m"),
+        headers("gcra 2/1m").map(|head| {
+            head.into_iter().map(|line| line.replace("\"web\"", "\"web#2\"")).collect::<Vec<_>>()
+        })
+    );
+}
+
+/// A client of two layers is told of the limits of both.
+#[test]
+fn layers_within_layers() {
+    let clock = Hand::default();
+    let within = limit(ruled("domain: within\nlimit: gcra 1/1m\n"), &clock).layer();
+    let mut service = limit(ruled(TWO), &clock).layer().layer(within.layer(Inner::default()));
+    let policies = |response: &Response<String>| {
+        let values = response.headers().get_all("ratelimit-policy").iter();
+        values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let both = ["\"within\";q=1;w=60", "\"web\";q=2;w=60"];
+    let passed = send(&mut service, get("/", "192.0.2.7"));
+    assert_eq!(policies(&passed), both);
+    let refused = send(&mut service, get("/", "192.0.2.7"));
+    assert_eq!(
+        (refused.status().as_u16(), policies(&refused)),
+        (429, both.map(String::from).to_vec())
+    );
+    assert_eq!(refused.headers()["x-ratelimit-limit"], "1", "the one that refused");
+    assert_eq!(refused.headers()["retry-after"], "60");
+}
+
+/// The three headers are about the limit with the least remaining, of whichever layer or service.
+#[test]
+fn the_least_of_all_layers_is_told() {
+    let least = |outer: &str, inner: &str| {
+        let clock = Hand::default();
+        let rules = |limit: &str| ruled(&format!("domain: web\nlimit: {limit}\n"));
+        let inner = limit(rules(inner), &clock).layer().layer(Inner::default());
+        let mut service = limit(rules(outer), &clock).layer().layer(inner);
+        let response = send(&mut service, get("/", "192.0.2.7"));
+        let mut lines = head(&response);
+        lines.retain(|line| line.starts_with("x-"));
+        lines.join(", ")
+    };
+    let of = |limit, remaining, reset| {
+        format!(
+            "x-ratelimit-limit: {limit}, x-ratelimit-remaining: {remaining}, \
+             x-ratelimit-reset: {reset}"
+        )
+    };
+    assert_eq!(least("gcra 9/1m", "gcra 5/1m"), of(5, 4, 12));
+    assert_eq!(least("gcra 2/1m", "gcra 5/1m"), of(2, 1, 30));
+    assert_eq!(least("gcra 5/1m", "gcra 5/1h"), of(5, 4, 720), "the inner one is nearer");
+}
+
+#[test]
+fn a_service_may_say_that_less_is_left() {
+    let told = |remaining: &str| {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-ratelimit-remaining", remaining.parse().unwrap());
+        let inner = Inner { headers, ..Inner::default() };
+        let mut service = limit(ruled(TWO), &Hand::default()).layer().layer(inner);
+        let mut lines = head(&send(&mut service, get("/", "192.0.2.7")));
+        lines.retain(|line| line.starts_with("x-"));
+        lines.join(", ")
+    };
+    assert_eq!(told("0"), "x-ratelimit-remaining: 0");
+    let ours = "x-ratelimit-limit: 2, x-ratelimit-remaining: 1, x-ratelimit-reset: 30";
+    assert_eq!(told("7"), ours);
+    assert_eq!(told("many"), ours);
+}
+
+#[test]
+fn an_answer_of_the_services_own() {
+    let clock = Hand::default();
+    let limit = limit(ruled("domain: web\nlimit: gcra 1/1m per ip\n"), &clock);
+    let limit = limit.answer(|refused: &Refused<'_>| {
+        let violated: Vec<&str> = refused.violated().collect();
+        let mut response = Response::new(format!(
+            "{} {} {violated:?} {}",
+            refused.head.uri,
+            refused.ruling,
+            refused.retry_after().unwrap()
+        ));
+        *response.status_mut() = StatusCode::IM_A_TEAPOT;
+        response
+    });
+    let mut service = limit.layer().layer(Inner::default());
+    send(&mut service, get("/tea", "192.0.2.7"));
+    let response = send(&mut service, get("/tea", "192.0.2.7"));
+    assert_eq!(response.status(), StatusCode::IM_A_TEAPOT);
+    assert_eq!(response.body(), "/tea refused by web: level 2, limit 1 [\"web\"] 1m");
+    // The headers are added to whatever it is.
+    assert_eq!(response.headers()["retry-after"], "60");
+}
+
+#[test]
+fn grpc_is_answered_in_its_own_way() {
+    let clock = Hand::default();
+    let limit = limit(ruled("domain: web\nlimit: gcra 1/1m per ip\n"), &clock).answer(GrpcStatus);
+    let mut service = limit.layer().layer(Inner::default());
+    send(&mut service, get("/pkg.Service/Method", "192.0.2.7"));
+    let response = send(&mut service, get("/pkg.Service/Method", "192.0.2.7"));
+    assert_eq!((response.status(), response.body().as_str()), (StatusCode::OK, ""));
+    assert_eq!(response.headers()["content-type"], "application/grpc");
+    assert_eq!(response.headers()["grpc-status"], "8");
+    let message = "There were too many requests; try again in 60 s.";
+    assert_eq!(response.headers()["grpc-message"], message);
+}
+
+/// A client that sent nothing too much is not told that it did.
+#[test]
+fn a_store_that_fails_closed_is_not_the_clients_fault() {
+    let clock = Hand::default();
+    let rules = "domain: web\nlimit: gcra 1/1m per ip\non_store_failure: refuse\n";
+    let mut store = Far::new(rules, 1);
+    store.fault = Some(Fault::Late);
+    let mut service = limit(store, &clock).layer().layer(Inner::default());
+    send(&mut service, get("/", "192.0.2.7"));
+    let response = send(&mut service, get("/", "192.0.2.7"));
+    assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
+    let problem: Value = serde_json::from_str(response.body()).unwrap();
+    let kind = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
+    assert_eq!((&problem["type"], &problem["status"]), (&json!(kind), &json!(503)));
+}

@@ -1,0 +1,265 @@
+//! The fields that a limit may be for.
+
+use crate::middleware::parts::{Hand, Inner, get, limit, ruled, send};
+use http::{HeaderName, HeaderValue, Method, Request};
+use ratescope::rules::Ruled;
+use ratescope::{Event, Time};
+use ratescope_tower::{Problem, Proxies, RateLimit};
+use std::borrow::Cow;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tower_layer::Layer;
+
+type Limit = RateLimit<Ruled, Problem, Hand>;
+
+/// Which of the requests pass a limit of one for each value of `field`.
+#[track_caller]
+fn passing(
+    field: &str,
+    set_up: impl FnOnce(Limit) -> Limit,
+    requests: impl IntoIterator<Item = Request<String>>,
+) -> Vec<bool> {
+    let rules = format!("domain: web\ndescriptors:\n  - {{key: {field}, limit: 1/1h}}\n");
+    let limit = set_up(limit(ruled(&rules), &Hand::default()));
+    let mut service = limit.layer().layer(Inner::default());
+    let each = requests.into_iter().map(|request| send(&mut service, request));
+    each.map(|response| response.status().is_success()).collect()
+}
+
+#[test]
+fn addresses_in_their_one_form() {
+    let from = |ip| get("/", ip);
+    let each = ["192.0.2.7", "::ffff:192.0.2.7", "192.0.2.8"].map(from);
+    assert_eq!(passing("ip", |limit| limit, each), [true, false, true]);
+    // As a translator between IPv4 and IPv6 reports clients. An internal address is not one of theirs.
+    let nat64 = ["64:ff9b::c000:207", "64:ff9b::192.0.2.8", "192.0.2.7", "64:ff9b::10.0.0.1"];
+    let each = nat64.map(from);
+    assert_eq!(passing("ip", |limit| limit, each), [true, true, false, true]);
+    // Anybody can send from such an address, whoever has the IPv4 address in it.
+    let six_to_four = ["192.0.2.7", "2002:c000:207::1", "2001:0:c000:207::1"].map(from);
+    assert_eq!(passing("ip", |limit| limit, six_to_four), [true, true, true]);
+    let sixes = ["2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:2::1"];
+    assert_eq!(passing("ip", |limit| limit, sixes.map(from)), [true, false, true]);
+    let each = |limit: Limit| limit.ipv6_prefix(128);
+    assert_eq!(passing("ip", each, sixes.map(from)), [true, true, true]);
+    let wide = |limit: Limit| limit.ipv6_prefix(48);
+    assert_eq!(passing("ip", wide, sixes.map(from)), [true, false, false]);
+}
+
+/// A client that the layer counted is the same to a service that asks the store itself, with a text.
+#[test]
+fn the_address_of_the_layer_is_the_text_of_the_address() {
+    let last = (0..=255).map(|i| format!("192.0.2.{i}"));
+    let first = (0..=255).map(|i| format!("{i}.10.0.100"));
+    let addresses = last.chain(first).map(|text| (text.clone(), text));
+    let sixes = [("2001:db8:0:1::1", "2001:db8:0:1::/64"), ("::1", "::/64")];
+    let sixes = sixes.map(|(from, text)| (from.to_owned(), text.to_owned()));
+    let ruled = Arc::new(ruled("domain: web\nlimit: 3/1h per ip\ncost: 2\n"));
+    let mut service = limit(Arc::clone(&ruled), &Hand::default()).layer().layer(Inner::default());
+    for (from, text) in addresses.chain(sixes) {
+        assert!(send(&mut service, get("/", &from)).status().is_success(), "{from}");
+        let fields = &[("ip", &text)];
+        let event = Event { time: Time::ZERO, cost: 0.0, fields };
+        assert_eq!(ruled.peek(&event).least().unwrap().remaining, 1.0, "{text}");
+        assert!(!ruled.check(&event).is_allowed(), "{text}");
+    }
+}
+
+#[test]
+fn the_peer_is_where_the_server_says() {
+    #[derive(Clone)]
+    struct Connection(SocketAddr);
+    let connected = |address: &str| {
+        let mut request = Request::new(String::new());
+        request.extensions_mut().insert(Connection(address.parse().unwrap()));
+        request
+    };
+    let peer = |limit: Limit| limit.peer(|connection: &Connection| connection.0.ip());
+    let requests = ["192.0.2.7:1", "192.0.2.7:2", "[2001:db8::1]:3"].map(connected);
+    assert_eq!(passing("ip", peer, requests), [true, false, true]);
+    // A bare address of a socket is found without being told.
+    let mut bare = [Request::new(String::new()), Request::new(String::new())];
+    for request in &mut bare {
+        let address: SocketAddr = "192.0.2.7:1".parse().unwrap();
+        request.extensions_mut().insert(address);
+    }
+    assert_eq!(passing("ip", |limit| limit, bare), [true, false]);
+    // There may be none, as on a Unix socket.
+    let unknown = |limit: Limit| limit.peer(|_: &Connection| None);
+    let requests = ["192.0.2.7:1", "192.0.2.7:2"].map(connected);
+    assert_eq!(passing("ip", unknown, requests), [true, true], "no such field, no such rule");
+}
+
+#[test]
+fn clients_behind_proxies() {
+    let said = |peer: &str, list: &'static str| {
+        let mut request = get("/", peer);
+        request.headers_mut().insert("x-forwarded-for", list.parse().unwrap());
+        request
+    };
+    let behind =
+        |limit: Limit| limit.behind(Proxies::x_forwarded_for("10.0.0.0/8".parse().unwrap()));
+    let requests = [
+        said("10.0.0.1", "198.51.100.1"),
+        said("10.0.0.2", "9.9.9.9, 198.51.100.1:4711"),
+        said("10.0.0.1", "198.51.100.2"),
+        // Who comes directly is who they are, whatever they say.
+        said("203.0.113.5", "198.51.100.3"),
+        said("203.0.113.5", "198.51.100.4"),
+    ];
+    assert_eq!(passing("ip", behind, requests), [true, false, true, true, false]);
+}
+
+#[test]
+fn methods_and_paths() {
+    let request = |method: Method, path: &str| {
+        let mut request = get(path, "192.0.2.7");
+        *request.method_mut() = method;
+        request
+    };
+    let requests = || {
+        [
+            request(Method::GET, "/a?b=1"),
+            request(Method::GET, "/a?b=2"),
+            request(Method::POST, "/a"),
+            request(Method::POST, "/c"),
+        ]
+    };
+    assert_eq!(passing("method", |limit| limit, requests()), [true, false, true, false]);
+    assert_eq!(passing("path", |limit| limit, requests()), [true, false, false, true]);
+}
+
+#[test]
+fn patterns_of_paths() {
+    let patterns = ["/users/{id}", "/users/me", "/files/{*rest}"];
+    let routes = |limit: Limit| limit.routes(patterns).unwrap();
+    let paths =
+        ["/users/1", "/users/2", "/users/me", "/files/a", "/files/a/b", "/elsewhere", "/elsewhere"];
+    let each = paths.map(|path| get(path, "192.0.2.7"));
+    let expected = [true, false, true, true, false, true, true];
+    assert_eq!(passing("route", routes, each), expected);
+    let limit = limit(ruled("domain: d\nlimit: 1/1s\n"), &Hand::default());
+    let Err(error) = limit.routes(["/users/{id}", "/users/{name}"]) else { panic!("taken") };
+    assert!(error.to_string().starts_with("\"/users/{name}\": "), "{error}");
+    assert!(error.problem().contains("conflict with previously registered route"), "{error}");
+}
+
+#[test]
+fn users_headers_and_whatever_is_found() {
+    #[derive(Clone)]
+    struct User(&'static str);
+    let mut requests = [(); 4].map(|()| get("/", "192.0.2.7"));
+    for (request, name) in requests.iter_mut().zip(["ann", "ann", "bob"]) {
+        request.extensions_mut().insert(User(name));
+        request.headers_mut().insert("x-api-key", name.parse().unwrap());
+    }
+    let expected = [true, false, true, true];
+    let user = |limit: Limit| limit.user(|user: &User| user.0);
+    assert_eq!(passing("user", user, requests.clone()), expected);
+    let key = |limit: Limit| limit.header("key", HeaderName::from_static("x-api-key"));
+    assert_eq!(passing("key", key, requests.clone()), expected);
+    let first = |limit: Limit| {
+        limit.field("first", |head| {
+            let key = head.headers.get("x-api-key")?.to_str().ok()?;
+            Some(Cow::Owned(key[..1].to_uppercase()))
+        })
+    };
+    assert_eq!(passing("first", first, requests.clone()), expected);
+    // One that has the name of another takes its place.
+    let path = |limit: Limit| limit.user(|user: &User| user.0).field("user", |_| None);
+    assert_eq!(passing("user", path, requests), [true; 4]);
+}
+
+/// Bytes that are not UTF-8 differ as keys, too, also from text that spells how they are written.
+#[test]
+fn headers_that_are_no_text() {
+    let key = |limit: Limit| limit.header("key", HeaderName::from_static("x-api-key"));
+    let sent = [
+        &b"\xff"[..],
+        b"\xfe",
+        b"\xff",
+        "\u{fffd}".as_bytes(),
+        b"\xff%",
+        b"\xff%25",
+        b"%FF",
+        b"%FE",
+    ];
+    let requests = sent.map(|bytes| {
+        let mut request = get("/", "192.0.2.7");
+        request.headers_mut().insert("x-api-key", HeaderValue::from_bytes(bytes).unwrap());
+        request
+    });
+    assert_eq!(passing("key", key, requests), [true, true, false, true, true, true, true, true]);
+}
+
+/// A field that no source gives limits all clients together, and not nobody.
+#[test]
+fn a_missing_source_does_not_let_everybody_pass() {
+    let no_source = ["192.0.2.7", "192.0.2.8"].map(|ip| get("/", ip));
+    assert_eq!(passing("user", |limit| limit, no_source), [true, false]);
+    // The same where a server does not say who is connected.
+    let no_peer = [(); 2].map(|()| Request::new(String::new()));
+    assert_eq!(passing("ip", |limit| limit, no_peer.clone()), [true, false]);
+    let peer = |limit: Limit| limit.peer(|address: &SocketAddr| address.ip());
+    assert_eq!(passing("ip", peer, no_peer), [true, false]);
+    // A request without a user is another thing.
+    let nobody = [(); 2].map(|()| get("/", "192.0.2.7"));
+    let user = |limit: Limit| limit.user(|user: &&'static str| user);
+    assert_eq!(passing("user", user, nobody), [true, true]);
+}
+
+#[test]
+fn a_layer_can_be_refused_for_its_missing_sources() {
+    let rules = "\
+domain: web
+descriptors:
+  - {key: user, limit: 1/1h per user+ip}
+  - {key: path, limit: 1/1h per tenant}
+";
+    let limit = || limit(ruled(rules), &Hand::default());
+    let Err(missing) = limit().try_layer() else { panic!("nothing is missing") };
+    assert_eq!(missing.fields, ["ip", "user", "tenant"]);
+    let message = "the layer has no source for ip, user, tenant, which rules are about; \
+                   RateLimit::peer gives ip, RateLimit::user gives user, and RateLimit::field gives \
+                   any other field";
+    assert_eq!(missing.to_string(), message);
+    let whole = limit()
+        .peer(|address: &SocketAddr| address.ip())
+        .user(|user: &String| user)
+        .field("tenant", |_| None);
+    whole.check_sources().unwrap();
+    assert!(whole.try_layer().is_ok());
+}
+
+/// As the design notes recommend: the address against guessed passwords, the user against others
+/// behind the same address.
+#[test]
+fn both_the_address_and_the_user() {
+    let rules = "\
+domain: web
+descriptors:
+  - {key: user, limit: gcra 2/1m}
+  - key: path
+    value: /login
+    descriptors:
+      - {key: ip, limit: gcra 3/1m}
+";
+    #[derive(Clone)]
+    struct User(String);
+    let limit = limit(ruled(rules), &Hand::default()).user(|user: &User| user.0.as_str());
+    let mut service = limit.layer().layer(Inner::default());
+    let mut ask = |path, user: &str| {
+        let mut request = get(path, "192.0.2.7");
+        if !user.is_empty() {
+            request.extensions_mut().insert(User(user.to_owned()));
+        }
+        send(&mut service, request).status().as_u16()
+    };
+    assert_eq!([ask("/", "ann"), ask("/", "ann"), ask("/", "ann")], [200, 200, 429]);
+    // Another one behind the same address is not held back for it.
+    assert_eq!(ask("/", "bob"), 200);
+    // Nobody is logged in yet.
+    let guesses = [0; 4].map(|_| ask("/login", ""));
+    assert_eq!(guesses, [200, 200, 200, 429]);
+    assert_eq!(ask("/", ""), 200);
+}

@@ -1,0 +1,297 @@
+//! Who sent a request, and who only says so.
+
+use crate::middleware::invariants::hold;
+use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue};
+use proptest::prelude::*;
+use ratescope_tower::{Networks, Proxies};
+use std::fs;
+use std::net::IpAddr;
+use std::path::Path;
+
+const TRUSTED: &str = "10.0.0.0/8, 192.0.2.1, fd00::/8";
+
+fn networks() -> Networks {
+    TRUSTED.parse().unwrap()
+}
+
+/// The client, where a peer sends header lines of one name.
+fn client(proxies: &Proxies, peer: &str, name: &'static str, lines: &[&[u8]]) -> String {
+    let mut headers = HeaderMap::new();
+    for line in lines {
+        headers.append(name, HeaderValue::from_bytes(line).unwrap());
+    }
+    proxies.client(peer.parse().unwrap(), &headers).to_string()
+}
+
+/// Both headers, whose proxies write addresses in their own ways.
+const FORWARDED_FOR: &str = "x-forwarded-for";
+const FORWARDED: &str = "forwarded";
+
+#[track_caller]
+fn assert_client(name: &'static str, peer: &str, list: &str, expected: &str) {
+    let proxies = Proxies::header(HeaderName::from_static(name), networks());
+    let client = client(&proxies, peer, name, &[list.as_bytes()]);
+    assert_eq!(client, expected, "{peer} says {list:?}");
+}
+
+#[test]
+fn the_peer_is_judged_first() {
+    // A stranger may say what it wants.
+    for list in ["198.51.100.9", "10.0.0.1", "198.51.100.9, 10.0.0.1", "127.0.0.1", ""] {
+        assert_client(FORWARDED_FOR, "203.0.113.5", list, "203.0.113.5");
+    }
+    assert_client(FORWARDED_FOR, "10.0.0.1", "198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "::ffff:10.0.0.1", "198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "fd00::1", "198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "192.0.2.1", "198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "192.0.2.2", "198.51.100.9", "192.0.2.2");
+    assert_client(FORWARDED_FOR, "::ffff:203.0.113.5", "198.51.100.9", "203.0.113.5");
+}
+
+#[test]
+fn the_last_that_is_not_trusted_counts() {
+    assert_client(FORWARDED_FOR, "10.0.0.1", "1.1.1.1, 198.51.100.9", "198.51.100.9");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "10.9.9.9, 198.51.100.9", "198.51.100.9");
+    assert_client(
+        FORWARDED_FOR,
+        "10.0.0.1",
+        "1.1.1.1, 198.51.100.9, 10.0.0.2, fd00::7",
+        "198.51.100.9",
+    );
+    assert_client(FORWARDED_FOR, "10.0.0.1", "1.1.1.1,198.51.100.9,192.0.2.1", "198.51.100.9");
+    // If all are trusted, the client is the address that is furthest away.
+    assert_client(FORWARDED_FOR, "10.0.0.1", "10.0.0.3, 10.0.0.2", "10.0.0.3");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "", "10.0.0.1");
+}
+
+#[test]
+fn entries_may_have_ports_brackets_and_gaps() {
+    for (entry, expected) in [
+        ("198.51.100.9:4711", "198.51.100.9"),
+        ("[2001:db8::9]:4711", "2001:db8::9"),
+        ("[2001:db8::9]", "2001:db8::9"),
+        ("2001:DB8::9", "2001:db8::9"),
+        ("::ffff:198.51.100.9", "198.51.100.9"),
+        ("[::ffff:198.51.100.9]:80", "198.51.100.9"),
+        (" \t198.51.100.9 ", "198.51.100.9"),
+        ("198.51.100.9,, ,", "198.51.100.9"),
+        ("1.1.1.1, 198.51.100.9:1, [fd00::1]:2, 10.0.0.2:3", "198.51.100.9"),
+        ("1.1.1.1, \"198.51.100.9\", \"10.0.0.2:3\"", "198.51.100.9"),
+        ("\"[2001:db8::9]:4711\"", "2001:db8::9"),
+        ("64:ff9b::198.51.100.9", "198.51.100.9"),
+        // Not the proxy, whatever a client behind a translator makes up.
+        ("198.51.100.9, 64:ff9b::10.0.0.2", "64:ff9b::a00:2"),
+    ] {
+        assert_client(FORWARDED_FOR, "10.0.0.1", entry, expected);
+    }
+}
+
+/// If an item is no address, the client is the trusted proxy that wrote it.
+#[test]
+fn what_cannot_be_read_ends_the_list() {
+    for list in ["unknown", "198.51.100.9, unknown", "198.51.100.9, _hidden", "1.1.1.1, 300.1.1.1"]
+    {
+        assert_client(FORWARDED_FOR, "10.0.0.1", list, "10.0.0.1");
+    }
+    assert_client(FORWARDED_FOR, "10.0.0.1", "198.51.100.9, <script>, 10.0.0.2", "10.0.0.2");
+    assert_client(FORWARDED_FOR, "10.0.0.1", "198.51.100.9 10.0.0.2", "10.0.0.1");
+}
+
+#[test]
+fn several_lines_are_one_list() {
+    let proxies = Proxies::x_forwarded_for(networks());
+    let of = |lines: &[&[u8]]| client(&proxies, "10.0.0.1", "x-forwarded-for", lines);
+    assert_eq!(of(&[b"1.1.1.1", b"198.51.100.9"]), "198.51.100.9");
+    assert_eq!(of(&[b"1.1.1.1", b"198.51.100.9", b"10.0.0.2"]), "198.51.100.9");
+    assert_eq!(of(&[b"198.51.100.9", b"", b"10.0.0.2"]), "198.51.100.9");
+    // Bytes that are no text spoil nothing but their own entry.
+    assert_eq!(of(&[b"\xff\xfe, 198.51.100.9"]), "198.51.100.9");
+    assert_eq!(of(&[b"1.1.1.1, \xff"]), "10.0.0.1");
+}
+
+#[test]
+fn the_other_header_is_not_heard() {
+    let mut headers = HeaderMap::new();
+    headers.insert("forwarded", HeaderValue::from_static("for=1.1.1.1"));
+    headers.insert("x-real-ip", HeaderValue::from_static("2.2.2.2"));
+    headers.insert("x-forwarded-for", HeaderValue::from_static("198.51.100.9"));
+    let peer: IpAddr = "10.0.0.1".parse().unwrap();
+    let by = |proxies: Proxies| proxies.client(peer, &headers).to_string();
+    assert_eq!(by(Proxies::x_forwarded_for(networks())), "198.51.100.9");
+    assert_eq!(by(Proxies::forwarded(networks())), "1.1.1.1");
+    assert_eq!(by(Proxies::header(HeaderName::from_static("x-real-ip"), networks())), "2.2.2.2");
+}
+
+#[test]
+fn forwarded_is_read_with_its_quotes() {
+    for (list, expected) in [
+        ("for=198.51.100.9", "198.51.100.9"),
+        ("For=198.51.100.9;proto=https;by=10.0.0.1", "198.51.100.9"),
+        ("proto=https;by=10.0.0.1; FOR=\"198.51.100.9:47\"", "198.51.100.9"),
+        ("for=\"[2001:db8::9]:4711\"", "2001:db8::9"),
+        ("for=\"198.51.100.9:_p\"", "198.51.100.9"),
+        ("for=\"[2001:db8::9]:_a.b-C_9\"", "2001:db8::9"),
+        ("for=1.1.1.1, for=\"198.51.100.9:_p q\"", "10.0.0.1"),
+        ("for=1.1.1.1, for=\"[2001:db8::9]:nonsense\"", "10.0.0.1"),
+        ("for=1.1.1.1, for=198.51.100.9, for=10.0.0.2", "198.51.100.9"),
+        ("for=1.1.1.1,for=\"[fd00::3]\"", "1.1.1.1"),
+        ("for=1.1.1.1, for=unknown", "10.0.0.1"),
+        ("for=1.1.1.1, for=\"_gazonk\"", "10.0.0.1"),
+        ("for=1.1.1.1, proto=https", "10.0.0.1"),
+        ("", "10.0.0.1"),
+    ] {
+        assert_client(FORWARDED, "10.0.0.1", list, expected);
+        assert_client(FORWARDED, "203.0.113.5", list, "203.0.113.5");
+    }
+}
+
+/// A client ends its part with an open quote or a backslash, so that what the proxy adds seems to be
+/// part of it; or has the proxy repeat a host with commas and quotes in it.
+#[test]
+fn an_open_quote_swallows_nothing() {
+    for list in [
+        "for=\"1.1.1.1, for=198.51.100.9",
+        "for=1.1.1.1;host=\"a, for=198.51.100.9",
+        "for=\"1.1.1.1\\, for=198.51.100.9",
+        "for=1.1.1.1, for=198.51.100.9;host=\"x, for=1.1.1.1\"",
+        "for=1.1.1.1, for=198.51.100.9;host=\"a\\\", for=6.6.6.6;x=\\\"b\"",
+        "for=1.1.1.1, for=198.51.100.9;host=\"a\\\\\"",
+        "for=1.1.1.1, host=\"x;for=6.6.6.6\";for=198.51.100.9",
+    ] {
+        assert_client(FORWARDED, "10.0.0.1", list, "198.51.100.9");
+    }
+    // If the proxy's own part has a quote too many, nobody can tell where it ends.
+    assert_client(FORWARDED, "10.0.0.1", "for=\"[2001:db8::9]:47\";host=\"", "10.0.0.1");
+}
+
+#[test]
+fn networks_are_read_and_written() {
+    for (text, written) in [
+        ("10.0.0.0/8,fd00::/8 ,  192.0.2.7", "10.0.0.0/8, fd00::/8, 192.0.2.7"),
+        ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
+        ("0.0.0.0/0, ::/0", "0.0.0.0/0, ::/0"),
+        // More than NAT64.
+        ("64:ff9b::/47, 64:ff9b::1:0:0/96", "64:ff9b::/47, 64:ff9b::1:0:0/96"),
+        ("64:ff9b::192.0.2.7", "192.0.2.7"),
+        // An internal address of NAT64 stays as it is.
+        ("64:ff9b::10.0.0.0/104", "64:ff9b::a00:0/104"),
+        ("2001:DB8::1", "2001:db8::1"),
+    ] {
+        let networks: Networks = text.parse().unwrap();
+        assert_eq!(networks.to_string(), written);
+        assert_eq!(written.parse::<Networks>().unwrap(), networks);
+    }
+    let all_of_nat64 =
+        "addresses of NAT64 count as their IPv4 addresses: write the networks of those";
+    for (text, problem) in [
+        ("", "a network is missing"),
+        ("10.0.0.0/8,", "a network is missing"),
+        ("10.0.0.0/33", "not a network"),
+        ("10.0.0.1/8", "10.0.0.1 is an address within the network 10.0.0.0/8"),
+        ("localhost", "not an address"),
+        (
+            "64:ff9b::c000:200/120",
+            "addresses of NAT64 count as their IPv4 addresses: write 192.0.2.0/24",
+        ),
+        ("64:ff9b::/96", all_of_nat64),
+        ("64:ff9b::/95", all_of_nat64),
+        ("64:ff9b::/48", all_of_nat64),
+        ("64:ff9b::/97", "addresses of NAT64 count as their IPv4 addresses: write 0.0.0.0/1"),
+    ] {
+        let error = text.parse::<Networks>().unwrap_err();
+        assert!(error.problem().starts_with(problem), "{text}: {error}");
+    }
+    assert_eq!("10.0.0.0/8, fd00::/x".parse::<Networks>().unwrap_err().at(), 12..20);
+}
+
+#[test]
+fn networks_are_made_of_addresses() {
+    let of = |address: &str, length| Networks::new([(address.parse().unwrap(), length)]);
+    for (address, length, written) in [
+        ("10.0.0.0", 8, "10.0.0.0/8"),
+        ("::ffff:10.0.0.0", 104, "10.0.0.0/8"),
+        ("192.0.2.7", 32, "192.0.2.7"),
+        ("::", 0, "::/0"),
+    ] {
+        assert_eq!(of(address, length).unwrap(), written.parse().unwrap());
+    }
+    let outside = of("10.0.0.1", 8).unwrap_err();
+    assert_eq!(outside.problem(), "10.0.0.1 is an address within the network 10.0.0.0/8");
+    assert!(of("10.0.0.0", 33).unwrap_err().to_string().contains("10.0.0.0/33"));
+    assert!(Networks::new([]).unwrap().is_empty());
+}
+
+/// The seeds of the fuzzer, as they are and cut short anywhere.
+#[test]
+fn the_seeds_of_the_fuzzer() {
+    // They are not in the published crate, and nor is the fuzzer.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/proxies");
+    let Ok(files) = fs::read_dir(folder) else { return };
+    let seeds: Vec<Vec<u8>> = files.map(|file| fs::read(file.unwrap().path()).unwrap()).collect();
+    assert!(seeds.len() >= 12, "{} seeds", seeds.len());
+    for seed in seeds {
+        for end in 0..=seed.len() {
+            hold(&seed[..end]);
+            hold(&seed[end..]);
+        }
+    }
+}
+
+/// The parts that such headers are made of.
+const PARTS: [&str; 16] = [
+    "198.51.100.9",
+    "10.0.0.2",
+    "[fd00::1]",
+    "::ffff:1.1.1.1",
+    ":80",
+    "for=",
+    "For=\"",
+    "\"",
+    "\\",
+    ",",
+    ", ",
+    ";",
+    "host=",
+    "unknown",
+    "\n",
+    " ",
+];
+
+proptest! {
+    #[test]
+    fn any_bytes(data in prop::collection::vec(any::<u8>(), 0..80)) {
+        hold(&data);
+    }
+
+    #[test]
+    fn any_parts_of_headers(parts in prop::collection::vec(prop::sample::select(&PARTS[..]), 0..14)) {
+        hold(parts.concat().as_bytes());
+    }
+
+    /// The address that the trusted proxies saw counts, whatever else a client sends.
+    #[test]
+    fn what_a_client_makes_up_changes_nothing(
+        made_up in proptest::collection::vec(any::<u8>(), 0..60),
+        lines in any::<bool>(),
+        forwarded in any::<bool>(),
+    ) {
+        let made_up: Vec<u8> = made_up.into_iter().filter(|b| *b >= 32 && *b != 127).collect();
+        let (proxies, name, seen) = match forwarded {
+            true => {
+                let seen = "for=198.51.100.9;proto=http, for=\"10.0.0.2:80\"";
+                (Proxies::forwarded(networks()), "forwarded", seen)
+            }
+            false => {
+                let seen = "198.51.100.9, 10.0.0.2:80";
+                (Proxies::x_forwarded_for(networks()), "x-forwarded-for", seen)
+            }
+        };
+        let joined = [&made_up[..], seen.as_bytes()].join(&b", "[..]);
+        let sent: Vec<&[u8]> =
+            if lines { vec![&made_up[..], seen.as_bytes()] } else { vec![&joined[..]] };
+        prop_assert_eq!(client(&proxies, "10.0.0.1", name, &sent), "198.51.100.9");
+        // And nothing at all, where it does not come by a proxy.
+        prop_assert_eq!(client(&proxies, "203.0.113.5", name, &sent), "203.0.113.5");
+    }
+}

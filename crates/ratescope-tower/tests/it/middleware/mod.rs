@@ -1,0 +1,23 @@
+//! The layer, as a service and its clients meet it, with a clock and stores of the tests' own.
+
+mod answers;
+mod bodies;
+mod cancelling;
+mod contract;
+mod costs;
+mod fields;
+mod flooding;
+mod forging;
+mod handlers;
+mod invariants;
+mod meters;
+mod on_redis;
+mod outgoing;
+mod parts;
+mod reports;
+mod unidentified;
+mod waiting;
+
+use crate::doubling;
+use crate::far;
+use crate::server;

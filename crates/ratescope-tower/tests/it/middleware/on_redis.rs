@@ -1,0 +1,102 @@
+//! The layer with its states on a real Redis: two services share them, and go on without it.
+
+use crate::middleware::parts::{Hand, Inner, call, get, limit};
+use crate::middleware::server::{PATIENCE, Server};
+use core::future::poll_fn;
+use ratescope::rules::{AsyncStore, Details, Rules};
+use ratescope::{Event, Span, Time};
+use ratescope_redis::{Options, RedisStore, TimeSource};
+use ratescope_tower::{RateLimit, RateLimited};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use tower_layer::Layer;
+use tower_service::Service;
+
+const RULES: &str = "
+domain: web
+descriptors:
+  - {key: ip, limit: gcra 3/1h}
+  - {key: path, value: /closed, limit: gcra 100/1h, on_store_failure: refuse}
+  - {key: path, value: /open, limit: gcra 1/1h, on_store_failure: allow}
+";
+
+async fn status<S, A, C>(service: &mut RateLimited<Inner, S, A, C>, path: &str) -> (u16, String)
+where
+    RateLimited<Inner, S, A, C>:
+        Service<http::Request<String>, Response = http::Response<String>, Error = String>,
+{
+    poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
+    let response = service.call(get(path, "192.0.2.7")).await.unwrap();
+    let has_retry = response.headers().contains_key("retry-after");
+    assert_eq!(has_retry, response.status().as_u16() == 429);
+    let left = response.headers().get("x-ratelimit-remaining");
+    let left = left.map_or("", |left| left.to_str().unwrap()).to_owned();
+    (response.status().as_u16(), left)
+}
+
+#[tokio::test]
+async fn services_share_a_redis_and_go_on_without_it() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let mut services = [(); 2].map(|()| {
+        let rules = Rules::read("rules.yaml", RULES).unwrap();
+        let options = Options { deadline: Duration::from_secs(2), ..Options::default() };
+        let store = RedisStore::open(&server.url(), rules, options).unwrap();
+        RateLimit::new(store).layer().layer(Inner::default())
+    });
+    let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/1h per user\n").unwrap();
+    let store = RedisStore::open(&server.url(), rules, Options::default()).unwrap();
+    // A task keeps an event while it waits for the store.
+    let task = tokio::spawn(async move {
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+        let first = store.check(&event, Details::default()).await;
+        let second = store.check(&event, Details::default()).await;
+        [first, second].map(|answered| answered.ruling.is_allowed())
+    });
+    assert_eq!(task.await.unwrap(), [true, false]);
+    let [one, other] = &mut services;
+    let told = |status: u16, left: &str| (status, left.to_owned());
+    assert_eq!(status(one, "/").await, told(200, "2"));
+    assert_eq!(status(other, "/").await, told(200, "1"));
+    assert_eq!(status(one, "/").await, told(200, "0"));
+    assert_eq!(status(other, "/").await, told(429, "0"));
+    server.kill();
+    // By what this process has seen itself, which is nothing yet, and as the rule says.
+    assert_eq!(status(one, "/").await, told(200, "2"));
+    assert_eq!(status(one, "/closed").await.0, 503);
+    // Nobody knows what is left of the limit that allows, so it is not told.
+    assert_eq!(status(other, "/open").await, told(200, "2"));
+}
+
+/// When a hundred come at once, Redis has counted those that pass or have a seat, and no others.
+#[tokio::test]
+async fn whoever_gets_no_seat_is_not_counted() {
+    let Some(server) = Server::start(&[]) else { return };
+    let rules = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let clock = TimeSource::Event { keep: Span::hours(1) };
+    let options = Options { deadline: PATIENCE, clock, ..Options::default() };
+    let store = RedisStore::open(&server.url(), rules, options).unwrap();
+    let layer = limit(store.clone(), &Hand::default()).queue(5).layer();
+    let mut service = layer.layer(Inner::default());
+    let mut sent = JoinSet::new();
+    for _ in 0..100 {
+        sent.spawn(call(&mut service, get("/", "192.0.2.7")));
+    }
+    let (begun, mut passed) = (Instant::now(), 0);
+    loop {
+        while let Some(response) = sent.try_join_next() {
+            passed += usize::from(response.unwrap().unwrap().status().is_success());
+        }
+        let event = Event { time: Time::ZERO, cost: 0.0, fields: &() };
+        let answered = store.peek(&event, Details::default()).await;
+        assert_eq!(answered.fault, None);
+        let level = answered.ruling.decided_by().unwrap().outcome.level;
+        // Who waits for Redis may have a seat, and not be counted yet.
+        let is_decided = sent.len() == layer.waiting();
+        if is_decided && level == (passed + layer.waiting()) as f64 {
+            break;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{passed} passed, {} wait: {level}", sent.len());
+    }
+    assert!(passed >= 1 && layer.waiting() >= 1);
+}

@@ -1,0 +1,146 @@
+//! The events that the layer logs.
+
+use crate::middleware::parts::{Far, Hand, Inner, get, limit, ruled, send};
+use ratescope::rules::Fault;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use tower_layer::Layer;
+use tracing_subscriber::fmt::MakeWriter;
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Lines;
+
+    fn make_writer(&'a self) -> Lines {
+        self.clone()
+    }
+}
+
+/// The lines that are told while something is done.
+pub(crate) fn told(done: impl FnOnce()) -> Vec<String> {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(lines.clone())
+        .without_time()
+        .with_ansi(false)
+        .finish();
+    tracing::subscriber::with_default(subscriber, done);
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    text.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn a_refusal_says_why_in_numbers() {
+    let lines = told(|| {
+        let rules = "domain: web\nlimit: gcra 1/1m per ip+path\n";
+        let mut service = limit(ruled(rules), &Hand::default()).layer().layer(Inner::default());
+        for _ in 0..2 {
+            // A path that a client makes up can't be mistaken for a line of the log.
+            send(&mut service, get("/a=1,b%0A\"c\"", "192.0.2.7"));
+        }
+    });
+    let expected = "INFO ratescope: refused by web: level 2, limit 1 rule=\"web\" \
+                    limit=gcra 1/1m burst 1 per ip+path \
+                    key=\"ip=192.0.2.7,path=/a%3D1%2Cb%250A%22c%22\" \
+                    level=2.0 bound=1.0 retry_after=60.0 passed_over=0";
+    assert_eq!(lines, [expected]);
+}
+
+#[test]
+fn an_attack_does_not_fill_the_log() {
+    let clock = Hand::default();
+    let lines = told(|| {
+        let limit = limit(ruled("domain: web\nlimit: 1/1h\n"), &clock).log_per_second(3);
+        let mut service = limit.layer().layer(Inner::default());
+        for second in 0..3 {
+            clock.set(f64::from(second) + 0.5);
+            for _ in 0..100 {
+                send(&mut service, get("/", "192.0.2.7"));
+            }
+        }
+    });
+    let passed_over: Vec<&str> =
+        lines.iter().map(|line| line.rsplit('=').next().unwrap()).collect();
+    // 99 refusals in the first second; 96 of them were not logged.
+    assert_eq!(passed_over, ["0", "0", "0", "96", "0", "0", "97", "0", "0"]);
+}
+
+/// A key is as long as its client likes.
+#[test]
+fn a_long_key_is_cut() {
+    for (sent, logged) in [
+        ("/".repeat(48), "/".repeat(48)),
+        ("/".repeat(49), "/".repeat(48) + "..."),
+        ("%".repeat(60_000), "%25".repeat(48) + "..."),
+        // Not within a character: each has three bytes here.
+        (format!("aé{}", "€".repeat(20_000)), format!("a%C3%A9{}...", "%E2%82%AC".repeat(15))),
+    ] {
+        let lines = told(|| {
+            let rules = "domain: web\ndescriptors:\n  - {key: name, limit: 1/1m}\n";
+            let limit = limit(ruled(rules), &Hand::default());
+            let limit = limit.field("name", move |_| Some(sent.clone().into()));
+            let mut service = limit.layer().layer(Inner::default());
+            for _ in 0..2 {
+                send(&mut service, get("/", "192.0.2.7"));
+            }
+        });
+        let key = format!("key=\"name={logged}\"");
+        assert!(lines.len() == 1 && lines[0].contains(&key), "{key} is not in {lines:?}");
+    }
+}
+
+/// Of several layers, the one that it happened to is named.
+#[test]
+fn a_fault_says_at_which_layer() {
+    let lines = told(|| {
+        let mut store = Far::new("domain: web\nlimit: 9/1h\n", 0);
+        store.fault = Some(Fault::unreachable("gone"));
+        let limit = limit(store, &Hand::default()).charge(|_| f64::NAN).name("outer");
+        send(&mut limit.log_per_second(9).layer().layer(Inner::default()), get("/", "192.0.2.7"));
+    });
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    for (line, message) in lines.iter().zip(["the store can't be reached", "a charge is negative"])
+    {
+        assert!(line.contains(message) && line.contains(" layer=\"outer\" "), "{line}");
+    }
+}
+
+/// Each layer says it once, and at its first request, before anybody asks why all are refused.
+#[test]
+fn rules_for_what_the_layer_does_not_know() {
+    let lines = told(|| {
+        let rules = "domain: web\ndescriptors:\n  - {key: user, limit: 9/1h per user+ip}\n";
+        for name in ["first", "second"] {
+            let limit = limit(ruled(rules), &Hand::default()).name(name);
+            let mut service = limit.layer().layer(Inner::default());
+            for _ in 0..3 {
+                send(&mut service, http::Request::new(String::new()));
+            }
+        }
+    });
+    let expected = |layer| {
+        [
+            format!(
+                "WARN ratescope: rules are about a field that the layer has no source for: all \
+                 clients share one key, and rules for a certain value never apply \
+                 layer=\"{layer}\" field=\"user\""
+            ),
+            "WARN ratescope: rules are about the field ip, but the server does not say where \
+             connections come from: all such requests share one key; see RateLimit::peer"
+                .to_owned(),
+        ]
+    };
+    assert_eq!(lines, [expected("first"), expected("second")].concat());
+}

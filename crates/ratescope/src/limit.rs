@@ -1,0 +1,282 @@
+//! Limiters: may this event pass?
+//!
+//! A limiter is a rule without memory. What it remembers of one sender is a separate state. So one
+//! limiter serves any number of keys, and a state can live in a map, a file or a database.
+//! Everything is `(limiter, state, now, cost) -> (state, outcome)`: no clock is read.
+//!
+//! ```
+//! use ratescope::limit::token_bucket::TokenBucket;
+//! use ratescope::{Limiter, Span, Time};
+//!
+//! let limiter = TokenBucket::new("10/1m".parse()?, 3.0)?;
+//! let mut state = limiter.initial();
+//! let passed: Vec<i64> = (0..60)
+//!     .filter(|second| {
+//!         let now = Time::from_micros(second * 1_000_000);
+//!         limiter.check(&mut state, now, 1.0).is_allowed()
+//!     })
+//!     .collect();
+//! // One each second as long as the burst lasts, then one each six seconds.
+//! assert_eq!(passed[..6], [0, 1, 2, 6, 12, 18]);
+//! // Twelve in this minute, and never more in any minute.
+//! assert_eq!(passed.len(), 12);
+//! assert_eq!(limiter.max_admitted(Span::minutes(1), 1.0).floor(), 12.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Limiters that measure a rate use an [estimator](crate::estimate). [`any`] reads any limiter from
+//! a text, and a store (`ratescope::store`) keeps the states of many keys.
+//!
+//! # The limiters
+//! | limiter | what it compares with its limit | counts | state |
+//! |---|---|---|---|
+//! | [`fixed_window`] | the count of a window of the clock | the allowed | 16 bytes |
+//! | [`sliding_window`] | the count of the last few blocks | the allowed | 40 bytes, 16 a block in use |
+//! | [`sliding_counter`] | a count that fades out | the allowed | 24 bytes |
+//! | [`sliding_log`] | the exact count of the last period | the allowed | 40 bytes, 16 an event |
+//! | [`token_bucket`] | the tokens missing, including the event's | the allowed | 24 bytes |
+//! | [`gcra`] | the same | the allowed | 24 bytes |
+//! | [`leaky_bucket`] | the queue, including the event | the allowed | 24 bytes |
+//! | [`exim`] | a decaying rate, including the event | all, the allowed, or none | 16 bytes |
+//! | [`earrrl`] | a decaying rate, before the event | all | 16 bytes |
+//! | [`adaptive`] | a decaying rate; the limit is learned | all, the allowed, or none | 24 bytes |
+//! | [`by_hour`] | the same; learned for each hour of the day | all, the allowed, or none | 120 bytes |
+//!
+//! The limiters of real servers repeat the servers' own arithmetic, so that replaying a log shows
+//! what the server would have done:
+//!
+//! | limiter | what it compares with its limit | counts | state |
+//! |---|---|---|---|
+//! | [`nginx`] | how far ahead of the rate a sender is | the allowed | 16 bytes |
+//! | [`haproxy`] | a count that fades out, in windows of the sender's own | all, or the allowed | 16 bytes |
+//! | [`envoy`] | the tokens missing, in doubles | the allowed | 16 bytes |
+//! | [`fail2ban`] | a count that fades as if events came evenly | all but those during a ban | 24 bytes |
+//!
+//! Exim is such a server, too; it is the first row of the table above.
+//!
+//! # What a sender gets out of ten a minute
+//! Measured: the bytes of a state; what passes *at once* from rest; the most that passed in the
+//! *worst minute* for a sender that knows when it may send, and the bound on it, computed by
+//! [`max_admitted`](Limiter::max_admitted); and *hammered*: what passes in the tenth minute of a
+//! sender that keeps sending ten times the limit.
+//!
+#![doc = include_str!("limit/measured.md")]
+//!
+//! # Numbers
+//! Limiters that count use whole millionths of an event and whole microseconds, so comparisons are
+//! exact: no sender exactly at the limit is refused because of a rounding error, and two forms of
+//! one algorithm decide alike. Limiters that measure a rate use f64 and the `libm` crate. Both give
+//! the same bits on every machine. [`in_f64`] says in which domain f64 alone decides exactly as the
+//! limiters that count.
+//!
+//! # States that outlive their limit
+//! In memory a state has the units in which its limiter decides fastest. For a file, a database or
+//! the next version of a rule, [`kept`] converts it to plain units, and says after which changes of
+//! the limit it can still be used.
+//!
+//! # When time runs backwards
+//! Clocks are set back, and threads hand in their events out of order. An event from before the
+//! last one never finds more room than it would have found at the time of the last one. When it is
+//! so early that the clock must have been set back, the next event that is counted or refused moves
+//! the state to the new time; a [`peek`](Limiter::peek) alone does not move it. So a clock that is
+//! set back lengthens the longest wait by one period at most: the period of a window, or the time
+//! that a full bucket takes to drain. A bucket with a large debt is not mistaken for a clock that was
+//! set back: the state has the time of its latest event, which tells the two apart. [`envoy`] has no
+//! such time, so its debt is at most one full bucket. [`nginx`] handles such clocks as the server does.
+//!
+//! Limiters that measure a rate follow the clock at once, as Exim does. An event out of order sets
+//! their time back, so the time between decays once more when the clock catches up.
+
+/// The one list of all limiters, in the order in which people read them: the module and the type of
+/// each. `boxed` marks a limiter whose states are on the heap. A new limiter is a file with its
+/// `Algorithm`, a Lua file and two lines here.
+///
+/// Calls the macro `$to` with `$with`, followed by the list.
+macro_rules! limiters {
+    ($to:ident! $with:tt) => {
+        $to! {
+            $with
+            fixed_window::FixedWindow,
+            sliding_window::SlidingWindow boxed,
+            sliding_counter::SlidingCounter,
+            sliding_log::SlidingLog boxed,
+            token_bucket::TokenBucket,
+            gcra::Gcra,
+            leaky_bucket::LeakyBucket,
+            exim::Exim,
+            earrrl::Earrrl,
+            adaptive::Adaptive,
+            nginx::Nginx,
+            haproxy::Haproxy,
+            envoy::Envoy,
+            fail2ban::Fail2ban,
+            // Comes last, since the form of the adaptive limiter is its form, too.
+            by_hour::ByHour boxed,
+        }
+    };
+}
+
+pub mod adaptive;
+pub mod by_hour;
+pub mod earrrl;
+pub mod envoy;
+pub mod exim;
+pub mod fail2ban;
+pub mod fixed_window;
+pub mod gcra;
+pub mod haproxy;
+pub mod leaky_bucket;
+pub mod nginx;
+pub mod sliding_counter;
+pub mod sliding_log;
+pub mod sliding_window;
+pub mod token_bucket;
+
+mod algorithm;
+mod amount;
+pub mod any;
+pub(crate) mod bucket;
+mod by_bucket;
+mod history;
+pub mod in_f64;
+pub mod kept;
+mod retry;
+pub(crate) mod sealed;
+mod server;
+mod text;
+
+pub use any::FORMS;
+pub use text::Form;
+pub(crate) use text::head;
+
+use crate::extremes::smaller;
+use crate::outcome::{Outcome, Retry};
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use sealed::Sealed;
+
+/// The largest cost that is counted, and the largest limit on a count.
+pub const MAX_COST: f64 = 1e12;
+
+/// The time in the state of a key without events.
+const LONG_AGO: Time = Time::from_micros(i64::MIN);
+
+/// The shortest interval over which a rate is smoothed: the resolution of [`Time`].
+const SHORTEST: Span = Span::micros(1);
+
+/// A rate limiter.
+///
+/// A limiter judges an event ([`peek`](Self::peek)), remembers one ([`record`](Self::record)) and
+/// says when one would pass ([`retry_after`](Self::retry_after)). The usual call,
+/// [`check`](Self::check), combines the first two. They are separate so that a
+/// [policy](crate::policy) can ask several limits first, and then count the event in all of them or
+/// in none.
+///
+/// A cost is a number of events, or of whatever is limited: usually 1, and from 0 to [`MAX_COST`].
+/// A cost that is negative, larger or not a number is refused and not counted; only a
+/// [`charge`](Self::charge) takes a larger one.
+///
+/// Only this crate implements it, so that a later version can add methods.
+pub trait Limiter: Sealed {
+    /// The memory of one key.
+    type State: Clone + core::fmt::Debug;
+
+    /// The state of a key without events.
+    fn initial(&self) -> Self::State;
+
+    /// The answer that [`check`](Self::check) would give to an event of cost `cost` at `now`. Nothing is
+    /// counted. With cost 0 the answer shows the level and the limit at `now`.
+    fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome;
+
+    /// Remembers an event of cost `cost` at `now`. `allowed` says whether all limiters that were
+    /// asked about it let it pass. Most limiters count allowed events only; the others say so.
+    fn record(&self, state: &mut Self::State, now: Time, cost: f64, allowed: bool);
+
+    /// Decides about an event of cost `cost` at `now`, and counts it.
+    #[inline(always)]
+    fn check(&self, state: &mut Self::State, now: Time, cost: f64) -> Outcome {
+        self.check_last(state, now, cost, true)
+    }
+
+    /// The last of several limiters: answers as [`peek`](Self::peek) does, and [records](Self::record) the
+    /// event in the same step. `others` says whether all limiters that were asked before let it pass.
+    fn check_last(&self, state: &mut Self::State, now: Time, cost: f64, others: bool) -> Outcome {
+        let outcome = self.peek(state, now, cost);
+        self.record(state, now, cost, others && outcome.is_allowed());
+        outcome
+    }
+
+    /// Counts a cost that is known only after the event was allowed, such as bytes sent. It is never
+    /// refused. What exceeds the limit is owed: later events wait until it no longer counts. A bucket
+    /// drains it at its rate, a window forgets it with the period. [`nginx`] and [`envoy`] owe at most one
+    /// full bucket. More than [`MAX_COST`] counts as `MAX_COST`.
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    fn charge(&self, state: &mut Self::State, now: Time, cost: f64) -> Result<(), BadNumber> {
+        self.record(state, now, charged(cost)?, true);
+        Ok(())
+    }
+
+    /// Takes back an event of cost `cost` that was allowed and counted at `at`, such as a call that failed.
+    /// Gives back only the part of the cost that certainly still counts at `now`, so that no more is ever
+    /// admitted than if the event had never come. Returns whether the limiter can do that: buckets and
+    /// windows can; limiters that measure a rate, and those of servers, cannot, and change nothing.
+    fn undo(&self, _state: &mut Self::State, _at: Time, _now: Time, _cost: f64) -> bool {
+        false
+    }
+
+    /// Takes back a cost that was counted at an unknown time. A bucket and a [`fixed_window`] assume that this was
+    /// `now`. A [`sliding_window`] and a [`sliding_log`] take it from the oldest events that still
+    /// count; a [`sliding_counter`] from the current window of the clock, and the rest from the one before. A
+    /// key never has more left than a new one. Returns whether the limiter can do that, as [`undo`](Self::undo)
+    /// does.
+    fn give_back(&self, state: &mut Self::State, now: Time, cost: f64) -> bool {
+        self.undo(state, now, now, cost)
+    }
+
+    /// Whether the states of this limiter grow with the events that they count, so that
+    /// [`forget`](Self::forget) can free memory.
+    fn grows(&self) -> bool {
+        false
+    }
+
+    /// Frees the entries that a log or a window no longer counts at `now`, and their memory. Decisions
+    /// at that time and later stay the same.
+    fn forget(&self, _state: &mut Self::State, _now: Time) {}
+
+    /// How long after `now` an event of cost `cost` would pass if nothing is counted until then;
+    /// zero when it would pass at `now`.
+    ///
+    /// This takes longer to compute than the verdict, so it is a call of its own. After a refused
+    /// event, pass the state that the event left: a limiter that counts refused events waits longer
+    /// because of it.
+    fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry;
+
+    /// How much may still be counted at `now`: the largest cost that would be allowed. If a cost has to
+    /// be below some bound to pass, as for Exim, this is the bound.
+    fn remaining(&self, state: &Self::State, now: Time) -> f64;
+
+    /// How long until an event of cost 1 is treated like the first event of a new key, if nothing
+    /// arrives until then.
+    fn reset_after(&self, state: &Self::State, now: Time) -> Span;
+
+    /// The most that is ever admitted in any interval `(t, t + window]`, if all events have the cost
+    /// `cost` and time does not run backwards. Infinite when the limiter has no such bound.
+    fn max_admitted(&self, window: Span, cost: f64) -> f64;
+}
+
+/// The cost that a charge counts.
+///
+/// # Errors
+/// When it is negative or not a number.
+pub(crate) fn charged(cost: f64) -> Result<f64, BadNumber> {
+    let wrong = BadNumber { what: "a cost", given: cost, want: "0 or more" };
+    if cost >= 0.0 { Ok(smaller(cost, MAX_COST)) } else { Err(wrong) }
+}
+
+/// Whether a limiter can count `cost`.
+#[inline(always)]
+pub fn is_cost(cost: f64) -> bool {
+    (0.0..=MAX_COST).contains(&cost)
+}

@@ -1,0 +1,328 @@
+//! Any of the limiters, chosen by a text at run time.
+//!
+//! ```
+//! use ratescope::limit::any::AnyLimiter;
+//! use ratescope::{Limiter, Time};
+//!
+//! let limiter: AnyLimiter = "sliding-log 3/1s".parse()?;
+//! let mut state = limiter.initial();
+//! let outcomes = [0; 4].map(|_| limiter.check(&mut state, Time::ZERO, 1.0));
+//! assert_eq!(outcomes[3].to_string(), "refused: level 4, limit 3");
+//! assert_eq!(limiter.retry_after(&state, Time::ZERO, 1.0).to_string(), "in 1s");
+//!
+//! // An error knows where the mistake is.
+//! let error = "gcra 10/1m brust 3".parse::<AnyLimiter>().unwrap_err();
+//! assert_eq!(error.at(), 11..16);
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+//!
+//! # The grammar
+//! Words in brackets are optional, and those after the rate may come in any order. A `RATE` is a count per
+//! span, as in `10/1m` or `100 per minute`. A rate alone is a fixed window, and with a `precision` a sliding
+//! one.
+//!
+#![doc = include_str!("forms.md")]
+
+pub use super::algorithm::Unstretched;
+use alloc::boxed::Box;
+
+use super::Limiter;
+use super::algorithm::{Algorithm, Stretch};
+use super::in_f64::InF64;
+use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::text::{self, Form, Given, Unreadable};
+use crate::outcome::{Outcome, Retry};
+use crate::rate::Rate;
+use crate::text::{BadNumber, ParseError};
+use crate::time::{Span, Time};
+use core::fmt;
+use core::str::FromStr;
+
+macro_rules! define {
+    ($with:tt $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        /// A limiter of any kind. Its text form is what [`FORMS`](super::FORMS) lists.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum AnyLimiter {
+            $(
+                #[doc = concat!("See [`super::", stringify!($module), "`].")]
+                $limiter(super::$module::$limiter),
+            )*
+        }
+
+        /// The state of the limiter of the same name: 32 bytes, and on the heap the entries of a
+        /// log or of a window, or the habits of 24 hours.
+        ///
+        /// A limiter of another kind treats it as its own initial state, and replaces it when an
+        /// event is recorded.
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        #[expect(missing_docs, reason = "named as the limiters")]
+        pub enum AnyState {
+            $($limiter(state!($module::$limiter $($boxed)?)),)*
+        }
+
+        $(
+            impl From<super::$module::$limiter> for AnyLimiter {
+                fn from(limiter: super::$module::$limiter) -> Self {
+                    AnyLimiter::$limiter(limiter)
+                }
+            }
+        )*
+
+        const ALL_FORMS: &[Form] = &[$(<super::$module::$limiter as Algorithm>::FORM,)*];
+
+        /// The kinds of kept states, in the order of the limiters. A kind that several limiters share is
+        /// there several times.
+        pub(super) const KINDS: &[&Kind] = &[$(<super::$module::$limiter as Algorithm>::KIND,)*];
+
+        /// Reads the words after the name of the limiter whose form is `form`.
+        pub(super) fn read(form: &Form, given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
+            $(
+                if form.name == <super::$module::$limiter as Algorithm>::FORM.name {
+                    return <super::$module::$limiter as Algorithm>::read(given);
+                }
+            )*
+            Err(given.missing("a limiter").into())
+        }
+    };
+}
+
+macro_rules! state {
+    ($module:ident::$limiter:ident) => { <super::$module::$limiter as Limiter>::State };
+    ($module:ident::$limiter:ident boxed) => { Box<<super::$module::$limiter as Limiter>::State> };
+}
+
+limiters!(define! {});
+
+/// Every text form. The words after the rate may come in any order. The limiter by hour, the last in
+/// the list, is left out: its form is that of the adaptive limiter.
+pub const FORMS: &[Form] = match ALL_FORMS {
+    [forms @ .., _by_hour] => forms,
+    [] => &[],
+};
+
+/// Evaluates `$body` with the limiter in `$of`, whichever kind it is.
+macro_rules! each {
+    ({ $of:expr, $l:ident, $body:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        match $of { $(AnyLimiter::$limiter($l) => $body,)* }
+    };
+    ($of:expr, |$l:ident| $body:expr) => { limiters!(each! { $of, $l, $body }) };
+}
+
+/// Evaluates `$body` in the same way, and wraps the result as the state of that limiter.
+macro_rules! stated {
+    ({ $of:expr, $l:ident, $body:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        match $of { $(AnyLimiter::$limiter($l) => AnyState::$limiter($body.into()),)* }
+    };
+    ($of:expr, |$l:ident| $body:expr) => { limiters!(stated! { $of, $l, $body }) };
+}
+
+/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind.
+macro_rules! matched {
+    (
+        { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $other:expr }
+        $($module:ident::$limiter:ident $($boxed:ident)?,)*
+    ) => {
+        match ($of, $state) {
+            $((AnyLimiter::$limiter($l), AnyState::$limiter($s)) => $body,)*
+            _ => $other,
+        }
+    };
+    ($of:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
+        limiters!(matched! { $of, $state, $l, $s, $body, $other })
+    };
+}
+
+impl AnyLimiter {
+    /// Reads a text form. A limiter without a rate gets the rate `default`, if there is one.
+    ///
+    /// # Errors
+    /// When the text has none of the [`FORMS`], or a number is out of range. The error
+    /// points at the word.
+    pub fn read(text: &str, default: Option<Rate>) -> Result<Self, ParseError> {
+        text::read(text, default)
+    }
+
+    /// Whether it can take back a cost: see [`give_back`](Limiter::give_back).
+    pub fn can_give_back(&self) -> bool {
+        self.give_back(&mut self.initial(), Time::ZERO, 0.0)
+    }
+
+    /// Checks events, given as their times and costs, one after the other from a new state, and calls
+    /// `each` with the time and the outcome of each event. The kind of the limiter is matched only once.
+    pub fn outcomes(
+        &self,
+        events: impl Iterator<Item = (Time, f64)>,
+        mut each: impl FnMut(Time, Outcome),
+    ) {
+        each!(self, |l| {
+            let mut state = l.initial();
+            for (time, cost) in events {
+                each(time, l.check(&mut state, time, cost));
+            }
+        });
+    }
+
+    /// A word for its level, such as `rate` or `queue`.
+    pub fn unit(&self) -> &'static str {
+        fn unit<L: Algorithm>(_: &L) -> &'static str {
+            L::UNIT
+        }
+        each!(self, |l| unit(l))
+    }
+
+    /// The number of its colour in a picture.
+    pub fn colour(&self) -> u8 {
+        fn colour<L: Algorithm>(_: &L) -> u8 {
+            L::COLOUR
+        }
+        each!(self, |l| colour(l))
+    }
+
+    /// The word for the number that bounds what passes at once: `burst`, `queue`, `floor` or `count`.
+    pub(crate) fn size_word(&self) -> &'static str {
+        fn words<L: Algorithm>(_: &L) -> &'static str {
+            L::FORM.words
+        }
+        let words = each!(self, |l| words(l));
+        let named = ["burst", "queue", "floor"].into_iter().find(|name| words.contains(name));
+        named.unwrap_or("count")
+    }
+
+    /// The most that passes at once, per the time until as much passes again; `None` if the limiter
+    /// never refuses.
+    ///
+    /// For a rate or a window it is the limit as written. For a bucket it is the size of the bucket per
+    /// the time to fill it: `gcra 1/1s burst 100` is 100 per 100 s. For an adaptive limiter it is what
+    /// an unknown sender gets.
+    pub fn quota(&self) -> Option<Rate> {
+        each!(self, |l| l.quota())
+    }
+
+    /// The limiter that admits `percent` of what this one admits: with the same periods, and larger
+    /// counts, bursts and queues.
+    ///
+    /// # Errors
+    /// When a number gets too large, or the limiter has none to multiply.
+    pub fn stretched(&self, percent: f64) -> Result<Self, Unstretched> {
+        Ok(each!(self, |l| l.stretched(Stretch(percent))?.into()))
+    }
+
+    /// Whether it may let an event pass after a wait, instead of at once.
+    pub fn delays(&self) -> bool {
+        each!(self, |l| l.delays())
+    }
+
+    /// The shape of its states: two limiters of one shape can share states. See
+    /// [`kept`](super::kept).
+    pub fn shape(&self) -> Shape {
+        each!(self, |l| l.shape())
+    }
+
+    /// Checks that the same decisions can be computed with f64 alone: that all numbers are in the
+    /// domain of [`in_f64`](super::in_f64).
+    ///
+    /// # Errors
+    /// When a number is outside of that domain.
+    pub fn exact_in_f64(&self) -> Result<(), BadNumber> {
+        each!(self, |l| l.in_f64()).map(drop)
+    }
+
+    /// The limiter as f64 alone can compute it; `None` outside of that domain, and for an adaptive limiter
+    /// by hour.
+    pub fn in_f64(&self) -> Option<InF64> {
+        each!(self, |l| l.in_f64()).ok().flatten()
+    }
+
+    pub(super) fn write(&self, state: &AnyState, now: Time, out: &mut Content) {
+        matched!(self, state, |l, s| l.keep(s, now, out), self.write(&self.initial(), now, out));
+    }
+
+    pub(super) fn state(&self, bytes: &mut Bytes<'_>) -> Result<AnyState, KeptError> {
+        Ok(stated!(self, |l| l.restore(bytes)?))
+    }
+
+    /// Replaces `state` by an initial one if it is of another kind.
+    fn own(&self, state: &mut AnyState) {
+        if !matched!(self, &*state, |_l, _s| true, false) {
+            *state = self.initial();
+        }
+    }
+}
+
+impl Limiter for AnyLimiter {
+    type State = AnyState;
+
+    fn initial(&self) -> AnyState {
+        stated!(self, |l| l.initial())
+    }
+
+    fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
+        let initial = || self.peek(&self.initial(), now, cost);
+        matched!(self, state, |l, s| l.peek(s, now, cost), initial())
+    }
+
+    fn record(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
+        matched!(self, &mut *state, |l, s| l.record(s, now, cost, allowed), {
+            self.own(state);
+            self.record(state, now, cost, allowed);
+        });
+    }
+
+    fn check_last(&self, state: &mut AnyState, now: Time, cost: f64, others: bool) -> Outcome {
+        matched!(self, &mut *state, |l, s| l.check_last(s, now, cost, others), {
+            self.own(state);
+            self.check_last(state, now, cost, others)
+        })
+    }
+
+    fn undo(&self, state: &mut AnyState, at: Time, now: Time, cost: f64) -> bool {
+        matched!(self, state, |l, s| l.undo(s, at, now, cost), false)
+    }
+
+    fn give_back(&self, state: &mut AnyState, now: Time, cost: f64) -> bool {
+        matched!(self, state, |l, s| l.give_back(s, now, cost), false)
+    }
+
+    fn grows(&self) -> bool {
+        each!(self, |l| l.grows())
+    }
+
+    fn forget(&self, state: &mut AnyState, now: Time) {
+        matched!(self, state, |l, s| l.forget(s, now), {});
+    }
+
+    fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {
+        let initial = || self.retry_after(&self.initial(), now, cost);
+        matched!(self, state, |l, s| l.retry_after(s, now, cost), initial())
+    }
+
+    fn remaining(&self, state: &AnyState, now: Time) -> f64 {
+        let initial = || self.remaining(&self.initial(), now);
+        matched!(self, state, |l, s| l.remaining(s, now), initial())
+    }
+
+    fn reset_after(&self, state: &AnyState, now: Time) -> Span {
+        matched!(self, state, |l, s| l.reset_after(s, now), Span::ZERO)
+    }
+
+    fn max_admitted(&self, window: Span, cost: f64) -> f64 {
+        each!(self, |l| l.max_admitted(window, cost))
+    }
+}
+
+/// The text form with every word, including optional ones.
+impl fmt::Display for AnyLimiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        each!(self, |l| l.fmt(f))
+    }
+}
+
+impl FromStr for AnyLimiter {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::read(text, None)
+    }
+}

@@ -1,0 +1,149 @@
+//! Outcomes: the answers of a [limiter](crate::limit), with the numbers that explain them.
+//!
+//! An [`Outcome`] says whether an event may pass, at once or after a wait. A [`Retry`] says when a
+//! refused event would pass. It takes longer to compute, so it is a separate call,
+//! [`Limiter::retry_after`](crate::Limiter::retry_after): otherwise the events of an attacker would
+//! be the most expensive ones.
+
+use crate::text::Decimal;
+use crate::time::Span;
+use core::fmt;
+
+/// The answer to one event.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "an event may pass only if it was allowed"]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Whether it may pass, and when.
+    pub decision: Decision,
+    /// The measure by which the limiter decided: a rate, an estimate, a count or a fill level, in the
+    /// unit of its limit. Each limiter's documentation says which. An event whose cost cannot be counted
+    /// is always refused, and for most limiters its level is that cost, which may be NaN.
+    pub level: f64,
+    /// The bound that the level was compared with.
+    pub limit: f64,
+}
+
+/// Allowed or refused.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "an event may pass only if it was allowed"]
+pub enum Decision {
+    /// The event may pass after `wait`, which is zero for every limiter without a queue.
+    Allowed {
+        /// How long the event stands in the queue.
+        wait: Span,
+    },
+    /// The event is refused.
+    Refused,
+}
+
+/// When an event would pass, if nothing else is counted until then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "it says how long to wait"]
+pub enum Retry {
+    /// After this span, the shortest one that suffices, rounded up to whole microseconds.
+    After(Span),
+    /// No wait is long enough. Usually the cost is more than the limiter ever admits; an adaptive limit may
+    /// also sink for good.
+    Never,
+}
+
+impl Decision {
+    /// Allowed at once.
+    pub(crate) const NOW: Decision = Decision::Allowed { wait: Span::ZERO };
+
+    /// The decision of two limits together: allowed if both allow the event, after the longer wait.
+    pub(crate) fn and(self, other: Decision) -> Decision {
+        match (self, other) {
+            (Decision::Allowed { wait }, Decision::Allowed { wait: other }) => {
+                Decision::Allowed { wait: wait.max(other) }
+            }
+            _ => Decision::Refused,
+        }
+    }
+}
+
+impl Outcome {
+    /// The answer of a limiter without a queue: allowed at once if `passes`, or refused.
+    pub const fn new(passes: bool, level: f64, limit: f64) -> Self {
+        let decision = match passes {
+            true => Decision::NOW,
+            false => Decision::Refused,
+        };
+        Outcome { decision, level, limit }
+    }
+
+    /// Whether the event may pass, at once or after a wait.
+    pub const fn is_allowed(self) -> bool {
+        matches!(self.decision, Decision::Allowed { .. })
+    }
+
+    /// How long an allowed event stands in the queue; `None` when it is refused.
+    pub const fn wait(self) -> Option<Span> {
+        match self.decision {
+            Decision::Allowed { wait } => Some(wait),
+            Decision::Refused => None,
+        }
+    }
+}
+
+impl Retry {
+    /// At once.
+    pub const NOW: Retry = Retry::After(Span::ZERO);
+
+    /// The span to wait; `None` when no wait is long enough.
+    pub const fn wait(self) -> Option<Span> {
+        match self {
+            Retry::After(wait) => Some(wait),
+            Retry::Never => None,
+        }
+    }
+}
+
+/// As in `refused: level 10.4, limit 10`.
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.decision, Numbers(self))
+    }
+}
+
+/// The numbers of an outcome, as in `level 10.4, limit 10`.
+pub(crate) struct Numbers<'a>(pub(crate) &'a Outcome);
+
+impl fmt::Display for Numbers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, number) in [("level ", self.0.level), (", limit ", self.0.limit)] {
+            f.write_str(name)?;
+            match number as u64 {
+                // A whole number has the same text as an integer, and is written much faster as one.
+                whole if (1..1 << 53).contains(&whole) && whole as f64 == number => {
+                    fmt::Display::fmt(&whole, f)?
+                }
+                _ => fmt::Display::fmt(&Decimal(number), f)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As in `allowed`, `allowed in 2.3s` or `refused`.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Decision::Allowed { wait } if *wait == Span::ZERO => f.write_str("allowed"),
+            Decision::Allowed { wait } => write!(f, "allowed in {wait}"),
+            Decision::Refused => f.write_str("refused"),
+        }
+    }
+}
+
+/// As in `now`, `in 2.3s` or `never`.
+impl fmt::Display for Retry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Retry::After(wait) if *wait == Span::ZERO => f.write_str("now"),
+            Retry::After(wait) => write!(f, "in {wait}"),
+            Retry::Never => f.write_str("never"),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Policies: one or several limits, each for a key.
+//!
+//! A [limiter](crate::limit) is an algorithm with its numbers. A [`Limit`] is a limiter for a key,
+//! such as `per user`. A [`Policy`] is one or several limits, all of which an event must pass. Its
+//! text form is the same wherever limits are written:
+//!
+//! ```text
+//! exim 100/1h strict per user
+//! 6/10s per user & 10/10s per ip & gcra 1000/1s per all
+//! ```
+//!
+//! ```
+//! use ratescope::event::Event;
+//! use ratescope::policy::Policy;
+//! use ratescope::store::Store;
+//! use ratescope::Time;
+//!
+//! let policy: Policy = "gcra 3/1m per user & gcra 4/1m per ip".parse()?;
+//! let store = Store::new(policy, 100_000);
+//! let mail = |user| store.check(&Event {
+//!     time: Time::ZERO,
+//!     cost: 1.0,
+//!     fields: &[("user", user), ("ip", "192.0.2.7")],
+//! });
+//! assert_eq!(["ann"; 3].map(|user| mail(user).is_allowed()), [true; 3]);
+//! // Ann has used up her own limit, and three of the four that this address may send.
+//! let [ann, bob, eve] = ["ann", "bob", "eve"].map(mail);
+//! assert_eq!(ann.to_string(), "refused: level 4, limit 3");
+//! assert!(bob.is_allowed());
+//! assert_eq!(store.policy().limits()[eve.by].to_string(), "gcra 4/1m burst 4 per ip");
+//! # Ok::<(), ratescope::ParseError>(())
+//! ```
+//!
+//! # All or none
+//! Source: Josiah Carlson, "Introduction to rate limiting with Redis", parts 1 and 2. The first
+//! version there counts in one limit after the other until one refuses, so a refused event uses up
+//! the limits before that one. A client over its limit per second then loses its limit per hour to
+//! events that never passed, and the order of the limits matters. The remedy is two passes: first
+//! all limits are asked, then the event is counted in all of them or in none.
+//!
+//! Limiters that count refused events are the exception: Exim and the adaptive limiter in strict mode,
+//! EARRRL, HAProxy's request rate, and fail2ban except during a ban. They also count an event that
+//! another limit refused.
+
+mod decide;
+pub(crate) mod key;
+#[cfg(feature = "serde")]
+mod serialize;
+mod text;
+
+#[cfg(feature = "std")]
+pub(crate) use decide::fullness;
+#[cfg(feature = "std")]
+pub(crate) use decide::stricter;
+pub use decide::{Verdict, retry_after, strictest};
+#[cfg(feature = "std")]
+pub(crate) use key::escaped;
+pub use key::{FIELDS, Per};
+pub use text::Defaults;
+
+use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
+use crate::limit::kept::Shape;
+use crate::outcome::Retry;
+use crate::text::{BadNumber, Decimal, ParseError};
+use crate::time::{Span, Time};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// The most limits in a policy.
+pub const LIMITS: usize = 8;
+
+/// A limiter, and the fields that its key is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limit {
+    /// The limiter.
+    pub limiter: AnyLimiter,
+    /// The fields of the key: each combination of their values has a state of its own.
+    pub per: Per,
+}
+
+impl Limit {
+    /// Adds a field to the key: each combination of the values of its fields has a state of its own.
+    ///
+    /// ```
+    /// use core::num::NonZeroU32;
+    /// use ratescope::limit::gcra::Gcra;
+    /// use ratescope::policy::{Limit, Policy};
+    /// use ratescope::{Rate, Store};
+    ///
+    /// const TEN: NonZeroU32 = NonZeroU32::new(10).unwrap();
+    /// let often = Limit::from(Gcra::each_second(TEN)).by("user")?;
+    /// let much = Limit::from(Gcra::new(Rate::each_day(5000), 500.0)?).by("user")?.by("path")?;
+    /// let policy = Policy::new(vec![often, much])?;
+    /// assert_eq!(policy, "gcra 10/1s burst 10 per user & gcra 5000/1d burst 500 per user+path".parse()?);
+    /// let store = Store::new(policy, 100_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the name is empty, `all`, in the key already, or has other characters than letters, digits and
+    /// `-_.`; or when the key has [`FIELDS`] fields already.
+    #[doc(alias = "per")]
+    pub fn by(mut self, field: &str) -> Result<Self, ParseError> {
+        self.per.add(field)?;
+        Ok(self)
+    }
+
+    /// The shape of its states: that of its limiter.
+    pub fn shape(&self) -> Shape {
+        self.limiter.shape()
+    }
+
+    /// The advice on how the limit would admit an event of cost `cost`, as in `write a burst of at least 5`.
+    /// `None` if it admits such an event from rest, if it admits nothing at all, which is intended, or if
+    /// the cost is 0.
+    pub(crate) fn remedy(&self, cost: f64) -> Option<String> {
+        let new = self.limiter.initial();
+        let admits = |cost| self.limiter.retry_after(&new, Time::ZERO, cost) != Retry::Never;
+        if cost == 0.0 || admits(cost) || !admits(1e-6) {
+            return None;
+        }
+        let most = self.limiter.remaining(&new, Time::ZERO);
+        let than = if admits(most) { "of at least" } else { "above" };
+        Some(format!("write a {} {than} {}", self.limiter.size_word(), Decimal(cost)))
+    }
+}
+
+/// From one to [`LIMITS`] limits. An event must pass all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy(Vec<Limit>);
+
+impl Policy {
+    /// A policy of `limits`. Their order does not matter for decisions.
+    ///
+    /// # Errors
+    /// When there is no limit, or more than [`LIMITS`].
+    pub fn new(limits: Vec<Limit>) -> Result<Self, BadNumber> {
+        if (1..=LIMITS).contains(&limits.len()) {
+            return Ok(Policy(limits));
+        }
+        let given = limits.len() as f64;
+        Err(BadNumber { what: "the number of limits", given, want: "from 1 to 8" })
+    }
+
+    /// The limits.
+    pub fn limits(&self) -> &[Limit] {
+        &self.0
+    }
+
+    /// The names of the fields of all keys; a name may occur twice.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|limit| limit.per.fields()).map(String::as_str)
+    }
+
+    /// The names of the limits' states in a store that outlives the rules, to be used beside the key
+    /// of the sender. The name is the [shape](Limit::shape), as in `exim/1m`; a second limit of the
+    /// same shape for the same fields has the name `exim/1m#2`.
+    ///
+    /// Two policies, old and new or in two processes, share the states whose names both have, and
+    /// leave the others alone. [`kept`] says what that means for a limit that changes.
+    ///
+    /// [`kept`]: crate::limit::kept
+    pub fn state_names(&self) -> Vec<String> {
+        state_names(&self.0)
+    }
+
+    /// The most that is ever admitted from one sender, who has one key for each limit: the least
+    /// [`Limiter::max_admitted`] of all limits.
+    pub fn max_admitted(&self, window: Span, cost: f64) -> f64 {
+        let each = self.0.iter().map(|limit| limit.limiter.max_admitted(window, cost));
+        each.fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// See [`Policy::state_names`].
+pub(crate) fn state_names(limits: &[Limit]) -> Vec<String> {
+    let name = |(i, limit): (usize, &Limit)| {
+        let same = |before: &&Limit| before.shape() == limit.shape() && before.per == limit.per;
+        match limits.iter().take(i).filter(same).count() {
+            0 => limit.shape().to_string(),
+            before => format!("{}#{}", limit.shape(), before + 1),
+        }
+    };
+    limits.iter().enumerate().map(name).collect()
+}
+
+/// The limiter applied to all events together, `per all`.
+impl<L: Into<AnyLimiter>> From<L> for Limit {
+    fn from(limiter: L) -> Self {
+        Limit { limiter: limiter.into(), per: Per::ALL }
+    }
+}
+
+impl From<Limit> for Policy {
+    fn from(limit: Limit) -> Self {
+        Policy(vec![limit])
+    }
+}

@@ -1,0 +1,391 @@
+//! Rules: a file that says which limits apply to which events.
+//!
+//! ```
+//! use ratescope::rules::{Reloaded, Ruled, Rules};
+//! use ratescope::{Event, Time};
+//!
+//! let text = "
+//! domain: web
+//! descriptors:
+//!   - key: user
+//!     limit: gcra 3/1m
+//!   - key: path
+//!     value: /login
+//!     descriptors:
+//!       - key: ip
+//!         rate_limit: {unit: minute, requests_per_unit: 2}
+//! ";
+//! let rules = Ruled::new(Rules::read("rules.yaml", text)?, 100_000);
+//! let login = |user| {
+//!     let fields = &[("user", user), ("path", "/login"), ("ip", "192.0.2.7")];
+//!     rules.check(&Event { time: Time::ZERO, cost: 1.0, fields })
+//! };
+//! assert!(login("ann").is_allowed() && login("bob").is_allowed());
+//! assert_eq!(login("eve").to_string(), "refused by web:path=/login,ip: level 3, limit 2");
+//!
+//! // Replace the rules: states that still mean the same are kept. Here the new text is wrong.
+//! let wrong = text.replace("gcra 3/1m", "gcra 3/1m brust 2");
+//! let reloaded = rules.reload("rules.yaml", &wrong, Time::ZERO);
+//! let Reloaded::Rejected(error) = reloaded else { panic!() };
+//! assert!(error.to_string().starts_with("rules.yaml:5:22: \"brust\": not read;"));
+//! # Ok::<(), ratescope::rules::RulesError>(())
+//! ```
+//!
+//! # The file
+//! It is YAML in the format of [envoyproxy/ratelimit] (Lyft's), extended. Nothing is ignored: an
+//! unknown key is a mistake. All mistakes are reported at once, with their places.
+//!
+//! | key | in | meaning |
+//! |---|---|---|
+//! | `domain` | the top | the first part of each rule's name |
+//! | `descriptors` | the top, a descriptor | a list of descriptors |
+//! | `key` | a descriptor | the name of a field |
+//! | `value` | a descriptor | the value that the field must have, in which `*` stands for any characters; without `value`, any value that is not empty |
+//! | `network` | a descriptor | instead of `value`: networks that have the address in the field, as in `10.0.0.0/8, 2001:db8::/32` |
+//! | `rate_limit` | both | `unit` (second, minute, hour, day, week, month of 30 days, year of 365) and `requests_per_unit`, or `unlimited: true`; a [fixed window](crate::limit::fixed_window) |
+//! | `limit` | both | instead of `rate_limit`: a limit in the text form of a [policy](crate::policy), several limits as a list or joined by `&`, or `unlimited` |
+//! | `name`, `replaces` | both, or in `rate_limit` | a name, and a list of the names of rules that do not apply when this one does |
+//! | `throttle` | both | `hard` (the default), `soft 10%` or `elastic up to 2x while load < 70%`: see [`Throttle`] |
+//! | `shadow`, `shadow_mode` | both | `true`: the rule decides and counts, but never refuses |
+//! | `cost` | both | the cost of each event in these limits, instead of the event's own cost |
+//! | `on_store_failure` | both | `allow`, `refuse` or `local` (the default): see [`OnStoreFailure`] |
+//! | `share_threshold` | a descriptor | `true`: all values that match its `*` or `network` share one count |
+//! | `quota_mode` | a descriptor | `true`: an event is refused only if all such rules refuse; accepted where no event has several, without effect |
+//! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
+//!
+//! A limit without `per` counts for each combination of the fields of its descriptor and of the
+//! descriptors around it, as in envoyproxy/ratelimit. At the top it counts all events together.
+//!
+//! # Which rules apply
+//! A service calls envoyproxy/ratelimit with lists of keys and values, and each list is looked up
+//! separately. Here an event has fields, and all lists that they can form are looked up at once:
+//!
+//! 1. Among descriptors of one list with the same `key`, at most one is chosen: the one with exactly
+//!    the value of the field, or else the first in the file with a network that has it, or else the first
+//!    whose wildcard matches, or else the one without a value. If the event has no such field, or an
+//!    empty one, none is chosen.
+//! 2. Within a chosen descriptor the same is done with its own list. The limit of a descriptor applies
+//!    unless a rule within it does: the deepest one counts. A descriptor with neither a limit nor a
+//!    list is a rule, too: its events are not limited.
+//! 3. Descriptors with different keys do not compete: all that are chosen apply, together with the
+//!    limit at the top, which is for every event.
+//! 4. A rule does not apply if another rule that applies replaces it.
+//!
+//! An event has to pass all rules that apply. It counts in all their limits or in none; limiters that
+//! count refused events count it in any case. [`Rules::explain`] says for each rule why it applies or
+//! does not.
+//!
+//! # Exemptions
+//! A descriptor with a value or a network and no limit exempts those events from the descriptors of its own
+//! list, and with `replaces` from others, too:
+//!
+//! ```
+//! use ratescope::rules::{Ruled, Rules};
+//! use ratescope::{Event, Time};
+//!
+//! let text = "
+//! domain: web
+//! descriptors:
+//!   - {key: ip, limit: gcra 1/1m, name: addresses}
+//!   - {key: ip, network: 10.0.0.0/8}
+//!   - {key: user, value: monitor, rate_limit: {unlimited: true, replaces: [{name: addresses}]}}
+//! ";
+//! let rules = Ruled::new(Rules::read("rules.yaml", text)?, 100_000);
+//! let twice = |user, ip| {
+//!     let fields = &[("user", user), ("ip", ip)];
+//!     let event = Event { time: Time::ZERO, cost: 1.0, fields };
+//!     rules.check(&event).is_allowed() && rules.check(&event).is_allowed()
+//! };
+//! assert!(!twice("ann", "192.0.2.7"));
+//! assert!(twice("ann", "10.0.2.7") && twice("monitor", "192.0.2.8"));
+//! # Ok::<(), ratescope::rules::RulesError>(())
+//! ```
+//!
+//! A client of IPv6 is known by its group, as in `2001:db8:0:1::/64`, so a network that is smaller than the
+//! groups has no client.
+//!
+//! # What is refused at load
+//! A file is refused if it cannot be read, or if it cannot mean anything: two descriptors of one list for the
+//! same values, or a wildcard or network after one that has all of its values; a key that an outer descriptor
+//! has already; a limit that is unlimited and has a number; a limit that never admits the cost of an
+//! event, which is 1 unless the rule has another; rules that replace each other, or an unknown rule;
+//! settings for a limit that does not exist; a file without any rule. It is also refused if it is too large:
+//! a text of more than [`LONGEST`] bytes, nested more than 64 levels deep, with more than 100,000 parts after
+//! aliases are expanded, with more than 10,000 rules, or with more than 4 KiB of keys and values on the path
+//! to a rule. A store that has only f64 also checks [`Rules::exact_in_f64`].
+//!
+//! Rules are also made in code, by [`Rules::new`], and then checked in the same way.
+//!
+//! # Before it is put in force
+//! `ratescope check rules.yaml` says what each rule means, and what is wrong with a file; `explain` says
+//! which rules apply to a request, and why others do not. `ratescope test rules.yaml cases.yaml` runs [`cases`],
+//! events with times and expectations, for CI. `ratescope simulate --rules` puts a log through the file. A rule that is
+//! still in doubt begins as a [shadow](#shadows).
+//!
+//! # While a service runs
+//! [`Ruled`] decides; threads can share it. [`Ruled::reload`] replaces the rules, at once and only if
+//! the new ones have no mistakes. [`Reloaded`] says which limits keep their states. `middleware::watch` follows
+//! a file. A service asks an [`AsyncStore`]: a [`Ruled`], the same rules with their states on Redis, or an
+//! [`AnyStore`], if that is chosen at run time. [`Ruled::save`] and [`Ruled::restore`] outlast a restart.
+//!
+//! # Shadows
+//! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
+//! that the shadow itself would refuse, counts as refused in it. Each shadow is judged on its own,
+//! together with the rules in force. What is charged afterwards counts in the shadows that would have let
+//! the event pass. So a shadow that is put in force decides as it said it would.
+//!
+//! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
+
+mod any_store;
+pub(crate) mod asked;
+mod async_store;
+pub(crate) mod by_rules;
+pub mod cases;
+mod deciding;
+mod error;
+mod explain;
+mod fault;
+mod file;
+mod in_code;
+mod in_words;
+mod matching;
+mod nearer;
+mod opening;
+mod paths;
+mod reader;
+mod reload;
+mod ruled;
+pub(crate) mod ruling;
+mod saved;
+mod settings;
+pub(crate) mod standing;
+mod stored_key;
+mod throttle;
+mod utf8;
+mod value;
+mod wildcards;
+mod witnessed;
+mod yaml;
+
+pub use crate::address::Networks;
+pub use any_store::AnyStore;
+pub use async_store::{Answered, AsyncStore, Details, Memory};
+pub use error::{Mistake, RulesError};
+pub use explain::Why;
+pub use fault::{Cause, Fault};
+pub use in_code::NewRule;
+pub use opening::OpenError;
+pub use reload::{Changes, Reloaded};
+pub use ruled::Ruled;
+pub use ruling::{Basis, Opinion, Place, Ruling};
+pub use settings::OnStoreFailure;
+pub(crate) use standing::Left;
+pub use standing::Standing;
+pub use stored_key::StoredKey;
+pub use throttle::{Load, Throttle};
+pub use utf8::decode;
+pub use value::{Step, Value, Wildcard};
+pub use witnessed::{Witness, Witnessed};
+pub use yaml::LONGEST;
+
+use crate::policy::{Limit, Per};
+use error::At;
+use matching::Level;
+use settings::RuleSettings;
+use std::collections::HashSet;
+
+/// The rules of a file, or of [code](Rules::new).
+#[derive(Clone, Debug)]
+pub struct Rules {
+    file: String,
+    domain: String,
+    /// In the order of the file.
+    rules: Vec<Rule>,
+    /// The index of the rule for all events.
+    always: Option<usize>,
+    top: Level,
+    /// Whether any rule replaces another.
+    replaces: bool,
+}
+
+/// A rule: which events it is for, and the limits that they have to pass.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    name: String,
+    path: Vec<Step>,
+    line: usize,
+    /// Where its limits are in the file.
+    limits_at: At,
+    settings: RuleSettings,
+}
+
+impl Rules {
+    /// Reads the rules in `text`; `file` is its name, for errors.
+    ///
+    /// # Errors
+    /// When anything in it is wrong or unknown; the error has all mistakes.
+    pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
+        file::read(file, text)
+    }
+
+    /// Checks that a store that has only f64, such as Redis, computes all limits, and exactly: see
+    /// [`in_f64`](crate::limit::in_f64). Such a store should refuse other rules when they are read.
+    ///
+    /// # Errors
+    /// When limits are by hour or outside of that domain, with their places.
+    pub fn exact_in_f64(&self) -> Result<(), RulesError> {
+        self.refuse(not_in_f64)
+    }
+
+    /// Refuses each limit for which `problem` returns one.
+    pub fn refuse(&self, problem: impl Fn(&Limit) -> Option<String>) -> Result<(), RulesError> {
+        let mut mistakes = Vec::new();
+        for rule in &self.rules {
+            for limit in rule.limits().iter().chain(rule.stretched()) {
+                if let Some(problem) = problem(limit) {
+                    mistakes.push(Mistake::new(rule.limits_at, &limit.to_string(), problem));
+                }
+            }
+        }
+        if mistakes.is_empty() { Ok(()) } else { Err(RulesError::new(&self.file, mistakes)) }
+    }
+
+    /// An error about the whole file.
+    pub fn wrong(&self, problem: String) -> RulesError {
+        RulesError::new(&self.file, vec![Mistake::new(At { line: 1, column: 1 }, "", problem)])
+    }
+
+    /// The name of the file, as given.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The domain, which is the first part of each rule's name.
+    pub fn domain(&self) -> &str {
+        &self.domain
+    }
+
+    /// The names of all fields of descriptors and limits, each once.
+    pub fn fields(&self) -> Vec<&str> {
+        self.fields_of(|_| true)
+    }
+
+    /// The fields of the rules for which `of` is true.
+    #[doc(hidden)]
+    pub fn fields_of(&self, of: impl Fn(&Rule) -> bool) -> Vec<&str> {
+        let each = self.rules.iter().filter(|rule| of(rule)).flat_map(|rule| {
+            let steps = rule.path.iter().map(|step| &step.key);
+            steps.chain(rule.limits().iter().flat_map(|limit| limit.per.fields()))
+        });
+        let mut seen = HashSet::new();
+        each.map(String::as_str).filter(|field| seen.insert(*field)).collect()
+    }
+
+    /// The keys that limits count by, each once, in the order of the file. If there are several, the
+    /// keys of one event may be on different nodes of a cluster, and no single node can decide about it.
+    pub fn subjects(&self) -> Vec<&Per> {
+        let each = self.rules.iter().flat_map(Rule::limits).map(|limit| &limit.per);
+        let mut seen = HashSet::new();
+        each.filter(|per| seen.insert(*per)).collect()
+    }
+
+    /// All rules, in the order of the file.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Whether both decide alike about every event. Their lines are not compared.
+    fn say_the_same_as(&self, other: &Rules) -> bool {
+        let same = |(a, b): (&Rule, &Rule)| a.name == b.name && a.settings == b.settings;
+        self.rules.len() == other.rules.len() && self.rules.iter().zip(&other.rules).all(same)
+    }
+}
+
+/// Why a store that has only f64 can't compute a limit; `None` if it can.
+#[doc(hidden)]
+pub fn not_in_f64(limit: &Limit) -> Option<String> {
+    if let Err(error) = limit.limiter.exact_in_f64() {
+        return Some(format!("not exact where only f64 exists, as on Redis: {error}"));
+    }
+    let is_there = limit.limiter.in_f64().is_some();
+    (!is_there).then(|| "not among the limiters that Redis has; leave out by hour".to_owned())
+}
+
+impl Rule {
+    /// Its unique name, as in `messaging:message_type=marketing,to_number`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its `name` in the file, by which other rules may replace it.
+    pub fn label(&self) -> Option<&str> {
+        self.settings.label.as_deref()
+    }
+
+    /// The fields that an event must have; empty if the rule is for all events.
+    pub fn path(&self) -> &[Step] {
+        &self.path
+    }
+
+    /// The line of the file where it begins.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The limits that an event must pass; empty if it is not limited.
+    pub fn limits(&self) -> &[Limit] {
+        &self.settings.limits
+    }
+
+    /// The same limits while the rule is stretched; empty if it never is.
+    pub fn stretched(&self) -> &[Limit] {
+        &self.settings.stretched
+    }
+
+    /// Each of the limits with its stretched form.
+    pub fn limits_and_stretched(&self) -> impl Iterator<Item = (&Limit, Option<&Limit>)> {
+        self.limits().iter().enumerate().map(|(i, limit)| (limit, self.stretched().get(i)))
+    }
+
+    /// How strictly the limits are enforced.
+    pub fn throttle(&self) -> Throttle {
+        self.settings.throttle
+    }
+
+    /// Whether it decides and counts, but never refuses.
+    pub fn is_shadow(&self) -> bool {
+        self.settings.shadow
+    }
+
+    /// The cost of each event in this rule, if it replaces the event's own.
+    pub fn cost(&self) -> Option<f64> {
+        self.settings.cost
+    }
+
+    /// How many hits an event of a cost is for this rule, in counters of whole numbers.
+    pub fn hits(&self, cost: f64) -> u64 {
+        // The cast saturates.
+        libm::ceil(self.cost().unwrap_or(cost)) as u64
+    }
+
+    /// The fate of its events when the store of its states cannot be asked.
+    pub fn on_store_failure(&self) -> OnStoreFailure {
+        self.settings.on_store_failure
+    }
+
+    /// The names of the rules that do not apply when this one does.
+    pub fn replaces(&self) -> &[String] {
+        &self.settings.replaces
+    }
+
+    /// One of its limits, stretched or not.
+    fn limit(&self, place: usize, is_stretched: bool) -> Option<&Limit> {
+        let limits = if is_stretched { self.stretched() } else { self.limits() };
+        limits.get(place)
+    }
+
+    /// Whether it replaces the other rule, where both apply.
+    pub fn does_replace(&self, other: &Rule) -> bool {
+        other.label().is_some_and(|label| self.replaces().iter().any(|name| name == label))
+    }
+}

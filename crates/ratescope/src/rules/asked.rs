@@ -1,0 +1,168 @@
+//! The limits that are asked about an event, and how their answers decide together. The states may be
+//! in memory or on Redis.
+
+use super::matching::Found;
+use super::ruling::{Answers, Basis, LimitAnswer, Ruling};
+use super::{Left, Load, Rule, Rules};
+use crate::event::Event;
+use crate::limit::charged;
+use crate::outcome::Outcome;
+use crate::store::Few;
+use crate::text::BadNumber;
+use crate::time::Span;
+use std::collections::HashSet;
+
+/// A limit of a rule that is asked about one event.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// The place of its rule in the file.
+    pub rule: usize,
+    /// The place of the limit in its rule.
+    pub limit: usize,
+    /// The cost of the event for this rule.
+    pub cost: f64,
+    /// Whether it is the form of the limit that is stretched by load.
+    pub is_stretched: bool,
+    /// Whether it counts and never refuses.
+    pub is_shadow: bool,
+    /// Whether it decides at present; either a limit or its stretched form does.
+    pub in_force: bool,
+}
+
+impl Ask {
+    /// Whether it can refuse the event.
+    pub fn is_firm(&self) -> bool {
+        self.in_force && !self.is_shadow
+    }
+
+    /// Whether it decides and counts as it is: in force, and neither a shadow nor stretched.
+    pub fn is_plain(&self) -> bool {
+        self.in_force && !self.is_shadow && !self.is_stretched
+    }
+}
+
+impl Rules {
+    /// The limits that are asked about an event: each limit of each rule that applies, and right after
+    /// it the stretched one, if there is one.
+    pub fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
+        let mut all = Few::new();
+        self.ask_into(&mut all, event, load);
+        all
+    }
+
+    /// The question about every event and the cost of the rule, if the rules have a single limit that is for all events
+    /// and always in force; `None` for other rules. The question still lacks the cost of the event.
+    pub(super) fn lone(&self) -> Option<(Ask, Option<f64>)> {
+        let [rule] = self.rules() else { return None };
+        let is_for_all = self.always == Some(0) && rule.stretched().is_empty();
+        let (is_stretched, is_shadow, in_force) = (false, rule.is_shadow(), true);
+        let ask = Ask { rule: 0, limit: 0, cost: f64::NAN, is_stretched, is_shadow, in_force };
+        (is_for_all && rule.limits().len() == 1).then_some((ask, rule.cost()))
+    }
+
+    /// The same as [`ask`](Self::ask), put into a list.
+    pub(super) fn ask_into(&self, all: &mut Few<Ask>, event: &Event<'_>, load: Option<Load>) {
+        let mut found = Found::new();
+        self.find(event.fields, &mut found);
+        for &rule in &found {
+            let Some(what) = self.rules().get(rule) else { continue };
+            let cost = what.cost().unwrap_or(event.cost);
+            let (is_shadow, stretch) = (what.is_shadow(), what.throttle().is_stretched(load));
+            for limit in 0..what.limits().len() {
+                let own =
+                    Ask { rule, limit, cost, is_stretched: false, is_shadow, in_force: !stretch };
+                all.push(own);
+                if what.stretched().get(limit).is_some() {
+                    all.push(Ask { is_stretched: true, in_force: stretch, ..own });
+                }
+            }
+        }
+    }
+
+    /// The limits that are charged for an event that has passed. `passed` is the ruling by which it passed, if that is
+    /// known. A rule with a cost of its own has counted this cost before. A shadow that would have refused the event
+    /// does not count it: if the shadow could refuse, the event would have cost nothing.
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number.
+    pub fn ask_to_charge(
+        &self,
+        event: &Event<'_>,
+        load: Option<Load>,
+        passed: Option<&Ruling>,
+    ) -> Result<Few<Ask>, BadNumber> {
+        let event = &Event { cost: charged(event.cost)?, ..*event };
+        // By name, as the rules may have been replaced since.
+        let refusals = passed.into_iter().flat_map(Ruling::shadow_refusals);
+        let refusals: HashSet<&str> = refusals.map(|opinion| opinion.rule.name()).collect();
+        let refused_by = |rule: &Rule| rule.is_shadow() && refusals.contains(rule.name());
+        let counts = |rule: &Rule| rule.cost().is_none() && !refused_by(rule);
+        let mut asked = self.ask(event, load);
+        asked.retain(|ask| self.rules().get(ask.rule).is_none_or(counts));
+        Ok(asked)
+    }
+}
+
+/// The answers of all limits that were asked.
+pub struct AskedOutcomes<'a> {
+    /// The limits.
+    pub asked: &'a [Ask],
+    /// The outcome of each of them.
+    pub outcomes: &'a [Outcome],
+}
+
+impl AskedOutcomes<'_> {
+    /// Whether all limits in force for which `of` is true let the event pass.
+    pub(super) fn passes(&self, of: impl Fn(&Ask) -> bool) -> bool {
+        let mut each = self.asked.iter().zip(self.outcomes);
+        each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
+    }
+
+    /// The answers of the limits of one rule, which stand together.
+    fn of_rule(&self, rule: usize) -> AskedOutcomes<'_> {
+        let from = self.asked.partition_point(|ask| ask.rule < rule);
+        let to = self.asked.partition_point(|ask| ask.rule <= rule);
+        AskedOutcomes { asked: &self.asked[from..to], outcomes: &self.outcomes[from..to] }
+    }
+
+    /// Whether a limit that can refuse the event lets it pass only after a wait.
+    pub(super) fn waits(&self) -> bool {
+        let mut each = self.asked.iter().zip(self.outcomes);
+        each.any(|(asked, outcome)| {
+            asked.is_firm() && outcome.wait().is_some_and(|wait| wait > Span::ZERO)
+        })
+    }
+
+    /// Whether the event counts as allowed in a limit. `passes` says whether all limits that can refuse
+    /// the event let it pass.
+    pub(super) fn counts(&self, i: usize, passes: bool) -> bool {
+        let asked = &self.asked[i];
+        // A shadow counts as if it could refuse.
+        let would = !asked.is_shadow || self.of_rule(asked.rule).passes(|_| true);
+        // While the stretched limit decides, the limit itself counts only what passes within it.
+        let own = asked.in_force || asked.is_stretched || self.outcomes[i].is_allowed();
+        passes && would && own
+    }
+
+    /// The answers of the limits in force. `basis` says on which states an answer is
+    /// based, and `left` how the sender stands with a limit, by its place among those asked.
+    #[inline]
+    pub fn answers(
+        &self,
+        basis: impl Fn(&Ask) -> Basis,
+        left: impl Fn(usize) -> Option<Left>,
+    ) -> Answers {
+        let mut answers = Answers::new();
+        for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
+            let outcome = self.outcomes[i];
+            // The limit itself stands right before its stretched form.
+            let own = i.checked_sub(1).filter(|_| asked.is_stretched).map(|i| self.outcomes[i]);
+            let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
+            let basis = basis(asked);
+            let is_known = !asked.is_shadow && basis != Basis::Nowhere;
+            let left = if is_known { left(i) } else { None };
+            answers.push(LimitAnswer { exceeds, basis, ..LimitAnswer::of(asked, outcome, left) });
+        }
+        answers
+    }
+}

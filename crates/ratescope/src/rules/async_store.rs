@@ -1,0 +1,321 @@
+//! The trait of all stores that decide by rules, in this process or far away.
+//!
+//! [`Ruled`] keeps its states in memory; it never waits and never fails. The other store keeps them on
+//! Redis (feature `redis`). For a store of a single policy, see [`Rules::from`].
+//!
+//! ```
+//! use ratescope::rules::{AsyncStore, Details, Ruled, Rules};
+//! use ratescope::{Event, Policy, Time};
+//!
+//! async fn is_welcome(store: &impl AsyncStore, user: &str) -> bool {
+//!     let fields = [("user", user)];
+//!     let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
+//!     store.check(&event, Details::default()).await.ruling.is_allowed()
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let policy: Policy = "gcra 1/1m per user".parse()?;
+//! let store = Ruled::new(Rules::from(policy), 1000);
+//! // Events and stores can be used in tasks that move between threads.
+//! let task = tokio::spawn(async move {
+//!     [is_welcome(&store, "ann").await, is_welcome(&store, "ann").await]
+//! });
+//! assert_eq!(task.await?, [true, false]);
+//! # Ok(())
+//! # }
+//! ```
+
+use super::{Fault, Reloaded, Rule, Ruled, Rules, Ruling};
+use crate::event::{Event, Fields};
+use crate::outcome::Retry;
+use crate::policy::Per;
+use crate::time::Time;
+use core::future::Future;
+use std::sync::Arc;
+
+/// Rules, and the states of their limits.
+///
+/// An implementation can write its methods as `async fn`. One call asks for everything, so a store that is
+/// far away is asked once for an event. A future that is dropped while it waits leaves nothing behind, but
+/// the event may have been counted.
+pub trait AsyncStore: Send + Sync + 'static {
+    /// The rules that are in force.
+    fn rules(&self) -> Arc<Rules>;
+
+    /// Does what [`check`](Self::check) does if that needs no waiting. Otherwise returns `None` and
+    /// counts nothing.
+    fn check_now(&self, _event: &Event<'_>, _details: Details) -> Option<Answered> {
+        None
+    }
+
+    /// The size of the memory, if the states are in this process.
+    fn memory(&self) -> Option<Memory> {
+        None
+    }
+
+    /// Decides about an event, and counts it in all limits of all rules that apply, or in none. The
+    /// answer has the `details` that are asked for.
+    ///
+    /// `event.time` is the time by the clock of this process. A store with a clock of its own may
+    /// take that instead. There is always an answer: if the states can't be asked, each rule
+    /// [says](super::OnStoreFailure) what happens, and `fault` says why.
+    fn check(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Answered> + Send;
+
+    /// Answers as [`check`](Self::check) would, and counts nothing.
+    fn peek(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Answered> + Send;
+
+    /// Counts an event that has passed, at any cost, for costs that are known only afterwards. See
+    /// [`Ruled::charge`].
+    ///
+    /// # Errors
+    /// If the store could not be told; rules that decide in this process then count the event there. With a
+    /// [`Fault::Cost`] nothing is counted.
+    fn charge(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Does what [`charge`](Self::charge) does if that needs no waiting, and returns whether it did.
+    fn charge_now(&self, _event: &Event<'_>, _passed: Option<&Ruling>) -> bool {
+        false
+    }
+
+    /// Whether the store, and all limits that apply to an event, can give back what it has counted.
+    fn can_give_back(&self, _event: &Event<'_>) -> bool {
+        false
+    }
+
+    /// Gives back the cost of an event if possible, and returns whether it is possible: see [`Ruled::give_back`].
+    ///
+    /// # Errors
+    /// If the store could not be told; the cost may have been given back all the same.
+    fn give_back(&self, _event: &Event<'_>) -> impl Future<Output = Result<bool, Fault>> + Send {
+        core::future::ready(Ok(false))
+    }
+
+    /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key.
+    /// Returns how many keys were remembered: see [`Ruled::reset`].
+    ///
+    /// # Errors
+    /// If the store could not be told, and some keys may have been reset; or with a [`Fault::Failed`] if the
+    /// store does not have this method.
+    fn reset(
+        &self,
+        _fields: &dyn Fields,
+        _of: impl Fn(&Rule, &Per) -> bool + Send + Sync,
+    ) -> impl Future<Output = Result<usize, Fault>> + Send {
+        core::future::ready(Err(Fault::Failed("this store resets no keys".to_owned())))
+    }
+
+    /// Puts `rules` in force: see [`Ruled::replace`]. A store that can't compute them rejects them, and so
+    /// does one that does not have this method.
+    fn replace(&self, rules: Rules, _now: Time) -> Reloaded {
+        Reloaded::Rejected(rules.wrong("this store takes no other rules".to_owned()))
+    }
+
+    /// Reads rules, and [puts them in force](Self::replace) if they have no mistakes. `file` is their name,
+    /// for errors.
+    fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
+        match Rules::read(file, text) {
+            Ok(rules) => self.replace(rules, now),
+            Err(error) => Reloaded::Rejected(error),
+        }
+    }
+}
+
+/// The details that an answer has beside the ruling; none by default.
+///
+/// ```
+/// use ratescope::rules::Details;
+///
+/// let details = Details::default().with_standings();
+/// assert!(details.standings && !details.retry);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Details {
+    /// Whether the ruling has the [standings](Ruling::standings) of the sender after the event.
+    pub standings: bool,
+    /// Whether to tell when a refused event would pass.
+    pub retry: bool,
+    /// Whether the event cannot wait: one that passes only after a wait is then not counted, and its
+    /// ruling says how long it would wait.
+    pub at_once: bool,
+}
+
+impl Details {
+    /// All details about an event that can wait.
+    pub const ALL: Details = Details { standings: true, retry: true, at_once: false };
+
+    /// These details, with the standings of the sender.
+    pub const fn with_standings(self) -> Self {
+        Details { standings: true, ..self }
+    }
+
+    /// These details, with the time when a refused event would pass.
+    pub const fn with_retry(self) -> Self {
+        Details { retry: true, ..self }
+    }
+
+    /// These details, for an event that cannot wait.
+    pub const fn at_once(self) -> Self {
+        Details { at_once: true, ..self }
+    }
+}
+
+/// The answer of a store.
+#[derive(Clone, Debug)]
+#[must_use = "an event may pass only if it was allowed"]
+#[non_exhaustive]
+pub struct Answered {
+    /// The decision of the rules.
+    pub ruling: Ruling,
+    /// The time after which the same event passes if nothing is counted before; only for an event that
+    /// was refused, if that was asked for and is known.
+    pub retry: Option<Retry>,
+    /// The store's error, or `None` if the store answered.
+    pub fault: Option<Fault>,
+}
+
+impl Answered {
+    /// An answer with this ruling and nothing beside it, for stores of one's own.
+    pub fn new(ruling: Ruling) -> Self {
+        Answered { ruling, retry: None, fault: None }
+    }
+}
+
+/// The size of a store's memory, for all limits in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Memory {
+    /// The number of keys.
+    pub keys: usize,
+    /// The number of keys that were forgotten because there was no room.
+    pub forgotten: u64,
+}
+
+impl Memory {
+    /// A memory of `keys` keys, from which `forgotten` keys were forgotten because there was no room.
+    pub const fn new(keys: usize, forgotten: u64) -> Self {
+        Memory { keys, forgotten }
+    }
+}
+
+impl AsyncStore for Ruled {
+    fn rules(&self) -> Arc<Rules> {
+        Ruled::rules(self)
+    }
+
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        Some(self.answer(event, details, true))
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        Some(Memory { keys: self.len(), forgotten: self.forgotten() })
+    }
+
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        self.answer(event, details, true)
+    }
+
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        self.answer(event, details, false)
+    }
+
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        Ok(Ruled::charge(self, event, passed)?)
+    }
+
+    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+        Ruled::charge(self, event, passed).is_ok()
+    }
+
+    fn can_give_back(&self, event: &Event<'_>) -> bool {
+        Ruled::can_give_back(self, event)
+    }
+
+    async fn give_back(&self, event: &Event<'_>) -> Result<bool, Fault> {
+        Ok(Ruled::give_back(self, event))
+    }
+
+    async fn reset(
+        &self,
+        fields: &dyn Fields,
+        of: impl Fn(&Rule, &Per) -> bool + Send + Sync,
+    ) -> Result<usize, Fault> {
+        Ok(Ruled::reset(self, fields, of))
+    }
+
+    fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+        Ruled::replace(self, rules, now)
+    }
+}
+
+/// The methods of a store that hands all calls to another one, or all but the checks.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! forward {
+    ($self:ident to $store:expr) => {
+        $crate::forward!($self to $store, but for checks);
+
+        fn check_now(&$self, event: &Event<'_>, details: Details) -> Option<Answered> {
+            $store.check_now(event, details)
+        }
+
+        async fn check(&$self, event: &Event<'_>, details: Details) -> Answered {
+            $store.check(event, details).await
+        }
+    };
+    ($self:ident to $store:expr, but for checks) => {
+        fn rules(&$self) -> Arc<Rules> {
+            $store.rules()
+        }
+
+        fn memory(&$self) -> Option<Memory> {
+            $store.memory()
+        }
+
+        async fn peek(&$self, event: &Event<'_>, details: Details) -> Answered {
+            $store.peek(event, details).await
+        }
+
+        async fn charge(
+            &$self,
+            event: &Event<'_>,
+            passed: Option<&Ruling>,
+        ) -> Result<(), Fault> {
+            $store.charge(event, passed).await
+        }
+
+        fn charge_now(&$self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+            $store.charge_now(event, passed)
+        }
+
+        fn can_give_back(&$self, event: &Event<'_>) -> bool {
+            $store.can_give_back(event)
+        }
+
+        async fn give_back(&$self, event: &Event<'_>) -> Result<bool, Fault> {
+            $store.give_back(event).await
+        }
+
+        async fn reset(
+            &$self,
+            fields: &dyn Fields,
+            of: impl Fn(&Rule, &Per) -> bool + Send + Sync,
+        ) -> Result<usize, Fault> {
+            $store.reset(fields, &of).await
+        }
+
+        fn replace(&$self, rules: Rules, now: Time) -> Reloaded {
+            $store.replace(rules, now)
+        }
+    };
+}
+
+/// A shared store is a store, too.
+impl<S: AsyncStore> AsyncStore for Arc<S> {
+    crate::forward!(self to (**self));
+}

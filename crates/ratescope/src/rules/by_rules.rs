@@ -1,0 +1,94 @@
+//! Values that are made from rules, for as long as answers by those rules may arrive.
+
+use super::Rules;
+use arc_swap::ArcSwap;
+use arc_swap::{Cache, Guard};
+use std::sync::Arc;
+
+/// The values for the last two rules that were asked for, the latest first. After a reload, answers by
+/// the rules before still arrive for a while, between those by the new ones.
+pub struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
+
+pub(crate) type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
+
+/// A reader of the values. From its second reading on it has a copy, and only checks whether that is still the latest.
+/// The first reading makes none: a router clones a service for each request, and all threads would count such copies at
+/// one place.
+pub enum Reader<T> {
+    /// It has not read.
+    New,
+    /// It has read once.
+    Once,
+    /// It has a copy.
+    Often(Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>),
+}
+
+impl<T> Default for ByRules<T> {
+    fn default() -> Self {
+        ByRules(Arc::default())
+    }
+}
+
+impl<T> ByRules<T> {
+    /// The latest values: the copy of the reader, or those that `guard` then guards.
+    pub fn latest<'a>(
+        &self,
+        reader: &'a mut Reader<T>,
+        guard: &'a mut Option<Guard<Arc<Pair<T>>>>,
+    ) -> &'a Pair<T> {
+        match reader {
+            Reader::New => *reader = Reader::Once,
+            Reader::Once => *reader = Reader::Often(Cache::new(Arc::clone(&self.0))),
+            Reader::Often(_) => {}
+        }
+        match reader {
+            Reader::Often(copy) => copy.load(),
+            _ => guard.insert(self.0.load()),
+        }
+    }
+
+    /// The value for `rules`. It is made if it is not known.
+    pub fn of(&self, rules: &Arc<Rules>, make: impl FnOnce(&Arc<Rules>) -> T) -> Arc<T> {
+        let known = self.0.load();
+        let mut each = known.iter().flatten();
+        if let Some((_, value)) = each.find(|(of, _)| Arc::ptr_eq(of, rules)) {
+            return Arc::clone(value);
+        }
+        let made = Arc::new(make(rules));
+        let latest = Some((Arc::clone(rules), Arc::clone(&made)));
+        self.0.store(Arc::new([latest, known[0].clone()]));
+        made
+    }
+
+    /// Makes `rules` the latest, if they are the other ones. If two threads asked for the first values during a reload,
+    /// the values for the old rules may have been made last.
+    pub fn promote(&self, rules: &Arc<Rules>) {
+        let known = self.0.load();
+        if let [latest, other @ Some((of, _))] = &**known
+            && Arc::ptr_eq(of, rules)
+        {
+            self.0.store(Arc::new([other.clone(), latest.clone()]));
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::expect_used)]
+mod tests {
+    use super::*;
+
+    /// Answers by the rules before a reload and after it, in turn.
+    #[test]
+    fn the_values_for_two_rules_in_turn_are_made_once_each() {
+        let rules = |text: &str| Arc::new(Rules::read("rules.yaml", text).expect(text));
+        let old = rules("domain: d\nlimit: 1/1s per user\n");
+        let new = rules("domain: d\nlimit: 2/1s per user\n");
+        let known = ByRules::default();
+        let first = [&old, &new].map(|rules| known.of(rules, |_| ()));
+        for _ in 0..3 {
+            for (rules, first) in [&old, &new].into_iter().zip(&first) {
+                assert!(Arc::ptr_eq(&known.of(rules, |_| ()), first));
+            }
+        }
+    }
+}

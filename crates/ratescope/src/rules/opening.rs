@@ -1,0 +1,81 @@
+//! The error of opening what decides by rules.
+
+use super::{Cause, RulesError};
+use crate::text::write_joined;
+use core::error::Error;
+use core::fmt;
+
+/// Why rules can't be put in force at the beginning. A `main` that returns it prints it as it is displayed.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// A file can't be read.
+    Unreadable {
+        /// Its name.
+        file: String,
+        /// The reason.
+        cause: Cause,
+    },
+    /// The rules are wrong, or can't be computed where their states are.
+    Rules(RulesError),
+    /// The address of a store can't be read.
+    Address {
+        /// The right form of it.
+        want: &'static str,
+        /// The reason.
+        cause: Cause,
+    },
+    /// There is no Tokio runtime for the connections of a store.
+    Runtime,
+    /// Several files have these problems.
+    Several(Vec<OpenError>),
+}
+
+impl OpenError {
+    /// The error of a file that could not be read.
+    pub fn unreadable(
+        file: &std::path::Path,
+        cause: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        OpenError::Unreadable { file: file.display().to_string(), cause: Cause::new(cause) }
+    }
+}
+
+impl From<RulesError> for OpenError {
+    fn from(error: RulesError) -> Self {
+        OpenError::Rules(error)
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OpenError::Unreadable { file, cause } => write!(f, "{file}: {cause}"),
+            OpenError::Rules(error) => error.fmt(f),
+            OpenError::Address { want, cause } => write!(f, "{want}: {cause}"),
+            OpenError::Runtime => f.write_str(
+                "not within a Tokio runtime, which connects to Redis; open the store in an async fn, as below \
+                 #[tokio::main], or after Runtime::enter",
+            ),
+            OpenError::Several(errors) => write_joined(f, errors, "\n"),
+        }
+    }
+}
+
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Error for OpenError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            OpenError::Unreadable { cause, .. } | OpenError::Address { cause, .. } => {
+                Some(cause.get())
+            }
+            OpenError::Rules(error) => Some(error),
+            OpenError::Runtime | OpenError::Several(_) => None,
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Rules with their states: events in, rulings out.
+
+use super::asked::Ask;
+use super::deciding::{in_one_step, in_two_steps, retry_after};
+use super::ruling::{Basis, Ruling};
+use super::{Answered, Details, Load, OnStoreFailure, Rule, Rules};
+use crate::event::{Event, Fields};
+use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
+use crate::outcome::{Outcome, Retry};
+use crate::policy::{Limit, Per};
+use crate::store::{self, Few, Held, KeyedLimit};
+use crate::text::BadNumber;
+use crate::time::Time;
+use arc_swap::{ArcSwap, Guard};
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+/// Rules, and the states of the keys of each of their limits. Threads can share it: every method
+/// takes `&self`.
+#[derive(Debug)]
+pub struct Ruled {
+    pub(super) current: ArcSwap<Generation>,
+    /// One reload at a time, so that none is lost.
+    pub(super) reloading: Mutex<()>,
+    capacity: usize,
+    /// The bits of the load in percent; NaN if the load is unknown.
+    load: AtomicU64,
+}
+
+/// The rules of one reading of a file, with the states that they use.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    pub(super) rules: Arc<Rules>,
+    /// The states of each limit of each rule, in the order of the rules.
+    pub(super) homes: Vec<Vec<Home>>,
+    /// As [`Rules::lone`] has it.
+    lone: Option<(Ask, Option<f64>)>,
+}
+
+/// The states of one limit of a rule.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub(super) own: Arc<KeyedLimit>,
+    /// The states of the same limit when stretched.
+    pub(super) stretched: Option<Arc<KeyedLimit>>,
+}
+
+impl Ruled {
+    /// `rules`, for at most `capacity` keys of each limit.
+    pub fn new(rules: Rules, capacity: usize) -> Self {
+        let rules = Arc::new(rules);
+        let home = |limits: (&Limit, Option<&Limit>)| Home::new(limits, capacity);
+        let homes = |rule: &Rule| rule.limits_and_stretched().map(home).collect();
+        let homes = rules.rules().iter().map(homes).collect();
+        Self::of(Generation::new(rules, homes), capacity)
+    }
+
+    pub(super) fn of(generation: Generation, capacity: usize) -> Self {
+        Ruled {
+            current: ArcSwap::from_pointee(generation),
+            reloading: Mutex::new(()),
+            capacity,
+            load: AtomicU64::new(f64::NAN.to_bits()),
+        }
+    }
+
+    /// The rules that are in force.
+    pub fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.current.load().rules)
+    }
+
+    /// The most keys that can be remembered for each limit.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Sets the load of the service, on which elastic rules depend. With `None`, as at the beginning,
+    /// the load is unknown and elastic rules are hard.
+    pub fn set_load(&self, load: Option<Load>) {
+        let percent = load.map_or(f64::NAN, Load::percent);
+        self.load.store(percent.to_bits(), Ordering::Relaxed);
+    }
+
+    /// The load that was set last.
+    pub fn load(&self) -> Option<Load> {
+        Load::known(f64::from_bits(self.load.load(Ordering::Relaxed)))
+    }
+
+    /// Decides about an event, and counts it in all limits of all rules that apply, or in none.
+    pub fn check(&self, event: &Event<'_>) -> Ruling {
+        self.answer(event, Details::default(), true).ruling
+    }
+
+    /// Answers as [`check`](Self::check) would, and counts nothing. The ruling has the
+    /// [standings](Ruling::standings) of the sender.
+    pub fn peek(&self, event: &Event<'_>) -> Ruling {
+        let details = Details { standings: true, ..Details::default() };
+        self.answer(event, details, false).ruling
+    }
+
+    /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that were
+    /// sent: see [`Limiter::charge`]. Rules with their own cost have counted that already. If a rule is stretched, both
+    /// forms count the cost, so a debt remains when the rule is no longer stretched.
+    ///
+    /// With the ruling by which the event `passed`, the shadows that would have refused it do not count
+    /// it: if they could refuse, it would have cost nothing.
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    pub fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), BadNumber> {
+        self.charge_where(event, passed, |_| true)
+    }
+
+    /// The same, in place of another store: only events that were decided here count here.
+    pub fn charge_instead(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+    ) -> Result<(), BadNumber> {
+        let is_local = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Local;
+        self.charge_where(event, passed, is_local)
+    }
+
+    fn charge_where(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Ruling>,
+        of: impl Fn(&Rule) -> bool,
+    ) -> Result<(), BadNumber> {
+        let generation = self.generation();
+        let mut asked = generation.rules.ask_to_charge(event, self.load(), passed)?;
+        asked.retain(|ask| generation.rules.rules().get(ask.rule).is_some_and(&of));
+        let mut held = generation.hold(&asked, event);
+        held.iter_mut().try_for_each(|held| held.charge(event.time, event.cost))
+    }
+
+    /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
+    /// can't, nothing changes. The cost may have been counted at any time: see [`Limiter::give_back`].
+    pub fn give_back(&self, event: &Event<'_>) -> bool {
+        // Both steps use one generation: the rules may be replaced meanwhile by some that can't give back.
+        let (generation, now) = (self.generation(), event.time);
+        let asked = generation.rules.ask(event, self.load());
+        if !generation.can_give_back(&asked) {
+            return false;
+        }
+        let mut held = generation.hold(&asked, event);
+        held.iter_mut().zip(&asked).all(|(held, ask)| held.give_back(now, ask.cost))
+    }
+
+    /// Whether all limits that apply to an event can [give back](Self::give_back): buckets and windows can.
+    pub fn can_give_back(&self, event: &Event<'_>) -> bool {
+        let generation = self.generation();
+        generation.can_give_back(&generation.rules.ask(event, self.load()))
+    }
+
+    /// How long after its time the event passes if nothing is counted before, and the load stays as
+    /// it is.
+    pub fn retry_after(&self, event: &Event<'_>) -> Retry {
+        let generation = self.generation();
+        let mut asked = generation.rules.ask(event, self.load());
+        asked.retain(|ask| ask.is_firm());
+        retry_after(&asked, &generation.hold(&asked, event), event.time)
+    }
+
+    /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key.
+    /// Returns how many were remembered: the limits of a rule for the same fields have one key. Choose with care: the
+    /// key of a limit `per all` is everybody's.
+    pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Per) -> bool) -> usize {
+        let generation = self.generation();
+        let rules = generation.rules.rules().iter().zip(&generation.homes);
+        let each = rules.map(|(rule, homes)| {
+            let homes = rule.limits().iter().zip(homes).filter(|(limit, _)| of(rule, &limit.per));
+            let keys = homes.flat_map(|(limit, home)| home.each().map(|keyed| (&limit.per, keyed)));
+            let known = keys.filter(|(_, keyed)| keyed.reset(fields)).map(|(per, _)| per);
+            known.collect::<HashSet<&Per>>().len()
+        });
+        each.sum()
+    }
+
+    /// Frees the entries that logs and windows no longer count at `now`:
+    /// see [`Keyed::forget`](crate::store::Keyed::forget).
+    pub fn forget(&self, now: Time) {
+        self.current.load().each().for_each(|limit| limit.keys.forget(now));
+    }
+
+    /// Forgets all keys of the rules at these places.
+    pub(super) fn clear(&self, rules: impl IntoIterator<Item = usize>) {
+        let generation = self.generation();
+        let homes = rules.into_iter().filter_map(|rule| generation.homes.get(rule)).flatten();
+        homes.flat_map(Home::each).for_each(|limit| limit.keys.clear());
+    }
+
+    /// How many keys are remembered, over all limits.
+    pub fn len(&self) -> usize {
+        self.current.load().each().map(|limit| limit.keys.len()).sum()
+    }
+
+    /// Whether no key is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many keys were forgotten for want of room.
+    pub fn forgotten(&self) -> u64 {
+        self.current.load().each().map(|limit| limit.keys.forgotten()).sum()
+    }
+
+    /// The rules in force, to be used for one event.
+    pub(super) fn generation(&self) -> Guard<Arc<Generation>> {
+        self.current.load()
+    }
+
+    /// Decides about an event, and finds the details while its keys are still held, so that all of the
+    /// answer is of the same instant.
+    pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
+        self.answer_by(event, details, count, |_| Basis::Store)
+    }
+
+    /// Decides in place of another store that can't be asked. Rules that say so are decided by the states
+    /// that are here, and the others allow or refuse.
+    pub fn answer_instead(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
+        let basis = |rule: &Rule| match rule.on_store_failure() {
+            OnStoreFailure::Local => Basis::Local,
+            OnStoreFailure::Allow | OnStoreFailure::Refuse => Basis::Nowhere,
+        };
+        self.answer_by(event, details, count, basis)
+    }
+
+    fn answer_by(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+        count: bool,
+        basis: impl Fn(&Rule) -> Basis,
+    ) -> Answered {
+        let generation = self.generation();
+        // A rule for all events applies to a request once, and not to each of its descriptors.
+        let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
+        let lone = generation.lone.filter(|_| is_whole);
+        let lone = lone.map(|(ask, cost)| [Ask { cost: cost.unwrap_or(event.cost), ..ask }]);
+        let mut list = Few::new();
+        let asked = match &lone {
+            Some(lone) => lone.as_slice(),
+            None => {
+                generation.rules.ask_into(&mut list, event, self.load());
+                &list
+            }
+        };
+        let is_kept = |ask: &Ask| generation.basis(ask, &basis) == Basis::Store;
+        let may_wait = |ask: &Ask| details.at_once && generation.limiter(ask).delays();
+        if count && asked.iter().all(|ask| ask.is_plain() && is_kept(ask) && !may_wait(ask)) {
+            if let Ok(one) = asked.try_into() {
+                return in_one_step::<1>(generation, one, event, details);
+            }
+            if let Ok(two @ [a, b]) = <&[Ask; 2]>::try_from(asked)
+                && generation.limit(a).is_before(generation.limit(b))
+            {
+                return in_one_step(generation, two, event, details);
+            }
+        }
+        in_two_steps(generation, asked, event, details, count, basis)
+    }
+}
+
+impl Generation {
+    /// The rules with their states. No two limits share their states, since an event locks its key in
+    /// each: where some are given twice, the second limit gets a copy.
+    pub(super) fn new(rules: Arc<Rules>, mut homes: Vec<Vec<Home>>) -> Self {
+        let mut seen = HashSet::new();
+        for home in homes.iter_mut().flatten() {
+            for keyed in core::iter::once(&mut home.own).chain(&mut home.stretched) {
+                if !seen.insert(Arc::as_ptr(keyed)) {
+                    *keyed = Arc::new(KeyedLimit::clone(keyed));
+                }
+            }
+        }
+        let lone = rules.lone();
+        Generation { rules, homes, lone }
+    }
+
+    fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {
+        self.homes.iter().flatten().flat_map(Home::each)
+    }
+
+    /// Locks the key of the event in the states of each limit that is asked, in their order.
+    pub(super) fn hold(&self, asked: &[Ask], event: &Event<'_>) -> Few<Held<'_, AnyLimiter>> {
+        store::hold_in_any_order(asked.iter().map(|ask| self.limit(ask)), event)
+    }
+
+    /// Whether all limits that are asked can give back.
+    fn can_give_back(&self, asked: &[Ask]) -> bool {
+        asked.iter().all(|ask| self.limiter(ask).can_give_back())
+    }
+
+    /// Where the states are that decide.
+    pub(super) fn basis(&self, ask: &Ask, of: impl Fn(&Rule) -> Basis) -> Basis {
+        self.rules.rules().get(ask.rule).map_or(Basis::Store, of)
+    }
+
+    /// The states of a limit.
+    pub(super) fn limit(&self, ask: &Ask) -> &KeyedLimit {
+        let home = &self.homes[ask.rule][ask.limit];
+        match &home.stretched {
+            Some(stretched) if ask.is_stretched => stretched,
+            _ => &home.own,
+        }
+    }
+
+    fn limiter(&self, ask: &Ask) -> &AnyLimiter {
+        self.limit(ask).keys.limiter()
+    }
+
+    /// The answer of a rule without states: its setting for failures of the store.
+    pub(super) fn assumed(&self, ask: &Ask, limiter: &AnyLimiter, now: Time) -> Outcome {
+        let rule = self.rules.rules().get(ask.rule);
+        let refuses = rule.is_some_and(|rule| rule.on_store_failure() == OnStoreFailure::Refuse);
+        let new = limiter.peek(&limiter.initial(), now, 0.0);
+        Outcome::new(!refuses, 0.0, new.limit)
+    }
+}
+
+impl Home {
+    fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {
+        core::iter::once(&self.own).chain(&self.stretched)
+    }
+
+    pub(super) fn new((own, stretched): (&Limit, Option<&Limit>), capacity: usize) -> Self {
+        let keyed = |limit: &Limit| Arc::new(KeyedLimit::new(limit, capacity));
+        Home { own: keyed(own), stretched: stretched.map(keyed) }
+    }
+}

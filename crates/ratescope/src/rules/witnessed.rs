@@ -1,0 +1,39 @@
+//! A store whose decisions a witness sees.
+
+use super::{Answered, AsyncStore, Details, Fault, Memory, Reloaded, Rule, Rules, Ruling};
+use crate::event::{Event, Fields};
+use crate::policy::Per;
+use crate::time::Time;
+use std::sync::Arc;
+
+/// Sees the decisions of a store.
+pub trait Witness: Send + Sync + 'static {
+    /// Called with each event that was decided, after the decision, and with the answer.
+    fn saw(&self, event: &Event<'_>, answered: &Answered);
+}
+
+/// A store whose decisions a [`Witness`] sees. All other calls go to the store unchanged.
+pub struct Witnessed<S, W> {
+    /// The store that decides.
+    pub store: S,
+    /// Sees what it decides.
+    pub witness: W,
+}
+
+impl<S: AsyncStore, W: Witness> AsyncStore for Witnessed<S, W> {
+    crate::forward!(self to self.store, but for checks);
+
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        let answered = self.store.check_now(event, details);
+        if let Some(answered) = &answered {
+            self.witness.saw(event, answered);
+        }
+        answered
+    }
+
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        let answered = self.store.check(event, details).await;
+        self.witness.saw(event, &answered);
+        answered
+    }
+}

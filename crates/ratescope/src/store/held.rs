@@ -1,0 +1,214 @@
+//! A key that is locked, and the memory of a shard, in which it is.
+
+use super::sync::MutexGuard;
+use super::table::{Slot, Table};
+use crate::extremes::rounded_down;
+use crate::limit::Limiter;
+use crate::outcome::{Outcome, Retry};
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+
+/// Threads hand in their events out of order. An entry is swept only when no event that comes this
+/// late counts it.
+const LATE: Span = Span::seconds(10);
+
+/// The memory of a shard. Its first cache line, with the lock, is all that most events need.
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub(super) struct Memory<S> {
+    /// The latest time of an event. An earlier event is out of order, or the clock was set back.
+    pub(super) latest: Time,
+    pub(super) table: Table<S>,
+}
+
+impl<S: Clone> Memory<S> {
+    /// Frees the part of the next entry that no event counts any more, not even one that comes late by [`LATE`]. If the
+    /// clock is ahead for one event only, other keys lose nothing by it: only the earlier of two times counts, that of
+    /// this event and the latest before it.
+    #[inline(never)]
+    fn sweep<L: Limiter<State = S>>(&mut self, limiter: &L, before: Time, now: Time) {
+        if let Some(entry) = self.table.sweep() {
+            limiter.forget(&mut entry.state, now.min(before).before(LATE));
+        }
+    }
+
+    /// Inserts a new key.
+    #[inline(never)]
+    fn put<L: Limiter<State = S>>(&mut self, limiter: &L, hash: u64, state: S, now: Time) -> Slot {
+        self.table.insert(hash, state, &mut is_refused(limiter, now, self.latest))
+    }
+}
+
+/// A key of a [`Keyed`], with the lock of its shard.
+pub(crate) struct Held<'a, L: Limiter> {
+    pub(super) limiter: &'a L,
+    pub(super) initial: &'a L::State,
+    pub(super) memory: MutexGuard<'a, Memory<L::State>>,
+    pub(super) hash: u64,
+    pub(super) slot: Option<Slot>,
+    /// Whether this limiter lets the event pass, once it was asked.
+    pub(super) passed: bool,
+}
+
+impl<L: Limiter> Held<'_, L>
+where
+    L::State: PartialEq,
+{
+    /// Finds what is remembered of the key.
+    #[inline(always)]
+    pub(super) fn find(&mut self) {
+        self.slot = self.memory.table.find(self.hash);
+    }
+
+    pub(crate) fn limiter(&self) -> &L {
+        self.limiter
+    }
+
+    /// The state that is remembered, or that of a new key.
+    pub(crate) fn state(&self) -> &L::State {
+        match self.slot {
+            Some(slot) => &self.memory.table.at(slot).state,
+            None => self.initial,
+        }
+    }
+
+    pub(crate) fn peek(&self, now: Time, cost: f64) -> Outcome {
+        self.limiter.peek(self.state(), now, cost)
+    }
+
+    pub(super) fn remaining(&self, now: Time) -> f64 {
+        self.limiter.remaining(self.state(), now)
+    }
+
+    pub(super) fn reset_after(&self, now: Time) -> Span {
+        self.limiter.reset_after(self.state(), now)
+    }
+
+    pub(crate) fn retry_after(&self, now: Time, cost: f64) -> Retry {
+        self.limiter.retry_after(self.state(), now, cost)
+    }
+
+    #[inline(always)]
+    pub(crate) fn check(&mut self, now: Time, cost: f64) -> Outcome {
+        let outcome = self.update(now, |limiter, state| limiter.check(state, now, cost));
+        self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
+        outcome
+    }
+
+    /// Decides and counts in one step, after all other limiters were asked; `others` says whether all of them
+    /// let the event pass.
+    #[inline(always)]
+    pub(super) fn check_last(&mut self, now: Time, cost: f64, others: bool) -> Outcome {
+        let decide = |limiter: &L, state: &mut _| limiter.check_last(state, now, cost, others);
+        let outcome = self.update(now, decide);
+        self.remember(now, cost, outcome.is_allowed(), others && outcome.is_allowed());
+        outcome
+    }
+
+    pub(crate) fn charge(&mut self, now: Time, cost: f64) -> Result<(), BadNumber> {
+        self.update(now, |limiter, state| limiter.charge(state, now, cost))
+    }
+
+    /// Follows a clock that was set back, as with an event that is refused. Counts nothing.
+    #[cfg(any(feature = "wait", all(test, loom)))]
+    pub(super) fn follow(&mut self, now: Time) {
+        if self.slot.is_some() && now < self.memory.latest {
+            self.update(now, |limiter, state| limiter.record(state, now, 0.0, false));
+        }
+    }
+
+    /// Takes back an event that was counted at `at`, and returns whether the limiter can.
+    pub(super) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
+        self.take_back(|limiter, state| limiter.undo(state, at, now, cost))
+    }
+
+    /// Takes back a cost that was counted at any time, and returns whether the limiter can.
+    pub(crate) fn give_back(&mut self, now: Time, cost: f64) -> bool {
+        self.take_back(|limiter, state| limiter.give_back(state, now, cost))
+    }
+
+    fn take_back(&mut self, of: impl FnOnce(&L, &mut L::State) -> bool) -> bool {
+        match self.slot {
+            Some(slot) => of(self.limiter, &mut self.memory.table.at_mut(slot).state),
+            None => of(self.limiter, &mut self.initial.clone()),
+        }
+    }
+
+    /// Resets the key, and returns whether it was remembered. Its slot stays taken.
+    pub(crate) fn reset(&mut self) -> bool {
+        let Some(slot) = self.slot else { return false };
+        let entry = self.memory.table.at_mut(slot);
+        (entry.state, entry.refused) = (self.initial.clone(), 0.0);
+        true
+    }
+
+    /// Counts an event. `passed` says whether this limiter let it pass, `allowed` whether all did.
+    pub(crate) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
+        self.update(now, |limiter, state| limiter.record(state, now, cost, allowed));
+        self.remember(now, cost, passed, allowed);
+    }
+
+    /// Changes the state and marks the key as used. A new key is remembered only if its state is not
+    /// the initial one, so that it does not push out another key for nothing.
+    #[inline(always)]
+    pub(super) fn update<R>(
+        &mut self,
+        now: Time,
+        change: impl FnOnce(&L, &mut L::State) -> R,
+    ) -> R {
+        let (limiter, memory) = (self.limiter, &mut *self.memory);
+        let before = memory.latest;
+        memory.latest = before.max(now);
+        if limiter.grows() {
+            memory.sweep(limiter, before, now);
+        }
+        if let Some(slot) = self.slot {
+            return change(limiter, &mut memory.table.use_at(slot).state);
+        }
+        let mut state = self.initial.clone();
+        let result = change(limiter, &mut state);
+        if state != *self.initial {
+            self.slot = Some(memory.put(limiter, self.hash, state, now));
+        }
+        result
+    }
+
+    /// Remembers the cost of an event that the limiter refused because of earlier events: the largest
+    /// if there are several, until an event that costs as much passes. An event that would be refused
+    /// for a new key, too, is not remembered.
+    ///
+    /// A sender at its limit passes and is refused in turns, which no branch predictor foresees. So
+    /// as long as events cost the same, only the sign of `refused` changes, without a branch.
+    #[inline(always)]
+    fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
+        let Some(slot) = self.slot else { return };
+        let refused = &mut self.memory.table.at_mut(slot).refused;
+        let (known, is_on) = (f64::from(refused.abs()), *refused > 0.0);
+        if passed | (cost == known) | (is_on & (cost < known)) {
+            let is_on = !passed | (is_on & !(allowed & (cost >= known)));
+            *refused = refused.copysign(if is_on { 1.0 } else { -1.0 });
+        } else if self.limiter.peek(self.initial, now, cost).is_allowed() {
+            *refused = rounded_down(cost);
+        }
+    }
+}
+
+/// Whether a key is being refused at `now`: whether an event of the given cost would be refused.
+///
+/// A limiter refuses events against a state from the future until the clock has caught up, or until
+/// an event of the key moves the state back. A key that sends nothing must not be protected for all
+/// that time. So when the clock is further behind than the state takes to reset, a refused event of
+/// cost 0 is recorded here, which moves the state to `now`.
+fn is_refused<L: Limiter>(
+    limiter: &L,
+    now: Time,
+    latest: Time,
+) -> impl FnMut(&mut L::State, f32) -> bool {
+    move |state, cost| {
+        let is_refused = !limiter.peek(state, now, cost.into()).is_allowed();
+        if is_refused && now < latest && now.until(latest) > limiter.reset_after(state, latest) {
+            limiter.record(state, now, 0.0, false);
+        }
+        is_refused
+    }
+}

@@ -1,0 +1,317 @@
+//! One limiter for many keys, in bounded memory, for many threads.
+//!
+//! A key names a sender: a user, an address, or both. Each key has its own state, created
+//! when it is first needed. At most [`capacity`](Keyed::capacity) keys are remembered.
+//!
+//! ```
+//! use ratescope::limit::gcra::Gcra;
+//! use ratescope::store::Keyed;
+//! use ratescope::Time;
+//!
+//! let senders = Keyed::new(Gcra::new("2/1m".parse()?, 2.0)?, 100_000);
+//! let passes = |who: &str| senders.check(who, Time::ZERO, 1.0).is_allowed();
+//! assert!(passes("ann") && passes("ann"));
+//! assert!(!passes("ann"));
+//! assert!(passes("bob"));
+//! assert_eq!(senders.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # For those who know governor
+//! The time and the cost are arguments here: `now` is `SystemTime::now().into()`, or that of a test.
+//!
+//! | governor | here |
+//! |---|---|
+//! | `Quota::per_second(nonzero!(10u32)).allow_burst(nonzero!(20u32))` | `Gcra::each_second(TEN).with_burst(TWENTY)` |
+//! | `RateLimiter::direct(quota)`, `check()` | `Keyed::new(limiter, 1)`, `check(&(), now, 1.0)` |
+//! | `RateLimiter::keyed(quota)`, `check_key(&key)` | `Keyed::new(limiter, capacity)`, `check(&key, now, 1.0)` |
+//! | `check_key_n(&key, n)` | `check(&key, now, n)` |
+//! | `NotUntil::wait_time_from` | `retry_after`, or with the decision [`check_with_retry`](Keyed::check_with_retry) |
+//! | `until_key_ready(&key)` | `until_allowed`, with the feature `wait` |
+//! | `retain_recent()` | not needed: the capacity bounds the memory |
+//! | `per_second(2)`, `burst_size(5)` of tower_governor, one in two seconds | `limit: gcra 1/2s burst 5 per ip` in a rule file |
+
+#[cfg(feature = "wait")]
+use super::all_or_none;
+use super::held::{Held, Memory};
+use super::secret::Secret;
+use super::sync::{Mutex, lock};
+use super::table::Table;
+use super::tags::{SHARDS, WAYS, shard};
+use crate::limit::Limiter;
+use crate::outcome::{Outcome, Retry};
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+use core::hash::{BuildHasher, Hash};
+
+/// The least number of entries of a shard if there are several: fewer would spread unevenly.
+const PER_SHARD: usize = 1024;
+
+/// A limiter and the states of its keys: [the store](super) says how long they are remembered.
+///
+/// A key is anything that can be hashed. It is neither kept nor copied. Two keys are the same when
+/// they hash the same, as `String` and `str` do.
+pub struct Keyed<L: Limiter, H = Secret> {
+    limiter: L,
+    initial: L::State,
+    hasher: H,
+    shards: Box<[Shard<L::State>]>,
+}
+
+/// A lock and the states that it guards, aligned to two cache lines, since processors fetch them in pairs.
+#[repr(align(128))]
+struct Shard<S>(Mutex<Memory<S>>);
+
+impl<L: Limiter> Keyed<L>
+where
+    L::State: PartialEq,
+{
+    /// A store for `limiter` with room for `capacity` keys or slightly more: see
+    /// [`capacity`](Self::capacity).
+    pub fn new(limiter: L, capacity: usize) -> Self {
+        Self::with_hasher(limiter, capacity, Secret::new())
+    }
+}
+
+impl<L: Limiter, H: BuildHasher> Keyed<L, H>
+where
+    L::State: PartialEq,
+{
+    /// The same with another hash. All its 64 bits must be good: two keys with one hash are one key.
+    /// Use a faster hash than [`Secret`] only for keys that no sender can choose, such as numbers
+    /// that you assign yourself.
+    pub fn with_hasher(limiter: L, capacity: usize, hasher: H) -> Self {
+        // Half of all numbers, so that their sum over all shards is a number, too.
+        let entries = capacity.saturating_add(capacity / 8).clamp(1, usize::MAX / 2);
+        let shards = (entries / PER_SHARD).clamp(1, SHARDS);
+        let shards = 1 << shards.ilog2();
+        let initial = limiter.initial();
+        let table = Table::new(entries.div_ceil(shards * WAYS), initial.clone());
+        let memory = Memory { table, latest: Time::from_micros(i64::MIN) };
+        let shards = (0..shards).map(|_| Shard(Mutex::new(memory.clone()))).collect();
+        Keyed { limiter, initial, hasher, shards }
+    }
+
+    /// Decides about an event of `key`, and counts it.
+    pub fn check<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
+        self.hold(self.hash(key)).check(now, cost)
+    }
+
+    /// Decides as [`check`](Self::check) does, and says in the same step when a refused event would pass.
+    pub fn check_with_retry<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        now: Time,
+        cost: f64,
+    ) -> (Outcome, Retry) {
+        let mut held = self.hold(self.hash(key));
+        let outcome = held.check(now, cost);
+        let retry = || held.retry_after(now, cost);
+        (outcome, if outcome.is_allowed() { Retry::NOW } else { retry() })
+    }
+
+    /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
+    /// it would wait, or when to try again.
+    #[cfg(feature = "wait")]
+    pub fn pass<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        now: Time,
+        cost: f64,
+        most: Span,
+    ) -> Result<Outcome, Retry> {
+        let mut held = self.hold(self.hash(key));
+        let passed = all_or_none::pass(core::slice::from_mut(&mut held), now, cost, most);
+        passed.map(|verdict| verdict.outcome)
+    }
+
+    /// Answers as [`check`](Self::check) would. Nothing is counted, and the key does not count as used.
+    pub fn peek<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
+        self.hold(self.hash(key)).peek(now, cost)
+    }
+
+    /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that
+    /// were sent: see [`Limiter::charge`].
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    pub fn charge<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Result<(), BadNumber> {
+        self.hold(self.hash(key)).charge(now, cost)
+    }
+
+    /// How long after `now` an event of `key` would pass if nothing is counted until then.
+    pub fn retry_after<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Retry {
+        self.hold(self.hash(key)).retry_after(now, cost)
+    }
+
+    /// How much may still be counted of `key`: see [`Limiter::remaining`].
+    pub fn remaining<K: Hash + ?Sized>(&self, key: &K, now: Time) -> f64 {
+        self.hold(self.hash(key)).remaining(now)
+    }
+
+    /// How long until `key` is treated as a new one: see [`Limiter::reset_after`].
+    pub fn reset_after<K: Hash + ?Sized>(&self, key: &K, now: Time) -> Span {
+        self.hold(self.hash(key)).reset_after(now)
+    }
+
+    /// Takes back an event of `key` that was allowed at `at`, such as a call that failed, as far as it
+    /// certainly still counts. Returns whether the limiter can do that: see [`Limiter::undo`].
+    pub fn undo<K: Hash + ?Sized>(&self, key: &K, at: Time, now: Time, cost: f64) -> bool {
+        self.hold(self.hash(key)).undo(at, now, cost)
+    }
+
+    /// Resets `key`: what it has used is forgotten. Returns whether it was remembered. It may still take room.
+    pub fn reset<K: Hash + ?Sized>(&self, key: &K) -> bool {
+        self.hold(self.hash(key)).reset()
+    }
+
+    /// The state of `key`, if it is remembered.
+    pub fn state<K: Hash + ?Sized>(&self, key: &K) -> Option<L::State> {
+        let held = self.hold(self.hash(key));
+        held.slot.map(|slot| held.memory.table.at(slot).state.clone())
+    }
+
+    /// The limiter.
+    pub fn limiter(&self) -> &L {
+        &self.limiter
+    }
+
+    /// The most keys that can be remembered: an eighth more than was asked for, in whole sets.
+    /// Sets do not fill evenly; with the additional room, almost none of the number of keys that was
+    /// asked for is forgotten.
+    pub fn capacity(&self) -> usize {
+        self.sum(|memory| memory.table.capacity())
+    }
+
+    /// How many keys are remembered.
+    pub fn len(&self) -> usize {
+        self.sum(|memory| memory.table.len())
+    }
+
+    /// Whether no key is remembered.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many keys were forgotten for want of room.
+    pub fn forgotten(&self) -> u64 {
+        self.shards.iter().map(|shard| lock(&shard.0).table.forgotten()).sum()
+    }
+
+    /// Frees the entries that logs and windows no longer count at `now`. Decisions at that time and
+    /// later stay the same. This looks at every key; every eighth event does the same for one other key.
+    pub fn forget(&self, now: Time) {
+        self.each_mut(|state| self.limiter.forget(state, now));
+    }
+
+    /// Forgets all keys.
+    pub(crate) fn clear(&self) {
+        for shard in &self.shards {
+            let mut memory = lock(&shard.0);
+            memory.latest = Time::from_micros(i64::MIN);
+            memory.table.clear();
+        }
+    }
+
+    /// The hash of a key.
+    pub(super) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Locks a key, for as long as the result lives.
+    #[inline(always)]
+    pub(super) fn hold(&self, hash: u64) -> Held<'_, L> {
+        let mut held = self.lock(hash);
+        held.find();
+        held
+    }
+
+    /// The same, without [finding](Held::find) the state of the key.
+    #[inline(always)]
+    pub(super) fn lock(&self, hash: u64) -> Held<'_, L> {
+        let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
+        let (limiter, initial) = (&self.limiter, &self.initial);
+        Held { limiter, initial, memory, hash, slot: None, passed: false }
+    }
+
+    /// The same keys under another limiter; `turn` converts each state.
+    pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
+    where
+        L: Clone,
+        H: Clone,
+    {
+        let turned = Keyed { initial: limiter.initial(), limiter, ..self.clone() };
+        turned.each_mut(turn);
+        turned
+    }
+
+    /// Calls `see` with each state.
+    pub(super) fn each(&self, mut see: impl FnMut(&L::State)) {
+        for shard in &self.shards {
+            lock(&shard.0).table.entries().for_each(|entry| see(&entry.state));
+        }
+    }
+
+    /// Calls `change` with each state.
+    pub(super) fn each_mut(&self, mut change: impl FnMut(&mut L::State)) {
+        for shard in &self.shards {
+            lock(&shard.0).table.entries_mut().for_each(|entry| change(&mut entry.state));
+        }
+    }
+
+    /// The hash, the refused cost and the state of each key, in each shard the least recently used first.
+    pub(super) fn each_by_use(&self, mut see: impl FnMut(u64, f32, &L::State)) {
+        for shard in &self.shards {
+            let memory = lock(&shard.0);
+            for entry in memory.table.by_use() {
+                see(entry.hash, entry.refused, &entry.state);
+            }
+        }
+    }
+
+    /// Remembers a key again, as the most recently used.
+    pub(super) fn put_back(&self, hash: u64, refused: f32, state: L::State, latest: Time) {
+        let mut held = self.hold(hash);
+        held.update(latest, |_, old| *old = state);
+        if let Some(slot) = held.slot {
+            held.memory.table.at_mut(slot).refused = refused;
+        }
+    }
+
+    /// The latest time of an event.
+    pub(super) fn latest(&self) -> Time {
+        let each = self.shards.iter().map(|shard| lock(&shard.0).latest);
+        each.max().unwrap_or(Time::from_micros(i64::MIN))
+    }
+
+    pub(super) fn hasher(&self) -> &H {
+        &self.hasher
+    }
+
+    fn sum(&self, of: impl Fn(&Memory<L::State>) -> usize) -> usize {
+        self.shards.iter().map(|shard| of(&lock(&shard.0))).sum()
+    }
+}
+
+impl<L: Limiter + Clone, H: Clone> Clone for Keyed<L, H> {
+    fn clone(&self) -> Self {
+        let copy = |shard: &Shard<L::State>| Shard(Mutex::new(lock(&shard.0).clone()));
+        Keyed {
+            limiter: self.limiter.clone(),
+            initial: self.initial.clone(),
+            hasher: self.hasher.clone(),
+            shards: self.shards.iter().map(copy).collect(),
+        }
+    }
+}
+
+impl<L: Limiter + fmt::Debug, H> fmt::Debug for Keyed<L, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shards = self.shards.len();
+        f.debug_struct("Keyed")
+            .field("limiter", &self.limiter)
+            .field("shards", &shards)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,108 @@
+//! A limit of a policy with the states of its keys.
+
+use super::held::Held;
+use super::keyed::Keyed;
+use super::saved::{Saved, SavedError};
+use crate::event::{Event, Fields};
+use crate::limit::Limiter;
+use crate::limit::any::AnyLimiter;
+use crate::policy::{Limit, Per};
+use crate::time::Time;
+use core::hash::{Hash, Hasher};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+/// A limit, and the states of its keys.
+#[derive(Debug)]
+pub(crate) struct KeyedLimit {
+    pub(super) per: Per,
+    pub(crate) keys: Keyed<AnyLimiter>,
+    /// Its number in the process, in the order in which limits were made. All threads lock in this order.
+    pub(super) number: usize,
+}
+
+impl Clone for KeyedLimit {
+    fn clone(&self) -> Self {
+        KeyedLimit::of(&self.per, self.keys.clone())
+    }
+}
+
+impl KeyedLimit {
+    fn of(per: &Per, keys: Keyed<AnyLimiter>) -> Self {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        KeyedLimit { per: per.clone(), keys, number: MADE.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    pub(crate) fn new(limit: &Limit, capacity: usize) -> Self {
+        KeyedLimit::of(&limit.per, Keyed::new(limit.limiter.clone(), capacity))
+    }
+
+    /// The states that were saved under `name`, or none.
+    pub(crate) fn restore(
+        limit: &Limit,
+        capacity: usize,
+        name: &str,
+        saved: &Saved<'_>,
+    ) -> Result<Self, SavedError> {
+        let keys = saved.find(name, limit.limiter.clone(), capacity)?;
+        let restored = keys.map(|keys| KeyedLimit::of(&limit.per, keys));
+        Ok(restored.unwrap_or_else(|| KeyedLimit::new(limit, capacity)))
+    }
+
+    /// Whether these are the states of exactly this limit.
+    pub(crate) fn is_for(&self, limit: &Limit) -> bool {
+        self.per == limit.per && *self.keys.limiter() == limit.limiter
+    }
+
+    /// The states of this limit for `limit`, or `None` if that has other keys or another shape.
+    ///
+    /// [`kept`](crate::limit::kept) says what becomes of each state; the change happens at `now`.
+    pub(crate) fn carried(&self, limit: &Limit, now: Time) -> Option<Self> {
+        let (old, new) = (self.keys.limiter(), &limit.limiter);
+        if self.per != limit.per || old.shape().difference(&new.shape()).is_some() {
+            return None;
+        }
+        let keys = self.keys.turned(new.clone(), |state| {
+            old.forget(state, now);
+            *state = new.restore(&old.keep(state, now)).unwrap_or_else(|_| new.initial());
+        });
+        Some(KeyedLimit::of(&self.per, keys))
+    }
+
+    /// Whether this was made before the other.
+    pub(crate) fn is_before(&self, other: &KeyedLimit) -> bool {
+        self.number < other.number
+    }
+
+    /// Locks the key of the event.
+    #[inline(always)]
+    pub(crate) fn hold(&self, event: &Event<'_>) -> Held<'_, AnyLimiter> {
+        self.keys.hold(self.hash(event))
+    }
+
+    /// Resets the key of an event with these fields, and returns whether it was remembered.
+    pub(crate) fn reset(&self, fields: &dyn Fields) -> bool {
+        let event = Event { time: Time::ZERO, cost: 0.0, fields };
+        self.hold(&event).reset()
+    }
+
+    /// The hash of the event's key.
+    #[inline(always)]
+    pub(super) fn hash(&self, event: &Event<'_>) -> u64 {
+        self.keys.hash(&Key(&self.per, event))
+    }
+}
+
+/// The key of an event for a limit, as it is hashed: the values of its fields. Each ends with a byte that
+/// no text contains, as `str` does it, so different values are hashed differently. The names need not be
+/// hashed, since each limit has its own tables.
+struct Key<'a>(&'a Per, &'a Event<'a>);
+
+impl Hash for Key<'_> {
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for name in self.0.fields() {
+            hasher.write(self.1.fields.bytes(name).unwrap_or_default());
+            hasher.write_u8(0xff);
+        }
+    }
+}

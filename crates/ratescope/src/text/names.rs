@@ -1,0 +1,43 @@
+//! Text forms of types with a name for each value, as tables of values and their names.
+
+use super::ParseError;
+use alloc::vec::Vec;
+
+/// The name of a value in `names`; empty if the table has none.
+pub fn name_of<T: PartialEq>(names: &[(T, &'static str)], of: &T) -> &'static str {
+    names.iter().find(|(value, _)| value == of).map_or("", |(_, name)| name)
+}
+
+/// The value with the name `text`.
+///
+/// # Errors
+/// When none has that name: then `help` says what would be right, with all names in place of `{}`.
+pub fn named<T: Copy>(names: &[(T, &str)], text: &str, help: &str) -> Result<T, ParseError> {
+    let value = names.iter().find(|(_, name)| *name == text).map(|(value, _)| *value);
+    value.ok_or_else(|| {
+        let all: Vec<_> = names.iter().map(|(_, name)| *name).collect();
+        ParseError::whole(text, help.replace('{', &all.join(", ")).replace('}', ""))
+    })
+}
+
+/// Implements `Display` and `FromStr` of a type by the names of its values, with the help that
+/// [`named`] gives.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! by_name {
+    ($type:ty, $names:expr, $help:expr) => {
+        impl core::fmt::Display for $type {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str($crate::internal::name_of(&$names, self))
+            }
+        }
+
+        impl core::str::FromStr for $type {
+            type Err = $crate::text::ParseError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                $crate::internal::named(&$names, text, $help)
+            }
+        }
+    };
+}

@@ -1,0 +1,331 @@
+//! Waiting instead of refusing: for calls to limited services, jobs, and all else that may be late but must
+//! not be too fast.
+//!
+//! A [`Keyed`], a [`Store`] and, with the feature `rules`, any `AsyncStore` (by `until_allowed`) wait until an
+//! event is allowed, and count it then. For calls by HTTP there is a layer (`outgoing`, with the feature
+//! `tower`), which heeds `Retry-After`, too. The time comes from a [`Clock`]: the [`SystemClock`], or a
+//! [`FakeClock`] in tests.
+//!
+//! ```
+//! use ratescope::limit::gcra::Gcra;
+//! use ratescope::store::Keyed;
+//! use ratescope::waiting::{FakeClock, Waiting};
+//! use ratescope::{Span, Time};
+//! use std::sync::Arc;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let calls = Arc::new(Keyed::new(Gcra::new("1/1s".parse()?, 1.0)?, 1000));
+//! let clock = FakeClock::default(); // or SystemClock
+//! let call = {
+//!     let (calls, clock) = (calls.clone(), clock.clone());
+//!     move || {
+//!         let (calls, clock) = (calls.clone(), clock.clone());
+//!         async move { calls.until_allowed("api.example.com", &clock, Waiting::DEFAULT).await }
+//!     }
+//! };
+//! call().await?; // The first one passes at once.
+//! let second = tokio::spawn(call());
+//! tokio::task::yield_now().await; // It waits now.
+//! clock.advance(Span::seconds(1));
+//! assert!(second.await??.is_allowed());
+//!
+//! // A caller that would have to wait for too long does not even begin to.
+//! let soon = Waiting::DEFAULT.at_most("500ms".parse()?);
+//! let gave_up = calls.until_allowed("api.example.com", &clock, soon).await.unwrap_err();
+//! assert_eq!(gave_up.to_string(), "the event would have to wait for 1s");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is counted
+//! An event is counted once: when it is allowed, which is the instant at which its future returns. Before
+//! that nothing is counted, not even in a limiter that counts refused events. So a future that is dropped,
+//! and one that gives up, leave nothing behind, with two exceptions:
+//!
+//! * A limiter with a queue, such as the [leaky bucket](crate::limit::leaky_bucket), counts an event when it
+//!   enters the queue, and the future returns when its turn has come. If the future is dropped meanwhile,
+//!   its place in the queue stays empty: the others pass neither sooner nor later.
+//! * An `AsyncStore` whose limits can give back decides and counts in one step. Any other, and one with a queue in
+//!   which the event waits, is asked in two steps: one to look and one to count. If it counts somebody else's event
+//!   between the two, this one is refused, and limiters that count refused events count it. If the future is dropped
+//!   during the step that counts, the event may have been counted.
+//!
+//! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). So that the
+//! limits of an `AsyncStore` follow the clock, an event that finds a queue too long, or no room in limits that can't
+//! give back, charges a cost of 0 and looks again. Rules with a cost of their own are not charged, and follow the clock
+//! with the next event of their key that is decided.
+//!
+//! # Who is first
+//! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
+//! When several wait for one key, the first to ask passes, and the others wait on; a cheap event may overtake
+//! a dear one. With many of them, a [jitter](Waiting::jitter) spreads them out. How many wait is bounded
+//! by the caller alone, for example by a semaphore.
+//!
+//! # Streams
+//! The items of a stream wait with `then` of the crate `futures`, one after the other; with `map` and
+//! `buffered`, several at once:
+//!
+//! ```
+//! use futures_util::{FutureExt, StreamExt, stream};
+//! # use ratescope::limit::gcra::Gcra;
+//! # use ratescope::store::Keyed;
+//! # use ratescope::waiting::{FakeClock, Waiting};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let (calls, clock) = (&Keyed::new(Gcra::new("2/1s".parse()?, 1.0)?, 1000), &FakeClock::default());
+//! let paced = stream::iter(1..=3).then(|item| async move {
+//!     calls.until_allowed("api.example.com", clock, Waiting::DEFAULT).await.map(|_| item)
+//! });
+//! let mut paced = std::pin::pin!(paced);
+//! assert_eq!(paced.next().await, Some(Ok(1)));
+//! assert_eq!(paced.next().now_or_never(), None); // It waits now.
+//! clock.advance("500ms".parse()?);
+//! assert_eq!(paced.next().await, Some(Ok(2)));
+//! # Ok(())
+//! # }
+//! ```
+
+pub use crate::clock::{Clock, FakeClock, SystemClock};
+
+use crate::event::{Event, Fields};
+use crate::limit::Limiter;
+use crate::outcome::{Decision, Outcome, Retry};
+use crate::policy::Verdict;
+use crate::rules::{Answered, AsyncStore, Details, Fault, Ruling};
+use crate::store::{Keyed, Store};
+use crate::time::{Span, Time};
+use core::fmt;
+use core::future::{Future, ready};
+use core::hash::{BuildHasher, Hash};
+use std::hash::RandomState;
+
+/// The way in which an event waits: by default it costs 1, and waits as long as it takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use]
+pub struct Waiting {
+    /// The cost of the event.
+    pub cost: f64,
+    longest: Option<Span>,
+    jitter: Span,
+}
+
+impl Waiting {
+    /// An event of cost 1 that waits as long as it takes.
+    pub const DEFAULT: Waiting = Waiting { cost: 1.0, longest: None, jitter: Span::ZERO };
+
+    /// Sets the cost of the event.
+    pub const fn cost(self, cost: f64) -> Self {
+        Waiting { cost, ..self }
+    }
+
+    /// Sets the longest wait. As soon as it is certain that the event would have to wait for longer, it
+    /// gives up.
+    pub const fn at_most(self, longest: Span) -> Self {
+        Waiting { longest: Some(longest), ..self }
+    }
+
+    /// These settings for an event that has waited for `spent` already.
+    pub fn after(self, spent: Span) -> Self {
+        let left = |all: Span| Span::from_secs(all.secs() - spent.secs()).unwrap_or(Span::ZERO);
+        Waiting { longest: self.longest.map(left), ..self }
+    }
+
+    /// Prolongs each wait outside of a queue by a random span up to `jitter`, so that many who wait for one
+    /// instant do not all ask at that instant. The longest wait stays as it is.
+    pub const fn jitter(self, jitter: Span) -> Self {
+        Waiting { jitter, ..self }
+    }
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self::DEFAULT
+    }
+}
+
+/// The reason why an event did not pass.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum GaveUp {
+    /// The event would have had to wait for this span, and for longer in all than it may.
+    TooLong(Span),
+    /// No wait is long enough: it costs more than the limit ever admits.
+    Never,
+    /// The store can't be asked, and its rules refuse the event then.
+    Fault(Fault),
+}
+
+impl fmt::Display for GaveUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            GaveUp::TooLong(wait) => write!(f, "the event would have to wait for {wait}"),
+            GaveUp::Never => {
+                f.write_str("the event would never pass: it costs more than the limit")
+            }
+            GaveUp::Fault(_) => f.write_str("the event is refused while its store can't be asked"),
+        }
+    }
+}
+
+impl core::error::Error for GaveUp {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match self {
+            GaveUp::Fault(fault) => Some(fault),
+            _ => None,
+        }
+    }
+}
+
+impl<L: Limiter, H: BuildHasher> Keyed<L, H>
+where
+    L::State: PartialEq,
+{
+    /// Waits until an event of `key` is allowed, and counts it then: see [waiting](crate::waiting).
+    ///
+    /// # Errors
+    /// When the event would have to wait for too long, or for ever. Nothing is counted then.
+    #[doc(alias = "until_key_ready")]
+    pub async fn until_allowed<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        clock: &impl Clock,
+        waiting: Waiting,
+    ) -> Result<Outcome, GaveUp> {
+        until(clock, waiting, |most| {
+            let passed = self.pass(key, clock.now(), waiting.cost, most);
+            ready(passed.map(|outcome| (outcome, outcome.decision)).map_err(Blocked::from))
+        })
+        .await
+    }
+}
+
+impl Store {
+    /// Waits until all limits allow an event with these fields, and counts it then: see
+    /// [waiting](crate::waiting).
+    ///
+    /// # Errors
+    /// When the event would have to wait for too long, or for ever. Nothing is counted then.
+    #[doc(alias = "until_key_ready")]
+    pub async fn until_allowed(
+        &self,
+        fields: &dyn Fields,
+        clock: &impl Clock,
+        waiting: Waiting,
+    ) -> Result<Verdict, GaveUp> {
+        until(clock, waiting, |most| {
+            let passed = self.pass(&Event { time: clock.now(), cost: waiting.cost, fields }, most);
+            ready(passed.map(|verdict| (verdict, verdict.outcome.decision)).map_err(Blocked::from))
+        })
+        .await
+    }
+}
+
+/// Waits until a store allows an event with these fields, and counts it then: see [the module](self).
+///
+/// # Errors
+/// When the event would have to wait for too long, or for ever, or when the store can't be asked and its
+/// rules refuse the event then.
+pub async fn until_allowed(
+    store: &impl AsyncStore,
+    fields: &dyn Fields,
+    clock: &impl Clock,
+    waiting: Waiting,
+) -> Result<Ruling, GaveUp> {
+    let details = Details { retry: true, ..Details::default() };
+    until(clock, waiting, |most| async move {
+        let event = Event { time: clock.now(), cost: waiting.cost, fields };
+        // Limits that can give back count nothing that they refuse, so they are asked in one step.
+        let is_counted = store.can_give_back(&event);
+        let mut answered = match is_counted {
+            true => store.check(&event, details.at_once()).await,
+            false => look(store, &event, details).await,
+        };
+        match answered.ruling.decision() {
+            Decision::Allowed { wait } if wait > most => {
+                follow(store, &event).await;
+                return Err(Blocked::Until(wait));
+            }
+            Decision::Allowed { wait: Span::ZERO } if is_counted => {}
+            Decision::Allowed { .. } => answered = store.check(&event, details).await,
+            Decision::Refused => {}
+        }
+        match (answered.ruling.decision(), answered.retry, answered.fault) {
+            (Decision::Refused, Some(retry), _) => Err(retry.into()),
+            (Decision::Refused, None, Some(fault)) => Err(Blocked::For(GaveUp::Fault(fault))),
+            (Decision::Refused, None, None) => Err(Blocked::For(GaveUp::Never)),
+            (decision, ..) => Ok((answered.ruling, decision)),
+        }
+    })
+    .await
+}
+
+/// Looks whether an event would pass, and again if it would not, since the clock may have been set back.
+async fn look(store: &impl AsyncStore, event: &Event<'_>, details: Details) -> Answered {
+    let answered = store.peek(event, details).await;
+    if answered.ruling.is_allowed() || answered.fault.is_some() {
+        return answered;
+    }
+    follow(store, event).await;
+    store.peek(event, details).await
+}
+
+/// Has the limits follow a clock that was set back, by counting what costs nothing.
+async fn follow(store: &impl AsyncStore, event: &Event<'_>) {
+    // An error is ignored here, since the next attempt meets it again and returns it.
+    let _ = store.charge(&Event { cost: 0.0, ..*event }, None).await;
+}
+
+/// The result of an attempt that failed.
+pub enum Blocked {
+    /// Another attempt may succeed after this span.
+    Until(Span),
+    /// No other attempt is made.
+    For(GaveUp),
+}
+
+impl From<Retry> for Blocked {
+    fn from(retry: Retry) -> Self {
+        retry.wait().map_or(Blocked::For(GaveUp::Never), Blocked::Until)
+    }
+}
+
+/// Sleeps between attempts until one succeeds, and then as long as its decision says. Each attempt is given the longest
+/// wait that the event may still have.
+pub async fn until<T, F: Future<Output = Result<(T, Decision), Blocked>>>(
+    clock: &impl Clock,
+    waiting: Waiting,
+    attempt: impl Fn(Span) -> F,
+) -> Result<T, GaveUp> {
+    // The time spent on waiting is added up here, so that a clock that is set back does not change it.
+    let mut spent = Time::ZERO;
+    let end = waiting.longest.map_or(Time::LAST, |longest| spent.after(longest));
+    loop {
+        let wait = match attempt(spent.until(end)).await {
+            Ok((passed, Decision::Allowed { wait })) if wait > Span::ZERO => {
+                clock.sleep(wait).await;
+                return Ok(passed);
+            }
+            Ok((passed, _)) => return Ok(passed),
+            Err(Blocked::For(reason)) => return Err(reason),
+            Err(Blocked::Until(wait)) => wait.max(SHORTEST),
+        };
+        let until = spent.after(wait);
+        if until > end {
+            return Err(GaveUp::TooLong(wait));
+        }
+        let until = until.after(waiting.jitter.times(random())).min(end);
+        let before = clock.now();
+        clock.sleep(spent.until(until)).await;
+        spent = until.max(spent.after(before.until(clock.now())));
+    }
+}
+
+/// The shortest sleep. A store with a clock of its own may refuse an event at the time that it named itself.
+const SHORTEST: Span = Span::micros(1);
+
+/// A random number from 0 to less than 1, from the source that std seeds its hashes with.
+fn random() -> f64 {
+    (RandomState::new().hash_one(0) >> 11) as f64 / (1u64 << 53) as f64
+}

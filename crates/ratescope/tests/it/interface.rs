@@ -1,0 +1,176 @@
+//! How the crate meets a program: its clocks, its maps, its threads, its configuration.
+
+use proptest::prelude::*;
+use ratescope::event::Fields;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::exim::Mode;
+use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::TokenBucket};
+use ratescope::policy::{FIELDS, Limit, Per};
+use ratescope::{Event, Policy, Rate, Span, Store, Time};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::num::NonZeroU32;
+use std::time::{Duration, SystemTime};
+
+/// A caller may have its fields in any of these.
+#[test]
+fn fields_are_in_lists_and_maps() {
+    let pairs = [("user", "ann"), ("ip", "::1")];
+    let slice: &[(&str, &str)] = &pairs;
+    let owned: Vec<(String, String)> =
+        pairs.iter().map(|(name, text)| (name.to_string(), text.to_string())).collect();
+    let sorted: BTreeMap<&str, &str> = pairs.into();
+    let hashed: HashMap<String, String> = owned.iter().cloned().collect();
+    let all: [&dyn Fields; 5] = [&pairs, &slice, &owned, &sorted, &hashed];
+    for fields in all {
+        let event = Event { time: Time::ZERO, cost: 1.0, fields };
+        assert_eq!(
+            (event.field("user"), event.field("ip"), event.field("path")),
+            ("ann", "::1", "")
+        );
+    }
+}
+
+#[test]
+fn time_from_the_clocks_of_a_program() {
+    let second = Duration::from_micros(1_500_000);
+    assert_eq!(Time::from(second).to_string(), "1.5");
+    assert_eq!(Time::from(Duration::from_nanos(1999)).as_micros(), 1);
+    assert_eq!(Time::from(Duration::MAX), Time::LAST);
+    assert_eq!(Time::from(SystemTime::UNIX_EPOCH + second).to_string(), "1.5");
+    assert_eq!(Time::from(SystemTime::UNIX_EPOCH - second).to_string(), "-1.5");
+}
+
+#[test]
+fn spans_and_durations() {
+    let span = |text: &str| text.parse::<Span>().unwrap();
+    assert_eq!(Span::from(Duration::from_millis(1500)), span("1.5s"));
+    assert_eq!(Duration::try_from(span("1h30m")).unwrap(), Duration::from_secs(5400));
+    assert_eq!(Duration::try_from(span("250ms")).unwrap(), Duration::from_millis(250));
+    // A third of a nanosecond is waited as a whole one.
+    let short = Span::from_secs(0.3e-9).unwrap();
+    assert_eq!(Duration::try_from(short).unwrap(), Duration::from_nanos(1));
+    let error = Duration::try_from(Span::from_secs(1e30).unwrap()).unwrap_err();
+    assert!(error.to_string().ends_with("it must be less than 584 billion years"), "{error}");
+    assert_eq!(error.given, 1e30);
+}
+
+proptest! {
+    #[test]
+    fn waiting_for_a_span_is_never_too_short(seconds in 0.0..1e9) {
+        let wait = Duration::try_from(Span::from_secs(seconds).unwrap()).unwrap();
+        prop_assert!(wait.as_secs_f64() >= seconds);
+        prop_assert!(wait.as_secs_f64() - seconds <= 2e-9 + seconds * f64::EPSILON);
+    }
+
+    #[test]
+    fn spans_are_in_the_order_of_their_seconds(a in 0.0..1e9, b in 0.0..1e9) {
+        let [x, y] = [a, b].map(|seconds| Span::from_secs(seconds).unwrap());
+        prop_assert_eq!(Some(x.cmp(&y)), a.partial_cmp(&b));
+    }
+}
+
+proptest! {
+    /// Limits of whole numbers are constants, and the same as others.
+    #[test]
+    fn limits_of_whole_numbers(count in 1..=u32::MAX, small in 1..100_000u32, burst in 1..=u32::MAX) {
+        let whole = |n: u32| NonZeroU32::new(n).unwrap();
+        for count in [count, small] {
+            macro_rules! same {
+                ($limiter:ident, $with:ident) => {
+                    let same = |made: $limiter, rate| {
+                        prop_assert_eq!(made, $limiter::new(rate, f64::from(count)).unwrap());
+                        let other = $limiter::new(rate, f64::from(burst)).unwrap();
+                        prop_assert_eq!(made.$with(whole(burst)), other);
+                        Ok(())
+                    };
+                    same($limiter::each_second(whole(count)), Rate::each_second(count))?;
+                    same($limiter::each_minute(whole(count)), Rate::each_minute(count))?;
+                    same($limiter::each_hour(whole(count)), Rate::each_hour(count))?;
+                    same($limiter::each_day(whole(count)), Rate::each_day(count))?;
+                };
+            }
+            same!(Gcra, with_burst);
+            same!(TokenBucket, with_burst);
+            same!(LeakyBucket, with_queue);
+        }
+    }
+}
+
+/// Limits made in code are those of the text.
+#[test]
+fn limits_in_code() {
+    let rates = [
+        (Rate::each_second(10), "10/1s"),
+        (Rate::each_minute(0), "0/1m"),
+        (Rate::each_hour(u32::MAX), "4294967295/1h"),
+        (Rate::each_day(5000), "5000/1d"),
+    ];
+    for (rate, text) in rates {
+        assert_eq!((rate, rate.to_string()), (text.parse().unwrap(), text.to_owned()));
+    }
+    assert_eq!(Per::new(["ip", "path"]).unwrap(), "ip+path".parse().unwrap());
+    assert_eq!(Per::new([""; 0]).unwrap(), Per::ALL);
+    let problem = |fields: &[&str]| Per::new(fields).unwrap_err().problem().to_owned();
+    let help = "write the name of a field, several as in ip+path, or all";
+    assert_eq!(problem(&["ip+path"]), format!("not the name of a field; {help}"));
+    assert_eq!(problem(&["ip", "ip"]), format!("a field that is there already; {help}"));
+    assert_eq!(problem(&["ip", "all"]), format!("everybody together is not a field; {help}"));
+    assert_eq!(problem(&["ip", ""]), format!("a field is missing; {help}"));
+    let many: Vec<String> = (0..=FIELDS).map(|i| format!("f{i}")).collect();
+    assert_eq!(Per::new(&many[1..]).unwrap().fields(), &many[1..]);
+    assert_eq!(
+        Per::new(&many).unwrap_err().problem(),
+        format!("more than {FIELDS} fields; {help}")
+    );
+
+    let all = Limit::from(const { Gcra::each_second(NonZeroU32::MIN) });
+    assert_eq!(all, "gcra 1/1s per all".parse().unwrap());
+    let by = all.by("ip").unwrap().by("path").unwrap();
+    assert_eq!(by, "gcra 1/1s per ip+path".parse().unwrap());
+    assert_eq!(by.by("ip").unwrap_err().problem(), problem(&["ip", "ip"]));
+}
+
+#[test]
+fn rates_and_spans_are_keys() {
+    let rates = ["10/1m", "10/60s", "600/1h"].map(|text| text.parse::<Rate>().unwrap());
+    assert_eq!(HashSet::from(rates).len(), 2);
+    let spans = ["1m", "60s", "0s", "0ms"].map(|text| text.parse::<Span>().unwrap());
+    assert_eq!(BTreeSet::from(spans).len(), 2);
+    assert_eq!(spans.into_iter().max().unwrap().to_string(), "1m");
+}
+
+/// A store is shared between threads, and what it answers may be sent to others.
+#[test]
+fn threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Store>();
+    shared::<Policy>();
+    shared::<ratescope::policy::Verdict>();
+    shared::<ratescope::ParseError>();
+}
+
+#[test]
+fn what_has_a_text_form_is_that_text_in_json() {
+    #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
+    struct Config {
+        window: Span,
+        rate: Rate,
+        since: Time,
+        mode: Mode,
+        limiter: AnyLimiter,
+        policy: Policy,
+    }
+    let text = concat!(
+        r#"{"window":"1m30s","rate":"10/1m","since":"12.5","mode":"strict","#,
+        r#""limiter":"gcra 10/1s burst 20","policy":"exim 10/1h strict per user+ip"}"#,
+    );
+    let config: Config = serde_json::from_str(text).unwrap();
+    assert_eq!(config.rate, "10/1m".parse().unwrap());
+    assert_eq!(serde_json::to_string(&config).unwrap(), text);
+
+    let wrong = text.replace("burst 20", "brust 20");
+    let error = serde_json::from_str::<Config>(&wrong).unwrap_err().to_string();
+    assert!(error.starts_with(r#""brust" in "gcra 10/1s brust 20": not read"#), "{error}");
+    let wrong = serde_json::from_str::<Span>("90").unwrap_err().to_string();
+    assert!(wrong.contains("expected a span, such as \"1h30m\""), "{wrong}");
+}

@@ -1,0 +1,35 @@
+//! Behaviour that users of `ratescope` observe, one module a topic.
+
+#[path = "../../../../tests/common/mod.rs"]
+mod common;
+#[path = "../../../../tests/common/decided.rs"]
+mod decided;
+#[path = "../../../../tests/common/doubling.rs"]
+mod doubling;
+#[path = "../../../../tests/common/exact.rs"]
+mod exact;
+#[path = "../../../../tests/common/far.rs"]
+mod far;
+mod golden;
+#[allow(dead_code)]
+#[path = "../../examples/hello.rs"]
+mod hello;
+mod interface;
+mod kept;
+mod limiters;
+mod policy;
+mod properties;
+#[path = "../../../../tests/common/random.rs"]
+mod random;
+#[allow(dead_code)]
+#[path = "../../examples/restart.rs"]
+mod restart;
+mod rules;
+mod servers;
+#[path = "../../../../tests/common/set_back.rs"]
+mod set_back;
+mod store;
+#[path = "../../../../tests/common/table.rs"]
+mod table;
+mod text_forms;
+mod vectors;

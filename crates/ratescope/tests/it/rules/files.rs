@@ -1,0 +1,261 @@
+//! Every file in `good` and `bad`.
+
+use ratescope::rules::cases::Cases;
+use ratescope::rules::{LONGEST, Rules, decode};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn folder(name: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/rules").join(name);
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> &str {
+    path.file_name().unwrap().to_str().unwrap()
+}
+
+/// Each good file has cases beside it, and does what they expect.
+#[test]
+fn good_files_do_what_is_expected() {
+    let mut tests = 0;
+    for path in folder("good") {
+        let Some(stem) = name(&path).strip_suffix(".cases.yaml") else {
+            let cases = path.with_extension("cases.yaml");
+            assert!(cases.exists(), "{} has no cases", path.display());
+            continue;
+        };
+        let rules = path.with_file_name(format!("{stem}.yaml"));
+        let rules = Rules::read(name(&rules), &fs::read_to_string(&rules).unwrap());
+        let rules = rules.unwrap_or_else(|error| panic!("{error}"));
+        let cases = Cases::read(name(&path), &fs::read_to_string(&path).unwrap());
+        let cases = cases.unwrap_or_else(|error| panic!("{error}"));
+        let failures: Vec<String> =
+            cases.run(&rules).into_iter().flatten().map(|failure| failure.to_string()).collect();
+        assert!(failures.is_empty(), "{}:\n{}", name(&path), failures.join("\n"));
+        tests += cases.names().count();
+    }
+    assert!(tests >= 30, "{tests} tests");
+}
+
+/// A test begins with empty states, also where the one before failed, and where a rule was stretched.
+#[test]
+fn tests_know_nothing_of_each_other() {
+    let rules = "domain: d\ndescriptors:\n  - {key: user, limit: 1/1h, throttle: elastic up to 2x while load < 70%}\n";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let test = |name: &str, load, times, expected| {
+        format!(
+            "  - {{name: {name}, load: {load}%, events: [{{at: 2h, fields: {{user: a}}, times: {times}, \
+             expect: {expected}}}]}}\n"
+        )
+    };
+    let each = [
+        test("a", 10, 3, "allowed"),
+        test("b", 10, 1, "allowed"),
+        test("c", 90, 2, "allowed"),
+        test("d", 90, 1, "allowed"),
+    ];
+    let cases = Cases::read("cases.yaml", &format!("tests:\n{}", each.concat())).unwrap();
+    let failed: Vec<_> = cases.run(&rules).iter().map(Vec::len).collect();
+    assert_eq!(failed, [1, 0, 1, 0]);
+}
+
+/// All shadows that refuse are expected, and each by its full name or by its name in the file.
+#[test]
+fn each_shadow_is_expected_by_name() {
+    let rules = "domain: d\ndescriptors:\n  - {key: a, limit: 1/1h, shadow: true, name: first}\n  - {key: b, limit: 1/1h, shadow: true}\n";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let cases = |shadow: &str| {
+        let event = format!(
+            "{{fields: {{a: x, b: x}}, times: 2}}, {{fields: {{a: x, b: x}}, shadow: [{shadow}]}}"
+        );
+        Cases::read("cases.yaml", &format!("tests: [{{name: t, events: [{event}]}}]\n"))
+    };
+    for (shadow, failures) in [
+        ("first, 'd:b'", 0),
+        ("'d:b', 'd:a'", 0),
+        ("first, 'd:a'", 1),
+        ("'d:b'", 1),
+        ("first, 'd:b', 'd:c'", 1),
+    ] {
+        assert_eq!(cases(shadow).unwrap().run(&rules)[0].len(), failures, "{shadow}");
+    }
+    let error = cases("first, 'd:b', first").unwrap_err().to_string();
+    assert!(error.contains("\"first\": it is listed already"), "{error}");
+}
+
+/// Each bad file ends with comments that begin with `#!`: the mistakes that are told of it, each with
+/// its place. A file of cases is known by its name.
+#[test]
+fn bad_files_are_told_what_is_wrong() {
+    let paths = folder("bad");
+    assert!(paths.len() >= 50, "{} files", paths.len());
+    for path in paths {
+        let text = fs::read_to_string(&path).unwrap();
+        let want: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#! ")).collect();
+        let wrong = match name(&path).starts_with("cases_") {
+            true => Cases::read("f", &text).map(drop),
+            false => Rules::read("f", &text).map(drop),
+        };
+        let error = wrong.expect_err(name(&path)).to_string();
+        let want = want.iter().map(|line| format!("f:{line}")).collect::<Vec<_>>().join("\n");
+        assert_eq!(error, want, "{}", name(&path));
+    }
+}
+
+/// The description that `check` prints of a file.
+#[test]
+fn rules_in_words() {
+    let words = |name: &str| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/rules");
+        let rules = fs::read_to_string(folder.join(format!("good/{name}.yaml"))).unwrap();
+        let want = fs::read_to_string(folder.join(format!("words/{name}.txt"))).unwrap();
+        let got = Rules::read(name, &rules).unwrap().to_string();
+        assert_eq!(got, want, "{name}:\n{got}");
+    };
+    words("settings");
+    words("throttle");
+    words("wildcards");
+    words("networks");
+    words("replaces");
+    words("shadow");
+    words("blocked");
+    words("by_hour");
+}
+
+/// A failure says where, when, what was expected, and what came instead.
+#[test]
+fn a_failure_is_told() {
+    let rules = "
+domain: d
+descriptors:
+  - {key: user, limit: 2/1h}
+  - {key: ip, limit: 1/1h, shadow: true, name: watch}
+  - {key: mail, limit: leaky-bucket 1/1s queue 2}
+";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    for (events, told) in [
+        (
+            "{fields: {user: a}, times: 3, every: 10s, expect: allowed}",
+            "2:74: t: event 3 at 20 s: expected allowed, got refused by d:user: level 3, limit 2",
+        ),
+        // Without a time of its own, it comes with the last of those before.
+        (
+            "{fields: {user: a}, times: 2, every: 10s}, {fields: {user: a}, expect: allowed}",
+            "2:95: t: event 3 at 10 s: expected allowed, got refused by d:user: level 3, limit 2",
+        ),
+        (
+            "{fields: {user: a}, expect: refused}",
+            "2:52: t: event 1 at 0 s: expected refused, got allowed by d:user: level 1, limit 2",
+        ),
+        (
+            "{fields: {user: a}, by: none}",
+            "2:48: t: event 1 at 0 s: expected no limit that applies, got allowed by d:user: level 1, limit 2",
+        ),
+        (
+            "{fields: {host: a}, by: 'd:user'}",
+            "2:48: t: event 1 at 0 s: expected a decision by d:user, got allowed: no limit applies",
+        ),
+        (
+            "{fields: {mail: a}, times: 2, wait: 0s}",
+            "2:60: t: event 2 at 0 s: expected a wait of 0s, got allowed in 1s by d:mail: level 2, limit 2",
+        ),
+        (
+            "{fields: {user: a}, retry_after: never}",
+            "2:57: t: event 1 at 0 s: expected no retry, got a retry at once",
+        ),
+        (
+            "{fields: {user: a}, retry_after: 5s}",
+            "2:57: t: event 1 at 0 s: expected a retry in 5s, got a retry at once",
+        ),
+        (
+            "{fields: {ip: a}, shadow: [watch]}",
+            "2:50: t: event 1 at 0 s: expected a refusal of the shadow watch, got no shadow that refuses",
+        ),
+        (
+            "{fields: {ip: a}, times: 2, shadow: none}",
+            "2:60: t: event 2 at 0 s: expected no shadow that refuses, got a refusal of the shadow d:ip",
+        ),
+    ] {
+        let cases = format!("tests:\n  - {{name: t, events: [{events}]}}\n");
+        let cases = Cases::read("cases.yaml", &cases).unwrap();
+        assert_eq!(cases.file(), "cases.yaml");
+        let failures = cases.run(&rules).concat();
+        let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
+        assert_eq!(failures, [told], "{events}");
+    }
+}
+
+/// A limit that a store with only f64 cannot compute, with its place.
+#[test]
+fn what_f64_cannot_decide_is_told() {
+    let text = "
+domain: d
+limit: [5/1s, gcra 10/1s burst 3000000000]
+descriptors:
+  - {key: user, limit: adaptive x3 decay 1m floor 5 by hour}
+  - {key: ip, limit: 5/1s}
+";
+    let rules = Rules::read("rules.yaml", text).unwrap();
+    assert_eq!(rules.file(), "rules.yaml");
+    assert_eq!(
+        rules.exact_in_f64().unwrap_err().to_string(),
+        "rules.yaml:3:8: \"gcra 10/1s burst 3000000000 per all\": not exact where only f64 exists, as on Redis: \
+         the burst cannot be 3000000000: it must be below 2.25e9 to be exact in f64\n\
+         rules.yaml:5:24: \"adaptive x3 decay 1m increase 1w floor 5 by hour leaky per user\": \
+         not among the limiters that Redis has; leave out by hour"
+    );
+    let without = "domain: d\ndescriptors: [{key: ip, limit: 5/1s}]\n";
+    assert_eq!(Rules::read("rules.yaml", without).unwrap().exact_in_f64(), Ok(()));
+}
+
+/// A mistake has a place in lines and characters, and the word there.
+#[test]
+fn a_mistake_has_a_place() {
+    let text = "domain: d\ndescriptors: [{key: ä, limit: 5/1s}, {key: b, limit: 5/1y}]\n";
+    let error = Rules::read("rules.yaml", text).unwrap_err();
+    let [mistake] = error.mistakes() else { panic!("{error}") };
+    assert_eq!((mistake.line(), mistake.column(), mistake.word()), (2, 57, "y"));
+}
+
+/// What is not UTF-8, with its place in characters.
+#[test]
+fn bytes_that_are_no_text_have_a_place() {
+    let (utf8, utf16) = ("this byte is not UTF-8", "the text is UTF-16; write it as UTF-8");
+    for (bytes, place, problem) in [
+        (b"ab\xff".as_slice(), "1:3", utf8),
+        ("ä\nbü".as_bytes(), "2:3", utf8),
+        (b"a\n\nb", "3:2", utf8),
+        (b"\xff\xfed\0o\0", "1:1", utf16),
+        (b"\xfe\xff\0d\0o", "1:1", utf16),
+    ] {
+        let error = decode("r.yaml", [bytes, b"\xff"].concat()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("r.yaml:{place}: {problem}")), "{error}");
+    }
+    // Whatever is too long is refused for that.
+    for (more, is_read) in [(0, false), (1, true), (2, true)] {
+        let bytes = [b"x".repeat(LONGEST - 1 + more).as_slice(), b"\xff"].concat();
+        assert_eq!(decode("r.yaml", bytes).is_ok(), is_read, "{more}");
+    }
+}
+
+/// The units of envoyproxy/ratelimit; a month has 30 days there, and a year 365.
+#[test]
+fn units_have_their_lengths() {
+    for (unit, limit) in [
+        ("second", "5/1s"),
+        ("minute", "5/1m"),
+        ("hour", "5/1h"),
+        ("day", "5/24h"),
+        ("week", "5/7d"),
+        ("month", "5/30d"),
+        ("year", "5/365d"),
+    ] {
+        let limited = format!("rate_limit: {{unit: {unit}, requests_per_unit: 5}}");
+        let text = format!("domain: d\ndescriptors: [{{key: user, {limited}}}]\n");
+        let rules = Rules::read("rules.yaml", &text).unwrap();
+        let limiter = &rules.rules()[0].limits()[0].limiter;
+        assert_eq!(*limiter, limit.parse().unwrap(), "{unit}");
+    }
+}

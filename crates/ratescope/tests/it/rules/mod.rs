@@ -1,0 +1,40 @@
+//! Rule files: good ones with what is expected of them, bad ones with what is said of them, and rules
+//! at work.
+
+mod corpus;
+mod deciding;
+mod files;
+mod in_code;
+mod invariants;
+mod large;
+mod matching;
+mod reload;
+mod stores;
+mod threads;
+mod throttle;
+
+use crate::doubling;
+use crate::random;
+use ratescope::rules::{Ruled, Rules, Ruling};
+use ratescope::{Event, Time};
+
+/// Rules that must be right.
+#[track_caller]
+fn read(text: &str) -> Rules {
+    Rules::read("rules.yaml", text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn ruled(text: &str) -> Ruled {
+    Ruled::new(read(text), 1000)
+}
+
+/// The ruling about an event of cost 1 at a time in seconds.
+fn check(ruled: &Ruled, seconds: f64, fields: &[(&str, &str)]) -> Ruling {
+    let fields = fields.to_vec();
+    ruled.check(&Event { time: Time::from_secs(seconds).unwrap(), cost: 1.0, fields: &fields })
+}
+
+/// How many of `n` events at one time pass.
+fn passed(ruled: &Ruled, n: usize, seconds: f64, fields: &[(&str, &str)]) -> usize {
+    (0..n).filter(|_| check(ruled, seconds, fields).is_allowed()).count()
+}

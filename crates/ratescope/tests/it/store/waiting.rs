@@ -1,0 +1,348 @@
+//! Waiting until an event is allowed: never sooner than the limiter allows, nobody is forgotten, and
+//! whoever gives up leaves nothing behind.
+
+use crate::store::random::{
+    COUNTING, Case, KINDS, RATES, Step, admitting, case, limiter, magnitude,
+};
+use proptest::prelude::*;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::store::Keyed;
+use ratescope::waiting::{Clock, FakeClock, GaveUp, Waiting};
+use ratescope::{Event, Outcome, Retry, Span, Store, Time};
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::Poll;
+use tokio_test::task::{Spawn, spawn};
+use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
+
+/// A clock that stands still, and knows when to wake its sleepers.
+#[derive(Default)]
+struct Alarms(FakeClock, Mutex<BTreeSet<Time>>);
+
+impl Clock for Alarms {
+    fn now(&self) -> Time {
+        self.0.now()
+    }
+
+    async fn sleep(&self, span: Span) {
+        self.1.lock().unwrap().insert(self.now().after(span));
+        self.0.sleep(span).await;
+    }
+}
+
+/// Somebody who waits for a key from some time on, and may hang up.
+#[derive(Clone, Debug)]
+struct Caller {
+    key: u8,
+    start: Time,
+    cost: f64,
+    hangs_up: Option<Time>,
+}
+
+type Wait<'a> = Spawn<Pin<Box<dyn Future<Output = Result<Outcome, GaveUp>> + Send + 'a>>>;
+
+/// Runs all callers to their ends, from alarm to alarm. Returns who passed, and when. Nobody is polled
+/// who was not woken.
+fn run(keyed: &Keyed<AnyLimiter>, callers: Vec<Caller>) -> Vec<(Time, Caller)> {
+    let alarms = Alarms::default();
+    let wait = |caller: &Caller| -> Wait<'_> {
+        let (key, waiting) = (caller.key, Waiting::DEFAULT.cost(caller.cost));
+        let alarms = &alarms;
+        spawn(Box::pin(async move { keyed.until_allowed(&key, alarms, waiting).await }))
+    };
+    let (mut passed, mut waiting, mut to_come) = (Vec::new(), Vec::new(), callers);
+    let mut rounds = 0;
+    loop {
+        let now = alarms.now();
+        let mut is_new = false;
+        let starts = to_come.iter().position(|caller| caller.start <= now);
+        if let Some(starts) = starts {
+            let caller = to_come.remove(starts);
+            waiting.push((wait(&caller), caller));
+            is_new = true;
+        }
+        let last = waiting.len().saturating_sub(1);
+        let mut i = 0;
+        waiting.retain_mut(|(task, caller)| {
+            let polls = task.is_woken() || is_new && i == last;
+            i += 1;
+            if caller.hangs_up.is_some_and(|at| at <= now) {
+                return false;
+            }
+            match if polls { task.poll() } else { Poll::Pending } {
+                Poll::Pending => return true,
+                Poll::Ready(Ok(_)) => passed.push((now, caller.clone())),
+                Poll::Ready(result) => assert_eq!(result, Err(GaveUp::Never)),
+            }
+            false
+        });
+        if is_new {
+            continue;
+        }
+        let alarm = alarms.1.lock().unwrap().range(micros(now.as_micros() + 1)..).next().copied();
+        let ends = waiting.iter().filter_map(|(_, caller)| caller.hangs_up);
+        let starts = to_come.iter().map(|caller| caller.start);
+        match alarm.into_iter().chain(ends).chain(starts).min() {
+            Some(next) => alarms.0.set(next),
+            None => break,
+        }
+        rounds += 1;
+        assert!(rounds < 10_000, "nobody gets on at {now}");
+    }
+    assert!(waiting.is_empty(), "{} wait, and nobody wakes them", waiting.len());
+    passed
+}
+
+fn micros(micros: i64) -> Time {
+    Time::from_micros(micros)
+}
+
+/// Callers in terms of the limiter.
+fn callers() -> impl Strategy<Value = (Case, Vec<Caller>)> {
+    let start = prop_oneof![Just(0.0), magnitude(-4.0, 0.5)];
+    let cost = prop_oneof![2 => Just(0.0), 1 => magnitude(-2.0, 0.05)];
+    let patience = prop::option::weighted(0.3, magnitude(-4.0, 1.0));
+    let caller = (0..2u8, start, cost, patience);
+    let callers = prop::collection::vec(caller, 1..12);
+    let cases = admitting(&KINDS).prop_filter("has no queue", |case| !case.limiter.delays());
+    (cases, callers).prop_map(|(case, callers)| {
+        let later = |factor: f64| micros((factor * case.period.secs() * 1e6) as i64);
+        let caller = |(key, start, cost, patience): (u8, f64, f64, Option<f64>)| Caller {
+            key,
+            start: later(start),
+            cost: case.cost(Step { gap: 0.0, cost }),
+            hangs_up: patience.map(|patience| later(start + patience)),
+        };
+        let callers = callers.into_iter().map(caller).collect();
+        (case, callers)
+    })
+}
+
+proptest! {
+    /// The events that passed would have passed without any waiting, at these times and in this order;
+    /// and the store remembers nothing else.
+    #[test]
+    fn whoever_waits_passes_when_it_may((case, callers) in callers()) {
+        let [keyed, plain] = [0; 2].map(|_| Keyed::new(case.limiter.clone(), 10));
+        for (now, caller) in run(&keyed, callers) {
+            let outcome = plain.check(&caller.key, now, caller.cost);
+            prop_assert_eq!(outcome.wait(), Some(Span::ZERO), "{:?} at {}", caller, now);
+        }
+        for key in 0..2u8 {
+            prop_assert_eq!(keyed.state(&key), plain.state(&key));
+        }
+    }
+}
+
+/// In a queue each passes when its turn has come, as it would have been told without waiting.
+#[test]
+fn a_queue_is_waited_for_in_order() {
+    for text in ["leaky-bucket 2/1s queue 3", "nginx 2/1s burst 3", "nginx 2/1s burst 3 delay 1"] {
+        let caller = |i: i64| {
+            let start = micros(i / 2 * 100_000);
+            Caller {
+                key: 0,
+                start,
+                cost: 1.0,
+                hangs_up: (i == 2).then(|| start.after(Span::micros(1))),
+            }
+        };
+        let keyed = Keyed::new(limiter(text), 10);
+        let passed = run(&keyed, (0..6).map(caller).collect());
+        let plain = Keyed::new(limiter(text), 10);
+        // A caller that hangs up leaves a place. Two find the queue full, and wait until there is room.
+        let mut expected = Vec::new();
+        for i in 0..6 {
+            let mut now = caller(i).start;
+            if let Some(room) = plain.retry_after(&0u8, now, 1.0).wait() {
+                now = now.after(room);
+            }
+            let wait = plain.check(&0u8, now, 1.0).wait().unwrap();
+            expected.extend((i != 2).then(|| now.after(wait)));
+        }
+        let passed: Vec<Time> = passed.into_iter().map(|(at, _)| at).collect();
+        assert_eq!(passed, expected, "{text}");
+    }
+}
+
+/// Strict Exim counts what it refuses, but whoever waits sends nothing before its time has come. A queue is
+/// not entered by those for whom it is too long.
+#[test]
+fn nothing_is_counted_before_an_event_passes() {
+    for text in
+        ["exim 1.5/1s strict", "gcra 1/1s", "leaky-bucket 1/1s queue 2", "nginx 1/1s burst 2"]
+    {
+        let (keyed, clock) = (Keyed::new(limiter(text), 10), FakeClock::default());
+        let _ = keyed.check("a", Time::ZERO, 1.0);
+        let before = keyed.state("a");
+        let soon = Waiting::DEFAULT.at_most("1us".parse().unwrap());
+        let mut late = spawn(keyed.until_allowed("a", &clock, soon));
+        assert!(matches!(assert_ready!(late.poll()), Err(GaveUp::TooLong(_))), "{text}");
+        assert_eq!(keyed.state("a"), before, "{text}");
+        if text.contains("burst") || text.contains("queue") {
+            continue;
+        }
+        let mut dropped = spawn(keyed.until_allowed("a", &clock, Waiting::DEFAULT));
+        assert_pending!(dropped.poll());
+        drop(dropped);
+        assert_eq!(keyed.state("a"), before, "{text}");
+    }
+}
+
+#[test]
+fn what_costs_too_much_never_passes() {
+    let (keyed, clock) = (Keyed::new(limiter("gcra 3/1s"), 10), FakeClock::default());
+    for (cost, gave_up) in
+        [(3.0, None), (3.5, Some(GaveUp::Never)), (f64::NAN, Some(GaveUp::Never))]
+    {
+        let mut task = spawn(keyed.until_allowed("a", &clock, Waiting::DEFAULT.cost(cost)));
+        assert_eq!(assert_ready!(task.poll()).err(), gave_up);
+    }
+}
+
+/// Its wait may be longer by the jitter, but not beyond the longest wait.
+#[test]
+fn jitter_spreads_waits_within_the_longest() {
+    let full = || {
+        let keyed = Keyed::new(limiter("gcra 1/1s"), 10);
+        let _ = keyed.check("a", Time::ZERO, 1.0);
+        keyed
+    };
+    let patience = "1500ms".parse().unwrap();
+    // Half of the waits are cut.
+    let waiting = Waiting::DEFAULT.jitter(Span::seconds(1)).at_most(patience);
+    let mut waits = BTreeSet::new();
+    for _ in 0..64 {
+        let (keyed, alarms) = (full(), Alarms::default());
+        let mut task = spawn(keyed.until_allowed("a", &alarms, waiting));
+        assert_pending!(task.poll());
+        let alarm = *alarms.1.lock().unwrap().first().unwrap();
+        assert!((1_000_000..=1_500_000).contains(&alarm.as_micros()), "{alarm}");
+        waits.insert(alarm);
+        alarms.0.set(alarm);
+        let _ = assert_ready_ok!(task.poll());
+    }
+    assert!(waits.len() > 1, "always {waits:?}");
+}
+
+/// A clock whose sleepers wake at once, and find that no time has passed.
+#[derive(Default)]
+struct Stopped(AtomicU32);
+
+impl Clock for Stopped {
+    fn now(&self) -> Time {
+        Time::ZERO
+    }
+
+    async fn sleep(&self, _: Span) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A wait has been spent even if the clock was set back meanwhile.
+#[test]
+fn a_clock_that_stands_still_ends_no_wait_and_prolongs_none() {
+    let (keyed, clock) = (Keyed::new(limiter("gcra 1/300ms"), 10), Stopped::default());
+    let _ = keyed.check("a", Time::ZERO, 1.0);
+    let waiting = Waiting::DEFAULT.at_most("900ms".parse().unwrap());
+    let mut task = spawn(keyed.until_allowed("a", &clock, waiting));
+    let wait = "300ms".parse().unwrap();
+    assert_eq!(assert_ready!(task.poll()), Err(GaveUp::TooLong(wait)));
+    assert_eq!(clock.0.load(Ordering::Relaxed), 3);
+}
+
+/// A clock that is set back lengthens a wait by a period at most, as often as it is asked.
+#[test]
+fn nobody_waits_until_the_clock_has_caught_up() {
+    for kind in COUNTING.iter().chain(RATES) {
+        let limiter = case(kind, 2.0, Span::seconds(1), 2.0).limiter;
+        let (keyed, clock) = (Keyed::new(limiter, 10), FakeClock::default());
+        let late = micros(86_400_000_000);
+        while keyed.check("a", late, 1.0).is_allowed() {}
+        let longest = Span::seconds(1).max(keyed.retry_after("a", late, 1.0).wait().unwrap());
+        let mut task = spawn(keyed.until_allowed("a", &clock, Waiting::DEFAULT));
+        while task.poll().is_pending() {
+            clock.advance("10ms".parse().unwrap());
+            assert!(clock.now() <= Time::ZERO.after(longest).after(longest), "{}", keyed.limiter());
+        }
+    }
+}
+
+/// The same for events that hardly wait and are sent again and again, into a queue that is full or has one event.
+#[test]
+fn nobody_is_turned_away_until_the_clock_has_caught_up() {
+    for events in [1, 3] {
+        let (keyed, clock) =
+            (Keyed::new(limiter("leaky-bucket 2/1s queue 2"), 10), FakeClock::default());
+        (0..events).for_each(|_| _ = keyed.check("a", micros(86_400_000_000), 1.0));
+        let soon = Waiting::DEFAULT.at_most(Span::micros(1));
+        while !matches!(spawn(keyed.until_allowed("a", &clock, soon)).poll(), Poll::Ready(Ok(_))) {
+            clock.advance("10ms".parse().unwrap());
+            assert!(clock.now() <= micros(1_000_000), "{events} events");
+        }
+    }
+}
+
+/// All limits have to pass, at the latest of their times; the future is one for a task of any thread.
+#[test]
+fn a_policy_is_waited_for() {
+    fn any_thread<F: Future + Send>(future: F) -> F {
+        future
+    }
+    let policy = "gcra 1/1s per user & gcra 2/1m per ip & exim 9/1m strict per ip".parse().unwrap();
+    let (store, clock) = (Store::new(policy, 10), FakeClock::default());
+    let ann = &[("user", "ann"), ("ip", "x")];
+    let passes = || spawn(any_thread(store.until_allowed(ann, &clock, Waiting::DEFAULT)));
+    let _ = assert_ready_ok!(passes().poll());
+    for wait in [1, 29] {
+        let mut task = passes();
+        assert_pending!(task.poll());
+        clock.advance(Span::micros(wait * 1_000_000 - 1));
+        assert_pending!(task.poll());
+        clock.advance(Span::micros(1));
+        assert!(task.is_woken());
+        let _ = assert_ready_ok!(task.poll());
+    }
+}
+
+/// The queue of a policy is entered by those for whom it is short enough, to the microsecond.
+#[test]
+fn the_queue_of_a_policy_may_be_too_long() {
+    let policy = "leaky-bucket 1/1s queue 3 per user & gcra 9/1m per ip".parse().unwrap();
+    let (store, clock) = (Store::new(policy, 10), FakeClock::default());
+    let ann = &[("user", "ann"), ("ip", "x")];
+    let look = || store.peek(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).outcome.wait();
+    assert!(store.check(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).is_allowed());
+    let wait = Span::seconds(1);
+    for (longest, is_too_long) in [(Span::micros(999_999), true), (wait, false)] {
+        let waiting = Waiting::DEFAULT.at_most(longest);
+        let mut task = spawn(store.until_allowed(ann, &clock, waiting));
+        if is_too_long {
+            assert_eq!(assert_ready!(task.poll()).err(), Some(GaveUp::TooLong(wait)));
+            assert_eq!(look(), Some(wait));
+        } else {
+            assert_pending!(task.poll());
+            assert_eq!(look(), Some(Span::seconds(2)));
+        }
+    }
+}
+
+/// The verdict and the wait are of the same instant.
+#[test]
+fn a_refusal_says_when_to_come_back() {
+    let keyed = Keyed::new(limiter("exim 1.5/1m strict"), 10);
+    assert_eq!(keyed.check_with_retry("a", Time::ZERO, 1.0).1, Retry::NOW);
+    let (outcome, retry) = keyed.check_with_retry("a", Time::ZERO, 1.0);
+    assert!(!outcome.is_allowed());
+    assert_eq!(retry, keyed.retry_after("a", Time::ZERO, 1.0));
+
+    let store = Store::new("exim 1.5/1m strict per user & gcra 9/1m".parse().unwrap(), 10);
+    let fields = &[("user", "ann")];
+    let event = Event { time: Time::ZERO, cost: 1.0, fields };
+    assert_eq!(store.check_with_retry(&event).1, Retry::NOW);
+    let (verdict, retry) = store.check_with_retry(&event);
+    assert_eq!((verdict.is_allowed(), verdict.by), (false, 0));
+    assert_eq!(retry, store.retry_after(&event));
+}

@@ -1,0 +1,233 @@
+//! The one class that the script knows: a view on a canvas, with all that views do alike.
+
+mod canvas;
+mod compare;
+mod ease;
+mod input;
+mod live;
+mod nudge;
+mod pointer;
+mod run;
+mod scope;
+mod settings;
+mod telling;
+mod time;
+mod tune;
+mod view;
+mod viewer;
+
+use crate::texts::Texts;
+use canvas::Canvas;
+use ratescope::internal::Decimal;
+use ratescope::text::ParseError;
+use ratescope::time::Time;
+use ratescope_lab::plot::palette::Theme;
+use ratescope_lab::plot::svg;
+use ratescope_lab::plot::{Fill, Ink, Mark, Rect, axis};
+use ratescope_lab::view::{Viewport, edges, seconds_per_pixel};
+use telling::Turns;
+use view::{View, named};
+use viewer::Viewer;
+use wasm_bindgen::prelude::*;
+use web_sys::HtmlCanvasElement;
+
+/// With reduced motion, a moving picture is drawn anew at most this often, in milliseconds.
+const STILL: f64 = 1000.0;
+
+/// A picture that moves by less than this, in pixels of the screen, is not drawn anew: nobody would see it.
+const UNSEEN: f64 = 0.5;
+
+/// A view on a canvas, and its viewer.
+#[wasm_bindgen]
+pub struct Page {
+    view: Box<dyn View>,
+    canvas: Canvas,
+    viewer: Viewer,
+    texts: Texts,
+    turns: Turns,
+    /// The error of the last link that was opened or made, until the next action.
+    problem: String,
+    /// When the last picture was drawn, in milliseconds.
+    drawn: f64,
+    /// The instant at its right edge.
+    right: Time,
+    /// Whether something changed that must be drawn at once.
+    dirty: bool,
+}
+
+/// The picture and its frames.
+#[wasm_bindgen]
+impl Page {
+    /// A page that draws the view of that name on `canvas`.
+    #[wasm_bindgen(constructor)]
+    pub fn new(canvas: HtmlCanvasElement, view: &str) -> Result<Page, JsValue> {
+        console_error_panic_hook::set_once();
+        Ok(Page {
+            view: named(view).map_err(said)?,
+            canvas: Canvas::new(canvas)?,
+            viewer: Viewer::default(),
+            texts: Texts::default(),
+            turns: Turns::default(),
+            problem: String::new(),
+            drawn: f64::NEG_INFINITY,
+            right: Time::ZERO,
+            dirty: true,
+        })
+    }
+
+    /// Lets time pass until `wall`, and draws the picture if it has changed; a paused one stays once its
+    /// scales have come to rest. Returns the texts beside the picture if they are due, mostly none. Each has three
+    /// entries: the id of its element, the text, and the number it was made of, or an empty text.
+    pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
+        self.pass(wall);
+        let seen = self.viewer.sees(self.view.run());
+        let runs = self.view.has_time() && !self.viewer.paused && self.has_moved(&seen);
+        let eased = self.view.ease(&seen, wall, self.viewer.still);
+        let moved = eased || runs || self.viewer.clicked.is_some();
+        let clicked = self.viewer.clicked.take_if(|clicked| !clicked.is_seen(wall));
+        let urgent = core::mem::take(&mut self.dirty) || clicked.is_some();
+        if urgent || moved && (!self.viewer.still || wall - self.drawn >= STILL) {
+            self.drawn = wall;
+            self.paint()?;
+        }
+        if self.turns.are_due(wall, urgent) {
+            self.say(wall);
+        }
+        Ok(self.texts.take())
+    }
+
+    /// Gives the canvas another size, and draws it at once, within the same frame. The size is in CSS pixels
+    /// and, if the browser tells it, as `device` in pixels of the screen; `ratio` is the number of these in a
+    /// CSS pixel.
+    pub fn resize(
+        &mut self,
+        width: f64,
+        height: f64,
+        ratio: f64,
+        device: Option<Box<[f64]>>,
+    ) -> Result<(), JsValue> {
+        self.viewer.size = [width, height];
+        match self.canvas.resize([width, height], ratio, device.as_deref()) {
+            true => self.paint_anew(),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts the dark or the light theme in force, and draws at once: a browser that prints takes the picture
+    /// as it is, and waits for no frame.
+    pub fn theme(&mut self, dark: bool) -> Result<(), JsValue> {
+        self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
+        self.paint_anew()
+    }
+
+    /// Says whether the viewer asked for less motion.
+    pub fn reduce_motion(&mut self, still: bool) {
+        self.viewer.still = still;
+        self.dirty = true;
+    }
+
+    /// The height in CSS pixels that the canvas should have if there is `room`, in CSS pixels, for it; `None`
+    /// if the style sheet decides.
+    pub fn height(&self, room: f64) -> Option<f64> {
+        self.view.height(self.viewer.size[0], room)
+    }
+
+    /// The distance from lane to lane in CSS pixels; 0 without lanes.
+    pub fn pitch(&self) -> f64 {
+        self.view.pitch(self.viewer.size)
+    }
+
+    /// The number of each lane's colour.
+    pub fn colours(&self) -> Vec<u8> {
+        self.view.colours()
+    }
+
+    /// Whether there is a problem with the last link.
+    pub fn has_problem(&self) -> bool {
+        !self.problem.is_empty()
+    }
+
+    /// Takes numbers for the picture, by their name. They may come at any time and not only after an action
+    /// of the viewer, so the message about a wrong link stays. Only `picture` always answers an action, so a screen
+    /// reader tells it.
+    pub fn put(&mut self, name: &str, numbers: &[f64]) {
+        self.dirty = true;
+        if name == "picture" {
+            self.turns.sum_up_soon();
+        }
+        self.view.put(name, numbers);
+    }
+
+    /// Shows a problem as the note beside the picture, until the next action.
+    pub fn warn(&mut self, problem: &str) {
+        self.act();
+        problem.clone_into(&mut self.problem);
+    }
+
+    /// The picture as an SVG file.
+    pub fn svg(&self) -> String {
+        let seen = self.viewer.sees(self.view.run());
+        let [width, height] = seen.size;
+        svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
+    }
+
+    /// Whether the time of the picture has moved far enough to be seen since it was drawn.
+    fn has_moved(&self, seen: &Viewport) -> bool {
+        let pixel = seconds_per_pixel(seen.size[0], seen.window) / self.canvas.pixels_across();
+        seen.right.since(self.right).abs() >= UNSEEN * pixel
+    }
+
+    /// Draws at once, but not before the first frame, which draws anyway.
+    fn paint_anew(&mut self) -> Result<(), JsValue> {
+        if self.drawn == f64::NEG_INFINITY { Ok(()) } else { self.paint() }
+    }
+
+    fn paint(&mut self) -> Result<(), JsValue> {
+        let seen = self.viewer.sees(self.view.run());
+        self.right = seen.right;
+        let mut marks = self.view.draw(&seen);
+        if let Some([from, to]) = self.viewer.pointer.chosen() {
+            let [left, right] = edges(seen.size[0]);
+            let (x, end) = (from.max(left), to.min(right));
+            let rect = Rect { x, y: 0.0, width: end - x, height: seen.size[1] };
+            marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Crosshair, 0.2) });
+        }
+        if let Some(clicked) = &self.viewer.clicked {
+            clicked.draw(&mut marks, &seen, self.drawn, self.viewer.still);
+        }
+        self.canvas.paint(&marks)
+    }
+
+    fn say(&mut self, wall: f64) {
+        let seen = self.viewer.sees(self.view.run());
+        self.view.say(&seen, &mut self.texts);
+        let playing = match self.viewer.play {
+            Some(play) => format!("playing at {}×", Decimal(axis::two_digits(play.speed))),
+            None => String::new(),
+        };
+        let note = match self.view.note() {
+            _ if !self.problem.is_empty() => &self.problem,
+            _ if self.viewer.paused => "paused",
+            "" if !playing.is_empty() && !self.viewer.pace.slowed() => &playing,
+            "" if self.viewer.pace.slowed() => "slowed: too many events for this machine",
+            note => note,
+        };
+        self.texts.say("note", note);
+        if self.turns.is_summary_due(wall) {
+            self.texts.say("summary", self.view.summary(&seen));
+        }
+    }
+
+    /// The viewer did something, and must see and hear its effect at once. The feedback to a click before it may
+    /// no longer be true.
+    fn act(&mut self) {
+        self.dirty = true;
+        self.viewer.clicked = None;
+        self.problem.clear();
+        self.turns.sum_up_soon();
+    }
+}
+
+fn said(error: ParseError) -> JsValue {
+    JsValue::from_str(&error.to_string())
+}

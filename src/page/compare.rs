@@ -1,0 +1,222 @@
+//! Compare: every limiter on the same events. Each lane is a setting of its own here, `lane-1` and
+//! so on, so that the page can have a box for it. Setting one that is not there yet adds a lane.
+
+use super::ease::Eased;
+use super::run::{AnyRun, Shown};
+use super::view;
+use crate::texts::Texts;
+use ratescope::text::ParseError;
+use ratescope::time::{Span, Time};
+use ratescope_lab::compare::{Comparison, Lane, Lanes};
+use ratescope_lab::plot::{Anchor, Ink, Mark, Point, Text, axis};
+use ratescope_lab::view::{Feedback, Viewport, compare, edges, seconds_per_pixel};
+
+/// A comparison, and the upper edges of its lanes and of the cumulative picture.
+pub(super) struct View {
+    shown: Shown<Lanes>,
+    lanes: Vec<Eased>,
+    total: Eased,
+    /// The values of `lanes`, as the picture takes them.
+    tops: Vec<f64>,
+}
+
+impl View {
+    pub(super) fn new(shown: Shown<Lanes>) -> Self {
+        View { shown, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new() }
+    }
+
+    fn comparison(&self) -> &Comparison {
+        self.shown.run()
+    }
+
+    fn viewport<'a>(&'a self, seen: &Viewport<'a>) -> Viewport<'a> {
+        Viewport { top: self.total.top, tops: &self.tops, ..*seen }
+    }
+
+    /// The instant under the crosshair, if there is one.
+    fn pointed_at(&self, seen: &Viewport) -> Option<Time> {
+        let ([_, edge], pixel) =
+            (edges(seen.size[0]), seconds_per_pixel(seen.size[0], seen.window));
+        let seconds = (edge - seen.crosshair()?) * pixel;
+        Span::from_secs(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
+    }
+
+    /// The distance from lane to lane, in CSS pixels.
+    fn distance(&self, size: [f64; 2]) -> f64 {
+        compare::pitch(self.comparison().lanes().len(), size)
+    }
+
+    /// The limiters of the lanes and their readings, for a picture without controls over its lanes.
+    fn names(&self, seen: &Viewport) -> Vec<Mark> {
+        let ([left, right], pitch) = (edges(seen.size[0]), self.distance(seen.size));
+        let mut marks = Vec::new();
+        let mut text = |i: i32, (x, anchor): (f64, Anchor), text: String, ink: Ink| {
+            let at = Point::new(x, f64::from(i) * pitch + 16.0);
+            let bold = ink == Ink::Text;
+            marks.push(Mark::Text(Text { at, text, ink, size: 12.0, bold, anchor }));
+        };
+        for (lane, i) in self.comparison().lanes().iter().zip(0..) {
+            text(i, (left, Anchor::Start), format!("{}  {}", i + 1, lane.limiters()), Ink::Text);
+        }
+        for (reading, i) in
+            compare::readings(self.comparison(), &self.viewport(seen)).into_iter().zip(0..)
+        {
+            let Some(reading) = reading else { continue };
+            let ink = if reading.refused { Ink::Refused } else { Ink::Muted };
+            text(i, (right, Anchor::End), reading.text, ink);
+        }
+        marks
+    }
+
+    /// The lane that the setting `name` is; `None` if it is another setting, or there is no such lane.
+    fn lane(&self, name: &str) -> Option<&Lane> {
+        self.comparison().lanes().get(place(name)?)
+    }
+}
+
+/// The index, from 0, of the lane that the setting `name` is; `None` if it is another setting.
+fn place(name: &str) -> Option<usize> {
+    name.strip_prefix("lane-")?.parse::<usize>().ok()?.checked_sub(1)
+}
+
+impl view::View for View {
+    fn run(&self) -> &dyn AnyRun {
+        &self.shown
+    }
+
+    fn run_mut(&mut self) -> &mut dyn AnyRun {
+        &mut self.shown
+    }
+
+    fn oldest(&self) -> Time {
+        let oldest = self.comparison().lanes().iter().map(|lane| lane.history().oldest()).min();
+        self.shown.oldest().or(oldest).unwrap_or(Time::ZERO)
+    }
+
+    fn put(&mut self, name: &str, numbers: &[f64]) {
+        self.shown.put(name, numbers);
+        self.jump();
+    }
+
+    fn takes_events(&self) -> bool {
+        !self.shown.is_past()
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        match place(name) {
+            Some(lane) => self.shown.run_mut().set_lane(lane, value),
+            None => self.shown.set(name, value),
+        }
+    }
+
+    fn get(&self, name: &str) -> String {
+        match self.lane(name) {
+            Some(lane) => lane.template().to_string(),
+            None => self.run().get(name),
+        }
+    }
+
+    /// The policy of a lane with all of its optional words.
+    fn about(&self, name: &str) -> String {
+        let Some(lane) = self.lane(name) else { return String::new() };
+        // The block of a window is a sixtieth of it, which is seldom a round time.
+        let word = |word: &str| match word.parse::<Span>() {
+            Ok(span) if word.ends_with("us") => axis::seconds(span.secs()),
+            _ => word.to_owned(),
+        };
+        lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    fn height(&self, width: f64, room: f64) -> Option<f64> {
+        Some(compare::height(self.comparison().lanes().len(), width, room))
+    }
+
+    fn pitch(&self, size: [f64; 2]) -> f64 {
+        self.distance(size)
+    }
+
+    fn colours(&self) -> Vec<u8> {
+        compare::colours(self.comparison().lanes())
+    }
+
+    fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
+        self.shown.look(seen);
+        let (right, window) = (seen.right, seen.window);
+        let total = compare::total(self.comparison(), right, window);
+        let mut moved = self.total.follow(total, wall, still);
+        self.lanes.resize_with(self.comparison().lanes().len(), || Eased::new(1.0));
+        for (eased, lane) in self.lanes.iter_mut().zip(self.shown.run().lanes()) {
+            moved |= eased.follow(compare::top(lane, right, window), wall, still);
+        }
+        self.tops.clear();
+        self.tops.extend(self.lanes.iter().map(|eased| eased.top));
+        moved
+    }
+
+    fn jump(&mut self) {
+        self.lanes.clear();
+        self.total.jump();
+    }
+
+    fn is_axis(&self, seen: &Viewport, y: f64) -> bool {
+        compare::is_axis(self.comparison().lanes().len(), seen.size, y)
+    }
+
+    fn draw(&self, seen: &Viewport) -> Vec<Mark> {
+        let mut marks = compare::draw(self.comparison(), &self.viewport(seen));
+        if self.shown.is_past() {
+            marks.extend(self.names(seen));
+        }
+        marks
+    }
+
+    fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
+        compare::feedback(self.comparison(), &self.viewport(seen))
+    }
+
+    fn say(&self, seen: &Viewport, texts: &mut Texts) {
+        if self.shown.is_past() {
+            return;
+        }
+        let readings = compare::readings(self.comparison(), &self.viewport(seen));
+        let sent = self.comparison().sent();
+        texts.show("sent", axis::readout_count(sent), sent as f64);
+        for (lane, n) in self.comparison().lanes().iter().zip(1..) {
+            let (allowed, refused) = (lane.allowed(), lane.refused());
+            texts.show(format!("allowed-{n}"), axis::readout_count(allowed), allowed as f64);
+            texts.show(format!("refused-{n}"), axis::readout_count(refused), refused as f64);
+            let share = match allowed + refused {
+                0 => "–".to_owned(),
+                all => format!("{} %", axis::readout(100.0 * allowed as f64 / all as f64)),
+            };
+            texts.say(format!("share-{n}"), share);
+            texts.say(
+                format!("again-{n}"),
+                compare::next(lane.retry_after(self.comparison().now())),
+            );
+            let settings = self.comparison().settings();
+            let promise = compare::promise(lane, settings.cost, settings.limit.per());
+            texts.say(format!("promise-{n}"), promise);
+            texts.say(format!("waits-{n}"), compare::waits(lane));
+            let reading = readings.get(n - 1).and_then(Option::as_ref);
+            let (text, refused) = reading.map_or(("", false), |r| (&r.text, r.refused));
+            texts.show(format!("at-{n}"), text, f64::from(u8::from(refused)));
+        }
+    }
+
+    /// A sentence for each lane: at the crosshair, or about the whole run.
+    fn summary(&self, seen: &Viewport) -> String {
+        if let Some(at) = self.pointed_at(seen) {
+            return compare::words(self.comparison(), &self.viewport(seen), at).join(". ");
+        }
+        let mut text = format!("{} events.", self.comparison().sent());
+        for (lane, n) in self.comparison().lanes().iter().zip(1..) {
+            let (allowed, refused) = (lane.allowed(), lane.refused());
+            text.push_str(&format!(
+                " {n}, {}: {allowed} allowed, {refused} refused.",
+                lane.template()
+            ));
+        }
+        text
+    }
+}

@@ -1,0 +1,170 @@
+//! The pointer over the picture, and keys.
+//!
+//! A click becomes a line in these steps. [`Page::press`] and [`Page::release`] find that the press was no
+//! drag, and `click` gives an event to the run (`lab/run.rs`). The run remembers it for a link, and hands it
+//! to the instrument of the Scope (`lab/scope/instrument.rs`) or to the lanes (`lab/lane.rs`). These decide it and
+//! fold it into columns (`lab/trace.rs`, `lab/lane/history.rs`). At the next [`Page::frame`], `view/scope` or
+//! `view/compare` makes marks of the columns, and `canvas.rs` paints them.
+
+use super::Page;
+use crate::page::pointer::{DRAG, Press};
+use crate::page::viewer::Clicked;
+use ratescope_lab::view::{Hit, edges, seconds_per_pixel};
+use wasm_bindgen::prelude::*;
+
+/// Two clicks on the axis in less time than this, in milliseconds, are a double click.
+const DOUBLE: f64 = 500.0;
+
+#[wasm_bindgen]
+impl Page {
+    /// The pointer goes down. With `zooms`, or with a mouse on the axis, a drag then chooses a stretch of
+    /// time.
+    pub fn press(&mut self, x: f64, y: f64, touch: bool, zooms: bool) {
+        let (from, seen) = ([x, y], self.viewer.sees(self.view.run()));
+        let zooms = zooms || !touch && self.view.is_axis(&seen, y);
+        let hit = match zooms {
+            true => Hit::Graph,
+            false => self.view.hit(&seen, from, touch),
+        };
+        let (right, past) = (self.right(), self.viewer.past);
+        let press = Press { hit, from, right, past, moved: false, ended: false, zooms, touch };
+        self.viewer.pointer.press = Some(press);
+    }
+
+    /// Puts the crosshair at a point; the pointer holds nothing then.
+    pub fn point(&mut self, x: f64, y: f64) {
+        self.dirty = true;
+        let pointer = &mut self.viewer.pointer;
+        (pointer.press, pointer.at) = (None, Some([x, y]));
+    }
+
+    /// Shows more time, or less, as a wheel turns by `by` CSS pixels; the instant at `x` stays.
+    pub fn zoom(&mut self, x: f64, by: f64) {
+        let seen = self.viewer.sees(self.view.run());
+        let window = seen.window.secs() * libm::exp(by.clamp(-300.0, 300.0) / 600.0);
+        let [left, right] = edges(seen.size[0]);
+        let share = ((right - x) / (right - left)).clamp(0.0, 1.0);
+        let back = share * (seen.window.secs() - window);
+        let right = self.right();
+        self.see(right, back, window);
+    }
+
+    /// Whether the pointer holds the limit.
+    pub fn holds_limit(&self) -> bool {
+        self.viewer.pointer.holds_limit()
+    }
+
+    /// The pointer moves, and is still `held` down or not. Returns the CSS cursor, which shows what the press
+    /// does or what a press would do.
+    pub fn move_to(&mut self, x: f64, y: f64, held: bool) -> String {
+        self.dirty = true;
+        let press = self.viewer.pointer.follow([x, y], held);
+        let seen = self.viewer.sees(self.view.run());
+        let cursor = match press {
+            None => {
+                let over = self.view.hit(&seen, [x, y], false);
+                let is_axis = self.view.is_axis(&seen, y);
+                self.viewer.pointer.over = over;
+                if is_axis { "col-resize" } else { over.cursor() }
+            }
+            Some(Press { hit, moved: false, .. }) => hit.cursor(),
+            Some(Press { zooms: true, .. }) => "col-resize",
+            Some(Press { hit, .. }) if hit.is_limit() => {
+                self.view.drag(&seen, [x, y]);
+                hit.cursor()
+            }
+            Some(Press { from, right, past, .. }) => {
+                let (across, pixel) = (x - from[0], seconds_per_pixel(seen.size[0], seen.window));
+                match across.abs() > DRAG {
+                    true => self.look_back(right, across * pixel),
+                    // A drag up or down leaves the time as it is: the present goes on.
+                    false => self.viewer.past = past,
+                }
+                "grabbing"
+            }
+        };
+        cursor.to_owned()
+    }
+
+    /// The pointer goes up. A press that was no drag is a click: an event at the viewer's time `wall`, or in
+    /// a picture without events of the viewer a choice. Returns whether the pointer held a press.
+    pub fn release(&mut self, wall: f64) -> bool {
+        let chosen = self.viewer.pointer.chosen();
+        let Some(press) = self.viewer.pointer.press.take() else { return false };
+        self.act();
+        let [left, right] = edges(self.viewer.size[0]);
+        if let Some([from, to]) = chosen {
+            let (from, to) = (from.max(left), to.min(right));
+            let pixel = seconds_per_pixel(self.viewer.size[0], self.window());
+            self.see(self.right(), (right - to) * pixel, (to - from) * pixel);
+        } else if press.zooms || press.moved || press.ended {
+            // A second click on the axis shows the whole window again.
+            let second = self.viewer.axis.is_some_and(|last| wall - last < DOUBLE);
+            let is_axis = press.zooms && !press.moved;
+            self.viewer.axis = (is_axis && !second).then_some(wall);
+            if is_axis && second {
+                self.viewer.return_to_live();
+                self.view.jump();
+            }
+        } else if !self.view.takes_events() {
+            let seen = self.viewer.sees(self.view.run());
+            self.view.click(&seen, press.from);
+        } else if (left..=right).contains(&press.from[0]) {
+            self.click(wall);
+        }
+        true
+    }
+
+    /// The pointer is gone. If it was looking back by a drag, the picture returns to where it was before.
+    pub fn leave(&mut self) {
+        self.dirty = true;
+        let pointer = core::mem::take(&mut self.viewer.pointer);
+        if let Some(press) = pointer.press.filter(|press| press.moved && press.hit == Hit::Graph) {
+            self.viewer.past = press.past;
+        }
+    }
+
+    /// A key on the picture, at the viewer's time `wall`. Returns whether the key means something here.
+    pub fn key(&mut self, key: &str, shift: bool, wall: f64) -> bool {
+        let pixels = if shift { 10.0 } else { 1.0 };
+        let half = self.window().secs() / 2.0;
+        let edges = edges(self.viewer.size[0]);
+        match key {
+            " " | "p" | "P" | "s" | "S" | "r" | "R" if !self.view.takes_events() => return false,
+            " " => {
+                self.act();
+                self.click(wall);
+                return true;
+            }
+            "ArrowLeft" => self.viewer.pointer.move_crosshair(-pixels, edges),
+            "ArrowRight" => self.viewer.pointer.move_crosshair(pixels, edges),
+            "PageUp" => self.look_back(self.right(), half),
+            "PageDown" => self.look_back(self.right(), -half),
+            "Escape" => {
+                self.viewer.return_to_live();
+                self.viewer.pointer = Default::default();
+            }
+            "p" | "P" => self.pause(),
+            "s" | "S" => self.step(),
+            "r" | "R" => return self.reset().is_ok(),
+            "ArrowUp" | "ArrowDown" => {
+                let Some(limit) = self.view.limit() else { return false };
+                self.nudge(limit, if key == "ArrowUp" { 1.0 } else { -1.0 });
+            }
+            _ => return false,
+        }
+        self.act();
+        true
+    }
+
+    /// Makes an event at the viewer's time `wall`, and not at the last frame before it.
+    fn click(&mut self, wall: f64) {
+        self.pass(wall);
+        // The feedback is drawn at the present, so the picture returns there.
+        self.viewer.past = None;
+        self.view.run_mut().click();
+        let (at, cursor) = (self.view.run().now(), self.viewer.pointer.at);
+        let feedback = self.view.feedback(&self.viewer.sees(self.view.run()));
+        self.viewer.clicked = feedback.map(|feedback| Clicked { feedback, wall, at, cursor });
+    }
+}

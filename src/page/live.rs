@@ -1,0 +1,215 @@
+//! The Live view: a running service, by its own messages.
+
+use super::ease::Eased;
+use super::run::{AnyRun, Entry};
+use super::view;
+use crate::texts::Texts;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::text::ParseError;
+use ratescope::time::{Span, Time};
+use ratescope_lab::compare::beside;
+use ratescope_lab::live::{DRAWN, Live};
+use ratescope_lab::plot::Mark;
+use ratescope_lab::run::pace::Pace;
+use ratescope_lab::view::{Viewport, live};
+
+/// Without messages the time of the picture goes on for at most this many seconds of the viewer.
+const PATIENCE: f64 = 2.0;
+
+/// A service, and the upper edges of the lanes of its rules.
+#[derive(Default)]
+pub(super) struct View {
+    service: Service,
+    tops: Vec<Eased>,
+    /// The values of `tops`, as the picture takes them.
+    edges: Vec<f64>,
+    /// The limiters of the key that is opened.
+    limiters: String,
+}
+
+/// The messages of a service so far, and its time.
+struct Service {
+    live: Live,
+    now: Time,
+    /// Seconds of the service in a second of the viewer: 1, except in a replay.
+    speed: f64,
+    /// The time of the last message: the viewer's, in milliseconds, and the service's.
+    heard: Option<(f64, Time)>,
+    /// The viewer's time of the last frame, in milliseconds.
+    wall: f64,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Service { live: Live::default(), now: Time::ZERO, speed: 1.0, heard: None, wall: 0.0 }
+    }
+}
+
+impl View {
+    fn viewport<'a>(&'a self, seen: &Viewport<'a>) -> Viewport<'a> {
+        Viewport { tops: &self.edges, ..*seen }
+    }
+}
+
+impl view::View for View {
+    fn run(&self) -> &dyn AnyRun {
+        &self.service
+    }
+
+    fn run_mut(&mut self) -> &mut dyn AnyRun {
+        &mut self.service
+    }
+
+    fn oldest(&self) -> Time {
+        self.service.live.heard.map_or(self.service.now, |[first, _]| first)
+    }
+
+    /// Sets what a link may have, and two more: `rules`, with a line for each rule of its name, a tab and its
+    /// limits, and `limiter`, the limits of the key that is opened.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        match name {
+            "rules" => {
+                let each = value.lines().map(|line| line.split_once('\t').unwrap_or((line, "")));
+                self.service.live.name(each);
+            }
+            "limiter" => value.clone_into(&mut self.limiters),
+            _ => self.service.set(name, value)?,
+        }
+        Ok(())
+    }
+
+    /// Returns what a link may have, and two more about the key that is opened: `limit`, the rate of its
+    /// first limit, and `lanes`, the setting with which Compare shows its limits beside others.
+    fn get(&self, name: &str) -> String {
+        let first = || self.limiters.split(" & ").next()?.parse::<AnyLimiter>().ok()?.quota();
+        match name {
+            "limit" => first().map_or(String::new(), |quota| quota.to_string()),
+            "lanes" => beside(&self.limiters),
+            _ => self.service.get(name),
+        }
+    }
+
+    fn height(&self, _width: f64, _room: f64) -> Option<f64> {
+        Some(live::height(&self.service.live))
+    }
+
+    fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
+        let rules = &self.service.live.rules;
+        self.tops.resize_with(rules.len().min(DRAWN), || Eased::new(1.0));
+        let wanted: Vec<f64> = rules.iter().map(|rule| live::top(rule, seen)).collect();
+        let mut moved = false;
+        for (top, wanted) in self.tops.iter_mut().zip(wanted) {
+            moved |= top.follow(wanted, wall, still);
+        }
+        self.edges.clear();
+        self.edges.extend(self.tops.iter().map(|eased| eased.top));
+        moved
+    }
+
+    fn jump(&mut self) {
+        self.tops.clear();
+    }
+
+    fn takes_events(&self) -> bool {
+        false
+    }
+
+    fn has_time(&self) -> bool {
+        true
+    }
+
+    fn draw(&self, seen: &Viewport) -> Vec<Mark> {
+        live::draw(&self.service.live, &self.viewport(seen))
+    }
+
+    /// Takes the sums of `columns`, or of the `hours` before them. The first number says how many numbers a column has;
+    /// each column is a time in microseconds since 1970 and three sums for each rule. `begin` comes before the sums of
+    /// another process, without numbers. `speed` is the speed of a replay, in seconds of the service in a second of the
+    /// viewer.
+    fn put(&mut self, name: &str, numbers: &[f64]) {
+        let service = &mut self.service;
+        match (name, numbers) {
+            ("columns" | "hours", [each, columns @ ..]) => {
+                let take = if name == "hours" { Live::take_hour } else { Live::take };
+                for column in columns.chunks_exact((*each as usize).max(1)) {
+                    let [micros, sums @ ..] = column else { continue };
+                    take(&mut service.live, Time::from_micros(*micros as i64), sums);
+                }
+                let heard = service.live.heard;
+                service.heard = heard.map(|[_, last]| (service.wall, last));
+            }
+            ("begin", _) => {
+                service.live.begin();
+                service.speed = 1.0;
+            }
+            ("speed", [speed]) => service.speed = *speed,
+            _ => {}
+        }
+    }
+
+    fn say(&self, _seen: &Viewport, _texts: &mut Texts) {}
+
+    fn summary(&self, seen: &Viewport) -> String {
+        let words = live::words(&self.service.live, &self.viewport(seen));
+        if !words.is_empty() {
+            return words.join(". ");
+        }
+        let each = self.service.live.rules.iter().map(|rule| {
+            let [allowed, refused, _] = rule.sums.0;
+            format!("{}: {allowed} allowed, {refused} refused.", rule.name)
+        });
+        each.collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The time is that of the messages. Between two messages it passes as the viewer's time does, or `speed`
+/// times as fast.
+impl AnyRun for Service {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn window(&self) -> Span {
+        self.live.window
+    }
+
+    fn pass(&mut self, _pace: &mut Pace, wall: f64, _play: Option<(f64, Time)>) {
+        self.wall = wall;
+        let Some((then, at)) = self.heard else { return };
+        let passed = ((wall - then) / 1e3).clamp(0.0, PATIENCE) * self.speed;
+        let now = at.after(Span::from_secs(passed).unwrap_or_default());
+        // A message that arrives late does not set the time back. A larger step back is one of the service's
+        // clock, and the time follows it.
+        let is_late = now < self.now && self.now.since(now) < PATIENCE * self.speed;
+        self.now = if is_late { self.now } else { now };
+    }
+
+    fn open(&mut self, fragment: &str, _from: Option<Time>) -> Result<Entry, ParseError> {
+        let mut wrong = None;
+        for part in fragment.split('&') {
+            if let Some(window) = part.strip_prefix("window=") {
+                wrong = self.set("window", window).err();
+            }
+        }
+        Ok(Entry { paused: false, at: Time::ZERO, arrived: true, wrong })
+    }
+
+    fn reset(&mut self) -> Result<(), ParseError> {
+        Ok(())
+    }
+
+    fn fragment(&self) -> String {
+        format!("window={}", self.live.window)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        if name == "window" {
+            self.live.window = value.parse()?;
+        }
+        Ok(())
+    }
+
+    fn get(&self, name: &str) -> String {
+        if name == "window" { self.live.window.to_string() } else { String::new() }
+    }
+}

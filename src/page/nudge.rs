@@ -1,0 +1,33 @@
+//! The next value of any setting, up or down.
+
+use ratescope::internal::{Decimal, number};
+use ratescope::rate::Rate;
+use ratescope::time::Span;
+use ratescope_lab::plot::axis;
+
+/// The value after `text` (`by` is 1) or before it (`by` is -1). A span goes to the next round span, a rate to the next
+/// whole number of events from 1 on, and a number to the next whole number; `auto-rate`, which has a slider, to the
+/// next round number. `None` if the text is none of these.
+pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
+    let step = |value: f64| match by > 0.0 {
+        true => libm::floor(value) + 1.0,
+        false => libm::ceil(value) - 1.0,
+    };
+    if name == "auto-rate" {
+        return Some(Decimal(axis::next_round(number(text)?, by)).to_string());
+    }
+    // A seed may have more digits than a float.
+    if let Ok(whole) = text.parse::<u64>() {
+        return Some(whole.saturating_add_signed(by as i64).to_string());
+    }
+    if let Ok(span) = text.parse::<Span>() {
+        let next = Span::from_secs(axis::next_round_time(span.secs(), by)).ok()?;
+        return Some(next.to_string());
+    }
+    if let Ok(rate) = text.parse::<Rate>() {
+        // A rate that is below one event already is not lowered.
+        let least = rate.count().min(1.0);
+        return Some(format!("{}/{}", Decimal(step(rate.count()).max(least)), rate.per()));
+    }
+    Some(Decimal(step(number(text)?).max(0.0)).to_string())
+}

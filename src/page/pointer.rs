@@ -1,0 +1,96 @@
+//! The place of the pointer and the thing that it holds.
+
+use ratescope::time::Time;
+use ratescope_lab::view::Hit;
+
+/// The pointer over the picture.
+#[derive(Default)]
+pub(super) struct Pointer {
+    /// Its place, in CSS pixels of the canvas.
+    pub(super) at: Option<[f64; 2]>,
+    /// The thing below it while it holds nothing.
+    pub(super) over: Hit,
+    /// The press that it holds.
+    pub(super) press: Option<Press>,
+}
+
+/// A press that has not ended.
+#[derive(Clone, Copy)]
+pub(super) struct Press {
+    /// The thing that was pressed.
+    pub(super) hit: Hit,
+    /// The place at which it began.
+    pub(super) from: [f64; 2],
+    /// The right edge of the picture when it began.
+    pub(super) right: Time,
+    /// The right edge to return to if the press is broken off; `None` for the present.
+    pub(super) past: Option<Time>,
+    /// Whether it became a drag.
+    pub(super) moved: bool,
+    /// Whether it is no longer a press on the picture: a finger that scrolls the page.
+    pub(super) ended: bool,
+    /// Whether a drag chooses a stretch of time to see larger.
+    pub(super) zooms: bool,
+    /// Whether a finger presses.
+    pub(super) touch: bool,
+}
+
+/// A press that moves by no more CSS pixels than this is a click, by an unsteady hand.
+pub(super) const DRAG: f64 = 4.0;
+
+/// A press by a finger that moves by no more CSS pixels than this is a click.
+const WOBBLE: f64 = 10.0;
+
+impl Press {
+    /// Takes the pointer's new place, by which the press may become a drag.
+    fn follow(&mut self, [x, y]: [f64; 2]) {
+        let [across, up] = [(x - self.from[0]).abs(), (y - self.from[1]).abs()];
+        // The limit follows at once: each pixel of its line is another value.
+        self.moved |= match self.hit {
+            Hit::Limit => up >= 1.0,
+            Hit::Upright => across >= 1.0,
+            _ if self.ended => false,
+            _ if self.touch => across > WOBBLE && across > up,
+            _ => across.max(up) > DRAG,
+        };
+        self.ended |= self.touch && !self.moved && up > WOBBLE;
+    }
+}
+
+impl Pointer {
+    /// Moves the pointer, which drops its press unless it is still `held` down; returns the press that it
+    /// holds.
+    pub(super) fn follow(&mut self, at: [f64; 2], held: bool) -> Option<Press> {
+        self.at = Some(at);
+        self.press = self.press.filter(|_| held);
+        if let Some(press) = &mut self.press {
+            press.follow(at);
+        }
+        self.press
+    }
+
+    /// The left and right ends, in CSS pixels, of the stretch of time that a drag is choosing.
+    pub(super) fn chosen(&self) -> Option<[f64; 2]> {
+        let Press { from: [from, _], .. } =
+            self.press.filter(|press| press.zooms && press.moved)?;
+        let [to, _] = self.at?;
+        Some([from.min(to), from.max(to)])
+    }
+
+    /// Moves the crosshair by `by` CSS pixels, no further than to either edge of the plot. If there is none,
+    /// it begins at the right edge.
+    pub(super) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {
+        let [x, y] = self.at.unwrap_or([to, 0.0]);
+        self.at = Some([(x + by).max(from).min(to), y]);
+    }
+
+    /// Whether the pointer holds the limit.
+    pub(super) fn holds_limit(&self) -> bool {
+        self.press.is_some_and(|press| press.hit.is_limit())
+    }
+
+    /// Whether the pointer holds the limit, or a press would take hold of it.
+    pub(super) fn is_on_limit(&self) -> bool {
+        self.over.is_limit() || self.holds_limit()
+    }
+}

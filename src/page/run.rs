@@ -1,0 +1,277 @@
+//! The run that a view shows: one that goes on, or the recorded events of a log's client, in which no time
+//! passes.
+
+use ratescope::text::ParseError;
+use ratescope::time::{Span, Time};
+use ratescope_lab::run::pace::Pace;
+use ratescope_lab::run::past::Past;
+use ratescope_lab::run::{Experiment, Link, Named, Run};
+use ratescope_lab::tune::{Measure, Moment};
+use ratescope_lab::view::Viewport;
+
+/// A link opens with the work of this many frames at most: a second or so.
+const FRAMES: usize = 32;
+
+/// A link that only has settings opens at this time, so that there is a minute to look at.
+const PAST: Time = Time::from_micros(60_000_000);
+
+/// A run, as the page uses it. In recorded events and in Tune no time passes. The methods that Tune does not
+/// need do nothing by default: that is shorter than asking at each use whether there is a clock.
+pub(super) trait AnyRun {
+    /// The present time of the run.
+    fn now(&self) -> Time;
+
+    /// The length of time on the screen.
+    fn window(&self) -> Span;
+
+    /// Lets time pass until the viewer's `wall`, in milliseconds. If a part of the run is played, `play` has
+    /// its speed and its end.
+    fn pass(&mut self, _pace: &mut Pace, _wall: f64, _play: Option<(f64, Time)>) {}
+
+    /// Lets `span` pass with the viewer's clock stopped.
+    fn step(&mut self, _pace: &mut Pace, _span: Span) {}
+
+    /// Continues to decide earlier events by new settings; returns whether the picture changed.
+    fn catch_up(&mut self) -> bool {
+        false
+    }
+
+    /// Makes one event at the present time.
+    fn click(&mut self) {}
+
+    /// Begins the run that a link's fragment describes, as near as possible to `from` if that is given, or
+    /// else to the instant that the link names. A link that only has settings opens with a minute of their
+    /// events. Wrong parts of a link are left out; if no part is left, nothing changes.
+    ///
+    /// # Errors
+    /// When no part of the fragment can be read.
+    fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError>;
+
+    /// Whether it has events at fixed times, from a script or a link.
+    fn is_scripted(&self) -> bool {
+        false
+    }
+
+    /// Begins again with the settings in force.
+    fn reset(&mut self) -> Result<(), ParseError>;
+
+    /// The fragment of a link to the settings in force.
+    fn fragment(&self) -> String;
+
+    /// The fragment of a link that replays the run, and stops where it stands if it is `paused`; `None` if the
+    /// run had too many commands.
+    fn recording(&self, _paused: bool) -> Option<String> {
+        Some(self.fragment())
+    }
+
+    /// Gives a setting a value.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError>;
+
+    /// The value of a setting; empty where there is none.
+    fn get(&self, name: &str) -> String;
+}
+
+/// The way in which a link's run is entered.
+pub(super) struct Entry {
+    /// Whether to stay at the instant that the link names.
+    pub(super) paused: bool,
+    /// The instant that the link names.
+    pub(super) at: Time,
+    /// Whether the run got to the instant at which it should be entered, within the work of [`FRAMES`].
+    pub(super) arrived: bool,
+    /// The first error in the link, if there is one.
+    pub(super) wrong: Option<ParseError>,
+}
+
+/// The run that a view shows. It goes on, unless there are recorded events in its place.
+pub(super) struct Shown<E: Experiment> {
+    run: Run<E>,
+    /// Recorded events and the length of time on the screen; `None` shows [all](whole) of them.
+    past: Option<(Past<E>, Option<Span>)>,
+    /// The instant up to which all events were recorded, if it is known.
+    until: Option<Time>,
+}
+
+impl<E: Experiment + Clone> Shown<E> {
+    /// A run that goes on.
+    pub(super) fn new() -> Result<Self, ParseError> {
+        Ok(Shown { run: Run::new(E::Settings::default())?, past: None, until: None })
+    }
+
+    /// Recorded events; [`put`](Self::put) gives them.
+    pub(super) fn past() -> Result<Self, ParseError> {
+        let past = Past::new(E::Settings::default(), Vec::new())?;
+        let past = Some((past, Some(Span::hours(1))));
+        Ok(Shown { run: Run::new(E::Settings::default())?, past, until: None })
+    }
+
+    /// The run that is seen.
+    pub(super) fn run(&self) -> &Run<E> {
+        self.recorded().map_or(&self.run, |(past, _)| past.run())
+    }
+
+    /// The run that goes on, to change it; recorded events are not changed by it.
+    pub(super) fn run_mut(&mut self) -> &mut Run<E> {
+        &mut self.run
+    }
+
+    /// The recorded events. Only the module of Tune and Live can have some, and the others have no code for them.
+    fn recorded(&self) -> Option<&(Past<E>, Option<Span>)> {
+        self.past.as_ref().filter(|_| cfg!(feature = "log"))
+    }
+
+    fn recorded_mut(&mut self) -> Option<&mut (Past<E>, Option<Span>)> {
+        self.past.as_mut().filter(|_| cfg!(feature = "log"))
+    }
+
+    /// Whether there are recorded events in place of a run that goes on.
+    pub(super) fn is_past(&self) -> bool {
+        self.recorded().is_some()
+    }
+
+    /// The states and counts after all recorded events; `None` for a run that goes on.
+    pub(super) fn end(&self) -> Option<&E> {
+        self.recorded().map(|(past, _)| past.end())
+    }
+
+    /// Takes numbers by their name. `until` is the instant up to which all events were recorded, in
+    /// microseconds since 1970. Any other name replaces the recorded events: two numbers each, microseconds
+    /// since 1970 and the cost.
+    pub(super) fn put(&mut self, name: &str, numbers: &[f64]) {
+        if name == "until" {
+            self.until = numbers.first().map(|micros| Time::from_micros(*micros as i64));
+            return;
+        }
+        let event = |[micros, cost]: &[f64; 2]| (Time::from_micros(*micros as i64), *cost);
+        let events = numbers.as_chunks().0.iter().map(event).collect();
+        if let Some((past, _)) = self.recorded_mut() {
+            // The settings in force were accepted before, so this cannot fail.
+            *past = Past::new(past.run().settings().clone(), events).unwrap_or(past.clone());
+        }
+    }
+
+    /// Decides the recorded events that are seen.
+    pub(super) fn look(&mut self, seen: &Viewport) {
+        if let Some((past, _)) = self.recorded_mut() {
+            past.look(seen.right.before(seen.window), seen.right);
+        }
+    }
+
+    /// The time at which the recorded events had their highest rate over a period.
+    pub(super) fn peak(&self, period: Span) -> Option<Time> {
+        let (past, _) = self.recorded()?;
+        let moments = past.events().iter().map(|&(time, cost)| Moment { time, cost });
+        Measure::Exim(period).peak(moments).map(|peak| peak.at)
+    }
+
+    /// The time of the first of the recorded events.
+    pub(super) fn oldest(&self) -> Option<Time> {
+        let (past, _) = self.recorded()?;
+        past.events().first().map(|(first, _)| *first)
+    }
+}
+
+impl<E: Experiment + Clone> AnyRun for Shown<E> {
+    /// Recorded events end at the instant up to which they were recorded, or a little after the last one.
+    fn now(&self) -> Time {
+        let Some((past, _)) = self.recorded() else { return self.run.now() };
+        if let Some(until) = self.until {
+            return until;
+        }
+        let last = past.events().last().map_or(Time::ZERO, |(last, _)| *last);
+        last.after(Span::from_secs(self.window().secs() / 20.0).unwrap_or_default())
+    }
+
+    fn window(&self) -> Span {
+        match self.recorded() {
+            None => self.run.settings().common().window,
+            Some((_, Some(window))) => *window,
+            Some((past, None)) => whole(past.events(), self.until),
+        }
+    }
+
+    fn pass(&mut self, pace: &mut Pace, wall: f64, play: Option<(f64, Time)>) {
+        match play {
+            _ if self.is_past() => {}
+            Some((speed, end)) => pace.play(&mut self.run, wall, speed, end),
+            None => pace.run(&mut self.run, wall),
+        }
+    }
+
+    fn step(&mut self, pace: &mut Pace, span: Span) {
+        pace.step(&mut self.run, span);
+    }
+
+    fn catch_up(&mut self) -> bool {
+        self.run.catch_up(E::PER_FRAME)
+    }
+
+    fn click(&mut self) {
+        self.run.click();
+    }
+
+    fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError> {
+        let (link, wrong) = match Link::<E::Settings>::good_parts(fragment) {
+            (Some(link), wrong) => (link, wrong),
+            (None, Some(error)) => return Err(error),
+            (None, None) => (Link::default(), None),
+        };
+        self.run = Run::open(&link)?;
+        let only_settings = link.at == Time::ZERO && !self.run.is_scripted();
+        let at = if only_settings { PAST } else { link.at };
+        let from = from.unwrap_or(at);
+        self.run.advance(from, FRAMES * E::PER_FRAME);
+        let arrived = only_settings || self.run.now() >= from;
+        Ok(Entry { paused: link.paused, at, arrived, wrong })
+    }
+
+    fn is_scripted(&self) -> bool {
+        self.run.is_scripted()
+    }
+
+    fn reset(&mut self) -> Result<(), ParseError> {
+        self.run = Run::new(self.run.settings().clone())?;
+        Ok(())
+    }
+
+    /// Recorded events are private, so no link has them.
+    fn fragment(&self) -> String {
+        if self.is_past() {
+            return String::new();
+        }
+        Link { settings: self.run.settings().clone(), ..Link::default() }.to_string()
+    }
+
+    fn recording(&self, paused: bool) -> Option<String> {
+        Some(Link { paused, ..self.run.link()? }.to_string())
+    }
+
+    /// For recorded events, the window may also be `all` of them.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
+        let Some((past, window)) = self.recorded_mut() else { return self.run.set(name, value) };
+        match (name, value) {
+            ("window", "all") => *window = None,
+            ("window", _) => *window = Some(value.parse()?),
+            _ => {
+                let mut settings = past.run().settings().clone();
+                settings.set(name, value)?;
+                *past = Past::new(settings, past.events().to_vec())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn get(&self, name: &str) -> String {
+        self.run().settings().get(name)
+    }
+}
+
+/// A tenth longer than all events, up to the instant until which they were recorded if that is known, and at
+/// least 10 s.
+fn whole(events: &[(Time, f64)], until: Option<Time>) -> Span {
+    let [Some(first), Some(last)] = [events.first(), events.last()] else {
+        return Span::seconds(10);
+    };
+    let last = until.map_or(last.0, |until| until.max(last.0));
+    Span::from_secs((last.since(first.0) * 1.1).max(10.0)).unwrap_or(Span::hours(24))
+}

@@ -1,0 +1,342 @@
+//! The Scope: one limiter, measured.
+
+use super::ease::Eased;
+use super::run::{AnyRun, Shown};
+use super::view;
+use crate::texts::Texts;
+use ratescope::estimate::decay::decay;
+use ratescope::internal::Decimal;
+use ratescope::outcome::Retry;
+use ratescope::time::{Span, Time};
+use ratescope_lab::lane::Lane;
+use ratescope_lab::plot::{Mark, axis};
+use ratescope_lab::scope::models::Model;
+use ratescope_lab::scope::outlook::Fate;
+use ratescope_lab::scope::{Instrument, Scope, Settings};
+use ratescope_lab::view::compare::promise;
+use ratescope_lab::view::{Feedback, Hit, Viewport, scope, spaced};
+
+/// A scope, and the events per second at the upper edge of its picture.
+pub(super) struct View {
+    shown: Shown<Instrument>,
+    top: Eased,
+}
+
+impl View {
+    pub(super) fn new(shown: Shown<Instrument>) -> Self {
+        let top = scope::top(shown.run(), shown.run().now(), Span::minutes(1));
+        View { top: Eased::new(top), shown }
+    }
+
+    fn scope(&self) -> &Scope {
+        self.shown.run()
+    }
+
+    fn viewport<'a>(&self, seen: &Viewport<'a>) -> Viewport<'a> {
+        Viewport { top: self.top.top, ..*seen }
+    }
+
+    /// How long from now the next event would be allowed.
+    fn again(&self) -> Retry {
+        self.scope().instrument().retry_after(self.scope().now())
+    }
+}
+
+impl view::View for View {
+    fn run(&self) -> &dyn AnyRun {
+        &self.shown
+    }
+
+    fn run_mut(&mut self) -> &mut dyn AnyRun {
+        &mut self.shown
+    }
+
+    fn oldest(&self) -> Time {
+        let oldest = || self.scope().instrument().trace().oldest();
+        self.shown.oldest().or_else(oldest).unwrap_or(self.scope().now())
+    }
+
+    fn put(&mut self, name: &str, numbers: &[f64]) {
+        self.shown.put(name, numbers);
+        self.top.jump();
+    }
+
+    /// The time of the highest rate of recorded events.
+    fn landmark(&self) -> Option<Time> {
+        self.shown.peak(self.scope().settings().decay)
+    }
+
+    fn takes_events(&self) -> bool {
+        !self.shown.is_past()
+    }
+
+    fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
+        self.shown.look(seen);
+        // While the limit is dragged the scale stays. Otherwise the line would run away from the pointer.
+        let target = match seen.holds_limit {
+            true => self.top.top,
+            false => scope::top(self.scope(), seen.right, seen.window),
+        };
+        self.top.follow(target, wall, still)
+    }
+
+    fn jump(&mut self) {
+        self.top.jump();
+    }
+
+    fn draw(&self, seen: &Viewport) -> Vec<Mark> {
+        scope::draw(self.scope(), &self.viewport(seen))
+    }
+
+    fn hit(&self, seen: &Viewport, [x, y]: [f64; 2], touch: bool) -> Hit {
+        match scope::hit(self.scope(), &self.viewport(seen), x, y, touch) {
+            Hit::Limit if !self.takes_events() => Hit::Graph,
+            hit => hit,
+        }
+    }
+
+    fn is_axis(&self, seen: &Viewport, y: f64) -> bool {
+        scope::is_axis(seen.size, y)
+    }
+
+    fn limit(&self) -> Option<&'static str> {
+        Some("limit")
+    }
+
+    fn drag(&mut self, seen: &Viewport, [_, y]: [f64; 2]) {
+        let limit = scope::limit_at(self.scope(), &self.viewport(seen), y);
+        let _ = self.shown.set("limit", &Decimal(limit).to_string());
+    }
+
+    fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
+        scope::feedback(self.scope(), seen.size)
+    }
+
+    fn say(&self, _seen: &Viewport, texts: &mut Texts) {
+        if let Some(end) = self.shown.end() {
+            let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
+            let text = match end.lane().is_none() && end.limiter().measures_only() {
+                true => format!("{allowed} events"),
+                false => format!("{allowed} allowed, {refused} refused by {}", limiters(end)),
+            };
+            verdict(end, texts);
+            return texts.show("counts", text, end.refused() as f64);
+        }
+        self.readouts(texts);
+        self.last_event(texts);
+        self.this_moment(texts);
+        self.outlook(texts);
+        self.models(texts);
+    }
+
+    fn summary(&self, seen: &Viewport) -> String {
+        let words = scope::words(self.scope(), &self.viewport(seen));
+        if !words.is_empty() {
+            return words.into_iter().map(|line| line + ". ").collect();
+        }
+        let (now, instrument) = (self.scope().now(), self.scope().instrument());
+        format!(
+            "Rate {} per {}, limit {}. {} allowed, {} refused.",
+            axis::readout(instrument.rate_at(now)),
+            spaced(instrument.period()),
+            Decimal(self.scope().settings().limit),
+            instrument.allowed(),
+            instrument.refused(),
+        )
+    }
+
+    fn note(&self) -> &'static str {
+        match (self.again(), self.scope().instrument().lane()) {
+            (Retry::Never, None) => "a limit of 1 or less lets nothing pass",
+            (Retry::Never, Some(_)) => "one event is more than the limit ever lets pass",
+            _ => "",
+        }
+    }
+}
+
+/// The texts beside the picture.
+impl View {
+    fn readouts(&self, texts: &mut Texts) {
+        let (now, instrument) = (self.scope().now(), self.scope().instrument());
+        let period = instrument.period();
+        for (id, second, value) in [
+            ("rate", "rate-second", instrument.rate_at(now)),
+            ("smoothed", "smoothed-second", instrument.smoothed_at(now)),
+        ] {
+            texts.show(id, axis::readout(value), value);
+            texts.say(second, axis::readout(value / period.secs()) + "/s");
+        }
+        texts.say("rate-unit", format!("per {}", spaced(period)));
+        for (id, count) in [("allowed", instrument.allowed()), ("refused", instrument.refused())] {
+            texts.show(id, axis::readout_count(count), count as f64);
+        }
+        let exim = self.exim();
+        texts.say("exim-not", exim.as_ref().err().copied().unwrap_or_default());
+        texts.say("exim", exim.unwrap_or_default());
+        match self.again() {
+            Retry::After(wait) if wait.secs() == 0.0 => texts.show("again", "now", 0.0),
+            Retry::After(wait) => {
+                texts.show("again", format!("in {}", axis::seconds(wait.secs())), wait.secs());
+            }
+            Retry::Never => texts.show("again", "never", f64::INFINITY),
+        }
+    }
+
+    /// The limit as a line of Exim's configuration, or the text of the lane that decides in its place. The
+    /// error says why there is no such line.
+    fn exim(&self) -> Result<String, &'static str> {
+        let instrument = self.scope().instrument();
+        let Settings { limit, decay, mode, .. } = *self.scope().settings();
+        match decay.secs() == libm::floor(decay.secs()) {
+            _ if instrument.lane().is_some() => Ok(limiters(instrument)),
+            _ if limit == 0.0 => Err("None: a limit of 0 would have Exim refuse everything."),
+            true => Ok(format!("ratelimit = {} / {decay} / {mode}", Decimal(limit))),
+            false => Err("None: Exim’s periods are whole seconds."),
+        }
+    }
+
+    /// The verdict on the last event, and the formula behind it.
+    fn last_event(&self, texts: &mut Texts) {
+        verdict(self.scope().instrument(), texts);
+        let Some(event) = self.scope().instrument().last() else { return };
+        let period = event.limiter.limit.per().secs();
+        let gap = event.gap.unwrap_or(f64::INFINITY);
+        let weights = decay(gap.max(1e-9) / period);
+        for (id, value) in [
+            ("m-gap", gap),
+            ("m-x", gap / period),
+            ("m-mean", weights.mean),
+            ("m-left", weights.left),
+            ("m-before", event.before),
+            ("m-after", event.rate),
+        ] {
+            texts.say(id, axis::readout(value));
+        }
+    }
+
+    /// The numbers in the formula of the smoothed line, at present.
+    fn this_moment(&self, texts: &mut Texts) {
+        let (now, instrument) = (self.scope().now(), self.scope().instrument());
+        let (rate, smoothed) = (instrument.rate_at(now), instrument.smoothed_at(now));
+        let increase = instrument.increase().secs();
+        for (id, value) in [
+            ("m-rate", rate),
+            ("m-smoothed", smoothed),
+            ("m-increase", increase),
+            ("m-slope", (rate - smoothed) / increase),
+        ] {
+            texts.say(id, axis::readout(value));
+        }
+    }
+
+    /// The thin lines: their values while they are drawn, and the value of each for even events.
+    fn models(&self, texts: &mut Texts) {
+        let settings = self.scope().settings();
+        for (id, said) in ["bucket", "mean", "recent"].into_iter().zip(scope::models(settings)) {
+            texts.say(format!("{id}-even"), said);
+        }
+        texts.say("mean-of", settings.last.to_string());
+        let period = settings.decay.secs();
+        let shown = scope::shown_models(self.scope(), self.scope().now());
+        for (id, small, model) in [
+            ("bucket-now", "bucket-full", Model::Bucket),
+            ("mean-now", "mean-second", Model::Mean),
+            ("recent-now", "recent-second", Model::Recent),
+        ] {
+            let Some((_, value)) = shown.iter().find(|(shown, _)| *shown == model) else {
+                // The style sheet hides an empty readout.
+                texts.say(id, "");
+                continue;
+            };
+            texts.show(id, axis::readout(value * period), value * period);
+            texts.say(
+                small,
+                match model {
+                    Model::Bucket => format!("of {}", Decimal(settings.limit)),
+                    _ => axis::readout(*value) + "/s",
+                },
+            );
+        }
+    }
+
+    /// The prediction of how much the limit lets through, and the formulas behind it.
+    fn outlook(&self, texts: &mut Texts) {
+        let settings = self.scope().settings();
+        // The settings of a run always make a limiter, so this cannot fail.
+        let Ok(outlook) = settings.outlook() else { return };
+        let said = match self.scope().instrument().lane() {
+            None => scope::outlook(settings, &outlook),
+            Some(lane) => {
+                let promise = format!("Lets pass: {}.", promise(lane, 1.0, settings.decay));
+                [promise, String::new(), String::new()]
+            }
+        };
+        for (id, text) in ["outlook-once", "outlook-even", "outlook-after"].into_iter().zip(said) {
+            texts.say(id, text);
+        }
+        let (steady, limit) = (outlook.steady, settings.limit);
+        let (events, pace, back, again) = match outlook.fate {
+            Fate::Over(over) => (over.events, over.pace, over.back, over.again),
+            // If all events pass or none does, there is nothing to wait for.
+            Fate::Passes => (f64::INFINITY, f64::NAN, f64::NAN, f64::NAN),
+            Fate::Barred => (0.0, f64::NAN, f64::NAN, f64::NAN),
+        };
+        // The formula has a logarithm only if the rate is over the limit.
+        let [begun, over] = match outlook.fate {
+            Fate::Over(_) => [steady - 1.0, steady - limit],
+            Fate::Passes | Fate::Barred => [f64::NAN; 2],
+        };
+        let (lets, waits) = match outlook.fate {
+            Fate::Over(_) => ("", ""),
+            Fate::Passes => ("Even events at this rate all pass.", "Nobody has to wait."),
+            Fate::Barred => ("With these settings no event passes.", "Waiting does not help."),
+        };
+        texts.say("m-free", lets);
+        texts.say("m-free-too", waits);
+        let whole = match events.is_finite() {
+            true => axis::readout_count(events as u64),
+            false => axis::readout(events),
+        };
+        texts.show("m-events", whole, events);
+        for (id, value) in [
+            ("m-second", settings.common.auto_rate),
+            ("m-decay", settings.decay.secs()),
+            ("m-steady", steady),
+            ("m-steady-too", steady),
+            ("m-begun", begun),
+            ("m-over", over),
+            ("m-decay-too", settings.decay.secs()),
+            ("m-steady-again", steady),
+            ("m-limit", limit),
+            ("m-back", back),
+            ("m-again", again),
+            ("m-pace", pace),
+        ] {
+            texts.say(id, axis::readout(value));
+        }
+    }
+}
+
+/// Says the verdict on the last event; the number of the text is the level that was compared with the limit.
+fn verdict(instrument: &Instrument, texts: &mut Texts) {
+    let Some(event) = instrument.last() else { return texts.say("verdict", "no event yet") };
+    let (lane, limit) = (instrument.lane(), Decimal(event.outcome.limit));
+    let level = axis::readout(event.outcome.level);
+    let level = format!("{} {level}", lane.map_or("rate", Lane::unit));
+    let verdict = match event.outcome.is_allowed() {
+        false => format!("✕ refused: {level}, limit {limit}"),
+        true if lane.is_none() && event.limiter.measures_only() => {
+            format!("measured: {level}, no limit")
+        }
+        true => format!("allowed: {level}, limit {limit}"),
+    };
+    texts.show("verdict", verdict, event.outcome.level);
+}
+
+/// The limiters that decide, without their keys: all events have one sender.
+fn limiters(instrument: &Instrument) -> String {
+    match instrument.lane() {
+        Some(lane) => lane.limiters(),
+        None => instrument.limiter().to_string(),
+    }
+}

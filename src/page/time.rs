@@ -1,0 +1,135 @@
+//! The viewer's clock, and looking back at the past.
+
+use super::{Page, said};
+use crate::page::viewer::Play;
+use ratescope::time::{Span, Time};
+use wasm_bindgen::prelude::*;
+
+/// The shortest and the longest window that a viewer can zoom to, in seconds.
+const SHORTEST: f64 = 0.1;
+const LONGEST: f64 = 86_400.0;
+
+/// The time of the run that passes in a step.
+const STEP: Span = Span::micros(100_000);
+
+#[wasm_bindgen]
+impl Page {
+    /// Notes that the page is hidden until the next frame.
+    pub fn hide(&mut self) {
+        self.viewer.pace.hide();
+    }
+
+    /// Stops the time of the run, or lets it go on.
+    pub fn pause(&mut self) {
+        self.act();
+        self.viewer.paused = !self.viewer.paused;
+        self.viewer.pace.stop();
+    }
+
+    /// Whether the time of the run is stopped.
+    pub fn paused(&self) -> bool {
+        self.viewer.paused
+    }
+
+    /// Stops the time of the run, after a tenth of a second more.
+    pub fn step(&mut self) {
+        self.act();
+        self.viewer.paused = true;
+        self.view.run_mut().step(&mut self.viewer.pace, STEP);
+    }
+
+    /// Begins again with the settings in force.
+    pub fn reset(&mut self) -> Result<(), JsValue> {
+        self.act();
+        self.view.run_mut().reset().map_err(said)?;
+        self.begin();
+        Ok(())
+    }
+
+    /// Returns to the present.
+    pub fn live(&mut self) {
+        self.act();
+        self.viewer.return_to_live();
+    }
+
+    /// Shows the instant `at`, in microseconds since 1970, or else the view's landmark in the middle of the
+    /// picture. Returns the instant, or `None` if there is neither.
+    pub fn show(&mut self, at: Option<f64>) -> Option<f64> {
+        self.act();
+        let at = at.map(|micros| Time::from_micros(micros as i64)).or(self.view.landmark())?;
+        let half = self.window().secs() / 2.0;
+        self.look_back(at, -half);
+        Some(at.as_micros() as f64)
+    }
+
+    /// Whether the right edge is the present and the window is the run's own.
+    pub fn is_live(&self) -> bool {
+        self.viewer.past.is_none() && self.viewer.zoom.is_none()
+    }
+
+    /// Begins the run that a link's fragment describes at the second `from`, and plays it up to the
+    /// instant that the link names, within `seconds` of the viewer.
+    pub fn play(&mut self, fragment: &str, from: f64, seconds: f64) {
+        let Some(entry) = self.enter(fragment, Time::from_secs(from).ok()) else { return };
+        let left = entry.at.since(self.view.run().now());
+        if left > 0.0 {
+            let (speed, end, stops) = (left / seconds, entry.at, entry.paused);
+            self.viewer.play = Some(Play { speed, end, stops });
+            self.viewer.paused = false;
+        }
+    }
+
+    /// Marks instants, in seconds of the run, ascending.
+    pub fn flag(&mut self, seconds: Vec<f64>) {
+        self.dirty = true;
+        self.viewer.flags = seconds.into_iter().flat_map(Time::from_secs).collect();
+    }
+
+    /// Resets the viewer and the scales, since another run begins.
+    pub(super) fn begin(&mut self) {
+        self.viewer.begin();
+        self.view.jump();
+    }
+
+    /// Lets time pass until the viewer's `wall`, in milliseconds. While it is stopped, a run that is decided
+    /// again still catches up.
+    pub(super) fn pass(&mut self, wall: f64) {
+        if self.viewer.paused {
+            self.dirty |= self.view.run_mut().catch_up();
+            return;
+        }
+        let play = self.viewer.play.map(|play| (play.speed, play.end));
+        self.view.run_mut().pass(&mut self.viewer.pace, wall, play);
+        if let Some(play) = self.viewer.play.filter(|play| self.view.run().now() >= play.end) {
+            self.viewer.play = None;
+            if play.stops {
+                self.pause();
+            }
+        }
+    }
+
+    /// The instant at the right edge.
+    pub(super) fn right(&self) -> Time {
+        self.viewer.sees(self.view.run()).right
+    }
+
+    /// The length of time between the edges.
+    pub(super) fn window(&self) -> Span {
+        self.viewer.sees(self.view.run()).window
+    }
+
+    /// Looks back from an instant by `seconds`, or forward if negative.
+    pub(super) fn look_back(&mut self, from: Time, seconds: f64) {
+        let (window, now) = (self.window(), self.view.run().now());
+        self.viewer.look_back(from, seconds, window, [self.view.oldest(), now]);
+    }
+
+    /// Shows a window of `seconds` that ends `back` seconds before an instant.
+    pub(super) fn see(&mut self, from: Time, back: f64, seconds: f64) {
+        self.act();
+        let seconds = seconds.clamp(SHORTEST, LONGEST);
+        self.viewer.zoom = Span::from_secs(seconds).ok();
+        self.look_back(from, back);
+        self.view.jump();
+    }
+}

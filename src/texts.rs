@@ -1,0 +1,32 @@
+//! The texts beside the picture, as data: each with the id of its element.
+
+use ratescope::internal::Decimal;
+
+/// The texts of a page.
+#[derive(Clone, Default)]
+pub(super) struct Texts {
+    /// Three for each text: the id of its element, the text, and the number it was made of, or an empty text.
+    list: Vec<String>,
+}
+
+impl Texts {
+    /// Has the element `id` say `text`.
+    pub(super) fn say(&mut self, id: impl Into<String>, text: impl Into<String>) {
+        self.list.extend([id.into(), text.into(), String::new()]);
+    }
+
+    /// Has the element `id` say `text`, which is a form of the number `value`.
+    pub(super) fn show(&mut self, id: impl Into<String>, text: impl Into<String>, value: f64) {
+        let value = match value.is_finite() {
+            true => Decimal(value).to_string(),
+            // As JavaScript reads it.
+            false => "Infinity".to_owned(),
+        };
+        self.list.extend([id.into(), text.into(), value]);
+    }
+
+    /// All that was said since the last call.
+    pub(super) fn take(&mut self) -> Vec<String> {
+        core::mem::take(&mut self.list)
+    }
+}

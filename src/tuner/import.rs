@@ -1,0 +1,121 @@
+//! Reading logs.
+
+use super::Tuner;
+use ratescope::time::{Span, Time};
+use ratescope_lab::traffic::sample::{Sample, Style};
+use ratescope_lab::tune::{Analysis, Choices, Failure, Import, Room};
+use ratescope_log::Proposal;
+use wasm_bindgen::prelude::*;
+
+/// The room for the clients of a log. 256 MiB are half of the memory that a page may reasonably take, and
+/// hold some 40 million requests.
+const ROOM: Room = Room { clients: 2_000_000, bytes: 256 << 20 };
+
+/// The made-up log: the one that `ratescope sample` writes by default.
+const SEED: u64 = 1;
+const LINES: u64 = 100_000;
+const OVER: Span = Span::hours(48);
+
+/// The bytes of the made-up log that are written at once.
+const PIECE: usize = 1 << 18;
+
+#[wasm_bindgen]
+impl Tuner {
+    /// Begins to read logs. `wall` is the time in milliseconds since 1970, for logs without a year. The
+    /// answer about the logs before stays until [`finish`](Self::finish).
+    pub fn begin(&mut self, wall: f64) {
+        let now = Time::from_micros((wall * 1e3) as i64);
+        let mut reading = self.choices.reading.clone();
+        reading.options.year = reading.options.year.or_before(now);
+        self.import = Some(Import::new(reading, ROOM));
+        (self.sample, self.proposal) = (None, None);
+    }
+
+    /// Names the next log, for the reports about lines that could not be read.
+    pub fn name(&mut self, name: &str) {
+        if let Some(import) = &mut self.import {
+            import.name(name);
+        }
+    }
+
+    /// Reads the next piece of a log; returns the problem with it, or an empty text. After a problem, no more
+    /// pieces of that log are wanted.
+    pub fn feed(&mut self, piece: &[u8]) -> String {
+        self.read(|import| import.feed(piece))
+    }
+
+    /// Ends the log; returns the problem with it, or an empty text.
+    pub fn end(&mut self) -> String {
+        self.read(Import::end)
+    }
+
+    /// A proposal for reading the last log that was not recognized: the notation of its columns, and the
+    /// name of each with its value in the first line. Empty if there was none.
+    pub fn proposal(&self) -> Vec<String> {
+        let Some(Proposal { notation, columns }) = &self.proposal else { return Vec::new() };
+        let columns = columns.iter().flat_map(|(name, value)| [name, value]);
+        [notation].into_iter().chain(columns).cloned().collect()
+    }
+
+    /// Reads the next piece of a made-up log; returns whether there is more of it.
+    pub fn sample(&mut self) -> bool {
+        let Some(import) = &mut self.import else { return false };
+        if self.sample.is_none() {
+            self.sample = Sample::new(SEED, LINES, OVER).ok();
+        }
+        let mut text = String::new();
+        let more = self.sample.as_mut().is_some_and(|sample| {
+            let entry = |entry| {
+                Style::Combined.write(&entry, &mut text);
+                text.len() < PIECE
+            };
+            sample.all(entry)
+        });
+        // The sample can be read, so this cannot fail.
+        let _ = import.feed(text.as_bytes());
+        !more
+    }
+
+    /// The number of lines read by now.
+    pub fn lines(&self) -> f64 {
+        self.import.as_ref().map_or(0.0, |import| import.lines() as f64)
+    }
+
+    /// Ends the reading. The logs replace those that were read before, and an empty text is returned. If they
+    /// have no events, nothing changes, and the reason is returned.
+    pub fn finish(&mut self) -> String {
+        let Some(import) = self.import.take() else { return String::new() };
+        match import.finish() {
+            Ok(log) => {
+                let mut analysis = Analysis::new(log, self.choices.clone());
+                analysis.mark(&self.marks);
+                self.analysis = Some(analysis);
+                String::new()
+            }
+            Err(problem) => problem,
+        }
+    }
+
+    /// The name of the [usual server](ratescope_lab::tune::Imported::usual_server) for the last log, or else of the one
+    /// that Tune begins with.
+    pub fn server(&self) -> String {
+        let usual = self.analysis.as_ref().and_then(|analysis| analysis.imported().usual_server());
+        usual.unwrap_or(Choices::default().target).to_string()
+    }
+
+    /// Gives up the reading; the answer about the logs before stays.
+    pub fn cancel(&mut self) {
+        (self.import, self.sample) = (None, None);
+    }
+}
+
+impl Tuner {
+    /// Goes on with a log, which is given up if there is a problem. Returns the problem, or an empty text.
+    fn read(&mut self, read: impl FnOnce(&mut Import) -> Result<(), Failure>) -> String {
+        let Some(import) = &mut self.import else { return String::new() };
+        let Err(problem) = read(import) else { return String::new() };
+        self.proposal = import.proposal();
+        import.drop_log();
+        problem.to_string()
+    }
+}
