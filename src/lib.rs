@@ -7,7 +7,7 @@
 //! reads logs and counts. One module has both, for all pages and the Worker, so that it is loaded once.
 
 #![cfg(target_arch = "wasm32")]
-#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod page;
 mod texts;
@@ -16,6 +16,12 @@ pub mod tuner;
 pub use page::Page;
 pub use tuner::Tuner;
 
+#[cfg(test)]
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[cfg(test)]
+#[path = "../tests/common/runs.rs"]
+mod runs;
 /// Named by its path, as this crate has no rlib that a test in `tests/` could use.
 #[cfg(test)]
 #[path = "../tests/web.rs"]

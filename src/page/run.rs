@@ -107,7 +107,7 @@ impl<E: Experiment + Clone> Shown<E> {
 
     /// The run that is seen.
     pub(super) fn run(&self) -> &Run<E> {
-        self.recorded().map_or(&self.run, |(past, _)| past.run())
+        self.past.as_ref().map_or(&self.run, |(past, _)| past.run())
     }
 
     /// The run that goes on, to change it; recorded events are not changed by it.
@@ -115,23 +115,14 @@ impl<E: Experiment + Clone> Shown<E> {
         &mut self.run
     }
 
-    /// The recorded events. Only the module of Tune and Live can have some, and the others have no code for them.
-    fn recorded(&self) -> Option<&(Past<E>, Option<Span>)> {
-        self.past.as_ref().filter(|_| cfg!(feature = "log"))
-    }
-
-    fn recorded_mut(&mut self) -> Option<&mut (Past<E>, Option<Span>)> {
-        self.past.as_mut().filter(|_| cfg!(feature = "log"))
-    }
-
     /// Whether there are recorded events in place of a run that goes on.
     pub(super) fn is_past(&self) -> bool {
-        self.recorded().is_some()
+        self.past.is_some()
     }
 
     /// The states and counts after all recorded events; `None` for a run that goes on.
     pub(super) fn end(&self) -> Option<&E> {
-        self.recorded().map(|(past, _)| past.end())
+        self.past.as_ref().map(|(past, _)| past.end())
     }
 
     /// Takes numbers by their name. `until` is the instant up to which all events were recorded, in
@@ -144,7 +135,7 @@ impl<E: Experiment + Clone> Shown<E> {
         }
         let event = |[micros, cost]: &[f64; 2]| (Time::from_micros(*micros as i64), *cost);
         let events = numbers.as_chunks().0.iter().map(event).collect();
-        if let Some((past, _)) = self.recorded_mut() {
+        if let Some((past, _)) = &mut self.past {
             // The settings in force were accepted before, so this cannot fail.
             *past = Past::new(past.run().settings().clone(), events).unwrap_or(past.clone());
         }
@@ -152,21 +143,21 @@ impl<E: Experiment + Clone> Shown<E> {
 
     /// Decides the recorded events that are seen.
     pub(super) fn look(&mut self, seen: &Viewport) {
-        if let Some((past, _)) = self.recorded_mut() {
+        if let Some((past, _)) = &mut self.past {
             past.look(seen.right.before(seen.window), seen.right);
         }
     }
 
     /// The time at which the recorded events had their highest rate over a period.
     pub(super) fn peak(&self, period: Span) -> Option<Time> {
-        let (past, _) = self.recorded()?;
+        let (past, _) = self.past.as_ref()?;
         let moments = past.events().iter().map(|&(time, cost)| Moment { time, cost });
         Measure::Exim(period).peak(moments).map(|peak| peak.at)
     }
 
     /// The time of the first of the recorded events.
     pub(super) fn oldest(&self) -> Option<Time> {
-        let (past, _) = self.recorded()?;
+        let (past, _) = self.past.as_ref()?;
         past.events().first().map(|(first, _)| *first)
     }
 }
@@ -174,7 +165,7 @@ impl<E: Experiment + Clone> Shown<E> {
 impl<E: Experiment + Clone> AnyRun for Shown<E> {
     /// Recorded events end at the instant up to which they were recorded, or a little after the last one.
     fn now(&self) -> Time {
-        let Some((past, _)) = self.recorded() else { return self.run.now() };
+        let Some((past, _)) = &self.past else { return self.run.now() };
         if let Some(until) = self.until {
             return until;
         }
@@ -183,7 +174,7 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
     }
 
     fn window(&self) -> Span {
-        match self.recorded() {
+        match &self.past {
             None => self.run.settings().common().window,
             Some((_, Some(window))) => *window,
             Some((past, None)) => whole(past.events(), self.until),
@@ -248,7 +239,7 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
 
     /// For recorded events, the window may also be `all` of them.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
-        let Some((past, window)) = self.recorded_mut() else { return self.run.set(name, value) };
+        let Some((past, window)) = &mut self.past else { return self.run.set(name, value) };
         match (name, value) {
             ("window", "all") => *window = None,
             ("window", _) => *window = Some(value.parse()?),

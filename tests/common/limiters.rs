@@ -1,7 +1,7 @@
 //! Limiters over recorded and made-up events: plain Rust, the same natively and in the browser.
 
 #[path = "checksum.rs"]
-mod checksum;
+pub mod checksum;
 
 use super::earrrl;
 use checksum::Checksum;

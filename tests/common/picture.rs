@@ -2,10 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
-#[path = "committed.rs"]
-mod committed;
-
-use committed::committed;
+use crate::committed::committed;
 use ratescope_lab::plot::palette::Theme;
 use ratescope_lab::plot::{Ink, Mark, svg};
 

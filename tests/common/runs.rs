@@ -1,10 +1,7 @@
 //! Whole runs of the scope and of a comparison, from links: plain Rust, the same natively and in
 //! the browser.
 
-#[path = "checksum.rs"]
-mod checksum;
-
-use checksum::Checksum;
+use crate::common::limiters::checksum::Checksum;
 use ratescope::Time;
 use ratescope_lab::compare::{self, Comparison};
 use ratescope_lab::lane::history;

@@ -46,6 +46,7 @@ pub trait Clock: Send + Sync + 'static {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[allow(clippy::disallowed_methods)] // This is the clock.
     fn now(&self) -> Time {
         SystemTime::now().into()
     }

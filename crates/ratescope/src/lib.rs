@@ -1,19 +1,18 @@
 //! Rate limiting for Rust: every common limiter and those of real servers, stores for many keys and
-//! threads, limits in files, a layer for HTTP services, states on Redis, and an oscilloscope to see all of
-//! them at work.
+//! threads, limits in files, and waiting instead of refusing.
 //!
-//! | to | take | feature |
+//! | to | take | feature, or crate |
 //! |---|---|---|
 //! | limit keys in a process | [`store::Keyed`], or a [`Store`] for several limits in a text | |
-//! | wait instead of refusing | [`waiting`] | `wait` |
-//! | limit the calls of a client | [`waiting::outgoing`] | `tower` |
+//! | wait instead of refusing | `waiting` | `wait` |
 //! | keep quotas over a restart | [`store::saved`] | |
-//! | have limits in a file that is read again | [`rules`] | `rules` |
-//! | limit requests in axum, tonic or hyper | [`middleware`] | `tower` |
-//! | share limits between processes | [`redis_store`] | `redis` |
-//! | see a service's limits at work | [`live`] | `live`, `routes` |
-//! | test all of that without waiting | [`clock::FakeClock`] | `wait` |
-//! | choose a limit from a log | [`lab::tune`] | `lab`, `log` |
+//! | have limits in a file that is read again | [`rules`] | |
+//! | test all of that without waiting | `clock::FakeClock` | `wait` |
+//! | limit requests in axum, tonic or hyper | `RateLimit` | `ratescope-tower` |
+//! | limit the calls of a client | `outgoing::Pace` | `ratescope-tower` |
+//! | share limits between processes | `RedisStore` | `ratescope-redis` |
+//! | see a service's limits at work | `Probe` | `ratescope-live` |
+//! | choose a limit from a log | `tune` | `ratescope-lab`, or the command of `ratescope-cli` |
 //!
 //! # A first example
 //! A limiter is a rule without memory; a state is what it remembers of one sender. An event goes
@@ -54,33 +53,18 @@
 //!    made of fields.
 //! 5. [`store`]: decides a policy for many keys and many threads. [`store::Keyed`]: the same for
 //!    one limiter and keys of any type. [`store::saved`]: what survives a restart.
-//! 6. [`waiting`]: waits until an event is allowed, instead of refusing it.
-//! 7. [`rules`]: a file that says which limits apply to which events, tried on a log and reloaded while
-//!    a service runs.
-//! 8. [`middleware`]: a layer that asks the rules about each HTTP request; [`middleware::watch`] reads
-//!    the file again when it changes.
-//! 9. [`redis_store`]: the same decisions on Redis, shared by many processes; what each store promises,
-//!    and what happens at each fault.
-//! 10. [`service`]: a rate limit service, for Envoy, nginx and others.
-//! 11. [`log`]: reads events from files.
-//! 12. [`traffic`]: generates events.
-//! 13. [`lab`]: the oscilloscope without its screen. [`lab::scope`] measures one limiter,
-//!     [`lab::compare`] puts the same events through several policies. Both are built on
-//!     [`lab::run`]: a clock set by the caller, and commands that a link can repeat.
-//!     [`lab::tune`] chooses a limit from the events of a log.
-//! 14. [`view`]: what to draw of them. [`plot`]: the marks, scales and colours to draw with.
+//! 6. [`rules`]: a file that says which limits apply to which events, tried on a log and reloaded while
+//!    a service runs. [`address`]: clients by their addresses.
+//! 7. `waiting` (feature `wait`): waits until an event is allowed, instead of refusing it.
 //!
-//! Each chapter from the sixth on is behind a feature: `wait`; `rules`; `tower` or, for watched files alone,
-//! `watch`; `redis`; `run`; `log`; and `lab` for the last three. [`text`] holds what all text forms share.
-//!
-//! Without the feature `std`, which is on by default, there are the chapters from the first to the fourth,
-//! for machines that have an allocator and nothing else.
+//! [`text`] holds what all text forms share. Without the feature `std`, which is on by default, there are the chapters
+//! from the first to the fourth, for machines that have an allocator and nothing else.
 //!
 //! # Waiting instead of refusing
 //! A client of somebody else's service would rather wait than fail. `until_allowed` of a [`store::Keyed`] and of a
-//! [`Store`] and, for states that are elsewhere, [`waiting::until_allowed`] wait until an event is allowed,
+//! [`Store`] and, for states that are elsewhere, `waiting::until_allowed` wait until an event is allowed,
 //! with a longest wait and a jitter if you like. An event is counted when it passes; a caller that gives up
-//! leaves nothing behind. [`waiting`] says what that means for limiters with a queue, and who is first.
+//! leaves nothing behind. `waiting` says what that means for limiters with a queue, and who is first.
 //!
 //! # What survives a restart
 //! States on Redis stay there. States in a process end with it, unless it [saves][`store::saved`] them:
@@ -114,7 +98,7 @@
 //! text. A panic is a bug.
 //!
 //! **Text forms** are read by `FromStr` and written by `Display`; reading what was written gives an
-//! equal value: [`Span`] `1h30m`, [`Rate`] `10/1m`, [`Pattern`] `bursts`, [limiters](limit::FORMS)
+//! equal value: [`Span`] `1h30m`, [`Rate`] `10/1m`, [limiters](limit::FORMS)
 //! `gcra 10/1s burst 20`, [policies](policy) `6/10s per user & 10/10s per ip`.
 //!
 //! **The same bits everywhere.** Exponentials and logarithms come from the `libm` crate, so the
@@ -127,13 +111,7 @@
 //! A change by which a program no longer compiles, or decides otherwise, comes with a new major version, or a
 //! minor one before 1.0. A struct with a default, such as the options of a store or the headers of a layer, can
 //! get more fields with any version: end it with `..Default::default()`.
-//!
-//! The modules of the application are no part of that: [`lab`], [`view`], [`plot`], [`log`], [`traffic`],
-//! `civil`, and the functions of [`text`]. They are public so that the page, the program and its tests can
-//! use them. The same holds for some items of other modules: the numbers of limiters in doubles
-//! ([`limit::in_f64`]), configurations for servers (`policy::export`), [`estimate::moving_average`],
-//! `rules::decode`, and of `live` all but `Probe`, `Seen` and `Routes`.
-//!
+
 #![cfg_attr(not(feature = "std"), no_std)]
 // On docs.rs each item says which features it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -148,10 +148,8 @@ impl Store {
         match self.limits.as_slice() {
             // The only limit decides alone.
             [limit] => Verdict { outcome: limit.hold(event).check(now, cost), by: 0 },
-            // Two or three need no list. In WebAssembly, their code would be bytes to load.
-            #[cfg(not(target_arch = "wasm32"))]
+            // Two or three need no list.
             [a, b] => check(&mut hold_each([a, b], event), now, cost),
-            #[cfg(not(target_arch = "wasm32"))]
             [a, b, c] => check(&mut hold_each([a, b, c], event), now, cost),
             _ => check(&mut self.hold(event), now, cost),
         }

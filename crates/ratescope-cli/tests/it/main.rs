@@ -7,7 +7,7 @@ mod common;
 #[path = "../../../../tests/common/growth.rs"]
 mod growth;
 mod hostile;
-#[allow(dead_code)]
+#[allow(dead_code, clippy::duplicate_mod)]
 #[path = "../../../ratescope/examples/limiters.rs"]
 mod limiters_example;
 #[path = "../../../ratescope-redis/tests/it/redis/nodes.rs"]

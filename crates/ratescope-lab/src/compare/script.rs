@@ -103,7 +103,7 @@ impl FromStr for Script {
 impl Script {
     fn phase(&mut self, text: &str) -> Result<(), ParseError> {
         let mut words = Words::new(text);
-        let Some(first) = words.next() else {
+        let Some(first) = words.next_word() else {
             return Err(ParseError::whole(text, format!("a phase is missing; {HELP}")));
         };
         let cost = match words.option("cost")? {
@@ -118,7 +118,7 @@ impl Script {
         } else {
             burst(&mut words, first)
         }?;
-        if let Some(word) = words.next() {
+        if let Some(word) = words.next_word() {
             return Err(words.wrong(word, format!("not read; {HELP}")));
         }
         let user = match user {
@@ -172,9 +172,9 @@ fn flow(words: &mut Words, first: Word) -> Result<When, ParseError> {
         }
         None => None,
     };
-    let pattern = match words.next() {
+    let pattern = match words.next_word() {
         None => Pattern::Steady,
-        Some(name) if name.text == "day-and-night" => match words.next() {
+        Some(name) if name.text == "day-and-night" => match words.next_word() {
             None => words.read(name)?,
             Some(day) => {
                 // Both words are read as one text.

@@ -190,7 +190,7 @@ impl<'a> Given<'a> {
 
     /// The next word, which is called `name`.
     pub(super) fn next(&mut self, name: &'static str) -> Result<Word<'a>, ParseError> {
-        let Some(word) = self.words.next() else {
+        let Some(word) = self.words.next_word() else {
             return Err(self.missing(&format!("the {name}")));
         };
         self.values.push((name, word));
@@ -266,7 +266,7 @@ impl<'a> Given<'a> {
 
     /// Refuses words that are left over.
     fn finish(&mut self) -> Result<(), ParseError> {
-        match self.words.next() {
+        match self.words.next_word() {
             None => Ok(()),
             Some(word) => Err(self.words.wrong(word, self.advised("not read"))),
         }

@@ -121,7 +121,7 @@ impl FromStr for Throttle {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let mut words = Words::new(text);
-        let Some(kind) = words.next() else {
+        let Some(kind) = words.next_word() else {
             return Err(ParseError::whole(text, format!("a throttle is missing; {FORMS}")));
         };
         let throttle = match kind.text {
@@ -129,7 +129,7 @@ impl FromStr for Throttle {
             "soft" => Throttle::Soft { percent: percent(&mut words)? },
             "elastic" => {
                 literal(&mut words, &["up", "to"])?;
-                let word = words.next().ok_or_else(|| missing(&words))?;
+                let word = words.next_word().ok_or_else(|| missing(&words))?;
                 let factor = word.text.strip_suffix('x').and_then(number);
                 let fits = |factor: &f64| *factor > 1.0 && *factor <= 1000.0;
                 let help = "not a multiple above 1x and up to 1000x; write it as in 2x";
@@ -139,7 +139,7 @@ impl FromStr for Throttle {
             }
             _ => return Err(words.wrong(kind, format!("not a throttle; {FORMS}"))),
         };
-        match words.next() {
+        match words.next_word() {
             None => Ok(throttle),
             Some(word) => Err(words.wrong(word, format!("not read; {FORMS}"))),
         }
@@ -152,7 +152,7 @@ fn missing(words: &Words<'_>) -> ParseError {
 
 fn literal(words: &mut Words<'_>, literals: &[&str]) -> Result<(), ParseError> {
     for literal in literals {
-        match words.next() {
+        match words.next_word() {
             Some(word) if word.text == *literal => {}
             Some(word) => return Err(words.wrong(word, format!("not {literal}; {FORMS}"))),
             None => return Err(missing(words)),
@@ -163,7 +163,7 @@ fn literal(words: &mut Words<'_>, literals: &[&str]) -> Result<(), ParseError> {
 
 /// Reads a share such as `10%`, above 0 and at most 1000.
 fn percent(words: &mut Words<'_>) -> Result<f64, ParseError> {
-    let word = words.next().ok_or_else(|| missing(words))?;
+    let word = words.next_word().ok_or_else(|| missing(words))?;
     let percent = word.text.strip_suffix('%').and_then(number);
     let fits = |percent: &f64| *percent > 0.0 && *percent <= 1000.0;
     let help = "not a share above 0% and up to 1000%; write it as in 10%";

@@ -12,15 +12,10 @@ use crate::policy::{self, Verdict, stricter, strictest};
 #[cfg(any(feature = "wait", all(test, loom)))]
 use crate::time::Span;
 use crate::time::Time;
-#[cfg(not(target_arch = "wasm32"))]
 use smallvec::SmallVec;
 
-/// A list that usually has up to four items, and then needs no allocation. In WebAssembly, which has one thread, an
-/// allocation costs less than the 3 kB of code that a page would load to do without.
-#[cfg(not(target_arch = "wasm32"))]
+/// A list that usually has up to four items, and then needs no allocation.
 pub type Few<T> = SmallVec<[T; 4]>;
-#[cfg(target_arch = "wasm32")]
-pub type Few<T> = alloc::vec::Vec<T>;
 
 /// Locks the key of the event in each of `limits`, which are in the order in which they were made: all threads
 /// lock in this order, so they cannot deadlock. The hashes are computed before the first lock is taken.

@@ -52,7 +52,7 @@ impl<'a> Words<'a> {
     }
 
     /// Removes the next word and returns it.
-    pub fn next(&mut self) -> Option<Word<'a>> {
+    pub fn next_word(&mut self) -> Option<Word<'a>> {
         self.take(0, 1)
     }
 

@@ -6,8 +6,6 @@ mod common;
 mod decided;
 #[path = "../../../../tests/common/doubling.rs"]
 mod doubling;
-#[path = "../../../../tests/common/exact.rs"]
-mod exact;
 #[path = "../../../../tests/common/far.rs"]
 mod far;
 mod golden;

@@ -6,8 +6,8 @@ mod retrying;
 mod text;
 mod together;
 
+use crate::common::worst::exact;
 use crate::doubling;
-use crate::exact;
 use crate::random;
 use crate::table;
 use proptest::prelude::*;
