@@ -2,7 +2,7 @@
 #![no_main]
 
 #[allow(dead_code)] // The lines to begin with are for the tests.
-#[path = "../../tests/log/invariants.rs"]
+#[path = "../../crates/ratescope-log/tests/it/log/invariants.rs"]
 mod invariants;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| invariants::hold(data));

@@ -1,7 +1,7 @@
 //! Any headers of proxies: what holds of them is in the tests, where the corpus is run too.
 #![no_main]
 
-#[path = "../../tests/middleware/invariants.rs"]
+#[path = "../../crates/ratescope-tower/tests/it/middleware/invariants.rs"]
 mod invariants;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| invariants::hold(data));

@@ -1,4 +1,4 @@
-//! Loom tries every interleaving of threads: `./scripts/test loom`. `tests/store/threads.rs` tests
+//! Loom tries every interleaving of threads: `./scripts/check loom`. `tests/it/store/threads.rs` tests
 //! real threads, with more keys and more limits.
 #![cfg(loom)]
 
