@@ -1,9 +1,16 @@
 //! The program as a shell runs it, the files that it is given, and other programs beside it.
 #![allow(dead_code)] // Each test file uses its part.
 
+#[path = "files.rs"]
+mod files;
+#[path = "ports.rs"]
+mod ports;
+
+pub(crate) use files::{Folder, file};
+pub(crate) use ports::Port;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::{fs, thread, time::Duration};
 
@@ -39,43 +46,6 @@ pub(crate) fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// The path of a file with this text.
-pub(crate) fn file(name: &str, text: impl AsRef<[u8]>) -> String {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&path, text).unwrap();
-    path.into_os_string().into_string().unwrap()
-}
-
-/// A folder of its own, gone when this is dropped.
-pub(crate) struct Folder(pub(crate) PathBuf);
-
-impl Folder {
-    pub(crate) fn new(name: &str) -> Self {
-        let name = format!("{name}-{}", std::process::id());
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir_all(&folder).unwrap();
-        Folder(folder)
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// The path of a file with this text.
-    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// A running program; it is killed when this is dropped.
 pub(crate) struct Running(pub(crate) Child);
 
@@ -107,14 +77,15 @@ pub(crate) fn listen(stream: &mut TcpStream, request: &str, until: &[&str]) -> S
     said
 }
 
-/// Starts a server with the `file` that `write` has for a free port, and waits until it listens there.
+/// Starts a server with the `file` that `write` has for a port, and waits until it listens there.
 pub(crate) fn start(
     server: &mut Command,
     file: &Path,
     write: impl FnOnce(u16) -> String,
 ) -> (Running, SocketAddr) {
-    let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    fs::write(file, write(at.port())).unwrap();
+    let port = Port::hold();
+    let at: SocketAddr = port.to_string().parse().unwrap();
+    fs::write(file, write(port.number)).unwrap();
     server.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut running = Running(server.spawn().unwrap());
     while TcpStream::connect(at).is_err() {

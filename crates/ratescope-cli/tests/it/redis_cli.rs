@@ -4,7 +4,7 @@ use crate::nodes;
 use crate::server;
 use crate::shell;
 use nodes::Cluster;
-use server::{PATIENCE, Server};
+use server::{PATIENCE, Port, Server};
 use shell::{Running, file, text};
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -62,7 +62,7 @@ const LIMITERS: [&str; 15] = [
 
 /// The same lines and the same summary, whatever decides.
 fn assert_decides_alike(store: &str) {
-    let rules = file(&format!("redis-{}.yaml", server::free_port()), RULES);
+    let rules = file("redis.yaml", RULES);
     let mut arguments = LIMITERS.to_vec();
     arguments.extend(["--format", "csv", "--key", "user", "--rules", &rules]);
     let here = simulate(&arguments, &events());
@@ -142,8 +142,8 @@ fn nothing_is_left_by_a_run_that_ends_early() {
 #[test]
 fn what_is_no_redis_says_so() {
     let input = "time,user\n0,ann\n";
-    let port = server::free_port();
-    let nobody = format!("redis://127.0.0.1:{port}");
+    let free = Port::hold();
+    let nobody = format!("redis://{free}");
     for (arguments, problem) in [
         (["gcra 2/1m", "--store", "localhost"], "not the address of a Redis, as in redis://"),
         (["gcra 2/1m", "--store", "redis-cluster://"], "as in redis-cluster://127.0.0.1:7000,"),

@@ -3,10 +3,10 @@
 use crate::shell;
 use ratescope_lab::compare::Settings;
 use ratescope_lab::run::Link;
-use shell::{Running, command};
+use shell::{Running, command, file};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 struct Server {
@@ -58,14 +58,13 @@ fn ratescope(port: &str, dir: &Path) -> Command {
     command
 }
 
-/// A folder as ./scripts/build leaves it, of one name per test.
-fn page(name: &str) -> std::path::PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    std::fs::create_dir_all(dir.join("pkg")).unwrap();
-    std::fs::write(dir.join("index.html"), "<!doctype html><title>page</title>").unwrap();
-    std::fs::write(dir.join("main.js"), "export {}").unwrap();
-    std::fs::write(dir.join("pkg/ratescope_page_bg.wasm"), b"\0asm\x01\0\0\0").unwrap();
-    dir
+/// A folder as ./scripts/build leaves it.
+fn page(name: &str) -> PathBuf {
+    let write = |path: &str, text: &[u8]| PathBuf::from(file(&format!("{name}/{path}"), text));
+    let index = write("index.html", b"<!doctype html><title>page</title>");
+    write("main.js", b"export {}");
+    write("pkg/ratescope_page_bg.wasm", b"\0asm\x01\0\0\0");
+    index.parent().unwrap().to_owned()
 }
 
 #[track_caller]

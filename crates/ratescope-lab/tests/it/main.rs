@@ -14,6 +14,8 @@ mod compare_view;
 #[path = "../../../../tests/common/doubling.rs"]
 mod doubling;
 mod export;
+#[path = "../../../../tests/common/files.rs"]
+mod files;
 mod live_view;
 mod models;
 mod outlook;

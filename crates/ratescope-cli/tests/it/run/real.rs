@@ -2,7 +2,7 @@
 
 use super::program::{Program, get};
 use super::servers::program;
-use super::shell::{self, Folder, Running};
+use super::shell::{self, Folder, Port, Running};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -92,9 +92,11 @@ pub(crate) fn start_envoy(
 #[test]
 fn envoy() {
     let Some(server) = program("ENVOY", "envoy") else { return };
-    let (folder, limits) = (Folder::new("envoy"), service(&[]));
+    let grpc = Port::hold();
+    let here = grpc.to_string();
+    let (folder, limits) = (Folder::new("envoy"), service(&["--grpc", &here]));
     // The long timeout allows for a slow machine.
-    let (_server, at) = start_envoy(&server, (&[limits.grpc.port()], "60s"), &[], &folder);
+    let (_server, at) = start_envoy(&server, (&[grpc.number], "60s"), &[], &folder);
     assert_eq!(asked(at, "/", "x-user: ann\r\n"), [200, 200, 200, 200, 200, 429, 429]);
     let refused = get(at, "/", "x-user: ann\r\n").1;
     for header in [
@@ -110,10 +112,9 @@ fn envoy() {
     // A request without a descriptor is not asked about.
     assert_eq!(asked(at, "/", ""), [200; 8]);
     // Without the service Envoy refuses requests; once the service is back, they pass again.
-    let grpc = limits.grpc.to_string();
     drop(limits);
     assert_eq!(asked(at, "/", "x-user: eve\r\n"), [500]);
-    let _again = service(&["--grpc", &grpc]);
+    let _again = service(&["--grpc", &here]);
     while get(at, "/", "x-user: eve\r\n").0 == 500 {
         thread::sleep(Duration::from_millis(20));
     }

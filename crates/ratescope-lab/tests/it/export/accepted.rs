@@ -1,22 +1,16 @@
 //! The texts, put where their comments say, and read by the servers' own checkers. Where one is
 //! not installed, its test says so and is passed over.
 
+use crate::files::{Folder, file};
 use crate::export::keys::{ADDRESSES, keys, server};
 use crate::export::servers::{self, program};
 use crate::export::table::rows;
 use crate::export::{WRITTEN, configure};
 use ratescope::Policy;
 use ratescope_lab::export::Target;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
-
-/// An empty folder for one check.
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("export").join(name);
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 /// The texts for `target`, each with a name: the committed ones, and one for each key that it has and
 /// each way to count addresses.
@@ -62,9 +56,8 @@ fn check_texts(
     arguments: impl Fn(&Path) -> Vec<String>,
 ) {
     for (name, text) in texts {
-        let folder = folder(&name);
-        let file = folder.join(&name);
-        fs::write(&file, wrap(&text, &folder)).unwrap();
+        let folder = Folder::new("export");
+        let file = folder.write(&name, wrap(&text, &folder.0));
         let output = Command::new(program).args(arguments(&file)).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);
@@ -142,9 +135,7 @@ fn caddy_accepts_it() {
     let Some(caddy) = program("CADDY", "caddy") else { return };
     let run = |arguments: &[&str]| Command::new(&caddy).args(arguments).output().unwrap();
     for (name, text) in texts(Target::Caddy) {
-        let file = folder("caddy").join(&name);
-        let file = file.to_string_lossy();
-        fs::write(&*file, &text).unwrap();
+        let file = file(&name, &text);
         let formed = run(&["fmt", &file]).stdout;
         assert_eq!(String::from_utf8_lossy(&formed), text, "{name}");
     }
@@ -206,8 +197,7 @@ fn fail2ban_accepts_it() {
 #[test]
 fn nftables_accepts_it() {
     let Some(nft) = program("NFT", "nft") else { return };
-    let empty = folder("nftables").join("empty.conf");
-    fs::write(&empty, "table inet ratescope {\n}\n").unwrap();
+    let empty = PathBuf::from(file("empty.conf", "table inet ratescope {\n}\n"));
     let arguments =
         |file: &Path| ["--check", "-f", &file.to_string_lossy()].map(str::to_owned).to_vec();
     if !Command::new(&nft).args(arguments(&empty)).output().unwrap().status.success() {

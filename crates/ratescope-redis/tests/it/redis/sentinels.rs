@@ -2,7 +2,7 @@
 
 use super::faults::{RULES, ask, counted, options, until_back};
 use super::proxy::Proxy;
-use super::server::{PATIENCE, Server, free_port};
+use super::server::{PATIENCE, Port, Server};
 use super::watched::Watched;
 use super::{open, patient, rules};
 use ratescope::rules::Fault;
@@ -89,7 +89,8 @@ async fn most_sentinels_are_believed_and_nothing_has_to_fail_before() {
 async fn sentinels_that_are_gone_are_missed_only_at_the_beginning() {
     let Some(mut watched) = Watched::start(1, NEVER) else { return };
     let proxy = Proxy::before(&watched.sentinels[0]);
-    let nobody = format!("redis-sentinel://127.0.0.1:{}", free_port());
+    let free = Port::hold();
+    let nobody = format!("redis-sentinel://{free}");
     let options = Options { deadline: PATIENCE, ..patient("rs:") };
     let store = open(&format!("{nobody}/main-1"), rules(RULES), options.clone());
     let fault = ask(&store, "closed").await.fault;

@@ -2,16 +2,20 @@
 
 #![allow(dead_code)] // Each test file uses its part.
 
+#[path = "../../../../../tests/common/ports.rs"]
+mod ports;
+
+pub(crate) use ports::Port;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long to wait for something that should be there in a moment.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The server program: `redis-server`, or what the environment variable REDIS_SERVER names.
 fn server() -> Command {
@@ -27,6 +31,8 @@ pub(crate) fn command_line() -> Command {
 pub(crate) struct Server {
     process: Child,
     pub(crate) port: u16,
+    /// Also while the process is killed and starts again.
+    _held: Port,
     folder: PathBuf,
 }
 
@@ -41,59 +47,57 @@ impl Server {
             eprintln!("no redis-server: passed over");
             return None;
         }
-        // A port that was free may be taken by another test meanwhile.
-        Some((0..20).find_map(|_| Server::try_start(free_port(), arguments)).expect("it starts"))
+        Some(Server::at(Port::hold(), arguments))
     }
 
     /// A sentinel with this configuration, which it changes. Only where servers start.
     pub(crate) fn sentinel(configuration: &str) -> Server {
-        let start = |_| Server::begin(free_port(), &["--sentinel"], configuration);
-        (0..20).find_map(start).expect("it starts")
+        Server::begin(Port::hold(), &["--sentinel"], configuration)
     }
 
-    /// On a port, where it is still free.
-    pub(crate) fn try_start(port: u16, arguments: &[&str]) -> Option<Server> {
+    /// On this port. Only where servers start.
+    pub(crate) fn at(port: Port, arguments: &[&str]) -> Server {
         Server::begin(port, arguments, "")
     }
 
-    fn begin(port: u16, arguments: &[&str], configuration: &str) -> Option<Server> {
+    fn begin(held: Port, arguments: &[&str], configuration: &str) -> Server {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("ratescope-redis-{}-{number}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("redis.conf"), configuration).unwrap();
+        let port = held.number;
         let process = begin(port, &folder, arguments);
-        let mut server = Server { process, port, folder };
-        server.answers().then_some(server)
+        let mut server = Server { process, port, _held: held, folder };
+        server.until("+PONG");
+        server
     }
 
     /// Begins again where it was, with what it has in its folder.
     pub(crate) fn restart(&mut self, arguments: &[&str]) {
         self.process = begin(self.port, &self.folder, arguments);
-        assert!(self.answers(), "it starts again");
+        self.until("+PONG");
     }
 
     /// Begins again, and waits until it loads what it has in its folder.
     pub(crate) fn restart_loading(&mut self, arguments: &[&str]) {
         self.process = begin(self.port, &self.folder, arguments);
-        let loads = || self.try_command(&["PING"]).is_ok_and(|said| said.contains("-LOADING"));
-        wait_until("it loads", loads);
+        self.until("-LOADING");
     }
 
-    /// Waits until it does.
-    fn answers(&mut self) -> bool {
+    /// Waits until it answers a PING with this, and is the process that was started.
+    fn until(&mut self, pong: &str) {
+        let own = format!("process_id:{}\r\n", self.pid());
         let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            if self.try_command(&["PING"]).is_ok_and(|pong| pong.starts_with("+PONG")) {
-                return true;
-            }
-            if self.process.try_wait().unwrap().is_some() {
-                return false;
-            }
+        while !(self.try_command(&["PING"]).is_ok_and(|said| said.contains(pong))
+            && self.info("server").contains(&own))
+        {
+            let ended = self.process.try_wait().unwrap();
+            assert!(ended.is_none(), "it ends: {ended:?}");
+            assert!(begun.elapsed() < 3 * PATIENCE, "it does not answer");
             std::thread::sleep(Duration::from_millis(5));
         }
-        false
     }
 
     pub(crate) fn url(&self) -> String {
@@ -189,10 +193,4 @@ impl Drop for Server {
         self.kill();
         let _ = fs::remove_dir_all(&self.folder);
     }
-}
-
-/// A node of a cluster needs the one that is 10,000 above, too: before Redis 7 it can't be told another.
-pub(crate) fn free_port() -> u16 {
-    let any = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    std::iter::repeat_with(any).find(|port| *port < 55_000).unwrap()
 }

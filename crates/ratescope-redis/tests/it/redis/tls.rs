@@ -2,7 +2,7 @@
 //! 127.0.0.1, and both are valid from 2020 to 2120.
 
 use super::faults::{RULES, ask, assert_goes_on, counted, options};
-use super::server::{PATIENCE, Server, free_port};
+use super::server::{PATIENCE, Port, Server};
 use super::{open, rules};
 use ratescope::rules::Fault;
 use ratescope_redis::redis::{Client, RedisConnectionInfo, TlsCertificates};
@@ -24,12 +24,12 @@ fn settings(port: u16) -> [[String; 2]; 5] {
     .map(|(name, value)| [format!("--{name}"), value])
 }
 
-/// A server, and its address by TLS.
-fn start() -> Option<(Server, String)> {
-    let port = free_port();
-    let settings = settings(port);
+/// A server, its address by TLS, and the port of that.
+fn start() -> Option<(Server, String, Port)> {
+    let port = Port::hold();
+    let settings = settings(port.number);
     let arguments: Vec<&str> = settings.as_flattened().iter().map(String::as_str).collect();
-    Some((Server::start(&arguments)?, format!("rediss://127.0.0.1:{port}")))
+    Some((Server::start(&arguments)?, format!("rediss://{port}"), port))
 }
 
 fn trusting(url: &str) -> Client {
@@ -39,7 +39,7 @@ fn trusting(url: &str) -> Client {
 
 #[tokio::test]
 async fn a_certificate_that_nobody_knows_is_refused_and_told() {
-    let Some((server, url)) = start() else { return };
+    let Some((server, url, _port)) = start() else { return };
     let store = open(&url, rules(RULES), Options { deadline: PATIENCE, ..options() });
     assert_goes_on(&store, |fault| {
         let source = fault.source().map(ToString::to_string).unwrap_or_default();
@@ -51,7 +51,7 @@ async fn a_certificate_that_nobody_knows_is_refused_and_told() {
 
 #[tokio::test]
 async fn a_client_with_its_own_roots_is_handed_over() {
-    let Some((server, url)) = start() else { return };
+    let Some((server, url, _port)) = start() else { return };
     let options = Options { deadline: PATIENCE, ..options() };
     let store = RedisStore::of(&trusting(&url), rules(RULES), options.clone()).unwrap();
     assert_eq!(ask(&store, "local").await.fault, None);
@@ -62,14 +62,14 @@ async fn a_client_with_its_own_roots_is_handed_over() {
 /// The master is asked as its sentinel is, with the same roots.
 #[tokio::test]
 async fn a_master_behind_sentinels_is_asked_as_they_are() {
-    let Some((server, url)) = start() else { return };
-    let port = free_port();
-    let lines = settings(port).map(|[name, value]| format!("{} {value}\n", &name[2..]));
+    let Some((server, url, _port)) = start() else { return };
+    let port = Port::hold();
+    let lines = settings(port.number).map(|[name, value]| format!("{} {value}\n", &name[2..]));
     let master = url.rsplit(':').next().unwrap();
     let monitor = format!("sentinel monitor main-1 127.0.0.1 {master} 1\n");
     let _sentinel = Server::sentinel(&(lines.concat() + &monitor));
     let options = Options { deadline: PATIENCE, ..options() };
-    let sentinel = trusting(&format!("rediss://127.0.0.1:{port}"));
+    let sentinel = trusting(&format!("rediss://{port}"));
     let (login, rules) = (RedisConnectionInfo::default(), rules(RULES));
     let store = RedisStore::of_sentinels(&[sentinel], "main-1", login, rules, options);
     assert_eq!(ask(&store.unwrap(), "local").await.fault, None);

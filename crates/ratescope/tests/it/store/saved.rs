@@ -224,7 +224,8 @@ descriptors:
 /// The old file or the new one, and nothing beside it.
 #[test]
 fn files_are_written_whole() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("files");
+    let name = format!("saved-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
     let path = folder.join("states");
     assert!(files::write(&path, b"one").is_err(), "there is no such folder");
@@ -247,4 +248,5 @@ fn files_are_written_whole() {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
     assert!(files::write("..", b"one").is_err());
+    fs::remove_dir_all(folder).unwrap();
 }
