@@ -1,10 +1,10 @@
-//! How the time and the memory of a parser grow with its input.
+//! How the work and the memory of a parser grow with its input.
 #![allow(dead_code)] // Each test file uses its part.
 
 #[path = "doubling.rs"]
 mod doubling;
 
-use doubling::{FEW_ROUNDS, ROUNDS, is_linear, time};
+use doubling::{FEW_ROUNDS, ROUNDS, is_linear, is_timed, time};
 use std::time::Duration;
 
 /// Something that reads, and an input of about a given length that should be hard to read.
@@ -24,13 +24,16 @@ enum Input {
 /// Memory that does not grow with the input: as much as bzip2 takes for a block.
 const FIXED: u64 = 4 << 20;
 
-/// A short input is doubled from this length until it takes long enough to be measured.
+/// The longest input of most parsers: as many bytes as a line of a log, or a rule file, may have.
+const LONGEST: usize = 1 << 20;
+
+/// Where work is counted, the first of the two lengths.
+const COUNTED: usize = 1 << 13;
+
+/// Where it is timed, a short input is doubled from this length until it takes long enough to be measured, and a parser that
+/// would take too long with the longest one gets a part of it.
 const SHORT: usize = 1 << 12;
 const LONG_ENOUGH: Duration = Duration::from_millis(2);
-
-/// The longest input of most parsers: as many bytes as a line of a log, or a rule file, may have. A parser
-/// that would take too long for the test gets a part of it.
-const LONGEST: usize = 1 << 20;
 const TOO_LONG: Duration = Duration::from_millis(120);
 
 impl Parser {
@@ -68,43 +71,52 @@ impl Parser {
         }
     }
 
-    /// Whether twice the input takes less than treble the time, and the memory is bounded; if not, the
-    /// figures. A short input shows what is hard, and the longest one what has a small part in the time of
-    /// the short one.
+    /// Whether twice the input takes less than treble the work, and the memory is bounded; if not, the figures.
     fn is_linear(&self) -> Result<(), String> {
         let name = self.name;
+        for (length, rounds) in self.lengths() {
+            let inputs = [length, 2 * length].map(|length| self.input(length));
+            let mut used = [0; 2];
+            is_linear(&[0, 1], rounds, |i| {
+                used[*i] = allocation_counter::measure(|| (self.read)(&inputs[*i])).bytes_max;
+            })
+            .map_err(|took| format!("{name}: {length} bytes and twice as many take {took}"))?;
+            let [once, twice] = inputs.map(|input| input.len());
+            // With the longest input, if it goes on like this.
+            let longest = LONGEST.min(self.longest).max(twice);
+            let grown = used[1].saturating_sub(used[0]) * (longest - twice) as u64;
+            let used = used[1] + grown / (twice - once).max(1) as u64;
+            if used > FIXED + self.bytes * longest as u64 {
+                return Err(format!("{name}: {used} bytes to read {longest}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The lengths that are taken together with twice as much, and how often. A short input shows what is hard, and the
+    /// longest one what has a small part in the time of the short one.
+    fn lengths(&self) -> Vec<(usize, [usize; 2])> {
+        if !is_timed() {
+            return vec![(COUNTED.min(self.longest / 2), FEW_ROUNDS)];
+        }
         let takes = |length| time(|| (self.read)(&self.input(length)));
         let (mut short, mut took) = (SHORT, takes(SHORT));
         while 4 * short <= LONGEST && took < LONG_ENOUGH {
             short *= 2;
             took = takes(short);
         }
+        if took < LONG_ENOUGH {
+            return Vec::new();
+        }
         let mut long = LONGEST / 2;
         while long > short && took * (long / short) as u32 > TOO_LONG {
             long /= 2;
         }
-        let (mut used, mut longest) = (0, 0);
-        for (length, rounds) in [(short, ROUNDS), (long, FEW_ROUNDS)] {
-            let inputs = [length, 2 * length].map(|length| self.input(length));
-            longest = inputs[1].len();
-            let read = |input: &Vec<u8>| {
-                used = allocation_counter::measure(|| (self.read)(input)).bytes_max.max(used);
-            };
-            if let Err(took) = is_linear(&inputs, rounds, read)
-                && took.iter().max() >= Some(&LONG_ENOUGH)
-            {
-                return Err(format!("{name}: {length} bytes and twice as many take {took:?}"));
-            }
-        }
-        let most = FIXED + self.bytes * longest as u64;
-        match used <= most {
-            true => Ok(()),
-            false => Err(format!("{name}: {used} bytes to read {longest}")),
-        }
+        vec![(short, ROUNDS), (long, FEW_ROUNDS)]
     }
 }
 
-/// Panics unless all of these take time and memory in proportion to their input.
+/// Panics unless all of these take work and memory in proportion to their input.
 pub(crate) fn are_linear(parsers: &[Parser]) {
     let wrong: Vec<_> = parsers.iter().filter_map(|parser| parser.is_linear().err()).collect();
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -266,7 +266,7 @@ const PARSERS: &[Parser] = &[
         header,
         64,
     ),
-    Parser::new("any: nothing that is known", ["", "a \"[{<1,=", ""], any, 8),
+    Parser::new("any: nothing that is known", ["", "a \"[{<1,=", ""], any, 16),
     Parser::new("any: lines of nothing that is known", ["", "a,b\n{\n\n1 ", ""], any, 8),
     Parser::new("any: a few bytes at a time", ["", "a,b\n{\n\n1 ", ""], dripping, 8),
 ];

@@ -1,6 +1,6 @@
 //! Marked clients.
 
-use super::doubling::assert_linear;
+use super::doubling::{assert_linear, sizes};
 use super::*;
 use ratescope_lab::tune::MarkedKeys;
 
@@ -39,7 +39,7 @@ fn a_mark_is_a_client_or_a_network_of_clients() {
 
 #[test]
 fn many_networks_are_looked_for_in_proportion() {
-    assert_linear(2000, |n| {
+    assert_linear(&sizes(2000), |&n| {
         let network = |i: usize| format!("10.{}.{}.0/{}\n", i / 256, i % 256, 24 + i % 4);
         let marks: MarkedKeys = (0..n).map(network).collect::<String>().parse().unwrap();
         let clients = clients_of((0..n).map(|i| format!("10.{}.{}.1", i / 256, i % 256)));

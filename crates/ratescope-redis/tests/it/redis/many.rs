@@ -1,6 +1,6 @@
 //! Many rules that apply to one event.
 
-use super::doubling::assert_linear_once;
+use super::doubling::{assert_linear_once, sizes};
 use super::server::Server;
 use super::{open, patient, rules};
 use ratescope::rules::{AsyncStore, Details};
@@ -23,16 +23,15 @@ fn many_rules_of_one_event_are_asked_and_listed_in_one_pass() {
     let Some(server) = Server::start(&[]) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _entered = runtime.enter();
-    let given = [4000, 8000].map(|n| given(&server, n));
-    assert_linear_once(4000, |n| {
-        let (store, fields) = &given[n / 8000];
+    let given = sizes(4000).map(|n| (n, given(&server, n)));
+    assert_linear_once(&given, |(n, (store, fields))| {
         let event = Event { time: Time::ZERO, cost: 1e-3, fields };
         let answered = runtime.block_on(store.check(&event, Details::ALL));
         assert_eq!(answered.fault, None);
-        assert_eq!(answered.ruling.opinions().count(), n);
+        assert_eq!(answered.ruling.opinions().count(), *n);
     });
-    assert_linear_once(4000, |n| {
-        let keys = runtime.block_on(given[n / 8000].0.keys(n)).unwrap();
-        assert_eq!(keys.iter().filter(|key| key.rule.is_some()).count(), n);
+    assert_linear_once(&given, |(n, (store, _))| {
+        let keys = runtime.block_on(store.keys(*n)).unwrap();
+        assert_eq!(keys.iter().filter(|key| key.rule.is_some()).count(), *n);
     });
 }

@@ -1,6 +1,6 @@
 //! The one text form of limits, wherever they are written.
 
-use crate::policy::doubling::assert_linear;
+use crate::policy::doubling::{assert_linear, sizes};
 use crate::policy::table::rows;
 use crate::policy::{limits, policy};
 use proptest::prelude::*;
@@ -223,9 +223,9 @@ fn long_texts_are_read_in_one_pass() {
     assert_eq!(text(16).parse::<Policy>().unwrap().limits()[0].per.fields().len(), 16);
     let error = text(17).parse::<Policy>().unwrap_err().to_string();
     assert!(error.contains(": more than 16 fields"), "{error}");
-    assert_linear(500, |n| assert!(text(n).parse::<Policy>().is_err()));
+    assert_linear(&sizes(500), |n| assert!(text(*n).parse::<Policy>().is_err()));
     // Also where each sign might be that of an offset, or join limits.
     for part in ["offset +", "per x +y", "per a+gcra 1/1s", " + "] {
-        assert_linear(500, |n| assert!(part.repeat(n).parse::<Policy>().is_err()));
+        assert_linear(&sizes(500), |n| assert!(part.repeat(*n).parse::<Policy>().is_err()));
     }
 }
