@@ -278,7 +278,7 @@ fn the_health_does_not_wait_for_the_files() {
     barrier.wait();
     let (tell, told) = mpsc::channel();
     thread::spawn(move || tell.send(service.health()));
-    let health = told.recv_timeout(Duration::from_secs(20));
+    let health = told.recv_timeout(Duration::from_secs(60));
     barrier.wait();
     let health = health.unwrap();
     assert_eq!((&health[0].path, &health[0].problem), (&web, &None));

@@ -43,7 +43,7 @@ async fn services_share_a_redis_and_go_on_without_it() {
         let store = RedisStore::open(&server.url(), rules, options).unwrap();
         RateLimit::new(store).layer().layer(Inner::default())
     });
-    let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/1h per user\n").unwrap();
+    let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/3600w per user\n").unwrap();
     let store = RedisStore::open(&server.url(), rules, Options::default()).unwrap();
     // A task keeps an event while it waits for the store.
     let task = tokio::spawn(async move {
