@@ -36,17 +36,6 @@ export const finished = () => Promise.all(begun.splice(0));
 let all = { test };
 export const within = (t) => { all = t; };
 
-// The tests and parts of tests that failed.
-export const failures = [];
-const noted = (name, body) => async (t) => {
-  try {
-    await body(t);
-  } catch (error) {
-    failures.push(name);
-    throw error;
-  }
-};
-
 function share() {
   shared ??= [startServer(), launchBrowser()];
   return Promise.all(shared);
@@ -60,7 +49,7 @@ after(async () => {
 export function pageTest(name, ...rest) {
   const body = rest.pop();
   const { allow = [], ...options } = rest.pop() ?? {};
-  begun.push(all.test(name, { timeout: 600_000 }, noted(name, async (t) => {
+  begun.push(all.test(name, { timeout: 600_000 }, async (t) => {
     const [{ origin }, browser] = await share();
     // The service worker asks for files when it likes, so only its own tests have it.
     const context = await browser.newContext({ serviceWorkers: 'block', ...options });
@@ -69,7 +58,7 @@ export function pageTest(name, ...rest) {
       const problems = watch(context, origin);
       const page = await context.newPage();
       const open = (path = '/') => page.goto(origin + path);
-      const test = (name, body) => t.test(name, noted(name, body));
+      const test = (name, body) => t.test(name, body);
       await body({ page, context, origin, open, problems, test });
       await page.title().catch(() => {}); // once it answers, all earlier messages of the page have arrived
       const unexpected = problems.filter((text) => !allow.some((pattern) => pattern.test(text)));
@@ -77,7 +66,7 @@ export function pageTest(name, ...rest) {
     } finally {
       await context.close();
     }
-  })));
+  }));
 }
 
 // Returns the list to which the problems of every page in the context are added.

@@ -22,9 +22,8 @@ export async function startServer(args = ['--dir', 'www'], cwd = root) {
 
 // Starts `ratescope run` with a rule file. Returns the addresses of its HTTP port and its admin port, and
 // close().
-// `admin` may name the admin port of an earlier service.
-export async function startService(rules, admin = '127.0.0.1:0', ...args) {
-  const ports = ['--grpc', 'off', '--http', '127.0.0.1:0', '--admin', admin, '--notice', '0s'];
+export async function startService(rules, ...args) {
+  const ports = ['--grpc', 'off', '--http', '127.0.0.1:0', '--admin', '127.0.0.1:0', '--notice', '0s'];
   const { line, close } = await start(['run', ...ports, ...args, rules], root);
   const [, http, port] = line.match(/HTTP at (\S+), admin at http:\/\/(\S+),/);
   await hasPage(`http://${port}`, close);

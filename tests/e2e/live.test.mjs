@@ -2,8 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream';
 import { assertClean } from './clean.mjs';
 import { pageTest } from './harness.mjs';
 import { simulate, startReplay, startService } from './launch.mjs';
@@ -38,8 +40,8 @@ async function withFiles(texts, body) {
 
 const withService = (body, text = RULES, args = () => []) =>
   withFiles({ 'rules.yaml': text, token: `${TOKEN}\n` }, async (rules, token) => {
-    let service = await startService(rules, '127.0.0.1:0', ...args(token));
-    const again = async () => { service = await startService(rules, service.admin); return service; };
+    let service = await startService(rules, ...args(token));
+    const again = async () => { service = await startService(rules); return service; };
     try {
       await body(service, again);
     } finally {
@@ -69,6 +71,13 @@ async function metrics({ admin }, rule) {
   return [within, over - shadow, shadow].join(' ');
 }
 
+// Waits until a table has these keys, each with its count and the error of that: it is told about once a second, so it
+// may be behind the sums.
+const untilKeys = (page, id, keys) => until(page, ([id, keys]) => {
+  const rows = [...document.querySelectorAll(`#${id} tr`)];
+  return rows.map((row) => `${row.cells[0].textContent} ${row.dataset.count}`).sort().join() === keys;
+}, [id, keys.sort().join()]);
+
 const sums = (page) => page.$$eval('#t-rules tr', (rows) => rows.map((row) => row.dataset.sums));
 
 pageTest('figures are those of the counters, and a key is replayed', { allow }, async ({ page }) => {
@@ -90,11 +99,9 @@ pageTest('figures are those of the counters, and a key is replayed', { allow }, 
     await until(page, () => document.querySelector('#scope-counts').textContent.startsWith('5 allowed, 3 refused by gcra 5/1h'));
     await until(page, () => [...document.querySelectorAll('#t-rules tr')].map((row) => row.dataset.sums).join() === '7 4 0,2 0 1');
     assert.deepEqual(await sums(page), [await metrics(service, 'web:user'), await metrics(service, 'web:ip')]);
-    const counts = (id) => page.$$eval(`#${id} tr`, (rows) => rows.map((row) => `${row.cells[0].textContent} ${row.dataset.count}`));
     await page.mouse.move(0, 0);
-    await until(page, () => document.querySelector('#t-busiest tr').dataset.count === '9 0');
-    assert.deepEqual((await counts('t-busiest')).sort(), ['ip=192.0.2.1 3 0', 'user=ann 9 0']);
-    assert.deepEqual((await counts('t-refused')).sort(), ['ip=192.0.2.1 1 0', 'user=ann 4 0']);
+    await untilKeys(page, 't-busiest', ['ip=192.0.2.1 3 0', 'user=ann 9 0']);
+    await untilKeys(page, 't-refused', ['ip=192.0.2.1 1 0', 'user=ann 4 0']);
 
     await assertClean(page, 'with a key');
 
@@ -181,16 +188,33 @@ pageTest('a long key is cut in its row, and whole in its heading', { allow, view
   });
 });
 
+// A port that stays while one process after another is behind it: the port of a process that ended is anybody's.
+async function startDoor() {
+  let target;
+  const door = createServer((client) => pipeline(client, connect(...target), client, () => {}));
+  await new Promise((done) => { door.listen(0, '127.0.0.1', done).unref(); });
+  return {
+    admin: `127.0.0.1:${door.address().port}`,
+    to({ admin }) { target = admin.split(':').reverse(); },
+    close: () => door.close(),
+  };
+}
+
 pageTest('a page that lost its process says so, and goes on with the next', { allow }, async ({ page }) => {
   await withService(async (service, again) => {
-    await page.goto(`http://${service.admin}/live.html`);
+    const door = await startDoor();
+    door.to(service);
+    await page.goto(`http://${door.admin}/live.html`);
     await ask(service, 'user=ann', 3);
     await until(page, () => document.querySelector('#t-rules tr')?.dataset.sums === '3 0 0');
     await service.close();
     await until(page, () => document.querySelector('#state').textContent.includes('does not answer'));
-    await ask(await again(), 'user=ann', 1);
+    const next = await again();
+    door.to(next);
+    await ask(next, 'user=ann', 1);
     // The sums are those of the new process alone.
     await until(page, () => document.querySelector('#t-rules tr').dataset.sums === '1 0 0' && document.querySelector('#state').textContent === 'Live');
+    door.close();
   });
 });
 
@@ -221,8 +245,7 @@ pageTest('a log is replayed: rules and keys as the command decides them', { allo
     await until(page, (sums) => document.querySelector('#t-rules tr').dataset.sums === sums, `${allowed} ${decided.length - allowed} 0`);
     const hits = {};
     for (const { decided_key: key } of decided) hits[key] = (hits[key] ?? 0) + 1;
-    const told = await page.$$eval('#t-busiest tr', (rows) => rows.map((row) => [row.cells[0].textContent, Number(row.dataset.count.split(' ')[0])]));
-    assert.deepEqual(Object.fromEntries(told), hits);
+    await untilKeys(page, 't-busiest', Object.entries(hits).map(([key, count]) => `${key} ${count} 0`));
     assert.match(await page.textContent('#clock'), /^2026-03-02 2[23]:\d\d:\d\d UTC$/);
     await assertClean(page, 'after a replay');
   });
