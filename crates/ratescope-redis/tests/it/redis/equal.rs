@@ -15,7 +15,7 @@ use tokio::task::{JoinSet, LocalSet};
 /// to a million.
 pub(crate) fn events() -> usize {
     let said = std::env::var("RATESCOPE_EVENTS").ok().and_then(|text| text.parse().ok());
-    said.unwrap_or(10_000)
+    said.unwrap_or(2_000)
 }
 
 /// Fails unless both say the same: verdicts, waits and bits of rates; levels of counts to 1e-12,
@@ -57,7 +57,7 @@ pub(crate) async fn both(text: &str, store: &RedisStore, events: &[(Time, f64)])
 }
 
 /// The events of a user, who shares the store with others.
-async fn both_of(
+pub(crate) async fn both_of(
     text: &str,
     store: &RedisStore,
     memory: &Ruled,

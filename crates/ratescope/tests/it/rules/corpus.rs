@@ -32,7 +32,7 @@ fn the_seeds() {
 #[test]
 fn the_beginnings_of_seeds() {
     for (i, (_, text)) in seeds().iter().enumerate() {
-        for end in (i % 8..text.len().min(700)).step_by(8) {
+        for end in (i % 32..text.len().min(700)).step_by(32) {
             if let Some(beginning) = text.get(..end) {
                 hold(beginning);
             }
