@@ -17,8 +17,8 @@ pub(crate) const FEW_ROUNDS: [usize; 2] = [1, 4];
 /// Allocations, and bytes of them, that need not grow in proportion.
 const FEW: [u64; 2] = [100, 1 << 16];
 
-/// Whether work is measured as the time of the processor, which a busy machine can spoil: `./scripts/test clock`. Otherwise
-/// it is counted in allocations and their bytes, the same on every machine.
+/// Whether work is measured as the time of the processor, which a busy machine can spoil: `./scripts/test clock`.
+/// Otherwise it is counted in allocations and their bytes, the same on every machine.
 pub(crate) fn is_timed() -> bool {
     std::env::var_os("RATESCOPE_CLOCK").is_some()
 }

@@ -30,8 +30,8 @@ const LONGEST: usize = 1 << 20;
 /// Where work is counted, the first of the two lengths.
 const COUNTED: usize = 1 << 13;
 
-/// Where it is timed, a short input is doubled from this length until it takes long enough to be measured, and a parser that
-/// would take too long with the longest one gets a part of it.
+/// Where it is timed, a short input is doubled from this length until it takes long enough to be measured, and a parser
+/// that would take too long with the longest one gets a part of it.
 const SHORT: usize = 1 << 12;
 const LONG_ENOUGH: Duration = Duration::from_millis(2);
 const TOO_LONG: Duration = Duration::from_millis(120);

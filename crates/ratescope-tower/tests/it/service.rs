@@ -21,7 +21,7 @@ struct Server {
 static SERVER: LazyLock<Server> = LazyLock::new(|| {
     let name = format!("service-{}.yaml", std::process::id());
     let rules = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&rules, slow(include_str!("../examples/service.yaml"))).unwrap();
+    fs::write(&rules, slow(include_str!("../../examples/service.yaml"))).unwrap();
     let (tell, told) = mpsc::channel();
     let path = rules.clone();
     thread::spawn(move || {

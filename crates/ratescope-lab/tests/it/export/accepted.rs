@@ -1,11 +1,11 @@
 //! The texts, put where their comments say, and read by the servers' own checkers. Where one is
 //! not installed, its test says so and is passed over.
 
-use crate::files::{Folder, file};
 use crate::export::keys::{ADDRESSES, keys, server};
 use crate::export::servers::{self, program};
 use crate::export::table::rows;
 use crate::export::{WRITTEN, configure};
+use crate::files::{Folder, file};
 use ratescope::Policy;
 use ratescope_lab::export::Target;
 use std::fs;
