@@ -1,5 +1,5 @@
 //! The program as a shell runs it, the files that it is given, and other programs beside it.
-#![allow(dead_code)] // Each test file uses its part.
+#![allow(dead_code, unused_imports)] // Each test file uses its part.
 
 #[path = "files.rs"]
 mod files;

@@ -1,6 +1,6 @@
 //! Real servers as values that end with the test.
 
-#![allow(dead_code)] // Each test file uses its part.
+#![allow(dead_code, unused_imports)] // Each test file uses its part.
 
 #[path = "../../../../../tests/common/ports.rs"]
 mod ports;
