@@ -42,8 +42,8 @@ export async function click(page, n = 1, times = 1) {
   await settle(page);
 }
 
-// Numbers from src/view/compare.rs. Those of the strips and the level below are from its layout.rs.
-const source = readFileSync(`${root}src/view/compare.rs`, 'utf8');
+// Numbers from view/compare.rs of ratescope-lab. Those of the strips and the level below are from its layout.rs.
+const source = readFileSync(`${root}crates/ratescope-lab/src/view/compare.rs`, 'utf8');
 const constant = (name) => Number(source.match(new RegExp(`const ${name}: f64 = ([\\d.]+);`))[1]);
 export const [HEAD, PITCH, TALL] = ['HEAD', 'PITCH', 'TALL'].map(constant);
 
@@ -63,7 +63,7 @@ export const parts = (pitch) => ({
 });
 
 // The colours of the lanes from the palette's source, each as { light, dark }.
-const palette = readFileSync(`${root}src/plot/palette.rs`, 'utf8').match(/const LANES[^=]*= \[([^;]*)\];/)[1];
+const palette = readFileSync(`${root}crates/ratescope-lab/src/plot/palette.rs`, 'utf8').match(/const LANES[^=]*= \[([^;]*)\];/)[1];
 export const laneInks = [...palette.matchAll(/\["(#\w+)", "(#\w+)"\]/g)].map(([, light, dark]) => ({ light, dark }));
 
 // A window that is tall enough for eight whole lanes.

@@ -164,7 +164,7 @@ export async function recording(page) {
   return new URL(await link.jsonValue()).hash.slice(1);
 }
 
-// The plot within the canvas in CSS pixels, as src/view/scope/layout.rs lays it out. The edges to the left
+// The plot within the canvas in CSS pixels, as view/scope/layout.rs of ratescope-lab lays it out. The edges to the left
 // and right are those of the lanes, too.
 export async function plot(page) {
   const [width, height] = await page.$eval('#graph', (graph) => [graph.clientWidth, graph.clientHeight]);
@@ -205,7 +205,7 @@ export const picture = (page) => page.$eval('#graph', (graph) => graph.toDataURL
 
 // The palette of the graph, from its source: inks.light.Rate is "#c2321f".
 export const inks = { light: {}, dark: {} };
-for (const [, ink, light, dark] of readFileSync(`${root}src/plot/palette.rs`, 'utf8')
+for (const [, ink, light, dark] of readFileSync(`${root}crates/ratescope-lab/src/plot/palette.rs`, 'utf8')
   .matchAll(/Ink::(\w+) => \["(#\w+)", "(#\w+)"\]/g)) {
   inks.light[ink] = light;
   inks.dark[ink] = dark;
