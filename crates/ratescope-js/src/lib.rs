@@ -17,6 +17,10 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen(inline_js = "
 export const outcome = (allowed, wait, level, limit) => ({ allowed, wait, level, limit });
 export const verdict = (allowed, wait, level, limit, by) => ({ allowed, wait, level, limit, by });
+export const random = () => {
+  const words = new Uint32Array(4);
+  return globalThis.crypto ? crypto.getRandomValues(words) : words.map(() => Math.random() * 2 ** 32);
+};
 export const field = (fields, name) => fields[name] === undefined ? undefined : String(fields[name]);
 ")]
 extern "C" {
@@ -30,6 +34,8 @@ extern "C" {
     #[wasm_bindgen(typescript_type = "Record<string, unknown>")]
     pub type Named;
 
+    /// Four random words of 32 bits.
+    fn random() -> Vec<u32>;
     fn outcome(allowed: bool, wait: f64, level: f64, limit: f64) -> Outcome;
     fn verdict(allowed: bool, wait: f64, level: f64, limit: f64, by: &str) -> Verdict;
     /// Fails if a getter or the text of a value does, as of `{"toString": 1}`, which a client may have sent as JSON.
@@ -129,6 +135,11 @@ impl Store {
         // As a `usize` in the signature, -1 would be 4,294,967,295, and 2^32 would be 0.
         if capacity != f64::from(capacity as u32) {
             return Err(JsError::new("the capacity must be a whole number from 0 to 4294967295"));
+        }
+        // No store here shares its states, so each may have a secret of new words.
+        if let [a, b, c, d] = random().as_slice() {
+            let word = |high: &u32, low: &u32| u64::from(*high) << 32 | u64::from(*low);
+            store::Secret::seed([word(a, b), word(c, d)]);
         }
         Ok(Store(store::Store::new(policy, capacity as usize)))
     }

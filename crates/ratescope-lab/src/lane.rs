@@ -20,7 +20,7 @@ use ratescope::time::{Span, Time};
 const KEYS: usize = 64;
 
 /// The policy of a template and the states of its keys. The policy decides as it does anywhere else.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Lane {
     template: Template,
     store: Store,
@@ -35,6 +35,19 @@ pub struct Lane {
     changed: bool,
 }
 
+/// A copy goes its own way.
+impl Clone for Lane {
+    fn clone(&self) -> Self {
+        Lane {
+            template: self.template.clone(),
+            store: self.store.fork(),
+            waits: self.waits.clone(),
+            history: self.history.clone(),
+            ..*self
+        }
+    }
+}
+
 impl Lane {
     /// A lane that begins at `now` without states, after `sent` events of the run.
     pub(crate) fn new(template: Template, policy: Policy, now: Time, sent: u64) -> Self {
@@ -47,7 +60,7 @@ impl Lane {
 
     /// The same lane with a history of another grain that begins at `now`.
     pub(crate) fn afresh(&self, now: Time, sent: u64, grain: Grain) -> Self {
-        let (template, store) = (self.template.clone(), self.store.clone());
+        let (template, store) = (self.template.clone(), self.store.fork());
         let history = History::new(grain, now, store.tightest(now), self.allowed, sent);
         let (allowed, refused, asked) = (self.allowed, self.refused, self.asked);
         let waits = self.waits.clone();

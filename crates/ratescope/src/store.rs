@@ -119,13 +119,17 @@ use crate::outcome::{Outcome, Retry};
 use crate::policy::{Limit, Policy, Verdict, fullness, state_names, strictest};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
+use std::sync::Arc;
 
 /// A policy, and the states of the keys of each limit.
+///
+/// A clone is the same store: both count in the same states, as a server that clones its state for each
+/// request expects. [`fork`](Self::fork) makes one that goes its own way.
 #[derive(Clone, Debug)]
 pub struct Store {
-    policy: Policy,
+    policy: Arc<Policy>,
     /// In the order of the policy.
-    limits: Vec<KeyedLimit>,
+    limits: Arc<[KeyedLimit]>,
 }
 
 impl Store {
@@ -134,7 +138,15 @@ impl Store {
     pub fn new(policy: Policy, capacity: usize) -> Self {
         let keyed = |limit: &Limit| KeyedLimit::new(limit, capacity);
         let limits = policy.limits().iter().map(keyed).collect();
-        Store { policy, limits }
+        Store { policy: Arc::new(policy), limits }
+    }
+
+    /// A store with a copy of all states, in which both count apart from now on. An event that another thread
+    /// decides meanwhile may be missing in some limits.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let limits = self.limits.iter().map(KeyedLimit::fork).collect();
+        Store { policy: Arc::clone(&self.policy), limits }
     }
 
     /// The policy.
@@ -145,7 +157,7 @@ impl Store {
     /// Decides about an event, and counts it in all limits or in none.
     pub fn check(&self, event: &Event<'_>) -> Verdict {
         let (now, cost) = (event.time, event.cost);
-        match self.limits.as_slice() {
+        match &*self.limits {
             // The only limit decides alone.
             [limit] => Verdict { outcome: limit.hold(event).check(now, cost), by: 0 },
             // Two or three need no list.
@@ -276,7 +288,7 @@ impl Store {
     /// Other threads can go on meanwhile. An event that they decide then may be missing in some limits.
     pub fn save(&self, now: Time) -> Vec<u8> {
         let mut saving = saved::Saving::new();
-        for (name, limit) in names(self.policy.limits()).iter().zip(&self.limits) {
+        for (name, limit) in names(self.policy.limits()).iter().zip(&*self.limits) {
             saving.add(name, &limit.keys, now);
         }
         saving.finish()
@@ -293,7 +305,7 @@ impl Store {
         let limit =
             |(name, limit): (String, &Limit)| KeyedLimit::restore(limit, capacity, &name, &saved);
         let limits = each.map(limit).collect::<Result<_, _>>()?;
-        Ok(Store { policy, limits })
+        Ok(Store { policy: Arc::new(policy), limits })
     }
 
     fn each(&self) -> impl Iterator<Item = &Keyed<AnyLimiter>> {

@@ -44,6 +44,7 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 use core::hash::{BuildHasher, Hash};
+use std::sync::Arc;
 
 /// The least number of entries of a shard if there are several: fewer would spread unevenly.
 const PER_SHARD: usize = 1024;
@@ -52,11 +53,15 @@ const PER_SHARD: usize = 1024;
 ///
 /// A key is anything that can be hashed. It is neither kept nor copied. Two keys are the same when
 /// they hash the same, as `String` and `str` do.
+///
+/// A clone is the same store: both count in the same states, as a server that clones its state for each
+/// request expects. [`fork`](Self::fork) makes one that goes its own way.
 pub struct Keyed<L: Limiter, H = Secret> {
     limiter: L,
     initial: L::State,
     hasher: H,
-    shards: Box<[Shard<L::State>]>,
+    /// Shared by all clones. The slice lies right behind its reference counts, so it is found as fast as in a box.
+    shards: Arc<[Shard<L::State>]>,
 }
 
 /// A lock and the states that it guards, aligned to two cache lines, since processors fetch them in pairs.
@@ -207,7 +212,7 @@ where
 
     /// Forgets all keys.
     pub(crate) fn clear(&self) {
-        for shard in &self.shards {
+        for shard in &*self.shards {
             let mut memory = lock(&shard.0);
             memory.latest = Time::from_micros(i64::MIN);
             memory.table.clear();
@@ -235,34 +240,59 @@ where
         Held { limiter, initial, memory, hash, slot: None, passed: false }
     }
 
-    /// The same keys under another limiter; `turn` converts each state.
-    pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
+    /// A store with a copy of all states, in which both count apart from now on. One lock after the other is
+    /// taken, so an event that another thread decides meanwhile may be missing.
+    ///
+    /// ```
+    /// use ratescope::limit::gcra::Gcra;
+    /// use ratescope::store::Keyed;
+    /// use ratescope::Time;
+    ///
+    /// let one = Keyed::new(Gcra::new("1/1m".parse()?, 1.0)?, 1000);
+    /// let passes = |keyed: &Keyed<Gcra>| keyed.check("ann", Time::ZERO, 1.0).is_allowed();
+    /// let (same, fork) = (one.clone(), one.fork());
+    /// assert!(passes(&one) && !passes(&same) && passes(&fork));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn fork(&self) -> Self
     where
         L: Clone,
         H: Clone,
     {
-        let turned = Keyed { initial: limiter.initial(), limiter, ..self.clone() };
+        self.turned(self.limiter.clone(), |_| ())
+    }
+
+    /// The same keys under another limiter, apart; `turn` converts each state.
+    pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
+    where
+        H: Clone,
+    {
+        let copy = |shard: &Shard<L::State>| Shard(Mutex::new(lock(&shard.0).clone()));
+        let shards = self.shards.iter().map(copy).collect();
+        let (initial, hasher) = (limiter.initial(), self.hasher.clone());
+        let turned = Keyed { limiter, initial, hasher, shards };
         turned.each_mut(turn);
         turned
     }
 
     /// Calls `see` with each state.
     pub(super) fn each(&self, mut see: impl FnMut(&L::State)) {
-        for shard in &self.shards {
+        for shard in &*self.shards {
             lock(&shard.0).table.entries().for_each(|entry| see(&entry.state));
         }
     }
 
     /// Calls `change` with each state.
     pub(super) fn each_mut(&self, mut change: impl FnMut(&mut L::State)) {
-        for shard in &self.shards {
+        for shard in &*self.shards {
             lock(&shard.0).table.entries_mut().for_each(|entry| change(&mut entry.state));
         }
     }
 
     /// The hash, the refused cost and the state of each key, in each shard the least recently used first.
     pub(super) fn each_by_use(&self, mut see: impl FnMut(u64, f32, &L::State)) {
-        for shard in &self.shards {
+        for shard in &*self.shards {
             let memory = lock(&shard.0);
             for entry in memory.table.by_use() {
                 see(entry.hash, entry.refused, &entry.state);
@@ -294,14 +324,14 @@ where
     }
 }
 
+/// The states are shared.
 impl<L: Limiter + Clone, H: Clone> Clone for Keyed<L, H> {
     fn clone(&self) -> Self {
-        let copy = |shard: &Shard<L::State>| Shard(Mutex::new(lock(&shard.0).clone()));
         Keyed {
             limiter: self.limiter.clone(),
             initial: self.initial.clone(),
             hasher: self.hasher.clone(),
-            shards: self.shards.iter().map(copy).collect(),
+            shards: Arc::clone(&self.shards),
         }
     }
 }

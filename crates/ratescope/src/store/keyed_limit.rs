@@ -11,19 +11,14 @@ use crate::time::Time;
 use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// A limit, and the states of its keys.
-#[derive(Debug)]
+/// A limit, and the states of its keys. A clone has the same states, and the same number: whoever locks
+/// both would wait for itself.
+#[derive(Clone, Debug)]
 pub(crate) struct KeyedLimit {
     pub(super) per: Per,
     pub(crate) keys: Keyed<AnyLimiter>,
     /// Its number in the process, in the order in which limits were made. All threads lock in this order.
     pub(super) number: usize,
-}
-
-impl Clone for KeyedLimit {
-    fn clone(&self) -> Self {
-        KeyedLimit::of(&self.per, self.keys.clone())
-    }
 }
 
 impl KeyedLimit {
@@ -34,6 +29,11 @@ impl KeyedLimit {
 
     pub(crate) fn new(limit: &Limit, capacity: usize) -> Self {
         KeyedLimit::of(&limit.per, Keyed::new(limit.limiter.clone(), capacity))
+    }
+
+    /// The same with a copy of the states.
+    pub(crate) fn fork(&self) -> Self {
+        KeyedLimit::of(&self.per, self.keys.fork())
     }
 
     /// The states that were saved under `name`, or none.

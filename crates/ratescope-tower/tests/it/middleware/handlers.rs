@@ -50,3 +50,35 @@ fn they_see_it_if_the_layer_tells_them() {
     let silent = ratescope_tower::Headers::NONE;
     assert_eq!(bodies(limit(ruled(rules), &clock).headers(silent).tell_handlers()), told);
 }
+
+/// A limiter is the state of a router, which clones it for each request.
+#[tokio::test]
+async fn a_limiter_as_the_state_of_a_router() {
+    use axum::extract::State;
+    use axum::routing::get;
+    use ratescope::limit::gcra::Gcra;
+    use ratescope::store::Keyed;
+    use ratescope::{Event, Store, Time};
+    use tower::ServiceExt;
+
+    #[derive(Clone)]
+    struct Limits(Keyed<Gcra>, Store);
+
+    async fn handler(State(Limits(keyed, store)): State<Limits>) -> String {
+        let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+        let keyed = keyed.check("ann", Time::ZERO, 1.0).is_allowed();
+        format!("{keyed} {}", store.check(&event).is_allowed())
+    }
+
+    let keyed = Keyed::new(Gcra::new("2/1m".parse().unwrap(), 2.0).unwrap(), 100);
+    let store = Store::new("gcra 1/1m per user & gcra 9/1m per all".parse().unwrap(), 100);
+    let app = axum::Router::new().route("/", get(handler)).with_state(Limits(keyed, store));
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        let request = Request::new(axum::body::Body::empty());
+        let response = app.clone().oneshot(request).await.unwrap();
+        let body = axum::body::to_bytes(response.into_body(), 99).await.unwrap();
+        said.push(String::from_utf8(body.to_vec()).unwrap());
+    }
+    assert_eq!(said, ["true true", "true false", "false false"]);
+}

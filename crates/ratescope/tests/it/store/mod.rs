@@ -92,14 +92,27 @@ fn a_charge_is_missing_later() {
     assert!(!mail(&store, "bob", "x", Time::ZERO).is_allowed());
 }
 
-/// A copy goes its own way, and knows the keys by the same secret.
+/// What a server does that clones its state for each request.
 #[test]
-fn a_copy_remembers_the_same() {
+fn clones_count_in_the_same_states() {
+    let store = Store::new("2/1m per user & 3/1m per ip".parse().unwrap(), 1000);
+    let sent = ["ann", "ann", "ann", "bob", "bob"];
+    let passed = sent.map(|user| mail(&store.clone(), user, "x", Time::ZERO).is_allowed());
+    assert_eq!(passed, [true, true, false, true, false]);
+    assert_eq!((store.len(), store.forgotten()), (3, 0));
+    let keyed = Keyed::new(gcra(), 10);
+    assert_eq!([0; 3].map(|_| sends(&keyed.clone(), 1, Time::ZERO)), [true, true, false]);
+    assert!(keyed.clone().reset(&1) && sends(&keyed, 1, Time::ZERO));
+}
+
+/// A fork goes its own way, and knows the keys by the same secret.
+#[test]
+fn a_fork_remembers_the_same() {
     let store = Store::new("2/1m per user".parse().unwrap(), 1000);
     for user in ["ann", "ann", "bob"] {
         assert!(mail(&store, user, "x", Time::ZERO).is_allowed());
     }
-    let copy = store.clone();
+    let copy = store.fork();
     assert!(mail(&store, "bob", "x", Time::ZERO).is_allowed());
     let allowed = ["ann", "bob", "bob"].map(|user| mail(&copy, user, "x", Time::ZERO).is_allowed());
     assert_eq!((allowed, copy.len()), ([false, true, false], 2));

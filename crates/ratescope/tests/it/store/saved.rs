@@ -23,7 +23,7 @@ proptest! {
         (stop, pause) in (0..60usize, 0..100i64),
     ) {
         let one = Keyed::new(case.limiter.clone(), 10);
-        let mut other = one.clone();
+        let mut other = one.fork();
         let events = case.events(&steps);
         for (i, ((now, cost), key)) in events.iter().copied().zip(keys).enumerate() {
             prop_assert_eq!(one.check(&key, now, cost), other.check(&key, now, cost));
