@@ -24,8 +24,9 @@ pub(crate) async fn pending(mut polls: usize) {
 }
 
 /// A store elsewhere: answers as the one within, after so many polls.
+#[derive(Clone)]
 pub(crate) struct Far {
-    pub(crate) ruled: Arc<Ruled>,
+    pub(crate) ruled: Ruled,
     pub(crate) polls: usize,
     pub(crate) fault: Option<Fault>,
     /// Sleeps while it is charged, and so panics outside of a runtime; else it decides at once.
@@ -36,7 +37,7 @@ pub(crate) struct Far {
 
 impl Far {
     pub(crate) fn new(rules: &str, polls: usize) -> Self {
-        let ruled = Arc::new(ruled(rules));
+        let ruled = ruled(rules);
         Far { ruled, polls, fault: None, sleeps: false, asked: Arc::default() }
     }
 }
@@ -52,14 +53,14 @@ impl AsyncStore for Far {
 
     async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        let mut answer = AsyncStore::check(&*self.ruled, event, details).await;
+        let mut answer = AsyncStore::check(&self.ruled, event, details).await;
         pending(self.polls).await;
         answer.fault.clone_from(&self.fault);
         answer
     }
 
     async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
-        let mut answer = AsyncStore::peek(&*self.ruled, event, details).await;
+        let mut answer = AsyncStore::peek(&self.ruled, event, details).await;
         pending(self.polls).await;
         if self.fault.is_some() {
             (answer.retry, answer.fault) = (None, self.fault.clone());
@@ -71,7 +72,7 @@ impl AsyncStore for Far {
         if self.sleeps {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        let charged = AsyncStore::charge(&*self.ruled, event, passed).await;
+        let charged = AsyncStore::charge(&self.ruled, event, passed).await;
         pending(self.polls).await;
         charged?;
         self.fault.clone().map_or(Ok(()), Err)

@@ -12,9 +12,11 @@ use std::sync::Arc;
 
 /// A store, wherever its states are, whose decisions a probe counts. It can be given to a layer, or to
 /// anything else that takes a store.
+#[derive(Clone)]
 pub struct Seen<S>(Witnessed<S, Counting>);
 
 /// Counts decisions for a probe.
+#[derive(Clone)]
 struct Counting {
     probe: Arc<Probe>,
     taps: ByRules<Taps>,

@@ -12,10 +12,11 @@ use std::sync::Arc;
 pub(super) type DomainStore = Witnessed<Seen<AnyStore>, Counters>;
 
 /// The counters of answers.
+#[derive(Clone)]
 pub(super) struct Counters {
     by_rules: ByRules<FileMeters>,
     /// The headers and counters of the layer.
-    pub(super) teller: Teller,
+    pub(super) teller: Arc<Teller>,
 }
 
 impl Witness for Counters {
@@ -27,7 +28,7 @@ impl Witness for Counters {
 
 /// The domain whose states are in `store`.
 pub(super) fn of(store: AnyStore, probe: &Arc<Probe>) -> Arc<DomainStore> {
-    let (by_rules, teller) = (ByRules::default(), Teller::default());
+    let (by_rules, teller) = (ByRules::default(), Arc::default());
     // So that the counters are seen before the first event.
     by_rules.of(&store.rules(), FileMeters::new);
     let store = Seen::new(store, Arc::clone(probe));

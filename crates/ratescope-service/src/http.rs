@@ -285,7 +285,7 @@ impl<C: Clock + Clone> Http<C> {
         }
         // Drops the layers of domains that are gone: only the list and the layer still have those.
         layers.retain(|(known, _)| Arc::strong_count(known) > 2);
-        let layer = auth::layer(Arc::clone(domain), &self.settings, &self.service.clock);
+        let layer = auth::layer(domain, &self.settings, &self.service.clock);
         layers.push((Arc::clone(domain), layer.clone()));
         layer
     }

@@ -35,7 +35,6 @@ use ratescope::time::Time;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 
@@ -102,12 +101,12 @@ impl fmt::Display for FileNews {
 ///
 /// # Errors
 /// If the file can't be read or its rules are wrong, since there are no old ones to keep.
-pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Arc<Ruled>, Watch), OpenError> {
+pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Ruled, Watch), OpenError> {
     let path = path.into();
     let text = read(&path)?;
     let rules = Rules::read(&path.display().to_string(), &text)?;
-    let ruled = Arc::new(Ruled::new(rules, capacity));
-    let follows = Arc::clone(&ruled);
+    let ruled = Ruled::new(rules, capacity);
+    let follows = ruled.clone();
     let watch = Watch::new(path, text, move |file, text, now| follows.reload(file, text, now));
     Ok((ruled, watch))
 }

@@ -1,6 +1,7 @@
 //! The layer of `/auth`, which finds the fields of a request in the headers that a proxy writes.
 
-use super::{HttpSettings, Known};
+use super::HttpSettings;
+use crate::DomainStore;
 use crate::pass::Pass;
 use core::net::IpAddr;
 use http::HeaderMap;
@@ -11,7 +12,7 @@ use ratescope_tower::{Head, Problem, Proxies, RateLimit, RateLimited};
 use std::borrow::Cow;
 use tower_layer::Layer;
 
-pub(super) type Auth<C> = RateLimited<Pass, Known, Problem, C>;
+pub(super) type Auth<C> = RateLimited<Pass, DomainStore, Problem, C>;
 
 const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
 const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];
@@ -38,7 +39,7 @@ pub(super) fn agree(
 
 /// The layer of a domain.
 pub(super) fn layer<C: Clock + Clone>(
-    domain: Known,
+    domain: &DomainStore,
     settings: &HttpSettings,
     clock: &C,
 ) -> Auth<C> {
@@ -54,7 +55,7 @@ pub(super) fn layer<C: Clock + Clone>(
     };
     let (method, path, host) = (of(METHOD), of(PATH), of(HOST));
     let name = domain.rules().domain().to_owned();
-    let mut limit = RateLimit::new(domain)
+    let mut limit = RateLimit::new(domain.clone())
         .name(&name)
         .clock(clock.clone())
         .behind(Proxies::header(client.clone(), trusted.clone()))

@@ -7,7 +7,6 @@ use ratescope_tower::watch::{FileNews, Watch, open};
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ fn rules(limit: &str) -> String {
     format!("domain: web\ndescriptors:\n  - {{key: user, limit: '{limit}'}}\n")
 }
 
-fn opened(path: &Path) -> (Arc<Ruled>, Watch) {
+fn opened(path: &Path) -> (Ruled, Watch) {
     open(path, 100).unwrap_or_else(|error| panic!("{error}"))
 }
 

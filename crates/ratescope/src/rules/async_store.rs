@@ -36,6 +36,9 @@ use std::sync::Arc;
 
 /// Rules, and the states of their limits.
 ///
+/// All stores here are cheap to clone, and a clone is the same store. So there is no store in an `Arc`: the methods of
+/// this trait would hide those of a [`Ruled`] in it, which have the same names and do not wait.
+///
 /// An implementation can write its methods as `async fn`. One call asks for everything, so a store that is
 /// far away is asked once for an event. A future that is dropped while it waits leaves nothing behind, but
 /// the event may have been counted.
@@ -119,7 +122,7 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// for errors.
     fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
         match Rules::read(file, text) {
-            Ok(rules) => self.replace(rules, now),
+            Ok(rules) => self.replace(rules.with_key_secret(self.rules().key_secret()), now),
             Err(error) => Reloaded::Rejected(error),
         }
     }
@@ -315,7 +318,3 @@ macro_rules! forward {
     };
 }
 
-/// A shared store is a store, too.
-impl<S: AsyncStore> AsyncStore for Arc<S> {
-    crate::forward!(self to (**self));
-}

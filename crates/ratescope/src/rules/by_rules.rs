@@ -23,6 +23,13 @@ pub enum Reader<T> {
     Often(Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>),
 }
 
+/// The values are shared.
+impl<T> Clone for ByRules<T> {
+    fn clone(&self) -> Self {
+        ByRules(Arc::clone(&self.0))
+    }
+}
+
 impl<T> Default for ByRules<T> {
     fn default() -> Self {
         ByRules(Arc::default())

@@ -18,15 +18,15 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 /// Rules, and the states of the keys of each of their limits. Threads can share it: every method
-/// takes `&self`.
-#[derive(Debug)]
+/// takes `&self`. A clone is the same store.
+#[derive(Clone, Debug)]
 pub struct Ruled {
-    pub(super) current: ArcSwap<Generation>,
+    pub(super) current: Arc<ArcSwap<Generation>>,
     /// One reload at a time, so that none is lost.
-    pub(super) reloading: Mutex<()>,
+    pub(super) reloading: Arc<Mutex<()>>,
     capacity: usize,
     /// The bits of the load in percent; NaN if the load is unknown.
-    load: AtomicU64,
+    load: Arc<AtomicU64>,
 }
 
 /// The rules of one reading of a file, with the states that they use.
@@ -59,10 +59,10 @@ impl Ruled {
 
     pub(super) fn of(generation: Generation, capacity: usize) -> Self {
         Ruled {
-            current: ArcSwap::from_pointee(generation),
-            reloading: Mutex::new(()),
+            current: Arc::new(ArcSwap::from_pointee(generation)),
+            reloading: Arc::default(),
             capacity,
-            load: AtomicU64::new(f64::NAN.to_bits()),
+            load: Arc::new(AtomicU64::new(f64::NAN.to_bits())),
         }
     }
 
@@ -266,13 +266,13 @@ impl Ruled {
 
 impl Generation {
     /// The rules with their states. No two limits share their states, since an event locks its key in
-    /// each: where some are given twice, the second limit gets a copy.
+    /// each: where some are given twice, the second limit gets a fork.
     pub(super) fn new(rules: Arc<Rules>, mut homes: Vec<Vec<Home>>) -> Self {
         let mut seen = HashSet::new();
         for home in homes.iter_mut().flatten() {
             for keyed in core::iter::once(&mut home.own).chain(&mut home.stretched) {
                 if !seen.insert(Arc::as_ptr(keyed)) {
-                    *keyed = Arc::new(KeyedLimit::clone(keyed));
+                    *keyed = Arc::new(keyed.fork());
                 }
             }
         }

@@ -77,9 +77,8 @@ async fn a_layer_is_seen() {
     let text = "domain: web\nlimit: gcra 2/1h per user\n";
     let probe = Arc::new(Probe::default());
     let rules = Rules::read("rules.yaml", text).unwrap();
-    let store = Arc::new(Seen::new(Ruled::new(rules, 100), Arc::clone(&probe)));
-    let limit =
-        RateLimit::new(Arc::clone(&store)).header("user", HeaderName::from_static("x-user"));
+    let store = Seen::new(Ruled::new(rules, 100), Arc::clone(&probe));
+    let limit = RateLimit::new(store.clone()).header("user", HeaderName::from_static("x-user"));
     let mut service = Router::new().route("/", get(|| async {})).layer(limit.layer());
     let mut viewer = probe.look(&Wanted::default(), at(0.0)).unwrap();
     for (user, status) in [("ann", 200), ("ann", 200), ("ann", 429), ("bob", 200)] {

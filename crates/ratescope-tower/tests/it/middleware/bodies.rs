@@ -89,8 +89,8 @@ fn take(body: &mut Counted<Pieces>, frames: usize) -> usize {
 }
 
 /// The number that the client has left.
-fn left(ruled: &Arc<Ruled>) -> String {
-    let layer = limit(Arc::clone(ruled), &Hand::default()).cost(|_| 0.0).layer();
+fn left(ruled: &Ruled) -> String {
+    let layer = limit(ruled.clone(), &Hand::default()).cost(|_| 0.0).layer();
     let response = send(&mut layer.layer(Inner::default()), get("/", "192.0.2.7"));
     response.headers()["x-ratelimit-remaining"].to_str().unwrap().to_owned()
 }
@@ -99,8 +99,8 @@ fn left(ruled: &Arc<Ruled>) -> String {
 fn a_body_costs_what_is_sent_of_it() {
     let body = [Some("12345"), Some("678"), Some("trailers")];
     for (frames, sent) in [(0, 0), (1, 5), (2, 8), (3, 8), (9, 8)] {
-        let ruled = Arc::new(ruled(HUNDRED));
-        let mut response = begin(&per_byte(Arc::clone(&ruled)), &body);
+        let ruled = ruled(HUNDRED);
+        let mut response = begin(&per_byte(ruled.clone()), &body);
         assert_eq!(response.headers()["x-ratelimit-remaining"], "99");
         assert_eq!(take(response.body_mut(), frames), sent);
         // At its end at once, and otherwise when the client has gone.
@@ -113,8 +113,8 @@ fn a_body_costs_what_is_sent_of_it() {
 
 #[test]
 fn what_breaks_costs_what_was_sent() {
-    let ruled = Arc::new(ruled(HUNDRED));
-    let mut response = begin(&per_byte(Arc::clone(&ruled)), &[Some("12345"), None, Some("678")]);
+    let ruled = ruled(HUNDRED);
+    let mut response = begin(&per_byte(ruled.clone()), &[Some("12345"), None, Some("678")]);
     assert_eq!(take(response.body_mut(), 3), 5);
     assert_eq!(left(&ruled), "94");
     drop(response);
@@ -123,8 +123,8 @@ fn what_breaks_costs_what_was_sent() {
 
 #[test]
 fn a_refusal_costs_nothing() {
-    let ruled = Arc::new(ruled(HUNDRED));
-    let layer = per_byte(Arc::clone(&ruled));
+    let ruled = ruled(HUNDRED);
+    let layer = per_byte(ruled.clone());
     let long = "x".repeat(150).leak();
     assert_eq!(take(begin(&layer, &[Some(long)]).body_mut(), 9), 150);
     let mut refused = begin(&layer, &[Some(long)]);
@@ -139,8 +139,8 @@ fn a_refusal_costs_nothing() {
 /// The charge has to wait; who has gone does not.
 #[test]
 fn a_store_that_is_far_is_told_by_a_task() {
-    let store = Arc::new(Far::new(HUNDRED, 3));
-    let (ruled, layer) = (Arc::clone(&store.ruled), per_byte(Arc::clone(&store)));
+    let store = Far::new(HUNDRED, 3);
+    let (ruled, layer) = (store.ruled.clone(), per_byte(store.clone()));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let mut response = begin(&layer, &[Some("12345")]);
@@ -149,10 +149,10 @@ fn a_store_that_is_far_is_told_by_a_task() {
         tokio::task::yield_now().await;
     });
     assert_eq!(left(&ruled), "94");
-    let references = Arc::strong_count(&store);
+    let references = Arc::strong_count(&store.asked);
     // Without a runtime nobody is there to tell it; nothing panics and nothing stays.
     drop(begin(&layer, &[Some("12345")]));
-    assert_eq!(Arc::strong_count(&store), references);
+    assert_eq!(Arc::strong_count(&store.asked), references);
 }
 
 /// The charges that were counted as lost, by their reason.

@@ -14,15 +14,15 @@ const RULES: &str = "domain: web\nlimit: leaky-bucket 1/1s queue 10 per ip\n";
 
 struct Setting {
     clock: Hand,
-    layer: RateLimitLayer<Arc<Far>, Problem, Hand>,
-    store: Arc<Far>,
+    layer: RateLimitLayer<Far, Problem, Hand>,
+    store: Far,
     inner: Inner,
 }
 
 impl Setting {
     fn new() -> Self {
-        let (clock, store) = (Hand::default(), Arc::new(Far::new(RULES, 2)));
-        let layer = limit(Arc::clone(&store), &clock).charge(|_| 1.0).layer();
+        let (clock, store) = (Hand::default(), Far::new(RULES, 2));
+        let layer = limit(store.clone(), &clock).charge(|_| 1.0).layer();
         let inner = Inner { unready: 2, slow: 2, ..Inner::default() };
         Setting { clock, layer, store, inner }
     }
@@ -44,7 +44,7 @@ impl Setting {
     }
 
     fn references(&self) -> (usize, usize) {
-        (Arc::strong_count(&self.store), Arc::strong_count(&self.inner.seen))
+        (Arc::strong_count(&self.store.asked), Arc::strong_count(&self.inner.seen))
     }
 }
 

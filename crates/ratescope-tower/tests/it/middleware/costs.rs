@@ -6,7 +6,6 @@ use http::HeaderMap;
 use ratescope::Event;
 use ratescope::rules::{AsyncStore, Fault, Ruled};
 use ratescope_tower::{Clock, ResponseHead};
-use std::sync::Arc;
 use tower_layer::Layer;
 
 const TEN: &str = "domain: web\nlimit: token-bucket 10/1h per ip\n";
@@ -61,8 +60,8 @@ fn a_charge_from_the_response() {
 #[test]
 fn a_charge_is_for_the_fields_of_its_request() {
     let clock = Hand::default();
-    let ruled = Arc::new(ruled("domain: web\ndescriptors:\n  - {key: path, limit: gcra 5/1h}\n"));
-    let limit = limit(Arc::clone(&ruled), &clock)
+    let ruled = ruled("domain: web\ndescriptors:\n  - {key: path, limit: gcra 5/1h}\n");
+    let limit = limit(ruled.clone(), &clock)
         .charge(|response| if response.extensions.get::<()>().is_none() { 4.0 } else { 0.0 });
     let mut service = limit.layer().layer(Inner::default());
     let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
@@ -116,10 +115,10 @@ descriptors:
     }
     // The first request counts twice in both, and then the shadow is full.
     let expected = [(2.0, 2.0), (2.0, 4.0), (2.0, 6.0)];
-    let near = Arc::new(ruled(RULES));
-    assert_eq!(levels(Arc::clone(&near), &near), expected);
+    let near = ruled(RULES);
+    assert_eq!(levels(near.clone(), &near), expected);
     let far = Far::new(RULES, 2);
-    let ruled = Arc::clone(&far.ruled);
+    let ruled = far.ruled.clone();
     assert_eq!(levels(far, &ruled), expected);
 }
 
@@ -127,8 +126,8 @@ descriptors:
 #[test]
 fn an_error_is_not_charged() {
     let clock = Hand::default();
-    let ruled: Arc<Ruled> = Arc::new(ruled(TEN));
-    let limit = limit(Arc::clone(&ruled), &clock).charge(|_| 9.0);
+    let ruled = ruled(TEN);
+    let limit = limit(ruled.clone(), &clock).charge(|_| 9.0);
     let mut service = limit.layer().layer(Inner::default());
     let broken = crate::middleware::parts::call(&mut service, get("/broken", "192.0.2.7"));
     assert_eq!(crate::middleware::parts::finished(broken).unwrap_err(), "broken");

@@ -7,7 +7,6 @@ use ratescope::{Event, Time};
 use ratescope_tower::{Problem, Proxies, RateLimit};
 use std::borrow::Cow;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use tower_layer::Layer;
 
 type Limit = RateLimit<Ruled, Problem, Hand>;
@@ -54,8 +53,8 @@ fn the_address_of_the_layer_is_the_text_of_the_address() {
     let addresses = last.chain(first).map(|text| (text.clone(), text));
     let sixes = [("2001:db8:0:1::1", "2001:db8:0:1::/64"), ("::1", "::/64")];
     let sixes = sixes.map(|(from, text)| (from.to_owned(), text.to_owned()));
-    let ruled = Arc::new(ruled("domain: web\nlimit: 3/1h per ip\ncost: 2\n"));
-    let mut service = limit(Arc::clone(&ruled), &Hand::default()).layer().layer(Inner::default());
+    let ruled = ruled("domain: web\nlimit: 3/1h per ip\ncost: 2\n");
+    let mut service = limit(ruled.clone(), &Hand::default()).layer().layer(Inner::default());
     for (from, text) in addresses.chain(sixes) {
         assert!(send(&mut service, get("/", &from)).status().is_success(), "{from}");
         let fields = &[("ip", &text)];

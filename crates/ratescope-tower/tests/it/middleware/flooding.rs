@@ -4,7 +4,6 @@ use crate::middleware::parts::{Hand, Inner, get, limit, ruled, send};
 use http::HeaderName;
 use ratescope::rules::{Ruled, Rules};
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::Arc;
 use tower_layer::Layer;
 
 const RULES: &str = "\
@@ -16,10 +15,10 @@ descriptors:
 
 /// The bytes that the layer holds after so many requests, each under a name of its own.
 fn held_after(requests: u32) -> i64 {
-    let ruled = Arc::new(Ruled::new(Rules::read("rules.yaml", RULES).unwrap(), 1000));
+    let ruled = Ruled::new(Rules::read("rules.yaml", RULES).unwrap(), 1000);
     let mut service = None;
     let held = allocation_counter::measure(|| {
-        let limit = limit(Arc::clone(&ruled), &Hand::default());
+        let limit = limit(ruled.clone(), &Hand::default());
         let limit = limit.header("key", HeaderName::from_static("x-api-key")).log_per_second(0);
         let service = service.insert(limit.layer().layer(Inner::default()));
         for i in 0..requests {

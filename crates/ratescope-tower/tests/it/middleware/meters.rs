@@ -4,7 +4,6 @@ use crate::middleware::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
 use ratescope::rules::{Fault, Reloaded};
 use ratescope_tower::{self, watch::FileNews};
-use std::sync::Arc;
 use tower_layer::Layer;
 
 /// The counters after `done`, without empty lines and comments.
@@ -92,9 +91,9 @@ fn faults_and_the_time_of_a_store() {
 #[test]
 fn rules_that_are_read_anew() {
     let lines = counted(|_| {
-        let ruled = Arc::new(ruled("domain: old\nlimit: 9/1m per ip\n"));
+        let ruled = ruled("domain: old\nlimit: 9/1m per ip\n");
         let clock = Hand::default();
-        let mut service = limit(Arc::clone(&ruled), &clock).layer().layer(Inner::default());
+        let mut service = limit(ruled.clone(), &clock).layer().layer(Inner::default());
         send(&mut service, get("/", "192.0.2.7"));
         let reloaded = ruled.reload("r", "domain: new\nlimit: 8/1m per ip\n", Default::default());
         assert_eq!(reloaded.name(), "applied");

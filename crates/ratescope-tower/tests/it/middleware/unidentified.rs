@@ -46,7 +46,7 @@ fn statuses<const N: usize>(rules: &str, requests: [Request<String>; N]) -> [u16
 #[test]
 fn a_request_without_its_key_is_refused_and_counted_nowhere() {
     let store = Far::new(USER, 1);
-    let (ruled, asked) = (Arc::clone(&store.ruled), Arc::clone(&store.asked));
+    let (ruled, asked) = (store.ruled.clone(), Arc::clone(&store.asked));
     let inner = Inner::default();
     let seen = Arc::clone(&inner.seen);
     let mut service = by_user(store, &Hand::default()).layer().layer(inner);
@@ -113,8 +113,8 @@ descriptors:
 /// A reload may bring a rule for the field; from then on each request must have it.
 #[test]
 fn rules_that_are_read_anew() {
-    let ruled = Arc::new(ruled("domain: web\nlimit: 9/1h per ip\n"));
-    let mut service = by_user(Arc::clone(&ruled), &Hand::default()).layer().layer(Inner::default());
+    let ruled = ruled("domain: web\nlimit: 9/1h per ip\n");
+    let mut service = by_user(ruled.clone(), &Hand::default()).layer().layer(Inner::default());
     assert_eq!(send(&mut service, by("/", "")).status(), StatusCode::OK);
     assert_eq!(ruled.reload("r", USER, Default::default()).name(), "applied");
     let keys = ruled.len();

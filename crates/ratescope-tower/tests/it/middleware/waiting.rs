@@ -57,8 +57,8 @@ fn requests_go_on_one_by_one() {
 #[test]
 fn a_full_queue_refuses_and_counts_nothing() {
     let clock = Hand::default();
-    let ruled = Arc::new(ruled("domain: web\nlimit: leaky-bucket 1/1s queue 50 per ip\n"));
-    let layer = limit(Arc::clone(&ruled), &clock).queue(2).queue_per_key(2).layer();
+    let ruled = ruled("domain: web\nlimit: leaky-bucket 1/1s queue 50 per ip\n");
+    let layer = limit(ruled.clone(), &clock).queue(2).queue_per_key(2).layer();
     let mut service = layer.layer(Inner::default());
     let mut ask = |ip| spawn(call(&mut service, get("/", ip)));
     assert_eq!(status(assert_ready!(ask("192.0.2.7").poll())), 200);
@@ -145,10 +145,10 @@ fn whoever_gets_no_seat_is_not_counted() {
         (passed, layer.waiting(), refused, level)
     }
     const RULES: &str = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
-    let near = Arc::new(ruled(RULES));
-    assert_eq!(level(Arc::clone(&near), &near), (1, 5, 94, 6.0));
+    let near = ruled(RULES);
+    assert_eq!(level(near.clone(), &near), (1, 5, 94, 6.0));
     let far = Far::new(RULES, 2);
-    let ruled = Arc::clone(&far.ruled);
+    let ruled = far.ruled.clone();
     // The first one holds a seat while the store is asked, and finds that it need not wait.
     assert_eq!(level(far, &ruled), (1, 4, 95, 5.0));
 }
@@ -188,9 +188,10 @@ fn one_client_does_not_hold_all_seats() {
 type Happening = Box<dyn FnOnce(&Ruled) + Send>;
 
 /// A store in which something happens once, after it has said which rules are in force.
+#[derive(Clone)]
 struct Interrupted {
     ruled: Ruled,
-    meanwhile: Mutex<Option<Happening>>,
+    meanwhile: Arc<Mutex<Option<Happening>>>,
 }
 
 impl AsyncStore for Interrupted {
@@ -223,8 +224,8 @@ impl AsyncStore for Interrupted {
 #[test]
 fn rules_that_come_during_the_first_request_count_for_those_after_it() {
     let ruled = ruled("domain: web\nlimit: 1000/1s per ip\n");
-    let store = Arc::new(Interrupted { ruled, meanwhile: Mutex::default() });
-    let layer = limit(Arc::clone(&store), &Hand::default()).layer();
+    let store = Interrupted { ruled, meanwhile: Arc::default() };
+    let layer = limit(store.clone(), &Hand::default()).layer();
     let mut service = layer.layer(Inner::default());
     let mut other = service.clone();
     *store.meanwhile.lock().unwrap() = Some(Box::new(move |ruled| {

@@ -24,11 +24,26 @@ fn ask(store: &impl AsyncStore, seconds: f64, user: &str, details: Details) -> A
 fn memory_answers_at_once_and_tells_what_is_asked() {
     let store = || ruled("domain: d\nlimit: gcra 2/1m per user\n");
     answers_at_once(&store());
-    answers_at_once(&Arc::new(store()));
+    let own = store();
+    answers_at_once(&own.clone());
+    assert_eq!(own.len(), 1);
     let any = AnyStore::new(store());
     answers_at_once(&any);
     // A clone is the same store.
     assert_eq!(any.clone().memory(), Some(Memory::new(1, 0)));
+}
+
+/// The trait, which is in scope here, hides no method of a store in an `Arc`.
+#[test]
+fn a_store_in_an_arc_is_asked_as_one_outside() {
+    let store = Arc::new(ruled("domain: d\nlimit: gcra 2/1m per user\n"));
+    let event = Event { time: Time::ZERO, cost: 2.0, fields: &[("user", "ann")] };
+    assert!(store.peek(&event).is_allowed() && store.check(&event).is_allowed());
+    assert!(store.give_back(&event));
+    assert_eq!(store.charge(&event, None), Ok(()));
+    assert!(!store.peek(&event).is_allowed());
+    assert_eq!(store.reset(event.fields, |_, _| true), 1);
+    assert!(store.peek(&event).is_allowed());
 }
 
 fn answers_at_once(store: &impl AsyncStore) {
