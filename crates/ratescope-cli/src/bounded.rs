@@ -23,3 +23,16 @@ pub(crate) fn text(path: &Path, most: usize) -> io::Result<String> {
     }
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
+
+/// The longest file with a token or another secret, in bytes.
+const LONGEST_SECRET: usize = 1 << 16;
+
+/// The first line of a file with a secret.
+pub(crate) fn first_line(path: &Path) -> Result<String, String> {
+    let wrong = |error: &dyn core::fmt::Display| format!("{}: {error}", path.display());
+    let text = text(path, LONGEST_SECRET).map_err(|error| wrong(&error))?;
+    match text.lines().next().unwrap_or_default().trim() {
+        "" => Err(wrong(&"its first line, which should be the secret, is empty")),
+        line => Ok(line.to_owned()),
+    }
+}

@@ -1,7 +1,9 @@
 //! `ratescope explain`: which rules apply to an event.
 
+use crate::bounded;
 use crate::rules;
 use crate::terminal::{Visible, until_closed};
+use ratescope::policy::KeySecret;
 use ratescope::rules::{Rule, Rules, Why};
 use ratescope::{Event, Time};
 use std::error::Error;
@@ -23,6 +25,10 @@ pub(crate) struct Args {
     /// The fields of the event, each as NAME=VALUE
     #[arg(value_name = "NAME=VALUE", value_parser = field)]
     fields: Vec<(String, String)>,
+
+    /// The file with the secret of `ratescope run`, for the keys of secret fields
+    #[arg(long, value_name = "FILE")]
+    key_secret_file: Option<PathBuf>,
 }
 
 fn field(text: &str) -> Result<(String, String), String> {
@@ -35,7 +41,10 @@ fn field(text: &str) -> Result<(String, String), String> {
 
 /// Prints the rules that apply, and the others.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
-    let rules = rules::read(&args.file)?;
+    let mut rules = rules::read(&args.file)?;
+    if let Some(path) = &args.key_secret_file {
+        rules = rules.with_key_secret(KeySecret::new(bounded::first_line(path)?.as_bytes()));
+    }
     let fields: Vec<&str> = args.fields.iter().map(|(name, _)| name.as_str()).collect();
     for (i, name) in fields.iter().enumerate() {
         if fields.iter().take(i).any(|before| before == name) {

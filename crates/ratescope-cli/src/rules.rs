@@ -36,7 +36,7 @@ pub(crate) fn note_networks(rules: &Rules) {
     let steps =
         rules.rules().iter().flat_map(|rule| rule.path().iter().map(move |step| (rule, step)));
     for (rule, step) in steps {
-        let Step { key, value: Value::Is(text) } = step else { continue };
+        let Step { key, value: Value::Is(text), .. } = step else { continue };
         // Envoy's masked addresses are such texts, and so is the IPv6 address of a client in a layer.
         let is_text = key.starts_with("masked") || text.ends_with("/64");
         if text.contains('/') && !is_text && text.parse::<Networks>().is_ok() && told.insert(step) {

@@ -13,6 +13,7 @@ use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use ports::{Calls, Port, Ports};
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::internal::plural;
+use ratescope::policy::{KeySecret, is_credential};
 use ratescope::{ParseError, Span};
 use ratescope_live::{Probe, Routes};
 use ratescope_redis::Options;
@@ -69,6 +70,12 @@ pub(crate) struct Args {
     /// host than localhost or a loopback address
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
+
+    /// A file with the secret, its first line, with which the values of secret fields are hashed in logs, in Live and
+    /// on Redis: those that rules mark as in hash(email), and headers with credentials. All processes on one Redis need
+    /// the same. Without it, the secret is a new one at each start, or with --store an empty one
+    #[arg(long, value_name = "FILE")]
+    key_secret_file: Option<PathBuf>,
 
     /// Show no keys in Live, only their hashes
     #[arg(long)]
@@ -190,15 +197,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     ended
 }
 
-/// The longest file with a token, in bytes.
-const LONGEST_TOKEN: usize = 1 << 16;
-
 /// Makes the admin port ask for a token, which is the first line of the file at `path`.
 fn asking(live: Routes, path: &Path) -> Result<Routes, String> {
-    let text = bounded::text(path, LONGEST_TOKEN)
-        .map_err(|error| format!("{}: {error}", path.display()))?;
-    let token = text.lines().next().unwrap_or_default().trim();
-    live.token(token).map_err(|error| format!("{}: {error}", path.display()))
+    live.token(&bounded::first_line(path)?).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Warns of fields whose hashes are made without a secret.
+fn note_secrets(service: &Service, fields: &[(String, HeaderName)]) {
+    let of_headers = fields.iter().any(|(_, header)| is_credential(header.as_str()));
+    if of_headers || service.rules().iter().any(|rules| rules.has_secrets()) {
+        tracing::warn!(
+            target: "ratescope",
+            "the hashes of secret fields are made without a secret, so whoever sees one on Redis or in the log can try \
+             values; give the same --key-secret-file to all processes on this Redis",
+        );
+    }
 }
 
 async fn serve(
@@ -207,12 +220,22 @@ async fn serve(
     states: States,
 ) -> Result<(), Box<dyn Error>> {
     let metrics = record()?;
-    let service = Arc::new(Service::with_probe(states, SystemClock, probe));
+    let (secret, is_shared) = (args.key_secret_file.as_deref(), args.store.is_some());
+    let secret = match (secret, is_shared) {
+        (Some(path), _) => KeySecret::new(bounded::first_line(path)?.as_bytes()),
+        (None, false) => KeySecret::random(),
+        (None, true) => KeySecret::EMPTY,
+    };
+    let service = Service::with_probe(states, SystemClock, probe).with_key_secret(secret);
+    let service = Arc::new(service);
     service.follow(&args.rules)?;
     if args.check {
         return until_closed(check(&service));
     }
     log(args.log)?;
+    if secret == KeySecret::EMPTY {
+        note_secrets(&service, &args.field);
+    }
     let mut signal = server::catch_signals()?;
     let ports = Ports {
         grpc: listen(args.grpc, "--grpc").await?,

@@ -120,7 +120,7 @@ fn label(step: &Step) -> String {
     match &step.value {
         Value::Any => step.key.clone(),
         Value::Within(_) => step.to_string(),
-        Value::Is(text) => format!("{}_{text}", step.key),
+        Value::Is(text) => format!("{}_{}", step.key, step.shown(text)),
         Value::Like(wildcard) => format!("{}_{}", step.key, wildcard.as_str()),
     }
 }

@@ -49,6 +49,12 @@ pub trait Fields: Sync {
         self.value(name).map(str::as_bytes)
     }
 
+    /// Whether the text of a field is secret, whatever the limits say: keys then show its hash only, as those of
+    /// [secret fields](crate::policy::Per). A layer says so of fields that it takes from a header with credentials.
+    fn is_secret(&self, _name: &str) -> bool {
+        false
+    }
+
     /// The list of keys and values that the sender of the event made, as Envoy does. Then exactly this list
     /// is looked up in the rules. With `None`, all lists that the fields can form are.
     fn descriptor(&self) -> Option<Descriptor<'_>> {
@@ -62,8 +68,8 @@ pub trait Fields: Sync {
 pub struct Descriptor<'a> {
     /// Keys and their values.
     pub entries: &'a [(&'a str, &'a str)],
-    /// Whether this is the first descriptor of its request. The rule for all events applies only to the
-    /// first, so that it counts a request once.
+    /// Whether the rule for all events applies, too: to one event of each request, so that it counts a request
+    /// once.
     pub is_first: bool,
 }
 
@@ -134,6 +140,10 @@ impl<F: Fields + ?Sized> Fields for &F {
 
     fn bytes(&self, name: &str) -> Option<&[u8]> {
         (**self).bytes(name)
+    }
+
+    fn is_secret(&self, name: &str) -> bool {
+        (**self).is_secret(name)
     }
 
     fn descriptor(&self) -> Option<Descriptor<'_>> {

@@ -44,6 +44,7 @@
 
 mod decide;
 pub(crate) mod key;
+mod secret;
 #[cfg(feature = "serde")]
 mod serialize;
 mod text;
@@ -56,6 +57,7 @@ pub use decide::{Verdict, retry_after, strictest};
 #[cfg(feature = "std")]
 pub(crate) use key::escaped;
 pub use key::{FIELDS, Per};
+pub use secret::{KeySecret, is_credential};
 pub use text::Defaults;
 
 use crate::limit::Limiter;

@@ -39,7 +39,7 @@
 //! |---|---|---|
 //! | `domain` | the top | the first part of each rule's name |
 //! | `descriptors` | the top, a descriptor | a list of descriptors |
-//! | `key` | a descriptor | the name of a field |
+//! | `key` | a descriptor | the name of a field, or for a [secret](crate::policy::Per) `hash(NAME)` |
 //! | `value` | a descriptor | the value that the field must have, in which `*` stands for any characters; without `value`, any value that is not empty |
 //! | `network` | a descriptor | instead of `value`: networks that have the address in the field, as in `10.0.0.0/8, 2001:db8::/32` |
 //! | `rate_limit` | both | `unit` (second, minute, hour, day, week, month of 30 days, year of 365) and `requests_per_unit`, or `unlimited: true`; a [fixed window](crate::limit::fixed_window) |
@@ -188,7 +188,7 @@ pub use value::{Step, Value, Wildcard};
 pub use witnessed::{Witness, Witnessed};
 pub use yaml::LONGEST;
 
-use crate::policy::{Limit, Per};
+use crate::policy::{KeySecret, Limit, Per};
 use error::At;
 use matching::Level;
 use settings::RuleSettings;
@@ -206,6 +206,9 @@ pub struct Rules {
     top: Level,
     /// Whether any rule replaces another.
     replaces: bool,
+    /// The fields that any of the rules marks as secret.
+    secret_fields: HashSet<String>,
+    key_secret: KeySecret,
 }
 
 /// A rule: which events it is for, and the limits that they have to pass.
@@ -226,6 +229,64 @@ impl Rules {
     /// When anything in it is wrong or unknown; the error has all mistakes.
     pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
         file::read(file, text)
+    }
+
+    /// Rules without the tables to find them in. Each gets its name.
+    fn of(file: String, domain: String, rules: Vec<Rule>) -> Self {
+        let of_steps = rules.iter().flat_map(|rule| &rule.path).filter(|step| step.secret);
+        let of_limits =
+            rules.iter().flat_map(Rule::limits).flat_map(|limit| limit.per.secret_fields());
+        let secret_fields = of_steps.map(|step| step.key.as_str()).chain(of_limits);
+        let secret_fields = secret_fields.map(str::to_owned).collect();
+        let (always, top, replaces) = (None, Level::default(), false);
+        let key_secret = KeySecret::EMPTY;
+        let made = Rules { file, domain, rules, always, top, replaces, secret_fields, key_secret };
+        made.with_key_secret(key_secret)
+    }
+
+    /// The same rules with this secret for the [secret fields](crate::policy::Per) of their keys; the default is
+    /// [`KeySecret::EMPTY`]. A reload keeps it. A field that one rule marks as secret is so in all of them.
+    ///
+    /// ```
+    /// use ratescope::policy::KeySecret;
+    /// use ratescope::rules::Rules;
+    /// use ratescope::{Event, Time};
+    ///
+    /// let text = "domain: web\ndescriptors:\n- {key: hash(email), limit: gcra 3/1m}\n";
+    /// let rules = Rules::read("rules.yaml", text)?.with_key_secret(KeySecret::new(b"of all our processes"));
+    /// let limit = &rules.rules()[0].limits()[0];
+    /// assert_eq!(limit.to_string(), "gcra 3/1m burst 3 per hash(email)");
+    /// let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("email", "ann@example.org")] };
+    /// assert_eq!(limit.per.key(&event), "email=#d8c8946f226a74bd0e9304b9eb564716");
+    /// # Ok::<(), ratescope::rules::RulesError>(())
+    /// ```
+    #[must_use]
+    pub fn with_key_secret(mut self, secret: KeySecret) -> Self {
+        let is_secret = |field: &str| self.secret_fields.contains(field);
+        for Rule { name, path, settings, .. } in &mut self.rules {
+            path.iter_mut().for_each(|step| step.secret |= is_secret(&step.key));
+            for limit in settings.limits.iter_mut().chain(&mut settings.stretched) {
+                limit.per = core::mem::take(&mut limit.per).hashing(is_secret, secret);
+            }
+            *name = file::name(&self.domain, path);
+        }
+        self.key_secret = secret;
+        self
+    }
+
+    /// The secret for the secret fields of keys.
+    pub fn key_secret(&self) -> KeySecret {
+        self.key_secret
+    }
+
+    /// Whether any of the rules marks this field as secret, or is about it and it is secret without a mark.
+    pub fn is_secret(&self, field: &str) -> bool {
+        self.secret_fields.contains(field)
+    }
+
+    /// Whether any field is secret.
+    pub fn has_secrets(&self) -> bool {
+        !self.secret_fields.is_empty()
     }
 
     /// Checks that a store that has only f64, such as Redis, computes all limits, and exactly: see

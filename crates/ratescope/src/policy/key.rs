@@ -6,11 +6,19 @@
 //! that they may contain, such as `_`, then `a` = `b_c` and `a_b` = `c` would.) The names come from
 //! the limit and contain no such characters. The key for `all` is empty.
 //!
+//! # Secret fields
+//! Keys stand in logs, on Redis and in Live, where an API key or the address of a customer should not be read. The
+//! value of a field that is marked, as in `per hash(email)`, is `#` and its [hash](KeySecret) there, as in
+//! `email=#7f83b1657ff1fc53b92dc18148a1d65d`. Fields that are named as headers with credentials are secret without
+//! a mark: `authorization`, `proxy-authorization`, `cookie`, `x-api-key` and the like. So are fields that a layer
+//! takes from such a header, whatever they are called there.
+//!
 //! A key is text, so that people can read it in a log and in Redis. In Redis it stands between braces,
 //! which it never contains, so all limits of one key are on one node of a cluster.
 
+use super::secret::{KeySecret, is_credential};
 use crate::event::Event;
-use crate::text::{ParseError, parts, write_joined};
+use crate::text::{ParseError, parts};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -36,45 +44,85 @@ pub fn escaped(value: &str) -> impl fmt::Display {
 /// The fields of a limit's key, at most [`FIELDS`]: each combination of their values is counted
 /// separately. Without fields, all events are counted together.
 ///
-/// The text form is `user`, `ip+path` or, without fields, `all`.
+/// The text form is `user`, `ip+path`, `hash(email)` for a [secret field](self#secret-fields) or, without fields,
+/// `all`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Per(Vec<String>);
+pub struct Per {
+    fields: Vec<String>,
+    /// A bit for each field that is secret.
+    hashed: u16,
+    secret: KeySecret,
+}
 
 impl Per {
     /// No fields: all events share one key.
-    pub const ALL: Per = Per(Vec::new());
+    pub const ALL: Per = Per { fields: Vec::new(), hashed: 0, secret: KeySecret::EMPTY };
 
     /// The names of the fields; empty for [`ALL`](Self::ALL).
     pub fn fields(&self) -> &[String] {
-        &self.0
+        &self.fields
+    }
+
+    /// The fields whose values keys show as hashes only.
+    pub fn secret_fields(&self) -> impl Iterator<Item = &str> {
+        let secret = |(i, _): &(usize, &String)| self.is_hashed(*i);
+        self.fields.iter().enumerate().filter(secret).map(|(_, name)| name.as_str())
+    }
+
+    /// Whether keys show the value of this field as a hash only.
+    pub fn is_secret(&self, field: &str) -> bool {
+        self.secret_fields().any(|secret| secret == field)
+    }
+
+    fn is_hashed(&self, i: usize) -> bool {
+        self.hashed >> i & 1 == 1
+    }
+
+    /// The same key with the values of these fields hashed, too, and with this secret.
+    #[cfg(feature = "std")]
+    pub(crate) fn hashing(mut self, is_secret: impl Fn(&str) -> bool, secret: KeySecret) -> Self {
+        for (i, name) in self.fields.iter().enumerate() {
+            self.hashed |= u16::from(is_secret(name)) << i;
+        }
+        self.secret = secret;
+        self
     }
 
     /// The key of these fields, at most [`FIELDS`]; without any, [`ALL`](Self::ALL).
     ///
     /// # Errors
-    /// When a name is empty, `all`, given twice, or has other characters than letters, digits and `-_.`; or
-    /// when there are more than [`FIELDS`].
+    /// When a name is empty, `all`, given twice, or has other characters than letters, digits and `-_.`, but for
+    /// the mark of a secret as in `hash(email)`; or when there are more than [`FIELDS`].
     pub fn new<F: AsRef<str>>(fields: impl IntoIterator<Item = F>) -> Result<Self, ParseError> {
         let mut per = Per::ALL;
         fields.into_iter().try_for_each(|name| per.add(name.as_ref()))?;
         Ok(per)
     }
 
-    pub(super) fn add(&mut self, name: &str) -> Result<(), ParseError> {
+    pub(super) fn add(&mut self, text: &str) -> Result<(), ParseError> {
         const HELP: &str = "write the name of a field, several as in ip+path, or all";
+        let inner = text.strip_prefix("hash(").and_then(|rest| rest.strip_suffix(')'));
+        let name = inner.unwrap_or(text);
         let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
         let problem = match name {
             "" => "a field is missing",
             "all" => "everybody together is not a field",
+            _ if text.starts_with("hash(")
+                && inner.is_none_or(|inner| !inner.chars().all(is_of_name)) =>
+            {
+                "not a secret field as in hash(email)"
+            }
             _ if !name.chars().all(is_of_name) => "not the name of a field",
-            _ if self.0.iter().any(|known| known == name) => "a field that is there already",
-            _ if self.0.len() == FIELDS => "more than 16 fields",
+            _ if self.fields.iter().any(|known| known == name) => "a field that is there already",
+            _ if self.fields.len() == FIELDS => "more than 16 fields",
             _ => {
-                self.0.push(name.to_owned());
+                self.hashed |=
+                    u16::from(inner.is_some() || is_credential(name)) << self.fields.len();
+                self.fields.push(name.to_owned());
                 return Ok(());
             }
         };
-        Err(ParseError::whole(name, format!("{problem}; {HELP}")))
+        Err(ParseError::whole(text, format!("{problem}; {HELP}")))
     }
 
     /// Writes the key of an event.
@@ -82,11 +130,16 @@ impl Per {
     /// # Errors
     /// When `out` fails.
     pub fn write_key(&self, event: &Event<'_>, out: &mut impl Write) -> fmt::Result {
-        for (i, name) in self.0.iter().enumerate() {
+        for (i, name) in self.fields.iter().enumerate() {
             out.write_str(if i == 0 { "" } else { "," })?;
             out.write_str(name)?;
             out.write_char('=')?;
-            for part in utf8_percent_encode(event.field(name), ESCAPED) {
+            let value = event.field(name);
+            if !value.is_empty() && (self.is_hashed(i) || event.fields.is_secret(name)) {
+                self.secret.write_hash(value.as_bytes(), out)?;
+                continue;
+            }
+            for part in utf8_percent_encode(value, ESCAPED) {
                 out.write_str(part)?;
             }
         }
@@ -107,10 +160,17 @@ pub const FIELDS: usize = 16;
 
 impl fmt::Display for Per {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
-            [] => f.write_str("all"),
-            names => write_joined(f, names, "+"),
+        if self.fields.is_empty() {
+            return f.write_str("all");
         }
+        for (i, name) in self.fields.iter().enumerate() {
+            f.write_str(if i == 0 { "" } else { "+" })?;
+            match self.is_hashed(i) && !is_credential(name) {
+                true => write!(f, "hash({name})")?,
+                false => f.write_str(name)?,
+            }
+        }
+        Ok(())
     }
 }
 

@@ -97,7 +97,7 @@ impl<'a> File<'a> {
         let rules = core::mem::take(&mut self.rules);
         let (file, domain) = (name.to_owned(), self.domain.to_owned());
         let replaces = !self.replaces.is_empty();
-        Some(Rules { file, domain, rules, always, top, replaces })
+        Some(Rules { always, top, replaces, ..Rules::of(file, domain, rules) })
     }
 
     fn descriptors(&mut self, node: &'a Node, path: &[PathStep]) -> Level {
@@ -122,7 +122,7 @@ impl<'a> File<'a> {
             );
             return None;
         };
-        let name = self.field(key)?;
+        let (name, secret) = self.field(key)?;
         if path.iter().any(|passed| passed.step.key == name) {
             let problem = "an outer descriptor has this key already, and a field has one value";
             self.reader.wrong(key, problem);
@@ -130,7 +130,10 @@ impl<'a> File<'a> {
         let value = self.value(&map)?;
         let shared = self.shared(&map, &value);
         let mut path = path.to_vec();
-        path.push(PathStep { step: Step { key: name.clone(), value: value.clone() }, shared });
+        path.push(PathStep {
+            step: Step { key: name.clone(), value: value.clone(), secret },
+            shared,
+        });
         if path.iter().map(|passed| passed.step.len()).sum::<usize>() > LONGEST_PATH {
             let problem =
                 format!("with the descriptors around it, more than {LONGEST_PATH} bytes long");
@@ -183,11 +186,12 @@ impl<'a> File<'a> {
         shared
     }
 
-    /// Reads the name of a field.
-    fn field(&mut self, node: &Node) -> Option<String> {
+    /// Reads the name of a field, and whether it is secret.
+    fn field(&mut self, node: &Node) -> Option<(String, bool)> {
         let per = self.reader.text(node, "a key")?.parse::<Per>();
+        let is_secret = |name: &str| per.as_ref().is_ok_and(|per| per.is_secret(name));
         let problem = match per.as_ref().map(Per::fields) {
-            Ok([name]) => return Some(name.clone()),
+            Ok([name]) => return Some((name.clone(), is_secret(name))),
             Ok([]) => "everybody together is not a field; a limit at the top is for all",
             Ok(_) => "a key is one field; nest descriptors for several",
             Err(_) => "not the name of a field; write letters, digits, -, _ and .",
@@ -200,7 +204,11 @@ impl<'a> File<'a> {
     /// only contains others.
     fn rule(&mut self, map: &Map<'a>, path: &[PathStep]) -> Option<usize> {
         let own = path.iter().filter(|passed| !passed.shared);
-        let own: Vec<&str> = own.map(|passed| passed.step.key.as_str()).collect();
+        let field = |Step { key, secret, .. }: &Step| match secret {
+            true => format!("hash({key})"),
+            false => key.clone(),
+        };
+        let own: Vec<String> = own.map(|passed| field(&passed.step)).collect();
         if own.len() > FIELDS {
             let problem = format!("within more than {FIELDS} descriptors that count separately");
             self.reader.missing(map, &problem);
@@ -216,9 +224,10 @@ impl<'a> File<'a> {
             self.replaces.push((self.rules.len(), node));
         }
         let path: Vec<Step> = path.iter().map(|passed| passed.step.clone()).collect();
-        let name = name(self.domain, &path);
         let limits = map.get("limit").or(map.get("rate_limit"));
         let limits_at = limits.map_or(map.at, |node| node.at);
+        // Its name is made once it is known which fields are secret.
+        let name = String::new();
         self.rules.push(Rule { name, path, line: map.at.line, limits_at, settings });
         Some(self.rules.len() - 1)
     }
@@ -310,9 +319,10 @@ fn circles(rules: &[Rule]) -> HashSet<&str> {
     left.into_keys().collect()
 }
 
-/// As in `messaging:message_type=marketing,to_number`.
-fn name(domain: &str, path: &[Step]) -> String {
-    let domain = escaped(domain).to_string();
+/// As in `messaging:message_type=marketing,to_number`. The first colon ends the domain, so that no rules of two
+/// domains have one name, and with it one state on Redis.
+pub(super) fn name(domain: &str, path: &[Step]) -> String {
+    let domain = escaped(domain).to_string().replace(':', "%3A");
     path.iter()
         .enumerate()
         .fold(domain, |name, (i, step)| format!("{name}{}{step}", if i == 0 { ":" } else { "," }))

@@ -4,14 +4,13 @@
 //! mistakes are refused.
 
 use super::error::{At, Mistake};
-use super::matching::Level;
 use super::settings::RuleSettings;
 use super::value::{Step, Value};
 use super::yaml::{Kind, Node};
 use super::{OnStoreFailure, Rule, Rules, RulesError, Throttle, file};
 use crate::address::Networks;
 use crate::limit::any::AnyLimiter;
-use crate::policy::{Limit, Policy, escaped};
+use crate::policy::{Limit, Policy};
 use std::collections::HashMap;
 
 /// The most fields that a rule is about. Descriptors of a file can't be nested much deeper.
@@ -53,7 +52,7 @@ impl NewRule {
     }
 
     fn step(mut self, field: &str, value: Value) -> Self {
-        self.steps.push(Step { key: field.to_owned(), value });
+        self.steps.push(Step { key: field.to_owned(), value, secret: false });
         self
     }
 
@@ -179,10 +178,9 @@ impl Rules {
         let (domain, limits) = (domain.to_owned(), policy.limits().to_vec());
         let settings = RuleSettings { limits, ..RuleSettings::default() };
         let limits_at = At { line: 1, column: 1 };
-        let (name, path) = (escaped(&domain).to_string(), Vec::new());
+        let (name, path) = (String::new(), Vec::new());
         let rule = Rule { name, path, line: 1, limits_at, settings };
-        let (file, top) = (domain.clone(), Level::default());
-        Rules { file, domain, rules: vec![rule], always: Some(0), top, replaces: false }
+        Rules { always: Some(0), ..Rules::of(domain.clone(), domain, vec![rule]) }
     }
 }
 

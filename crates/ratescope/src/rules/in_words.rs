@@ -52,6 +52,7 @@ impl Around<'_> {
         for (i, step) in rule.path.iter().enumerate() {
             f.write_str(if i == 0 { "  for events with " } else { " and " })?;
             match &step.value {
+                Value::Is(text) if step.secret => write!(f, "{} {}", step.key, step.shown(text))?,
                 Value::Is(text) => write!(f, "{} {text:?}", step.key)?,
                 Value::Like(wildcard) => write!(f, "{} like {:?}", step.key, wildcard.as_str())?,
                 Value::Within(networks) => write!(f, "{} in {networks}", step.key)?,

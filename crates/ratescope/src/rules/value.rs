@@ -1,8 +1,9 @@
 //! The values of a field that a descriptor matches.
 
 use crate::address::Networks;
-use crate::policy::escaped;
+use crate::policy::{KeySecret, escaped};
 use core::fmt;
+use std::borrow::Cow;
 
 /// The values of a field that a descriptor matches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,6 +95,8 @@ pub struct Step {
     pub key: String,
     /// Its values.
     pub value: Value,
+    /// Whether the field is [secret](crate::policy::Per). A value of it is then written as a hash.
+    pub secret: bool,
 }
 
 impl Step {
@@ -107,15 +110,25 @@ impl Step {
         };
         self.key.len() + value
     }
+
+    /// A value of the field as it may be shown. The hash has no secret, since the names of rules are the same everywhere.
+    pub(crate) fn shown<'a>(&self, value: &'a str) -> Cow<'a, str> {
+        match self.secret {
+            true => Cow::Owned(KeySecret::EMPTY.hashed(value)),
+            false => Cow::Borrowed(value),
+        }
+    }
 }
 
 /// As in `to_number`, `message_type=marketing`, `path=/api/*` or `ip in 10.0.0.0/8+fd00::/8`. Values are
-/// escaped as in a [key](crate::policy::Per), except for the stars, so a star in a name is always a wildcard.
+/// escaped as in a [key](crate::policy::Per), except for the stars, so a star in a name is always a wildcard. A value
+/// of a secret field is a hash, as in `x-api-key=#7f83b1657ff1fc53b92dc18148a1d65d`.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.key)?;
         match &self.value {
             Value::Any => Ok(()),
+            Value::Is(text) if self.secret => write!(f, "={}", self.shown(text)),
             Value::Is(text) => write!(f, "={}", escaped(text)),
             Value::Like(Wildcard { parts, .. }) => {
                 for (i, part) in parts.iter().enumerate() {

@@ -3,6 +3,7 @@
 use super::server::Server;
 use super::{check, open, patient, rules};
 use ratescope::Time;
+use ratescope::policy::KeySecret;
 use ratescope::rules::Details;
 use ratescope_redis::{Options, RedisStore};
 
@@ -64,6 +65,31 @@ async fn keys_are_listed_with_their_rules() {
         assert_eq!(beside.clear().await, Ok(2));
         store.clear().await.unwrap();
     }
+}
+
+/// Of a secret field Redis has the hash, by which several processes with one secret know a sender.
+#[tokio::test]
+async fn secrets_are_hashed() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "domain: web\ndescriptors:\n- {key: x-api-key, limit: gcra 2/1h}\n";
+    let opened = |secret: &[u8]| {
+        let rules = rules(text).with_key_secret(KeySecret::new(secret));
+        open(&server.url(), rules, patient("h:"))
+    };
+    let [one, other, apart] = [b"s", b"s", b"t"].map(|secret| opened(secret));
+    let passes = async |store: &RedisStore| {
+        let fields = [("x-api-key", "5ecret")];
+        check(store, Time::ZERO, 1.0, &fields, Details::default()).await.ruling.is_allowed()
+    };
+    assert!(passes(&one).await && passes(&other).await && !passes(&one).await);
+    let expected = "x-api-key=#7181c6bc3f43901d838dbb972bda9128 Some(\"web:x-api-key\")";
+    assert_eq!(listed(&other, 100).await, [expected]);
+    assert!(passes(&apart).await);
+    assert_eq!(listed(&other, 100).await.len(), 2);
+    // A reload keeps the secret.
+    let _ = one.reload("rules.yaml", &text.replace("2/1h", "3/1h"), Time::ZERO);
+    assert!(passes(&one).await && !passes(&one).await);
+    assert_eq!(listed(&other, 100).await.len(), 2);
 }
 
 #[tokio::test]

@@ -119,3 +119,76 @@ fn what_a_limit_is_for() {
         assert_eq!(error.problem(), format!("{problem}; {help}"), "{text}");
     }
 }
+
+/// Of secret fields a key has the HMAC, as `openssl dgst -sha1 -hmac ""` computes it.
+#[test]
+fn secrets_are_hashed() {
+    let mail = [("email", "ann@example.org"), ("x-api-key", "5ecret"), ("user", "ann")];
+    for (per, written) in [
+        ("hash(email)", "email=EMAIL"),
+        ("user+hash(email)", "user=ann,email=EMAIL"),
+        ("hash(email)+user", "email=EMAIL,user=ann"),
+        ("email", "email=ann@example.org"),
+        // Credentials are secret without a mark.
+        ("x-api-key+user", "x-api-key=API,user=ann"),
+        ("hash(x-api-key)", "x-api-key=API"),
+        // Nothing is no secret.
+        ("Authorization+hash(referer)", "Authorization=,referer="),
+    ] {
+        let written = written.replace("EMAIL", "#e24317bd70c845aa40565256a470c162");
+        let written = written.replace("API", "#4d3b643505e6cbfc6506241becf6e513");
+        assert_eq!(key(per, &mail), written, "{per}");
+    }
+    let long = "x".repeat(300);
+    assert_eq!(key("cookie", &[("cookie", &long)]), "cookie=#84e8f02a21b1c04b2080d36dfd1ae878");
+}
+
+/// A field of an event can be secret whatever a limit says.
+#[test]
+fn an_event_says_what_is_secret() {
+    struct Secret;
+    impl ratescope::event::Fields for Secret {
+        fn value(&self, _: &str) -> Option<&str> {
+            Some("5ecret")
+        }
+
+        fn is_secret(&self, name: &str) -> bool {
+            name == "key"
+        }
+    }
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &&Secret };
+    assert_eq!(
+        "user+key".parse::<Per>().unwrap().key(&event),
+        "user=5ecret,key=#4d3b643505e6cbfc6506241becf6e513"
+    );
+}
+
+#[test]
+fn secrets_as_text() {
+    for (read, written) in [
+        ("hash(email)", "hash(email)"),
+        ("ip+hash(email)+path", "ip+hash(email)+path"),
+        ("hash(cookie)", "cookie"),
+        ("X_Api_Key", "X_Api_Key"),
+    ] {
+        let per: Per = read.parse().unwrap();
+        assert_eq!((per.to_string().as_str(), per.to_string().parse()), (written, Ok(per)));
+    }
+    let per: Per = "ip+hash(email)+cookie".parse().unwrap();
+    assert_eq!(per.fields(), ["ip", "email", "cookie"]);
+    assert_eq!(per.secret_fields().collect::<Vec<_>>(), ["email", "cookie"]);
+    assert_eq!(Per::new(["hash(email)"]), "hash(email)".parse());
+    let help = "write the name of a field, several as in ip+path, or all";
+    for (text, problem) in [
+        ("hash()", "a field is missing"),
+        ("hash(all)", "everybody together is not a field"),
+        ("hash(email", "not a secret field as in hash(email)"),
+        ("hash(hash(email))", "not a secret field as in hash(email)"),
+        ("hash(a,b)", "not a secret field as in hash(email)"),
+        ("email+hash(email)", "a field that is there already"),
+        ("md5(email)", "not the name of a field"),
+    ] {
+        let error = text.parse::<Per>().unwrap_err();
+        assert_eq!(error.problem(), format!("{problem}; {help}"), "{text}");
+    }
+}

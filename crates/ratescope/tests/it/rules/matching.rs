@@ -275,7 +275,7 @@ descriptors:
 ",
     );
     let names: Vec<&str> = rules.rules().iter().map(|rule| rule.name()).collect();
-    assert_eq!(names, ["a%20b:c:k=x%2Cy%3D1", "a%20b:c:k=x%25*%3D%C3%A9"]);
+    assert_eq!(names, ["a%20b%3Ac:k=x%2Cy%3D1", "a%20b%3Ac:k=x%25*%3D%C3%A9"]);
 }
 
 /// Of several wildcards the first in the file applies, whatever they begin and end with.

@@ -9,6 +9,7 @@ mod invariants;
 mod large;
 mod matching;
 mod reload;
+mod secrets;
 mod stores;
 mod threads;
 mod throttle;
