@@ -1,18 +1,22 @@
 //! The decision about a request of Envoy's protocol.
 //!
 //! Each descriptor is an event of its own, for the rule with exactly its keys. The rule at the top of a
-//! file is for the whole request: it decides with the first descriptor. A request is allowed if all of
-//! its descriptors are. If one is refused, the others are not counted, as with the limits of one event,
+//! file is for the whole request, and has an event of its own where there are several descriptors: so their order does
+//! not matter. A request is allowed if all of these events are. If one is refused, the others are not counted, as with the limits of one event,
 //! unless another request is decided at the same instant.
 
-use super::message::{DescriptorStatus, RateLimitDescriptor, RateLimitRequest, RateLimitResponse};
+use super::message::{
+    DescriptorStatus, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
+};
 use super::{DomainStore, Service, meters, response};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::event::{Descriptor, Event, Fields};
 use ratescope::limit::MAX_COST;
+use ratescope::internal::escaped;
 use ratescope::outcome::Retry;
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Rule};
+use ratescope::policy::is_credential;
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Rule, Rules};
 use ratescope_tower::internal::{is_unavailable, retry};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -78,18 +82,19 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn new(place: usize, all: &'a [RateLimitDescriptor]) -> Self {
-        let own = all.get(place).into_iter().flat_map(|own| &own.entries);
-        let entries = own.map(|entry| (entry.key.as_str(), entry.value.as_str())).collect();
-        Listed { entries, all, is_first: place == 0 }
+    fn new(own: &'a [Entry], all: &'a [RateLimitDescriptor], is_first: bool) -> Self {
+        let own = own.iter().map(|entry| (entry.key.as_str(), entry.value.as_str()));
+        Listed { entries: own.collect(), all, is_first }
     }
 
-    /// Its entries and the limit that it brings along as text, for a key.
-    fn text(&self, domain: &str, limit: &str) -> String {
-        let escaped = ratescope::internal::escaped;
-        let entry = |(key, value): &(&str, &str)| format!(",{}={}", escaped(key), escaped(value));
+    /// Its entries and the limit that it brings along as text, for a key. Secrets are hashed.
+    fn text(&self, rules: &Rules, limit: &str) -> String {
+        let entry = |(key, value): &(&str, &str)| match rules.is_secret(key) || is_credential(key) {
+            true => format!(",{}={}", escaped(key), rules.key_secret().hashed(value)),
+            false => format!(",{}={}", escaped(key), escaped(value)),
+        };
         let entries: String = self.entries.iter().map(entry).collect();
-        format!("{},{limit}{entries}", escaped(domain))
+        format!("{},{limit}{entries}", escaped(rules.domain()))
     }
 }
 
@@ -97,7 +102,9 @@ impl Fields for Listed<'_> {
     fn value(&self, name: &str) -> Option<&str> {
         let own = self.entries.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         let others = || self.all.iter().flat_map(|descriptor| &descriptor.entries);
-        own.or_else(|| others().find(|entry| entry.key == name).map(|entry| entry.value.as_str()))
+        let named = || others().filter(|entry| entry.key == name).map(|entry| entry.value.as_str());
+        // Of several the least, so that the order of descriptors does not matter.
+        own.or_else(|| named().min())
     }
 
     fn descriptor(&self) -> Option<Descriptor<'_>> {
@@ -161,10 +168,13 @@ impl<C: Clock> Service<C> {
         if let Some((_, Answered { fault: Some(fault), .. })) = fault {
             return Err(NoAnswer::Unavailable(fault.clone()).count());
         }
-        let statuses: Vec<DescriptorStatus> = answers
+        let each: Vec<_> = answers.iter().zip(&questions).collect();
+        let (own, for_all) = each.split_at(request.descriptors.len().min(each.len()));
+        let statuses: Vec<DescriptorStatus> = own
             .iter()
-            .zip(&questions)
-            .map(|(answer, question)| {
+            .map(|own| {
+                let decides = for_all.first().filter(|whole| response::decides(whole.0, own.0));
+                let (answer, question) = *decides.unwrap_or(own);
                 let answered = answer.as_ref().map(|(_, answered)| answered);
                 let retry = answered.and_then(|answered| question.retry(answered));
                 response::status(answered, retry, || self.is_known(&domain, question))
@@ -179,13 +189,14 @@ impl<C: Clock> Service<C> {
         request: &'a RateLimitRequest,
     ) -> Result<SmallVec<[Question<'a>; 2]>, NoAnswer> {
         let all = request.descriptors.as_slice();
-        let of = |(place, descriptor): (usize, &RateLimitDescriptor)| {
-            let fields = Listed::new(place, all);
+        let rules = domain.rules();
+        let of = |descriptor: &'a RateLimitDescriptor| {
+            let fields = Listed::new(&descriptor.entries, all, false);
             let instead = match &descriptor.limit {
                 Some(limit) => {
                     let (name, store) = self.overrides.store(limit, |rules| self.open(rules))?;
                     // On Redis, the keys of all such limits are those of one rule.
-                    let text = fields.text(&request.domain, &name);
+                    let text = fields.text(&rules, &name);
                     Some((store, [("descriptor", text)]))
                 }
                 None => None,
@@ -198,10 +209,11 @@ impl<C: Clock> Service<C> {
             let is_replaced = false;
             Ok(Question { fields, instead, hits, is_look, is_refund, is_replaced })
         };
-        let questions: Result<SmallVec<[_; 2]>, NoAnswer> =
-            all.iter().enumerate().map(of).collect();
+        let questions: Result<SmallVec<[_; 2]>, NoAnswer> = all.iter().map(of).collect();
         let mut questions = questions?;
-        let rules = domain.rules();
+        if rules.is_any_for_all() {
+            ask_for_all(&mut questions, all);
+        }
         if questions.len() > 1 && rules.has_replacements() {
             replace(&rules, &mut questions);
         }
@@ -293,11 +305,40 @@ impl<C: Clock> Service<C> {
     }
 }
 
-/// The answers to all descriptors, each with the domain that gave it.
-pub(super) type Answers = SmallVec<[Option<(Arc<DomainStore>, Answered)>; 2]>;
+/// The answers to all descriptors, and after them that of the rule at the top if it was asked alone, each with the domain
+/// that gave it.
+pub(super) type Answers = SmallVec<[OneAnswer; 2]>;
+
+/// `None` where no rule is asked.
+pub(super) type OneAnswer = Option<(Arc<DomainStore>, Answered)>;
+
+/// Asks about the rule at the top of the file. It counts as many hits as the descriptor that takes the most; if none
+/// takes any, it gives back as many as the one that gives back the most; and if all of them look, it looks. A request
+/// with one descriptor, which is for the rules, asks both in one question.
+fn ask_for_all<'a>(questions: &mut SmallVec<[Question<'a>; 2]>, all: &'a [RateLimitDescriptor]) {
+    if let [only] = questions.as_mut_slice()
+        && only.instead.is_none()
+    {
+        only.fields.is_first = true;
+        return;
+    }
+    let most = |is_refund: bool| {
+        let each = questions.iter().filter(|one| !one.is_look && one.is_refund == is_refund);
+        each.map(|one| one.hits).reduce(f64::max)
+    };
+    let (takes, gives) = (most(false), most(true));
+    questions.push(Question {
+        fields: Listed::new(&[], all, true),
+        instead: None,
+        hits: takes.or(gives).unwrap_or(1.0),
+        is_look: takes.or(gives).is_none(),
+        is_refund: takes.is_none() && gives.is_some(),
+        is_replaced: false,
+    });
+}
 
 /// Marks the descriptors whose rule is replaced by the rule of another descriptor.
-fn replace(rules: &ratescope::rules::Rules, questions: &mut [Question<'_>]) {
+fn replace(rules: &Rules, questions: &mut [Question<'_>]) {
     let of = |question: &Question<'_>| match &question.instead {
         Some(_) => Vec::new(),
         None => rules.matching(&question.fields),

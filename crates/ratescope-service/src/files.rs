@@ -53,15 +53,20 @@ struct Followed {
     in_force: Option<InForce>,
     /// Its problem at present, if it has one.
     problem: Option<String>,
-    /// Whether it was missing in its folder at the last look.
-    is_missing: bool,
+    /// At how many looks in a row it was missing in its folder.
+    missing: u32,
 }
 
 impl Followed {
     /// A file whose rules are not in force.
     fn new(path: PathBuf, folder: Option<&PathBuf>, content: Content) -> Self {
         let folder = folder.cloned();
-        Followed { path, folder, content, in_force: None, problem: None, is_missing: false }
+        Followed { path, folder, content, in_force: None, problem: None, missing: 0 }
+    }
+
+    /// Whether its rules, if it has any that are right, are still to be put in force by the next look.
+    fn is_unsettled(&self) -> bool {
+        self.in_force.is_none() && self.problem.is_none() && self.missing == 0
     }
 }
 
@@ -79,6 +84,9 @@ pub enum Changed {
     Seen(PathBuf, FileNews),
     /// The file is new in its folder, and its rules are in force.
     Added(PathBuf),
+    /// The first file has left its folder, and the second one, which is new, has its domain. The states go on, as in a
+    /// file that has changed with this result.
+    Renamed(PathBuf, PathBuf, Reloaded),
     /// The file is new in its folder, and wrong.
     Wrong(PathBuf, String),
     /// The file has left its folder, and its rules are no longer in force.
@@ -93,7 +101,7 @@ impl Changed {
                 !matches!(reloaded, Reloaded::Rejected(_))
             }
             Changed::Seen(..) | Changed::Wrong(..) => false,
-            Changed::Added(_) | Changed::Removed(_) => true,
+            Changed::Added(_) | Changed::Renamed(..) | Changed::Removed(_) => true,
         }
     }
 }
@@ -103,6 +111,9 @@ impl fmt::Display for Changed {
         match self {
             Changed::Seen(_, seen) => seen.fmt(f),
             Changed::Added(path) => write!(f, "{}: new rules are in force", path.display()),
+            Changed::Renamed(from, to, reloaded) => {
+                write!(f, "{} is now {}: rules {reloaded}", from.display(), to.display())
+            }
             Changed::Wrong(path, why) => {
                 write!(f, "{}: new rules are not in force: {why}", path.display())
             }
@@ -139,8 +150,8 @@ impl<C: Clock> Service<C> {
                             continue;
                         }
                         let content = read(&path);
-                        let (followed, problem) = self.begin(path, folder, content);
-                        problems.extend(problem);
+                        let (followed, begun) = self.begin(path, folder, content, &mut []);
+                        problems.extend(begun.err());
                         files.each.push(followed);
                     }
                 }
@@ -157,7 +168,8 @@ impl<C: Clock> Service<C> {
 
     /// Reads the files again. New rules are put in force if they are right and the last look found the same; wrong ones
     /// change nothing. A file that is new in a folder is added once it was the same at two looks, and one that has left
-    /// it is removed. It is meant to be called every second or so.
+    /// it is removed after two. A file that left while another came with the same domain was renamed: its rules stay in
+    /// force until those of the new one are, with its states. It is meant to be called every second or so.
     pub fn look(&self) -> Vec<Changed> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock().now();
@@ -167,7 +179,7 @@ impl<C: Clock> Service<C> {
             // A file that never had rules is read from the beginning, and one that has left its folder is
             // removed in the end.
             if let Some(in_force) = &mut file.in_force
-                && !file.is_missing
+                && file.missing == 0
                 && let Some(seen) = in_force.watch.look(now)
             {
                 file.problem = match &seen {
@@ -192,24 +204,9 @@ impl<C: Clock> Service<C> {
     fn look_at_folders(&self, files: &mut Files, changes: &mut Vec<Changed>) {
         for folder in files.named.clone().iter().filter(|name| name.is_dir()) {
             let Ok(paths) = found(folder) else { continue };
-            files.each.retain_mut(|file| {
-                if file.folder.as_ref() != Some(folder) {
-                    return true;
-                }
-                let was_missing =
-                    core::mem::replace(&mut file.is_missing, !paths.contains(&file.path));
-                let is_gone = was_missing && file.is_missing;
-                if is_gone {
-                    if let Some(InForce { domain, .. }) = &file.in_force {
-                        self.remove(domain);
-                    }
-                    // A file that left before its rules were taken was never reported.
-                    if file.in_force.is_some() || file.problem.is_some() {
-                        changes.push(Changed::Removed(file.path.clone()));
-                    }
-                }
-                !is_gone
-            });
+            for file in files.each.iter_mut().filter(|file| file.folder.as_ref() == Some(folder)) {
+                file.missing = if paths.contains(&file.path) { 0 } else { file.missing + 1 };
+            }
             for path in paths {
                 let place = files.each.iter().position(|file| file.path == path);
                 let before = place.map(|place| &files.each[place]);
@@ -222,14 +219,18 @@ impl<C: Clock> Service<C> {
                 let followed = match before.is_some_and(|file| file.content == content) {
                     false => Followed { problem, ..Followed::new(path, Some(folder), content) },
                     true => {
-                        let (followed, _) = self.begin(path.clone(), Some(folder), content);
-                        match &followed.problem {
-                            None => changes.push(Changed::Added(path)),
+                        let (followed, begun) =
+                            self.begin(path.clone(), Some(folder), content, &mut files.each);
+                        match (begun, &followed.problem) {
+                            (Ok(None), _) => changes.push(Changed::Added(path)),
+                            (Ok(Some((from, reloaded))), _) => {
+                                changes.push(Changed::Renamed(from, path, reloaded));
+                            }
                             // The same problem is reported once.
-                            Some(why) if problem.as_ref() != Some(why) => {
+                            (Err(_), Some(why)) if problem.as_ref() != Some(why) => {
                                 changes.push(Changed::Wrong(path, why.clone()));
                             }
-                            Some(_) => {}
+                            (Err(_), _) => {}
                         }
                         followed
                     }
@@ -240,30 +241,62 @@ impl<C: Clock> Service<C> {
                 }
             }
         }
+        // While it is not known which domain a new file has, it may be that of a file that left.
+        let is_settled = !files.each.iter().any(Followed::is_unsettled);
+        files.each.retain(|file| {
+            let is_gone = file.missing > 1 && (is_settled || file.in_force.is_none());
+            if is_gone {
+                if let Some(InForce { domain, .. }) = &file.in_force {
+                    self.remove(domain);
+                }
+                // A file that left before its rules were taken, or that was renamed, was reported or never seen.
+                if file.in_force.is_some() || file.problem.is_some() {
+                    changes.push(Changed::Removed(file.path.clone()));
+                }
+            }
+            !is_gone
+        });
     }
 
-    /// Puts the content of a file in force. The file is followed even if it is wrong; the error says why.
+    /// Puts the content of a file in force. The file is followed even if it is wrong; the error says why. If one of the
+    /// `others` left its folder and has the same domain, this one takes its place, and the result names the other.
     fn begin(
         &self,
         path: PathBuf,
         folder: Option<&PathBuf>,
         content: Content,
-    ) -> (Followed, Option<OpenError>) {
+        others: &mut [Followed],
+    ) -> (Followed, Result<Option<(PathBuf, Reloaded)>, OpenError>) {
         let begun = content.clone().and_then(|text| {
-            let rules = Rules::read(&path.display().to_string(), &text)?;
+            let file = path.display().to_string();
+            let rules = Rules::read(&file, &text)?;
             let name = rules.domain().to_owned();
-            let domain = self.put(rules)?;
+            let has_left = |other: &&mut Followed| {
+                other.missing > 0 && other.in_force.as_ref().is_some_and(|old| old.domain == name)
+            };
+            let left = others.iter_mut().find(has_left);
+            let (domain, renamed) = match left.zip(self.domain(&name)) {
+                None => (self.put(rules)?, None),
+                Some((old, domain)) => {
+                    let reloaded = reload(&domain, &file, &text, self.clock().now());
+                    if let Reloaded::Rejected(error) = reloaded {
+                        return Err(error.into());
+                    }
+                    (old.in_force, old.problem) = (None, None);
+                    (domain, Some((old.path.clone(), reloaded)))
+                }
+            };
             let reload = move |file: &str, text: &str, now| reload(&domain, file, text, now);
             let watch = Watch::new(path.clone(), text, reload);
-            Ok(InForce { domain: name, watch })
+            Ok((InForce { domain: name, watch }, renamed))
         });
-        let (in_force, problem) = match begun {
-            Ok(in_force) => (Some(in_force), None),
-            Err(problem) => (None, Some(problem)),
-        };
-        let said = problem.as_ref().map(OpenError::to_string);
-        let followed = Followed::new(path, folder, content);
-        (Followed { in_force, problem: said, ..followed }, problem)
+        let mut followed = Followed::new(path, folder, content);
+        let begun = begun.map(|(in_force, renamed)| {
+            followed.in_force = Some(in_force);
+            renamed
+        });
+        followed.problem = begun.as_ref().err().map(OpenError::to_string);
+        (followed, begun)
     }
 
     /// The files that are followed. This waits for no look that is under way, since a file may be slow to read.

@@ -28,7 +28,9 @@
 //! * Each **descriptor** is looked up as envoyproxy/ratelimit does it: the rule with exactly its keys, in
 //!   their order. All have to pass. If one is refused, none is counted, with two exceptions: requests that are decided
 //!   at the very same instant may count in some of their descriptors, and limiters that count refused events count what
-//!   they refuse. A limit at the top of a file counts each request once.
+//!   they refuse. A limit at the top of a file counts each request once: as much as the descriptor that
+//!   takes the most. The status of each descriptor is of the stricter of the two. The order of descriptors does not
+//!   matter.
 //! * **`hits_addend`** of a descriptor replaces that of the request. In a request, 0 means 1. A descriptor's own 0 is a
 //!   look: the answer says whether one more would pass, and nothing is counted. Hits that do not fit into a limit are
 //!   refused as a whole, and not counted. So hits that are reported after the fact (`apply_on_stream_done`) need a
@@ -90,6 +92,7 @@ use domain::DomainStore;
 use files::Files;
 use overrides::Overrides;
 use ratescope::clock::{Clock, SystemClock};
+use ratescope::policy::KeySecret;
 use ratescope::rules::{AsyncStore, Fault, Memory, Reloaded, Rules, RulesError};
 use ratescope::time::Time;
 use ratescope_live::Probe;
@@ -110,6 +113,7 @@ pub struct Service<C = SystemClock> {
     adding: Mutex<()>,
     overrides: Overrides,
     probe: Arc<Probe>,
+    key_secret: KeySecret,
     /// The files that are followed; one look at a time.
     files: Mutex<Files>,
     /// Each file that is followed, with its problem.
@@ -127,6 +131,7 @@ impl<C: Clock> Service<C> {
         meters::describe();
         Service {
             overrides: Overrides::default(),
+            key_secret: KeySecret::EMPTY,
             probe,
             states,
             clock,
@@ -135,6 +140,13 @@ impl<C: Clock> Service<C> {
             files: Mutex::default(),
             health: ArcSwap::default(),
         }
+    }
+
+    /// The same with this secret for the [secret fields](ratescope::policy::Per) of keys; the default is
+    /// [`KeySecret::EMPTY`]. It is meant for a service that has no rules yet.
+    #[must_use]
+    pub fn with_key_secret(self, key_secret: KeySecret) -> Self {
+        Service { key_secret, ..self }
     }
 
     /// Adds the rules of a text; `file` is its name, for errors.
@@ -157,7 +169,7 @@ impl<C: Clock> Service<C> {
                 there.file()
             )));
         }
-        let domain = self.open(rules)?;
+        let domain = self.open(rules.with_key_secret(self.key_secret))?;
         self.domains.rcu(|domains| {
             let mut domains = BTreeMap::clone(domains);
             domains.insert(name.clone(), Arc::clone(&domain));
@@ -230,7 +242,7 @@ fn reload(domain: &DomainStore, file: &str, text: &str, now: Time) -> Reloaded {
             "the domain of a file can't change while it is in force; it is {}",
             before.domain()
         ))),
-        Ok(rules) => domain.replace(rules, now),
+        Ok(rules) => domain.replace(rules.with_key_secret(before.key_secret()), now),
     }
 }
 

@@ -1,12 +1,12 @@
 //! The answers of rules in words of Envoy's protocol.
 
-use super::decide::Answers;
+use super::decide::{Answers, OneAnswer};
 use super::message::{Code, DescriptorStatus, HeaderValue, RateLimit, RateLimitResponse, Unit};
 use http::HeaderMap;
 use prost_types::value::Kind;
 use prost_types::{Duration, ListValue, Struct, Value};
 use ratescope::outcome::Retry;
-use ratescope::policy::Limit;
+use ratescope::policy::{Limit, strictest};
 use ratescope::rules::{Answered, Opinion, Rule};
 use ratescope::time::Span;
 use ratescope_tower::internal::retry;
@@ -59,6 +59,15 @@ pub(super) fn status(
         current_limit: Some(limit(&opinion)),
         limit_remaining,
         duration_until_reset: retry.or(reset).map(duration),
+    }
+}
+
+/// Whether the limit for all requests decides about a descriptor, and not the descriptor's own.
+pub(super) fn decides(whole: &OneAnswer, own: &OneAnswer) -> bool {
+    let outcome = |answer: &OneAnswer| Some(answer.as_ref()?.1.ruling.decided_by()?.outcome);
+    match (outcome(whole), outcome(own)) {
+        (Some(whole), Some(own)) => strictest([own, whole]).by == 1,
+        (whole, _) => whole.is_some(),
     }
 }
 

@@ -11,12 +11,12 @@ use super::report::{self, LogSampler};
 use super::unidentified::Unidentified;
 use http::Response;
 use ratescope::clock::Clock;
-use ratescope::event::Event;
+use ratescope::event::{Event, Fields};
 use ratescope::internal::{ByRules, Reader};
 use ratescope::outcome::Decision;
 use ratescope::rules::{Answered, AsyncStore, Details, Rules, Ruling};
 use ratescope::time::Span;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 /// The state that all clones of a layer share.
 pub(super) struct Shared<S, A, C> {
@@ -30,6 +30,8 @@ pub(super) struct Shared<S, A, C> {
     meters: OnceLock<Meters>,
     refusals: LogSampler,
     pub(super) faults: LogSampler,
+    /// The rules about which the log has been told already what does not fit.
+    told: Weak<Rules>,
 }
 
 /// The next step of a request.
@@ -63,14 +65,36 @@ pub(super) struct Rest {
 
 /// A request that is charged after it passed: its fields, and the ruling by which it passed.
 pub(super) struct Debtor {
-    pub(super) fields: Vec<(String, String)>,
+    pub(super) fields: KeptFields,
     pub(super) ruling: Ruling,
+}
+
+/// Fields that outlive their request, each with its text and whether that is secret.
+pub(super) struct KeptFields(Vec<(String, String, bool)>);
+
+impl KeptFields {
+    fn find(&self, name: &str) -> Option<&(String, String, bool)> {
+        self.0.iter().find(|(known, ..)| known == name)
+    }
+}
+
+impl Fields for KeptFields {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.find(name).map(|(_, text, _)| text.as_str())
+    }
+
+    fn is_secret(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|(.., is_secret)| *is_secret)
+    }
 }
 
 impl Debtor {
     fn new(event: &Event<'_>, prepared: &Prepared, ruling: &Ruling) -> Self {
-        let field = |name: &String| Some((name.clone(), event.fields.value(name)?.to_owned()));
-        let fields = prepared.fields.iter().filter_map(field).collect();
+        let fields = event.fields;
+        let field = |name: &String| {
+            Some((name.clone(), fields.value(name)?.to_owned(), fields.is_secret(name)))
+        };
+        let fields = KeptFields(prepared.fields.iter().filter_map(field).collect());
         Debtor { fields, ruling: ruling.clone() }
     }
 }
@@ -85,9 +109,11 @@ struct Asked<'a> {
     seat: Option<Seat>,
 }
 
-impl<S, A, C> Shared<S, A, C> {
+impl<S: AsyncStore, A, C> Shared<S, A, C> {
     pub(super) fn new(limit: RateLimit<S, A, C>) -> Self {
         let RateLimit { store, answer, clock, settings } = limit;
+        let rules = store.rules();
+        report::unfit(&rules, &settings);
         let sample = || LogSampler::new(settings.logged);
         let of_one_key = settings.queue_per_key.unwrap_or(settings.queue.div_ceil(2));
         Shared {
@@ -96,13 +122,16 @@ impl<S, A, C> Shared<S, A, C> {
             meters: OnceLock::new(),
             refusals: sample(),
             faults: sample(),
+            told: Arc::downgrade(&rules),
             store,
             answer,
             clock,
             settings,
         }
     }
+}
 
+impl<S, A, C> Shared<S, A, C> {
     /// The number of requests in the queue.
     pub(super) fn waiting(&self) -> usize {
         self.queue.waiting()
@@ -183,7 +212,9 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
 
     fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
         self.preparations.of(rules, |rules| {
-            report::missing_sources(rules, &self.settings);
+            if self.told.as_ptr() != Arc::as_ptr(rules) {
+                report::unfit(rules, &self.settings);
+            }
             Prepared::new(rules, &self.settings)
         })
     }

@@ -16,9 +16,15 @@
 //! Rules for a field do not apply to a request without it, such as one without a user. But if the layer has no source
 //! for a field at all, nobody would be limited. The safe thing is to limit all clients together, so then the field is
 //! `unknown` in every request, and they share one key. The same holds for `ip` when the server does not say who is
-//! connected. Rules for a certain value of such a field never apply. The layer logs a warning at its first request. A
-//! service that should not even start like this makes its layer by
+//! connected. Rules for a certain value of such a field never apply. The layer logs a warning when it is made, and
+//! after a reload at the first request. A service that should not even start like this makes its layer by
 //! [`RateLimit::try_layer`](super::RateLimit::try_layer).
+//!
+//! # Values that nobody has
+//! A rule for a route that does not exist limits nobody, and a tier that no rule is for is not limited; both may be
+//! slips. Where the values of a field are known, by [`RateLimit::routes`](super::RateLimit::routes),
+//! [`RateLimit::values`](super::RateLimit::values) or [`RateLimit::limited_values`](super::RateLimit::limited_values),
+//! the layer logs such warnings in the same way, and `try_layer` refuses.
 //!
 //! A field that a request must have, such as the key of an API, comes from a source that may fail: see
 //! [`RateLimit::key`](super::RateLimit::key).
@@ -33,8 +39,9 @@ use http::{Extensions, HeaderMap, Method, Request, Uri};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use ratescope::address::{IPV6_PREFIX, canonical};
 use ratescope::event::Fields;
-use ratescope::internal::Made;
-use ratescope::rules::Rules;
+use ratescope::internal::{Made, write_joined};
+use ratescope::policy::is_credential;
+use ratescope::rules::{Rule, Rules, Step, Value};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::{Once, OnceLock};
@@ -78,6 +85,8 @@ pub(super) struct Sources {
     fields: Vec<(String, FieldSource)>,
     /// Whether any source may fail.
     pub(super) may_fail: bool,
+    /// The values that fields can have.
+    pub(super) known: Vec<KnownValues>,
     /// Whether it was logged that the peer is not known.
     no_peer: Once,
 }
@@ -95,8 +104,8 @@ pub(super) type Demand =
 
 pub(super) enum FieldSource {
     Header(HeaderName),
-    /// Maps each pattern to itself.
-    Routes(matchit::Router<String>),
+    /// Maps each pattern to itself; and the patterns.
+    Routes(matchit::Router<String>, KnownValues),
     Closure(Find),
     Demand(Demand),
 }
@@ -107,8 +116,8 @@ type Found<'a> = Result<Option<Cow<'a, str>>, Box<Unidentified>>;
 impl Default for Sources {
     fn default() -> Self {
         let (fields, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
-        let no_peer = Once::new();
-        Sources { peer: None, proxies: None, ipv6_prefix, fields, may_fail: false, no_peer }
+        let (no_peer, known) = (Once::new(), Vec::new());
+        Sources { peer: None, proxies: None, ipv6_prefix, fields, may_fail: false, known, no_peer }
     }
 }
 
@@ -134,6 +143,15 @@ impl Sources {
         let named = |field: &str| self.fields.iter().any(|(known, _)| known == field);
         let known = move |field: &str| matches!(field, "ip" | "method" | "path") || named(field);
         rules.fields().into_iter().filter(move |field| !known(field))
+    }
+
+    /// The rules for values that their field never has, and the values that no rule is for, as far as they are known.
+    pub(super) fn unmatched(&self, rules: &Rules) -> Vec<String> {
+        let routes = self.fields.iter().filter_map(|(_, source)| match source {
+            FieldSource::Routes(_, known) => Some(known),
+            _ => None,
+        });
+        routes.chain(&self.known).flat_map(|known| known.unmatched(rules)).collect()
     }
 
     /// The client's address; the outer `None` if the server does not say who is connected.
@@ -167,23 +185,59 @@ impl Sources {
     }
 }
 
-/// Fields that rules are about and that no source of a layer gives: see
+/// The values that a field can have.
+pub(super) struct KnownValues {
+    pub(super) field: String,
+    pub(super) values: Vec<String>,
+    /// Whether a rule should be for each of them.
+    pub(super) all_limited: bool,
+}
+
+impl KnownValues {
+    fn unmatched(&self, rules: &Rules) -> Vec<String> {
+        let KnownValues { field, values, all_limited } = self;
+        let of_field = |step: &&Step| step.key == *field;
+        let steps = || rules.rules().iter().flat_map(Rule::path).filter(of_field);
+        let never = |step: &Step| {
+            let is_text = matches!(step.value, Value::Is(_) | Value::Like(_));
+            is_text && !values.iter().any(|value| step.value.matches(value))
+        };
+        let of_rules = rules.rules().iter().filter_map(|rule| {
+            let step = rule.path().iter().filter(of_field).find(|step| never(step))?;
+            Some(format!(
+                "the rule {} never applies, as {step} is none of the {field}s",
+                rule.name()
+            ))
+        });
+        let is_free = |value: &&String| !steps().any(|step| step.value.matches(value));
+        let free = values.iter().filter(|value| *all_limited && is_free(value));
+        let of_values = free.map(|value| format!("no rule is for the {field} {value}"));
+        of_rules.chain(of_values).collect()
+    }
+}
+
+/// What does not fit between the sources of a layer and the rules: see
 /// [`RateLimit::try_layer`](super::RateLimit::try_layer).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingSources {
-    /// The names of the fields, in the order of the rules.
+    /// The names of the fields that rules are about and no source gives, in the order of the rules.
     pub fields: Vec<String>,
+    /// Rules for a value that its field never has, and values that no rule is for, each in words: see
+    /// [`RateLimit::values`](super::RateLimit::values).
+    pub values: Vec<String>,
 }
 
 impl fmt::Display for MissingSources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = self.fields.join(", ");
-        write!(
-            f,
-            "the layer has no source for {fields}, which rules are about; RateLimit::peer gives ip, \
-             RateLimit::user gives user, and RateLimit::field gives any other field"
-        )
+        let fields = (!fields.is_empty()).then(|| {
+            format!(
+                "the layer has no source for {fields}, which rules are about; RateLimit::peer gives ip, \
+                 RateLimit::user gives user, and RateLimit::field gives any other field"
+            )
+        });
+        write_joined(f, fields.iter().chain(&self.values), "\n")
     }
 }
 
@@ -193,7 +247,7 @@ impl FieldSource {
     fn find<'a>(&'a self, head: Head<'a>) -> Found<'a> {
         Ok(match self {
             FieldSource::Header(name) => head.headers.get(name).map(|value| text(value.as_bytes())),
-            FieldSource::Routes(routes) => {
+            FieldSource::Routes(routes, _) => {
                 let found = routes.at(head.uri.path()).ok();
                 found.map(|found| Cow::Borrowed(found.value.as_str()))
             }
@@ -290,6 +344,13 @@ enum Text<'a> {
 }
 
 impl Fields for RequestFields<'_> {
+    fn is_secret(&self, name: &str) -> bool {
+        let source = self.sources.fields.iter().find(|(known, _)| known == name);
+        source.is_some_and(|(_, source)| {
+            matches!(source, FieldSource::Header(header) if is_credential(header.as_str()))
+        })
+    }
+
     fn value(&self, name: &str) -> Option<&str> {
         self.find(name).map(|text| match text {
             Text::Is(text) => text,

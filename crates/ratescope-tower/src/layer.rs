@@ -2,7 +2,7 @@
 
 use super::bodies::{BodyLimitLayer, Uncharged};
 use super::decide::Shared;
-use super::fields::{FieldSource, Head, MissingSources, Sources};
+use super::fields::{FieldSource, Head, KnownValues, MissingSources, Sources};
 use super::headers::Headers;
 use super::proxies::Proxies;
 use super::refusal::Problem;
@@ -103,16 +103,16 @@ impl<'a> ResponseHead<'a> {
 impl<S: AsyncStore> RateLimit<S> {
     /// Limits requests by the rules of a store: a [`Ruled`](ratescope::rules::Ruled), which has its states in
     /// memory; a `RedisStore`, with the feature `redis`; an [`AnyStore`](ratescope::rules::AnyStore), which is
-    /// either; a `live::Seen` around one, with the feature `live`; an `Arc` of one, so that the service keeps
-    /// it at hand; or any other [`AsyncStore`].
+    /// either; a `live::Seen` around one, with the feature `live`; or any other [`AsyncStore`]. A clone is the same
+    /// store, so the service keeps one at hand.
     pub fn new(store: S) -> Self {
         RateLimit { store, answer: Problem, clock: SystemClock, settings: LayerSettings::default() }
     }
 }
 
 impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
-    /// Checks that each field that the rules are about has a source. `ip` has one if
-    /// [`peer`](Self::peer) was called.
+    /// Checks that each field that the rules are about has a source, and the [values](Self::values) that they are
+    /// for. `ip` has a source if [`peer`](Self::peer) was called.
     ///
     /// # Errors
     /// When some have none; the error names them.
@@ -121,7 +121,9 @@ impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
         let no_ip = rules.fields().into_iter().filter(|field| *field == "ip");
         let no_ip = no_ip.filter(|_| sources.peer.is_none());
         let fields: Vec<String> = no_ip.chain(sources.missing(&rules)).map(str::to_owned).collect();
-        if fields.is_empty() { Ok(()) } else { Err(MissingSources { fields }) }
+        let values = sources.unmatched(&rules);
+        let fits = fields.is_empty() && values.is_empty();
+        if fits { Ok(()) } else { Err(MissingSources { fields, values }) }
     }
 
     /// Makes the layer, as [`layer`](Self::layer) does, if each field that the rules are about has a
@@ -141,10 +143,28 @@ impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
     /// ```
     ///
     /// # Errors
-    /// The fields that have no source.
+    /// The fields that have no source, and the values that do not fit.
     pub fn try_layer(self) -> Result<RateLimitLayer<S, A, C>, MissingSources> {
         self.check_sources()?;
         Ok(self.layer())
+    }
+
+    /// Makes the layer. All services of the layer and of its clones share the store and the queue. If
+    /// the rules are about a field without a source, all clients are limited together: see
+    /// [missing sources](super::fields#missing-sources).
+    pub fn layer(self) -> RateLimitLayer<S, A, C> {
+        RateLimitLayer::new(self)
+    }
+
+    /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and
+    /// charges the `cost` of that number of bytes: when a body has ended, or when it is dropped before,
+    /// because the client hung up. The headers of its response do not include it.
+    pub fn layer_for_bodies(
+        mut self,
+        cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
+    ) -> BodyLimitLayer<S, A, C> {
+        self.settings.charge_sent = Some(Box::new(cost));
+        RateLimitLayer::new(self)
     }
 }
 
@@ -211,12 +231,64 @@ impl<S, A, C> RateLimit<S, A, C> {
         self,
         patterns: impl IntoIterator<Item = &'p str>,
     ) -> Result<Self, ParseError> {
-        let mut routes = matchit::Router::new();
+        let (mut routes, mut values) = (matchit::Router::new(), Vec::new());
         for pattern in patterns {
             let inserted = routes.insert(pattern, pattern.to_owned());
             inserted.map_err(|error| ParseError::whole(pattern, error.to_string()))?;
+            values.push(pattern.to_owned());
         }
-        Ok(self.source("route", FieldSource::Routes(routes)))
+        let known = KnownValues { field: "route".to_owned(), values, all_limited: false };
+        Ok(self.source("route", FieldSource::Routes(routes, known)))
+    }
+
+    /// Says which values a field can have, such as the routes that axum knows. A rule for another value never
+    /// applies, which is then a [warning or an error](super::fields#values-that-nobody-has).
+    pub fn values<'v>(self, field: &str, values: impl IntoIterator<Item = &'v str>) -> Self {
+        self.known(field, values, false)
+    }
+
+    /// Says which values a field can have, and that each of them should have a rule, such as the tiers of customers:
+    ///
+    /// ```
+    /// use ratescope_tower::RateLimit;
+    /// use ratescope::rules::{Ruled, Rules};
+    ///
+    /// let rules = Rules::read("rules.yaml", "
+    /// domain: web
+    /// descriptors:
+    /// - {key: tier, value: free, limit: gcra 10/1s per user}
+    /// - {key: tier, value: glod, limit: gcra 99/1s per user}
+    /// ")?;
+    /// let limit = RateLimit::new(Ruled::new(rules, 100_000))
+    ///     .header("user", http::HeaderName::from_static("x-user"))
+    ///     .header("tier", http::HeaderName::from_static("x-tier"))
+    ///     .limited_values("tier", ["free", "gold"]);
+    /// let wrong = limit.try_layer().err().unwrap();
+    /// assert_eq!(wrong.values, [
+    ///     "the rule web:tier=glod never applies, as tier=glod is none of the tiers",
+    ///     "no rule is for the tier gold",
+    /// ]);
+    /// # Ok::<(), ratescope::rules::RulesError>(())
+    /// ```
+    pub fn limited_values<'v>(
+        self,
+        field: &str,
+        values: impl IntoIterator<Item = &'v str>,
+    ) -> Self {
+        self.known(field, values, true)
+    }
+
+    fn known<'v>(
+        mut self,
+        field: &str,
+        values: impl IntoIterator<Item = &'v str>,
+        all_limited: bool,
+    ) -> Self {
+        let values = values.into_iter().map(str::to_owned).collect();
+        let known = KnownValues { field: field.to_owned(), values, all_limited };
+        self.settings.sources.known.retain(|other| other.field != field);
+        self.settings.sources.known.push(known);
+        self
     }
 
     /// Takes a field from a closure. For a field that a request must have, see [`key`](Self::key).
@@ -330,24 +402,6 @@ impl<S, A, C> RateLimit<S, A, C> {
         let RateLimit { store, answer, settings, .. } = self;
         RateLimit { store, answer, clock, settings }
     }
-
-    /// Makes the layer. All services of the layer and of its clones share the store and the queue. If
-    /// the rules are about a field without a source, all clients are limited together: see
-    /// [missing sources](super::fields#missing-sources).
-    pub fn layer(self) -> RateLimitLayer<S, A, C> {
-        RateLimitLayer::new(self)
-    }
-
-    /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and
-    /// charges the `cost` of that number of bytes: when a body has ended, or when it is dropped before,
-    /// because the client hung up. The headers of its response do not include it.
-    pub fn layer_for_bodies(
-        mut self,
-        cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
-    ) -> BodyLimitLayer<S, A, C> {
-        self.settings.charge_sent = Some(Box::new(cost));
-        RateLimitLayer::new(self)
-    }
 }
 
 /// A layer that limits requests. `W` says whether it [charges](super::Charged) for the bodies of
@@ -357,11 +411,13 @@ pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
     bodies: PhantomData<W>,
 }
 
-impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
+impl<S: AsyncStore, A, C, W> RateLimitLayer<S, A, C, W> {
     fn new(limit: RateLimit<S, A, C>) -> Self {
         RateLimitLayer { shared: Arc::new(Shared::new(limit)), bodies: PhantomData }
     }
+}
 
+impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     /// The number of requests in the queue.
     pub fn waiting(&self) -> usize {
         self.shared.waiting()

@@ -2,7 +2,8 @@
 //! of the store, and changed rule files.
 //!
 //! Events that clients can cause are logged at most a few times a second, with the number of those
-//! left out, and with the first 48 bytes of each field of a key. So an attack does not fill the log.
+//! left out, and with the first 48 bytes of each field of a key. So an attack does not fill the log. Of a
+//! [secret field](ratescope::policy::Per) the log has the hash.
 
 use super::layer::LayerSettings;
 use super::meters;
@@ -12,7 +13,7 @@ use crate::watch::FileNews;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use ratescope::event::{Event, Fields};
 use ratescope::internal::beginning;
-use ratescope::policy::Limit;
+use ratescope::policy::{Limit, Per};
 use ratescope::rules::{Fault, Opinion, Reloaded, Rules};
 use ratescope::time::{Span, Time};
 
@@ -51,20 +52,32 @@ impl LogSampler {
     }
 }
 
-/// The fields of an event, cut.
-struct Cut<'a>(&'a dyn Fields);
+/// The fields of an event, cut where the key has them in clear.
+struct Cut<'a>(&'a Per, &'a dyn Fields);
+
+impl Cut<'_> {
+    fn is_cut(&self, name: &str) -> bool {
+        let is_long = self.1.value(name).is_some_and(|text| text.len() > LONGEST);
+        is_long && !self.0.is_secret(name) && !self.1.is_secret(name)
+    }
+}
 
 impl Fields for Cut<'_> {
     fn value(&self, name: &str) -> Option<&str> {
-        self.0.value(name).map(|text| beginning(text, LONGEST))
+        let text = self.1.value(name)?;
+        Some(if self.is_cut(name) { beginning(text, LONGEST) } else { text })
+    }
+
+    fn is_secret(&self, name: &str) -> bool {
+        self.1.is_secret(name)
     }
 }
 
 /// The key of an event, which ends with `...` if a value in it is cut.
 fn key(limit: &Limit, event: &Event<'_>) -> String {
-    let fields = &Cut(event.fields);
+    let fields = &Cut(&limit.per, event.fields);
     let mut key = limit.per.key(&Event { fields, ..*event });
-    if limit.per.fields().iter().any(|field| event.field(field).len() > LONGEST) {
+    if limit.per.fields().iter().any(|field| fields.is_cut(field)) {
         key.push_str("...");
     }
     key
@@ -126,8 +139,8 @@ pub(super) fn bad_cost(cost: f64, layer: Option<&str>, passed_over: u64) {
     );
 }
 
-/// Logs the fields of rules that no source gives.
-pub(super) fn missing_sources(rules: &Rules, settings: &LayerSettings) {
+/// Logs the fields of rules that no source gives, and the values that do not fit.
+pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     for field in settings.sources.missing(rules) {
         tracing::warn!(
             target: "ratescope",
@@ -136,6 +149,9 @@ pub(super) fn missing_sources(rules: &Rules, settings: &LayerSettings) {
             "rules are about a field that the layer has no source for: all clients share one key, and \
              rules for a certain value never apply",
         );
+    }
+    for unmatched in settings.sources.unmatched(rules) {
+        tracing::warn!(target: "ratescope", layer = settings.name.as_deref(), "{unmatched}");
     }
 }
 

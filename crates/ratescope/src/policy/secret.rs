@@ -43,9 +43,8 @@ impl KeySecret {
         KeySecret::new([0, 1].map(|half: u64| random.hash_one(half).to_le_bytes()).as_flattened())
     }
 
-    /// The hash of a value.
-    #[cfg(feature = "std")]
-    pub(crate) fn hashed(&self, value: &str) -> alloc::string::String {
+    /// The hash of a value, as keys have it.
+    pub fn hashed(&self, value: &str) -> alloc::string::String {
         let mut hash = alloc::string::String::new();
         // Writing to a String does not fail.
         let _ = self.write_hash(value.as_bytes(), &mut hash);

@@ -127,6 +127,11 @@ impl Rules {
         self.replaces
     }
 
+    /// Whether there is a rule for all events.
+    pub fn is_any_for_all(&self) -> bool {
+        self.always.is_some()
+    }
+
     /// The rules that an event with these fields has to pass, in the order of the file. If there are
     /// none, it is not limited.
     pub fn matching<'a>(&'a self, fields: &dyn Fields) -> Vec<&'a Rule> {

@@ -97,6 +97,11 @@ impl Ruled {
         let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.current.load_full();
         if old.rules.say_the_same_as(&rules) {
+            // Only the name of the file is new.
+            if old.rules.file() != rules.file() {
+                let renamed = Generation::new(Arc::new(rules), old.homes.clone());
+                self.current.store(Arc::new(renamed));
+            }
             return Reloaded::Unchanged;
         }
         let mut carried = Carried::new(&old, now, self.capacity());

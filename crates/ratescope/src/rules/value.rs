@@ -112,7 +112,7 @@ impl Step {
     }
 
     /// A value of the field as it may be shown. The hash has no secret, since the names of rules are the same everywhere.
-    pub(crate) fn shown<'a>(&self, value: &'a str) -> Cow<'a, str> {
+    pub fn shown<'a>(&self, value: &'a str) -> Cow<'a, str> {
         match self.secret {
             true => Cow::Owned(KeySecret::EMPTY.hashed(value)),
             false => Cow::Borrowed(value),

@@ -1,6 +1,9 @@
 //! The decisions of the service, by a clock that stands still.
 
 use futures_util::FutureExt;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::Fault;
 use ratescope::{Span, Time};
@@ -357,6 +360,137 @@ fn a_limit_for_all_counts_a_request_once() {
     let codes = [(); 3].map(|()| code(&service, &two("a")));
     assert_eq!(codes, [Code::Ok, Code::Ok, Code::OverLimit]);
     assert_eq!(code(&service, &two("b")), Code::Ok);
+}
+
+/// Also if its first descriptor brings its own limit, only looks, or is for a rule that another one replaces.
+#[test]
+fn a_limit_for_all_is_asked_whatever_the_descriptors_are() {
+    let rules = "domain: web\nlimit: gcra 2/1m\ndescriptors:\n- {key: user, name: user, limit: gcra 1/1m}\n\
+                 - {key: plan, limit: 9/1m, replaces: [user]}\n";
+    let limit =
+        RateLimitOverride { requests_per_unit: 9, unit: Unit::Hour.into(), unit_multiplier: None };
+    let brings = || RateLimitDescriptor { limit: Some(limit), ..descriptor(&[("x", "1")]) };
+    let looks = || RateLimitDescriptor { hits_addend: Some(0), ..descriptor(&[("user", "ann")]) };
+    let [user, plan] = [("user", "ann"), ("plan", "gold")].map(|own| move || descriptor(&[own]));
+    let (ok, over) = (Code::Ok, Code::OverLimit);
+    for descriptors in [
+        vec![brings()],
+        vec![brings(), brings()],
+        vec![looks(), plan()],
+        vec![plan(), looks()],
+        vec![user(), plan()],
+        vec![plan(), user()],
+    ] {
+        let (service, _) = service(rules);
+        let request = request(descriptors);
+        assert_eq!([(); 3].map(|()| code(&service, &request)), [ok, ok, over], "{request:?}");
+        let last = ask(&service, &request).unwrap();
+        assert!(last.statuses.iter().all(|status| status.code() == over), "{last:?}");
+        assert_eq!(last.statuses.len(), request.descriptors.len());
+        let name = |status: &DescriptorStatus| status.current_limit.clone().unwrap().name;
+        assert!(last.statuses.iter().map(name).all(|name| name == "web"), "{last:?}");
+    }
+    // A look alone tells of it, and counts nothing.
+    let (service, _) = service(rules);
+    let two = request(vec![plan(), brings()]);
+    let look = request(vec![looks(), looks()]);
+    let codes = [&look, &two, &look, &two, &look].map(|request| code(&service, request));
+    assert_eq!(codes, [ok, ok, ok, ok, over]);
+}
+
+/// It counts what the dearest descriptor costs, and gives back what is given back.
+#[test]
+fn what_a_limit_for_all_counts() {
+    let (service, _) = service("domain: web\nlimit: fixed-window 9/1h\ndescriptors: [{key: x}]\n");
+    let of = |hits, is_negative_hits| RateLimitDescriptor {
+        hits_addend: Some(hits),
+        is_negative_hits,
+        ..descriptor(&[("x", &format!("{hits}"))])
+    };
+    let left = |descriptors| {
+        let answer = ask(&service, &request(descriptors)).unwrap();
+        answer.statuses.iter().map(|status| status.limit_remaining).collect::<Vec<_>>()
+    };
+    assert_eq!(left(vec![of(2, false), of(4, false), of(0, false)]), [5, 5, 5]);
+    assert_eq!(left(vec![of(3, true), of(1, false)]), [4, 4]);
+    assert_eq!(left(vec![of(1, true), of(2, true)]), [6, 6]);
+    assert_eq!(left(vec![of(5, false)]), [1]);
+    assert_eq!(left(vec![of(1, true)]), [2]);
+}
+
+/// A rule of any file that [`rules_and_requests`] makes.
+fn rule(at: usize, (limit, count, label, replaces): (bool, u32, bool, Option<usize>)) -> String {
+    let mut text = String::new();
+    match limit {
+        true => text += &format!("rate_limit: {{unit: hour, requests_per_unit: {count}}}"),
+        false => text += "limit: unlimited",
+    }
+    if label {
+        text += &format!(", name: r{at}");
+    }
+    // Only earlier names, so that no two replace each other.
+    if let Some(other) = replaces.filter(|other| *other < at) {
+        text += &format!(", replaces: [r{other}]");
+    }
+    text
+}
+
+/// How a descriptor is drawn: its key and value, and what it asks for.
+type Drawn = (usize, u8, u8, u64);
+
+fn drawn((key, value, kind, hits): Drawn) -> RateLimitDescriptor {
+    let limit =
+        RateLimitOverride { requests_per_unit: 3, unit: Unit::Hour.into(), unit_multiplier: None };
+    let entries = [(["a", "b", "c", "d"][key], ["x", "y"][usize::from(value % 2)])];
+    RateLimitDescriptor {
+        limit: (kind == 1).then_some(limit),
+        hits_addend: (kind > 1).then_some(hits),
+        is_negative_hits: kind == 3,
+        ..descriptor(&entries)
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// Whatever a file says of the top and of other keys, and whatever a request asks for: in any order of its
+    /// descriptors it has one answer, and leaves the same states.
+    #[test]
+    fn the_order_of_descriptors_is_never_seen(
+        top in option::of((any::<bool>(), 1..6u32, any::<bool>(), option::of(0..4usize))),
+        each in vec((any::<bool>(), 1..4u32, any::<bool>(), option::of(0..4usize)), 3),
+        requests in vec(vec((0..4usize, 0..2u8, 0..4u8, 0..4u64), 1..5), 1..8),
+        turns in vec(0..24usize, 8),
+    ) {
+        // Names that are replaced are there.
+        let each: Vec<_> = each.into_iter().map(|(limit, count, _, other)| (limit, count, true, other)).collect();
+        let rules: Vec<String> = each.iter().enumerate().map(|(at, own)| rule(at, *own)).collect();
+        let top = top.map(|own| rule(3, own).replace(", ", "\n").replace("hour\n", "hour, "));
+        let text = format!(
+            "domain: web\n{}\ndescriptors:\n- {{key: a, {}}}\n- {{key: b, {}}}\n- {{key: c, {}}}\n",
+            top.unwrap_or_default(), rules[0], rules[1], rules[2],
+        );
+        let [(one, _), (other, _)] = [service(&text), service(&text)];
+        for (request_of, turn) in requests.iter().zip(turns) {
+            // The same descriptor twice is one key twice, in which the order may be seen.
+            let mut places = request_of.clone();
+            places.sort_unstable();
+            places.dedup_by_key(|(key, value, ..)| (*key, *value));
+            let descriptors: Vec<_> = places.into_iter().map(drawn).collect();
+            let mut order: Vec<usize> = (0..descriptors.len()).collect();
+            order.rotate_left(turn % descriptors.len());
+            if turn > 11 {
+                order.reverse();
+            }
+            let turned = order.iter().map(|at| descriptors[*at].clone()).collect();
+            let first = ask(&one, &request(descriptors)).unwrap();
+            let second = ask(&other, &request(turned)).unwrap();
+            prop_assert_eq!(first.overall_code(), second.overall_code(), "{}", text);
+            for (at, status) in order.iter().zip(&second.statuses) {
+                prop_assert_eq!(&first.statuses[*at], status, "{}", text);
+            }
+        }
+    }
 }
 
 /// A proxy can't wait, so an event that would be delayed is refused, and the answer says how long to wait.

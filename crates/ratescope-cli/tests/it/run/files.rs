@@ -147,6 +147,49 @@ fn a_new_file_is_taken_when_it_is_whole() {
     assert_eq!(service.health().len(), 2);
 }
 
+/// A rename, as one look after another finds it: the domain is never without rules, and counts go on.
+#[test]
+fn a_renamed_file_keeps_its_states() {
+    let folder = Folder::new("renamed");
+    let old = folder.write("old.yaml", &rules("web", 10));
+    folder.write("mail.yaml", &rules("mail", 10));
+    let service = following(std::slice::from_ref(&folder.0));
+    assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(9), Some(9)));
+    let new = folder.0.join("new.yaml");
+    fs::rename(&old, &new).unwrap();
+    assert_eq!((service.look(), left(&service, "web")), (vec![], Some(8)));
+    let changes = service.look();
+    assert!(
+        matches!(changes.as_slice(), [Changed::Renamed(from, to, _)] if *from == old && *to == new),
+        "{changes:?}"
+    );
+    assert!(changes[0].to_string().ends_with("new.yaml: rules unchanged"), "{changes:?}");
+    assert_eq!((look(&service), left(&service, "web")), (vec![], Some(7)));
+    let files: Vec<String> = service.rules().iter().map(|rules| rules.file().to_owned()).collect();
+    assert!(files[1].ends_with("new.yaml"), "{files:?}");
+    // It is followed under its new name, also while it is changed and renamed at once.
+    folder.write("new.yaml", &rules("web", 20));
+    assert!(look(&service)[0].is_good());
+    assert_eq!(left(&service, "web"), Some(16));
+    fs::remove_file(&new).unwrap();
+    folder.write("newer.yaml", &rules("web", 30));
+    let changes = look(&service);
+    assert!(matches!(changes.as_slice(), [Changed::Renamed(..)]), "{changes:?}");
+    assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(25), Some(8)));
+
+    // While the new one is being written, the rules of the old one stay; if it has another domain, they go.
+    fs::remove_file(folder.0.join("newer.yaml")).unwrap();
+    for half in ["", "domain: ", "domain: web"] {
+        folder.write("newest.yaml", half);
+        assert_eq!((service.look(), left(&service, "web").is_some()), (vec![], true), "{half:?}");
+    }
+    folder.write("newest.yaml", &rules("shop", 5));
+    let changes = look(&service);
+    assert!(matches!(changes.as_slice(), [Changed::Added(_), Changed::Removed(_)]), "{changes:?}");
+    assert_eq!((left(&service, "web"), left(&service, "shop")), (None, Some(4)));
+    assert_eq!(service.health().len(), 2);
+}
+
 /// As long as its link leads nowhere, rules stay in force; so does what takes the place of a file that it was.
 #[cfg(unix)]
 #[test]

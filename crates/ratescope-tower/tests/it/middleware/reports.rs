@@ -1,6 +1,8 @@
 //! The events that the layer logs.
 
 use crate::middleware::parts::{Far, Hand, Inner, get, limit, ruled, send};
+use http::HeaderName;
+use ratescope::Time;
 use ratescope::rules::Fault;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -99,6 +101,60 @@ fn a_long_key_is_cut() {
         let key = format!("key=\"name={logged}\"");
         assert!(lines.len() == 1 && lines[0].contains(&key), "{key} is not in {lines:?}");
     }
+}
+
+/// A secret is never in the log, whatever its field is called, and is hashed whole.
+#[test]
+fn a_secret_is_hashed() {
+    let long = format!("5ecret{}", "x".repeat(100));
+    for (field, header) in
+        [("x-api-key", "x-api-key"), ("key", "x-api-key"), ("hash(mail)", "x-mail")]
+    {
+        let name = field.trim_start_matches("hash(").trim_end_matches(')');
+        let rules = &format!("domain: web\ndescriptors:\n- {{key: {field}, limit: 1/1m}}\n");
+        let lines = told(|| {
+            let limit = limit(ruled(rules), &Hand::default());
+            let limit = limit.header(name, HeaderName::from_static(header));
+            let mut service = limit.layer().layer(Inner::default());
+            for _ in 0..2 {
+                let mut request = get("/", "192.0.2.7");
+                request.headers_mut().insert(header, long.parse().unwrap());
+                send(&mut service, request);
+            }
+        });
+        let key = format!("key=\"{name}=#7d7892a392f3cd454ecf73216989985f\"");
+        assert!(lines.len() == 1 && lines[0].contains(&key), "{key} is not in {lines:?}");
+        assert!(!lines[0].contains("5ecret"), "{lines:?}");
+    }
+}
+
+/// Before the first request, and once; and again after a reload.
+#[test]
+fn rules_for_nobody_and_tiers_without_rules_are_told_at_the_start() {
+    let text = "domain: web\ndescriptors:\n- {key: route, value: /logn, limit: 9/1m}\n\
+                - {key: route, value: /users/*, limit: 9/1m}\n- {key: tier, value: free, limit: 9/1m}\n";
+    let (store, lines) = (ruled(text), Arc::new(Mutex::new(Vec::new())));
+    let all = told(|| {
+        let limit =
+            limit(store.clone(), &Hand::default()).routes(["/login", "/users/{id}"]).unwrap();
+        let limit = limit.header("tier", HeaderName::from_static("x-tier"));
+        let limit = limit.limited_values("tier", ["free", "gold"]);
+        let mut service = limit.layer().layer(Inner::default());
+        tracing::info!("requests");
+        send(&mut service, get("/login", "192.0.2.7"));
+        send(&mut service, get("/login", "192.0.2.7"));
+        let right = text.replace("logn", "login").replace("value: free, ", "");
+        lines.lock().unwrap().push(store.reload("rules.yaml", &right, Time::ZERO).name());
+        send(&mut service, get("/login", "192.0.2.7"));
+        lines.lock().unwrap().push(store.reload("rules.yaml", text, Time::ZERO).name());
+        send(&mut service, get("/login", "192.0.2.7"));
+    });
+    let route = "WARN ratescope: the rule web:route=/logn never applies, as route=/logn is none of the routes";
+    let tier = "WARN ratescope: no rule is for the tier gold";
+    let requests = all.iter().position(|line| line.ends_with("requests")).unwrap();
+    assert_eq!(all[..requests], [route, tier]);
+    assert_eq!(all[requests + 1..], [route, tier]);
+    assert_eq!(*lines.lock().unwrap(), ["applied"; 2]);
 }
 
 /// Of several layers, the one that it happened to is named.
