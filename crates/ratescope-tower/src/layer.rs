@@ -216,7 +216,8 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     /// Takes a field from a header. Any client can send any header, so use one that the service checks,
-    /// such as an API key.
+    /// such as an API key. Of a header with credentials, as [`is_credential`](ratescope::policy::is_credential) knows
+    /// them, logs, Redis and Live have a [hash](ratescope::policy::Per).
     pub fn header(self, field: &str, name: HeaderName) -> Self {
         self.source(field, FieldSource::Header(name))
     }

@@ -71,6 +71,10 @@
 //!    limit at the top, which is for every event.
 //! 4. A rule does not apply if another rule that applies replaces it.
 //!
+//! A key that is written as `hash(NAME)` is the field NAME, whose values are [secret](crate::policy::Per): logs, Redis
+//! and Live have a hash of them, and so has the name of a rule with such a `value`, by whichever rule of the file a key
+//! is made. A wildcard is written as it is.
+//!
 //! An event has to pass all rules that apply. It counts in all their limits or in none; limiters that
 //! count refused events count it in any case. [`Rules::explain`] says for each rule why it applies or
 //! does not.

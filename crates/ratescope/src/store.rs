@@ -70,7 +70,8 @@
 //! refused, that happens about once in f⁻¹⁴⁴ times: never at a half, 1 in 4 million at 90 %, and 1
 //! in 1,600 at 95 %.
 //!
-//! **Keys are not kept.** A 64-bit hash stands for the key: SipHash-1-3 with a secret of the process.
+//! **Keys are not kept.** A 64-bit hash stands for the key: SipHash-1-3 with a secret of the process
+//! ([on wasm32](Secret#on-wasm32), of words that the host gives).
 //! Senders often choose their keys; without the secret nobody can choose two keys with one hash. The
 //! chance that any two of n keys share a hash is n(n-1)/2 pairs times 2⁻⁶⁴, about n²/2⁶⁵: 1 in 37
 //! million for a million keys. Two such keys are limited as one. The hash takes a fifth of the time

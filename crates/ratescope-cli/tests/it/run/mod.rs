@@ -15,6 +15,7 @@ mod program;
 mod real;
 mod replay;
 mod routes;
+mod secrets;
 mod shared;
 mod vectors;
 

@@ -100,3 +100,25 @@ async fn whoever_gets_no_seat_is_not_counted() {
     }
     assert!(passed >= 1 && layer.waiting() >= 1);
 }
+
+/// What a request costs later is charged to the key that it passed by, also where that is the hash of a secret.
+#[tokio::test]
+async fn a_secret_is_charged_by_its_hash() {
+    let Some(server) = Server::start(&[]) else { return };
+    let rules = "domain: web\ndescriptors:\n- {key: client, limit: gcra 5/1h}\n";
+    let rules = Rules::read("rules.yaml", rules).unwrap();
+    let options = Options { deadline: PATIENCE, ..Options::default() };
+    let store = RedisStore::open(&server.url(), rules, options).unwrap();
+    let limit = RateLimit::new(store).header("client", http::header::AUTHORIZATION);
+    let mut service = limit.charge(|_| 2.0).layer().layer(Inner::default());
+    for left in [Some("4"), Some("1")] {
+        let mut request = get("/", "192.0.2.7");
+        request.headers_mut().insert("authorization", "Basic 5ecret".parse().unwrap());
+        poll_fn(|cx| service.poll_ready(cx)).await.unwrap();
+        let response = service.call(request).await.unwrap();
+        let said = response.headers().get("x-ratelimit-remaining");
+        assert_eq!(said.map(|said| said.to_str().unwrap()), left);
+    }
+    let keys = server.command(&["KEYS", "*"]);
+    assert!(keys.starts_with("*1\r\n") && !keys.contains("5ecret"), "{keys}");
+}
