@@ -226,6 +226,7 @@ async fn serve(
         (None, false) => KeySecret::random(),
         (None, true) => KeySecret::EMPTY,
     };
+    let is_empty = secret == KeySecret::EMPTY;
     let service = Service::with_probe(states, SystemClock, probe).with_key_secret(secret);
     let service = Arc::new(service);
     service.follow(&args.rules)?;
@@ -233,7 +234,7 @@ async fn serve(
         return until_closed(check(&service));
     }
     log(args.log)?;
-    if secret == KeySecret::EMPTY {
+    if is_empty {
         note_secrets(&service, &args.field);
     }
     let mut signal = server::catch_signals()?;

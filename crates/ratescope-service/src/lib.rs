@@ -169,7 +169,7 @@ impl<C: Clock> Service<C> {
                 there.file()
             )));
         }
-        let domain = self.open(rules.with_key_secret(self.key_secret))?;
+        let domain = self.open(rules.with_key_secret(self.key_secret.clone()))?;
         self.domains.rcu(|domains| {
             let mut domains = BTreeMap::clone(domains);
             domains.insert(name.clone(), Arc::clone(&domain));

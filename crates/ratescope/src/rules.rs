@@ -245,7 +245,7 @@ impl Rules {
         let (always, top, replaces) = (None, Level::default(), false);
         let key_secret = KeySecret::EMPTY;
         let made = Rules { file, domain, rules, always, top, replaces, secret_fields, key_secret };
-        made.with_key_secret(key_secret)
+        made.with_key_secret(KeySecret::EMPTY)
     }
 
     /// The same rules with this secret for the [secret fields](crate::policy::Per) of their keys; the default is
@@ -270,7 +270,7 @@ impl Rules {
         for Rule { name, path, settings, .. } in &mut self.rules {
             path.iter_mut().for_each(|step| step.secret |= is_secret(&step.key));
             for limit in settings.limits.iter_mut().chain(&mut settings.stretched) {
-                limit.per = core::mem::take(&mut limit.per).hashing(is_secret, secret);
+                limit.per = core::mem::take(&mut limit.per).hashing(is_secret, &secret);
             }
             *name = file::name(&self.domain, path);
         }
@@ -280,7 +280,7 @@ impl Rules {
 
     /// The secret for the secret fields of keys.
     pub fn key_secret(&self) -> KeySecret {
-        self.key_secret
+        self.key_secret.clone()
     }
 
     /// Whether any of the rules marks this field as secret, or is about it and it is secret without a mark.

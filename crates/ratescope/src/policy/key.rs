@@ -80,11 +80,11 @@ impl Per {
 
     /// The same key with the values of these fields hashed, too, and with this secret.
     #[cfg(feature = "std")]
-    pub(crate) fn hashing(mut self, is_secret: impl Fn(&str) -> bool, secret: KeySecret) -> Self {
+    pub(crate) fn hashing(mut self, is_secret: impl Fn(&str) -> bool, secret: &KeySecret) -> Self {
         for (i, name) in self.fields.iter().enumerate() {
             self.hashed |= u16::from(is_secret(name)) << i;
         }
-        self.secret = secret;
+        self.secret = secret.clone();
         self
     }
 

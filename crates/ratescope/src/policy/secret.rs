@@ -3,6 +3,7 @@
 //! It is HMAC-SHA-1 (RFC 2104), of which a key shows the first 128 bits. Collisions of SHA-1 do not matter here (RFC
 //! 6194): to share the limit of another sender, one would have to find a value with the hash of that sender's.
 
+use alloc::sync::Arc;
 use core::fmt::{self, Write};
 use sha1_smol::Sha1;
 
@@ -19,20 +20,23 @@ const BLOCK: usize = 64;
 /// ```text
 /// printf %s VALUE | openssl dgst -sha1 -hmac SECRET | tail -c 41 | head -c 32
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct KeySecret([u8; BLOCK]);
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct KeySecret(Option<Arc<[u8; BLOCK]>>);
 
 impl KeySecret {
     /// The default.
-    pub const EMPTY: KeySecret = KeySecret([0; BLOCK]);
+    pub const EMPTY: KeySecret = KeySecret(None);
 
     /// A secret of any length. One that nobody guesses has 16 random bytes at least.
     pub fn new(secret: &[u8]) -> Self {
+        if secret.is_empty() {
+            return KeySecret::EMPTY;
+        }
         let digest = Sha1::from(secret).digest().bytes();
         let secret = if secret.len() > BLOCK { digest.as_slice() } else { secret };
         let mut block = [0; BLOCK];
         block.iter_mut().zip(secret).for_each(|(to, from)| *to = *from);
-        KeySecret(block)
+        KeySecret(Some(Arc::new(block)))
     }
 
     /// A random secret, for a process that shares its keys with no other. Not on wasm32, where std has no randomness.
@@ -53,9 +57,10 @@ impl KeySecret {
 
     /// Writes the hash of a value, as in `#7f83b1657ff1fc53b92dc18148a1d65d`.
     pub(super) fn write_hash(&self, value: &[u8], out: &mut impl Write) -> fmt::Result {
+        let block = self.0.as_deref().unwrap_or(&[0; BLOCK]);
         let padded = |with: u8| {
             let mut hash = Sha1::new();
-            hash.update(&self.0.map(|byte| byte ^ with));
+            hash.update(&block.map(|byte| byte ^ with));
             hash
         };
         let (mut inner, mut outer) = (padded(0x36), padded(0x5c));
@@ -64,12 +69,6 @@ impl KeySecret {
         let bytes = outer.digest().bytes();
         out.write_char('#')?;
         bytes.iter().take(16).try_for_each(|byte| write!(out, "{byte:02x}"))
-    }
-}
-
-impl Default for KeySecret {
-    fn default() -> Self {
-        KeySecret::EMPTY
     }
 }
 

@@ -48,7 +48,7 @@ fn a_mark_is_for_the_whole_file() {
 #[test]
 fn a_secret_of_ones_own() {
     let secret = KeySecret::new(b"s");
-    let rules = read(RULES).with_key_secret(secret);
+    let rules = read(RULES).with_key_secret(secret.clone());
     let own = keys(&rules);
     assert_eq!(own[2], "x-api-key=#7181c6bc3f43901d838dbb972bda9128");
     assert_eq!(rules.rules()[3].name(), read(RULES).rules()[3].name());
