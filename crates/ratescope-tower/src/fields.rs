@@ -39,7 +39,7 @@ use http::{Extensions, HeaderMap, Method, Request, Uri};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use ratescope::address::{IPV6_PREFIX, canonical};
 use ratescope::event::Fields;
-use ratescope::internal::{Made, write_joined};
+use ratescope::internal::Made;
 use ratescope::policy::is_credential;
 use ratescope::rules::{Rule, Rules, Step, Value};
 use smallvec::SmallVec;
@@ -237,7 +237,8 @@ impl fmt::Display for MissingSources {
                  RateLimit::user gives user, and RateLimit::field gives any other field"
             )
         });
-        write_joined(f, fields.iter().chain(&self.values), "\n")
+        let all: Vec<String> = fields.into_iter().chain(self.values.iter().cloned()).collect();
+        f.write_str(&all.join("\n"))
     }
 }
 

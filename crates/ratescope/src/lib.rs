@@ -173,6 +173,6 @@ pub mod internal {
     pub use crate::store::{Secret, all_or_none::Few};
     pub use crate::text::names::{name_of, named};
     pub use crate::text::number::{Decimal, count, digits, float, leading_number, number};
-    pub use crate::text::show::{ECHO, beginning, grouped, parts, plural, shown, visible, write_joined};
+    pub use crate::text::show::{ECHO, beginning, grouped, parts, plural, shown, visible};
     pub use crate::text::words::{Word, Words};
 }

@@ -317,4 +317,3 @@ macro_rules! forward {
         }
     };
 }
-
