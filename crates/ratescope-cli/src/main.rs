@@ -14,6 +14,7 @@ mod serve;
 mod server;
 mod simulate;
 mod source;
+mod store;
 mod terminal;
 mod test;
 mod tune;

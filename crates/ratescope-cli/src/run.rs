@@ -5,6 +5,7 @@ mod ports;
 
 use crate::bounded;
 use crate::server;
+use crate::store;
 use crate::terminal::{Visible, above_zero, at_least_one, until_closed};
 use admin::Admin;
 use hyper::header::HeaderName;
@@ -83,10 +84,29 @@ pub(crate) struct Args {
 
     /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379,
     /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001 or
-    /// redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster; otherwise they are in memory. While Redis does not
-    /// answer, this process decides by its own memory, or as a rule's on_store_failure says
+    /// redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster; otherwise they are in memory. With rediss:// and so
+    /// on by TLS, trusting the system's certificates or those of the file that SSL_CERT_FILE names. While Redis does not
+    /// answer, this process goes on by what Redis told it last, or as a rule's on_store_failure says
     #[arg(long, value_name = "URL")]
     store: Option<String>,
+
+    /// A file with the password of the store, which is its first line; or put it into the environment variable
+    /// RATESCOPE_STORE_PASSWORD. On the command line, everybody on this machine sees it
+    #[arg(long, value_name = "FILE", requires = "store")]
+    store_password_file: Option<PathBuf>,
+
+    /// How long a decision may wait for the store; a longer round trip means that the store is never used
+    #[arg(long, value_name = "SPAN", default_value = "50ms", requires = "store", value_parser = deadline)]
+    deadline: Span,
+
+    /// The beginning of all keys on the store; services with the same rules and different prefixes count apart
+    #[arg(long, value_name = "TEXT", default_value = "rs:", requires = "store", value_parser = prefix)]
+    prefix: String,
+
+    /// How many processes share the store. While it does not answer, each lets pass its share of each limit, instead of
+    /// all that is left of it
+    #[arg(long, value_name = "N", default_value = "1", requires = "store", value_parser = clap::value_parser!(u32).range(1..))]
+    processes: u32,
 
     /// On a cluster, keep all keys on one node, so that limits for several fields are decided together
     #[arg(long, requires = "store")]
@@ -156,6 +176,22 @@ fn interval(text: &str) -> Result<Span, ParseError> {
     above_zero(text, "the pause must be longer than zero; write it as in 1s")
 }
 
+fn deadline(text: &str) -> Result<Span, ParseError> {
+    above_zero(text, "the deadline must be longer than zero; write it as in 50ms")
+}
+
+/// The longest prefix of keys, in bytes. Each key begins with it.
+const LONGEST_PREFIX: usize = 100;
+
+fn prefix(text: &str) -> Result<String, String> {
+    match text.len() {
+        // The text between the first braces of a key chooses the node of a cluster.
+        _ if text.contains(['{', '}']) => Err("a prefix has no braces; write it as in rs:".into()),
+        1..=LONGEST_PREFIX => Ok(text.to_owned()),
+        _ => Err(format!("a prefix has 1 to {LONGEST_PREFIX} bytes; write it as in rs:")),
+    }
+}
+
 /// Runs until it is asked to end.
 pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     if [args.grpc, args.http, args.admin].iter().all(|port| port.0.is_none()) {
@@ -186,15 +222,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         match &args.store {
             None => serve(args, (probe, live), States::in_memory(args.keys)).await,
             Some(url) => {
-                let (one_node, capacity) = (args.one_node, args.keys);
-                let options = Options { one_node, capacity, ..Options::default() };
-                serve(args, (probe, live), States::on_redis(url, options)?).await
+                let url = store::address(url, args.store_password_file.as_deref())?;
+                serve(args, (probe, live), States::on_redis(&url, options(args))?).await
             }
         }
     });
     // A rule file that is being read may be on a network that hangs; nobody waits for it.
     runtime.shutdown_background();
     ended
+}
+
+/// The settings of a store on Redis.
+fn options(args: &Args) -> Options {
+    Options {
+        prefix: args.prefix.clone(),
+        one_node: args.one_node,
+        deadline: Duration::try_from(args.deadline).unwrap_or(Duration::MAX),
+        capacity: args.keys,
+        processes: args.processes,
+        ..Options::default()
+    }
 }
 
 /// Makes the admin port ask for a token, which is the first line of the file at `path`.

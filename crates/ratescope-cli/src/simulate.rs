@@ -9,6 +9,7 @@ mod summary;
 
 use crate::rules;
 use crate::source::LogArgs;
+use crate::store;
 use crate::terminal::{Visible, at_least_one, say, until_closed};
 use clap::ValueEnum;
 use lane::Lane;
@@ -89,7 +90,8 @@ pub(crate) struct Args {
 
     /// Where the states are: a Redis, as in redis://127.0.0.1:6379, some nodes of a Redis Cluster, as in
     /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001, or the sentinels of a master, as in
-    /// redis-sentinel://127.0.0.1:26379/mymaster. By default, in this program
+    /// redis-sentinel://127.0.0.1:26379/mymaster. By default, in this program. A password can be in the environment
+    /// variable RATESCOPE_STORE_PASSWORD
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
@@ -168,7 +170,8 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     }
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let keys = args.keys;
-    let at = shared::At::new(args.store)?;
+    let store = args.store.map(|url| store::address(&url, None)).transpose()?;
+    let at = shared::At::new(store)?;
     let lane = |rules, text| at.open(&rules).map(|store| Lane::new(rules, text, keys, store));
     let policy = |text: String| lane(Policy::read(&text, &defaults)?.into(), Some(text));
     let rules = |rules| lane(rules, None);

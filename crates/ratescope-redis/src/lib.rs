@@ -53,6 +53,7 @@ pub use redis;
 
 use address::Address;
 use arc_swap::ArcSwap;
+use core::sync::atomic::{AtomicI64, Ordering};
 use link::Link;
 use plan::{Call, Deed, Plan};
 use ratescope::event::{Event, Fields};
@@ -83,6 +84,8 @@ struct Inner {
     replacing: Mutex<()>,
     /// The same rules in this process, for times when Redis can't be asked.
     local: Ruled,
+    /// By how many microseconds the clock of Redis is ahead of that of the events, as of its latest answer.
+    ahead: AtomicI64,
     options: Options,
     /// Whether keys of different subjects are on different nodes.
     apart: bool,
@@ -165,8 +168,8 @@ impl RedisStore {
     fn new(link: Arc<Link>, rules: Rules, options: Options, apart: bool) -> Self {
         let local = Ruled::new(rules, options.capacity);
         let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
-        let replacing = Mutex::default();
-        RedisStore(Arc::new(Inner { link, plan, replacing, local, options, apart }))
+        let (replacing, ahead) = (Mutex::default(), AtomicI64::default());
+        RedisStore(Arc::new(Inner { link, plan, replacing, local, ahead, options, apart }))
     }
 
     /// Reads rules, and puts them in force if they are right and Redis can compute them. See
@@ -182,7 +185,7 @@ impl RedisStore {
             return Reloaded::Rejected(error);
         }
         let _alone = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        let reloaded = self.0.local.replace(rules, now);
+        let reloaded = self.0.local.replace(rules, self.0.as_redis_has_it(now));
         let plan = Plan::new(self.0.local.rules(), self.0.options.clock);
         self.0.plan.store(Arc::new(plan));
         reloaded
@@ -195,7 +198,7 @@ impl RedisStore {
 
     /// Frees the memory of states in this process that no longer count at `now`.
     pub fn forget(&self, now: Time) {
-        self.0.local.forget(now);
+        self.0.local.forget(self.0.as_redis_has_it(now));
     }
 
     /// Asks whether Redis answers; on a cluster, whether all masters do. The answer may take a second, or the
@@ -242,7 +245,11 @@ impl RedisStore {
             Some(Ok(call)) => inner.run(&plan, &call, &asked, with_states).await,
         };
         match reply {
-            Ok(reply) => answered(&plan, &asked, reply, details),
+            Ok(reply) => {
+                let answered = answered(&plan, &asked, &reply, details);
+                inner.adopt(&plan, event, &asked, reply);
+                answered
+            }
             Err(fault) => inner.instead(event, deed, details, fault),
         }
     }
@@ -276,9 +283,36 @@ impl Inner {
 
     /// Decides in this process, because Redis could not be asked.
     fn instead(&self, event: &Event<'_>, deed: Deed, details: Details, fault: Fault) -> Answered {
-        let mut answered = self.local.answer_instead(event, details, deed != Deed::Peek);
+        let (event, count) = (&self.in_its_time(event), deed != Deed::Peek);
+        let mut answered = self.local.answer_instead(event, details, count, self.times());
         answered.fault = Some(fault);
         answered
+    }
+
+    /// Takes over the states of an answer, if it has them, so that this process goes on from there.
+    fn adopt(&self, plan: &Plan, event: &Event<'_>, asked: &[Ask], reply: Reply) {
+        let Some((now, states)) = reply.states.filter(|(_, states)| !states.is_empty()) else {
+            return;
+        };
+        let ahead = now.as_micros().saturating_sub(event.time.as_micros());
+        self.ahead.store(ahead, Ordering::Relaxed);
+        let event = &Event { time: now, ..*event };
+        self.local.adopt(&plan.rules, event, asked, &reply.outcomes, states);
+    }
+
+    /// How often an event counts in this process: in place of all that share the states.
+    fn times(&self) -> f64 {
+        self.options.processes.max(1).into()
+    }
+
+    /// An event at the time that Redis has then, since the states are in its time.
+    fn in_its_time<'a>(&self, event: &Event<'a>) -> Event<'a> {
+        Event { time: self.as_redis_has_it(event.time), ..*event }
+    }
+
+    fn as_redis_has_it(&self, time: Time) -> Time {
+        let ahead = self.ahead.load(Ordering::Relaxed);
+        Time::from_micros(time.as_micros().saturating_add(ahead))
     }
 }
 
@@ -313,7 +347,7 @@ impl Reply {
     }
 }
 
-fn answered(plan: &Plan, asked: &[Ask], reply: Reply, details: Details) -> Answered {
+fn answered(plan: &Plan, asked: &[Ask], reply: &Reply, details: Details) -> Answered {
     let states = reply.states.as_ref();
     let left = |i: usize| {
         let (now, states) = states.filter(|_| details.standings)?;
@@ -359,7 +393,7 @@ impl AsyncStore for RedisStore {
         };
         if done.is_err() {
             // This process counts the event instead.
-            inner.local.charge_instead(event, passed)?;
+            inner.local.charge_instead(&inner.in_its_time(event), passed, inner.times())?;
         }
         done
     }
@@ -384,7 +418,7 @@ impl AsyncStore for RedisStore {
         };
         if done.is_err() {
             // While Redis can't be asked, this process decides by its own counters.
-            inner.local.give_back(event);
+            inner.local.give_back_times(&inner.in_its_time(event), inner.times());
         }
         done
     }

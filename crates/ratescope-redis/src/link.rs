@@ -74,6 +74,7 @@ impl Link {
                 Ok(answer) => return course.answered(answer, read),
                 Err(Failure::Refused(error, connection)) => (error, connection),
                 Err(Failure::Over(fault)) => return Err(course.broke(fault)),
+                Err(Failure::Crowded(fault)) => return Err(fault),
             };
             match Meaning::of(&error) {
                 Meaning::Unknown if is_known => is_known = false,

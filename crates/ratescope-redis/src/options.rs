@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 use ratescope::time::{Span, Time};
+use tokio::sync::Semaphore;
 
 /// The settings of a store on Redis.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,8 +20,16 @@ pub struct Options {
     /// The clock by which events are decided; the default is that of Redis.
     pub clock: TimeSource,
     /// The number of keys of each limit that this process remembers for times when Redis can't be asked;
-    /// the default is 100,000.
+    /// the default is 100,000. A key takes 33 to 49 bytes, and in a log or a window up to 1,100 more.
     pub capacity: usize,
+    /// How many processes share the states; the default is 1. While Redis can't be asked, each process lets pass its
+    /// share of each limit: an event counts there as often as there are processes. See
+    /// [when Redis can't be asked](super#when-redis-cant-be-asked).
+    pub processes: u32,
+    /// The most calls that wait for the answer of one node at a time, at least 1; the default is 256. Others wait for
+    /// their turn, at most for half of the deadline, and are then decided without Redis, as
+    /// [`Overloaded`](crate::rules::Fault::Overloaded). That is no failure of the node.
+    pub in_flight: usize,
     /// The number of failures, one after the other, after which a node is left alone for a while: at
     /// least 1; the default is 5. A node fails if it can't be reached, does not answer in time, or
     /// refuses until the deadline because it is loading, busy or read-only.
@@ -38,6 +47,8 @@ impl Default for Options {
             deadline: Duration::from_millis(50),
             clock: TimeSource::Redis,
             capacity: 100_000,
+            processes: 1,
+            in_flight: 256,
             failures: 5,
             rest: Duration::from_millis(100),
         }
@@ -45,10 +56,14 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same with a deadline that can be added to any point in time.
+    /// The same with a deadline that can be added to any point in time, and room for a call.
     pub(super) fn bounded(self) -> Self {
         const DAY: Duration = Duration::from_secs(86_400);
-        Options { deadline: self.deadline.min(DAY), ..self }
+        Options {
+            deadline: self.deadline.min(DAY),
+            in_flight: self.in_flight.clamp(1, Semaphore::MAX_PERMITS),
+            ..self
+        }
     }
 }
 

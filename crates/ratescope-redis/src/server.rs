@@ -18,7 +18,7 @@ use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, ErrorKind, Pipeline};
 use redis::{RedisError, RedisResult, Value};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{Instant, timeout_at};
 
 /// The time that connecting may take, unless the deadline of a call is longer.
@@ -36,6 +36,8 @@ pub(super) struct Server {
     config: AsyncConnectionConfig,
     breaker: Arc<Breaker>,
     deadline: Duration,
+    /// One for each call that may wait for an answer.
+    seats: Arc<Semaphore>,
     current: Mutex<Option<Arc<Connection>>>,
 }
 
@@ -55,13 +57,15 @@ pub(super) enum Failure {
     Refused(RedisError, Arc<Connection>),
     /// The connection, or the wait for it, is at an end.
     Over(Fault),
+    /// There were too many calls at once, which is no fault of the server.
+    Crowded(Fault),
 }
 
 impl From<Failure> for Fault {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Refused(error, _) => Fault::failed(error),
-            Failure::Over(fault) => fault,
+            Failure::Over(fault) | Failure::Crowded(fault) => fault,
         }
     }
 }
@@ -78,6 +82,7 @@ impl Server {
             config,
             breaker: Breaker::new(options.failures, options.rest),
             deadline: options.deadline,
+            seats: Arc::new(Semaphore::new(options.in_flight)),
             current: Mutex::default(),
         })
     }
@@ -135,6 +140,7 @@ impl Server {
         permit: Option<&Arc<Permit>>,
         send: impl FnOnce(MultiplexedConnection) -> F,
     ) -> Result<T, Failure> {
+        let seat = self.seat(until).await.ok_or(Failure::Crowded(Fault::Overloaded))?;
         let connection = self.connection();
         let made = match timeout_at(until, connection.made()).await {
             Ok(Ok(made)) => made,
@@ -146,7 +152,22 @@ impl Server {
             Err(elapsed) => return Err(Failure::Over(Fault::unreachable(elapsed))),
         };
         let answer = Arc::clone(self).answer(Arc::clone(&connection), until, send(made));
+        let answer = async move {
+            let _seat = seat;
+            answer.await
+        };
         Lasting::new(answer, connection, permit).await
+    }
+
+    /// A seat for a call. If all are taken, the call waits for its turn, but only so long that the server still has half
+    /// of the deadline for it: an answer that is late then is not late because of the calls before it.
+    async fn seat(&self, until: Instant) -> Option<OwnedSemaphorePermit> {
+        let seats = || Arc::clone(&self.seats);
+        if let Ok(seat) = seats().try_acquire_owned() {
+            return Some(seat);
+        }
+        let latest = until.checked_sub(self.deadline / 2)?;
+        timeout_at(latest, seats().acquire_owned()).await.ok()?.ok()
     }
 
     /// Waits for the answer to a command on a connection, and takes the connection out of use if it is broken or
@@ -161,7 +182,10 @@ impl Server {
         let Ok(answer) = timeout_at(until, send).await else {
             let is_silent = connection.answers.load(Ordering::Relaxed) == before;
             // A call that had hardly any time left says little about the connection.
-            if is_silent && sent.elapsed() >= self.deadline / 2 {
+            if !is_silent {
+                return Err(Failure::Crowded(Fault::Late));
+            }
+            if sent.elapsed() >= self.deadline / 2 {
                 self.replace(&connection);
             }
             return Err(Failure::Over(Fault::Late));
@@ -230,12 +254,13 @@ impl Connection {
 }
 
 /// Reports the end of a question that is not asked again. A refusal proves that the server is up, but counts as a
-/// failure if the server only puts the question off.
+/// failure if the server only puts the question off. Nothing is reported if there were too many calls.
 pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
     let has_failed = match answer {
         Ok(_) => false,
         Err(Failure::Refused(error, _)) => Meaning::of(error).is_put_off(),
         Err(Failure::Over(_)) => true,
+        Err(Failure::Crowded(_)) => return,
     };
     match has_failed {
         true => permit.failed(std::time::Instant::now()),

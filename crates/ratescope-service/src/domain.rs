@@ -5,7 +5,7 @@ use ratescope::event::Event;
 use ratescope::internal::ByRules;
 use ratescope::rules::{Answered, AnyStore, AsyncStore, Witness, Witnessed};
 use ratescope_live::{Probe, Seen};
-use ratescope_tower::internal::Teller;
+use ratescope_tower::internal::{Outages, Teller};
 use std::sync::Arc;
 
 /// A store whose answers are counted, and seen by a probe.
@@ -27,8 +27,8 @@ impl Witness for Counters {
 }
 
 /// The domain whose states are in `store`.
-pub(super) fn of(store: AnyStore, probe: &Arc<Probe>) -> Arc<DomainStore> {
-    let (by_rules, teller) = (ByRules::default(), Arc::default());
+pub(super) fn of(store: AnyStore, probe: &Arc<Probe>, outages: &Arc<Outages>) -> Arc<DomainStore> {
+    let (by_rules, teller) = (ByRules::default(), Arc::new(Teller::new(Arc::clone(outages))));
     // So that the counters are seen before the first event.
     by_rules.of(&store.rules(), FileMeters::new);
     let store = Seen::new(store, Arc::clone(probe));

@@ -30,7 +30,7 @@ use bytes::Bytes;
 use core::fmt::Display;
 use core::net::IpAddr;
 use core::time::Duration;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
@@ -39,7 +39,7 @@ use ratescope::event::{Event, Fields};
 use ratescope::internal::{ECHO, shown};
 use ratescope::limit::MAX_COST;
 use ratescope::rules::{AsyncStore, Details};
-use ratescope_tower::internal::retry;
+use ratescope_tower::internal::{RECOVERY, retry, up};
 use ratescope_tower::{Head, Networks};
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
@@ -371,6 +371,9 @@ impl Wrong {
         *response.status_mut() = self.0;
         let plain = HeaderValue::from_static("text/plain; charset=utf-8");
         response.headers_mut().insert(CONTENT_TYPE, plain);
+        if self.0 == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(up(RECOVERY)));
+        }
         response
     }
 }

@@ -96,6 +96,7 @@ use ratescope::policy::KeySecret;
 use ratescope::rules::{AsyncStore, Fault, Memory, Reloaded, Rules, RulesError};
 use ratescope::time::Time;
 use ratescope_live::Probe;
+use ratescope_tower::internal::Outages;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -114,6 +115,8 @@ pub struct Service<C = SystemClock> {
     overrides: Overrides,
     probe: Arc<Probe>,
     key_secret: KeySecret,
+    /// Those of the Redis of its states.
+    outages: Arc<Outages>,
     /// The files that are followed; one look at a time.
     files: Mutex<Files>,
     /// Each file that is followed, with its problem.
@@ -133,6 +136,7 @@ impl<C: Clock> Service<C> {
             overrides: Overrides::default(),
             key_secret: KeySecret::EMPTY,
             probe,
+            outages: Arc::default(),
             states,
             clock,
             domains: ArcSwap::default(),
@@ -179,7 +183,7 @@ impl<C: Clock> Service<C> {
     }
 
     fn open(&self, rules: Rules) -> Result<Arc<DomainStore>, RulesError> {
-        Ok(domain::of(self.states.open(rules)?, &self.probe))
+        Ok(domain::of(self.states.open(rules)?, &self.probe, &self.outages))
     }
 
     fn remove(&self, domain: &str) {
@@ -202,12 +206,19 @@ impl<C: Clock> Service<C> {
         each.collect()
     }
 
-    /// Asks whether the Redis of its states answers, as [`RedisStore::ping`](ratescope_redis::RedisStore::ping) does.
+    /// Asks whether the Redis of its states answers, as [`RedisStore::ping`](ratescope_redis::RedisStore::ping) does,
+    /// and logs it if that has changed.
     ///
     /// # Errors
     /// As there; never for states in memory.
     pub async fn ping(&self) -> Result<(), Fault> {
-        self.states.ping().await
+        let answer = self.states.ping().await;
+        let now = self.clock.now();
+        match &answer {
+            Ok(()) => self.outages.answered(None, now),
+            Err(fault) => self.outages.failed(fault, None, now),
+        }
+        answer
     }
 
     /// The probe through which it is seen.

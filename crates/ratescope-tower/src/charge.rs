@@ -59,7 +59,7 @@ impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
             return Some(cost.min(MAX_COST));
         }
         meters::count_lost("cost", self.name());
-        if let Some(passed_over) = self.faults.take(now) {
+        if let Some(passed_over) = self.bad_costs.take(now) {
             report::bad_cost(cost, self.name(), passed_over);
         }
         None
@@ -69,7 +69,8 @@ impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         let Debtor { fields, ruling } = debtor;
         let event = Event { time, cost, fields };
         if let Err(fault) = self.store.charge(&event, Some(ruling)).await {
-            report::fault(&self.faults, &fault, self.name(), time);
+            meters::count_fault(&fault, self.name());
+            self.settings.outages.failed(&fault, self.name(), time);
         }
     }
 }

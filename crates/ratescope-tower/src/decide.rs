@@ -29,7 +29,7 @@ pub(super) struct Shared<S, A, C> {
     /// Made at the first request, so that the recorder can be installed after the layer was made.
     meters: OnceLock<Meters>,
     refusals: LogSampler,
-    pub(super) faults: LogSampler,
+    pub(super) bad_costs: LogSampler,
     /// The rules about which the log has been told already what does not fit.
     told: Weak<Rules>,
 }
@@ -121,7 +121,7 @@ impl<S: AsyncStore, A, C> Shared<S, A, C> {
             queue: Arc::new(Queue::new(settings.queue, of_one_key)),
             meters: OnceLock::new(),
             refusals: sample(),
-            faults: sample(),
+            bad_costs: sample(),
             told: Arc::downgrade(&rules),
             store,
             answer,
@@ -239,9 +239,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         };
         prepared.count(ruling);
         meters.count_keys(asked.event.time, || self.store.memory());
-        if let Some(fault) = &answered.fault {
-            report::fault(&self.faults, fault, self.name(), asked.event.time);
-        }
+        self.settings.outages.saw(answered.fault.as_ref(), self.name(), asked.event.time);
         let seat = match (ruling.decision(), asked.seat.take()) {
             (Decision::Allowed { wait: Span::ZERO }, _) => None,
             (Decision::Allowed { wait }, Some(seat)) => Some((wait, seat)),

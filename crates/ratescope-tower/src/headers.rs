@@ -2,7 +2,7 @@
 //!
 //! | header | what it says | when |
 //! |---|---|---|
-//! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up | the request is refused, and would pass later |
+//! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up; 1 if the store failed | the request is refused, and would pass later |
 //! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
 //! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
 //! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up | |
@@ -227,7 +227,7 @@ fn number(number: u64) -> HeaderValue {
 }
 
 /// Whole seconds, rounded up.
-pub(super) fn up(span: Span) -> u64 {
+pub fn up(span: Span) -> u64 {
     let whole = span.secs() as u64;
     whole.saturating_add(u64::from((whole as f64) < span.secs()))
 }

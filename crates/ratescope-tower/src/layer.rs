@@ -4,6 +4,7 @@ use super::bodies::{BodyLimitLayer, Uncharged};
 use super::decide::Shared;
 use super::fields::{FieldSource, Head, KnownValues, MissingSources, Sources};
 use super::headers::Headers;
+use super::outages::Outages;
 use super::proxies::Proxies;
 use super::refusal::Problem;
 use super::service::RateLimited;
@@ -21,7 +22,7 @@ use tower_layer::Layer;
 /// The default number of requests that may wait at once.
 pub const QUEUE: usize = 1024;
 
-/// The default number of refusals, and of failures of the store, that are logged each second.
+/// The default number of refusals that are logged each second.
 pub const LOGGED: u64 = 10;
 
 /// The settings of a layer that limits requests; [`layer`](Self::layer) makes the layer.
@@ -48,6 +49,7 @@ pub(super) struct LayerSettings {
     /// `None` for half of the queue.
     pub(super) queue_per_key: Option<usize>,
     pub(super) logged: u64,
+    pub(super) outages: Arc<Outages>,
     pub(super) name: Option<Arc<str>>,
     pub(super) tells_handlers: bool,
 }
@@ -67,6 +69,7 @@ impl Default for LayerSettings {
             queue: QUEUE,
             queue_per_key: None,
             logged: LOGGED,
+            outages: Arc::default(),
             name: None,
             tells_handlers: false,
         }
@@ -350,10 +353,17 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets how many refusals, and how many failures of the store, are logged each second; the default
-    /// is [`LOGGED`] of each.
+    /// Sets how many refusals are logged each second; the default is [`LOGGED`]. When the store fails, that is logged
+    /// once, and once more when it answers again, with the number of decisions that were made without it.
     pub fn log_per_second(mut self, events: u64) -> Self {
         self.settings.logged = events;
+        self
+    }
+
+    /// Shares with other layers of the same store what the log says of its failures.
+    #[doc(hidden)]
+    pub fn outages(mut self, outages: Arc<Outages>) -> Self {
+        self.settings.outages = outages;
         self
     }
 

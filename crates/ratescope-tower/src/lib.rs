@@ -14,6 +14,7 @@ pub mod headers;
 mod lasting;
 mod layer;
 pub mod meters;
+mod outages;
 pub mod outgoing;
 mod prepared;
 pub mod proxies;
@@ -41,6 +42,8 @@ pub use unidentified::Unidentified;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::fields::text;
-    pub use crate::refusal::{is_unavailable, retry};
+    pub use crate::headers::up;
+    pub use crate::outages::Outages;
+    pub use crate::refusal::{RECOVERY, is_unavailable, retry};
     pub use crate::teller::Teller;
 }

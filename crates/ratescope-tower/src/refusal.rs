@@ -139,12 +139,20 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// When an event that does not pass at once would pass; the outer `None` if it passes at once.
+/// When to try again if the store failed. How long it fails is not known; a store on Redis is asked again after 0.1 to
+/// 5 s.
+pub const RECOVERY: Span = Span::seconds(1);
+
+/// When an event that does not pass at once would pass, or can be tried again if the store failed; the outer `None` if
+/// it passes at once.
 pub fn retry(answered: &Answered) -> Option<Option<Retry>> {
     match answered.ruling.decision() {
         Decision::Allowed { wait } if wait == Span::ZERO => None,
         Decision::Allowed { wait } => Some(Some(Retry::After(wait))),
-        Decision::Refused => Some(answered.retry),
+        Decision::Refused => Some(answered.retry.or_else(|| {
+            let is_unavailable = is_unavailable(&answered.ruling, answered.fault.as_ref());
+            is_unavailable.then_some(Retry::After(RECOVERY))
+        })),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Events for the log, through the `tracing` facade: refusals with their reasons in numbers, failures
-//! of the store, and changed rule files.
+//! Events for the log, through the `tracing` facade: refusals with their reasons in numbers, and changed
+//! rule files.
 //!
 //! Events that clients can cause are logged at most a few times a second, with the number of those
 //! left out, and with the first 48 bytes of each field of a key. So an attack does not fill the log. Of a
@@ -118,14 +118,6 @@ pub(super) fn unidentified(field: &str, why: &Unidentified, layer: Option<&str>,
         passed_over,
         "refused before the limits were asked",
     );
-}
-
-/// Counts a failure of the store, and logs it if the sampler takes it.
-pub(super) fn fault(sampler: &LogSampler, fault: &Fault, layer: Option<&str>, now: Time) {
-    meters::count_fault(fault, layer);
-    let Some(passed_over) = sampler.take(now) else { return };
-    let cause = fault.cause();
-    tracing::warn!(target: "ratescope", layer, fault = fault.name(), cause, passed_over, "{fault}");
 }
 
 /// Logs a later cost that is no cost, and counts as 0.

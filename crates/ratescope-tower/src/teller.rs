@@ -2,9 +2,9 @@
 
 use super::fields::Head;
 use super::layer::LayerSettings;
+use super::outages::Outages;
 use super::prepared::Prepared;
 use super::refusal::{Problem, Refused, retry};
-use super::report::{self, LogSampler};
 use http::{HeaderMap, Response};
 use ratescope::internal::ByRules;
 use ratescope::outcome::Retry;
@@ -16,28 +16,28 @@ use std::sync::Arc;
 pub struct Teller {
     settings: LayerSettings,
     preparations: ByRules<Prepared>,
-    faults: LogSampler,
-}
-
-impl Default for Teller {
-    fn default() -> Self {
-        let settings = LayerSettings::default();
-        let faults = LogSampler::new(settings.logged);
-        Teller { settings, preparations: ByRules::default(), faults }
-    }
 }
 
 impl Teller {
+    /// A front end of a store whose failures are known from `outages`.
+    pub fn new(outages: Arc<Outages>) -> Self {
+        let settings = LayerSettings { outages, ..LayerSettings::default() };
+        Teller { settings, preparations: ByRules::default() }
+    }
+
+    /// Those of the store.
+    pub fn outages(&self) -> &Arc<Outages> {
+        &self.settings.outages
+    }
+
     fn prepared(&self, ruling: &Ruling) -> Arc<Prepared> {
         self.preparations.of(ruling.rules(), |rules| Prepared::new(rules, &self.settings))
     }
 
-    /// Counts the answer of each limit, and counts and logs a failure of the store.
+    /// Counts the answer of each limit, and whether the store failed.
     pub fn count(&self, answered: &Answered, now: Time) {
         self.prepared(&answered.ruling).count(&answered.ruling);
-        if let Some(fault) = &answered.fault {
-            report::fault(&self.faults, fault, None, now);
-        }
+        self.settings.outages.saw(answered.fault.as_ref(), None, now);
     }
 
     /// Adds the headers to those of a response. An event that would have to wait is refused.

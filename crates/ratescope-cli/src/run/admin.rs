@@ -59,19 +59,13 @@ impl Admin {
         plain(status, text)
     }
 
-    /// Remembers whether the store answers, and logs it if that has changed.
+    /// Remembers whether the store answers.
     pub(super) fn hear(&self, answer: Result<(), Fault>) {
-        let mut known = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         let fault = answer.err().map(|fault| match fault.cause() {
             Some(cause) => format!("{fault}: {cause}"),
             None => fault.to_string(),
         });
-        match (&fault, known.is_some()) {
-            (Some(fault), false) => tracing::warn!(target: "ratescope", "{fault}"),
-            (None, true) => tracing::info!(target: "ratescope", "the store answers again"),
-            _ => {}
-        }
-        *known = fault;
+        *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
     /// Whether new requests are welcome.

@@ -10,6 +10,7 @@ use ratescope::rules::AsyncStore;
 use ratescope_tower::internal::text;
 use ratescope_tower::{Head, Problem, Proxies, RateLimit, RateLimited};
 use std::borrow::Cow;
+use std::sync::Arc;
 use tower_layer::Layer;
 
 pub(super) type Auth<C> = RateLimited<Pass, DomainStore, Problem, C>;
@@ -55,8 +56,10 @@ pub(super) fn layer<C: Clock + Clone>(
     };
     let (method, path, host) = (of(METHOD), of(PATH), of(HOST));
     let name = domain.rules().domain().to_owned();
+    let outages = Arc::clone(domain.witness.teller.outages());
     let mut limit = RateLimit::new(domain.clone())
         .name(&name)
+        .outages(outages)
         .clock(clock.clone())
         .behind(Proxies::header(client.clone(), trusted.clone()))
         .field("method", move |head| {

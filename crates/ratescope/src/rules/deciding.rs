@@ -38,13 +38,14 @@ pub(super) fn in_one_step<const N: usize>(
 }
 
 /// The answer of any limits: all of them are asked, and then the event is counted where the verdict says so. Nothing is
-/// counted without `count`. `basis` tells where the states of a rule are.
+/// counted without `count`, and with it as many `times`. `basis` tells where the states of a rule are.
 pub(super) fn in_two_steps(
     generation: Guard<Arc<Generation>>,
     asked: &[Ask],
     event: &Event<'_>,
     details: Details,
     count: bool,
+    times: f64,
     basis: impl Fn(&Rule) -> Basis,
 ) -> Answered {
     let now = event.time;
@@ -63,7 +64,7 @@ pub(super) fn in_two_steps(
         for (i, held) in held.iter_mut().enumerate() {
             let (ask, passed) = (&asked[i], outcomes[i].is_allowed());
             if is_known(ask) {
-                held.record(now, ask.cost, passed, judged.counts(i, passes));
+                held.record_times(now, ask.cost, times, passed, judged.counts(i, passes));
             }
         }
     }

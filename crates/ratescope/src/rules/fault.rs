@@ -20,6 +20,8 @@ pub enum Fault {
     Unreachable(Cause),
     /// The store was not asked, because it failed just before.
     Resting,
+    /// The store was not asked, because too many calls waited for its answer already.
+    Overloaded,
     /// The store refused, in these words, and has counted nothing; or its answer can't be read, and it may have
     /// counted the event.
     Failed(String),
@@ -89,13 +91,14 @@ impl Fault {
         self.source().map(|cause| shown(&cause.to_string(), WORDS))
     }
 
-    /// A word for a counter: `late`, `lost`, `unreachable`, `resting`, `failed` or `cost`.
+    /// A word for a counter: `late`, `lost`, `unreachable`, `resting`, `overloaded`, `failed` or `cost`.
     pub fn name(&self) -> &'static str {
         match self {
             Fault::Late => "late",
             Fault::Lost => "lost",
             Fault::Unreachable(_) => "unreachable",
             Fault::Resting => "resting",
+            Fault::Overloaded => "overloaded",
             Fault::Failed(_) => "failed",
             Fault::Cost(_) => "cost",
         }
@@ -109,6 +112,7 @@ impl fmt::Display for Fault {
             Fault::Lost => "the connection to the store broke",
             Fault::Unreachable(_) => "the store can't be reached",
             Fault::Resting => "the store is not asked for a while, since it failed",
+            Fault::Overloaded => "too many calls wait for the store",
             Fault::Failed(words) => return write!(f, "the store says: {words}"),
             Fault::Cost(words) => return write!(f, "a charge was not counted: {words}"),
         })

@@ -6,7 +6,7 @@ use super::ruling::{Basis, Ruling};
 use super::{Answered, Details, Load, OnStoreFailure, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
-use crate::limit::any::AnyLimiter;
+use crate::limit::any::{AnyLimiter, AnyState};
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{Limit, Per};
 use crate::store::{self, Few, Held, KeyedLimit};
@@ -110,35 +110,41 @@ impl Ruled {
     /// # Errors
     /// When the cost is negative or not a number. Nothing is counted then.
     pub fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), BadNumber> {
-        self.charge_where(event, passed, |_| true)
+        self.charge_where(event, passed, 1.0, |_| true)
     }
 
-    /// The same, in place of another store: only events that were decided here count here.
+    /// The same, in place of another store: only events that were decided here count here, and as many `times`.
     pub fn charge_instead(
         &self,
         event: &Event<'_>,
         passed: Option<&Ruling>,
+        times: f64,
     ) -> Result<(), BadNumber> {
-        let is_local = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Local;
-        self.charge_where(event, passed, is_local)
+        self.charge_where(event, passed, times, is_local)
     }
 
     fn charge_where(
         &self,
         event: &Event<'_>,
         passed: Option<&Ruling>,
+        times: f64,
         of: impl Fn(&Rule) -> bool,
     ) -> Result<(), BadNumber> {
         let generation = self.generation();
         let mut asked = generation.rules.ask_to_charge(event, self.load(), passed)?;
         asked.retain(|ask| generation.rules.rules().get(ask.rule).is_some_and(&of));
         let mut held = generation.hold(&asked, event);
-        held.iter_mut().try_for_each(|held| held.charge(event.time, event.cost))
+        held.iter_mut().try_for_each(|held| held.charge(event.time, event.cost * times))
     }
 
     /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
     /// can't, nothing changes. The cost may have been counted at any time: see [`Limiter::give_back`].
     pub fn give_back(&self, event: &Event<'_>) -> bool {
+        self.give_back_times(event, 1.0)
+    }
+
+    /// The same for an event that was counted as many `times`.
+    pub fn give_back_times(&self, event: &Event<'_>, times: f64) -> bool {
         // Both steps use one generation: the rules may be replaced meanwhile by some that can't give back.
         let (generation, now) = (self.generation(), event.time);
         let asked = generation.rules.ask(event, self.load());
@@ -146,7 +152,7 @@ impl Ruled {
             return false;
         }
         let mut held = generation.hold(&asked, event);
-        held.iter_mut().zip(&asked).all(|(held, ask)| held.give_back(now, ask.cost))
+        held.iter_mut().zip(&asked).all(|(held, ask)| held.give_back(now, ask.cost * times))
     }
 
     /// Whether all limits that apply to an event can [give back](Self::give_back): buckets and windows can.
@@ -215,17 +221,48 @@ impl Ruled {
     /// Decides about an event, and finds the details while its keys are still held, so that all of the
     /// answer is of the same instant.
     pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
-        self.answer_by(event, details, count, |_| Basis::Store)
+        self.answer_by(event, details, count, 1.0, |_| Basis::Store)
     }
 
     /// Decides in place of another store that can't be asked. Rules that say so are decided by the states
-    /// that are here, and the others allow or refuse.
-    pub fn answer_instead(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
+    /// that are here, and the others allow or refuse. An event counts as many `times`.
+    pub fn answer_instead(
+        &self,
+        event: &Event<'_>,
+        details: Details,
+        count: bool,
+        times: f64,
+    ) -> Answered {
         let basis = |rule: &Rule| match rule.on_store_failure() {
             OnStoreFailure::Local => Basis::Local,
             OnStoreFailure::Allow | OnStoreFailure::Refuse => Basis::Nowhere,
         };
-        self.answer_by(event, details, count, basis)
+        self.answer_by(event, details, count, times, basis)
+    }
+
+    /// Takes over the states that another store has after it decided about an event by these rules, for times when it
+    /// can't be asked. Of a log or a window, it takes over at most 64 entries.
+    pub fn adopt(
+        &self,
+        rules: &Arc<Rules>,
+        event: &Event<'_>,
+        asked: &[Ask],
+        outcomes: &[Outcome],
+        states: impl IntoIterator<Item = AnyState>,
+    ) {
+        const ENTRIES: usize = 64;
+        let generation = self.generation();
+        // Other rules came into force meanwhile.
+        if !Arc::ptr_eq(&generation.rules, rules) {
+            return;
+        }
+        for ((ask, outcome), mut state) in asked.iter().zip(outcomes).zip(states) {
+            if rules.rules().get(ask.rule).is_some_and(is_local) {
+                let limit = generation.limit(ask);
+                limit.keys.limiter().shorten(&mut state, ENTRIES);
+                limit.hold(event).adopt(event.time, ask.cost, outcome.is_allowed(), state);
+            }
+        }
     }
 
     fn answer_by(
@@ -233,6 +270,7 @@ impl Ruled {
         event: &Event<'_>,
         details: Details,
         count: bool,
+        times: f64,
         basis: impl Fn(&Rule) -> Basis,
     ) -> Answered {
         let generation = self.generation();
@@ -260,8 +298,13 @@ impl Ruled {
                 return in_one_step(generation, two, event, details);
             }
         }
-        in_two_steps(generation, asked, event, details, count, basis)
+        in_two_steps(generation, asked, event, details, count, times, basis)
     }
+}
+
+/// Whether this process decides by its own states when another store can't be asked.
+fn is_local(rule: &Rule) -> bool {
+    rule.on_store_failure() == OnStoreFailure::Local
 }
 
 impl Generation {

@@ -2,8 +2,8 @@
 
 use super::sync::MutexGuard;
 use super::table::{Slot, Table};
-use crate::extremes::rounded_down;
-use crate::limit::Limiter;
+use crate::extremes::{rounded_down, smaller};
+use crate::limit::{Limiter, MAX_COST, is_cost};
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -144,8 +144,35 @@ where
 
     /// Counts an event. `passed` says whether this limiter let it pass, `allowed` whether all did.
     pub(crate) fn record(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
-        self.update(now, |limiter, state| limiter.record(state, now, cost, allowed));
+        self.record_times(now, cost, 1.0, passed, allowed);
+    }
+
+    /// The same for an event that stands for as many as `times`.
+    pub(crate) fn record_times(
+        &mut self,
+        now: Time,
+        cost: f64,
+        times: f64,
+        passed: bool,
+        allowed: bool,
+    ) {
+        // A cost that is too large or no number stays so, and is not counted.
+        let counted = if is_cost(cost) { smaller(cost * times, MAX_COST) } else { cost };
+        self.update(now, |limiter, state| limiter.record(state, now, counted, allowed));
         self.remember(now, cost, passed, allowed);
+    }
+
+    /// Takes over the state that another store has of the key after it decided about an event at `now`. If an answer of
+    /// that store about a later event came first, this one was overtaken: then the fuller state stays. `passed` says
+    /// whether the limiter let the event pass.
+    pub(crate) fn adopt(&mut self, now: Time, cost: f64, passed: bool, state: L::State) {
+        let level = |state: &L::State| self.limiter.peek(state, now, 0.0).level;
+        let latest = self.memory.latest;
+        let is_overtaken = now < latest && now.until(latest) <= LATE;
+        if !is_overtaken || level(&state) >= level(self.state()) {
+            self.update(now, |_, own| *own = state);
+        }
+        self.remember(now, cost, passed, passed);
     }
 
     /// Changes the state and marks the key as used. A new key is remembered only if its state is not
@@ -210,5 +237,33 @@ fn is_refused<L: Limiter>(
             limiter.record(state, now, 0.0, false);
         }
         is_refused
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::limit::Limiter;
+    use crate::limit::any::AnyLimiter;
+    use crate::store::Keyed;
+    use crate::time::Time;
+
+    /// Answers are taken over in the order in which another store gave them, whichever comes first.
+    #[test]
+    fn an_answer_that_was_overtaken_frees_nobody() {
+        let limiter: AnyLimiter = "fixed-window 9/1h".parse().unwrap();
+        let keys = Keyed::new(limiter.clone(), 10);
+        let at = |second: i64| Time::from_micros(second * 1_000_000);
+        let adopt = |now, count: f64| {
+            let mut state = limiter.initial();
+            limiter.record(&mut state, now, count, true);
+            keys.hold(keys.hash("ann")).adopt(now, 1.0, true, state);
+            keys.peek("ann", at(100), 0.0).level
+        };
+        assert_eq!(adopt(at(50), 5.0), 5.0);
+        assert_eq!(adopt(at(49), 4.0), 5.0, "it was overtaken");
+        assert_eq!(adopt(at(49), 6.0), 6.0, "the fuller one stays");
+        assert_eq!(adopt(at(51), 2.0), 2.0, "the store has forgotten or given back");
+        assert_eq!(adopt(at(40), 1.0), 1.0, "its clock was set back");
     }
 }

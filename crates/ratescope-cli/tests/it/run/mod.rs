@@ -7,6 +7,7 @@ mod grpc;
 mod hostile;
 mod hours;
 mod http;
+mod late;
 mod life;
 mod live;
 mod live_admin;

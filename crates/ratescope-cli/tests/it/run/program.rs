@@ -26,12 +26,18 @@ impl Program {
     }
 
     pub(crate) fn start(rules: &Path, args: &[&str]) -> Self {
+        Program::start_in(rules, args, &[])
+    }
+
+    /// The same with these variables in its environment.
+    pub(crate) fn start_in(rules: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let free = "127.0.0.1:0";
         let usual = [("--grpc", free), ("--http", free), ("--admin", free), ("--notice", "0s")];
         let usual = usual.into_iter().filter(|(option, _)| !args.contains(option));
         let mut child = command(&["run"])
             .args(usual.flat_map(|(option, value)| [option, value]))
             .args(args)
+            .envs(variables.iter().copied())
             .arg(rules)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -6,6 +6,7 @@ mod edges;
 mod equal;
 mod faults;
 mod hostile;
+mod late;
 mod listed;
 mod many;
 mod nodes;

@@ -23,7 +23,7 @@ async fn a_replica_that_may_not_write_has_counted_nothing() {
         Fault::Failed(said) => said.to_lowercase().contains("read"),
         fault => *fault == Fault::Late,
     };
-    assert_goes_on(&store, read_only).await;
+    assert_goes_on(&store, 1, read_only).await;
     server.command(&["REPLICAOF", "NO", "ONE"]);
     until_back(&store).await;
     assert_eq!(counted(&store).await, 1.0);
@@ -48,7 +48,7 @@ async fn a_server_without_memory_has_counted_nothing() {
     assert!(ask(&store, "local").await.fault.is_none());
     server.command(&["CONFIG", "SET", "maxmemory", "1"]);
     let full = |fault: &Fault| matches!(fault, Fault::Failed(said) if said.contains("OOM"));
-    assert_goes_on(&store, full).await;
+    assert_goes_on(&store, 1, full).await;
     server.command(&["CONFIG", "SET", "maxmemory", "0"]);
     until_back(&store).await;
     assert_eq!(counted(&store).await, 1.0);

@@ -41,7 +41,7 @@ fn trusting(url: &str) -> Client {
 async fn a_certificate_that_nobody_knows_is_refused_and_told() {
     let Some((server, url, _port)) = start() else { return };
     let store = open(&url, rules(RULES), Options { deadline: PATIENCE, ..options() });
-    assert_goes_on(&store, |fault| {
+    assert_goes_on(&store, 0, |fault| {
         let source = fault.source().map(ToString::to_string).unwrap_or_default();
         matches!(fault, Fault::Unreachable(_)) && source.contains("certificate")
     })

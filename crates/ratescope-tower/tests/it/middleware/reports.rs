@@ -2,9 +2,10 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use http::HeaderName;
-use ratescope::Time;
-use ratescope::rules::Fault;
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+use ratescope::{Event, Time};
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use tower_layer::Layer;
 use tracing_subscriber::fmt::MakeWriter;
@@ -171,6 +172,52 @@ fn a_fault_says_at_which_layer() {
     {
         assert!(line.contains(message) && line.contains(" layer=\"outer\" "), "{line}");
     }
+}
+
+/// A store that fails while it is told to.
+struct Sometimes(Ruled, Arc<AtomicBool>);
+
+impl AsyncStore for Sometimes {
+    fn rules(&self) -> Arc<Rules> {
+        self.0.rules()
+    }
+
+    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+        let mut answer = AsyncStore::check(&self.0, event, details).await;
+        answer.fault = self.1.load(Ordering::SeqCst).then_some(Fault::Late);
+        answer
+    }
+
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+        AsyncStore::peek(&self.0, event, details).await
+    }
+
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        AsyncStore::charge(&self.0, event, passed).await
+    }
+}
+
+/// A store that fails now and then is given up once in a second, at most.
+#[test]
+fn an_outage_has_a_line_at_its_beginning_and_one_at_its_end() {
+    let (clock, fails) = (Hand::default(), Arc::new(AtomicBool::new(false)));
+    let lines = told(|| {
+        let store = Sometimes(ruled("domain: web\nlimit: 9999/1h\n"), Arc::clone(&fails));
+        let mut service = limit(store, &clock).layer().layer(Inner::default());
+        // For 3 s, each third of 1000 requests fails; then, after a second, one more does.
+        for millis in (0..3000).step_by(3).chain([3997, 3998, 5000]) {
+            fails.store(millis % 9 == 0 || millis == 3998, Ordering::SeqCst);
+            clock.set(f64::from(millis) / 1000.0);
+            send(&mut service, get("/", "192.0.2.7"));
+        }
+    });
+    let begun = "WARN ratescope: the store did not answer in time; until it answers again, each rule decides as its \
+                 on_store_failure says fault=\"late\"";
+    let ended =
+        "INFO ratescope: the store answers again; 334 decisions were made without it decisions=334";
+    let again =
+        "INFO ratescope: the store answers again; 1 decision was made without it decisions=1";
+    assert_eq!(lines, [begun, ended, begun, again]);
 }
 
 /// Each layer says it once, and at its first request, before anybody asks why all are refused.

@@ -1,0 +1,219 @@
+//! A Redis that is late: this process goes on where Redis was, and a burst is no lateness.
+
+use super::faults::{RULES, ask, counted, options, until_back};
+use super::proxy::{Proxy, Trick};
+use super::server::{PATIENCE, Server};
+use super::{check, open, patient, rules};
+use ratescope::rules::{AsyncStore, Basis, Details, Fault, Ruled};
+use ratescope::{Event, Time};
+use ratescope_redis::{Options, RedisStore};
+use std::time::Duration;
+
+const LIMITERS: [&str; 16] = [
+    "token-bucket 10/1m burst 4",
+    "gcra 7/1m burst 4",
+    "leaky-bucket 7/1m queue 4",
+    "fixed-window 6/1m",
+    "sliding-window 6/1m precision 7s",
+    "sliding-counter 6/1m",
+    "sliding-log 6/1m",
+    "exim 6/1m leaky",
+    "exim 6/1m strict",
+    "earrrl 6/1m",
+    "adaptive x3 decay 1m increase 1h floor 2",
+    "nginx 10/1m burst 3 nodelay",
+    "haproxy 5/1m",
+    "envoy 1/6s burst 5",
+    "fail2ban 5/1m ban 1h",
+    "gcra 7/1m burst 4 per user & sliding-log 6/1m",
+];
+
+/// Whatever the limiter, the events of a pause are decided as if Redis had decided them.
+#[tokio::test]
+async fn a_pause_goes_on_where_redis_was() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let texts = LIMITERS.map(|limiter| format!("{limiter} per user"));
+    let stores: Vec<_> = texts
+        .iter()
+        .enumerate()
+        .map(|(i, text)| {
+            let store = open(&server.url(), rules(text), patient(&format!("{i}:")));
+            (text, store, Ruled::new(rules(text), 100))
+        })
+        .collect();
+    let mut refused = 0;
+    for i in 0..30 {
+        let time = Time::from_micros(1_000_000_000 + i * i * 200_000);
+        for (text, store, memory) in &stores {
+            let theirs = check(store, time, 1.0, &[("user", "ann")], Details::ALL).await;
+            let ours = check(memory, time, 1.0, &[("user", "ann")], Details::ALL).await;
+            assert_eq!(theirs.fault.is_some(), i >= 8, "{text}: {:?}", theirs.fault);
+            let said =
+                |answer: &ratescope::rules::Answered| (answer.ruling.to_string(), answer.retry);
+            assert_eq!(said(&theirs), said(&ours), "{text}, event {i}");
+            let decided = theirs.ruling.decided_by().unwrap();
+            assert_eq!(decided.basis == Basis::Local, i >= 8);
+            refused += usize::from(i >= 8 && !theirs.ruling.is_allowed());
+        }
+        if i == 7 {
+            server.kill();
+        }
+    }
+    assert!(refused > 100, "{refused} are refused during the pause");
+}
+
+/// Rules that say otherwise, and answers without states, leave nothing behind in this process.
+#[tokio::test]
+async fn only_what_is_decided_here_is_taken_over() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules(RULES), options());
+    let bare = async |key| {
+        let fields = [(key, "x"), ("user", "bob")];
+        check(&store, Time::from_micros(1), 1.0, &fields, Details::default()).await
+    };
+    for key in ["open", "closed", "local"] {
+        assert!(ask(&store, key).await.fault.is_none());
+        assert!(bare(key).await.fault.is_none());
+    }
+    server.kill();
+    let level = |answer: ratescope::rules::Answered| {
+        let decided = answer.ruling.decided_by().unwrap();
+        (decided.basis, decided.outcome.level)
+    };
+    assert_eq!(level(ask(&store, "open").await), (Basis::Nowhere, 0.0));
+    assert_eq!(level(ask(&store, "closed").await), (Basis::Nowhere, 0.0));
+    assert_eq!(level(ask(&store, "local").await), (Basis::Local, 2.0));
+    assert_eq!(level(bare("local").await), (Basis::Local, 1.0));
+}
+
+/// Three processes have counted 40 of 100 when Redis stops. How many more they let pass.
+async fn during_a_pause(processes: u32) -> Option<usize> {
+    let server = Server::start(&[])?;
+    // What drains during the test is far less than an event.
+    let text = "domain: d\nlimit: token-bucket 100/365d per user\n";
+    let rest = PATIENCE * 100;
+    let options = Options { processes, failures: 1, rest, ..options() };
+    let stores = [0; 3].map(|_| open(&server.url(), rules(text), options.clone()));
+    let asked = async |store: &RedisStore| {
+        check(store, Time::from_micros(1), 1.0, &[("user", "ann")], Details::ALL).await
+    };
+    for i in 0..40 {
+        let answer = asked(&stores[i % 3]).await;
+        assert_eq!((answer.fault, answer.ruling.is_allowed()), (None, true));
+    }
+    server.signal("STOP");
+    let mut passed = 0;
+    for _ in 0..110 {
+        for store in &stores {
+            let answer = asked(store).await;
+            assert!(answer.fault.is_some());
+            passed += usize::from(answer.ruling.is_allowed());
+        }
+    }
+    server.signal("CONT");
+    Some(passed)
+}
+
+/// 60 are left when Redis stops, and the other two processes heard last that 61 and 62 are left.
+#[tokio::test]
+async fn processes_let_pass_what_redis_had_left_each_or_together() {
+    let Some(each) = during_a_pause(1).await else { return };
+    assert_eq!(each, 60 + 61 + 62);
+    let together = during_a_pause(3).await;
+    assert_eq!(together, Some(20 + 21 + 21), "the last event of each passes whole");
+}
+
+/// What is charged and given back meanwhile counts as often as an event does.
+#[tokio::test]
+async fn a_share_is_charged_and_given_back() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let options = Options { processes: 4, ..options() };
+    let text = "domain: d\nlimit: fixed-window 100/365d per user\n";
+    let store = open(&server.url(), rules(text), options);
+    server.kill();
+    let fields = [("user", "ann")];
+    let event = |cost| Event { time: Time::from_micros(1), cost, fields: &fields };
+    let level = async || {
+        let answer = store.peek(&event(0.0), Details::default()).await;
+        answer.ruling.decided_by().unwrap().outcome.level
+    };
+    assert!(store.check(&event(2.0), Details::ALL).await.ruling.is_allowed());
+    assert_eq!(level().await, 8.0);
+    assert!(store.charge(&event(10.0), None).await.is_err());
+    assert_eq!(level().await, 48.0);
+    assert!(store.give_back(&event(5.0)).await.is_err());
+    assert_eq!(level().await, 28.0);
+    // It passes as a whole, or not at all.
+    assert!(store.check(&event(72.0), Details::ALL).await.ruling.is_allowed());
+    assert!(!store.check(&event(1.0), Details::ALL).await.ruling.is_allowed());
+}
+
+/// As many at once as there are, and the limit holds exactly.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_burst_is_no_lateness() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("gcra 100/365d burst 100 per user"), options());
+    let one = |_| {
+        let store = store.clone();
+        tokio::spawn(async move {
+            check(&store, Time::from_micros(1), 1.0, &[("user", "ann")], Details::ALL).await
+        })
+    };
+    let tasks: Vec<_> = (0..3000).map(one).collect();
+    let mut allowed = 0;
+    for task in tasks {
+        let answer = task.await.unwrap();
+        // On a machine that is busy for long, some may be decided here.
+        assert!(matches!(answer.fault, None | Some(Fault::Overloaded)), "{:?}", answer.fault);
+        allowed += usize::from(answer.ruling.is_allowed());
+    }
+    assert_eq!(allowed, 100);
+}
+
+/// A Redis that stands still is sent no more calls than may wait, however many come.
+#[tokio::test]
+async fn few_calls_wait_for_one_connection() {
+    let Some(server) = Server::start(&[]) else { return };
+    let options = Options { in_flight: 8, ..options() };
+    let store = open(&server.url(), rules("fixed-window 1000/365d per user"), options);
+    let one = || {
+        let store = store.clone();
+        let fields = [("user", "ann")];
+        async move { check(&store, Time::from_micros(1), 1.0, &fields, Details::ALL).await }
+    };
+    assert!(one().await.fault.is_none());
+    server.signal("STOP");
+    let tasks: Vec<_> = (0..300).map(|_| tokio::spawn(one())).collect();
+    let (mut late, mut overloaded) = (0, 0);
+    for task in tasks {
+        match task.await.unwrap().fault {
+            Some(Fault::Late) => late += 1,
+            Some(Fault::Overloaded) => overloaded += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+    server.signal("CONT");
+    assert_eq!((late, overloaded), (8, 292));
+    until_back(&store).await;
+    let level = super::level(&super::looked(&store, &[("user", "ann")]).await).unwrap();
+    assert!((1.0..=9.0).contains(&level), "{level}");
+}
+
+/// A call that waited in vain for its turn says nothing about the server.
+#[tokio::test]
+async fn a_call_that_was_not_sent_is_no_failure() {
+    let Some(server) = Server::start(&[]) else { return };
+    let proxy = Proxy::before(&server);
+    let options = Options { in_flight: 1, failures: 2, rest: PATIENCE * 100, ..options() };
+    let store = open(&proxy.url(), rules(RULES), options);
+    until_back(&store).await;
+    proxy.play([Trick::Silence]);
+    let (first, second) = tokio::join!(ask(&store, "local"), ask(&store, "local"));
+    assert_eq!((first.fault, second.fault), (Some(Fault::Late), Some(Fault::Overloaded)));
+    assert_eq!(ask(&store, "local").await.fault, None, "one failure, and two open the breaker");
+    assert_eq!(counted(&store).await, 2.0);
+    let long = Duration::MAX;
+    let options = Options { deadline: long, in_flight: 0, ..super::faults::options() };
+    let store = open(&server.url(), rules(RULES), options);
+    assert_eq!(ask(&store, "open").await.fault, None, "no bound is below one");
+}

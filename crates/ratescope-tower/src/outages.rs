@@ -1,0 +1,76 @@
+//! The times in which a store can't be asked. The log has a line for the beginning of each and one for its end, however
+//! many decisions are made meanwhile.
+
+use super::meters;
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use ratescope::internal::plural;
+use ratescope::rules::Fault;
+use ratescope::time::{Span, Time};
+
+/// How long a store must not fail until it counts as back. So a store that fails now and then causes at most two lines
+/// in this time.
+const CALM: Span = Span::seconds(1);
+
+/// Whether a store can be asked, as its decisions tell.
+#[derive(Debug, Default)]
+pub struct Outages {
+    is_out: AtomicBool,
+    /// The time of the last failure, in microseconds.
+    failed: AtomicI64,
+    /// The decisions that were made without the store since it failed first.
+    decisions: AtomicU64,
+}
+
+impl Outages {
+    /// Counts a decision that the store, by its answer, made or did not make.
+    pub fn saw(&self, fault: Option<&Fault>, layer: Option<&str>, now: Time) {
+        match fault {
+            None => self.answered(layer, now),
+            Some(fault) => {
+                meters::count_fault(fault, layer);
+                self.decisions.fetch_add(1, Ordering::Relaxed);
+                self.failed(fault, layer, now);
+            }
+        }
+    }
+
+    /// Notes that the store failed.
+    pub fn failed(&self, fault: &Fault, layer: Option<&str>, now: Time) {
+        self.failed.store(now.as_micros(), Ordering::Relaxed);
+        if !self.is_out.swap(true, Ordering::Relaxed) {
+            let cause = fault.cause();
+            tracing::warn!(
+                target: "ratescope",
+                layer,
+                fault = fault.name(),
+                cause,
+                "{fault}; until it answers again, each rule decides as its on_store_failure says",
+            );
+        }
+    }
+
+    /// Notes that the store answered.
+    pub fn answered(&self, layer: Option<&str>, now: Time) {
+        if self.is_out.load(Ordering::Relaxed) {
+            self.may_be_back(layer, now);
+        }
+    }
+
+    #[cold]
+    fn may_be_back(&self, layer: Option<&str>, now: Time) {
+        // The clock may have been set back.
+        let failed = Time::from_micros(self.failed.load(Ordering::Relaxed));
+        let since = failed.until(now).max(now.until(failed));
+        if since < CALM || !self.is_out.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let decisions = self.decisions.swap(0, Ordering::Relaxed);
+        let (s, were) = (plural(decisions), if decisions == 1 { "was" } else { "were" });
+        tracing::info!(
+            target: "ratescope",
+            layer,
+            decisions,
+            "the store answers again; {decisions} decision{s} {were} made without it",
+        );
+    }
+}
