@@ -24,14 +24,14 @@ pub struct Options {
     pub capacity: usize,
     /// How many processes share the states; the default is 1. While Redis can't be asked, each process lets pass its
     /// share of each limit: an event counts there as often as there are processes. See
-    /// [when Redis can't be asked](super#when-redis-cant-be-asked).
+    /// [when Redis can't be asked](crate#when-redis-cant-be-asked).
     pub processes: u32,
     /// The most calls that wait for the answer of one node at a time, at least 1; the default is 256. Others wait for
     /// their turn, at most for half of the deadline, and are then decided without Redis, as
-    /// [`Overloaded`](crate::rules::Fault::Overloaded). That is no failure of the node.
+    /// [`Overloaded`](ratescope::rules::Fault::Overloaded). That is no failure of the node.
     pub in_flight: usize,
     /// The number of failures, one after the other, after which a node is left alone for a while: at
-    /// least 1; the default is 5. A node fails if it can't be reached, does not answer in time, or
+    /// least 1; the default is 5. A node fails if it can't be reached, answers nobody in the time of a call, or
     /// refuses until the deadline because it is loading, busy or read-only.
     pub failures: u32,
     /// The time for which a node is left alone at first; the default is 100 ms. It doubles each time the node still

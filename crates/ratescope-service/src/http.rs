@@ -10,8 +10,8 @@
 //! In a path, the domain is escaped as in any URL (`/auth/my%20shop`), and slashes around it are no part of it.
 //! The domain can be left out if there is only one; if there are several, the answer is 400 then. A domain
 //! without rules lets everything pass, and is counted as unknown, and so does a service without any domain.
-//! Where the store can't be asked and a rule refuses then, the answer is 503. In `/check` and `/auth` rules
-//! are found by all fields, as in [the layer](ratescope_tower); in `/json`, by lists of keys.
+//! Where the store can't be asked and a rule refuses then, the answer is 503, with `Retry-After`. In `/check` and `/auth`
+//! rules are found by all fields, as in [the layer](ratescope_tower); in `/json`, by lists of keys.
 //!
 //! `/auth` is for nginx's `auth_request`, Traefik's `forwardAuth` and Caddy's `forward_auth`. Its fields
 //! are `ip`, `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers. The

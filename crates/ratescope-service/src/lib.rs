@@ -46,7 +46,7 @@
 //! * Requests for a **domain** without rules pass, and are counted as such.
 //! * If the **store** can't be asked and the rule that decides says `on_store_failure: refuse`, the call
 //!   fails with `UNAVAILABLE`. Envoy's `failure_mode_deny` says what becomes of the request then. No rule decides about a
-//!   limit that a descriptor brings along, so this process counts it meanwhile.
+//!   limit that a descriptor brings along, so this process goes on with it.
 //! * A limiter that would **delay** an event (`leaky-bucket`) refuses it here, and says how long it would
 //!   have waited, since a proxy can't wait.
 //!

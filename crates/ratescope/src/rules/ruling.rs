@@ -100,7 +100,7 @@ impl LimitAnswer {
 pub enum Basis {
     /// The states of the store that was asked.
     Store,
-    /// The events that this process has seen itself, since the store could not be asked.
+    /// The states in this process, since the store could not be asked.
     Local,
     /// Nothing: the store could not be asked, and the rule says what happens then. Its level is 0.
     Nowhere,

@@ -19,7 +19,8 @@ pub enum OnStoreFailure {
     Allow,
     /// The event is refused.
     Refuse,
-    /// This process decides by the events that it has seen itself.
+    /// This process decides by itself. A store on Redis goes on there where Redis was, as far as its answers told; what
+    /// is counted meanwhile is not counted on Redis. `redis_store` says how much more may pass.
     #[default]
     Local,
 }
