@@ -205,6 +205,7 @@ fn faults_have_words() {
         (Fault::Lost, "lost", None),
         (unreachable.clone(), "unreachable", Some("no such host")),
         (Fault::Resting, "resting", None),
+        (Fault::Overloaded, "overloaded", None),
         (Fault::Failed("no".to_owned()), "failed", None),
         (Fault::Cost("no".to_owned()), "cost", None),
     ] {
