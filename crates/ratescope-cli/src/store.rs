@@ -11,9 +11,7 @@ const VARIABLE: &str = "RATESCOPE_STORE_PASSWORD";
 /// The address with the password in the first line of a file or, without a file, in the environment, if there is one.
 pub(crate) fn address(url: &str, file: Option<&Path>) -> Result<String, String> {
     let (password, from) = match (file, std::env::var_os(VARIABLE)) {
-        (Some(path), _) => {
-            (bounded::first_line(path)?, path.display().to_string())
-        }
+        (Some(path), _) => (bounded::first_line(path)?, path.display().to_string()),
         (None, Some(value)) => {
             let not_text = |_| format!("{VARIABLE}: it is not UTF-8");
             (value.into_string().map_err(not_text)?, VARIABLE.to_owned())
@@ -21,7 +19,7 @@ pub(crate) fn address(url: &str, file: Option<&Path>) -> Result<String, String> 
         (None, None) => return Ok(url.to_owned()),
     };
     if password.is_empty() {
-        return Err(format!("{from}: there is no password in it"));
+        return Err(format!("{from}: it is empty"));
     }
     with(url, &password)
         .ok_or_else(|| format!("{from}: --store has a password, too; leave one of the two out"))

@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use ratescope::event::{Event, Fields};
 use ratescope::internal::beginning;
 use ratescope::policy::{Limit, Per};
-use ratescope::rules::{Fault, Opinion, Reloaded, Rules};
+use ratescope::rules::{Opinion, Reloaded, Rules};
 use ratescope::time::{Span, Time};
 
 /// The longest value of a field that is logged whole, in bytes.

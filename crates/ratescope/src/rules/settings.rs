@@ -20,7 +20,8 @@ pub enum OnStoreFailure {
     /// The event is refused.
     Refuse,
     /// This process decides by itself. A store on Redis goes on there where Redis was, as far as its answers told; what
-    /// is counted meanwhile is not counted on Redis. `redis_store` says how much more may pass.
+    /// is counted meanwhile is not counted on Redis. The crate `ratescope-redis` says how much
+    /// more may pass.
     #[default]
     Local,
 }

@@ -1,7 +1,7 @@
 //! How the program reaches its store, and what it says when the store is late.
 
 use super::program::{Program, get};
-use super::server::Server;
+use super::server::{Port, Server};
 use super::shell::{Folder, command};
 use std::io::{BufRead, BufReader};
 use std::sync::mpsc;
@@ -55,7 +55,7 @@ fn the_password_of_the_store_is_in_a_file_or_in_the_environment() {
     for (args, variable, said) in [
         (&["--store", twice, "--store-password-file", file][..], None, "leave one of the two out"),
         (&["--store", twice], Some("secret"), "RATESCOPE_STORE_PASSWORD: --store has a password"),
-        (&["--store", &url], Some(""), "RATESCOPE_STORE_PASSWORD: there is no password in it"),
+        (&["--store", &url], Some(""), "RATESCOPE_STORE_PASSWORD: it is empty"),
         (&["--store", &url, "--store-password-file", "/nowhere"], None, "/nowhere: "),
         (&["--store-password-file", file], None, "--store <URL>"),
     ] {
