@@ -45,6 +45,13 @@ use tonic_health::server::HealthReporter;
 ///     curl -i -H 'X-Forwarded-For: 192.0.2.7' http://127.0.0.1:8080/auth/web
 ///     curl 'http://127.0.0.1:6070/healthz?verbose' http://127.0.0.1:6070/metrics
 ///
+/// Of those files, this is refused, since it would mean something else or nothing here:
+///
+///     unit_multiplier: 5 with unit: minute     write limit: fixed-window 10/5m instead of the rate_limit
+///     two descriptors for the same value       write limit: [fixed-window 10/1m, fixed-window 100/1h] in one
+///     requests_per_unit: 0.5                   write limit: gcra 1/2s
+///     two files for one domain                 write one file, with the descriptors of both
+///
 /// Open http://127.0.0.1:6070/live.html to see what each rule allows and refuses, and the busiest keys.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]

@@ -100,6 +100,12 @@ impl<'a> Listed<'a> {
 
 impl Fields for Listed<'_> {
     fn value(&self, name: &str) -> Option<&str> {
+        if let Some((key, place)) = name.split_once('#') {
+            // The rules count the second of equal keys as `key#2`.
+            let place = place.parse::<usize>().ok()?.checked_sub(1)?;
+            let equal = self.entries.iter().filter(|(known, _)| *known == key);
+            return equal.map(|(_, value)| *value).nth(place);
+        }
         let own = self.entries.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         let others = || self.all.iter().flat_map(|descriptor| &descriptor.entries);
         let named = || others().filter(|entry| entry.key == name).map(|entry| entry.value.as_str());

@@ -39,7 +39,7 @@
 //! |---|---|---|
 //! | `domain` | the top | the first part of each rule's name |
 //! | `descriptors` | the top, a descriptor | a list of descriptors |
-//! | `key` | a descriptor | the name of a field, or for a [secret](crate::policy::Per) `hash(NAME)` |
+//! | `key` | a descriptor | the name of a field: letters, digits and `-_./:@~$*!`; or for a [secret](crate::policy::Per) `hash(NAME)` |
 //! | `value` | a descriptor | the value that the field must have, in which `*` stands for any characters; without `value`, any value that is not empty |
 //! | `network` | a descriptor | instead of `value`: networks that have the address in the field, as in `10.0.0.0/8, 2001:db8::/32` |
 //! | `rate_limit` | both | `unit` (second, minute, hour, day, week, month of 30 days, year of 365) and `requests_per_unit`, or `unlimited: true`; a [fixed window](crate::limit::fixed_window) |
@@ -52,6 +52,10 @@
 //! | `share_threshold` | a descriptor | `true`: all values that match its `*` or `network` share one count |
 //! | `quota_mode` | a descriptor | `true`: an event is refused only if all such rules refuse; accepted where no event has several, without effect |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
+//!
+//! Null, `""` and `[]` are as if the key were not there, since Envoy Gateway writes all keys, and so is a `name` at the
+//! top of a file without a limit there, the name of the file. A key may be within itself, as a client of Envoy's protocol
+//! may send it twice; its second value is then counted as `key#2`.
 //!
 //! A limit without `per` counts for each combination of the fields of its descriptor and of the
 //! descriptors around it, as in envoyproxy/ratelimit. At the top it counts all events together.
@@ -110,8 +114,7 @@
 //!
 //! # What is refused at load
 //! A file is refused if it cannot be read, or if it cannot mean anything: two descriptors of one list for the
-//! same values, or a wildcard or network after one that has all of its values; a key that an outer descriptor
-//! has already; a limit that is unlimited and has a number; a limit that never admits the cost of an
+//! same values, or a wildcard or network after one that has all of its values; a limit that is unlimited and has a number; a limit that never admits the cost of an
 //! event, which is 1 unless the rule has another; rules that replace each other, or an unknown rule;
 //! settings for a limit that does not exist; a file without any rule. It is also refused if it is too large:
 //! a text of more than [`LONGEST`] bytes, nested more than 64 levels deep, with more than 100,000 parts after

@@ -91,7 +91,7 @@ impl Per {
     /// The key of these fields, at most [`FIELDS`]; without any, [`ALL`](Self::ALL).
     ///
     /// # Errors
-    /// When a name is empty, `all`, given twice, or has other characters than letters, digits and `-_.`, but for
+    /// When a name is empty, `all`, given twice, or has other characters than letters, digits and `-_./:@~$*!`, but for
     /// the mark of a secret as in `hash(email)`; or when there are more than [`FIELDS`].
     pub fn new<F: AsRef<str>>(fields: impl IntoIterator<Item = F>) -> Result<Self, ParseError> {
         let mut per = Per::ALL;
@@ -103,16 +103,13 @@ impl Per {
         const HELP: &str = "write the name of a field, several as in ip+path, or all";
         let inner = text.strip_prefix("hash(").and_then(|rest| rest.strip_suffix(')'));
         let name = inner.unwrap_or(text);
-        let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
         let problem = match name {
             "" => "a field is missing",
             "all" => "everybody together is not a field",
-            _ if text.starts_with("hash(")
-                && inner.is_none_or(|inner| !inner.chars().all(is_of_name)) =>
-            {
+            _ if text.starts_with("hash(") && inner.is_none_or(|inner| !is_name(inner)) => {
                 "not a secret field as in hash(email)"
             }
-            _ if !name.chars().all(is_of_name) => "not the name of a field",
+            _ if !is_name(name) => "not the name of a field",
             _ if self.fields.iter().any(|known| known == name) => "a field that is there already",
             _ if self.fields.len() == FIELDS => "more than 16 fields",
             _ => {
@@ -153,6 +150,21 @@ impl Per {
         let _ = self.write_key(event, &mut key);
         key
     }
+}
+
+/// Whether a text may be the name of a field: letters, digits and `-_.`, and as Envoy and its gateway name theirs, also
+/// `/:@~$*!`, and `#` before a number. What looks like a rate, as `5/1s`, or like the prefix of a network, as `ip/64`, is
+/// none.
+fn is_name(name: &str) -> bool {
+    let is_plain =
+        |name: &str| name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    let is_part = |c: char| c.is_alphanumeric() || "-_./:@~$*!#".contains(c);
+    let is_prefix =
+        |(name, bits): (&str, &str)| is_plain(name) && bits.bytes().all(|b| b.is_ascii_digit());
+    is_plain(name)
+        || name.chars().all(is_part)
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && !name.split_once('/').is_some_and(is_prefix)
 }
 
 /// The most fields of a key.

@@ -84,8 +84,11 @@ impl<'a> File<'a> {
             }
             None => self.reader.missing(&map, "the domain is missing; write it as in domain: web"),
         }
-        let always = self.rule(&map, &[]);
-        let descriptors = map.get("descriptors");
+        // Envoy Gateway writes the name of the file there.
+        let has_limit = map.get("limit").or(map.given("rate_limit")).is_some();
+        let top = if has_limit { map } else { map.without(&["name"]) };
+        let always = self.rule(&top, &[]);
+        let descriptors = map.given("descriptors");
         if always.is_none() && descriptors.is_none() && self.reader.mistakes.is_empty() {
             let problem =
                 "neither descriptors nor a limit, so nothing would be limited; write one of them";
@@ -123,10 +126,6 @@ impl<'a> File<'a> {
             return None;
         };
         let (name, secret) = self.field(key)?;
-        if path.iter().any(|passed| passed.step.key == name) {
-            let problem = "an outer descriptor has this key already, and a field has one value";
-            self.reader.wrong(key, problem);
-        }
         let value = self.value(&map)?;
         let shared = self.shared(&map, &value);
         let mut path = path.to_vec();
@@ -141,9 +140,10 @@ impl<'a> File<'a> {
             return None;
         }
         let rule = self.rule(&map, &path);
-        let quota = map.pair("quota_mode").filter(|(_, on)| self.reader.flag(on) == Some(true));
+        let quota = map.pair("quota_mode").filter(|(_, on)| !on.is_empty());
+        let quota = quota.filter(|(_, on)| self.reader.flag(on) == Some(true));
         self.quotas.extend(rule.zip(quota).map(|(rule, (key, _))| (rule, key)));
-        let below = map.get("descriptors").map(|node| self.descriptors(node, &path));
+        let below = map.given("descriptors").map(|node| self.descriptors(node, &path));
         let branch = Branch { line: map.at.line, rule, below: below.unwrap_or_default() };
         if let Err(problem) = level.add(&name, &value, branch) {
             let at = map.get("value").or(map.get("network")).unwrap_or(key);
@@ -155,7 +155,8 @@ impl<'a> File<'a> {
     /// The values of the field that a descriptor is about.
     fn value(&mut self, map: &Map<'a>) -> Option<Value> {
         let network = map.get("network");
-        match map.pair("value") {
+        let value = map.pair("value").filter(|(_, value)| !value.is_empty());
+        match value {
             Some((key, _)) if network.is_some() => {
                 self.reader.wrong(key, "there is a network beside it; leave one of the two out");
                 None
@@ -174,9 +175,11 @@ impl<'a> File<'a> {
     /// limit.
     fn shared(&mut self, map: &Map<'a>, value: &Value) -> bool {
         for unread in ["detailed_metric", "value_to_metric"] {
-            map.get(unread).and_then(|node| self.reader.flag(node));
+            map.given(unread).and_then(|node| self.reader.flag(node));
         }
-        let Some((key, node)) = map.pair("share_threshold") else { return false };
+        let Some((key, node)) = map.pair("share_threshold").filter(|(_, on)| !on.is_empty()) else {
+            return false;
+        };
         let shared = self.reader.flag(node) == Some(true);
         if shared && !matches!(value, Value::Like(_) | Value::Within(_)) {
             let problem =
@@ -188,13 +191,19 @@ impl<'a> File<'a> {
 
     /// Reads the name of a field, and whether it is secret.
     fn field(&mut self, node: &Node) -> Option<(String, bool)> {
-        let per = self.reader.text(node, "a key")?.parse::<Per>();
-        let is_secret = |name: &str| per.as_ref().is_ok_and(|per| per.is_secret(name));
-        let problem = match per.as_ref().map(Per::fields) {
-            Ok([name]) => return Some((name.clone(), is_secret(name))),
-            Ok([]) => "everybody together is not a field; a limit at the top is for all",
-            Ok(_) => "a key is one field; nest descriptors for several",
-            Err(_) => "not the name of a field; write letters, digits, -, _ and .",
+        let text = self.reader.text(node, "a key")?;
+        // A hash mark counts equal keys within each other.
+        if !text.contains('#')
+            && text != "all"
+            && let Ok(per) = Per::new([text])
+            && let [name] = per.fields()
+        {
+            return Some((name.clone(), per.is_secret(name)));
+        }
+        let problem = match text {
+            "all" => "everybody together is not a field; a limit at the top is for all",
+            _ if text.contains('+') => "a key is one field; nest descriptors for several",
+            _ => "not the name of a field; write letters, digits and - _ . / : @ ~ $ * !",
         };
         self.reader.wrong(node, problem);
         None
@@ -204,11 +213,13 @@ impl<'a> File<'a> {
     /// only contains others.
     fn rule(&mut self, map: &Map<'a>, path: &[PathStep]) -> Option<usize> {
         let own = path.iter().filter(|passed| !passed.shared);
-        let field = |Step { key, secret, .. }: &Step| match secret {
-            true => format!("hash({key})"),
-            false => key.clone(),
+        let steps: Vec<&Step> = own.map(|passed| &passed.step).collect();
+        let keys: Vec<&str> = steps.iter().map(|step| step.key.as_str()).collect();
+        let field = |(place, step): (usize, &&Step)| match step.secret {
+            true => format!("hash({})", counted(&keys, place)),
+            false => counted(&keys, place),
         };
-        let own: Vec<String> = own.map(|passed| field(&passed.step)).collect();
+        let own: Vec<String> = steps.iter().enumerate().map(field).collect();
         if own.len() > FIELDS {
             let problem = format!("within more than {FIELDS} descriptors that count separately");
             self.reader.missing(map, &problem);
@@ -216,15 +227,15 @@ impl<'a> File<'a> {
         // The names were read as fields before, so any mistake in them is known already.
         let per = Per::new(own).unwrap_or(Per::ALL);
         let settings = settings::read(&mut self.reader, map, &per);
-        let is_end = !path.is_empty() && map.get("descriptors").is_none();
+        let is_end = !path.is_empty() && map.given("descriptors").is_none();
         // A descriptor with neither a limit nor a list does not limit its events.
         let settings = settings.or_else(|| is_end.then(RuleSettings::default))?;
         let inner = map.get("rate_limit").and_then(|node| node.get("replaces"));
-        if let Some(node) = map.get("replaces").or(inner) {
+        if let Some(node) = map.given("replaces").or(inner.filter(|node| !node.is_empty())) {
             self.replaces.push((self.rules.len(), node));
         }
         let path: Vec<Step> = path.iter().map(|passed| passed.step.clone()).collect();
-        let limits = map.get("limit").or(map.get("rate_limit"));
+        let limits = map.given("limit").or(map.given("rate_limit"));
         let limits_at = limits.map_or(map.at, |node| node.at);
         // Its name is made once it is known which fields are secret.
         let name = String::new();
@@ -284,6 +295,16 @@ impl<'a> File<'a> {
                 }
             }
         }
+    }
+}
+
+/// The name of the field that the key at a place of a path counts: of equal keys within each other the second is `key#2`,
+/// the value that comes second in a list of Envoy.
+fn counted(keys: &[&str], place: usize) -> String {
+    let key = keys[place];
+    match keys[..place].iter().filter(|outer| **outer == key).count() {
+        0 => key.to_owned(),
+        before => format!("{key}#{}", before + 1),
     }
 }
 

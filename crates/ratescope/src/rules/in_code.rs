@@ -163,6 +163,12 @@ impl Rules {
                 Mistake::new(deep.at, "", format!("a rule about more than {STEPS} fields"));
             return Err(RulesError::new(domain, vec![mistake]));
         }
+        // In a file an empty value is as if it were not there. In code it is a mistake.
+        let is_empty = |step: &Step| matches!(&step.value, Value::Is(text) if text.is_empty());
+        if let Some(wrong) = narrower.iter().find(|rule| rule.rest.iter().any(is_empty)) {
+            let problem = "the value, which can be left out, is empty";
+            return Err(RulesError::new(domain, vec![Mistake::new(wrong.at, "", problem)]));
+        }
         let at = At { line: 1, column: 1 };
         let mut pairs = vec![(Node::of(at, "domain"), Node::of(at, domain))];
         pairs.extend(all.iter().flat_map(|rule| rule.rule.pairs(rule.at)));

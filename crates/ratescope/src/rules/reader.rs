@@ -25,6 +25,8 @@ pub(super) struct Map<'a> {
     pairs: &'a [(Node, Node)],
     /// Whether it has an unknown key, which may be a missing one, misspelled.
     is_strange: bool,
+    /// Keys that do not count.
+    hidden: &'static [&'static str],
 }
 
 impl<'a> Map<'a> {
@@ -33,9 +35,20 @@ impl<'a> Map<'a> {
         self.pair(key).map(|(_, value)| value)
     }
 
+    /// The value of a key, unless it is empty, as generated files have it.
+    pub(super) fn given(&self, key: &str) -> Option<&'a Node> {
+        self.get(key).filter(|node| !node.is_empty())
+    }
+
+    /// The same map without some keys.
+    pub(super) fn without(self, keys: &'static [&'static str]) -> Self {
+        Map { hidden: keys, ..self }
+    }
+
     /// A key and its value.
     pub(super) fn pair(&self, key: &str) -> Option<&'a (Node, Node)> {
-        self.pairs.iter().find(|(known, _)| known.word() == key)
+        let is_hidden = self.hidden.contains(&key);
+        self.pairs.iter().find(|(known, _)| known.word() == key && !is_hidden)
     }
 
     /// All keys and values.
@@ -98,7 +111,7 @@ impl TreeReader {
                 self.wrong(key, format!("a key that is there already, in line {line}"));
             }
         }
-        Some(Map { at: node.at, pairs, is_strange: false })
+        Some(Map { at: node.at, pairs, is_strange: false, hidden: &[] })
     }
 
     /// Reads a list of at least one item.

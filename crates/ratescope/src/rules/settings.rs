@@ -83,11 +83,15 @@ const UNITS: [(&str, Span); 7] = [
 pub(super) fn read(reader: &mut TreeReader, map: &Map<'_>, per: &Per) -> Option<RuleSettings> {
     let mut settings = RuleSettings::default();
     let mistakes = reader.mistakes.len();
-    let (lyft, ours) = (map.pair("rate_limit"), map.pair("limit"));
+    let said = |name| map.pair(name).filter(|(_, value)| !value.is_empty());
+    let (lyft, ours) = (said("rate_limit"), map.pair("limit"));
     match (lyft, ours) {
         (None, None) => {
-            let keys = ENFORCEMENT.iter().chain(NAMES);
-            for (key, _) in keys.filter_map(|name| map.pair(name)) {
+            // A generated file may have an empty limit and still say how it is enforced.
+            if map.pair("rate_limit").is_some() {
+                return None;
+            }
+            for (key, _) in ENFORCEMENT.iter().chain(NAMES).filter_map(|name| said(name)) {
                 reader.wrong(key, "it is about a limit of this very descriptor, which has none");
             }
             return None;
@@ -137,12 +141,13 @@ fn rate_limit(
 ) {
     let Some(map) = reader.map(node, &RATE_LIMIT) else { return };
     for both in NAMES {
-        if let (Some(_), Some((key, _))) = (map.get(both), outer.pair(both)) {
+        let outside = outer.pair(both).filter(|(_, value)| !value.is_empty());
+        if let (Some(_), Some((key, _))) = (map.given(both), outside) {
             reader.wrong(key, "it stands in the rate_limit, too; leave one of the two out");
         }
     }
     names(reader, &map, settings);
-    let unlimited = match map.get("unlimited") {
+    let unlimited = match map.given("unlimited") {
         Some(node) => match reader.flag(node) {
             Some(unlimited) => unlimited,
             None => return,
@@ -230,10 +235,10 @@ fn limits(reader: &mut TreeReader, node: &Node, defaults: &Defaults) -> Vec<Limi
 
 /// Reads the name of a rule, and the names of the rules that it replaces.
 fn names(reader: &mut TreeReader, map: &Map<'_>, settings: &mut RuleSettings) {
-    if let Some(node) = map.get("name") {
+    if let Some(node) = map.given("name") {
         settings.label = reader.text(node, "a name").map(str::to_owned);
     }
-    let Some(node) = map.get("replaces") else { return };
+    let Some(node) = map.given("replaces") else { return };
     for item in reader.list(node, "replaces").unwrap_or_default() {
         let name = match &item.kind {
             Kind::Map(_) => {
@@ -255,7 +260,8 @@ fn shadow(reader: &mut TreeReader, map: &Map<'_>) -> bool {
     if let (Some(_), Some((key, _))) = (ours, lyft) {
         reader.wrong(key, "it means the same as shadow, which stands here, too; leave it out");
     }
-    ours.or(lyft).and_then(|(_, node)| reader.flag(node)) == Some(true)
+    ours.or(lyft).filter(|(_, on)| !on.is_empty()).and_then(|(_, node)| reader.flag(node))
+        == Some(true)
 }
 
 fn stretch(reader: &mut TreeReader, node: &Node, settings: &RuleSettings) -> Vec<Limit> {

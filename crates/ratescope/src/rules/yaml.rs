@@ -89,6 +89,15 @@ impl Node {
         matches!(&self.kind, Kind::Text { text, plain: true, .. } if NOTHING.contains(&text.as_str()))
     }
 
+    /// Whether it is null, an empty text or an empty list: generated files have these for what is not said.
+    pub(super) fn is_empty(&self) -> bool {
+        match &self.kind {
+            Kind::Text { text, .. } => text.is_empty() || self.is_nothing(),
+            Kind::List(items) => items.is_empty(),
+            Kind::Map(_) => false,
+        }
+    }
+
     /// The place of the byte `byte` of its text.
     pub(super) fn at_byte(&self, byte: usize) -> At {
         match &self.kind {

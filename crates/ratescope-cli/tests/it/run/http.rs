@@ -26,6 +26,34 @@ fn post(program: &Program, path: &str, body: &str) -> (u16, String) {
     (status, answer)
 }
 
+/// A list may have a key twice, and then its second value counts apart.
+#[test]
+fn a_key_within_itself() {
+    let rules = "
+domain: web
+descriptors:
+- key: path
+  value: /a
+  descriptors:
+  - {key: path, rate_limit: {unit: year, requests_per_unit: 1}}
+";
+    let program = Program::of(rules, &[]);
+    let ask = |values: [&str; 2]| {
+        let entry = |value| format!(r#"{{"key":"path","value":"{value}"}}"#);
+        let entries = values.map(entry).join(",");
+        post(
+            &program,
+            "/json",
+            &format!(r#"{{"domain":"web","descriptors":[{{"entries":[{entries}]}}]}}"#),
+        )
+        .0
+    };
+    assert_eq!(
+        [ask(["/a", "/b"]), ask(["/a", "/b"]), ask(["/a", "/c"]), ask(["/b", "/b"])],
+        [200, 429, 200, 200]
+    );
+}
+
 #[test]
 fn the_messages_as_json() {
     let rules = format!("{RULES}- {{key: rate, limit: exim 5/1h strict}}\n");
