@@ -7,32 +7,30 @@
 //! 192.0.2.7, 198.51.100.3 10.0.0.5 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "-"
 //! ```
 //!
-//! A line is read up to its field `bytes`; what follows is read only on demand. Before the address there may be one
-//! more column: the requested host, or the X-Forwarded-For of the request, which may also follow the address. The first
-//! lines of the log tell where this column is. If they don't, each line is looked at: it has the column if its second
-//! word is an address, and not if that is the identity, usually `-`.
+//! A line is read up to its field `bytes`; what follows is read only on demand. Before the address there may be more
+//! columns: the requested host, the X-Forwarded-For of the request, with or without quotes, or both. The X-Forwarded-For
+//! may also follow the address, or stand in its place. The first lines of the log tell where it is. If they don't, each
+//! line is looked at: it has such a column if its second word is an address, and not if that is the identity, usually `-`.
 //!
-//! `peer` is the address that the connection came from. Anybody can send an X-Forwarded-For, so `ip` is the
-//! peer, too. Only if the peer is an internal address, as a proxy's is, `ip` is the last address of the list
-//! that is not internal. If the log begins with many internal peers, they are the clients and not
-//! proxies. nginx writes the X-Forwarded-For at the end; there it is only the field `forwarded`, since
-//! nothing says that the server trusts it.
+//! `peer` is the address that the connection came from, and `ip` is [the client](super::forwarded::client) by the list
+//! beside it. If the log begins with many internal peers, they are the clients and not proxies. nginx writes the
+//! X-Forwarded-For at the end; there it is only the field `forwarded`, since nothing says that the server trusts it.
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
 use super::eight;
 use super::format::{Guess, LogForm, LogShape, Reason};
-use super::forwarded::forwarded;
+use super::forwarded;
 use super::names::Standard;
 use super::number;
-use super::stamp::{Instant, Stamps, is_month};
+use super::stamp::{Instant, Stamps};
 use memchr::{memchr, memchr2};
 use ratescope::address;
 
 /// The parts of a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clf<'a> {
-    /// The column beside the address; empty if there is none.
+    /// The columns beside the address; empty if there are none.
     leading: &'a str,
     /// Whether the X-Forwarded-For from an internal peer tells the client.
     believed: bool,
@@ -85,20 +83,23 @@ pub(super) struct Written {
 pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
     let mut found = Vec::new();
     for beside in [Beside::Shown, Beside::Before, Beside::After] {
-        let form = Written { beside, many_peers: false };
-        let Some((_, clf)) = read(line, form, &mut Stamps::default()) else { continue };
+        let written = Written { beside, many_peers: false };
+        let Some((_, clf)) = read(line, written, &mut Stamps::default()) else { continue };
         let common = clf.quoted(1).is_none();
         let name = if common { "Common Log Format" } else { "Combined Log Format" };
-        let host = clf.host().is_some();
-        let column = match (clf.leading, host) {
-            ("", _) => "",
-            (_, true) => ", after a column with the host",
-            _ if beside == Beside::After => ", with a column of X-Forwarded-For after the address",
-            (_, false) => ", after a column with X-Forwarded-For",
+        let (host, list) = clf.columns();
+        let column = match (host, list) {
+            ("", "") => "",
+            (_, "") => ", after a column with the host",
+            ("", _) if beside == Beside::After => {
+                ", with a column of X-Forwarded-For after the address"
+            }
+            ("", _) => ", after a column with X-Forwarded-For",
+            _ => ", after columns with the host and X-Forwarded-For",
         };
         let known = |field: &&str| match *field {
-            "host" => host,
-            "forwarded" => clf.forwarded().is_some() || clf.quoted(2).is_some(),
+            "host" => !host.is_empty(),
+            "forwarded" => !list.is_empty() || clf.quoted(2).is_some(),
             "referer" | "agent" => !common,
             _ => true,
         };
@@ -111,7 +112,7 @@ pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
             None => Guess::NAME,
         };
         let fields = FIELDS.into_iter().filter(known);
-        let shape = LogShape::with(LogForm::Combined(form), &format!("{name}{column}"), fields);
+        let shape = LogShape::with(LogForm::Combined(beside), &format!("{name}{column}"), fields);
         let internal = address.filter(|address| address::is_internal(*address));
         let peer = internal.map(|_| clf.peer.to_owned());
         found.push(Guess { peer, ..Guess::new(shape, points) });
@@ -135,11 +136,29 @@ pub(super) fn read<'a>(
         Beside::Shown => parts(line)?,
         beside => any_parts(line, beside)?,
     };
+    let (leading, peer) = match eight::is_dotted(peer.as_bytes()) {
+        true => (leading, peer),
+        false => other_peer(leading, peer)?,
+    };
     let instant = time(stamp, stamps)?;
     let (request, rest) = in_quotes(rest)?;
     let (status, bytes, rest) = numbers(rest)?;
     let believed = !form.many_peers;
     Some((instant, Clf { leading, believed, peer, user, request, status, bytes, rest }))
+}
+
+/// The columns beside the peer, and a peer that is no plain IPv4 address: it may be the last of a list, as in
+/// `192.0.2.7,10.0.0.5`. `None` if it is no client.
+#[inline(never)]
+fn other_peer<'a>(leading: &'a str, peer: &'a str) -> Option<(&'a str, &'a str)> {
+    // A list may be in quotes.
+    if let Some(list) = peer.strip_prefix('"') {
+        let (list, peer) = forwarded::last(list.strip_suffix('"')?);
+        return (leading.is_empty() && address::is_address(peer)).then_some((list, peer));
+    }
+    let is_list = leading.is_empty() && forwarded::is_list(peer);
+    let (leading, peer) = if is_list { forwarded::last(peer) } else { (leading, peer) };
+    forwarded::is_client(peer).then_some((leading, peer))
 }
 
 #[inline(always)]
@@ -156,9 +175,12 @@ fn seconds(stamp: &str) -> Option<Instant> {
 /// Why a line cannot be read.
 #[cold]
 pub(super) fn problem(line: &str) -> Reason {
-    let Some((_, stamp, rest)) = parts(line) else {
+    let Some(((leading, peer, _), stamp, rest)) = parts(line) else {
         return "no address and [time] before a \"request\"".into();
     };
+    if other_peer(leading, peer).is_none() {
+        return format!("not a client: {peer}").into();
+    }
     match (time(stamp, &mut Stamps::default()), in_quotes(rest)) {
         (None, _) => format!("not a time: [{stamp}]").into(),
         (_, None) => "the request is not closed by a quote".into(),
@@ -210,15 +232,17 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
         Beside::Before => {
             let mut all = text.match_indices(" - ").filter_map(|(end, dash)| {
                 let before = text.get(..end)?;
-                let from = before.rfind(' ')?;
+                let from = before.rfind([' ', ','])?;
                 let peer = before.get(from + 1..).filter(|peer| address::is_address(peer))?;
                 Some((before.get(..from)?, peer, text.get(end + dash.len()..)?))
             });
             // If the list has only addresses, the address after it is the peer. Otherwise the list may
             // contain ` - ` after an address that a client forged, so the line is read only if one place
             // fits.
-            let is_list =
-                |list: &str| list == "-" || list.split(',').map(str::trim).all(address::is_address);
+            let is_list = |leading: &str| {
+                let list = leading.trim_matches(['"', ',']);
+                list == "-" || list.split(',').map(str::trim).all(address::is_address)
+            };
             let first = all.next()?;
             (is_list(first.0) || all.next().is_none()).then_some(first)
         }
@@ -231,34 +255,51 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
     }
 }
 
-/// The columns before the time, of a line whose own words show whether it has a column before the address.
+/// The columns before the time, of a line whose own words show whether it has columns before the address.
 fn shown(text: &str) -> Option<Head<'_>> {
-    let mut from = 0;
-    let (mut leading, mut rest) = ("", text);
+    let (mut leading, mut from) = ("", 0);
     loop {
-        let (word, after) = rest.split_once(' ')?;
+        let rest = text.get(from..)?;
+        let quoted = rest.strip_prefix('"').map(|inside| inside.find("\" "));
+        let end = match quoted {
+            Some(end) => end? + 2,
+            None => rest.find(' ')?,
+        };
+        let (word, after) = (rest.get(..end)?, rest.get(end + 1..)?);
         let next = after.split(' ').next()?;
-        if word.ends_with(',') || address::is_address(next.trim_end_matches(',')) {
+        let is_address = next.split(',').next().is_some_and(address::is_address);
+        if word.ends_with(',') || is_address || next.starts_with('"') {
             // This is the time of a wrapper, and not a host.
             if is_date(word.as_bytes()) {
                 return None;
             }
-            from += word.len() + 1;
-            (leading, rest) = (text.get(..from - 1)?, after);
+            from += end + 1;
+            leading = text.get(..from - 1)?;
             continue;
         }
         let (_identity, user) = after.split_once(' ')?;
-        return (!next.is_empty() && is_client(word)).then_some((leading, word, user));
+        if next.is_empty() {
+            return None;
+        }
+        // A list without a peer after it has the peer as its last address. After an address, it is not in its place.
+        let list = word.trim_matches('"');
+        if quoted.is_some() && columns(leading).1 != "" {
+            return None;
+        }
+        let (_, peer) = forwarded::last(list);
+        let before =
+            from + (word.len() - word.trim_start_matches('"').len()) + list.len() - peer.len();
+        let leading = if peer.len() < list.len() { text.get(..before)? } else { leading };
+        return forwarded::is_client(peer).then_some((leading, peer, user));
     }
 }
 
-/// Whether a word may be a client: an address, a name, or a dash. A date or a month is not, since another
-/// program wrote it before the line.
-fn is_client(word: &str) -> bool {
-    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
-    let bytes = word.as_bytes();
-    let is_name = bytes.iter().all(|b| is_part(*b)) && !is_date(bytes) && !is_month(bytes);
-    is_name || address::is_address(word)
+/// The host and the list of forwarded addresses in the columns beside the address; each may be empty.
+fn columns(leading: &str) -> (&str, &str) {
+    let (first, rest) = leading.split_once(' ').unwrap_or((leading, ""));
+    let is_host = !first.contains([',', '"']) && first != "-" && !address::is_address(first);
+    let (host, list) = if is_host { (first, rest) } else { ("", leading) };
+    (host, list.trim_matches([' ', ',', '"']))
 }
 
 /// Whether a word begins as `2000-10-10T13:55:36` does.
@@ -333,30 +374,34 @@ impl<'a> Clf<'a> {
         super::request::plain_path(self.request)
     }
 
-    /// The client of a line with a column beside the address.
+    /// The client of a line with columns beside the address.
     fn client(&self) -> &'a str {
-        let is_proxy = self.believed && address::parse(self.peer).is_some_and(address::is_internal);
-        let list = self.forwarded().filter(|_| is_proxy);
-        list.and_then(forwarded).unwrap_or(self.peer)
+        let (_, list) = self.columns();
+        let client = self.believed.then(|| forwarded::client(list, Some(self.peer))).flatten();
+        client.unwrap_or(self.peer)
     }
 
-    /// Whether the line proves that the column is an X-Forwarded-For: it is empty, or has several addresses.
+    /// Whether the line proves that a column is an X-Forwarded-For: it is empty, or has several addresses.
     fn shows(&self, beside: Beside) -> bool {
-        let is_list = self.leading == "-" || self.leading.contains(", ");
-        is_list && beside != Beside::Shown
+        let (_, list) = self.columns();
+        (list == "-" || forwarded::is_list(list)) && beside != Beside::Shown
     }
 
-    /// The requested host without its port, if the column beside the address is one.
+    /// The requested host and the X-Forwarded-For in the columns beside the address; each may be empty.
+    fn columns(&self) -> (&'a str, &'a str) {
+        columns(self.leading)
+    }
+
+    /// The requested host without its port.
     fn host(&self) -> Option<&'a str> {
-        let is_host = !self.leading.is_empty() && self.forwarded().is_none();
-        is_host.then(|| self.leading.split(':').next().unwrap_or(self.leading))
+        let (host, _) = self.columns();
+        (!host.is_empty()).then(|| host.split(':').next().unwrap_or(host))
     }
 
-    /// The column beside the address, if it is an X-Forwarded-For.
+    /// The X-Forwarded-For in a column beside the address.
     fn forwarded(&self) -> Option<&'a str> {
-        let is_list =
-            |list: &str| list == "-" || list.split(',').map(str::trim).any(address::is_address);
-        (!self.leading.is_empty() && is_list(self.leading)).then_some(self.leading)
+        let (_, list) = self.columns();
+        (!list.is_empty()).then_some(list)
     }
 
     /// The text in quotes after the field `bytes`: the one after `skip` others.

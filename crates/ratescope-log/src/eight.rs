@@ -54,6 +54,40 @@ pub(super) fn has(byte: u8, text: &[u8]) -> bool {
     }
 }
 
+/// Whether `text` looks like an IPv4 address: up to 15 digits and dots, three of them dots, and a digit first.
+#[inline]
+pub(super) fn is_dotted(text: &[u8]) -> bool {
+    if !text.first().is_some_and(u8::is_ascii_digit) {
+        return false;
+    }
+    let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) else {
+        return is_short_dotted(text);
+    };
+    if text.len() > 15 {
+        return false;
+    }
+    let (first, last) = (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
+    let (first_dots, last_dots) = (dots(first), dots(last));
+    // What `others` marks wrongly comes after a byte that is not ASCII, which it marks rightly and which is no dot.
+    let strange = others(first) & !first_dots | others(last) & !last_dots;
+    // The beginning of the last eight is the end of the first eight, and counts once. The product adds up all bytes.
+    let new = last_dots.checked_shr(8 * (16 - text.len() as u32)).unwrap_or(0);
+    let count = ((first_dots >> 7) + (new >> 7)).wrapping_mul(each(1)) >> 56;
+    strange == 0 && count == 3
+}
+
+fn is_short_dotted(text: &[u8]) -> bool {
+    let dots = text.iter().filter(|byte| **byte == b'.').count();
+    dots == 3 && text.len() == 7 && text.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+}
+
+/// Marks by its highest bit each dot of `word`, and nothing else.
+#[inline]
+fn dots(word: u64) -> u64 {
+    let other = word ^ each(b'.');
+    !(((other & each(0x7f)) + each(0x7f)) | other) & each(0x80)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +110,15 @@ mod tests {
                     let near = [byte.wrapping_sub(1), byte ^ 1, byte ^ 0x80];
                     for other in near.into_iter().filter(|other| *other != b'5') {
                         assert_eq!((find(other, &text), has(other, &text)), (None, false));
+                    }
+                    // With dots in other places, too.
+                    for dotted in [[0, 1], [2, 5], [length / 2, length / 3]] {
+                        let mut text = text.clone();
+                        dotted.iter().filter(|at| **at < length).for_each(|at| text[*at] = b'.');
+                        let dots = text.iter().filter(|byte| **byte == b'.').count();
+                        let all = text.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+                        let wanted = all && text[0] != b'.' && (7..16).contains(&length);
+                        assert_eq!(is_dotted(&text), wanted && dots == 3, "{text:?}");
                     }
                 }
             }

@@ -1,13 +1,14 @@
-//! Exim's main log, whose events are arriving mails, and its reject log, whose events are refusals.
+//! Exim's main log, whose events are arriving mails, and its reject log, whose events are refusals or failed logins.
 //!
 //! ```text
 //! 2024-05-01 12:00:00 1s2abc-0003xY-Az <= ann@example.org H=mx.example.org (helo) [192.0.2.7]:4567 P=esmtpsa A=plain:ann S=1234 T="Hello" for bob@example.com
 //! 2024-05-01 12:00:00 H=mx.example.org (helo) [192.0.2.7]:4567 F=<ann@example.org> rejected RCPT <x@example.net>: relay not permitted
+//! 2024-05-01 12:00:00 login authenticator failed for (helo) [192.0.2.7]:4567: 535 Incorrect authentication data (set_id=ann)
 //! ```
 //!
-//! The main log has the lines about refusals, too. A log is read as the main log if its first lines have an
-//! arrival from an address, and otherwise as the log that more of these lines fit. In the main log, all lines but
-//! arrivals (deliveries, connections, refusals) are no events. In the reject log, only refusals are events, and any
+//! The main log has the lines about refusals and failed logins, too. A log is read as the main log if its first lines have
+//! an arrival from an address, and otherwise as the log that more of these lines fit. In the main log, all lines but
+//! arrivals (deliveries, connections, refusals, failed logins) are no events. In the reject log, only refusals are events, and any
 //! other line is left out: after a refusal it has the headers of the mail, which Exim did not write. The time may be
 //! followed by decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified name), `helo`,
 //! `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user who sent the mail),
@@ -18,9 +19,21 @@
 //! Source: the Exim specification, chapter "Log files".
 
 use super::format::{Guess, LogForm, LogShape, Reason};
+use super::logins;
 use super::stamp::{Instant, Stamps};
 
-/// The fields of an arrival or of a refusal.
+/// The lines that are events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Events {
+    /// Mails that arrive.
+    Arrivals,
+    /// Refusals, as in the reject log.
+    Refusals,
+    /// Failed logins.
+    Logins,
+}
+
+/// The fields of an arrival, a refusal or a failed login.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EximLine<'a> {
     id: &'a str,
@@ -48,33 +61,42 @@ pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason>
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
     };
-    let shape = |rejections, about, has_recipients| {
+    let shape = |events, about, has_recipients| {
         let fields = FIELDS.into_iter().filter(|name| has_recipients || *name != RECIPIENTS);
-        LogShape::with(LogForm::Exim { rejections }, about, fields)
+        LogShape::with(LogForm::Exim(events), about, fields)
     };
     let Some((id, arrow, rest)) = message(rest) else {
+        if login(rest).is_some() {
+            let about = "Exim's log of failed logins";
+            return Ok(Guess::new(shape(Events::Logins, about, false), Guess::NAME));
+        }
         let problem = "no line has the id of a message, or a host that is refused, after its time";
         refusal(rest).ok_or(problem)?;
-        return Ok(Guess::new(shape(true, "Exim's reject log", false), Guess::NAME));
+        return Ok(Guess::new(shape(Events::Refusals, "Exim's reject log", false), Guess::NAME));
     };
     let exim =
         if arrow == "<=" { arrival(id, rest).unwrap_or_default() } else { EximLine::default() };
     let points = if exim.ip.is_empty() { Guess::NAME } else { Guess::CLIENT };
     let has_recipients = exim.value(RECIPIENTS).is_some();
-    Ok(Guess::new(shape(false, "Exim's main log", has_recipients), points))
+    Ok(Guess::new(shape(Events::Arrivals, "Exim's main log", has_recipients), points))
 }
 
-/// The event of a line: an arrival, or with `rejections` a refusal. `None` if the line has no such event.
+/// The event of a line; `None` if the line has no such event.
 /// `outer` is the time of a line that has none of its own.
 pub(super) fn read<'a>(
     line: &'a str,
     outer: Option<Instant>,
     stamps: &mut Stamps,
-    rejections: bool,
+    events: Events,
 ) -> Result<Option<(Instant, EximLine<'a>)>, Reason> {
     let timed = time_of(line, outer, stamps);
-    if rejections {
-        return Ok(timed.and_then(|(instant, rest)| Some((instant, refusal(rest)?))));
+    let of = match events {
+        Events::Arrivals => None,
+        Events::Refusals => Some(refusal as fn(&'a str) -> Option<EximLine<'a>>),
+        Events::Logins => Some(login as fn(&'a str) -> Option<EximLine<'a>>),
+    };
+    if let Some(of) = of {
+        return Ok(timed.and_then(|(instant, rest)| Some((instant, of(rest)?))));
     }
     let Some((instant, rest)) = timed else {
         return Err("no date and time at the beginning".into());
@@ -130,9 +152,8 @@ fn is_id(word: &str) -> bool {
 /// text has no such word.
 fn refusal(text: &str) -> Option<EximLine<'_>> {
     let (id, rest) = text.split_once(' ').filter(|(id, _)| is_id(id)).unwrap_or(("", text));
-    let (name, rest) = rest.strip_prefix("H=")?.split_once(' ')?;
     let mut exim = EximLine { id, ..EximLine::default() };
-    let mut rest = exim.host(name, rest);
+    let mut rest = exim.host(rest.strip_prefix("H=")?);
     loop {
         if rest.starts_with("rejected ") || rest.starts_with("temporarily rejected ") {
             return Some(exim).filter(|exim| !exim.ip.is_empty());
@@ -148,6 +169,12 @@ fn refusal(text: &str) -> Option<EximLine<'_>> {
     }
 }
 
+/// Reads a failed login.
+fn login(text: &str) -> Option<EximLine<'_>> {
+    let failure = logins::of_exim(text)?;
+    Some(EximLine { ip: failure.ip?, auth: failure.user, ..EximLine::default() })
+}
+
 /// Reads the fields of an arrival, up to the subject: the sender chose what follows. `None` if the text is
 /// empty.
 fn arrival<'a>(id: &'a str, text: &'a str) -> Option<EximLine<'a>> {
@@ -156,10 +183,13 @@ fn arrival<'a>(id: &'a str, text: &'a str) -> Option<EximLine<'a>> {
     let mut exim = EximLine { id, sender, ..EximLine::default() };
     while !rest.is_empty() {
         rest = rest.trim_start_matches(' ');
+        if let Some(host) = rest.strip_prefix("H=").filter(|_| exim.ip.is_empty()) {
+            rest = exim.host(host);
+            continue;
+        }
         let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
         rest = after;
         match word.split_once('=') {
-            Some(("H", name)) if exim.ip.is_empty() => rest = exim.host(name, after),
             Some(("A", login)) => exim.auth = login.split_once(':').map_or("", |(_, id)| id),
             Some(("U", user)) => exim.local = user,
             Some(("P", protocol)) => exim.protocol = protocol,
@@ -196,26 +226,61 @@ fn end_of_word(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
+/// Reads `mx.example.org (helo) [192.0.2.7]:4567`, where the name and the helo may be missing: the name, the helo, the
+/// address, which is empty if there is none, and the rest.
+///
+/// The helo may contain spaces and brackets if Exim is configured to accept any. So the last address before the next
+/// field counts that comes first or after a name or a closing parenthesis.
+pub(super) fn host(text: &str) -> (&str, &str, &str, &str) {
+    let word = |text: &'_ str| text.find(' ').unwrap_or(text.len());
+    let (mut name, mut from) = ("", 0);
+    if !text.starts_with(['(', '[']) {
+        let end = word(text);
+        (name, from) = (text.get(..end).unwrap_or(""), (end + 1).min(text.len()));
+    }
+    let (begin, mut found, mut follows) = (from, None, true);
+    let mut is_open = text.get(from..).is_some_and(|rest| rest.starts_with('('));
+    while let Some(rest) = text.get(from..).filter(|rest| !rest.is_empty())
+        && (is_open || !is_next(rest))
+    {
+        let one = rest.get(..word(rest)).unwrap_or("");
+        if follows && let Some(ip) = in_brackets(one) {
+            found = Some((from, ip, (from + one.len() + 1).min(text.len())));
+        }
+        follows = one.ends_with(')');
+        is_open &= !follows;
+        from = (from + one.len() + 1).min(text.len());
+    }
+    let Some((at, ip, after)) = found else {
+        return (name, "", "", text.get(begin..).unwrap_or(""));
+    };
+    let helo = text.get(begin..at).unwrap_or("").trim_end_matches(' ');
+    let helo = helo.strip_prefix('(').map_or("", |helo| helo.strip_suffix(')').unwrap_or(helo));
+    (name, helo, ip, text.get(after..).unwrap_or(""))
+}
+
+/// The address in `[192.0.2.7]` or `[192.0.2.7]:4567`.
+fn in_brackets(word: &str) -> Option<&str> {
+    let (ip, port) = word.strip_prefix('[')?.split_once(']')?;
+    let is_port =
+        port.strip_prefix(':').is_none_or(|port| port.bytes().all(|b| b.is_ascii_digit()));
+    (is_port && (port.is_empty() || port.starts_with(':'))).then_some(ip)
+}
+
+/// Whether a text begins with a field such as `P=esmtp`, or with what Exim did with a host.
+fn is_next(text: &str) -> bool {
+    let letters = text.bytes().take(5).take_while(u8::is_ascii_alphabetic).count();
+    (1..5).contains(&letters) && text.as_bytes().get(letters) == Some(&b'=')
+        || ["rejected ", "temporarily ", "sender verify ", "Warning: "]
+            .iter()
+            .any(|word| text.starts_with(word))
+}
+
 impl<'a> EximLine<'a> {
-    /// Reads `mx.example.org (helo) [192.0.2.7]:4567`, where the name and the helo may be missing,
-    /// and returns the rest.
-    fn host(&mut self, first: &'a str, rest: &'a str) -> &'a str {
-        let (mut word, mut rest) = (first, rest);
-        if !word.starts_with(['(', '[']) {
-            self.host = word;
-            (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-        }
-        if let Some(helo) = word.strip_prefix('(') {
-            self.helo = helo.strip_suffix(')').unwrap_or(helo);
-            // The helo may contain spaces if Exim is configured to accept any.
-            while !word.ends_with(')') && !rest.is_empty() {
-                (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-            }
-            (word, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-        }
-        if let Some((ip, _)) = word.strip_prefix('[').and_then(|word| word.split_once(']')) {
-            self.ip = ip;
-        }
+    /// Reads `mx.example.org (helo) [192.0.2.7]:4567`, and returns the rest.
+    fn host(&mut self, text: &'a str) -> &'a str {
+        let rest;
+        (self.host, self.helo, self.ip, rest) = host(text);
         rest
     }
 

@@ -1,9 +1,11 @@
 //! The formats of logs.
 
-use super::clf::Written;
+use super::clf::Beside;
 use super::csv::Header;
+use super::exim::Events;
 use super::filter::Filter;
 use super::layout::Layout;
+use super::logins::LeftOut;
 use super::reader::Counts;
 use super::wrap::Wrapper;
 use core::fmt;
@@ -107,15 +109,12 @@ impl Guess {
 /// A format, and how the lines are written in it, as the first lines of the log show.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LogForm {
-    Combined(Written),
+    Combined(Beside),
     Json {
         /// Whether only requests are events, in a log of Caddy with other objects.
         only_requests: bool,
     },
-    Exim {
-        /// Whether the events are refusals, as in Exim's reject log.
-        rejections: bool,
-    },
+    Exim(Events),
     Syslog,
     Csv(Header),
     Columns(Arc<Layout>),
@@ -133,6 +132,13 @@ pub struct LogShape {
     pub(super) program: String,
     /// Whether the log is an exported journal.
     pub(super) is_export: bool,
+    /// Whether there are many internal peers beside lists of forwarded addresses: then they are clients and not
+    /// proxies.
+    pub(super) many_peers: bool,
+    /// The programs of which only the main messages about failed logins count.
+    pub(super) left_out: LeftOut,
+    /// Whether the lines of JSON have an X-Forwarded-For.
+    pub(super) has_forwarded: bool,
 }
 
 /// The plural nouns for the events of logs.
@@ -141,8 +147,19 @@ pub const NOUNS: [&str; 6] =
 
 impl LogShape {
     pub(super) fn new(form: LogForm, about: String, fields: Option<Vec<String>>) -> Self {
-        let (wrappers, program, is_export) = Default::default();
-        LogShape { form, about, fields, wrappers, program, is_export }
+        let (wrappers, program, is_export, many_peers) = Default::default();
+        let (left_out, has_forwarded) = Default::default();
+        LogShape {
+            form,
+            about,
+            fields,
+            wrappers,
+            program,
+            is_export,
+            many_peers,
+            left_out,
+            has_forwarded,
+        }
     }
 
     /// A shape whose lines may have these fields and no others.
@@ -160,7 +177,7 @@ impl LogShape {
         match self.form {
             LogForm::Combined(_) => Format::Combined,
             LogForm::Json { .. } => Format::Json,
-            LogForm::Exim { .. } => Format::Exim,
+            LogForm::Exim(_) => Format::Exim,
             LogForm::Syslog => Format::Syslog,
             LogForm::Csv(_) => Format::Csv,
             LogForm::Columns(_) => Format::Columns,
@@ -209,7 +226,7 @@ impl LogShape {
         let s = if lines == 1 { "" } else { "s" };
         if self.format() == Format::Syslog && filter.is_empty() && keyless == 0 {
             return format!(
-                "{self}: {lines} line{s}, no failed login of sshd, Postfix or Dovecot among them; \
+                "{self}: {lines} line{s}, no failed login of sshd, Postfix, Dovecot or Exim among them; \
                  --message TEXT counts others"
             );
         }
@@ -229,12 +246,19 @@ impl LogShape {
         let [requests, mails, refusals, failed_logins, messages, events] = NOUNS;
         match self.form {
             LogForm::Combined(_) | LogForm::Columns(_) => requests,
-            LogForm::Exim { rejections: true } => refusals,
-            LogForm::Exim { .. } => mails,
+            LogForm::Exim(Events::Refusals) => refusals,
+            LogForm::Exim(Events::Arrivals) => mails,
+            LogForm::Exim(Events::Logins) => failed_logins,
             LogForm::Syslog if filter.messages.is_empty() => failed_logins,
             LogForm::Syslog => messages,
             LogForm::Json { .. } | LogForm::Csv(_) => events,
         }
+    }
+
+    /// Whether the lines may tell for whom a proxy forwarded a request.
+    pub fn has_forwarded(&self) -> bool {
+        let is_forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
+        self.has_forwarded || self.fields().is_some_and(is_forwarded)
     }
 
     /// The fields that the lines may have; `None` if each line may have others, as in JSON.

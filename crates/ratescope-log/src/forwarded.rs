@@ -1,19 +1,136 @@
-//! Finds the client in a list of forwarded addresses when no trusted proxies are configured.
+//! What stands for a client in a line, and who it is behind proxies.
+//!
+//! A proxy adds the address that it was asked from at the end of a list, X-Forwarded-For, and anybody can send the
+//! part before that. So the client is the last address of the list that is not internal, counted from the peer, as
+//! the [layer](crate::middleware) finds it, whose trusted networks are here the internal ones. Every format asks here.
 
 use super::eight;
+use super::stamp::is_month;
 use ratescope::address::{is_address, is_internal, parse};
 
-/// Whether a text has no colon. If it is an address, it is then one of IPv4 without a port. This has one
-/// spelling, so it needs no change.
-#[inline]
-pub(super) fn is_plain(text: &str) -> bool {
-    !eight::has(b':', text.as_bytes())
+/// The client of a request whose proxies wrote `list`. The connection came from `peer`, or from the last of the list
+/// if there is no other peer.
+///
+/// An internal peer is a proxy, and so is an internal address in the list, as far as each was named by a proxy. If all
+/// are internal, the first of them is a client inside the network. An entry that is no address (`unknown`, or a name
+/// that hides one) tells nothing, nor does what comes before it: then the client is the host that wrote it. `None` if
+/// nothing tells of a client.
+pub(super) fn client<'a>(list: &'a str, peer: Option<&'a str>) -> Option<&'a str> {
+    let mut client = None;
+    let entries = list.rsplit(',').map(|entry| entry.trim_matches([' ', '"']));
+    for entry in peer.into_iter().chain(entries.filter(|entry| !entry.is_empty())) {
+        let Some(address) = parse(entry) else {
+            // A peer that is a name may be anybody, so what it says of its client is not believed.
+            return client.or(peer);
+        };
+        client = Some(entry);
+        if !is_internal(address) {
+            break;
+        }
+    }
+    client
 }
 
-/// The client in an X-Forwarded-For list: the last address that is not internal, since anybody can send the
-/// part before it. If all addresses are internal, the client is inside the network, and is the first of them.
-/// `None` if the list has no address.
-pub(super) fn forwarded(list: &str) -> Option<&str> {
-    let each = || list.split(',').map(str::trim).filter(|text| is_address(text));
-    each().rev().find(|text| parse(text).is_some_and(|a| !is_internal(a))).or_else(|| each().next())
+/// Whether a text of a line has several addresses, of which one is the client.
+#[inline]
+pub(super) fn is_list(text: &str) -> bool {
+    eight::has(b',', text.as_bytes())
+}
+
+/// The last address of a list, which is the peer, and the list before it.
+pub(super) fn last(list: &str) -> (&str, &str) {
+    let (before, last) = list.rsplit_once(',').unwrap_or(("", list));
+    (before, last.trim_matches(' '))
+}
+
+/// Whether a text may stand for a client: an address, the name of a host by RFC 1123 (also with underscores, which some
+/// have), a dash for none, or nginx's `unix:` for a socket of the same machine.
+#[inline]
+pub(super) fn is_client(text: &str) -> bool {
+    eight::is_dotted(text.as_bytes()) || is_other_client(text)
+}
+
+/// Whether a text is a client or a list of clients.
+#[inline]
+pub(super) fn are_clients(text: &str) -> bool {
+    is_client(text) || text.split(',').all(|entry| is_client(entry.trim_matches(' ')))
+}
+
+fn is_other_client(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let (mut colons, mut is_name) = (0, true);
+    for byte in bytes {
+        match byte {
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'.' | b'-' | b'_' => {}
+            b':' => colons += 1,
+            _ => is_name = false,
+        }
+    }
+    match colons {
+        // A date and a month are no names: another program wrote them before the line.
+        0 if is_name => text == "-" || is_host(text) && !is_month(bytes),
+        0 => false,
+        1 if text == "unix:" => true,
+        // An address of IPv6 has eight groups, or `::` in place of some; a time has three parts.
+        2.. if is_name && (colons > 5 || text.contains("::")) => {
+            bytes.iter().all(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.')) && colons < 9
+        }
+        _ => is_address(text),
+    }
+}
+
+/// Whether labels with dots between them are the name of a host: the last has a letter, as no date and no number has.
+fn is_host(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_label = |label: &str| !label.is_empty() && label.len() < 64;
+    let last = name.rsplit('.').next().unwrap_or(name);
+    name.len() < 254
+        && name.split('.').all(is_label)
+        && last.bytes().any(|b| b.is_ascii_alphabetic())
+        && !is_stamp(name.as_bytes())
+}
+
+/// Whether a name begins as `2000-10-10T13` does.
+fn is_stamp(name: &[u8]) -> bool {
+    let is_digit = |b: &u8| b.is_ascii_digit();
+    name.len() > 10 && name[..4].iter().all(is_digit) && [name[4], name[7]] == *b"--"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_client;
+
+    #[test]
+    fn what_stands_for_a_client() {
+        let clients = "192.0.2.7 192.0.2.7:80 2001:db8::7 ::1 1:2:3:4:5:6:7:8 ::ffff:192.0.2.7 [2001:db8::7]:443 fe80::1%eth0 \
+                       mail.example.org. web-1 a_b.example 4chan.example localhost unix: -";
+        for text in clients.split_whitespace() {
+            assert!(is_client(text), "{text}");
+        }
+        let others = [
+            "",
+            "(MainThread)",
+            "            \"message\"",
+            "\"message\":",
+            "13:17:19.096748]",
+            "13:17:19",
+            "2025-08-16",
+            "2025-08-16T13:02",
+            "2025-08-16T13:02:58Z",
+            "Oct",
+            "12345",
+            "1.5",
+            "a..b",
+            "[client",
+            "192.0.2.7,",
+            "x=y",
+            "10/10/2000",
+            "1:2",
+            "a:b:c",
+            "::g",
+        ];
+        for text in others {
+            assert!(!is_client(text), "{text}");
+        }
+    }
 }

@@ -15,7 +15,8 @@ mod escape;
 mod scan;
 
 use super::format::{Guess, LogForm, LogShape, Reason};
-use super::names::{Alias, Class, Standard, classify};
+use super::forwarded;
+use super::names::{Alias, Class, SAID, Standard, classify};
 use super::options::Options;
 use super::stamp::{Instant, Stamps, Year};
 use super::table::{Best, Excerpt, Named, Places, Table};
@@ -52,7 +53,8 @@ pub(super) fn guess(
         return Err("an object without a time; name its field, as in --field time=when".into());
     };
     let only_requests = table.value("logger").is_some_and(is_access);
-    let shape = LogShape::new(LogForm::Json { only_requests }, about(&table), None);
+    let mut shape = LogShape::new(LogForm::Json { only_requests }, about(&table), None);
+    shape.has_forwarded = table.standard(Standard::Forwarded).is_some();
     Ok(Guess::new(shape, if is_other(&table) { Guess::OTHER } else { table.points() }))
 }
 
@@ -150,11 +152,15 @@ impl Json {
             if known.0 != name {
                 *known = (name.to_owned(), (self.classify)(name, &self.aliases));
             }
-            // A null or a dash counts as missing, so that the next best name is used.
-            if let Some(class) = known.1
-                && !matches!(value.text(line, &self.made), "" | "-")
-            {
-                best.offer(class, i as u16);
+            // A null or a dash counts as missing, so that the next best name is used, and so does what is no client
+            // under a name that others use for one.
+            if let Some(class) = known.1 {
+                let text = value.text(line, &self.made);
+                let is_other =
+                    || class.0 == Standard::Ip && class.1 > SAID && !forwarded::are_clients(text);
+                if !matches!(text, "" | "-") && !is_other() {
+                    best.offer(class, i as u16);
+                }
             }
         }
         self.places = best.places;

@@ -12,19 +12,24 @@ mod notation;
 mod split;
 
 pub use guess::Proposal;
-pub(super) use guess::guess;
+pub(super) use guess::{guess, guessed, reads};
 pub(super) use known::last_header;
 
 use super::format::Reason;
+use super::forwarded;
 use super::names::{Class, Standard, classify};
 use super::stamp::{Instant, Stamps};
+use super::strftime::Strftime;
 use super::table::{Best, Excerpt, Named, Places, Table};
 use core::fmt;
+use ratescope::address::is_address;
+use ratescope::internal::shown;
 use split::Split;
 use std::sync::Arc;
 
 /// The columns of lines, and the fixed texts between them. The text form is the notation of nginx's
-/// `log_format` or of Apache's `LogFormat`, with or without the directive.
+/// `log_format` or of Apache's `LogFormat`, with or without the directive. The form of a time may be said as for
+/// `strftime`, as in `%{%d.%m.%Y %H:%M:%S}t`, or among nginx's variables as in `$remote_addr [%d.%m.%Y %H:%M:%S]`.
 ///
 /// ```
 /// use ratescope_log::{Layout, Log, Options};
@@ -44,15 +49,45 @@ pub struct Layout {
     parts: Vec<Part>,
     names: Vec<String>,
     places: Places,
-    /// Whether the client is the last address of the X-Forwarded-For, since the line has no address of its
-    /// own.
-    last_of_list: bool,
+    /// The X-Forwarded-For that tells the client, if it stands beside the address of the peer or if no column has an
+    /// address.
+    behind: Option<Behind>,
     /// Whether the last column has no spaces, and a column before an address has none unless a client chose
     /// its text. A line with more columns is then not read.
     is_exact: bool,
     /// The text between columns that a header `#Fields` names. Lines that begin with `#` are then remarks about
     /// the log, and each header is for the lines up to the next.
     pub(super) between: Option<&'static str>,
+    certainty: Certainty,
+    /// The columns of other lines of the same log.
+    other: Option<Arc<Layout>>,
+}
+
+/// How certain it is that a log whose first lines a layout reads has this layout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Certainty {
+    /// It was said, is that of a header, or has words that no other log has.
+    #[default]
+    Sure,
+    /// It is that of a server.
+    Known,
+    Guessed,
+}
+
+/// The places of the columns that tell the client of a proxy.
+#[derive(Clone, Copy, Debug)]
+struct Behind {
+    list: u16,
+    /// `None` if the peer is the last of the list.
+    peer: Option<u16>,
+}
+
+impl Behind {
+    /// The list of a line, and its peer.
+    fn of<'a>(self, line: &'a str, values: &[Excerpt]) -> (&'a str, Option<&'a str>) {
+        let text = |place: u16| values.get(usize::from(place)).map(|value| value.text(line, ""));
+        (text(self.list).unwrap_or(""), self.peer.and_then(text))
+    }
 }
 
 /// The most columns of a layout.
@@ -67,6 +102,8 @@ struct Part {
     is_free: bool,
     /// Whether the text ends with one space or more, any number of them.
     has_spaces: bool,
+    /// The form of a time that was said.
+    form: Option<Strftime>,
 }
 
 impl Part {
@@ -76,7 +113,7 @@ impl Part {
         if has_spaces {
             before.truncate(before.trim_end().len() + 1);
         }
-        Part { before, kind, is_free, has_spaces }
+        Part { before, kind, is_free, has_spaces, form: None }
     }
 
     /// The end of the text that begins at `from`, after all of its spaces.
@@ -94,6 +131,8 @@ enum Kind {
     Text,
     Time,
     Address,
+    /// Addresses, with a comma and perhaps a space between them.
+    List,
     /// Texts in braces, with a space after each.
     Braces,
     /// No column: the end of the line.
@@ -120,39 +159,55 @@ impl Layout {
         let (mut parts, mut names) = (Vec::new(), Vec::new());
         let mut best = Best::default();
         for (i, (before, name)) in columns.into_iter().enumerate() {
+            // The notations write a form of the time after its name.
+            let (name, form) = match name.strip_prefix(notation::FORMED) {
+                Some(form) => ("time".to_owned(), Strftime::new(form).ok()),
+                None => (name, None),
+            };
             let class = classify(&name, &[]);
             let kind = match class {
                 Some((Standard::Time, _)) => Kind::Time,
                 Some((Standard::Ip, _)) => Kind::Address,
+                Some((Standard::Forwarded, _)) => Kind::List,
                 _ if name == "captures" => Kind::Braces,
                 _ => Kind::Text,
             };
             if let Some(class) = class {
                 best.offer(class, i as u16);
             }
-            parts.push(Part::new(before, kind, is_free(&name, class)));
+            parts.push(Part { form, ..Part::new(before, kind, is_free(&name, class)) });
             names.push(name);
         }
         parts.push(Part::new(end, Kind::End, false));
+        let mut places = best.places;
+        let behind = match (places.get(Standard::Ip), places.get(Standard::Forwarded)) {
+            (Some(ip), Some(list)) if ip.abs_diff(list) == 1 => {
+                Some(Behind { list, peer: Some(ip) })
+            }
+            (None, Some(list)) => Some(Behind { list, peer: None }),
+            _ => None,
+        };
+        if behind.is_some() {
+            places.set(Standard::Ip, names.len() as u16);
+            names.push("ip".to_owned());
+        }
         Layout {
             text: text.to_owned(),
             about: "columns".to_owned(),
             parts,
             names,
-            places: best.places,
+            places,
+            behind,
             ..Layout::default()
         }
     }
 
-    /// Makes the last address of the X-Forwarded-For the client, since the server appends its peer to that list.
-    fn of_list(mut self) -> Self {
-        self.places.set(Standard::Ip, self.names.len() as u16);
-        self.names.push("ip".to_owned());
-        Layout { last_of_list: true, ..self }
-    }
-
     fn called(self, about: &str) -> Self {
         Layout { about: about.to_owned(), ..self }
+    }
+
+    pub(super) fn certainty(&self) -> Certainty {
+        self.certainty
     }
 
     /// Whether the lines have a time of their own.
@@ -181,12 +236,14 @@ fn is_free(name: &str, class: Option<Class>) -> bool {
 pub(super) struct Rows {
     /// The columns of the next line.
     pub(super) layout: Arc<Layout>,
+    /// Whether internal peers are clients and not proxies.
+    pub(super) many_peers: bool,
     values: Vec<Excerpt>,
 }
 
 impl Rows {
     pub(super) fn new(layout: Arc<Layout>) -> Self {
-        Rows { layout, values: Vec::new() }
+        Rows { layout, many_peers: false, values: Vec::new() }
     }
 
     /// The event of a line, with the time `outer` if no column has one; `None` for a remark.
@@ -196,27 +253,53 @@ impl Rows {
         stamps: &mut Stamps,
         outer: Option<Instant>,
     ) -> Result<Option<(Instant, Table<'a>)>, Reason> {
-        let Rows { layout, values } = self;
+        let Rows { layout, many_peers, values } = self;
         if let Some(between) = layout.between.filter(|_| line.starts_with('#')) {
             if let Some(named) = known::of_header(line, between) {
                 *layout = named;
             }
             return Ok(None);
         }
-        values.clear();
-        let time = Split::new(layout, line, stamps).all(values)?;
-        if layout.last_of_list {
-            let place = layout.places.get(Standard::Forwarded).map(usize::from);
-            let list = place.and_then(|place| values.get(place)).copied().unwrap_or(Excerpt::EMPTY);
-            let text = list.text(line, "");
-            let last = text.rsplit(',').next().unwrap_or(text).trim_start();
-            values.push(Excerpt::of_line(list.end() - last.len(), list.end()));
-        }
+        let first = split(layout, line, stamps, *many_peers, values);
+        let (layout, time) = match (first, &layout.other) {
+            (Ok(time), _) => (&*layout, time),
+            (Err(problem), Some(other)) => {
+                let time = split(other, line, stamps, *many_peers, values);
+                (other, time.map_err(|_| problem)?)
+            }
+            (Err(problem), None) => return Err(problem),
+        };
         let names = Named::Header(&layout.names);
         let table = Table { line, made: "", names, values, places: &layout.places };
         match time.or(outer) {
             Some(instant) => Ok(Some((instant, table))),
             None => Err("no column has a time".into()),
         }
+    }
+}
+
+/// Finds the columns of a line and its client, and returns its time.
+fn split(
+    layout: &Layout,
+    line: &str,
+    stamps: &mut Stamps,
+    many_peers: bool,
+    values: &mut Vec<Excerpt>,
+) -> Result<Option<Instant>, Reason> {
+    values.clear();
+    let time = Split::new(layout, line, stamps).all(values)?;
+    if let Some(behind) = layout.behind {
+        let (list, peer) = behind.of(line, values);
+        let client = match many_peers {
+            true => peer.or(Some(forwarded::last(list).1)).filter(|text| is_address(text)),
+            false => forwarded::client(list, peer),
+        };
+        values.push(client.map_or(Excerpt::EMPTY, |client| Excerpt::of_part(line, client)));
+    }
+    let ip = layout.places.get(Standard::Ip).and_then(|place| values.get(usize::from(place)));
+    let ip = ip.map_or("", |ip| ip.text(line, ""));
+    match ip.is_empty() || forwarded::are_clients(ip) {
+        true => Ok(time),
+        false => Err(format!("not a client: {}", shown(ip, 20)).into()),
     }
 }

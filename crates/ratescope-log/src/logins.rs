@@ -4,21 +4,29 @@
 //! Failed password for invalid user admin from 192.0.2.7 port 52114 ssh2
 //! warning: unknown[192.0.2.7]: SASL LOGIN authentication failed: ..., sasl_username=ann
 //! imap-login: Disconnected (auth failed, 3 attempts in 9 secs): user=<ann>, method=PLAIN, rip=192.0.2.7, ...
+//! login authenticator failed for (helo) [192.0.2.7]: 535 Incorrect authentication data (set_id=ann)
 //! ```
 //!
-//! The header of the line is a [wrapper](super::wrap), which tells the program. By default, an event is a
-//! message of sshd that begins with `Failed`, or one of Postfix or Dovecot about a failed authentication. A
-//! line of Dovecot about several attempts stands for as many events. If texts are given, an event is a
-//! message that contains one of them. Other lines are no events. The fields are `host`, `program`, `pid`,
+//! The header of the line is a [wrapper](super::wrap), which tells the program. By default, an event is a failed login of
+//! [sshd], [Postfix, Dovecot or Exim](mail), as fail2ban's filters find them; of several messages about the same attempt
+//! one [counts](attempts). A line of Dovecot about several attempts stands for as many events. If texts are given, an
+//! event is a message that contains one of them. Other lines are no events. The fields are `host`, `program`, `pid`,
 //! `user`, `ip` and `message`.
 //!
 //! A client chooses the name that it logs in with, which may look like an address or like a part of the
-//! message. So the address of a failed login is where the program writes it: in sshd's messages before the
-//! last ` port `, in Postfix's in the first brackets, in Dovecot's after the last `rip=` outside of the user.
-//! If there is none, as in `unknown[unknown]`, the event has no address. In other messages, an address in
-//! another place counts, too.
+//! message. So the address of a failed login is where the program writes it. If there is none, as in
+//! `unknown[unknown]`, the event has no address. In other messages, an address in another place counts, too, unless it
+//! is the server's own.
+
+mod attempts;
+mod mail;
+mod sshd;
+
+pub(super) use attempts::{Attempts, Connections, LeftOut};
+pub(super) use mail::of_exim;
 
 use super::format::{Guess, LogForm, LogShape, Reason};
+use super::forwarded::is_client;
 use super::stamp::{Instant, Stamps};
 use super::wrap::{Envelope, Wrapper};
 use ratescope::address::is_address;
@@ -27,7 +35,7 @@ use ratescope::address::is_address;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Login<'a> {
     envelope: Envelope<'a>,
-    program: Option<Program>,
+    failure: Option<Failure<'a>>,
     message: &'a str,
     /// The number of events that the line stands for.
     pub(super) times: u32,
@@ -36,11 +44,12 @@ pub(super) struct Login<'a> {
 const FIELDS: [&str; 6] = ["ip", "user", "host", "program", "pid", "message"];
 
 /// A program whose failed logins are known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Program {
     Sshd,
     Postfix,
     Dovecot,
+    Exim,
 }
 
 impl Program {
@@ -50,23 +59,53 @@ impl Program {
             _ if name.starts_with("postfix") => Some(Program::Postfix),
             // In Dovecot's own log, the name before the message is that of its part, such as `imap-login`.
             _ if name.starts_with("dovecot") || name.ends_with("-login") => Some(Program::Dovecot),
+            _ if name == "auth" || name.starts_with("auth-worker") => Some(Program::Dovecot),
+            _ if name.starts_with("exim") => Some(Program::Exim),
             _ => None,
         }
     }
+}
 
-    /// The number of failed logins that a message reports.
-    fn failed(self, message: &str) -> u32 {
-        let is_failed = match self {
-            Program::Sshd => message.starts_with("Failed "),
-            Program::Postfix => message.contains("authentication failed"),
-            Program::Dovecot => {
-                let Some((_, rest)) = message.split_once("auth failed, ") else { return 0 };
-                let attempts = rest.split_once(" attempts").and_then(|(n, _)| n.parse().ok());
-                return attempts.unwrap_or(1);
-            }
-        };
-        is_failed.into()
+/// What a message tells of failed logins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure<'a> {
+    /// The client; `None` if the program does not know it, or if the client could have written it.
+    pub(super) ip: Option<&'a str>,
+    pub(super) user: &'a str,
+    /// The number of attempts.
+    pub(super) times: u32,
+    kind: Kind,
+}
+
+/// How a message is about attempts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// By itself.
+    Main,
+    /// About one of the attempts that a later message counts.
+    Each,
+    /// About a connection that messages of other numbers may be about, too.
+    Other(u8),
+}
+
+fn failure(program: Program, message: &str) -> Option<Failure<'_>> {
+    match program {
+        Program::Sshd => sshd::failure(message),
+        Program::Postfix => mail::of_postfix(message),
+        Program::Dovecot => mail::of_dovecot(message),
+        Program::Exim => mail::of_exim(message),
     }
+}
+
+/// A text that a program writes for a client, if it knows one.
+fn client(text: &str) -> Option<&str> {
+    let is_known = !text.eq_ignore_ascii_case("unknown") && text != "-";
+    Some(text).filter(|text| is_known && is_client(text))
+}
+
+/// The text up to a space, a separator or a closing bracket.
+fn at(text: &str) -> &str {
+    text.split([' ', ',', ']', ')', ';']).next().unwrap_or(text)
 }
 
 /// Recognizes a line by its header, which is the last of its wrappers.
@@ -84,7 +123,7 @@ pub(super) fn guess(
     if envelope.program.is_empty() {
         return Err("no program before the message".into());
     }
-    let login = read(envelope, message, stamps, wanted)?;
+    let login = read(envelope, message, stamps, wanted, &mut Attempts::default())?;
     let points = match login.and_then(|(_, login)| login.ip()).filter(|ip| is_address(ip)) {
         Some(_) => Guess::CLIENT,
         None if Program::of(envelope.program).is_some() => Guess::NAME,
@@ -100,18 +139,23 @@ pub(super) fn read<'a>(
     message: &'a str,
     stamps: &mut Stamps,
     wanted: &[String],
+    attempts: &mut Attempts,
 ) -> Result<Option<(Instant, Login<'a>)>, Reason> {
     // The time of every message is read, since the year of later ones depends on it.
     let Some(instant) = envelope.instant(stamps) else {
         return Err("no time before the message".into());
     };
     let program = Program::of(envelope.program);
+    let failure = program.and_then(|program| failure(program, message));
     let times = match wanted {
-        [] => program.map_or(0, |program| program.failed(message)),
+        [] => match program.zip(failure) {
+            Some((program, failure)) => attempts.count(program, envelope, &failure),
+            None => 0,
+        },
         wanted => wanted.iter().any(|text| message.contains(text.as_str())).into(),
     };
     let times = times.saturating_mul(envelope.times.unwrap_or(1));
-    Ok((times > 0).then_some((instant, Login { envelope, program, message, times })))
+    Ok((times > 0).then_some((instant, Login { envelope, failure, message, times })))
 }
 
 impl<'a> Login<'a> {
@@ -129,81 +173,83 @@ impl<'a> Login<'a> {
     }
 
     fn ip(&self) -> Option<&'a str> {
-        let message = self.message;
-        let text = match self.program {
-            Some(Program::Sshd) => of_sshd(message),
-            Some(Program::Postfix) => message.split_once('[').and_then(|(_, rest)| word(rest)),
-            Some(Program::Dovecot) => of_dovecot(message),
-            None => None,
-        };
-        let is_login = self.program.is_some_and(|program| program.failed(message) > 0);
-        let other = || if is_login { None } else { self.any_address() };
-        text.filter(|text| is_address(text)).or_else(other)
-    }
-
-    /// An address in a message of any program: at its beginning, after a mark such as `from `, or else the
-    /// first one.
-    fn any_address(&self) -> Option<&'a str> {
-        if word(self.message).is_some_and(is_address) {
-            return word(self.message);
+        match self.failure {
+            Some(failure) => failure.ip,
+            None => any_address(self.message),
         }
-        let after = |mark: &str| word(self.message.rsplit_once(mark)?.1);
-        let marked = ["from ", "rip=", "rhost=", "["].into_iter().filter_map(after);
-        marked.into_iter().find(|text| is_address(text)).or_else(|| {
-            let mut words = self.message.split([' ', ',', '[', ']', '(', ')', '=', ';']);
-            words.find(|text| is_address(text))
-        })
     }
 
-    /// The user who tried to log in, from `for invalid user ann from`, `user=<ann>, method=`,
-    /// `sasl_username=ann` or `user=ann`.
+    /// The user who tried to log in, or in other messages `user=ann`.
     fn user(&self) -> Option<&'a str> {
-        let message = self.message;
-        match self.program {
-            Some(Program::Sshd) => {
-                let (_, rest) = message.split_once(" for ")?;
-                let (user, _) = rest.rsplit_once(" from ")?;
-                Some(user.strip_prefix("invalid user ").unwrap_or(user))
+        if let Some(failure) = self.failure {
+            return Some(failure.user);
+        }
+        let (_, rest) = self.message.split_once("user=")?;
+        rest.trim_start_matches('<').split([' ', ',', '>']).next()
+    }
+}
+
+/// Words before the address of a client, and before one that is the server's own.
+const BEFORE_CLIENT: [&str; 11] =
+    ["from", "rip", "rhost", "src", "saddr", "client", "remote", "raddr", "peer", "host", "source"];
+const BEFORE_OWN: [&str; 13] = [
+    "lip",
+    "i",
+    "dst",
+    "daddr",
+    "to",
+    "local",
+    "laddr",
+    "server",
+    "on",
+    "dest",
+    "destination",
+    "via",
+    "listen",
+];
+
+/// The client in a message of any program: at its beginning, or the last one after a word such as `from`, or else the first
+/// one in brackets or anywhere that is not the server's own.
+fn any_address(message: &str) -> Option<&str> {
+    let is_mark = |c: char| {
+        matches!(
+            c,
+            ' ' | ',' | ';' | '[' | ']' | '(' | ')' | '<' | '>' | '=' | '"' | '\'' | '/' | '@'
+        )
+    };
+    let (mut from_client, mut first, mut bracketed) = (None, None, None);
+    let mut at = 0;
+    for word in message.split(is_mark) {
+        let begin = at;
+        at += word.len()
+            + message
+                .get(at + word.len()..)
+                .and_then(|rest| rest.chars().next())
+                .map_or(0, char::len_utf8);
+        let word = word.trim_end_matches(['.', ':', ',']);
+        // A name may come before it, as in `outside:192.0.2.7`, and a port after it, as in `192.0.2.7#53`.
+        let bare = word.split('#').next().unwrap_or(word);
+        let inner = bare.rsplit_once(':').map_or(bare, |(_, inner)| inner);
+        let Some(address) =
+            [bare, inner].into_iter().find(|text| text.contains(['.', ':']) && is_address(text))
+        else {
+            continue;
+        };
+        if begin == 0 {
+            return Some(address);
+        }
+        let named = bare.len() > inner.len() && address == inner;
+        let before = message.get(..begin)?.trim_end_matches(|c: char| is_mark(c) || c == ':');
+        let mark = before.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
+        let is = |marks: &[&str]| marks.iter().any(|known| known.eq_ignore_ascii_case(mark));
+        if is(&BEFORE_CLIENT) {
+            from_client = Some(address);
+        } else if !is(&BEFORE_OWN) {
+            if message.get(..begin)?.ends_with('[') && !named {
+                bracketed = bracketed.or(Some(address));
             }
-            Some(Program::Postfix) => message.split_once("sasl_username=").map(|(_, user)| user),
-            Some(Program::Dovecot) => user_of_dovecot(message).map(|[_, user, _]| user),
-            None => {
-                let (_, rest) = message.split_once("user=")?;
-                rest.trim_start_matches('<').split([' ', ',', '>']).next()
-            }
+            first = first.or(Some(address));
         }
     }
-}
-
-/// The text up to a space, a separator or a closing bracket.
-fn word(text: &str) -> Option<&str> {
-    text.split([' ', ',', ']', ')', ';']).next()
-}
-
-/// The address in a message of sshd: before the last ` port `, or else after the last `from `. In a
-/// disconnect the address comes first, and the text after it is the client's.
-fn of_sshd(message: &str) -> Option<&str> {
-    if let Some(rest) = message.strip_prefix("Received disconnect from ") {
-        return word(rest);
-    }
-    let before_port = || {
-        let (before, rest) = message.rsplit_once(" port ")?;
-        let is_port = rest.starts_with(|c: char| c.is_ascii_digit());
-        before.rsplit(' ').next().filter(|text| is_port && is_address(text))
-    };
-    before_port().or_else(|| word(message.rsplit_once("from ")?.1))
-}
-
-/// The address in a message of Dovecot: after the last `rip=`, before or after the user.
-fn of_dovecot(message: &str) -> Option<&str> {
-    let [before, _, after] = user_of_dovecot(message).unwrap_or([message, "", ""]);
-    [before, after].into_iter().find_map(|text| word(text.rsplit_once("rip=")?.1))
-}
-
-/// The user in a message of Dovecot, with the text before and after it.
-fn user_of_dovecot(message: &str) -> Option<[&str; 3]> {
-    let (before, rest) = message.split_once("user=<")?;
-    let end = rest.rfind(">, method=").or(rest.rfind(">, rip=")).or(rest.find('>'))?;
-    let (user, after) = rest.split_at_checked(end)?;
-    Some([before, user, after])
+    from_client.or(bracketed).or(first)
 }

@@ -1,13 +1,16 @@
 //! The names of fields: the standard ones, and the names that servers use for them.
 //!
-//! In JSON and CSV a field may have any name. The standard fields are found under the names listed below; if
-//! a line has several of the names, the first one listed counts. An alias replaces them: with
+//! In JSON and CSV a field may have any name. The standard fields are found under the names listed below, in any case
+//! (`clientIp`, `ClientIP`, `client_ip`), and also in objects around them, as in `httpRequest.remoteIp`; if a line has
+//! several of the names, the outermost one counts, and the first one listed of these. An alias replaces them: with
 //! `ip=client.address` the address is taken from that field only. A dot leads into an object, as in Caddy's
 //! `request.remote_ip`.
 
 use core::fmt;
 use core::str::FromStr;
 use ratescope::text::ParseError;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// A field that has the same name in every format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +34,8 @@ pub(super) enum Standard {
 /// The number of standard fields.
 pub(super) const STANDARDS: usize = 12;
 
-/// Each standard field with its names: first the standard name, then those of servers, the best first.
+/// Each standard field with its names: first the standard name, then those of servers, the best first. Neither the case
+/// of letters nor `_` and `-` in them matter.
 const NAMES: [(Standard, &[&str]); STANDARDS] = [
     (
         Standard::Time,
@@ -39,7 +43,6 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "time",
             "ts",
             "timestamp",
-            "@timestamp",
             "time_iso8601",
             "msec",
             "start_time",
@@ -49,6 +52,12 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "datetime",
             "_SOURCE_REALTIME_TIMESTAMP",
             "__REALTIME_TIMESTAMP",
+            "EdgeStartTimestamp",
+            "requestTimeEpoch",
+            "reqTimeSec",
+            "started_at",
+            "eventTime",
+            "requestReceivedTimestamp",
             "date",
         ],
     ),
@@ -57,26 +66,30 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
         &[
             "ip",
             "client_ip",
-            "request.client_ip",
             "remote_ip",
-            "request.remote_ip",
             "remote_addr",
-            "request.remote_addr",
             "ClientHost",
             "ClientAddr",
             "downstream_remote_address_without_port",
             "downstream_remote_address",
-            "clientip",
-            "clientIp",
             "client",
             "client.ip",
+            "client.address",
+            "client.ipAddress",
             "remote_address",
-            "remoteIp",
+            "client_address",
             "source.ip",
+            "source.address",
             "src_ip",
+            "source_ip",
+            "sourceIPs",
+            "sourceIPAddress",
+            "callerIp",
+            "cliIP",
+            "ip_address",
             "address",
             "c-ip",
-            "req.remoteAddress",
+            "id.orig_h",
         ],
     ),
     (
@@ -88,9 +101,9 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "ClientUsername",
             "username",
             "user_name",
-            "userId",
             "user.name",
             "user.id",
+            "user.username",
             "cs-username",
         ],
     ),
@@ -99,14 +112,12 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
         &[
             "method",
             "request_method",
-            "request.method",
-            "RequestMethod",
             "http_method",
             "http.request.method",
-            "requestMethod",
+            "ClientRequestMethod",
+            "reqMethod",
             "verb",
             "cs-method",
-            "req.method",
             "span.method",
         ],
     ),
@@ -116,15 +127,18 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "path",
             "uri",
             "request_uri",
-            "request.uri",
             "RequestPath",
             "x_envoy_original_path",
             "url",
-            "request.path",
             "url.path",
+            "url.original",
+            "http.request.uri",
             "requestUrl",
+            "resourcePath",
+            "ClientRequestURI",
+            "ClientRequestPath",
+            "reqPath",
             "cs-uri-stem",
-            "req.url",
             "span.uri",
         ],
     ),
@@ -137,7 +151,11 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "status_code",
             "response.status",
             "http.response.status_code",
-            "statusCode",
+            "http.response.status",
+            "http_status",
+            "http_status_code",
+            "EdgeResponseStatus",
+            "responseStatus.code",
             "code",
             "sc-status",
             "res.statusCode",
@@ -153,8 +171,12 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "DownstreamContentSize",
             "size",
             "response_size",
-            "responseSize",
+            "response.size",
             "http.response.bytes",
+            "http.response.body.bytes",
+            "EdgeResponseBytes",
+            "responseLength",
+            "sentBytes",
             "sc-bytes",
         ],
     ),
@@ -163,15 +185,16 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
         &[
             "host",
             "http_host",
-            "request.host",
             "RequestHost",
             "authority",
             "server_name",
             "vhost",
             "virtual_host",
+            "url.domain",
+            "ClientRequestHost",
             "cs-host",
             "cs(Host)",
-            "req.headers.host",
+            "headers.host",
         ],
     ),
     (
@@ -180,13 +203,12 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "agent",
             "user_agent",
             "http_user_agent",
-            "request.headers.User-Agent",
+            "headers.User-Agent",
             "request_User-Agent",
-            "userAgent",
             "user_agent.original",
-            "useragent",
+            "ClientRequestUserAgent",
+            "UA",
             "cs(User-Agent)",
-            "req.headers.user-agent",
         ],
     ),
     (
@@ -195,10 +217,11 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "referer",
             "http_referer",
             "referrer",
-            "request.headers.Referer",
+            "http.request.referrer",
+            "headers.Referer",
             "request_Referer",
+            "ClientRequestReferer",
             "cs(Referer)",
-            "req.headers.referer",
         ],
     ),
     (
@@ -208,15 +231,69 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "x_forwarded_for",
             "http_x_forwarded_for",
             "xff",
-            "X-Forwarded-For",
-            "request.headers.X-Forwarded-For",
+            "headers.X-Forwarded-For",
             "request_X-Forwarded-For",
-            "x-forwarded-for",
             "proxy_add_x_forwarded_for",
-            "req.headers.x-forwarded-for",
+            "cs(X-Forwarded-For)",
         ],
     ),
     (Standard::Request, &["request"]),
+];
+
+/// A name in which the case of letters matters: `request_time` is a duration.
+const EXACT: (&str, Class) = ("requestTime", (Standard::Time, 60));
+
+/// Objects that have fields of the request or of the client, in which any of the names counts.
+const AROUND: [&str; 18] = [
+    "request",
+    "req",
+    "httprequest",
+    "requestcontext",
+    "identity",
+    "http",
+    "properties",
+    "proxy",
+    "jsonpayload",
+    "protopayload",
+    "requestmetadata",
+    "data",
+    "event",
+    "record",
+    "source",
+    "result",
+    "transaction",
+    "attributes",
+];
+
+/// Objects that have fields of somebody else than the client.
+const OTHERS: [&str; 11] = [
+    "upstream",
+    "server",
+    "destination",
+    "dest",
+    "backend",
+    "origin",
+    "target",
+    "response",
+    "dns",
+    "geo",
+    "latencies",
+];
+
+/// The names that say enough wherever they are.
+const CLEAR: [&str; 12] = [
+    "clientip",
+    "remoteip",
+    "remoteaddr",
+    "sourceip",
+    "callerip",
+    "statuscode",
+    "httpstatus",
+    "httpmethod",
+    "requestmethod",
+    "requesturi",
+    "useragent",
+    "xforwardedfor",
 ];
 
 impl Standard {
@@ -271,16 +348,59 @@ impl fmt::Display for Alias {
 /// A standard field, and the rank of a name for it: the lower, the better.
 pub(super) type Class = (Standard, u8);
 
+/// The rank of a name for which there is an alias, and of the standard name.
+pub(super) const SAID: u8 = 1;
+
 /// The standard field that a field of this name is taken for, and the rank of the name; `None` if it is no
 /// such name.
 pub(super) fn classify(field: &str, aliases: &[Alias]) -> Option<Class> {
     if let Some(alias) = aliases.iter().find(|alias| alias.field == field) {
         return Some((alias.standard, 0));
     }
-    NAMES.iter().find_map(|(standard, names)| {
-        let place = names.iter().position(|name| *name == field)?;
-        // With an alias for the standard field, its other names do not count.
-        let said = aliases.iter().any(|alias| alias.standard == *standard);
-        (!said).then_some((*standard, place as u8 + 1))
-    })
+    let class = known(field)?;
+    // With an alias for the standard field, its other names do not count.
+    let said = aliases.iter().any(|alias| alias.standard == class.0);
+    (!said).then_some(class)
+}
+
+/// What a field of this name is taken for: by its whole name, or else by its end, the more of the name the better.
+fn known(field: &str) -> Option<Class> {
+    static ALL: LazyLock<HashMap<String, Class>> = LazyLock::new(|| {
+        let mut all = HashMap::new();
+        for (standard, names) in NAMES {
+            for (place, name) in names.iter().enumerate() {
+                all.entry(plain(name)).or_insert((standard, place as u8 + SAID));
+            }
+        }
+        all
+    });
+    let name = plain(field);
+    let mut rest = name.as_str();
+    let mut is_around = true;
+    for depth in 0.. {
+        let (outer, inner) = rest.split_once('.').unwrap_or((rest, ""));
+        let class = ALL.get(rest).filter(|_| is_around || CLEAR.contains(&rest));
+        if let Some((standard, rank)) = class.filter(|(standard, _)| is_of(&name, *standard)) {
+            // Each object around a name counts as much as all the names in it.
+            return Some((*standard, rank.saturating_add(depth * 64)));
+        }
+        if inner.is_empty() || OTHERS.contains(&outer) || depth == 3 {
+            break;
+        }
+        is_around &= AROUND.contains(&outer);
+        rest = inner;
+    }
+    (field.rsplit('.').next() == Some(EXACT.0)).then_some(EXACT.1)
+}
+
+/// Whether the name of a field may be that of this one: a request has a size, too, but `bytes` is that of the answer.
+fn is_of(name: &str, standard: Standard) -> bool {
+    let is_request = || name.starts_with("request.") || name.starts_with("req.");
+    !(matches!(standard, Standard::Bytes | Standard::Status | Standard::Request) && is_request())
+}
+
+/// A name without what differs between servers.
+fn plain(name: &str) -> String {
+    let is_part = |c: &char| c.is_alphanumeric() || *c == '.';
+    name.chars().filter(is_part).map(|c| c.to_ascii_lowercase()).collect()
 }

@@ -2,14 +2,14 @@
 
 use super::clf::{self, Written};
 use super::csv::{self, Csv};
-use super::exim;
+use super::exim::{self, Events};
 use super::export::Export;
 use super::filter::Filter;
 use super::format::{Format, LogForm, LogShape, Reason};
 use super::json::Json;
 use super::layout::Rows;
 use super::lines::{Lines, Whole};
-use super::logins;
+use super::logins::{self, Attempts};
 use super::options::{Cost, Options, check_field};
 use super::pieces::Piece;
 use super::record::{Found, Normal, Record};
@@ -60,8 +60,8 @@ struct Work {
 enum Parser {
     Clf(Written),
     Json(Box<Json>),
-    Exim { rejections: bool },
-    Logins { messages: Vec<String> },
+    Exim(Events),
+    Logins { messages: Vec<String>, attempts: Attempts },
     Columns(Rows),
     Csv(Box<Csv>),
 }
@@ -155,15 +155,25 @@ impl Reader {
             check_field(name, shape.fields())?;
         }
         let parser = match &shape.form {
-            LogForm::Combined(written) => Parser::Clf(*written),
+            LogForm::Combined(beside) => {
+                Parser::Clf(Written { beside: *beside, many_peers: shape.many_peers })
+            }
             LogForm::Json { only_requests } => {
                 let mut json = Json::new(options.aliases.clone());
                 json.only_requests = *only_requests;
                 Parser::Json(Box::new(json))
             }
-            LogForm::Exim { rejections } => Parser::Exim { rejections: *rejections },
-            LogForm::Syslog => Parser::Logins { messages: options.filter.messages.clone() },
-            LogForm::Columns(layout) => Parser::Columns(Rows::new(Arc::clone(layout))),
+            LogForm::Exim(events) => Parser::Exim(*events),
+            LogForm::Syslog => {
+                let mut attempts = Attempts::default();
+                attempts.left_out = shape.left_out;
+                Parser::Logins { messages: options.filter.messages.clone(), attempts }
+            }
+            LogForm::Columns(layout) => {
+                let mut rows = Rows::new(Arc::clone(layout));
+                rows.many_peers = shape.many_peers;
+                Parser::Columns(rows)
+            }
             LogForm::Csv(columns) => Parser::Csv(Box::new(Csv::new(columns.clone()))),
         };
         let work = Work {
@@ -303,13 +313,14 @@ impl Work {
                 let (instant, clf) = read.ok_or_else(|| wrong(clf::problem(inner)))?;
                 Some((instant, Found::Clf(clf)))
             }
-            Parser::Exim { rejections } => {
+            Parser::Exim(events) => {
                 let outer = envelope.instant(stamps);
-                let read = exim::read(inner, outer, stamps, *rejections).map_err(wrong)?;
+                let read = exim::read(inner, outer, stamps, *events).map_err(wrong)?;
                 read.map(|(instant, exim)| (instant, Found::Exim(exim)))
             }
-            Parser::Logins { messages } => {
-                let login = logins::read(envelope, inner, stamps, messages).map_err(Some)?;
+            Parser::Logins { messages, attempts } => {
+                let login =
+                    logins::read(envelope, inner, stamps, messages, attempts).map_err(Some)?;
                 login.map(|(instant, login)| {
                     times = login.times;
                     (instant, Found::Login(login))

@@ -4,11 +4,12 @@
 //! line has the address of a client gets the most points. Several lines decide, so a log may begin in the
 //! middle of a line or with lines of another kind, and its beginning may arrive in any pieces.
 
-use super::format::{Format, Guess, LogForm, LogShape, Reason};
-use super::layout::{self, Layout};
+use super::format::{Format, Guess, LogShape, Reason};
+use super::layout::{self, Certainty, Layout};
 use super::lines::{bare, text_of};
+use super::logins::Connections;
 use super::options::Options;
-use super::stamp::Stamps;
+use super::stamp::{Instant, Stamps};
 use super::unknown::Unknown;
 use super::wrap::{Envelope, Layers, Wrapper, chains};
 use super::{clf, csv, exim, export, json, logins};
@@ -24,7 +25,10 @@ const ENOUGH: u32 = 10;
 const MOST: usize = 40;
 
 /// If there are this many different internal peers, they are taken for the clients of the log.
-const PEERS: usize = 5;
+pub(super) const PEERS: usize = 5;
+
+/// The first lines whose wrappers are tried for a guess of the columns.
+const FEW: usize = 20;
 
 /// A format that the log may have, and the evidence for it.
 struct Candidate {
@@ -59,10 +63,9 @@ pub fn recognize(
     let text = text_of(entries.as_deref().unwrap_or(text), &mut shown);
     let mut evidence = Evidence { options, candidates: Vec::new(), born: Vec::new() };
     let (mut count, mut why) = (0, None);
-    for line in text.split('\n').map(bare).filter(|line| !line.trim().is_empty()) {
+    for line in lines(text) {
         count += 1;
-        let wanted = |format| options.format.is_none_or(|said| said == format);
-        if count == 1 && wanted(Format::Csv) && options.layout.is_none() {
+        if count == 1 && wanted(options, Format::Csv) && options.layout.is_none() {
             match csv::guess(line, &options.aliases) {
                 Ok(shape) => return Ok(Some(shape)),
                 Err(problem) => why = Some(problem),
@@ -76,6 +79,9 @@ pub fn recognize(
             break;
         }
     }
+    if options.layout.is_none() && wanted(options, Format::Columns) {
+        evidence.guess_columns(text, count);
+    }
     if !evidence.is_enough() && !complete {
         // Only the first line can be the header of CSV, so more lines would not help.
         let is_csv = options.format == Some(Format::Csv) && count > 0;
@@ -83,16 +89,57 @@ pub fn recognize(
     }
     // Among equal candidates the first one wins.
     let rank = |candidate: &Candidate| (candidate.clients + candidate.proofs, candidate.points);
-    let best = evidence.candidates.into_iter().rev().max_by_key(rank);
-    let Some(Candidate { guess, peers, .. }) = best else {
+    evidence.candidates.sort_by_key(|candidate| core::cmp::Reverse(rank(candidate)));
+    let fits = |candidate: &Candidate| fits(&candidate.guess.shape, text, options);
+    let Some(Candidate { guess, peers, .. }) = evidence.candidates.into_iter().find(fits) else {
         return Err(unknown(head, count, options, why));
     };
     let mut shape = guess.shape;
     shape.is_export = is_export;
-    if let LogForm::Combined(written) = &mut shape.form {
-        written.many_peers = peers.len() >= PEERS;
+    shape.many_peers = peers.len() >= PEERS;
+    if shape.format() == Format::Syslog {
+        let mut seen = Connections::default();
+        let mut layers = Layers::new(&shape.wrappers);
+        for line in lines(text) {
+            if let Some((envelope, message)) = layers.peel(line) {
+                seen.add(envelope, message);
+            }
+        }
+        shape.left_out = seen.left_out();
     }
     Ok(Some(shape))
+}
+
+fn wanted(options: &Options, format: Format) -> bool {
+    options.format.is_none_or(|said| said == format)
+}
+
+/// Whether a layout that nobody said fits the log. One of a server may fit some lines of another program by chance, so it
+/// must fit one of four; a guessed one must fit nine of ten.
+fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
+    let Some(layout) = shape.layout() else { return true };
+    let (part, whole) = match layout.certainty() {
+        _ if options.layout.is_some() => return true,
+        Certainty::Sure => return true,
+        Certainty::Known => (1, 4),
+        Certainty::Guessed => (9, 10),
+    };
+    let mut layers = Layers::new(&shape.wrappers);
+    let (mut all, mut read) = (0, 0);
+    for line in lines(text) {
+        let Some((envelope, inner)) = layers.peel(line) else { continue };
+        if envelope.program == shape.program {
+            let outer = envelope.instant(&mut Stamps::default());
+            all += 1;
+            read += u32::from(layout::reads(layout, inner, options, outer).is_ok());
+        }
+    }
+    read * whole >= all * part
+}
+
+/// The lines of a text that are not blank.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').map(bare).filter(|line| !line.trim().is_empty())
 }
 
 fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Reason>) -> Unknown {
@@ -171,6 +218,34 @@ impl Evidence<'_> {
         })
     }
 
+    /// Adds the layout that most lines seem to have, if no format fits half of the `count` lines.
+    fn guess_columns(&mut self, text: &str, count: u64) {
+        let best = self.candidates.iter().map(|candidate| candidate.clients).max();
+        if 2 * u64::from(best.unwrap_or(0)) >= count || !self.born.is_empty() {
+            return;
+        }
+        let mut tried: Vec<Vec<Wrapper>> = Vec::new();
+        for wrappers in lines(text).take(FEW).flat_map(chains) {
+            if tried.contains(&wrappers) || tried.len() == MOST {
+                continue;
+            }
+            let inner = unwrapped(text, &wrappers);
+            tried.push(wrappers.clone());
+            let texts: Vec<&str> = inner.iter().map(|(_, text, _)| text.as_str()).collect();
+            let Some(layout) = layout::guessed(&texts) else { continue };
+            let layout = Arc::new(layout);
+            for (program, inner, outer) in &inner {
+                let Ok(mut guess) = layout::reads(&layout, inner, self.options, *outer) else {
+                    continue;
+                };
+                guess.points = guess.points.min(Guess::GUESSED);
+                guess.shape.wrappers.clone_from(&wrappers);
+                guess.shape.program.clone_from(program);
+                self.count(guess);
+            }
+        }
+    }
+
     /// Adds the evidence of a guess to its candidate, which may be a new one.
     fn count(&mut self, guess: Guess) {
         let candidates = &mut self.candidates;
@@ -200,4 +275,19 @@ impl Evidence<'_> {
             candidate.guess = guess;
         }
     }
+}
+
+/// The texts inside these wrappers, of the lines of the program that the first one is of, each with its program and the
+/// time of its wrappers.
+fn unwrapped(text: &str, wrappers: &[Wrapper]) -> Vec<(String, String, Option<Instant>)> {
+    let mut layers = Layers::new(wrappers);
+    let mut found: Vec<(String, String, Option<Instant>)> = Vec::new();
+    for line in lines(text) {
+        let Some((envelope, inner)) = layers.peel(line) else { continue };
+        if found.first().is_none_or(|(program, ..)| program == envelope.program) {
+            let outer = envelope.instant(&mut Stamps::default());
+            found.push((envelope.program.to_owned(), inner.to_owned(), outer));
+        }
+    }
+    found
 }

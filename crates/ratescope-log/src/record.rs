@@ -1,8 +1,9 @@
 //! Records: events that borrow from their line.
 
 use super::clf::Clf;
+use super::eight;
 use super::exim::{EximLine, RECIPIENTS};
-use super::forwarded::{forwarded, is_plain};
+use super::forwarded;
 use super::logins::Login;
 use super::names::Standard;
 use super::order::When;
@@ -173,7 +174,8 @@ impl<'a> Record<'a> {
     /// The common form of an address; other texts stay as they are. `made` keeps the form.
     #[inline]
     fn address<'b>(&self, text: &'b str, made: &'b OnceLock<Option<Made>>) -> &'b str {
-        if is_plain(text) {
+        // This has one spelling, so it needs no change.
+        if eight::is_dotted(text.as_bytes()) {
             return text;
         }
         let of = |address| Made::of(address, self.normal.ipv6_prefix);
@@ -191,7 +193,7 @@ impl Fields for Record<'_> {
         let raw = self.raw(name)?;
         Some(match name {
             "ip" => self.address(raw, &self.ip),
-            "forwarded" => self.address(forwarded(raw)?, &self.forwarded),
+            "forwarded" => self.address(forwarded::client(raw, None)?, &self.forwarded),
             _ => raw,
         })
     }

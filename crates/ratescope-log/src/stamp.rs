@@ -148,32 +148,57 @@ impl Stamps {
     }
 
     /// Reads a time such as `Oct 10 13:55:36` at the beginning of `text`, and returns the rest.
-    ///
-    /// The year goes up by one when the month falls by more than one, as from December to January. A line of
-    /// the month before is only out of order, and so is a line of December after one of January.
     pub(super) fn read_without_year<'a>(&mut self, text: &'a str) -> Option<(Instant, &'a str)> {
-        let (stamp, rest) = text.split_at_checked(15)?;
-        let stamp = stamp.as_bytes();
+        let mut padded = [b' '; 15];
+        // A day of one digit may have no space before it.
+        let is_short = matches!(text.as_bytes().get(4..6), Some([b'0'..=b'9', b' ']));
+        let (stamp, rest) = text.split_at_checked(if is_short { 14 } else { 15 })?;
+        let stamp = match is_short {
+            true => {
+                padded[..4].copy_from_slice(&stamp.as_bytes()[..4]);
+                padded[5..].copy_from_slice(&stamp.as_bytes()[4..]);
+                &padded[..]
+            }
+            false => stamp.as_bytes(),
+        };
         let (begin, seconds) = stamp.split_at_checked(13)?;
         let seconds = two(seconds).filter(|seconds| *seconds <= 60)?;
         if !self.begin.is(begin) {
             let month = month_of(begin.get(..3)?)?;
             let tens = if begin[4] == b' ' { b'0' } else { begin[4] };
             let day = two(&[tens, begin[5]])? as u8;
-            let (year, last) = self.of_year.unwrap_or_else(|| (self.year.of(month, day), month));
-            let year = match i32::from(month) - i32::from(last) {
-                ..-1 => year + 1,
-                11.. => year - 1,
-                _ => year,
+            let before = self.of_year;
+            let year = self.year_of(month, day)?;
+            let minutes = minutes(&begin[6..]);
+            let Some((date, minutes)) = Date::new(year, month, day).ok().zip(minutes) else {
+                self.of_year = before;
+                return None;
             };
-            let date = Date::new(year, month, day).ok().filter(|_| (0..10_000).contains(&year))?;
-            self.minute = (date.since_epoch() * 1440 + minutes(&begin[6..])?) * 60 * SECOND;
-            (self.begin, self.of_year) = (Text::of(begin)?, Some((year, month)));
+            self.minute = (date.since_epoch() * 1440 + minutes) * 60 * SECOND;
+            self.begin = Text::of(begin)?;
         }
         let (part, after) = decimals(rest.as_bytes());
         let rest = rest.get(rest.len() - after.len()..)?;
         let time = Time::from_micros(self.minute + seconds * SECOND + part.unwrap_or(0));
         Some((Instant { time, coarse: part.is_none(), east: None }, rest))
+    }
+}
+
+impl Stamps {
+    /// The year of a time that is written without it. It goes up by one when the month falls by more than one, as from
+    /// December to January. A line of the month before is only out of order, and so is a line of December after one of
+    /// January.
+    pub(super) fn year_of(&mut self, month: u8, day: u8) -> Option<i32> {
+        let (year, last) = self.of_year.unwrap_or_else(|| (self.year.of(month, day), month));
+        let year = match i32::from(month) - i32::from(last) {
+            ..-1 => year + 1,
+            11.. => year - 1,
+            _ => year,
+        };
+        (0..10_000).contains(&year).then(|| {
+            self.of_year = Some((year, month));
+            year
+        })
     }
 }
 

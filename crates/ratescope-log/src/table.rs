@@ -1,6 +1,7 @@
 //! Lines of named values, as in JSON, CSV and columns.
 
 use super::format::Guess;
+use super::forwarded;
 use super::names::{Class, STANDARDS, Standard, standards};
 use core::ops::Range;
 use ratescope::address;
@@ -25,13 +26,14 @@ impl Excerpt {
         Excerpt { from: from as u32, to: to as u32, made: true }
     }
 
-    pub(super) fn len(self) -> usize {
-        (self.to - self.from) as usize
+    /// A part of the line.
+    pub(super) fn of_part(line: &str, part: &str) -> Self {
+        let from = part.as_ptr().addr().wrapping_sub(line.as_ptr().addr());
+        Excerpt::of_line(from, from + part.len())
     }
 
-    /// The index of its end, in the line or in the made text.
-    pub(super) fn end(self) -> usize {
-        self.to as usize
+    pub(super) fn len(self) -> usize {
+        (self.to - self.from) as usize
     }
 
     /// Its range in the made text, or `None` if it is a part of the line.
@@ -140,7 +142,12 @@ impl<'a> Table<'a> {
     /// The value of a standard field. The method and the path may also come from the request line.
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
         if let Some(place) = self.places.get(standard) {
-            return self.at(place.into()).filter(|text| *text != "-");
+            let text = self.at(place.into()).filter(|text| *text != "-")?;
+            return match standard {
+                Standard::Ip if forwarded::is_list(text) => forwarded::client(text, None),
+                Standard::Ip => Some(text).filter(|text| !text.is_empty()),
+                _ => Some(text),
+            };
         }
         let request = self.places.get(Standard::Request).and_then(|place| self.at(place.into()))?;
         match standard {

@@ -1,6 +1,7 @@
 //! Logs that are not recognized.
 
 use super::format::{Format, Reason};
+use super::layout::Proposal;
 use super::recognize::HEAD;
 use core::fmt;
 use ratescope::internal::shown;
@@ -36,9 +37,10 @@ const OTHERS: [(&[u8], &str); 10] = [
 /// The formats that are read, for people.
 const READ: &str = "\
 These logs are read: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, Istio, Squid, \
-IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, Postfix and Dovecot; \
-and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. For any other log, say its \
-columns, by --log-format or in the page's box for them, as in '$remote_addr [$time_local] \"$request\" $status'";
+IIS, nginx-proxy-manager, CloudFront and the load balancers of AWS; JSON lines and CSV with a time; the failed logins of \
+sshd, Postfix, Dovecot and Exim; and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. \
+For any other log, say its columns, by --log-format or in the page's box for them, as in '$remote_addr [$time_local] \
+\"$request\" $status' or '$remote_addr %d.%m.%Y %H:%M:%S $request_method $uri'";
 
 impl Unknown {
     /// Whether the input has no line, or only blank ones.
@@ -79,7 +81,16 @@ impl Unknown {
             Some((format, why)) => {
                 says += &format!("It is not read as {format}: {}", self::shown(&why, 2 * SHOWN));
             }
-            None => says += READ,
+            None => {
+                says += READ;
+                let proposal = Proposal::new(head).filter(|proposal| proposal.has("time"));
+                if let Some(Proposal { notation, .. }) = proposal {
+                    let notation = self::shown(&notation, 2 * SHOWN);
+                    says += &format!(
+                        "\nPerhaps its columns are '{notation}': name the client's column ip"
+                    );
+                }
+            }
         }
         Unknown::of(says)
     }

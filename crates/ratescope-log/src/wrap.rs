@@ -206,7 +206,7 @@ const HOST: Standard = Standard::Host;
 const PROGRAM: Standard = Standard::Agent;
 const PID: Standard = Standard::User;
 const PARTS: [(Standard, &[&str]); 4] = [
-    (INNER, &["MESSAGE", "message", "log"]),
+    (INNER, &["MESSAGE", "message", "log", "textPayload", "event.original", "_raw"]),
     (HOST, &["_HOSTNAME", "host", "hostname"]),
     (PROGRAM, &["SYSLOG_IDENTIFIER", "_COMM", "program", "programname", "app-name"]),
     (PID, &["SYSLOG_PID", "_PID", "procid"]),

@@ -1,13 +1,17 @@
-//! Guessing the layout of a line: which column is the time, the address, the request and the status.
+//! Guessing the layout of lines: which column is the time, the client's address, the request and the status.
 
 use super::known::{known, of_header};
-use super::{Layout, Rows};
+use super::{Certainty, Layout, Rows};
 use crate::clf::{self, Written};
 use crate::format::{Guess, LogForm, LogShape, Reason};
+use crate::forwarded;
 use crate::options::Options;
+use crate::recognize::PEERS;
 use crate::stamp::{Instant, Stamps, Year};
-use ratescope::address;
+use crate::table::Table;
+use ratescope::address::{self, is_internal};
 use ratescope::internal::{digits, visible};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The most layouts of headers that are tried on a line; each header names two.
@@ -20,9 +24,8 @@ pub(crate) fn guess(
     outer: Option<Instant>,
     born: &mut Vec<Arc<Layout>>,
 ) -> Result<Vec<Guess>, Reason> {
-    let reads = |layout: &Arc<Layout>| reads(layout, line, options, outer);
     if let Some(said) = &options.layout {
-        return Ok(vec![reads(said)?]);
+        return Ok(vec![reads(said, line, options, outer)?]);
     }
     let mut is_header = false;
     for layout in ["\t", " "].into_iter().filter_map(|between| of_header(line, between)) {
@@ -35,18 +38,11 @@ pub(crate) fn guess(
         return Ok(Vec::new());
     }
     let each = known().iter().chain(born.iter());
-    let mut found: Vec<Guess> = each.filter_map(|layout| reads(layout).ok()).collect();
-    if found.is_empty()
-        && let Some(layout) = guessed(line)
-    {
-        let guess = reads(&Arc::new(layout)).ok();
-        found.extend(guess.map(|guess| Guess { points: Guess::GUESSED, ..guess }));
-    }
-    Ok(found)
+    Ok(each.filter_map(|layout| reads(layout, line, options, outer).ok()).collect())
 }
 
 /// The guess that a line is of this layout, or why the layout cannot read it.
-fn reads(
+pub(crate) fn reads(
     layout: &Arc<Layout>,
     line: &str,
     options: &Options,
@@ -54,28 +50,54 @@ fn reads(
 ) -> Result<Guess, Reason> {
     let mut rows = Rows::new(Arc::clone(layout));
     let read = rows.read(line, &mut Stamps::new(Year::Any, options.unit), outer)?;
-    let (_, table) = read.ok_or("a remark")?;
+    let (instant, table) = read.ok_or("a remark")?;
+    let is_known = options.layout.is_none() && layout.between.is_none();
+    if is_known && !is_plausible(&table, instant) {
+        return Err("a column has another kind of text".into());
+    }
     let form = LogForm::Columns(Arc::clone(layout));
     let shape = LogShape::new(form, layout.about.clone(), Some(layout.fields()));
-    Ok(Guess::new(shape, table.points()))
+    let guess = Guess::new(shape, table.points());
+    let peer = layout.behind.and_then(|behind| {
+        let (list, peer) = behind.of(table.line, table.values);
+        let peer = peer.unwrap_or(forwarded::last(list).1);
+        address::parse(peer).filter(|address| is_internal(*address)).map(|_| peer.to_owned())
+    });
+    Ok(Guess { peer, ..guess })
 }
 
-/// A layout guessed from a line: it must find the time, the address, and the request or both the method and
-/// the path.
-pub(super) fn guessed(line: &str) -> Option<Layout> {
+/// Whether the columns that have numbers do, and the time is no other number. Layouts of few columns would otherwise
+/// fit lines of other programs.
+fn is_plausible(table: &Table<'_>, instant: Instant) -> bool {
+    /// Times since 1990. In logs with times of another origin, somebody has to say which column is the time.
+    const FIRST: f64 = 631_152_000.0;
+    let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b"-+/.".contains(&b));
+    let numbers = ["client_port", "timers", "connections", "queue", "status", "bytes", "s_port"];
+    instant.time.as_secs() >= FIRST
+        && numbers.into_iter().all(|name| table.value(name).is_none_or(is_number))
+        && table.value("status").is_none_or(|status| status.len() <= 3)
+}
+
+/// The most lines by which columns are guessed.
+const LINES: usize = 500;
+
+/// A layout guessed from the first lines: it must find the time, the client's address, and the request or both the
+/// method and the path, in nine of ten lines.
+pub(crate) fn guessed(lines: &[&str]) -> Option<Layout> {
+    let lines = lines.get(..LINES).unwrap_or(lines);
     // JSON and access logs have formats of their own.
-    if line.starts_with('{')
-        || clf::read(line, Written::default(), &mut Stamps::default()).is_some()
-    {
-        return None;
-    }
-    let Guessed { columns, end, .. } = columns(line);
+    let is_other = |line: &&str| {
+        line.starts_with('{')
+            || clf::read(line, Written::default(), &mut Stamps::default()).is_some()
+    };
+    let lines: Vec<&str> = lines.iter().copied().filter(|line| !is_other(line)).collect();
+    let Guessed { columns, end, .. } = columns(&lines)?;
     let has = |name: &str| columns.iter().any(|(_, n)| n == name);
     let is_known = has("time") && has("ip") && (has("request") || has("method") && has("path"));
     let text = notation(&columns, &end);
     is_known.then(|| {
         let about = format!("columns, guessed: {text}");
-        Layout::new(&text, columns, end).called(&about)
+        Layout { certainty: Certainty::Guessed, ..Layout::new(&text, columns, end).called(&about) }
     })
 }
 
@@ -92,11 +114,19 @@ pub struct Proposal {
 impl Proposal {
     /// The proposal for a log that begins with `head`; `None` if that is no text of several columns.
     pub fn new(head: &[u8]) -> Option<Self> {
-        let head = head.get(..head.len().min(LONGEST)).unwrap_or_default();
-        let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
-        let line = core::str::from_utf8(line).ok()?.trim_end();
-        let Guessed { columns, end, values } = columns(line);
-        if columns.len() < 2 || line.contains(char::is_control) && !line.contains('\t') {
+        let begin = head.get(..head.len().min(LONGEST)).unwrap_or_default();
+        // A last line without an end may be cut off.
+        let whole = begin.iter().rposition(|byte| *byte == b'\n').unwrap_or(begin.len());
+        let begin = begin.get(..whole).unwrap_or_default();
+        let lines = begin.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        let lines: Vec<&str> = lines.map_while(|line| core::str::from_utf8(line).ok()).collect();
+        let lines: Vec<&str> = lines.into_iter().map(str::trim_end).collect();
+        let first = lines.first()?;
+        if first.contains(char::is_control) && !first.contains('\t') {
+            return None;
+        }
+        let Guessed { columns, end, values } = columns(&lines)?;
+        if columns.len() < 2 {
             return None;
         }
         let notation = notation(&columns, &end);
@@ -104,12 +134,17 @@ impl Proposal {
         let shown = values.iter().map(|value| value.chars().map(visible).collect());
         Some(Proposal { notation, columns: names.zip(shown).collect() })
     }
+
+    /// Whether a column has this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|(known, _)| known == name)
+    }
 }
 
 /// The most bytes of a log from which a proposal is made.
 const LONGEST: usize = 1 << 13;
 
-/// The columns of a line: the text before each with its name, the text at the end, and the values.
+/// The columns of lines: the text before each with its name, the text at the end, and the values of the first line.
 struct Guessed {
     columns: Vec<(String, String)>,
     end: String,
@@ -122,27 +157,153 @@ fn notation(columns: &[(String, String)], end: &str) -> String {
     text + end
 }
 
-/// Guesses the columns of a line. Those that look like no standard field are named `c1`, `c2` and so on, by
-/// their positions.
-fn columns(line: &str) -> Guessed {
-    let between = ["\t", "|", ";"].into_iter().find(|between| line.matches(between).count() > 2);
-    let (tokens, end) = tokens(line, between.unwrap_or(" "));
-    let mut columns: Vec<(String, String)> = Vec::new();
-    let has = |columns: &[(String, String)], name: &str| columns.iter().any(|(_, n)| n == name);
-    for (i, (before, token)) in tokens.iter().enumerate() {
-        let after = columns.last().map_or("", |(_, name)| name.as_str());
-        let kind = match kind_of(token) {
-            Some("status") if !has(&columns, "request") && !has(&columns, "path") => None,
-            None if after == "status" && token.parse::<u64>().is_ok() => Some("bytes"),
-            // A client can write an address into its request and into quoted columns, so none is taken there.
-            Some("ip") if has(&columns, "request") || before.ends_with('"') => None,
-            kind => kind,
-        };
-        let name = kind.filter(|name| !has(&columns, name)).map(str::to_owned);
-        columns.push((before.clone(), name.unwrap_or(format!("c{}", i + 1))));
+/// A line in columns: the text before each column with its value, and the text at the end.
+type Tokens = (Vec<(String, String)>, String);
+
+/// Guesses the columns that most lines have. Those that look like no standard field are named `c1`, `c2` and so on, by
+/// their positions. `None` if there is no line.
+fn columns(lines: &[&str]) -> Option<Guessed> {
+    let most = |count: usize| 10 * count >= 9 * lines.len();
+    let has_many =
+        |between: &&str| most(lines.iter().filter(|l| l.matches(*between).count() > 2).count());
+    let between = ["\t", "|", ";"].into_iter().find(has_many).unwrap_or(" ");
+    let rows: Vec<Tokens> = lines.iter().map(|line| tokens(line, between)).collect();
+    let (first, end) = rows.first()?;
+    // The columns after which lines differ are one column, up to the end of the line.
+    let has = |row: &&Tokens, length: usize| {
+        row.0.len() >= length
+            && row.0.iter().zip(first).take(length).all(|(one, other)| one.0 == other.0)
+    };
+    let length = (1..=first.len())
+        .rev()
+        .find(|length| most(rows.iter().filter(|row| has(row, *length)).count()))?;
+    let rows: Vec<&Tokens> = rows.iter().filter(|row| has(row, length)).collect();
+    let is_whole = rows.iter().all(|row| row.0.len() == length && row.1 == *end);
+    let (length, end) = match is_whole {
+        true => (length, end.as_str()),
+        // In the rest of a line, an opening quote has no meaning.
+        false if first.get(length - 1)?.0.ends_with(['"', '[']) => (length - 1, ""),
+        false => (length, ""),
+    };
+    let names = names(&rows, length);
+    let columns = first.iter().zip(names).map(|((before, _), name)| (before.clone(), name));
+    let values = first.iter().take(length).map(|(_, value)| value.clone()).collect();
+    Some(Guessed { columns: columns.collect(), end: end.to_owned(), values })
+}
+
+/// The name of each of the first `length` columns.
+fn names(rows: &[&Tokens], length: usize) -> Vec<String> {
+    let mut names: Vec<Option<&str>> = vec![None; length];
+    let column = |i: usize| Column {
+        texts: rows.iter().filter_map(|row| Some(&row.0.get(i)?.1)).map(String::as_str).collect(),
+    };
+    let columns: Vec<Column<'_>> = (0..length).map(column).collect();
+    for kind in ["time", "request", "method", "path"] {
+        let found = (0..length)
+            .find(|i| names[*i].is_none() && columns[*i].are(|text| kind_of(text) == Some(kind)));
+        if let Some(i) = found {
+            names[i] = Some(kind);
+        }
     }
-    let values = tokens.into_iter().map(|(_, token)| token).collect();
-    Guessed { columns, end, values }
+    let request = (0..length).find(|i| matches!(names[*i], Some("request" | "path")));
+    let is_quoted = |i: usize| rows.first().is_some_and(|row| row.0[i].0.ends_with('"'));
+    // Clients choose the text of quoted columns.
+    let addresses = (0..length).filter(|i| names[*i].is_none() && !is_quoted(*i));
+    let addresses: Vec<usize> =
+        addresses.filter(|i| columns[*i].are(address::is_address)).collect();
+    if let Some(i) = client(&addresses, &columns, request) {
+        names[i] = Some("ip");
+    }
+    if let Some(request) = request {
+        let is_status = |i: &usize| names[*i].is_none() && columns[*i].are(is_status);
+        let all: Vec<usize> = (request + 1..length).filter(is_status).collect();
+        let next = all.iter().find(|i| **i == request + 1);
+        if let Some(status) = next.or(all.first().filter(|_| all.len() == 1)) {
+            names[*status] = Some("status");
+            let is_number = |text: &str| text.parse::<u64>().is_ok();
+            let bytes = columns.get(status + 1).filter(|bytes| bytes.are(is_number));
+            if bytes.is_some() && names[status + 1].is_none() {
+                names[status + 1] = Some("bytes");
+            }
+        }
+    }
+    let named = names.into_iter().enumerate();
+    named.map(|(i, name)| name.map_or(format!("c{}", i + 1), str::to_owned)).collect()
+}
+
+/// The column that has the client, of those that have addresses; `None` if that is uncertain.
+///
+/// The address of a server is the same in all lines, or internal. A client can't choose a column before its request,
+/// but may choose one after it, so that the only varying one before the request wins.
+fn client(addresses: &[usize], columns: &[Column<'_>], request: Option<usize>) -> Option<usize> {
+    let only = |found: &[usize]| if let [one] = found { Some(*one) } else { None };
+    if let Some(one) = only(addresses) {
+        return Some(one);
+    }
+    // The same address may be told twice.
+    let first = addresses.first().copied()?;
+    if addresses.iter().all(|i| columns[*i].texts == columns[first].texts) {
+        return Some(first);
+    }
+    let is_before = |i: usize| request.is_none_or(|request| i < request);
+    let varies = |i: usize| columns[i].count() > 1;
+    let inside = |i: usize| columns[i].are(|text| address::parse(text).is_some_and(is_internal));
+    let outer: Vec<usize> = addresses.iter().copied().filter(|i| !inside(*i)).collect();
+    let before: Vec<usize> =
+        addresses.iter().copied().filter(|i| is_before(*i) && varies(*i)).collect();
+    // Few internal addresses before the request are proxies, if another column has more clients.
+    let is_proxy = |i: usize, client: usize| {
+        inside(i) && columns[i].count() < PEERS && columns[i].count() < columns[client].count()
+    };
+    only(&outer)
+        .filter(|client| before.iter().all(|i| i == client || is_proxy(*i, *client)))
+        .or_else(|| only(&before).filter(|i| !inside(*i) || outer.is_empty()))
+}
+
+/// The texts of a column.
+struct Column<'a> {
+    texts: Vec<&'a str>,
+}
+
+impl Column<'_> {
+    /// Whether nine of ten texts are of a kind, and at least one; a dash is of every kind.
+    fn are(&self, is: impl Fn(&str) -> bool) -> bool {
+        let said = self.texts.iter().filter(|text| **text != "-");
+        let (all, fit) =
+            said.fold((0, 0), |(all, fit), text| (all + 1, fit + usize::from(is(text))));
+        fit > 0 && 10 * fit >= 9 * all
+    }
+
+    /// The number of different texts.
+    fn count(&self) -> usize {
+        self.texts.iter().filter(|text| **text != "-").collect::<HashSet<_>>().len()
+    }
+}
+
+/// Whether a text is a status that is in use: the number of a port is none.
+fn is_status(text: &str) -> bool {
+    text.len() == 3
+        && matches!(
+            text.parse(),
+            Ok(
+                0
+                | 100..=103
+                | 200..=208
+                | 226
+                | 300..=308
+                | 400..=418
+                | 421..=431
+                | 444
+                | 449..=451
+                | 460..=464
+                | 495..=499
+                | 500..=511
+                | 520..=530
+                | 561
+                | 598
+                | 599,
+            )
+        )
 }
 
 /// The most columns of a guessed layout.
@@ -150,7 +311,7 @@ const MOST: usize = 64;
 
 /// The columns of a line, each with the text before it, and the text at the end. Quotes and brackets around a
 /// column do not belong to it.
-fn tokens(line: &str, between: &str) -> (Vec<(String, String)>, String) {
+fn tokens(line: &str, between: &str) -> Tokens {
     let (mut found, mut rest, mut before) = (Vec::new(), line, String::new());
     while found.len() < MOST {
         let closing = match rest.bytes().next() {
@@ -210,8 +371,6 @@ fn kind_of(token: &str) -> Option<&'static str> {
         Some("ip")
     } else if is_request().is_some() {
         Some("request")
-    } else if token.len() == 3 && token.bytes().all(|b| b.is_ascii_digit()) {
-        Some("status")
     } else if matches!(token, "GET" | "POST" | "HEAD" | "PUT" | "DELETE" | "OPTIONS" | "PATCH") {
         Some("method")
     } else if token.starts_with('/') {

@@ -1,6 +1,7 @@
-//! The notations of layouts: nginx's `log_format` and Apache's `LogFormat`.
+//! The notations of layouts: nginx's `log_format` and Apache's `LogFormat`, with times also as for `strftime`.
 
 use super::{COLUMNS, Layout};
+use crate::strftime::Strftime;
 use core::str::FromStr;
 use ratescope::text::ParseError;
 
@@ -8,20 +9,23 @@ impl FromStr for Layout {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        let wrong = |problem: String| ParseError::whole(text, problem);
         let text = text.trim();
+        let wrong = |problem: String| ParseError::whole(text, problem);
         let format = directive(text);
         let (columns, end) = match format.contains('%') && !format.contains('$') {
             true => apache(&format),
             false => nginx(&format),
         }
-        .map_err(wrong)?;
+        .map_err(&wrong)?;
         if columns.is_empty() {
             return Err(wrong(
                 "no column; write nginx's log_format, as in '$remote_addr [$time_local] \"$request\"', \
                  or Apache's LogFormat, as in '%h %t \"%r\"'"
                     .to_owned(),
             ));
+        }
+        for form in columns.iter().filter_map(|(_, name)| name.strip_prefix(FORMED)) {
+            Strftime::new(form).map_err(&wrong)?;
         }
         if columns.len() > COLUMNS {
             return Err(wrong(format!("{} columns; write at most {COLUMNS}", columns.len())));
@@ -60,11 +64,33 @@ fn directive(text: &str) -> String {
 /// The columns, each with the text before it, and the text at the end.
 type Columns = (Vec<(String, String)>, String);
 
-/// Reads the notation of nginx: `$remote_addr - ${remote_user} [$time_local]`.
+/// What the name of a column begins with that has a time of the form after it.
+pub(super) const FORMED: &str = "time ";
+
+/// Takes a time as for `strftime` out of a text between columns: the text before it, its form, and the text after it.
+fn time_in(text: &str) -> Option<(&str, &str, &str)> {
+    let is_directive = |at: &usize| {
+        let flags = |c: char| matches!(c, '-' | '_' | '.' | '3' | '6' | '9');
+        let rest = text.get(at + 1..).map(|rest| rest.trim_start_matches(flags));
+        rest.and_then(|rest| rest.chars().next()).is_some_and(Strftime::is_directive)
+    };
+    let places = || text.match_indices('%').map(|(at, _)| at).filter(is_directive);
+    let (first, last) = (places().next()?, places().last()?);
+    let end = last + 1 + text.get(last + 1..)?.find(|c: char| c.is_ascii_alphabetic())? + 1;
+    Some((text.get(..first)?, text.get(first..end)?, text.get(end..)?))
+}
+
+/// Reads the notation of nginx: `$remote_addr - ${remote_user} [$time_local]`, also with `[%d.%m.%Y %H:%M:%S]`.
 fn nginx(format: &str) -> Result<Columns, String> {
     let (mut columns, mut before, mut rest) = (Vec::new(), String::new(), format);
-    while let Some((text, after)) = rest.split_once('$') {
-        before.push_str(text);
+    let text = |before: &mut String, columns: &mut Vec<(String, String)>, text: &str| {
+        let Some((first, form, after)) = time_in(text) else { return before.push_str(text) };
+        before.push_str(first);
+        columns.push((core::mem::take(before), format!("{FORMED}{form}")));
+        before.push_str(after);
+    };
+    while let Some((between, after)) = rest.split_once('$') {
+        text(&mut before, &mut columns, between);
         let (name, after) = match after.strip_prefix('{') {
             Some(inside) => inside.split_once('}').ok_or("a } is missing")?,
             None => {
@@ -78,7 +104,8 @@ fn nginx(format: &str) -> Result<Columns, String> {
         columns.push((core::mem::take(&mut before), name.to_owned()));
         rest = after;
     }
-    Ok((columns, rest.to_owned()))
+    text(&mut before, &mut columns, rest);
+    Ok((columns, before))
 }
 
 /// The fields for Apache's letters. Source: mod_log_config, "Custom Log Formats".
@@ -111,6 +138,9 @@ fn apache(format: &str) -> Result<Columns, String> {
     let mut format = format.replace("\\t", "\t");
     for part in ["usec_frac", "msec_frac"] {
         format = format.replace(&format!("%{{sec}}t.%{{{part}}}t"), "%{sec}t");
+        for point in ['.', ',', ':'] {
+            format = format.replace(&format!("}}t{point}%{{{part}}}t"), &format!("{point}%f}}t"));
+        }
     }
     let (mut columns, mut before, mut rest) = (Vec::new(), String::new(), format.as_str());
     while let Some((text, after)) = rest.split_once('%') {
@@ -137,7 +167,12 @@ fn apache(format: &str) -> Result<Columns, String> {
                 before.push('[');
                 "time".to_owned()
             }
-            ('t', _) => "time".to_owned(),
+            ('t', form) => {
+                let form =
+                    form.strip_prefix("begin:").or(form.strip_prefix("end:")).unwrap_or(form);
+                let is_form = form.contains('%');
+                if is_form { format!("{FORMED}{form}") } else { "time".to_owned() }
+            }
             ('i', _) => format!("http_{}", header()),
             ('a', "c") => "peer".to_owned(),
             ('o' | 'n' | 'e' | 'C', _) => header(),

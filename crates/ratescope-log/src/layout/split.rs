@@ -109,6 +109,7 @@ impl<'a, 'b> Split<'a, 'b> {
     fn text(&mut self, i: usize, at: usize) -> Result<Option<(usize, usize)>, Reason> {
         let kind = |i: usize| self.layout.parts.get(i).map_or(Kind::End, |part| part.kind);
         let last = kind(i + 1) == Kind::End;
+        let is_list = kind(i) == Kind::List;
         let next = self.layout.parts.get(i + 1).map_or("", |part| part.before.as_str());
         Ok(match kind(i + 1) {
             Kind::Time => {
@@ -147,6 +148,9 @@ impl<'a, 'b> Split<'a, 'b> {
             _ => self.ends(i, at, LINE).find(|(end, after)| {
                 let text = self.line.get(at..*end).unwrap_or("");
                 let is_word = self.layout.is_exact && next.is_empty();
+                if is_list && text.ends_with(',') {
+                    return false;
+                }
                 !last || *after == self.line.len() && !(is_word && text.contains(' '))
             }),
         })
@@ -170,7 +174,11 @@ impl<'a, 'b> Split<'a, 'b> {
     fn address(&self, i: usize, at: usize, most: usize) -> Option<(usize, usize)> {
         let next = self.layout.parts.get(i + 1)?;
         if next.before != ":" {
-            return self.ends(i, at, most).next();
+            // A comma is within a list of addresses.
+            let is_end = |(end, _): &(usize, usize)| {
+                self.line.as_bytes().get(end.wrapping_sub(1)) != Some(&b',')
+            };
+            return self.ends(i, at, most).find(is_end);
         }
         let (end, _) = self.ends(i + 1, at, LONGEST).next()?;
         let colon = at + self.line.get(at..end)?.rfind(':')?;
@@ -180,6 +188,14 @@ impl<'a, 'b> Split<'a, 'b> {
     /// The time in column `i`, the end of the column, and the beginning of the next one. Among the first four possible
     /// ends the last one that gives a time counts, since a time may contain spaces.
     fn time(&mut self, i: usize, at: usize) -> Option<(Instant, usize, usize)> {
+        let (part, next) = (self.layout.parts.get(i)?, self.layout.parts.get(i + 1)?);
+        if let Some(form) = &part.form {
+            let (instant, length) = form.read(self.line.get(at..)?, self.stamps)?;
+            let (end, rest) = (at + length, self.line.get(at + length..)?);
+            return rest
+                .starts_with(&next.before)
+                .then(|| (instant, end, next.end(self.line, end)));
+        }
         if self.is_space(at) {
             return None;
         }

@@ -3,6 +3,9 @@
 //! ```text
 //! Oct 10 13:55:36 web1 sshd[4567]: message
 //! Oct 10 13:55:36.123456 web1 sshd[4567]: message
+//! Oct 9 13:55:36 web1 sshd[4567]: message
+//! Oct 10 13:55:36 <auth.info> web1 sshd[4567]: message
+//! Oct 10 13:55:36 web1 sshd[4567]: [ID 800047 auth.info] message
 //! 2000-10-10T13:55:36.123456+02:00 web1 sshd[4567]: message
 //! Tue 2000-10-10 13:55:36 UTC web1 sshd[4567]: message
 //! 971186136.123456 web1 sshd[4567]: message
@@ -11,9 +14,10 @@
 //! <190>Oct 10 13:55:36 nginx: message
 //! ```
 //!
-//! The first is RFC 3164. The second to the sixth are the forms of rsyslog and of journalctl
-//! (`short-precise`, `short-iso`, `short-full`, `short-unix` and `short-monotonic`, whose times count from
-//! the start of the machine), the seventh is RFC 5424. Each may begin with a priority. The host may be
+//! The first is RFC 3164, and the third has a day of one digit without a space before it, as some write it. FreeBSD with
+//! `-v` and Solaris write the fourth and the fifth. The second and the sixth to the ninth are the forms of rsyslog and of
+//! journalctl (`short-precise`, `short-iso`, `short-full`, `short-unix` and `short-monotonic`, whose times count from
+//! the start of the machine), the tenth is RFC 5424. Each may begin with a priority. The host may be
 //! missing, as in the datagrams of HAProxy, and so may the program.
 
 use super::{Envelope, Stamp, iso};
@@ -30,7 +34,9 @@ pub(super) fn peel(line: &str) -> Option<(Envelope<'_>, &str)> {
             tagged(stamp, rest)?
         }
     };
-    let (times, message) = unrepeated(message.trim_start_matches(' '));
+    let message = message.trim_start_matches(' ');
+    let message = if message.starts_with("[ID ") { after_id(message) } else { message };
+    let (times, message) = unrepeated(message);
     Some((Envelope { times, ..envelope }, message))
 }
 
@@ -54,6 +60,14 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
             let (stamp, rest) = line.get(1..)?.split_once("] ")?;
             let stamp = stamp.trim_start_matches(' ');
             (seconds(stamp)? <= 9).then_some((Stamp::Any(stamp), rest))
+        }
+        // A month and a day of one digit without padding, as in `Oct 9 13:55:36`.
+        [_, _, b'a'..=b'z', b' ', b'0'..=b'9', b' ', _, _, b':', _, _, b':', _, _, next, _] => {
+            let end = match next {
+                b'.' => 15 + bytes[15..].iter().position(|b| !b.is_ascii_digit())?,
+                _ => 14,
+            };
+            Some((Stamp::WithoutYear(line.get(..end)?), line.get(end..)?.strip_prefix(' ')?))
         }
         // A month, as in `Oct 10 13:55:36`.
         [_, _, b'a'..=b'z', b' ', _, b'0'..=b'9', b' ', _, _, b':', _, _, b':', _, _, next] => {
@@ -79,8 +93,25 @@ fn seconds(number: &str) -> Option<usize> {
     digits(number).map(|(whole, _)| whole.len()).filter(|length| *length < number.len())
 }
 
+/// The text after a priority between the time and the host, as in `<auth.info> ` or `<4.6> ` of FreeBSD.
+#[cold]
+fn after_level(text: &str) -> &str {
+    let is_level = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    let rest = text.strip_prefix('<').and_then(|rest| rest.split_once("> "));
+    rest.filter(|(level, _)| level.chars().all(is_level)).map_or(text, |(_, rest)| rest)
+}
+
+/// The text after the number of a message, as in `[ID 800047 auth.info] ` of Solaris.
+#[cold]
+fn after_id(message: &str) -> &str {
+    let rest = message.strip_prefix("[ID ").and_then(|rest| rest.split_once("] "));
+    rest.filter(|(id, _)| id.starts_with(|c: char| c.is_ascii_digit()))
+        .map_or(message, |(_, rest)| rest)
+}
+
 /// Reads `web1 sshd[4567]: message`, where the host or the program may be missing.
 fn tagged<'a>(stamp: Stamp<'a>, text: &'a str) -> Option<(Envelope<'a>, &'a str)> {
+    let text = if text.starts_with('<') { after_level(text) } else { text };
     let (first, rest) = cut::once(text, b' ')?;
     let (host, tag, message) = match first.strip_suffix(':') {
         Some(tag) => ("", tag, rest),
@@ -91,6 +122,9 @@ fn tagged<'a>(stamp: Stamp<'a>, text: &'a str) -> Option<(Envelope<'a>, &'a str)
     };
     let (program, pid) = cut::once(tag, b'[').unwrap_or((tag, ""));
     let pid = pid.strip_suffix(']').unwrap_or(pid);
+    // A program alone may be in brackets, `[sshd]: `.
+    let is_alone = program.is_empty() && matches!(stamp, Stamp::WithoutYear(_));
+    let (program, pid) = if is_alone { (pid, "") } else { (program, pid) };
     Some((Envelope { stamp, host, program, pid, times: None }, message))
 }
 

@@ -164,7 +164,7 @@ fn no_events_are_an_error() {
     let cron = "Oct 10 13:55:36 web1 CRON[1]: (root) CMD (true)\n";
     assert_eq!(
         error(&[], cron),
-        "error: syslog: 1 line, no failed login of sshd, Postfix or Dovecot among them; --message TEXT counts \
+        "error: syslog: 1 line, no failed login of sshd, Postfix, Dovecot or Exim among them; --message TEXT counts \
          others"
     );
     assert!(simulate(&["1/1s", "--message", "CMD"], cron).status.success());

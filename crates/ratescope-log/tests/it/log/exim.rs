@@ -54,6 +54,66 @@ fn arrivals_are_events() {
     );
 }
 
+/// Failed logins are events where no mail arrives.
+#[test]
+fn failed_logins_are_events_of_their_own() {
+    let line = |client: &str, user: &str| {
+        format!(
+            "2024-05-01 12:00:00 [9] plain_login authenticator failed for {client}: 535 Incorrect authentication data{user}\n"
+        )
+    };
+    let log = [
+        line("(helo) [192.0.2.7]", " (set_id=ann)"),
+        line(
+            "mx.example.org ([203.0.113.9]) [192.0.2.8]:4567 I=[10.0.0.1]:587",
+            " (set_id=[203.0.113.9])",
+        ),
+        line("H=(x) [203.0.113.9]) [2001:db8::9]", ""),
+        "2024-05-01 12:00:00 H=(x) [192.0.2.9] F=<a@b> rejected RCPT <c@d>: no\n".to_owned(),
+    ];
+    let log = log.concat();
+    let read = read(log.as_bytes(), &Options::default(), ["ip", "user"]);
+    let want = [["192.0.2.7", "ann"], ["192.0.2.8", "[203.0.113.9]"], ["2001:db8::/64", ""]];
+    assert_eq!((&read.fields()[..], read.counts.others), (&want[..], 1));
+    let options = Options::default();
+    let shape = shape(log.as_bytes(), &options);
+    assert_eq!(
+        (shape.to_string().as_str(), shape.events(&options.filter)),
+        ("Exim's log of failed logins", "failed logins")
+    );
+}
+
+/// A HELO with brackets is none of the peer's: the last address before the next field is.
+#[test]
+fn a_helo_may_look_like_an_address() {
+    for client in [
+        "(x) [203.0.113.9]) [192.0.2.7]:4567",
+        "(x) [203.0.113.9]:25) [192.0.2.7]",
+        "([203.0.113.9]) [192.0.2.7]",
+        "mx.example.org ([203.0.113.9] x) [192.0.2.7]:4567",
+        "mx.example.org [192.0.2.7]:4567",
+        "[192.0.2.7]",
+    ] {
+        for (line, log) in [
+            (
+                format!(
+                    "2024-05-01 12:00:00 1s2abc-0003xY-Az <= a@b H={client} I=[10.0.0.1]:25 P=smtp S=1"
+                ),
+                "main",
+            ),
+            (
+                format!(
+                    "2024-05-01 12:00:00 H={client} I=[10.0.0.1]:25 F=<a@b> rejected RCPT <c@d>: [203.0.113.9]"
+                ),
+                "reject",
+            ),
+        ] {
+            let read = read(line.as_bytes(), &Options::default(), ["ip"]);
+            assert_eq!(read.fields(), [["192.0.2.7"]], "{log}: {line}");
+        }
+    }
+}
+
 /// Text that the sender chose is never read as something that the server found out.
 #[test]
 fn senders_cannot_pass_for_others() {

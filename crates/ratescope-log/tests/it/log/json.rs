@@ -79,6 +79,44 @@ fn the_best_name_counts() {
     assert_eq!(read.fields(), [["192.0.2.1"], ["192.0.2.2"], ["192.0.2.3"]]);
 }
 
+/// The names of clouds and of services, in objects around the fields and in any case.
+#[test]
+fn names_are_found_in_other_cases_and_deeper() {
+    for line in [
+        // Google's load balancers, Azure's gateways, AWS' firewall and gateways.
+        r#"{"jsonPayload":{"statusDetails":"x"},"httpRequest":{"requestMethod":"GET","requestUrl":"http://x/a","status":200,"remoteIp":"192.0.2.7:99","serverIp":"10.0.0.1"},"timestamp":"2000-10-10T13:55:36Z","receiveTimestamp":"2020-01-01T00:00:00Z"}"#,
+        r#"{"timeStamp":"2000-10-10T13:55:36+00:00","properties":{"clientIP":"192.0.2.7","clientPort":4,"httpMethod":"GET","requestUri":"/a","httpStatus":200,"serverRouted":"10.0.0.1:80"}}"#,
+        r#"{"time":"2000-10-10T13:55:36Z","properties":{"clientIp":"192.0.2.7","socketIp":"203.0.113.9","httpMethod":"GET","requestUri":"https://x:443/a","httpStatusCode":"200"}}"#,
+        r#"{"timestamp":971186136000,"action":"BLOCK","responseCodeSent":200,"httpRequest":{"clientIp":"192.0.2.7","uri":"/a","httpMethod":"GET","headers":[{"name":"Host","value":"x"}]},"response_code":200}"#,
+        r#"{"requestTimeEpoch":"971186136000","ip":"192.0.2.7","httpMethod":"GET","path":"/a","status":"200"}"#,
+        r#"{"requestTime":"10/Oct/2000:13:55:36 +0000","ip":"192.0.2.7","httpMethod":"GET","resourcePath":"/a","status":"200"}"#,
+        r#"{"requestContext":{"identity":{"sourceIp":"192.0.2.7"},"requestTimeEpoch":971186136000,"httpMethod":"GET","path":"/a","status":200}}"#,
+        // Vercel, Cloudflare's Logpush, Kong, Nextcloud's names, and an audit of Kubernetes.
+        r#"{"timestamp":971186136000,"host":"x","proxy":{"timestamp":971186136001,"clientIp":"192.0.2.7","method":"GET","path":"/a","statusCode":200}}"#,
+        r#"{"ClientIP":"192.0.2.7","ClientRequestMethod":"GET","ClientRequestURI":"/a","EdgeResponseStatus":200,"EdgeStartTimestamp":971186136000000000,"OriginIP":"10.0.0.1","OriginResponseStatus":500}"#,
+        r#"{"latencies":{"request":515},"request":{"size":9,"uri":"/a","method":"GET"},"client_ip":"192.0.2.7","response":{"status":200},"started_at":971186136000}"#,
+        r#"{"time":"2000-10-10T13:55:36+00:00","remoteAddr":"192.0.2.7","method":"GET","url":"/a","status":200}"#,
+        r#"{"requestReceivedTimestamp":"2000-10-10T13:55:36.000000Z","sourceIPs":["192.0.2.7","10.0.0.1"],"verb":"GET","requestURI":"/a","responseStatus":{"code":200}}"#,
+        // Other spellings.
+        r#"{"TIME":"2000-10-10T13:55:36Z","Remote-Addr":"192.0.2.7","Request-Method":"GET","REQUEST_URI":"/a","StatusCode":200}"#,
+        r#"{"@timestamp":"2000-10-10T13:55:36Z","upstream":{"client_ip":"10.0.0.1","status":500},"event":{"ClientIp":"192.0.2.7","httpMethod":"GET","uri":"/a","Status":200}}"#,
+        // What is no client does not count under a name that others use for one.
+        r#"{"ts":971186136,"client":"Fox/5 (x)","remote_addr":"192.0.2.7","method":"GET","uri":"/a","status":200}"#,
+    ] {
+        let read =
+            super::read(line.as_bytes(), &Options::default(), ["ip", "method", "path", "status"]);
+        assert_eq!(read.fields(), [["192.0.2.7", "GET", "/a", "200"]], "{line}");
+        assert_eq!(read.events[0].0, 971_186_136_000_000, "{line}");
+    }
+    // A duration is no time.
+    let duration = r#"{"request_time":0.25,"remote_addr":"192.0.2.7"}"#;
+    assert!(ratescope_log::recognize(duration.as_bytes(), true, &Options::default()).is_err());
+    // A log inside the text of an entry.
+    let entry = r#"{"textPayload":"192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 9","timestamp":"2000-10-10T13:55:37Z","resource":{"type":"k8s_container"}}"#;
+    let read = super::read(entry.as_bytes(), &Options::default(), ["ip", "path"]);
+    assert_eq!((read.fields(), read.events[0].0), (vec![["192.0.2.7", "/a"]], 971_186_136_000_000));
+}
+
 #[test]
 fn fields_may_be_named() {
     let line = r#"{"when":{"s":5},"who":"192.0.2.7","ip":"192.0.2.9","a.b":"x","a":{"b":"y"}}"#;

@@ -181,12 +181,30 @@ fn servers_are_known_by_their_columns() {
         HAProxy's httplog | \
             192.0.2.7:4711 [10/Oct/2000:13:55:36.000] in~ b/<NOSRV> -1/-1/-1/-1/0 503 9 - - SC-- 1/1/0/0/0 0/0 {a} {b} \
             \"GET /aaaa | 192.0.2.7 GET /aaaa 503 9
+        the access log of AWS NLB | \
+            tls 2.0 2000-10-10T13:55:36 net/a/b c 192.0.2.7:51341 10.0.0.1:443 5 2 98 246 - arn - ECDHE tlsv12 - a.example - - - | \
+            192.0.2.7    246
+        the access log of AWS Classic Load Balancers | \
+            2000-10-10T13:55:36.000000Z web 192.0.2.7:2817 10.0.0.1:80 0.1 0.2 0.3 200 200 0 9 \
+            \"GET http://www.example.com:80/a HTTP/1.1\" \"curl\" - - | 192.0.2.7 GET /a 200 9 curl
+        the access log of AWS Classic Load Balancers | \
+            2000-10-10T13:55:36.000000Z web 192.0.2.7:2817 10.0.0.1:80 0.1 0.2 0.3 200 200 0 9 \
+            \"GET http://www.example.com:80/a HTTP/1.1\" | 192.0.2.7 GET /a 200 9
+        nginx-proxy-manager's access log | \
+            [10/Oct/2000:13:55:36 +0000] HIT 200 200 - GET https a.example \"/a\" [Client 192.0.2.7] [Length 9] [Gzip -] \
+            [Sent-to 10.0.0.15:8080] \"curl\" \"-\" | 192.0.2.7 GET /a 200 9 curl
+        nginx-proxy-manager's access log | \
+            [10/Oct/2000:13:55:36 +0000] 200 - GET https a.example \"/a\" [Client 192.0.2.7] [Length 9] [Gzip 3.1] \"curl\" \"-\" | \
+            192.0.2.7 GET /a 200 9 curl
+        NPMplus's access log | \
+            [10/Oct/2000:13:55:36 +0000] a.example 192.0.2.7 0.002 \"GET /a HTTP/1.1\" 200 9 935 - curl | \
+            192.0.2.7 GET /a 200 9 curl
         columns, guessed: $time $ip \"$request\" $status $c5 | \
             971186136.000 192.0.2.7 \"GET /a HTTP/1.1\" 200 0.001 | 192.0.2.7 GET /a 200
         columns, guessed: [$time] $ip $c3 \"$request\" $status $bytes | \
             [10/Oct/2000:13:55:36 +0000] 192.0.2.7 - \"GET /a HTTP/1.1\" 200 9 | 192.0.2.7 GET /a 200 9
         columns, guessed: $time\t$ip\t$method\t$path\t$c5 | \
-            2000-10-10 13:55:36\t192.0.2.7\tGET\t/a\t203.0.113.9 | 192.0.2.7 GET /a
+            2000-10-10 13:55:36\t192.0.2.7\tGET\t/a\tx | 192.0.2.7 GET /a
         ") {
         assert_eq!(shape(line.as_bytes(), &Options::default()).to_string(), about, "{line}");
         let read = read(line.as_bytes(), &Options::default(), NAMES);

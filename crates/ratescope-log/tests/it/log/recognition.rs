@@ -80,10 +80,11 @@ fn unknown_formats_are_reported() {
         "the format of the log is unknown; its first line is\n  \
          2024-05-01 something that ·[31mno format has, and that goes …\n\
          These logs are read: the access logs of nginx, Apache, lighttpd, Varnish, Caddy, Traefik, HAProxy, Envoy, \
-         Istio, Squid, IIS, AWS ALB and CloudFront; JSON lines and CSV with a time; the failed logins of sshd, \
-         Postfix and Dovecot; and Exim's main and reject log; also through syslog, the journal, docker and Kubernetes. \
-         For any other log, say its columns, by --log-format or in the page's box for them, as in '$remote_addr \
-         [$time_local] \"$request\" $status'"
+         Istio, Squid, IIS, nginx-proxy-manager, CloudFront and the load balancers of AWS; JSON lines and CSV with a \
+         time; the failed logins of sshd, Postfix, Dovecot and Exim; and Exim's main and reject log; also through \
+         syslog, the journal, docker and Kubernetes. For any other log, say its columns, by --log-format or in the \
+         page's box for them, as in '$remote_addr [$time_local] \"$request\" $status' or '$remote_addr %d.%m.%Y \
+         %H:%M:%S $request_method $uri'"
     );
     assert_eq!(
         unknown(b"{\"msg\":1}\n", &of(Format::Json)),

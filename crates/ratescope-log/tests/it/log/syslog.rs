@@ -49,6 +49,19 @@ fn failed_logins_are_events() {
         971_186_136_500_000,
         fields,
     );
+    // A day of one digit without a space before it, a priority before the host, and the number of a message.
+    for begin in
+        ["Oct 1 13:55:36 web1", "Oct  1 13:55:36 <auth.info> web1", "Oct 1 13:55:36 <4.6> web1"]
+    {
+        assert_line(&format!("{begin} sshd[4567]: {message}"), 970_408_536_000_000, fields);
+        let numbered = format!("{begin} sshd[4567]: [ID 800047 auth.info] {message}");
+        assert_line(&numbered, 970_408_536_000_000, fields);
+    }
+    assert_line(
+        &format!("Oct 1 13:55:36.25 web1 sshd[4567]: {message}"),
+        970_408_536_250_000,
+        fields,
+    );
     // A time since the start of the machine.
     assert_line(&format!("[ 4711.123456] web1 sshd[4567]: {message}"), 4_711_123_456, fields);
     // The client chooses the name that it logs in with.
@@ -192,7 +205,7 @@ fn dates(year: Year, stamps: &[&str]) -> Vec<String> {
 fn the_year_follows_from_the_months() {
     let year = Year::First(1999);
     assert_eq!(
-        dates(year, &["Nov 30", "Dec 31", "Jan  1", "Feb 28", "Feb 29", "Jan  1"]),
+        dates(year, &["Nov 30", "Dec 31", "Jan 1", "Feb 28", "Feb 29", "Jan  1"]),
         ["1999-11-30", "1999-12-31", "2000-01-01", "2000-02-28", "2000-02-29", "2000-01-01"]
     );
     // Lines that are slightly out of order do not change the year.

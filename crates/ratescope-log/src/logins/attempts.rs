@@ -1,0 +1,142 @@
+//! Which messages are attempts to log in, since several may be about one.
+//!
+//! sshd writes `Failed` about an attempt with a password, and before and after it other messages about its connection:
+//! `Invalid user`, `Connection closed by authenticating user`. Without passwords it writes only those. Dovecot writes how
+//! many attempts a connection had, and if it is told to, a message about each of them. So a log whose first lines have
+//! both kinds about most connections is read by the first kind alone. In any other log a connection of sshd counts once,
+//! at the first of its messages, and what was counted is taken off a later message of the first kind.
+
+use super::{Failure, Kind, Program, failure};
+use crate::wrap::Envelope;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The programs whose other messages are left out, since they are about the attempts of its main messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOut {
+    sshd: bool,
+    dovecot: bool,
+}
+
+/// The connections of the first lines.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    /// Whether each has main messages, and whether others.
+    seen: HashMap<u64, (Program, [bool; 2])>,
+}
+
+impl Connections {
+    pub(crate) fn add(&mut self, envelope: Envelope<'_>, message: &str) {
+        let Some(program) = Program::of(envelope.program) else { return };
+        let Some(failure) = failure(program, message) else { return };
+        let connection = connection(program, envelope, &failure);
+        let (_, kinds) = self.seen.entry(connection).or_insert((program, [false; 2]));
+        kinds[usize::from(failure.kind != Kind::Main)] = true;
+    }
+
+    /// The programs that have main messages about at least half of the connections with others.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        let most = |wanted: Program| {
+            let others =
+                self.seen.values().filter(|(program, kinds)| *program == wanted && kinds[1]);
+            let (both, all) = others
+                .fold((0, 0), |(both, all), (_, kinds)| (both + u32::from(kinds[0]), all + 1));
+            2 * both >= all && both > 0
+        };
+        LeftOut { sshd: most(Program::Sshd), dovecot: most(Program::Dovecot) }
+    }
+}
+
+impl LeftOut {
+    fn has(self, program: Program) -> bool {
+        match program {
+            Program::Sshd => self.sshd,
+            Program::Dovecot => self.dovecot,
+            Program::Postfix | Program::Exim => false,
+        }
+    }
+}
+
+/// The connection that a message is about: of sshd by its process, of Dovecot by its client.
+fn connection(program: Program, envelope: Envelope<'_>, failure: &Failure<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let pid = if program == Program::Sshd { envelope.pid } else { "" };
+    (program, envelope.host, pid, failure.ip).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The most connections that are remembered.
+const MOST: usize = 256;
+
+/// Counts the attempts of messages.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    pub(crate) left_out: LeftOut,
+    /// The last connections that were counted.
+    recent: VecDeque<Known>,
+}
+
+impl Attempts {
+    /// The number of attempts that a message adds.
+    pub(super) fn count(
+        &mut self,
+        program: Program,
+        envelope: Envelope<'_>,
+        failure: &Failure<'_>,
+    ) -> u32 {
+        if failure.kind != Kind::Main && self.left_out.has(program) {
+            return 0;
+        }
+        let has_others =
+            matches!(program, Program::Sshd | Program::Dovecot) && !self.left_out.has(program);
+        // Without the number of its process, a connection of sshd is not known again.
+        if !has_others || program == Program::Sshd && envelope.pid.is_empty() {
+            return failure.times;
+        }
+        let connection = connection(program, envelope, failure);
+        let place = self.recent.iter().position(|known| known.connection == connection);
+        let place = place.unwrap_or_else(|| self.remember(connection));
+        let Some(known) = self.recent.get_mut(place) else { return failure.times };
+        match failure.kind {
+            Kind::Main => {
+                // The connection needs no other message any more.
+                known.kinds = u8::MAX;
+                failure.times.saturating_sub(core::mem::take(&mut known.counted))
+            }
+            Kind::Each => {
+                known.counted += 1;
+                1
+            }
+            // A message of a kind that there was before is about another attempt, or another connection.
+            Kind::Other(kind) => {
+                let is_new =
+                    known.kinds == 0 || known.kinds != u8::MAX && known.kinds & 1 << kind != 0;
+                known.kinds |= 1 << kind;
+                if is_new {
+                    known.kinds = 1 << kind;
+                    known.counted = 1;
+                }
+                is_new.into()
+            }
+        }
+    }
+
+    /// The place of a new connection.
+    fn remember(&mut self, connection: u64) -> usize {
+        if self.recent.len() == MOST {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(Known { connection, counted: 0, kinds: 0 });
+        self.recent.len() - 1
+    }
+}
+
+/// A connection that was counted.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    connection: u64,
+    /// How many of its attempts were counted by other messages than the main ones.
+    counted: u32,
+    /// The kinds of its other messages so far, one bit each.
+    kinds: u8,
+}

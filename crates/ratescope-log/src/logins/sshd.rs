@@ -1,0 +1,199 @@
+//! The failed logins of sshd.
+//!
+//! The answers are those of fail2ban's filter `sshd`, and its messages about a connection that ended without a login count,
+//! too: a server that takes only keys writes nothing else. `Failed publickey` is no failed login, since a client tries
+//! all of its keys, unless its user does not exist.
+
+use super::{Failure, Kind, at, client};
+
+/// The failed login that a message tells.
+pub(super) fn failure(message: &str) -> Option<Failure<'_>> {
+    let message =
+        message.strip_prefix("error: ").or(message.strip_prefix("fatal: ")).unwrap_or(message);
+    let message = message.strip_prefix("PAM: ").unwrap_or(message);
+    if let Some(rest) = message.strip_prefix("Failed ") {
+        return failed(rest);
+    }
+    let (kind, (user, ip)) = other(message)?;
+    Some(Failure { ip, user, times: 1, kind: Kind::Other(kind) })
+}
+
+/// Reads `password for invalid user ann from 192.0.2.7 port 52114 ssh2`, after which there may be `: ` and more.
+///
+/// A client chooses the name of a user that does not exist, and what comes after the colon: the name of its own user,
+/// or a comment. So the first place that may be the address is, if a user of one word comes before it and a colon after
+/// it, as fail2ban decides; or if the user exists. Of another user, it is the last place if the message ends there, and
+/// otherwise the only one.
+fn failed(text: &str) -> Option<Failure<'_>> {
+    let (method, rest) = text.split_once(' ')?;
+    let rest = rest.strip_prefix("for ")?;
+    let unknown = rest.strip_prefix("invalid user ").or(rest.strip_prefix("illegal user "));
+    if method == "publickey" && unknown.is_none() {
+        return None;
+    }
+    let text = unknown.unwrap_or(rest);
+    let all = || places(text, true);
+    let is_ssh = all().next().is_some();
+    let all = || places(text, is_ssh);
+    let is_word = |place: &Place<'_>| {
+        place.end < text.len() && text.get(..place.begin).is_some_and(|user| !user.contains(' '))
+    };
+    let place = match unknown {
+        _ if all().any(|place| is_word(&place)) => all().find(is_word),
+        None => all().next(),
+        Some(_) => {
+            let last = all().last();
+            let ends = last.as_ref().is_some_and(|place| place.end == text.len());
+            // After a public key comes only its fingerprint.
+            let is_sure = ends || method == "publickey" || all().count() == 1;
+            last.filter(|_| is_sure)
+        }
+    };
+    let (ip, user) = match &place {
+        Some(place) => (client(place.host), text.get(..place.begin).unwrap_or("")),
+        None => (None, ""),
+    };
+    Some(Failure { ip, user, times: 1, kind: Kind::Main })
+}
+
+/// A place in a text that may tell the client: ` from 192.0.2.7 port 52114 ssh2`, at its end or before a colon.
+struct Place<'a> {
+    begin: usize,
+    host: &'a str,
+    end: usize,
+}
+
+/// The places of a text that may tell the client, with `ssh2` or without.
+fn places(text: &str, is_ssh: bool) -> impl Iterator<Item = Place<'_>> {
+    text.match_indices(" from ").filter_map(move |(begin, from)| {
+        let rest = text.get(begin + from.len()..)?;
+        let (host, rest) = rest.split_at_checked(rest.find(' ').unwrap_or(rest.len()))?;
+        let rest = match rest.strip_prefix(" port ") {
+            Some(port) => port.trim_start_matches(|c: char| c.is_ascii_digit()),
+            None => rest,
+        };
+        let rest = match rest.strip_prefix(" ssh") {
+            Some(version) => version.trim_start_matches(|c: char| c.is_ascii_digit()),
+            None if is_ssh => return None,
+            None => rest,
+        };
+        let end = text.len() - rest.len();
+        (rest.is_empty() || rest.starts_with(": ")).then_some(Place { begin, host, end })
+    })
+}
+
+/// The user and the client of a message.
+type Said<'a> = (&'a str, Option<&'a str>);
+
+/// What another message says about a connection that could not log in, and the number of its kind.
+fn other(message: &str) -> Option<(u8, Said<'_>)> {
+    let kinds =
+        [invalid, closed, too_many, failed_by_pam, not_allowed, disconnected, refused, of_pam];
+    kinds.into_iter().zip(0..).find_map(|(said, kind)| Some((kind, said(message)?)))
+}
+
+/// The text after the first of these beginnings that a message has, in any case.
+fn after<'a>(message: &'a str, begins: &[&str]) -> Option<&'a str> {
+    let has = |begin: &&&str| {
+        message.get(..begin.len()).is_some_and(|text| text.eq_ignore_ascii_case(begin))
+    };
+    message.get(begins.iter().find(has)?.len()..)
+}
+
+const UNKNOWN: [&str; 2] = ["invalid user ", "illegal user "];
+
+fn invalid(message: &str) -> Option<Said<'_>> {
+    after(message, &UNKNOWN).map(at_end)
+}
+
+fn closed(message: &str) -> Option<Said<'_>> {
+    let rest = after(
+        message,
+        &["Connection closed by ", "Connection reset by ", "Disconnected from ", "Disconnecting "],
+    )?;
+    let existing = rest.strip_prefix("authenticating user ");
+    let text = existing.or(after(rest, &UNKNOWN))?.strip_suffix(" [preauth]")?;
+    // After the port may come a reason, which may contain a name that the client chose.
+    match message.starts_with("Disconnecting ") {
+        true => Some(before_reason(text, existing.is_some())),
+        false => Some(at_end(text)),
+    }
+}
+
+fn too_many(message: &str) -> Option<Said<'_>> {
+    let rest = after(message, &["maximum authentication attempts exceeded for "])?;
+    Some(at_end(after(rest, &UNKNOWN).unwrap_or(rest)))
+}
+
+fn failed_by_pam(message: &str) -> Option<Said<'_>> {
+    let begins = [
+        "authentication failure for ",
+        "authentication error for ",
+        "authentication failed for ",
+        "User not known to the underlying authentication module for ",
+    ];
+    let rest = after(message, &begins)?;
+    let rest = after(rest, &UNKNOWN).unwrap_or(rest);
+    Some(at_end(rest.rsplit_once(" via ").map_or(rest, |(rest, _)| rest)))
+}
+
+/// Only the name of an existing user is here, which the client can't make up.
+fn not_allowed(message: &str) -> Option<Said<'_>> {
+    let (before, _) = message.strip_prefix("User ")?.split_once(" not allowed because ")?;
+    let (user, host) = before.rsplit_once(" from ")?;
+    Some((user, client(host)))
+}
+
+fn disconnected(message: &str) -> Option<Said<'_>> {
+    let rest = message.strip_prefix("Received disconnect from ")?;
+    let host = rest.split(' ').next()?;
+    let is_auth = rest.contains(":3: ") || rest.contains(": 3: ");
+    (is_auth && rest.contains(": Auth fail"))
+        .then(|| ("", client(host.strip_suffix(':').unwrap_or(host))))
+}
+
+fn refused(message: &str) -> Option<Said<'_>> {
+    if let Some(host) = message.strip_prefix("ROOT LOGIN REFUSED FROM ") {
+        return Some(("ROOT", client(host.split(' ').next()?)));
+    }
+    let (_, host) = message.strip_prefix("refused connect from ")?.rsplit_once('(')?;
+    Some(("", client(host.split(')').next()?)))
+}
+
+/// The name of the user comes after the host.
+fn of_pam(message: &str) -> Option<Said<'_>> {
+    let (module, rest) = message.split_once("(sshd:auth): ")?;
+    let rest = rest.trim_start_matches(' ').strip_prefix("authentication failure;")?;
+    let host = rest.split_once(" rhost=").map(|(_, host)| at(host));
+    let user = rest.split_once(" user=").map_or("", |(_, user)| user);
+    module.starts_with("pam_").then(|| (user, host.and_then(client)))
+}
+
+/// The user and the client of `ann from 192.0.2.7 port 5 ssh2 [preauth]`, where the client is at the end.
+fn at_end(text: &str) -> Said<'_> {
+    let mut text = text.trim_end();
+    text = text.strip_suffix(" [preauth]").unwrap_or(text);
+    for word in [" ssh2", " ssh1", " ssh"] {
+        text = text.strip_suffix(word).unwrap_or(text);
+    }
+    if let Some((before, port)) = text.rsplit_once(" port ")
+        && port.bytes().all(|b| b.is_ascii_digit())
+    {
+        text = before;
+    }
+    let (user, host) = text.rsplit_once(' ').unwrap_or(("", text));
+    (user.strip_suffix(" from").unwrap_or(user), client(host))
+}
+
+/// The user and the client of `ann 192.0.2.7 port 5: Too many authentication failures`.
+fn before_reason(text: &str, is_existing: bool) -> Said<'_> {
+    let mut places = text.match_indices(" port ").filter_map(|(at, port)| {
+        let rest = text.get(at + port.len()..)?.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.starts_with(": ").then(|| at_end(text.get(..at).unwrap_or("")))
+    });
+    match (places.next(), places.next()) {
+        (Some(first), None) => first,
+        (Some(first), Some(_)) if is_existing => first,
+        _ => ("", None),
+    }
+}
