@@ -271,6 +271,21 @@ fn events_have_their_name() {
     let said =
         |args: &[&str]| text(&run(&[&["tune"], args].concat(), log.as_bytes()).stdout).to_owned();
     assert!(said(&[]).contains(told), "{}", said(&[]));
+    // Several balancers are asked about as one is, also beside a few direct requests.
+    let four: String = log
+        .lines()
+        .zip(0..)
+        .map(|(line, i)| {
+            format!("{}\n", line.replacen("10.0.0.1", &format!("10.0.0.{}", 1 + i % 4), 1))
+        })
+        .collect();
+    let told_four = "All events are from 4 internal addresses, such as 10.0.0.1: are they proxies? Their clients are \
+                     limited with the key forwarded.";
+    let all = text(&run(&["tune"], four.as_bytes()).stdout).to_owned();
+    assert!(all.contains(told_four), "{all}");
+    let direct = four + &log.lines().next().unwrap().replacen("10.0.0.1", "192.0.2.7", 1) + "\n";
+    let nearly = text(&run(&["tune"], direct.as_bytes()).stdout).to_owned();
+    assert!(nearly.contains(&told_four.replacen("All", "Nearly all", 1)), "{nearly}");
     let own = said(&["--key", "forwarded", "--for", "nginx"]);
     assert!(!own.contains(told) && own.starts_with("29 requests from 29 clients"), "{own}");
     assert!(own.contains("real_ip_header X-Forwarded-For;"), "{own}");

@@ -175,16 +175,33 @@ fn notes(analysis: &Analysis) -> Vec<String> {
     notes
 }
 
-/// A warning that all events are those of a proxy, if the log also names the proxy's clients.
+/// The most internal addresses that are asked about: so many are hardly proxies.
+const PROXIES: usize = 64;
+
+/// A warning that nearly all events are those of proxies, if the log also names the clients of these.
 fn proxy(analysis: &Analysis) -> Option<String> {
     let (log, clients) = (analysis.imported(), analysis.clients());
-    let key = clients.key(0);
-    let is_proxy = log.has_forwarded && clients.len() == 1 && parse(key).is_some_and(is_internal);
-    is_proxy.then(|| {
-        format!(
-            "All events are from {key}: is it a proxy? Its clients are limited with the key forwarded."
-        )
-    })
+    if !log.has_forwarded {
+        return None;
+    }
+    let busiest = clients.busiest();
+    let inside =
+        busiest.iter().filter(|place| parse(clients.key(**place)).is_some_and(is_internal));
+    let inside: Vec<usize> = inside.take(PROXIES + 1).copied().collect();
+    let first = clients.key(*inside.first()?);
+    let forwarded: u64 = inside.iter().map(|place| clients.requests_of(*place)).sum();
+    let share = forwarded as f64 / clients.requests().max(1) as f64;
+    if inside.len() > PROXIES || share < 0.9 {
+        return None;
+    }
+    let all = if forwarded == clients.requests() { "All" } else { "Nearly all" };
+    let (from, question) = match inside.len() {
+        1 => (first.to_owned(), "is it a proxy? Its"),
+        n => (format!("{n} internal addresses, such as {first}"), "are they proxies? Their"),
+    };
+    Some(format!(
+        "{all} events are from {from}: {question} clients are limited with the key forwarded."
+    ))
 }
 
 fn unread(log: &Imported) -> Option<(String, Vec<String>)> {

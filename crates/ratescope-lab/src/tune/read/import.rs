@@ -184,11 +184,10 @@ impl Import {
             cost: self.options.field_of_costs().unwrap_or_default().to_owned(),
             formats: vec![shape.to_string()],
         });
-        let forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
         let log = Imported {
             summary,
             options: self.options.clone(),
-            has_forwarded: shape.fields().is_some_and(forwarded),
+            has_forwarded: shape.has_forwarded(),
             counts,
             times: queue.corrections(),
             shape: Some(shape),
