@@ -18,11 +18,18 @@ pub(super) struct View {
     total: Eased,
     /// The values of `lanes`, as the picture takes them.
     tops: Vec<f64>,
+    /// Whether the names of the lanes are in the picture, as the page has no controls over them.
+    named: bool,
 }
 
 impl View {
     pub(super) fn new(shown: Shown<Lanes>) -> Self {
-        View { shown, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new() }
+        View { shown, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new(), named: false }
+    }
+
+    /// A view on a page that has no controls over its lanes, and no texts beside them.
+    pub(super) fn named(shown: Shown<Lanes>) -> Self {
+        View { named: true, ..View::new(shown) }
     }
 
     fn comparison(&self) -> &Comparison {
@@ -46,24 +53,31 @@ impl View {
         compare::pitch(self.comparison().lanes().len(), size)
     }
 
-    /// The limiters of the lanes and their readings, for a picture without controls over its lanes.
+    /// The limiters of the lanes with their readings, or else their counts if the run goes on. Where the head of a lane
+    /// has a second row, that is in it.
     fn names(&self, seen: &Viewport) -> Vec<Mark> {
         let ([left, right], pitch) = (edges(seen.size[0]), self.distance(seen.size));
+        let below = compare::head(seen.size[0]) - 12.0;
         let mut marks = Vec::new();
-        let mut text = |i: i32, (x, anchor): (f64, Anchor), text: String, ink: Ink| {
-            let at = Point::new(x, f64::from(i) * pitch + 16.0);
+        let mut text = |i: i32, y: f64, (x, anchor): (f64, Anchor), text: String, ink: Ink| {
+            let at = Point::new(x, f64::from(i) * pitch + y);
             let bold = ink == Ink::Text;
             marks.push(Mark::Text(Text { at, text, ink, size: 12.0, bold, anchor }));
         };
-        for (lane, i) in self.comparison().lanes().iter().zip(0..) {
-            text(i, (left, Anchor::Start), format!("{}  {}", i + 1, lane.limiters()), Ink::Text);
-        }
-        for (reading, i) in
-            compare::readings(self.comparison(), &self.viewport(seen)).into_iter().zip(0..)
-        {
-            let Some(reading) = reading else { continue };
-            let ink = if reading.refused { Ink::Refused } else { Ink::Muted };
-            text(i, (right, Anchor::End), reading.text, ink);
+        let mut readings = compare::readings(self.comparison(), &self.viewport(seen));
+        // There are none without a crosshair.
+        readings.resize_with(self.comparison().lanes().len(), || None);
+        for ((lane, reading), i) in self.comparison().lanes().iter().zip(readings).zip(0..) {
+            let name = format!("{}  {}", i + 1, lane.limiters());
+            text(i, 16.0, (left, Anchor::Start), name, Ink::Text);
+            let counts = format!("{} passed, {} refused", lane.allowed(), lane.refused());
+            let (said, ink) = match reading {
+                Some(reading) if reading.refused => (reading.text, Ink::Refused),
+                Some(reading) => (reading.text, Ink::Muted),
+                None if self.shown.is_past() => continue,
+                None => (counts, Ink::Muted),
+            };
+            text(i, below, (right, Anchor::End), said, ink);
         }
         marks
     }
@@ -164,7 +178,7 @@ impl view::View for View {
 
     fn draw(&self, seen: &Viewport) -> Vec<Mark> {
         let mut marks = compare::draw(self.comparison(), &self.viewport(seen));
-        if self.shown.is_past() {
+        if self.named {
             marks.extend(self.names(seen));
         }
         marks
@@ -175,7 +189,7 @@ impl view::View for View {
     }
 
     fn say(&self, seen: &Viewport, texts: &mut Texts) {
-        if self.shown.is_past() {
+        if self.named {
             return;
         }
         let readings = compare::readings(self.comparison(), &self.viewport(seen));

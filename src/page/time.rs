@@ -85,6 +85,12 @@ impl Page {
         self.viewer.flags = seconds.into_iter().flat_map(Time::from_secs).collect();
     }
 
+    /// How many of the marked instants the run has passed.
+    pub fn passed(&self) -> usize {
+        let now = self.view.run().now();
+        self.viewer.flags.partition_point(|&at| at <= now)
+    }
+
     /// Resets the viewer and the scales, since another run begins.
     pub(super) fn begin(&mut self) {
         self.viewer.begin();

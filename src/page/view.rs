@@ -16,10 +16,11 @@ pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
     match name {
         "scope" => Ok(Box::new(scope::View::new(Shown::new()?))),
         "compare" => Ok(Box::new(compare::View::new(Shown::new()?))),
+        "lanes" => Ok(Box::new(compare::View::named(Shown::new()?))),
         "tune" => Ok(Box::new(tune::View::default())),
         "live" => Ok(Box::new(live::View::default())),
         "client" => Ok(Box::new(scope::View::new(Shown::past()?))),
-        "client-lanes" => Ok(Box::new(compare::View::new(Shown::past()?))),
+        "client-lanes" => Ok(Box::new(compare::View::named(Shown::past()?))),
         _ => Err(ParseError::whole(name, "not a view")),
     }
 }
