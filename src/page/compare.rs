@@ -53,31 +53,32 @@ impl View {
         compare::pitch(self.comparison().lanes().len(), size)
     }
 
-    /// The limiters of the lanes with their readings, or else their counts if the run goes on. Where the head of a lane
-    /// has a second row, that is in it.
+    /// The limiters of the lanes and their readings. In a second row of the head there is room for the counts, too.
     fn names(&self, seen: &Viewport) -> Vec<Mark> {
         let ([left, right], pitch) = (edges(seen.size[0]), self.distance(seen.size));
-        let below = compare::head(seen.size[0]) - 12.0;
+        let second = compare::head(seen.size[0]) - compare::head(f64::INFINITY);
+        // A long name needs the whole width of a narrow canvas.
+        let (size, left) = if second > 0.0 { (11.0, 8.0) } else { (12.0, left) };
         let mut marks = Vec::new();
-        let mut text = |i: i32, y: f64, (x, anchor): (f64, Anchor), text: String, ink: Ink| {
-            let at = Point::new(x, f64::from(i) * pitch + y);
+        let mut text = |i: i32, (x, y): (f64, f64), anchor: Anchor, text: String, ink: Ink| {
+            let at = Point::new(x, f64::from(i) * pitch + 16.0 + y);
             let bold = ink == Ink::Text;
-            marks.push(Mark::Text(Text { at, text, ink, size: 12.0, bold, anchor }));
+            marks.push(Mark::Text(Text { at, text, ink, size, bold, anchor }));
         };
         let mut readings = compare::readings(self.comparison(), &self.viewport(seen));
         // There are none without a crosshair.
         readings.resize_with(self.comparison().lanes().len(), || None);
         for ((lane, reading), i) in self.comparison().lanes().iter().zip(readings).zip(0..) {
             let name = format!("{}  {}", i + 1, lane.limiters());
-            text(i, 16.0, (left, Anchor::Start), name, Ink::Text);
-            let counts = format!("{} passed, {} refused", lane.allowed(), lane.refused());
+            text(i, (left, 0.0), Anchor::Start, name, Ink::Text);
+            let counts = || format!("{} passed, {} refused", lane.allowed(), lane.refused());
             let (said, ink) = match reading {
                 Some(reading) if reading.refused => (reading.text, Ink::Refused),
                 Some(reading) => (reading.text, Ink::Muted),
-                None if self.shown.is_past() => continue,
-                None => (counts, Ink::Muted),
+                None if second > 0.0 && !self.shown.is_past() => (counts(), Ink::Muted),
+                None => continue,
             };
-            text(i, below, (right, Anchor::End), said, ink);
+            text(i, (right, second), Anchor::End, said, ink);
         }
         marks
     }

@@ -4,7 +4,6 @@ use super::ease::Eased;
 use super::run::{AnyRun, Shown};
 use super::view;
 use crate::texts::Texts;
-use ratescope::estimate::decay::decay;
 use ratescope::internal::Decimal;
 use ratescope::outcome::Retry;
 use ratescope::time::{Span, Time};
@@ -201,7 +200,7 @@ impl View {
         let Some(event) = self.scope().instrument().last() else { return };
         let period = event.limiter.limit.per().secs();
         let gap = event.gap.unwrap_or(f64::INFINITY);
-        let weights = decay(gap.max(1e-9) / period);
+        let weights = event.weights();
         for (id, value) in [
             ("m-gap", gap),
             ("m-x", gap / period),

@@ -3,6 +3,7 @@
 use super::{Page, said};
 use crate::page::viewer::Play;
 use ratescope::time::{Span, Time};
+use ratescope_lab::view::scope::Term;
 use wasm_bindgen::prelude::*;
 
 /// The shortest and the longest window that a viewer can zoom to, in seconds.
@@ -83,6 +84,12 @@ impl Page {
     pub fn flag(&mut self, seconds: Vec<f64>) {
         self.dirty = true;
         self.viewer.flags = seconds.into_iter().flat_map(Time::from_secs).collect();
+    }
+
+    /// Points to a term of the red line's formula, `left`, `added` or `sum`, or else to none.
+    pub fn point_out(&mut self, term: &str) {
+        self.dirty = true;
+        self.viewer.term = Term::named(term);
     }
 
     /// How many of the marked instants the run has passed.

@@ -5,6 +5,7 @@ use super::run::AnyRun;
 use ratescope::time::{Span, Time};
 use ratescope_lab::plot::Mark;
 use ratescope_lab::run::pace::Pace;
+use ratescope_lab::view::scope::Term;
 use ratescope_lab::view::{Feedback, SEEN, Viewport, edges, seconds_per_pixel};
 
 /// The viewer of a run.
@@ -27,6 +28,8 @@ pub(super) struct Viewer {
     pub(super) play: Option<Play>,
     /// Instants that are marked, ascending.
     pub(super) flags: Vec<Time>,
+    /// The term of the red line's formula that the viewer points to.
+    pub(super) term: Option<Term>,
     /// When the axis was clicked last, in milliseconds, while a second click would make a double click.
     pub(super) axis: Option<f64>,
     /// The last click, while its feedback is seen.
@@ -82,6 +85,7 @@ impl Viewer {
                 || !self.flags.is_empty()
                 || run.is_scripted(),
             flags: &self.flags,
+            term: self.term,
             live: self.past.is_none(),
             pointer: self.pointer.at,
             clicked: self.clicked.as_ref().is_some_and(|clicked| clicked.cursor == self.pointer.at),

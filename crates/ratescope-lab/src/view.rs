@@ -79,6 +79,8 @@ pub struct Viewport<'a> {
     pub own_time: bool,
     /// Instants to mark, ascending.
     pub flags: &'a [Time],
+    /// The term of the red line's formula that the viewer points to, on the Scope.
+    pub term: Option<scope::Term>,
 }
 
 impl Viewport<'_> {

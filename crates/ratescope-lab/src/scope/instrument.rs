@@ -5,6 +5,7 @@ use crate::lane::history::Grain;
 use crate::lane::{Lane, Sender};
 use crate::run::{Arrival, Experiment};
 use crate::trace::{Trace, TracePoint};
+use ratescope::estimate::decay::{Decay, decay};
 use ratescope::estimate::exim::{DecayingRate, Measured};
 use ratescope::estimate::smoothed::Smoothed;
 use ratescope::event::Event;
@@ -55,6 +56,15 @@ pub struct LastEvent {
     pub rate: f64,
     /// The decision: by Exim at that rate, or by the lane.
     pub outcome: Outcome,
+}
+
+impl LastEvent {
+    /// The weights of the event and of the rate before it; an event without one before it has the whole weight of a
+    /// gap without end.
+    pub fn weights(&self) -> Decay {
+        let gap = self.gap.unwrap_or(f64::INFINITY);
+        decay(gap.max(1e-9) / self.limiter.limit.per().secs())
+    }
 }
 
 impl Experiment for Instrument {

@@ -15,12 +15,14 @@ mod lines;
 mod models;
 mod outlook;
 mod tags;
+mod terms;
 mod turned;
 
 pub use crosshair::words;
 pub use feedback::feedback;
 pub use models::{at as shown_models, models};
 pub use outlook::outlook;
+pub use terms::Term;
 
 use crate::plot::Mark;
 use crate::scope::Scope;
@@ -49,6 +51,9 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     events::draw(&mut marks, &layout, &columns);
     tags::draw(&mut marks, &layout, &tags);
     turned::flags(&mut marks, &layout, scope);
+    if let Some(term) = view.term {
+        terms::draw(&mut marks, &layout, scope, term);
+    }
     crosshair::draw(&mut marks, &layout, scope, view);
     marks
 }

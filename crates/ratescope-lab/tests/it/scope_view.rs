@@ -6,12 +6,12 @@ use crate::recorded;
 use picture::in_both_themes;
 use ratescope::{Retry, Span, Time};
 use ratescope_lab::plot::axis::seconds;
-use ratescope_lab::plot::{Ink, Mark};
+use ratescope_lab::plot::{Ink, Mark, Rect};
 use ratescope_lab::run::pace::Gap;
 use ratescope_lab::scope::Scope;
 use ratescope_lab::view::Viewport;
 use ratescope_lab::view::edges;
-use ratescope_lab::view::scope::{draw, top, words};
+use ratescope_lab::view::scope::{Term, draw, top, words};
 use recorded::{at, run};
 
 const DESK: [f64; 2] = [1000.0, 420.0];
@@ -73,6 +73,30 @@ fn the_models_under_a_crosshair_on_a_phone() {
     let scope = run("mode=leaky&auto-rate=1.2&bucket=on&mean=on&recent=on&at=60&do=20:events*12");
     let view = Viewport { pointer: Some([200.0, 0.0]), ..view(&scope, PHONE) };
     in_both_themes("scope-models-phone", &draw(&scope, &view), PHONE);
+}
+
+/// Ten events in an instant, and one more an interval later: of 10 are left 3.68 then, and the event adds 0.63.
+#[test]
+fn the_terms_of_the_formula_are_heights_at_the_last_event() {
+    let scope = run("auto=off&limit=0&at=11&do=1:events*10,11:events*1");
+    let heights = [Term::Left, Term::Added, Term::Sum].map(|term| {
+        let view = Viewport { term: Some(term), ..view(&scope, DESK) };
+        let marks = draw(&scope, &view);
+        let bar = |mark: &Mark| match mark {
+            Mark::Rects { rects, fill } if fill.ink == Ink::Rate => Some(rects[0]),
+            _ => None,
+        };
+        let bar = marks.iter().find_map(bar).unwrap();
+        assert_eq!(bar.right(), edges(DESK[0])[1], "it is at the event");
+        bar
+    });
+    let [left, added, sum] = heights;
+    let share =
+        |bar: Rect, rate: f64| assert!((bar.height / sum.height - rate / 4.31).abs() < 1e-3);
+    share(left, 3.679);
+    share(added, 0.632);
+    assert_eq!((left.y, left.bottom()), (added.bottom(), sum.bottom()), "they stand on each other");
+    assert_eq!(added.y, sum.y);
 }
 
 /// On a phone too: the box is beside the crosshair and takes half of the canvas at most.
