@@ -19,18 +19,21 @@ let Page;
 /** The view, once its module is loaded. */
 export let page;
 
-/** Further pictures on the page: each a Page, and the text with which the ids of its texts begin. */
+/** Further pictures on the page: each a Page, and its canvas, whose id begins the ids of its texts. */
 const others = [];
 
 /** All pictures. */
 const pages = () => [page, ...others.map(([other]) => other)];
 
-/** The view's own part: `wire` runs once it is loaded, `shown` after settings changed; time passes if `runs`. */
+/**
+ * The view's own part: `wire` runs once it is loaded, `shown` after settings changed, `drawn` after each frame; time
+ * passes if `runs`. With `begins` the address is the view's own matter, and this begins what it describes.
+ */
 let own;
 
 /** Starts the page with the script of its WebAssembly module. */
-export function start(module, { wire = () => {}, shown = () => {}, runs = true } = {}) {
-  own = { wire, shown, runs };
+export function start(module, { wire = () => {}, shown = () => {}, drawn = () => {}, runs = true, begins } = {}) {
+  own = { wire, shown, drawn, runs: runs && !begins, begins };
   guard(async () => {
     await module.default();
     Page = module.Page;
@@ -40,11 +43,9 @@ export function start(module, { wire = () => {}, shown = () => {}, runs = true }
     own.wire();
     wireGraph();
     wireTheme(on, pages);
-    wireLinks();
-    if (own.runs) {
-      undo.wire(on, (name, value) => page.set(name, value), changed);
-      wireDrop(handOver);
-    }
+    if (!own.begins) wireLinks();
+    if (own.runs) undo.wire(on, (name, value) => page.set(name, value), changed);
+    if (own.runs || own.begins) wireDrop(handOver);
     open();
     animate();
     document.documentElement.dataset.started = "";
@@ -178,6 +179,7 @@ export function wrong(box, error) {
 export function changed() {
   undo.note(values(), performance.now());
   sync();
+  if (own.begins) return;
   // The address is written with a delay, since browsers refuse to change it too often.
   clearTimeout(due);
   due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment() || (own.runs ? "at=60" : "")}`)), 300);
@@ -195,7 +197,8 @@ function open(end = still.matches) {
     const used = ({ name }) => ![plain[name], defaults[name]].includes(page.get(name));
     if ($("more") && [...$("more").querySelectorAll(settings)].some(used)) $("more").open = true;
     undo.forget();
-  } else page.open(location.hash.slice(1));
+  } else if (own.begins) own.begins();
+  else page.open(location.hash.slice(1));
   known = new WeakMap();
   for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
   sync();
@@ -300,7 +303,7 @@ function tells(button, text) {
 /** Adds a picture of a view, on a canvas whose id begins the ids of its texts. Returns its Page. */
 export function join(canvas, view) {
   const other = new Page(canvas, view);
-  others.push([other, `${canvas.id}-`]);
+  others.push([other, canvas]);
   wireCanvas(canvas, other, { on, guard, changed() {}, key, fit });
   dress(pages());
   return other;
@@ -354,10 +357,14 @@ function wireLinks() {
   });
 }
 
-/** Shows the texts of a view, three for each: its element's id, the text, and its number or an empty text. */
+/**
+ * Shows the texts of a view, three for each: its element's id, the text, and its number or an empty text. A page need
+ * not have all of them.
+ */
 export function tell(said, before = "") {
   for (let i = 0; i < said.length; i += 3) {
     const [it, text, value] = [$(before + said[i]), said[i + 1], said[i + 2]];
+    if (!it) continue;
     if (it.textContent !== text) it.textContent = text;
     if (value) it.dataset.value = value;
   }
@@ -369,6 +376,7 @@ function animate() {
   const frame = (now) => {
     next = requestAnimationFrame(frame);
     guard(() => {
+      if (graph.hidden) return;
       const said = page.frame(now);
       if (said.length === 0) return;
       // A limit that is dragged is changed by the viewer; what a link changes later is not.
@@ -377,12 +385,15 @@ function animate() {
       if (own.runs) $("live").hidden = page.is_live();
       $("note").classList.toggle("wrong", page.has_problem());
     });
-    for (const [other, before] of others) guard(() => tell(other.frame(now), before));
+    for (const [other, canvas] of others) {
+      if (!canvas.hidden) guard(() => tell(other.frame(now), `${canvas.id}-`));
+    }
+    guard(own.drawn);
     if (failed) cancelAnimationFrame(next);
   };
   on(document, "visibilitychange", () => {
     cancelAnimationFrame(next);
-    if (document.visibilityState === "hidden") page.hide();
+    if (document.visibilityState === "hidden") for (const page of pages()) page.hide();
     else next = requestAnimationFrame(frame);
   });
   next = requestAnimationFrame(frame);

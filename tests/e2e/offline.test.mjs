@@ -37,7 +37,7 @@ pageTest('all views work without a network after the first visit', options, asyn
   await started(page);
   await kept(page);
   await context.setOffline(true);
-  for (const path of ['/', '/compare.html#lanes=gcra', '/tune.html']) {
+  for (const path of ['/', '/compare.html#lanes=gcra', '/tune.html', '/story.html']) {
     await open(path);
     await started(page);
     assert.equal(await page.locator('#failed').isVisible(), false, path);
@@ -61,7 +61,7 @@ pageTest('a server that only fails is no server: what is kept is shown', options
     await started(page);
     await kept(page);
     isFailing = true;
-    for (const path of ['/', '/compare.html#lanes=gcra', '/tune.html?from=elsewhere']) {
+    for (const path of ['/', '/compare.html#lanes=gcra', '/tune.html?from=elsewhere', '/story.html']) {
       const response = await page.goto(`http://127.0.0.1:${server.address().port}${path}`);
       assert.equal(response.status(), 200, path);
       await started(page);

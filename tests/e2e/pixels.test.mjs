@@ -92,7 +92,7 @@ pageTest('every pixel of the bitmap is one of the screen', async ({ origin }) =>
 // A canvas with round corners that changes in each frame costs WebKit without a graphics card most of a
 // frame.
 pageTest('the canvas has square corners, and what lies under it round ones', async ({ page, open }) => {
-  for (const path of ['/', '/compare.html', '/tune.html']) {
+  for (const path of ['/', '/compare.html', '/tune.html', '/story.html']) {
     await open(path);
     const [radius, under] = await page.$eval('#graph', (graph) =>
       [getComputedStyle(graph), getComputedStyle(graph.parentElement, '::before')].map((style) => style.borderTopLeftRadius));

@@ -66,7 +66,7 @@ pageTest('a theme that was chosen is there before any module is', async ({ page,
   await open('/');
   await page.evaluate(() => localStorage.setItem('theme', 'dark'));
   await page.route('**/*.js', (route) => (route.request().url().endsWith('watch.js') ? route.continue() : undefined));
-  for (const path of ['/', '/compare.html', '/tune.html']) {
+  for (const path of ['/', '/compare.html', '/tune.html', '/story.html']) {
     await page.goto(new URL(path, page.url()).href, { waitUntil: 'commit' });
     await page.waitForSelector('h1');
     assert(await isDark(page), path);
