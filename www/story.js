@@ -42,11 +42,18 @@ export function wire(page, on, again) {
   on($("story-after"), "click", () => go(1));
   on($("story-replay"), "click", () => replay(again, false));
   on($("story-end"), "click", () => replay(again, true));
-  on($("story-close"), "click", () => {
+  const close = () => {
+    const chip = told;
     told.ariaCurrent = null;
     told = undefined;
     $("story").hidden = true;
     page.flag([]);
+    chip.focus({ preventScroll: true });
+  };
+  on($("story-close"), "click", close);
+  // On the graph the key returns to live.
+  on(document, "keydown", ({ key, target }) => {
+    if (key === "Escape" && told && ($("story").contains(target) || target.closest(".try"))) close();
   });
 }
 

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { allowed, compare, quiet, rules, sent, tall } from './compare.mjs';
-import { events, noteTexts, settle, show, written } from './scope.mjs';
+import { events, focused, noteTexts, settle, show, written } from './scope.mjs';
 
 const story = (page) => page.evaluate(() => ({
   seen: !document.querySelector('#story').hidden,
@@ -70,6 +70,18 @@ pageTest('a scenario is played beside its sentence', tall, async ({ page, open, 
     assert.deepEqual([await page.inputValue('#limit'), await page.textContent('#pause')], ['10/10s', 'Pause']);
     assert(await sent(page) < 5);
   });
+});
+
+pageTest('a scenario is closed by Escape, and its link has the focus again', async ({ page, open }) => {
+  await compare(page, open, quiet);
+  for (const close of [() => page.keyboard.press('Escape'), () => page.locator('#story-close').click()]) {
+    await follow(page, 'Expensive requests');
+    await settle(page);
+    await page.locator('#story-replay').focus();
+    await close();
+    assert.equal((await story(page)).seen, false);
+    assert.equal(await focused(page), 'Expensive requests');
+  }
 });
 
 pageTest('another link has no story', async ({ page, open }) => {
