@@ -14,6 +14,7 @@ use wasm_bindgen::prelude::*;
 pub struct Tuner {
     choices: Choices,
     marks: MarkedKeys,
+    stop: MarkedKeys,
     import: Option<Import>,
     /// A proposal for reading the last log that was not recognized.
     proposal: Option<Proposal>,
@@ -31,6 +32,7 @@ impl Tuner {
         Tuner {
             choices: Choices::default(),
             marks: MarkedKeys::default(),
+            stop: MarkedKeys::default(),
             import: None,
             proposal: None,
             sample: None,
@@ -38,17 +40,19 @@ impl Tuner {
         }
     }
 
-    /// Applies the choices of a link's fragment, and marks clients by their keys, one a line.
+    /// Applies the choices of a link's fragment, and marks clients by their keys, one a line: those
+    /// that are legitimate, and those to be stopped.
     /// The page itself reports errors in the fragment.
-    pub fn ask(&mut self, fragment: &str, marks: &str) {
+    pub fn ask(&mut self, fragment: &str, marks: &str, stop: &str) {
         if let Ok(choices) = fragment.parse::<Choices>() {
             self.choices = choices;
         }
         // Any text can be read as marks, so this cannot fail.
         self.marks = marks.parse().unwrap_or_default();
+        self.stop = stop.parse().unwrap_or_default();
         if let Some(analysis) = &mut self.analysis {
             analysis.ask(self.choices.clone());
-            analysis.mark(&self.marks);
+            analysis.mark_all(&self.marks, &self.stop, &MarkedKeys::default());
         }
     }
 

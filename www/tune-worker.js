@@ -32,8 +32,8 @@ const orders = {
     tuner.cancel();
     postMessage({ cancelled: true });
   },
-  ask({ fragment, marks }) {
-    tuner.ask(fragment, marks);
+  ask({ fragment, marks, stop }) {
+    tuner.ask(fragment, marks, stop);
     count();
   },
   table(wanted) {
@@ -236,7 +236,7 @@ async function count() {
 function answer() {
   postMessage({
     answer: {
-      said: tuner.said(), picture: tuner.picture(), periods: tuner.periods(), table: tuner.table(shown.search, shown.most), labels: [tuner.labels(0, 20), tuner.labels(1, 20)], configuration: tuner.configuration(),
+      said: tuner.said(), picture: tuner.picture(), periods: tuner.periods(), table: tuner.table(shown.search, shown.most), labels: [tuner.labels(0, 20), tuner.labels(1, 20)], configuration: tuner.configuration(), outliers: tuner.outliers(),
     },
   });
 }

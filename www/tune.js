@@ -23,6 +23,10 @@ let supposed = "nginx";
 /** The keys of clients that are marked as legitimate. */
 const marks = new Set();
 
+/** The keys of clients that are to be stopped, and of those far above all others. */
+const stop = new Set();
+let outliers = [];
+
 /** The client that is shown. */
 let client;
 
@@ -61,7 +65,7 @@ let again;
 
 function ask() {
   asked = page.fragment();
-  post({ do: "ask", fragment: asked, marks: [...marks].join("\n") });
+  post({ do: "ask", fragment: asked, marks: [...marks].join("\n"), stop: [...stop].join("\n") });
 }
 
 /** Reads logs in place of those that are shown. */
@@ -127,8 +131,10 @@ const heard = {
     $("progress").hidden = true;
     problem(logs.length > 0 ? "Cancelled. What is shown is what was read before." : "Cancelled.");
   },
-  answer({ said, picture, periods, table, labels, configuration }) {
+  answer({ said, picture, periods, table, labels, configuration, outliers: above }) {
     tell(said);
+    outliers = above;
+    $("plateau").hidden = above.length === 0;
     page.put("picture", picture);
     rows($("t-periods"), periods, 4, (row, cells) => cells.forEach((text) => row.append(cell(text))));
     $("periods").hidden = periods.length === 0;
@@ -197,24 +203,43 @@ function clients([count, ...table]) {
   const text = table.join("\n");
   if (text === tabled) return;
   tabled = text;
+  const within = section.contains(document.activeElement) && document.activeElement;
   const { id, dataset: { key: focused } = {} } = document.activeElement?.closest("#t-clients :is(button, input)") ?? {};
   rows($("t-clients"), table, 8, (row, [key, seen, marked, requests, peak, at, refused, first]) => {
     const name = seen || "(none)";
-    const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: marked !== "", ariaLabel: `${name} is legitimate` });
+    const box = (mark, is) => Object.assign(document.createElement("input"), { type: "checkbox", checked: marked === mark, ariaLabel: `${name} is ${is}` });
+    const boxes = [box("marked", "legitimate"), box("stop", "to be stopped")];
     const button = Object.assign(document.createElement("button"), { type: "button", textContent: name, title: "Its own events" });
-    for (const it of [box, button]) it.dataset.key = key;
-    row.append(...[button, refused, requests, peak, at, first, box].map(cell));
+    boxes.forEach((box, i) => { box.dataset.mark = ["marked", "stop"][i]; });
+    for (const it of [...boxes, button]) it.dataset.key = key;
+    row.append(...[button, refused, requests, peak, at, first, ...boxes].map(cell));
     row.classList.toggle("refused", first !== "");
     row.classList.toggle("shown", client?.key === key);
     row.peak = at;
   });
-  if (focused !== undefined && id === "") find(focused)?.focus();
+  beside();
+  if (within) within.focus({ preventScroll: true });
+  else if (focused !== undefined && id === "") find(focused)?.focus();
 }
+
+/** Puts the events of the client that is shown below its row; without such a row, below the table. */
+function beside() {
+  const row = client && find(client.key)?.closest("tr");
+  document.querySelector("tr:has(> .own)")?.remove();
+  if (row) {
+    const own = document.createElement("tr");
+    own.append(Object.assign(cell(section), { className: "own", colSpan: row.cells.length }));
+    row.after(own);
+  } else $("client-home").append(section);
+}
+
+/** The section with the events of a client. It leaves the page for a moment when the table is made anew. */
+const section = $("client");
 
 /** What the table was last asked to show: the most clients, and the text to search for. */
 let wanted = { most: 50 };
 
-const find = (key) => [...$("t-clients").querySelectorAll("button")].find((button) => button.dataset.key === key);
+const find = (key) => [...$("t-clients").querySelectorAll("td:first-child > button[data-key]")].find((button) => button.dataset.key === key);
 
 function configure([text = "", no, ...warnings]) {
   $("configuration").textContent = text;
@@ -227,6 +252,7 @@ function configure([text = "", no, ...warnings]) {
 /** Shows a client's own events. */
 function open({ dataset: { key }, textContent }) {
   client = { key };
+  beside();
   openClient(textContent, page.get("period"));
   post({ do: "events", key });
   for (const row of $("t-clients").rows) row.classList.toggle("shown", row.querySelector("button").dataset.key === key);
@@ -234,6 +260,7 @@ function open({ dataset: { key }, textContent }) {
 
 function close() {
   client = undefined;
+  beside();
   $("client").hidden = true;
   for (const row of $("t-clients").rows) row.classList.remove("shown");
 }
@@ -288,10 +315,18 @@ function wire() {
     if (button) { page.set("order", button.dataset.order); changed(); }
   });
   on($("recommend"), "click", () => { page.set("limit", "auto"); changed(); });
-  on($("t-clients"), "click", ({ target }) => { if (target.matches("button")) open(target); });
-  on($("t-clients"), "change", ({ target }) => {
-    if (target.checked) marks.add(target.dataset.key);
-    else marks.delete(target.dataset.key);
+  on($("take-lower"), "click", () => {
+    for (const key of outliers) stop.add(key);
+    page.set("limit", "auto");
+    ask();
+    changed();
+  });
+  on($("t-clients"), "click", ({ target }) => { if (target.matches("button[data-key]")) open(target); });
+  on($("t-clients"), "change", ({ target: { checked, dataset: { key, mark } } }) => {
+    if (!mark) return;
+    // A client has one mark or none.
+    const [set, other] = mark === "stop" ? [stop, marks] : [marks, stop];
+    if (checked) { set.add(key); other.delete(key); } else set.delete(key);
     ask();
   });
   on($("save-marks"), "click", () => save("ratescope-marks.txt", "text/plain", [...marks].map((key) => `${key}\n`).join("")));

@@ -61,6 +61,13 @@ impl Tuner {
         [grouped(all as u64)].into_iter().chain(cells).collect()
     }
 
+    /// The keys of the clients far above all others.
+    pub fn outliers(&self) -> Vec<String> {
+        let Some(analysis) = &self.analysis else { return Vec::new() };
+        let places = analysis.plateau().map_or(&[][..], |plateau| &plateau.outliers);
+        places.iter().map(|place| analysis.clients().key(*place).to_owned()).collect()
+    }
+
     /// The paths (`field` 0) or the agents (`field` 1) whose requests are refused most, at most `most`, three
     /// texts each: see [`LabelRow::cells`]. The text before them is the number of all. Empty if none is
     /// known.
@@ -77,10 +84,9 @@ impl Tuner {
         let Some(analysis) = &self.analysis else { return String::new() };
         let clock = analysis.clock();
         let mut text = String::from("client,marked,requests,peak,peak_at,refused,first_refused\n");
-        for ClientRow { key, marked, requests, peak, refused, first, .. } in
-            analysis.table("", usize::MAX).0
-        {
-            let marked = if marked { "marked" } else { "" };
+        for client in analysis.table("", usize::MAX).0 {
+            let marked = client.mark();
+            let ClientRow { key, requests, peak, refused, first, .. } = client;
             let level = peak.map_or(String::new(), |peak| peak.level.to_string());
             let [at, first] = [peak.map(|peak| peak.at), first]
                 .map(|time| time.map_or(String::new(), |time| clock.written(time)));
@@ -140,6 +146,8 @@ fn say(analysis: &Analysis, texts: &mut Texts) {
     texts.say("t-today", report.today);
     texts.say("configuration-title", analysis.choices().target.file());
     texts.say("t-learned", report.learned);
+    texts.say("t-plateau", report.plateau);
+    texts.say("t-stops", report.stops.join("\n"));
     texts.say("t-doubts", report.doubts.join("\n"));
 }
 

@@ -3,7 +3,7 @@
 use super::Tuner;
 use ratescope::time::{Span, Time};
 use ratescope_lab::traffic::sample::{Sample, Style};
-use ratescope_lab::tune::{Analysis, Choices, Failure, Import, Room};
+use ratescope_lab::tune::{Analysis, Choices, Failure, Import, MarkedKeys, Room};
 use ratescope_log::Proposal;
 use wasm_bindgen::prelude::*;
 
@@ -88,7 +88,7 @@ impl Tuner {
         match import.finish() {
             Ok(log) => {
                 let mut analysis = Analysis::new(log, self.choices.clone());
-                analysis.mark(&self.marks);
+                analysis.mark_all(&self.marks, &self.stop, &MarkedKeys::default());
                 self.analysis = Some(analysis);
                 String::new()
             }

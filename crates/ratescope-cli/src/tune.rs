@@ -83,6 +83,15 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     marks: Option<PathBuf>,
 
+    /// A client to be stopped, or a network: it is no reason for a higher limit, and the report says whether the limit
+    /// stops it. Repeatable
+    #[arg(long, value_name = "KEY")]
+    stop: Vec<String>,
+
+    /// A client without which the limit is chosen, or a network, such as an office that is limited elsewhere. Repeatable
+    #[arg(long, value_name = "KEY")]
+    without: Vec<String>,
+
     /// Print the report as one JSON object; with --follow, one object a line
     #[arg(long)]
     json: bool,
@@ -184,6 +193,28 @@ pub(crate) struct Tuned<'a> {
     servers: Vec<Server>,
     /// The clients that are refused most, and then the busiest.
     most_refused: Vec<ClientRow>,
+    above: Option<Above>,
+}
+
+/// Clients far above all others, and the limit that stops them.
+pub(crate) struct Above {
+    says: String,
+    limit: String,
+    refused: u64,
+    keys: Vec<String>,
+}
+
+impl Above {
+    fn of(analysis: &Analysis) -> Option<Above> {
+        let plateau = analysis.plateau()?;
+        let key = |place: &usize| analysis.clients().key(*place).to_owned();
+        Some(Above {
+            says: analysis.plateau_says()?,
+            limit: plateau.limiter().to_string(),
+            refused: plateau.refused(),
+            keys: plateau.outliers.iter().map(key).collect(),
+        })
+    }
 }
 
 /// The recommendation for one server.
@@ -191,6 +222,9 @@ pub(crate) struct Server {
     target: Target,
     /// The effect of its limiter; `None` if no limit leaves enough clients alone.
     effect: Option<LimitEffect>,
+    above: Option<Above>,
+    /// What it does to the clients that are to be stopped.
+    stops: Vec<String>,
     /// The configuration to paste and notes on it, or why it can't be written.
     configuration: Result<(String, Vec<String>), String>,
 }
@@ -302,7 +336,8 @@ impl Question<'_> {
             (None, None) => asked(&limited_by("exim")?),
         };
         let mut analysis = Analysis::new(log, main.clone());
-        analysis.mark(marks);
+        let keys = |keys: &[String]| MarkedKeys(keys.iter().cloned().collect());
+        analysis.mark_all(marks, &keys(&args.stop), &keys(&args.without));
         analysis.compare(periods);
         let bucket = Choices { target: Target::Rust, by: None, ..asked(&Choices::default()) };
         decide(&mut analysis, bucket);
@@ -322,14 +357,21 @@ impl Question<'_> {
                      reaches all of them passes as many times as much"
                 ));
             }
-            Ok(Server { target: *target, effect: analysis.effect(), configuration })
+            Ok(Server {
+                target: *target,
+                effect: analysis.effect(),
+                above: Above::of(&analysis),
+                stops: analysis.stops(ROWS),
+                configuration,
+            })
         };
         let servers = targets.iter().map(server).collect::<Result<_, ParseError>>()?;
         analysis.ask(main);
         while !analysis.advance_by(u64::MAX, threads::HANDS) {}
         let most_refused = analysis.table("", ROWS).0;
         let effect = analysis.effect();
-        let answer = Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused };
+        let above = Above::of(&analysis);
+        let answer = Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused, above };
         let printed = match args.json {
             true => json::write(&answer, args.follow, out),
             false => text::write(&answer, &mut Visible(out)),

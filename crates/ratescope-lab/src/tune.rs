@@ -68,6 +68,7 @@ mod answer;
 mod frontier;
 mod keep;
 mod measure;
+pub mod outliers;
 mod read;
 
 pub use advice::{Advice, Aim, Doubt, advise};

@@ -1,6 +1,6 @@
 //! The answer as one JSON object.
 
-use super::{ROWS, Server, Tuned};
+use super::{Above, ROWS, Server, Tuned};
 use crate::terminal::harmless_json;
 use ratescope_lab::tune::{Advice, Burst, ClientRow, LabelRow, LimitEffect, LimitRow, Share};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 /// Writes the answer as one line if `is_line`, otherwise indented over several.
 pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> io::Result<()> {
-    let Tuned { analysis, tried, effect, bucket, servers, most_refused } = answer;
+    let Tuned { analysis, tried, effect, bucket, servers, most_refused, above } = answer;
     let log = analysis.imported();
     let (summary, clients) = (&log.summary, analysis.clients());
     let times = clients.times();
@@ -59,6 +59,8 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
         },
         "buckets": list(bursts.iter().map(burst)),
         "recommended": list(recommended),
+        "far_above": above.as_ref().map(self::above),
+        "stops": analysis.stops(ROWS),
         "for": list(servers.iter().map(server)),
         "most_refused": list(most_refused.iter().map(client)),
         "paths": list(paths.iter().map(labels)),
@@ -109,6 +111,15 @@ fn effect(effect: &LimitEffect) -> Value {
     })
 }
 
+fn above(above: &Above) -> Value {
+    json!({
+        "limit": above.limit,
+        "requests_refused": above.refused,
+        "keys": above.keys,
+        "says": above.says,
+    })
+}
+
 fn server(server: &Server) -> Value {
     let (text, notes, problem) = match &server.configuration {
         Ok((text, notes)) => (Some(text), notes.as_slice(), None),
@@ -117,6 +128,8 @@ fn server(server: &Server) -> Value {
     json!({
         "server": server.target.to_string(),
         "recommended": server.effect.as_ref().map(effect),
+        "far_above": server.above.as_ref().map(above),
+        "stops": server.stops,
         "configuration": text,
         "notes": notes,
         "problem": problem,
@@ -127,6 +140,7 @@ fn client(client: &ClientRow) -> Value {
     json!({
         "key": client.key,
         "marked": client.marked,
+        "stop": client.stop,
         "requests": client.requests,
         "peak": client.peak.map(|peak| peak.level),
         "peak_at": client.peak.map(|peak| peak.at.as_secs()),

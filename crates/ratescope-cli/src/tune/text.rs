@@ -1,7 +1,7 @@
 //! The answer in the terminal.
 
 use super::files::Tried;
-use super::{ROWS, Server, Tuned};
+use super::{Above, ROWS, Server, Tuned};
 use crate::terminal::{column, cut, visible};
 use ratescope::internal::{grouped, plural};
 use ratescope_lab::tune::{ClientRow, LabelRow, LimitRow, Report, Share, percent};
@@ -12,6 +12,9 @@ const BAR: usize = 32;
 
 /// The most characters of a path or an agent.
 const WIDEST: usize = 72;
+
+/// The most clients that a proposal names.
+const NAMED: usize = 3;
 
 pub(crate) fn write(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let report = Report::new(answer.analysis);
@@ -222,7 +225,32 @@ fn says(answer: &Tuned<'_>, report: &Report, out: &mut impl Write) -> io::Result
     for effect in [&answer.effect, &answer.bucket].into_iter().flatten() {
         writeln!(out, "{}", visible(&effect.says))?;
     }
+    // Servers have limits of their own.
+    if answer.servers.is_empty() {
+        above(answer.above.as_ref(), &report.stops, out)?;
+    }
     report.doubts.iter().try_for_each(|doubt| writeln!(out, "{doubt}"))
+}
+
+/// The limit that stops the clients far above all others, how to take it, and whether those to be stopped are.
+fn above(above: Option<&Above>, stops: &[String], out: &mut impl Write) -> io::Result<()> {
+    if let Some(Above { says, keys, .. }) = above {
+        writeln!(out, "{}", visible(says))?;
+        let most = keys.iter().take(NAMED).map(|key| format!("--stop {}", quoted(key)));
+        let more = if keys.len() > NAMED { " ..." } else { "" };
+        let keys = most.collect::<Vec<_>>().join(" ");
+        writeln!(out, "To take the lower one: {}{more}", visible(&keys))?;
+    }
+    stops.iter().try_for_each(|stop| writeln!(out, "{}", visible(stop)))
+}
+
+/// A key for a shell.
+fn quoted(key: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
+    match !key.is_empty() && key.chars().all(plain) {
+        true => key.to_owned(),
+        false => format!("'{}'", key.replace('\'', r"'\''")),
+    }
 }
 
 fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {
@@ -231,6 +259,7 @@ fn for_server(server: &Server, out: &mut impl Write) -> io::Result<()> {
         Some(effect) => writeln!(out, "\n{}", visible(&effect.headline))?,
         None => writeln!(out, "\nFor {}:", target.title())?,
     }
+    above(server.above.as_ref(), &server.stops, out)?;
     match &server.configuration {
         Ok((text, notes)) => {
             // `Visible` would turn a tab into a dot.

@@ -28,7 +28,7 @@ pub struct Advice {
     pub limit: Option<f64>,
     /// The limiter with it.
     pub limiter: Option<AnyLimiter>,
-    /// The clients from which it was learned, and how many of them it touches.
+    /// The clients from which it was learned, and how many of them it touches; not those left aside.
     pub learned: Share,
     /// The clients in the rest of the log, if that was set apart and has events.
     pub checked: Option<Share>,
@@ -57,14 +57,14 @@ pub enum Doubt {
 }
 
 /// Recommends a limit. It is learned from the first part of the log if there is a second part to check
-/// it on, and otherwise from the whole log.
+/// it on, and otherwise from the whole log. Clients that are left aside count for neither.
 pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
     let part = curve.learned_from();
     let checked = part == Part::Learned;
     let limit = least_limit(curve, aim, part);
     let share = |part| Share {
-        touched: limit.map_or(0, |limit| curve.all.touched(part, limit)),
-        clients: curve.all.clients(part),
+        touched: limit.map_or(0, |limit| curve.touched_by_mistake(part, limit)),
+        clients: curve.counted(part),
     };
     let mut advice = Advice {
         limit,
@@ -82,14 +82,15 @@ pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
 /// below 1, an event of cost 1 passes the limit: the limit is at least 1, and above 1 for a limiter that refuses at its
 /// limit. Policies refuse a lower limit, and a server with whole numbers would read it as 0.
 pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
-    let may = may_touch(aim, curve.all.clients(part));
+    let may = may_touch(aim, curve.counted(part));
     let does = |limit: &f64| {
-        curve.all.touched(part, *limit) <= may && curve.marked.touched(Part::Whole, *limit) == 0
+        curve.touched_by_mistake(part, *limit) <= may
+            && curve.marked.touched(Part::Whole, *limit) == 0
     };
-    let [lowest, below_1] = [0.001, 0.999].map(|limit| curve.all.touched(part, limit));
+    let [lowest, below_1] = [0.001, 0.999].map(|limit| curve.touched_by_mistake(part, limit));
     let refuses_all = |limit: &f64| curve.measure.over().is_over(1.0, *limit);
     let mut limits = scale::nice().skip_while(|limit| lowest == below_1 && refuses_all(limit));
-    limits.find(does).filter(|_| curve.all.clients(part) > 0)
+    limits.find(does).filter(|_| curve.counted(part) > 0)
 }
 
 /// The most clients of a number that may be touched.
@@ -119,7 +120,7 @@ fn knee(curve: &Curve, part: Part) -> Option<f64> {
 
 fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
     let mut doubts = Vec::new();
-    let clients = curve.all.clients(part);
+    let clients = curve.counted(part);
     let Some((first, last)) = curve.times else { return vec![Doubt::NoEvents] };
     if advice.limiter.is_none() {
         doubts.push(Doubt::NoLimit);

@@ -1,5 +1,6 @@
 //! The answer about a log: the counts so far, and the next ones to make.
 
+use super::plateau::Plateau;
 use super::rows::{LimitRow, rows};
 use super::{Choices, TableOrder};
 use crate::export::Addresses;
@@ -23,6 +24,10 @@ pub struct Analysis {
     cut: Option<Time>,
     /// The places of the marked clients, in order.
     pub(super) marked: Vec<usize>,
+    /// The places of the clients to be stopped, in order, and of all that are no reason for a limit: these, and those
+    /// that the limit should be chosen without.
+    pub(super) to_stop: Vec<usize>,
+    aside: Vec<usize>,
     /// The marks that match no client.
     pub(super) unknown_marks: Vec<String>,
 
@@ -49,6 +54,8 @@ pub struct Analysis {
     pub(super) fastest: Option<usize>,
     periods: Vec<(Span, Advice)>,
     rows: Vec<LimitRow>,
+    /// The limit without the outliers, if there are any; the outer `None` until that is known.
+    plateau: Option<Option<Plateau>>,
 }
 
 /// The number of curves kept for later questions. All curves of one question are kept anyway.
@@ -76,6 +83,8 @@ impl Analysis {
             addresses: log.addresses(),
             cut: clients.usual_cut(),
             marked: Vec::new(),
+            to_stop: Vec::new(),
+            aside: Vec::new(),
             unknown_marks: Vec::new(),
             choices: choices.clone(),
             given_periods: None,
@@ -90,6 +99,7 @@ impl Analysis {
             fastest: None,
             periods: Vec::new(),
             rows: Vec::new(),
+            plateau: None,
             log,
         };
         analysis.ask(choices);
@@ -114,20 +124,35 @@ impl Analysis {
     pub fn compare(&mut self, periods: Vec<Span>) {
         self.given_periods = Some(periods);
         let wanted = self.measures().into_iter().map(|(_, measure)| measure);
-        let wanted: Vec<Measure> = wanted.chain(Frontier::measures()).collect();
+        let wanted = wanted.chain(Frontier::measures()).chain([self.measure_of_outliers()]);
+        let wanted: Vec<Measure> = wanted.collect();
         self.want(&wanted);
     }
 
     /// Marks clients as legitimate, in place of those marked before.
     pub fn mark(&mut self, marks: &MarkedKeys) {
-        let (marked, unknown) = marks.places(&self.log.summary.clients);
-        self.unknown_marks = unknown.into_iter().map(str::to_owned).collect();
+        self.mark_all(marks, &MarkedKeys::default(), &MarkedKeys::default());
+    }
+
+    /// Marks clients, in place of those marked before: the legitimate ones, which no limit may touch; those to be stopped;
+    /// and those `without` which the limit should be chosen. A legitimate client is neither of the others.
+    pub fn mark_all(&mut self, legitimate: &MarkedKeys, stop: &MarkedKeys, without: &MarkedKeys) {
+        let clients = &self.log.summary.clients;
+        let [(marked, unknown), (stop, none), (without, neither)] =
+            [legitimate, stop, without].map(|marks| marks.places(clients));
+        let unknown = unknown.into_iter().chain(none).chain(neither);
+        self.unknown_marks = unknown.map(str::to_owned).collect();
+        let free = |place: &usize| marked.binary_search(place).is_err();
+        self.to_stop = stop.into_iter().filter(free).collect();
+        self.aside = self.to_stop.iter().copied().chain(without.into_iter().filter(free)).collect();
+        self.aside.sort_unstable();
+        self.aside.dedup();
         self.marked = marked;
         self.forget();
     }
 
     fn forget(&mut self) {
-        (self.frontier, self.shown, self.row_replay) = (None, None, None);
+        (self.frontier, self.shown, self.row_replay, self.plateau) = (None, None, None, None);
         self.periods.clear();
         self.peaks.clear();
         self.rows.clear();
@@ -149,6 +174,11 @@ impl Analysis {
         }
         if let Some(today) = self.today.as_mut().filter(|today| !today.is_done()) {
             (hands.replay)(today, clients, budget);
+            return false;
+        }
+        let plateau = self.plateau.as_mut().and_then(Option::as_mut);
+        if let Some(plateau) = plateau.filter(|plateau| !plateau.replay.is_done()) {
+            (hands.replay)(&mut plateau.replay, clients, budget);
             return false;
         }
         if self.job.is_some() {
@@ -191,7 +221,78 @@ impl Analysis {
             let peak = |place| measure.peak(clients.moments(place));
             self.peaks = (0..clients.len()).map(peak).collect();
         }
-        self.plan_frontier() || self.plan_periods()
+        self.plan_plateau() || self.plan_frontier() || self.plan_periods()
+    }
+
+    fn plan_plateau(&mut self) -> bool {
+        if self.plateau.is_some() {
+            return false;
+        }
+        match self.find_plateau() {
+            Some(found) => self.plateau = Some(found),
+            None => return true,
+        }
+        matches!(self.plateau, Some(Some(_)))
+    }
+
+    /// The measure by which clients are outliers. For a bucket it is Exim's rate over the period, since the rate of the
+    /// bucket is chosen for the fastest client, which then has no high level.
+    fn measure_of_outliers(&self) -> Measure {
+        self.choices.over(self.choices.by.unwrap_or_default(), self.choices.period)
+    }
+
+    /// The limit without the outliers, if there are any and it is another one than with them; the outer `None` if a curve
+    /// is missing.
+    fn find_plateau(&mut self) -> Option<Option<Plateau>> {
+        let curve = self.known(&[self.measure_of_outliers()])?.pop()?;
+        let is_free = |place: usize| {
+            [&self.aside, &self.marked].iter().all(|some| some.binary_search(&place).is_err())
+        };
+        let outliers = curve.outliers(&self.log.summary.clients, self.cut, is_free);
+        if outliers.is_empty() {
+            return Some(None);
+        }
+        let mut aside: Vec<usize> = self.aside.iter().chain(&outliers).copied().collect();
+        aside.sort_unstable();
+        let without = |curves: &mut [Curve], clients: &Clients, cut| {
+            curves.iter_mut().for_each(|curve| curve.leave_aside(clients, cut, &aside));
+        };
+        let mut frontier = None;
+        if self.choices.by.is_none() && self.choices.rate.is_none() {
+            let mut curves = self.known(&Frontier::measures())?;
+            without(&mut curves, &self.log.summary.clients, self.cut);
+            let part = curves.first().map_or(Part::Whole, Curve::learned_from);
+            frontier = Some(Frontier::new(&curves, &self.choices.aim, part));
+        }
+        let Some(measure) = self.choices.measure(frontier.as_ref()) else { return Some(None) };
+        let mut curves = self.known(&[measure])?;
+        without(&mut curves, &self.log.summary.clients, self.cut);
+        let limit = curves.first().and_then(|curve| advise(curve, &self.choices.aim).limit);
+        let limiter = limit.and_then(|limit| self.choices.limiter(measure, limit));
+        let (all, advice) = self.shown.as_ref()?;
+        let upper = advice.limit.and_then(|limit| self.choices.limiter(all.measure, limit));
+        let upper = upper.filter(|upper| limiter.as_ref() != Some(upper));
+        let plateau =
+            limiter.zip(upper).zip(advice.limit).map(|((limiter, upper), limit)| Plateau {
+                outliers,
+                upper,
+                upper_touches: all.touched(limit),
+                replay: self.begin_replay(limiter),
+            });
+        Some(plateau)
+    }
+
+    /// The limit without the clients far above all others, once it is known and counted; `None` if there is none, or it
+    /// refuses them nothing.
+    pub fn plateau(&self) -> Option<&Plateau> {
+        let plateau = self.plateau.as_ref()?.as_ref()?;
+        (plateau.replay.is_done() && plateau.replay.refused() > 0).then_some(plateau)
+    }
+
+    /// Returns whether it is known, and counted, if there is such a limit.
+    fn has_plateau(&self) -> bool {
+        let is_done = |plateau: &Plateau| plateau.replay.is_done();
+        self.plateau.as_ref().is_some_and(|plateau| plateau.as_ref().is_none_or(is_done))
     }
 
     fn begin_replay(&self, limiter: AnyLimiter) -> Replay {
@@ -203,7 +304,7 @@ impl Analysis {
         let is_one = |doubt: &Doubt| matches!(doubt, Doubt::FewClients(2..));
         let limit = advice.limit.filter(|_| advice.doubts.iter().any(is_one))?;
         let below = scale::nice().take_while(|below| *below < limit).last().unwrap_or(0.0);
-        curve.fastest(&self.log.summary.clients, self.cut, below)
+        curve.fastest(&self.log.summary.clients, self.cut, below, &self.aside)
     }
 
     fn plan_frontier(&mut self) -> bool {
@@ -256,6 +357,7 @@ impl Analysis {
         let curve = |measure: &Measure| {
             let mut curve = self.curves.iter().find(|curve| curve.measure == *measure)?.clone();
             curve.mark(&self.log.summary.clients, self.cut, &self.marked);
+            curve.leave_aside(&self.log.summary.clients, self.cut, &self.aside);
             Some(curve)
         };
         measures.iter().map(curve).collect()
@@ -318,9 +420,10 @@ impl Analysis {
         true
     }
 
-    /// Returns whether the limit in force and all its refusals are known.
+    /// Returns whether the limit in force and all its refusals are known, and those of the limit of a
+    /// [plateau](Self::plateau).
     pub fn is_decided(&self) -> bool {
-        self.replayed().is_some_and(Replay::is_done)
+        self.replayed().is_some_and(Replay::is_done) && self.has_plateau()
     }
 
     /// The choices in force.

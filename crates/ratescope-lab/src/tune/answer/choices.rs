@@ -54,7 +54,7 @@ impl Default for Choices {
             aim: Aim::default(),
             limit: None,
             today: None,
-            order: TableOrder::Requests,
+            order: TableOrder::default(),
         }
     }
 }

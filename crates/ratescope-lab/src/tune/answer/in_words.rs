@@ -34,6 +34,21 @@ pub(super) fn in_words(limiter: &AnyLimiter, noun: &str) -> String {
     }
 }
 
+/// A limiter as shortly as can be, as in `8 a minute` or `10 a minute in bursts of 8`.
+pub(super) fn briefly(limiter: &AnyLimiter) -> String {
+    let bucket = |of: Rate, burst: f64| {
+        format!("{} {} in bursts of {}", number(of.count()), a(of.per()), number(burst))
+    };
+    if let AnyLimiter::Envoy(own) = limiter {
+        return bucket(own.fill(), own.burst() as f64);
+    }
+    match Measure::of(limiter) {
+        Some((Measure::Bucket(of) | Measure::Nginx(of), burst)) => bucket(of, burst),
+        Some((measure, limit)) => format!("{} {}", number(limit), a(measure.period())),
+        None => limiter.to_string(),
+    }
+}
+
 fn number(n: f64) -> String {
     if n == libm::trunc(n) && (0.0..1e15).contains(&n) { grouped(n as u64) } else { n.to_string() }
 }

@@ -29,9 +29,16 @@ pub struct Report {
     /// The clients that the recommended limit touches, in the part of the log from which it was learned and
     /// in the part on which it was checked.
     pub learned: String,
+    /// The limit that stops the clients far above all others, beside the recommended one; empty without such clients.
+    pub plateau: String,
+    /// What the limit in force does to the clients that are to be stopped, a sentence each.
+    pub stops: Vec<String>,
     /// Reasons to think twice, a sentence each.
     pub doubts: Vec<String>,
 }
+
+/// The most clients of whom a report says whether they are stopped.
+const STOPPED: usize = 10;
 
 /// The effect of a limiter on the clients of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +68,8 @@ impl Report {
             room: room(clients),
             headline,
             today: today(analysis).unwrap_or_default(),
+            plateau: analysis.plateau_says().unwrap_or_default(),
+            stops: analysis.stops(STOPPED),
             done,
             ..Report::default()
         };
@@ -96,7 +105,7 @@ impl Analysis {
 }
 
 /// The singular of the word for events, as in `request` for `requests`.
-fn one(events: &str) -> &str {
+pub(super) fn one(events: &str) -> &str {
     events.strip_suffix('s').unwrap_or(events)
 }
 

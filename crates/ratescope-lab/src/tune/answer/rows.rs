@@ -35,6 +35,8 @@ pub struct ClientRow {
     pub key: String,
     /// Whether it is marked as legitimate.
     pub marked: bool,
+    /// Whether it is to be stopped.
+    pub stop: bool,
     /// The number of its requests.
     pub requests: u64,
     /// Its highest level.
@@ -43,6 +45,17 @@ pub struct ClientRow {
     pub refused: u64,
     /// The time of the first refusal.
     pub first: Option<Time>,
+}
+
+impl ClientRow {
+    /// `marked` if it is legitimate, `stop` if it is to be stopped, or nothing.
+    pub fn mark(&self) -> &'static str {
+        match (self.marked, self.stop) {
+            (true, _) => "marked",
+            (_, true) => "stop",
+            _ => "",
+        }
+    }
 }
 
 /// Limits of 1, 2 or 5 times a power of ten and the recommended one, from the last that touches all
@@ -112,6 +125,7 @@ impl Analysis {
             place,
             key: clients.key(place).to_owned(),
             marked: self.marked.binary_search(&place).is_ok(),
+            stop: self.to_stop.binary_search(&place).is_ok(),
             requests: clients.requests_of(place),
             peak: measure.and_then(|measure| measure.peak(clients.moments(place))),
             refused: refused.map_or(0, |client| client.refused),
@@ -120,13 +134,13 @@ impl Analysis {
     }
 
     /// The cells of a client in a table: its key without characters that would change the direction of others,
-    /// `marked` or nothing, its requests, its peak, the time of the peak, its refused requests, and the time of
+    /// its [mark](ClientRow::mark), its requests, its peak, the time of the peak, its refused requests, and the time of
     /// the first of them.
     pub fn cells(&self, client: &ClientRow) -> [String; 7] {
         let when = |time: Time| self.clock().shown(time);
         let peak = client.peak.map(|peak| (level(peak.level), when(peak.at)));
         let (peak, at) = peak.unwrap_or_default();
-        let marked = if client.marked { "marked" } else { "" }.to_owned();
+        let marked = client.mark().to_owned();
         let first = client.first.map(when).unwrap_or_default();
         let key = if client.key.is_empty() { NO_KEY } else { &client.key };
         [

@@ -6,9 +6,9 @@ use ratescope::internal::by_name;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TableOrder {
     /// The busiest first.
-    #[default]
     Requests,
-    /// The most refused first.
+    /// The most refused first, and then the busiest.
+    #[default]
     Refused,
     /// By key, in ascending order.
     Client,

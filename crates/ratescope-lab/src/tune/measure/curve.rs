@@ -5,6 +5,7 @@ use super::highest::Highest;
 use super::histogram::{Histogram, Rank};
 use super::level::{Events, Measure, Meter};
 use super::scale::{Over, Scale, mark, place};
+use crate::tune::outliers::outliers;
 use crate::tune::{Clients, Moment};
 use core::ops::Range;
 use ratescope::time::{Span, Time};
@@ -38,6 +39,8 @@ pub struct Curve {
     pub all: Tally,
     /// The clients marked as legitimate: to refuse them is a mistake.
     pub marked: Tally,
+    /// The clients that are no reason for a limit: those to be stopped, and those that are left aside.
+    pub aside: Tally,
     /// The times of the first and the last event, where there is any.
     pub times: Option<(Time, Time)>,
     /// The highest level of each client.
@@ -139,14 +142,60 @@ impl Tally {
 impl Curve {
     /// The curve of no clients.
     pub fn new(measure: Measure) -> Self {
-        let (all, marked, times, highest) = Default::default();
-        Curve { measure, all, marked, times, highest }
+        let (all, marked, aside, times, highest) = Default::default();
+        Curve { measure, all, marked, aside, times, highest }
     }
 
     /// The part from which a limit is learned: the whole log if one of its two parts is empty.
     pub fn learned_from(&self) -> Part {
-        let both = [Part::Learned, Part::Checked].iter().all(|part| self.all.clients(*part) > 0);
+        let both = [Part::Learned, Part::Checked].iter().all(|part| self.counted(*part) > 0);
         if both { Part::Learned } else { Part::Whole }
+    }
+
+    /// The number of clients in a part that a limit should leave alone: all but those [left aside](Self::aside).
+    pub(in crate::tune) fn counted(&self, part: Part) -> u64 {
+        self.all.clients(part) - self.aside.clients(part)
+    }
+
+    /// The number of those that a limit would have touched.
+    pub(in crate::tune) fn touched_by_mistake(&self, part: Part, limit: f64) -> u64 {
+        self.all.touched(part, limit) - self.aside.touched(part, limit)
+    }
+
+    /// The clients [far above all others](crate::tune::outliers) in the part from which limits are learned, by their
+    /// places. Those that are marked or left aside, which are not free, are not among them.
+    pub(in crate::tune) fn outliers(
+        &self,
+        clients: &Clients,
+        cut: Option<Time>,
+        is_free: impl Fn(usize) -> bool,
+    ) -> Vec<usize> {
+        let part = self.learned_from();
+        let [all, marked, aside] =
+            [&self.all, &self.marked, &self.aside].map(|tally| &tally.clients[part as usize]);
+        // A level is at the last mark that it reaches.
+        let reached = |marks: Rank| match self.measure.over() {
+            Over::AtLimit => marks.checked_sub(1),
+            Over::AboveLimit => Some(marks).filter(|marks| *marks > 0),
+        };
+        let level = |marks: Rank| reached(marks).map_or(0.0, mark);
+        let others = |(marks, n): (Rank, u64)| {
+            (level(marks), n - (marked.with(marks) + aside.with(marks)).min(n))
+        };
+        let mut levels: Vec<(f64, u64)> =
+            all.counted().map(others).filter(|(_, n)| *n > 0).collect();
+        levels.reverse();
+        let Some((_, lowest)) = outliers(&levels) else { return Vec::new() };
+        let cut = cut.filter(|_| part == Part::Learned);
+        let within = self.within(lowest.next_down());
+        let learned = |moment: &Moment| cut.is_none_or(|cut| moment.time < cut);
+        let is_high = |client: &usize| {
+            let moments = clients.moments(*client).take_while(learned);
+            let peak = self.measure.peak(moments);
+            peak.is_some_and(|peak| place(peak.level) >= place(lowest))
+        };
+        let free = |client: &usize| is_free(*client) && !within(*client);
+        (0..clients.len()).filter(free).filter(is_high).collect()
     }
 
     /// The number of clients that a limit would have touched, as [`Tally::touched`].
@@ -167,25 +216,41 @@ impl Curve {
 
     /// Marks the clients at some places, in place of those marked before.
     pub fn mark(&mut self, clients: &Clients, cut: Option<Time>, places: &[usize]) {
-        let mut marked = [Curve::new(self.measure)];
+        self.marked = self.tally(clients, cut, places);
+    }
+
+    /// Leaves the clients at some places aside, in place of those before: they are no reason for a limit.
+    pub fn leave_aside(&mut self, clients: &Clients, cut: Option<Time>, places: &[usize]) {
+        self.aside = self.tally(clients, cut, places);
+    }
+
+    fn tally(&self, clients: &Clients, cut: Option<Time>, places: &[usize]) -> Tally {
+        let mut some = [Curve::new(self.measure)];
         for &place in places {
-            clients.measure(&mut marked, cut, place..place + 1);
+            clients.measure(&mut some, cut, place..place + 1);
         }
-        let [marked] = marked;
-        self.marked = marked.all;
+        let [some] = some;
+        some.all
     }
 
     /// Adds the curve of other places among the same clients, of the same measure.
     pub fn add(&mut self, other: &Curve) {
         self.all.add(&other.all);
         self.marked.add(&other.marked);
+        self.aside.add(&other.aside);
         self.times = span(self.times, other.times);
         self.highest.add(&other.highest);
     }
 
-    /// The place of the client with the highest level in the part from which limits are learned, which ends at `cut`.
-    /// `None` if no level is over `limit`, or several are as high.
-    pub fn fastest(&self, clients: &Clients, cut: Option<Time>, limit: f64) -> Option<usize> {
+    /// The place of the client with the highest level in the part from which limits are learned, which ends at `cut`; not
+    /// one of those at the places `aside`, which are in order. `None` if no level is over `limit`, or several are as high.
+    pub fn fastest(
+        &self,
+        clients: &Clients,
+        cut: Option<Time>,
+        limit: f64,
+        aside: &[usize],
+    ) -> Option<usize> {
         let cut = cut.filter(|_| self.learned_from() == Part::Learned);
         let within = self.within(limit);
         let level = |place| {
@@ -193,7 +258,8 @@ impl Curve {
             Some(self.measure.peak(clients.moments(place).take_while(learned))?.level)
         };
         let mut fastest: Option<(f64, Option<usize>)> = None;
-        for place in (0..clients.len()).filter(|place| !within(*place)) {
+        let among = |place: &usize| !within(*place) && aside.binary_search(place).is_err();
+        for place in (0..clients.len()).filter(among) {
             let over = |level: &f64| self.measure.over().is_over(*level, limit);
             let Some(level) = level(place).filter(over) else { continue };
             match fastest {

@@ -47,6 +47,12 @@ impl Histogram {
         self.counts.iter().skip((place + 1).saturating_sub(self.from)).sum()
     }
 
+    /// The number of levels over just so many marks.
+    pub(super) fn with(&self, marks: Rank) -> u64 {
+        let at = marks.checked_sub(self.from).and_then(|at| self.counts.get(at));
+        at.copied().unwrap_or(0)
+    }
+
     /// The number of levels.
     pub(super) fn total(&self) -> u64 {
         self.total

@@ -4,6 +4,7 @@ mod advice;
 mod invariants;
 mod kept;
 mod marks;
+mod outliers;
 mod summaries;
 
 use crate::doubling;
