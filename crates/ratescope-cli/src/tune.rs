@@ -371,7 +371,8 @@ impl Question<'_> {
         let most_refused = analysis.table("", ROWS).0;
         let effect = analysis.effect();
         let above = Above::of(&analysis);
-        let answer = Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused, above };
+        let answer =
+            Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused, above };
         let printed = match args.json {
             true => json::write(&answer, args.follow, out),
             false => text::write(&answer, &mut Visible(out)),

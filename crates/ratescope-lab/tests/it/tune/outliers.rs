@@ -164,8 +164,8 @@ fn mails() -> String {
         lines.push(format!("{time} 1s2abc-0003xY-Az <= a@example.org H=h [{ip}] P=esmtp S=700\n"));
     };
     for sender in 0..40 {
-        // Up to seven mails at once, and one more an hour later.
-        (0..=sender % 7).for_each(|i| mail(sender * 60 + i, format!("192.0.2.{sender}")));
+        // Up to eight mails, a second apart, and one more an hour later.
+        (0..=sender % 8).for_each(|i| mail(sender * 60 + i, format!("192.0.2.{sender}")));
         mail(sender * 60 + 3600, format!("192.0.2.{sender}"));
     }
     (0..400).for_each(|i| mail(1200 + i * 3 / 2, "203.0.113.9".to_owned()));
@@ -192,7 +192,7 @@ fn both_limits_are_told() {
         both.plateau,
         "8 a minute leaves 40 of 41 clients alone and refuses 392 mails, all of 203.0.113.9; 50 a minute refuses nobody."
     );
-    let says = "For Exim: less than 8 mails a minute, as it measures. It would have refused 392 of 600 mails, all \
+    let says = "For Exim: less than 8 mails a minute, as it measures. It would have refused 392 of 620 mails, all \
                 from 1 of 41 clients: 203.0.113.9, first on 2 March at 08:20.";
     for (stop, without) in [("203.0.113.9", ""), ("", "203.0.113.0/24")] {
         let lower = answer("for=exim", stop, without);

@@ -16,7 +16,7 @@ fn a_link_says_what_is_chosen_and_no_more() {
         "log=csv&path=/api,/login&method=POST&status=4xx,500-503&cost=bytes",
         "log=syslog&message=Invalid user, again&year=2024",
         "key=ip+path&ipv6-prefix=56&path-depth=2&field=time=when,ip=client.address&time-unit=ms",
-        "for=caddy&by=sliding-log&untouched=99.5&limit=0.5&order=refused",
+        "for=caddy&by=sliding-log&untouched=99.5&limit=0.5&order=requests",
     ] {
         let choices: Choices = link.parse().unwrap();
         let written = choices.to_string();
