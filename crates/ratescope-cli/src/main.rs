@@ -27,6 +27,7 @@ use std::process::ExitCode;
 /// chooses a limit from your log
 #[derive(Parser)]
 #[command(
+    name = "ratescope",
     version,
     after_help = "Exit status: 0 if all went well, 1 for an error or a failed check, 2 for wrong arguments."
 )]

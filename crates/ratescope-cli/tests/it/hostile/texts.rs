@@ -177,7 +177,7 @@ const PARSERS: &[Parser] = &[
     Parser::new("policy: fields", ["gcra 1/1m per ", "a+", "a"], policy, 64),
     Parser::new("script", ["", "1 at 1s,", ""], script, 64),
     Parser::new("rules: a list", ["", "- a\n", ""], rules, 128),
-    Parser::new("rules: keys", ["domain: d\ndescriptors:\n", "- {key: k}\n", ""], rules, 128),
+    Parser::new("rules: keys", ["domain: d\ndescriptors:\n", "- {key: k}\n", ""], rules, 144),
     Parser::of("rules: one map", |n| numbered("", "k#: a\n", "", n), rules, 128),
     Parser::new("rules: aliases", ["a: &b [c, d]\ne: [", "*b, ", "*b]\n"], rules, 128),
     Parser::new("rules: a long text", ["domain: \"", "\\t", "\"\n"], rules, 64),
