@@ -5,7 +5,8 @@ use ratescope::event::{Event, Fields};
 use ratescope::internal::ByRules;
 use ratescope::policy::Per;
 use ratescope::rules::{
-    Answered, AsyncStore, Details, Fault, Memory, Reloaded, Rule, Rules, Ruling, Witness, Witnessed,
+    Answered, AsyncStore, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Ruling, Witness,
+    Witnessed,
 };
 use ratescope::time::Time;
 use std::sync::Arc;
@@ -56,4 +57,9 @@ impl<S: AsyncStore> Seen<S> {
 
 impl<S: AsyncStore> AsyncStore for Seen<S> {
     ratescope::forward!(self to self.0);
+
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+        let within: Vec<_> = parts.iter().map(|part| part.within(|seen| &seen.0)).collect();
+        Witnessed::check_all(&within, details).await
+    }
 }

@@ -1,11 +1,14 @@
 //! The parts of an algorithm's file.
 //!
 //! First come the functions it needs; from `--- numbers:` on, how it looks at a state; and from `--- keep` on,
-//! how it changes the state. If it can give back, a fourth part from `--- undo` on does so, after the lines before
-//! `--- look`, which read the state.
+//! how it changes the state. If it can give back, a part from `--- undo` on does so, after the lines before
+//! `--- look`, which read the state. An algorithm whose states are in a ring has a key for each state, and reads
+//! and writes parts of it; a part from `--- tell` on then says what a store has to know of the state.
 
+use ratescope::limit::FORMS;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::in_f64::Lua;
-use std::collections::HashSet;
+use std::sync::LazyLock;
 
 macro_rules! texts {
     ($($name:literal)*) => {
@@ -21,90 +24,106 @@ const TEXTS: &[(&str, &str)] = texts! {
 /// An algorithm: the parts of its file.
 #[derive(Debug)]
 pub(super) struct LuaAlgorithm {
-    pub(super) lua: Lua,
+    pub(super) name: &'static str,
     /// The name of its initial state.
     pub(super) initial: String,
     /// The functions it needs.
     pub(super) before: &'static str,
     /// The names of its numbers.
     pub(super) numbers: Vec<&'static str>,
-    /// Reads a state, and decides.
-    pub(super) look: String,
+    /// Reads a state.
+    pub(super) read: &'static str,
+    /// Decides about the state that was read.
+    pub(super) look: &'static str,
     /// Changes the state.
     pub(super) keep: &'static str,
+    /// Says what has to be known of a state in a ring; other states are told as they are.
+    pub(super) tell: Option<&'static str>,
     /// Gives back, if it can.
-    pub(super) undo: Option<String>,
+    pub(super) undo: Option<&'static str>,
+}
+
+/// The algorithms of all limiters, in the order of their names.
+static ALL: LazyLock<Vec<LuaAlgorithm>> = LazyLock::new(|| {
+    let lua = |example: &str| Some(example.parse::<AnyLimiter>().ok()?.in_f64()?.lua);
+    let mut luas: Vec<Lua> = FORMS.iter().filter_map(|form| lua(form.example)).collect();
+    luas.sort_unstable_by_key(|lua| lua.name);
+    luas.dedup();
+    luas.into_iter().map(LuaAlgorithm::new).collect()
+});
+
+/// The algorithm of this number.
+pub(super) fn numbered(number: u8) -> Option<&'static LuaAlgorithm> {
+    ALL.get(usize::from(number))
+}
+
+/// The number of an algorithm.
+pub(super) fn number(lua: Lua) -> Option<u8> {
+    let place = ALL.binary_search_by_key(&lua.name, |algorithm| algorithm.name);
+    u8::try_from(place.ok()?).ok()
+}
+
+/// The numbers of all algorithms.
+pub(super) fn all() -> impl Iterator<Item = u8> {
+    (0..=u8::MAX).take(ALL.len())
 }
 
 impl LuaAlgorithm {
-    pub(super) fn new(lua: Lua) -> Self {
+    fn new(lua: Lua) -> Self {
         let text = TEXTS.iter().find(|(name, _)| *name == lua.name).map_or("", |(_, text)| text);
         let (before, rest) = text.split_once("--- numbers: ").unwrap_or((text, ""));
         let (names, rest) = rest.split_once('\n').unwrap_or((rest, ""));
         let (look, rest) = rest.split_once("--- keep\n").unwrap_or((rest, ""));
-        let (keep, undo) = rest.split_once("--- undo\n").unzip();
         let (read, look) = look.split_once("--- look\n").unwrap_or(("", look));
-        let undo = undo.map(|undo| [read, undo].concat());
-        let (look, keep) = ([read, look].concat(), keep.unwrap_or(rest));
-        let numbers = names.split(' ').collect();
-        LuaAlgorithm { lua, initial: lua.name.to_uppercase(), before, numbers, look, keep, undo }
+        let (rest, undo) = split_off(rest, "--- undo\n");
+        let (keep, tell) = split_off(rest, "--- tell\n");
+        let (initial, numbers) = (lua.name.to_uppercase(), names.split(' ').collect());
+        LuaAlgorithm { name: lua.name, initial, before, numbers, read, look, keep, tell, undo }
     }
 
-    /// The line that reads the cost and the numbers out of `from` into locals, followed by the names `more`.
-    pub(super) fn read(&self, from: &str, more: &str) -> String {
+    /// Whether its states are in rings.
+    pub(super) fn is_ring(&self) -> bool {
+        self.tell.is_some()
+    }
+
+    /// The line that reads the cost and the numbers, from the place `next_` of the arguments on.
+    pub(super) fn arguments(&self) -> String {
         let names = self.numbers.join(", ");
         let format = "d".repeat(self.numbers.len() + 1);
-        format!("local w, {names}{more} = unpack('<{format}', {from})\n")
+        format!("local w, {names}, next_ = unpack('<{format}', args_, next_)\n")
     }
 
-    /// The look and the keep, with `_n` after each of their names, so that several algorithms fit into one frame.
-    pub(super) fn numbered(&self, n: usize) -> [String; 2] {
-        const OWN: [&str; 7] = ["w", "passes", "level", "extra", "counted", "bytes", "life"];
-        let declared =
-            [&*self.look, self.keep].into_iter().flat_map(|text| text.split("local ").skip(1));
-        let declared = declared.flat_map(|text| {
-            let end = text.find(['=', '\n']).unwrap_or(text.len());
-            text.get(..end).unwrap_or("").split(',').map(str::trim)
-        });
-        let own: HashSet<&str> = declared.chain(OWN).chain(self.numbers.iter().copied()).collect();
-        [&*self.look, self.keep].map(|text| {
-            let mut out = String::new();
-            let mut rest = text;
-            while !rest.is_empty() {
-                let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                let word = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-                let (word, after) = rest.split_at(word);
-                out += word;
-                if own.contains(word) {
-                    out += &format!("_{n}");
-                }
-                let next = after.find(is_word).unwrap_or(after.len());
-                let (between, after) = after.split_at(next);
-                out += between;
-                rest = after;
-            }
-            out
-        })
+    /// All of its text.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &'static str> {
+        let always = [self.before, self.read, self.look, self.keep];
+        always.into_iter().chain(self.tell).chain(self.undo)
+    }
+}
+
+fn split_off<'a>(text: &'a str, mark: &str) -> (&'a str, Option<&'a str>) {
+    match text.split_once(mark) {
+        Some((before, after)) => (before, Some(after)),
+        None => (text, None),
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use ratescope::limit::FORMS;
-    use ratescope::limit::any::AnyLimiter;
 
-    pub(in super::super) fn algorithm(limiter: &str) -> LuaAlgorithm {
-        LuaAlgorithm::new(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua)
+    fn of(limiter: &str) -> &'static LuaAlgorithm {
+        let lua = limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua;
+        numbered(number(lua).unwrap()).unwrap()
     }
 
     #[test]
     fn files_have_all_parts() {
         for form in FORMS {
-            let algorithm = algorithm(form.example);
+            let algorithm = of(form.example);
             assert!((2..=5).contains(&algorithm.numbers.len()), "{algorithm:?}");
             assert!(!algorithm.look.is_empty() && !algorithm.keep.is_empty(), "{algorithm:?}");
+            assert!(algorithm.texts().all(|text| !text.contains("---")), "{algorithm:?}");
         }
     }
 
@@ -112,15 +131,8 @@ pub(super) mod tests {
     fn those_give_back_that_do_in_memory() {
         for form in FORMS {
             let limiter: AnyLimiter = form.example.parse().unwrap();
-            let has_undo = algorithm(form.example).undo.is_some();
+            let has_undo = of(form.example).undo.is_some();
             assert_eq!(has_undo, limiter.can_give_back(), "{}", form.example);
         }
-    }
-
-    #[test]
-    fn names_get_numbers_and_nothing_else_does() {
-        let [look, keep] = algorithm("1/1s").numbered(7);
-        assert!(look.contains("local number_7 = floor(now / period_7)"), "{look}");
-        assert!(keep.contains("bytes_7 = content_7 > 0 and put_signed(number_7)"), "{keep}");
     }
 }

@@ -54,7 +54,7 @@ async fn at(server: &Arc<Server>, begin: &str) -> Result<u64, Fault> {
         let mut unlink = Pipeline::new();
         keys.iter().for_each(|key| _ = unlink.cmd("UNLINK").arg(key));
         if !keys.is_empty() {
-            for count in server.send_all(unlink, 0, in_ten_seconds(), None).await? {
+            for count in server.send_all(unlink, 0, in_ten_seconds()).await? {
                 removed += from_redis_value::<u64>(count).map_err(Fault::failed)?;
             }
         }

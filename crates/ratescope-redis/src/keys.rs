@@ -72,7 +72,7 @@ impl<'a> Scan<'a> {
         let Some(cursor) = self.cursor else { return Ok(None) };
         let mut scan = redis::cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(1000);
-        let found = self.server.send(scan, in_ten_seconds(), None).await?;
+        let found = self.server.send(scan, in_ten_seconds()).await?;
         let (next, keys): (u64, _) = from_redis_value(found).map_err(Fault::failed)?;
         self.cursor = (next != 0).then_some(next);
         Ok(Some(keys))

@@ -34,8 +34,8 @@ mod address;
 mod algorithm;
 mod breaker;
 mod clear;
+mod decide;
 mod keys;
-mod lasting;
 mod link;
 mod masters;
 mod meaning;
@@ -45,6 +45,7 @@ mod reply;
 mod script;
 mod server;
 mod slots;
+mod to_the_end;
 
 pub use clear::clear;
 pub use options::{Options, TimeSource};
@@ -54,22 +55,23 @@ pub use redis;
 use address::Address;
 use arc_swap::ArcSwap;
 use core::sync::atomic::{AtomicI64, Ordering};
+use decide::{Decided, Decision};
 use link::Link;
-use plan::{Call, Deed, Plan};
+use plan::{Deed, Plan, Question};
 use ratescope::event::{Event, Fields};
 use ratescope::internal::Few;
-use ratescope::internal::{Ask, AskedOutcomes};
-use ratescope::internal::{Left, not_in_f64};
+use ratescope::internal::{AskedOutcomes, Left, not_in_f64, one_after_the_other};
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::{self, Per};
 use ratescope::rules::{
-    Answered, AsyncStore, Basis, Cause, Details, Fault, Load, OpenError, Reloaded, Rule, Ruled,
-    Rules, RulesError, Ruling,
+    Answered, AsyncStore, Basis, Cause, Details, Fault, Intent, Load, OpenError, Part, Reloaded,
+    Rule, Ruled, Rules, RulesError, Ruling,
 };
 use ratescope::time::Time;
 use reply::Reply;
 use std::sync::{Arc, Mutex, PoisonError};
+use to_the_end::ToTheEnd;
 
 /// Rules whose states are on Redis. A clone is the same store.
 #[derive(Clone, Debug)]
@@ -167,7 +169,7 @@ impl RedisStore {
 
     fn new(link: Arc<Link>, rules: Rules, options: Options, apart: bool) -> Self {
         let local = Ruled::new(rules, options.capacity);
-        let plan = ArcSwap::from_pointee(Plan::new(local.rules(), options.clock));
+        let plan = ArcSwap::from_pointee(Plan::new(local.rules()));
         let (replacing, ahead) = (Mutex::default(), AtomicI64::default());
         RedisStore(Arc::new(Inner { link, plan, replacing, local, ahead, options, apart }))
     }
@@ -186,7 +188,7 @@ impl RedisStore {
         }
         let _alone = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let reloaded = self.0.local.replace(rules, self.0.as_redis_has_it(now));
-        let plan = Plan::new(self.0.local.rules(), self.0.options.clock);
+        let plan = Plan::new(self.0.local.rules());
         self.0.plan.store(Arc::new(plan));
         reloaded
     }
@@ -228,8 +230,11 @@ impl RedisStore {
         let mut removed: usize = 0;
         for call in calls {
             removed += link
-                .run(&call, |bytes| core::str::from_utf8(bytes).ok()?.parse::<usize>().ok())
-                .await?;
+                .run(&call, link.until(), |bytes| {
+                    core::str::from_utf8(bytes).ok()?.parse::<usize>().ok()
+                })
+                .await?
+                .min(1);
         }
         Ok(removed)
     }
@@ -237,17 +242,16 @@ impl RedisStore {
     async fn ask(&self, event: &Event<'_>, deed: Deed, details: Details) -> Answered {
         let inner = &*self.0;
         let plan = inner.plan.load_full();
-        let asked = plan.rules.ask(event, inner.local.load());
+        let asks = plan.rules.ask(event, inner.local.load());
+        let question = plan.question(event, asks, Intent::Count, &inner.options);
         let with_states = details.standings || details.retry;
-        let reply = match inner.call(&plan, event, &asked, deed, with_states) {
-            None => Ok(Reply::nothing()),
-            Some(Err(fault)) => Err(fault),
-            Some(Ok(call)) => inner.run(&plan, &call, &asked, with_states).await,
-        };
-        match reply {
-            Ok(reply) => {
-                let answered = answered(&plan, &asked, &reply, details);
-                inner.adopt(&plan, event, &asked, reply);
+        match inner.decide(Few::from_iter([question]), deed, with_states, event.time).await {
+            Ok((questions, replies)) => {
+                let Some((question, reply)) = questions.iter().zip(replies).next() else {
+                    return inner.instead(event, deed, details, Fault::Late);
+                };
+                let answered = answered(question, &reply, details);
+                inner.adopt(event, question, reply);
                 answered
             }
             Err(fault) => inner.instead(event, deed, details, fault),
@@ -256,29 +260,22 @@ impl RedisStore {
 }
 
 impl Inner {
-    /// The call about an event; `None` if no rule is for it, and an error if Redis has no such time.
-    fn call(
+    /// Decides about questions on these connections. Once begun, that goes on to its end.
+    async fn decide(
         &self,
-        plan: &Plan,
-        event: &Event<'_>,
-        asked: &[Ask],
+        questions: Few<Question>,
         deed: Deed,
         with_states: bool,
-    ) -> Option<Result<Call, Fault>> {
-        let call = plan.call(event, asked, deed, with_states, &self.options)?;
-        let is_known = self.options.clock == TimeSource::Redis || options::is_time(event.time);
-        let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
-        Some(if is_known { Ok(call) } else { Err(Fault::failed(help)) })
-    }
-
-    async fn run(
-        &self,
-        plan: &Plan,
-        call: &Call,
-        asked: &[Ask],
-        with_states: bool,
-    ) -> Result<Reply, Fault> {
-        self.link.run(call, |bytes| reply::read(plan, call, asked, with_states, bytes)).await
+        now: Time,
+    ) -> Result<Decided, Fault> {
+        let (link, clock) = (Arc::clone(&self.link), self.options.clock);
+        let is_asked = questions.iter().any(|question| !question.keys.is_empty());
+        if is_asked && clock != TimeSource::Redis && !options::is_time(now) {
+            let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
+            return Err(Fault::failed(help));
+        }
+        let decision = Decision { link, questions, deed, with_states, clock, now };
+        ToTheEnd::new(decision.decide()).await
     }
 
     /// Decides in this process, because Redis could not be asked.
@@ -290,14 +287,19 @@ impl Inner {
     }
 
     /// Takes over the states of an answer, if it has them, so that this process goes on from there.
-    fn adopt(&self, plan: &Plan, event: &Event<'_>, asked: &[Ask], reply: Reply) {
+    fn adopt(&self, event: &Event<'_>, question: &Question, reply: Reply) {
+        // Beside what is counted, what is only looked at may be out of date.
+        if question.intent == Intent::Look {
+            return;
+        }
         let Some((now, states)) = reply.states.filter(|(_, states)| !states.is_empty()) else {
             return;
         };
         let ahead = now.as_micros().saturating_sub(event.time.as_micros());
         self.ahead.store(ahead, Ordering::Relaxed);
         let event = &Event { time: now, ..*event };
-        self.local.adopt(&plan.rules, event, asked, &reply.outcomes, states);
+        let Question { plan, asks, .. } = question;
+        self.local.adopt(&plan.rules, event, asks, &reply.outcomes, states);
     }
 
     /// How often an event counts in this process: in place of all that share the states.
@@ -347,7 +349,8 @@ impl Reply {
     }
 }
 
-fn answered(plan: &Plan, asked: &[Ask], reply: &Reply, details: Details) -> Answered {
+fn answered(question: &Question, reply: &Reply, details: Details) -> Answered {
+    let Question { plan, asks: asked, .. } = question;
     let states = reply.states.as_ref();
     let left = |i: usize| {
         let (now, states) = states.filter(|_| details.standings)?;
@@ -382,15 +385,63 @@ impl AsyncStore for RedisStore {
         self.ask(event, Deed::Peek, details).await
     }
 
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+        let Some(first) = parts.first() else { return Vec::new() };
+        let inner = &*first.store.0;
+        if !parts.iter().all(|part| Arc::ptr_eq(&part.store.0.link, &inner.link)) {
+            return one_after_the_other(parts, details).await;
+        }
+        let plans = Part::once_each(parts, |store| store.0.plan.load_full());
+        let question = |(part, plan): (&Part<'_, Self>, &Arc<Plan>)| {
+            let Inner { local, options, .. } = &*part.store.0;
+            let asks = plan.rules.ask(part.event, local.load());
+            plan.question(part.event, asks, part.intent, options)
+        };
+        let questions = parts.iter().zip(&plans).map(question).collect();
+        let deed = if details.at_once { Deed::CheckAtOnce } else { Deed::Check };
+        let with_states = details.standings || details.retry;
+        match inner.decide(questions, deed, with_states, first.event.time).await {
+            Ok((questions, replies)) => {
+                let each = || questions.iter().zip(&replies);
+                let answers = each().map(|(question, reply)| answered(question, reply, details));
+                let answers = answers.collect();
+                // What is given back comes last.
+                for intent in [Intent::Count, Intent::GiveBack] {
+                    for (part, (question, reply)) in parts.iter().zip(each()) {
+                        if part.intent == intent {
+                            part.store.0.adopt(part.event, question, reply.clone());
+                        }
+                    }
+                }
+                answers
+            }
+            Err(fault) => {
+                // This process decides instead.
+                let own = parts.iter().map(|&Part { store, event, .. }| store.0.in_its_time(event));
+                let events: Vec<Event<'_>> = own.collect();
+                let local: Vec<Part<'_, Ruled>> = parts
+                    .iter()
+                    .zip(&events)
+                    .map(|(part, event)| Part {
+                        store: &part.store.0.local,
+                        event,
+                        intent: part.intent,
+                    })
+                    .collect();
+                let mut answers = Ruled::answer_all_instead(&local, details, inner.times());
+                answers.iter_mut().for_each(|answer| answer.fault = Some(fault.clone()));
+                answers
+            }
+        }
+    }
+
     async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
         let inner = &*self.0;
         let plan = inner.plan.load_full();
-        let asked = plan.rules.ask_to_charge(event, inner.local.load(), passed)?;
-        let done = match inner.call(&plan, event, &asked, Deed::Charge, false) {
-            None => return Ok(()),
-            Some(Ok(call)) => inner.run(&plan, &call, &asked, false).await.map(drop),
-            Some(Err(fault)) => Err(fault),
-        };
+        let asks = plan.rules.ask_to_charge(event, inner.local.load(), passed)?;
+        let question = plan.question(event, asks, Intent::Count, &inner.options);
+        let question = Few::from_iter([question]);
+        let done = inner.decide(question, Deed::Charge, false, event.time).await.map(drop);
         if done.is_err() {
             // This process counts the event instead.
             inner.local.charge_instead(&inner.in_its_time(event), passed, inner.times())?;
@@ -406,16 +457,14 @@ impl AsyncStore for RedisStore {
         let inner = &*self.0;
         // The rules of one reading, as they may be replaced meanwhile.
         let plan = inner.plan.load_full();
-        let asked = plan.rules.ask(event, inner.local.load());
-        let mut limiters = asked.iter().filter_map(|ask| plan.limiter(ask));
+        let asks = plan.rules.ask(event, inner.local.load());
+        let mut limiters = asks.iter().filter_map(|ask| plan.limiter(ask));
         if !limiters.all(AnyLimiter::can_give_back) {
             return Ok(false);
         }
-        let done = match inner.call(&plan, event, &asked, Deed::GiveBack, false) {
-            None => return Ok(true),
-            Some(Ok(call)) => inner.link.run(&call, |bytes| bytes.is_empty().then_some(true)).await,
-            Some(Err(fault)) => Err(fault),
-        };
+        let question = plan.question(event, asks, Intent::GiveBack, &inner.options);
+        let question = Few::from_iter([question]);
+        let done = inner.decide(question, Deed::Check, false, event.time).await.map(|_| true);
         if done.is_err() {
             // While Redis can't be asked, this process decides by its own counters.
             inner.local.give_back_times(&inner.in_its_time(event), inner.times());

@@ -59,15 +59,26 @@ impl Link {
         Ok(Link { way, deadline: options.deadline })
     }
 
+    /// When the answer to a decision that begins now must be there, at the latest.
+    pub(super) fn until(&self) -> Instant {
+        Instant::now() + self.deadline
+    }
+
+    /// Whether keys of different slots may be on different nodes.
+    pub(super) fn is_cluster(&self) -> bool {
+        matches!(self.way, Way::Cluster(_))
+    }
+
     /// Runs a script and returns its answer, as `read` understands it.
     pub(super) async fn run<T>(
         &self,
         call: &Call,
+        until: Instant,
         read: impl Fn(&[u8]) -> Option<T>,
     ) -> Result<T, Fault> {
         within_a_runtime()?;
         let key = call.keys.first().map_or(&[][..], Vec::as_slice);
-        let mut course = Course::begin(&self.way, key, Instant::now() + self.deadline).await?;
+        let mut course = Course::begin(&self.way, key, until).await?;
         let mut is_known = true;
         loop {
             let (error, connection) = match course.send(call.command(is_known)).await {
@@ -99,7 +110,7 @@ impl Link {
         let mut nothing = redis::cmd("EVAL");
         nothing.arg("return 0").arg(0);
         for server in self.servers(until).await? {
-            server.send(nothing.clone(), until, None).await.inspect_err(|_| self.way.refresh())?;
+            server.send(nothing.clone(), until).await.inspect_err(|_| self.way.refresh())?;
         }
         Ok(())
     }
@@ -150,13 +161,12 @@ impl<'a> Course<'a> {
     }
 
     async fn send(&mut self, command: Cmd) -> Result<Value, Failure> {
-        let permit = Some(&self.permit);
         if !core::mem::take(&mut self.asking) {
-            return self.server.send(command, self.until, permit).await;
+            return self.server.send(command, self.until).await;
         }
         let mut both = Pipeline::new();
         both.cmd("ASKING").add_command(command);
-        let answers = self.server.send_all(both, 1, self.until, permit).await;
+        let answers = self.server.send_all(both, 1, self.until).await;
         answers.map(|mut answers| answers.pop().unwrap_or(Value::Nil))
     }
 
@@ -241,8 +251,7 @@ impl<'a> Course<'a> {
     }
 }
 
-/// A call that ends while the server puts it off has failed: at its deadline, or sooner if its caller gives up. If such
-/// ends did not count, callers that wait less than the deadline would ask such a server for ever.
+/// A call that ends while the server puts it off has failed: at its deadline, or sooner if the task ends that it is in.
 impl Drop for Course<'_> {
     fn drop(&mut self) {
         if self.is_put_off {
@@ -273,7 +282,7 @@ impl Way {
 }
 
 /// Checks for a Tokio runtime, because connections and deadlines panic without one.
-fn within_a_runtime() -> Result<(), Fault> {
+pub(super) fn within_a_runtime() -> Result<(), Fault> {
     let runtime = tokio::runtime::Handle::try_current();
     runtime.map(drop).map_err(|_| Fault::failed(OpenError::Runtime))
 }

@@ -277,7 +277,7 @@ async fn ask(
         Some(name) => question.arg("GET-MASTER-ADDR-BY-NAME").arg(name),
         None => question.arg("SLOTS"),
     };
-    let answer = server.send(question, until, Some(&permit)).await;
+    let answer = server.send(question, until).await;
     report(&permit, &answer);
     let (answer, host) = (answer?, server.host().unwrap_or_default());
     let Some(name) = watched else { return Ok(slots::ranges(&answer, host)) };

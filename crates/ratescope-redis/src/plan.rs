@@ -1,23 +1,23 @@
-//! Turns an event into a call: a script, its keys and its numbers.
+//! Turns what is asked about events into calls: a script, its keys and its numbers.
 
-use super::algorithm::LuaAlgorithm;
+use super::algorithm;
 use super::options::{Options, TimeSource};
-use super::script::Script;
+use super::script::{A_FEW, NEXT, Purpose, Script};
 use core::hash::Hasher;
 use ratescope::event::Event;
 use ratescope::internal::Ask;
 use ratescope::internal::Few;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::limit::in_f64::{InF64, Lua};
+use ratescope::limit::in_f64::InF64;
 use ratescope::limit::kept::VERSION;
 use ratescope::policy::Per;
-use ratescope::rules::{Rule, Rules};
+use ratescope::rules::{Intent, Rule, Rules};
 use ratescope::time::Time;
 use sha1_smol::Sha1;
 use siphasher::sip::SipHasher13;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// Rules, prepared for Redis.
 #[derive(Debug)]
@@ -25,27 +25,16 @@ pub(super) struct Plan {
     pub(super) rules: Arc<Rules>,
     /// The limits of each rule, in groups that share a key because they are for the same fields.
     groups: Vec<Vec<Group>>,
-    /// The algorithms of the limits. In a script, and in its arguments, the first is number 1.
-    algorithms: Vec<LuaAlgorithm>,
-    /// Scripts for one limit or a few, by the numbers of their algorithms. Those for a few are made when they
-    /// are first needed.
-    several: Mutex<HashMap<Few<u8>, Arc<Script>>>,
-    all: Arc<Script>,
-    undo: Arc<Script>,
-    is_given: bool,
 }
 
-/// The most limits that get a script of their own, and the most such scripts.
-const A_FEW: usize = 4;
-const SCRIPTS: usize = 64;
-
-/// The limits of a rule for the same fields.
+/// The limits of a rule for the same fields. A limit whose states are in a ring is alone.
 #[derive(Debug)]
 struct Group {
     per: Per,
     /// The end of the key, after the subject: a name for exactly these limits.
     tag: String,
     items: Vec<Item>,
+    is_ring: bool,
 }
 
 /// A limit as it is written, or stretched.
@@ -55,21 +44,34 @@ pub(super) struct Item {
     is_stretched: bool,
     /// Its place among the questions about the rule.
     place: usize,
+    /// The number of its algorithm.
+    algorithm: u8,
     pub(super) in_f64: InF64,
     pub(super) limiter: AnyLimiter,
     /// The value that its level is compared with, unless that changes with the state.
     pub(super) held_against: f64,
 }
 
-/// An operation on the limits of an event.
+/// An operation on the limits of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
     Check,
-    /// Decides about an event that can't wait: if it would have to wait, it is not counted.
+    /// Decides about events that can't wait: if any would have to wait, none is counted.
     CheckAtOnce,
     Peek,
     Charge,
-    GiveBack,
+    /// The same as a check, where the event is refused elsewhere.
+    Refuse,
+}
+
+/// What is asked about one event.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub(super) plan: Arc<Plan>,
+    pub(super) asks: Few<Ask>,
+    pub(super) intent: Intent,
+    /// The keys of the event, each with the place of its group, and where the questions about its rule begin.
+    pub(super) keys: Few<(Vec<u8>, [usize; 2], usize)>,
 }
 
 /// One call of a script.
@@ -77,34 +79,25 @@ pub(super) enum Deed {
 pub(super) struct Call {
     pub(super) script: Arc<Script>,
     pub(super) keys: Few<Vec<u8>>,
-    pub(super) args: Vec<Vec<u8>>,
-    /// For each limit, in the order of the script: its index among the questions, and its place in the
-    /// plan.
-    pub(super) order: Few<(usize, [usize; 3])>,
-    /// The number of limits at each key.
-    pub(super) at_key: Few<usize>,
+    pub(super) args: Few<Vec<u8>>,
+    /// The limits at each key, as the number of the question and the places of its group.
+    pub(super) groups: Few<(usize, [usize; 2])>,
+    /// How many limits are asked, and not only given back to.
+    pub(super) asked: usize,
+    /// For each limit that is asked about in each question, its place among those of the script.
+    pub(super) places: Few<Few<usize>>,
 }
 
 impl Plan {
     /// Prepares `rules`, all of which Redis must be able to [compute](Rules::exact_in_f64).
-    pub(super) fn new(rules: Arc<Rules>, clock: TimeSource) -> Self {
-        let groups: Vec<Vec<Group>> = rules.rules().iter().map(groups).collect();
-        let items = || groups.iter().flatten().flat_map(|group| &group.items);
-        let mut luas: Vec<Lua> = items().map(|item| item.in_f64.lua).collect();
-        luas.sort_unstable_by_key(|lua| lua.name);
-        luas.dedup();
-        let is_given = clock != TimeSource::Redis;
-        let algorithms: Vec<LuaAlgorithm> = luas.into_iter().map(LuaAlgorithm::new).collect();
-        let one = |(n, own)| (Few::from_elem(n, 1), Arc::new(Script::several(&[own], is_given)));
-        let several = Mutex::new((1..).zip(&algorithms).map(one).collect());
-        let each: Vec<&LuaAlgorithm> = algorithms.iter().collect();
-        let all = Arc::new(Script::all(&each, is_given));
-        let undo = Arc::new(Script::undo(&each, is_given));
-        Plan { rules, groups, algorithms, several, all, undo, is_given }
+    pub(super) fn new(rules: Arc<Rules>) -> Self {
+        Plan { groups: rules.rules().iter().map(groups).collect(), rules }
     }
 
-    pub(super) fn item(&self, [rule, group, item]: [usize; 3]) -> Option<&Item> {
-        self.groups.get(rule)?.get(group)?.items.get(item)
+    /// The limits of a group.
+    pub(super) fn items(&self, [rule, group]: [usize; 2]) -> &[Item] {
+        let groups = self.groups.get(rule).and_then(|groups| groups.get(group));
+        groups.map_or(&[], |group| &group.items)
     }
 
     /// The rules by the tags with which their keys end.
@@ -118,63 +111,37 @@ impl Plan {
 
     /// The limiter that a question is about.
     pub(super) fn limiter(&self, ask: &Ask) -> Option<&AnyLimiter> {
+        self.item(ask).map(|item| &item.limiter)
+    }
+
+    pub(super) fn item(&self, ask: &Ask) -> Option<&Item> {
         let items = self.groups.get(ask.rule)?.iter().flat_map(|group| &group.items);
         let is_asked =
             |item: &&Item| item.limit == ask.limit && item.is_stretched == ask.is_stretched;
-        items.into_iter().find(is_asked).map(|item| &item.limiter)
+        items.into_iter().find(is_asked)
     }
 
-    /// The call for the questions `asked` about an event; `None` if there are none.
-    pub(super) fn call(
-        &self,
+    /// The question about an event in these limits.
+    pub(super) fn question(
+        self: &Arc<Self>,
         event: &Event<'_>,
-        asked: &[Ask],
-        deed: Deed,
-        with_states: bool,
+        asks: Few<Ask>,
+        intent: Intent,
         options: &Options,
-    ) -> Option<Call> {
-        let (mut keys, mut order, mut at_key) = (Few::new(), Few::new(), Few::new());
-        let (mut begin, mut may_wait) = (0, false);
-        for questions in asked.chunk_by(|one, next| one.rule == next.rule) {
-            let rule = questions.first()?.rule;
-            for (g, group) in self.groups.get(rule)?.iter().enumerate() {
-                for (i, item) in group.items.iter().enumerate() {
-                    may_wait |= item.refuses_waits(questions.get(item.place)?, deed);
-                    order.push((begin + item.place, [rule, g, i]));
-                }
-                keys.push(key(options, &group.per, &group.tag, event));
-                at_key.push(group.items.len());
+    ) -> Question {
+        let (mut keys, mut begin) = (Few::new(), 0);
+        for asked in asks.chunk_by(|one, next| one.rule == next.rule) {
+            let rule = asked.first().map_or(0, |ask| ask.rule);
+            for (g, group) in self.groups.get(rule).into_iter().flatten().enumerate() {
+                keys.push((key(options, &group.per, &group.tag, event), [rule, g], begin));
             }
-            begin += questions.len();
+            begin += asked.len();
         }
-        if order.is_empty() {
-            return None;
-        }
-        let mode = match (deed, with_states) {
-            (Deed::Check | Deed::CheckAtOnce, false) => "check",
-            (Deed::Check | Deed::CheckAtOnce, true) => "check+",
-            (Deed::Peek, false) => "peek",
-            (Deed::Peek, true) => "peek+",
-            (Deed::Charge, _) => "charge",
-            (Deed::GiveBack, _) => "undo",
-        };
-        let is_plain = order.len() == 1 || asked.iter().all(Ask::is_plain);
-        let is_few = deed != Deed::GiveBack && !may_wait && at_key.len() == 1 && is_plain;
-        let few = is_few.then(|| self.several(&order)).flatten();
-        let numbers = self.numbers(asked, &order, deed, few.is_some())?;
-        let script = few.unwrap_or_else(|| match deed {
-            Deed::GiveBack => Arc::clone(&self.undo),
-            _ => Arc::clone(&self.all),
-        });
-        let clock = clock(options.clock, event.time);
-        // The usual operation is the default of the scripts, so it is not sent.
-        let is_said = mode != "check" || clock.is_some();
-        let mode = is_said.then(|| mode.as_bytes().to_vec());
-        let args = [Some(numbers), mode, clock].into_iter().flatten().collect();
-        Some(Call { script, keys, args, order, at_key })
+        Question { plan: Arc::clone(self), asks, intent, keys }
     }
 
-    /// A call for each key that an event with these fields has in some rules, to remove it.
+    /// A call for each key of the chosen limits that an event with these fields has. The keys of a rule for the same fields
+    /// are removed together, and count as one.
     pub(super) fn resets(
         &self,
         event: &Event<'_>,
@@ -182,100 +149,260 @@ impl Plan {
         of: impl Fn(&Rule, &Per) -> bool,
     ) -> Vec<Call> {
         let script = Arc::new(Script::reset());
-        let call = |group: &Group| Call {
-            script: Arc::clone(&script),
-            keys: Few::from_elem(key(options, &group.per, &group.tag, event), 1),
-            args: Vec::new(),
-            order: Few::new(),
-            at_key: Few::new(),
-        };
-        let rules = self.rules.rules().iter().zip(&self.groups);
-        let groups = rules.flat_map(|(rule, groups)| {
-            let of = &of;
-            groups.iter().filter(move |group| of(rule, &group.per))
-        });
-        groups.map(call).collect()
-    }
-
-    /// The script for one limit or a few at one key; `None` if there are too many.
-    fn several(&self, order: &[(usize, [usize; 3])]) -> Option<Arc<Script>> {
-        if !(1..=A_FEW).contains(&order.len()) {
-            return None;
-        }
-        let numbers: Option<Few<u8>> =
-            order.iter().map(|(_, place)| self.number(self.item(*place)?)).collect();
-        let numbers = numbers?;
-        let mut known = self.several.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(script) = known.get(&numbers) {
-            return Some(Arc::clone(script));
-        }
-        if known.len() >= SCRIPTS {
-            return None;
-        }
-        let algorithms: Option<Vec<_>> = numbers.iter().map(|n| self.algorithm(*n)).collect();
-        let script = Arc::new(Script::several(&algorithms?, self.is_given));
-        known.insert(numbers, Arc::clone(&script));
-        Some(script)
-    }
-
-    /// The number of the algorithm of a limit.
-    fn number(&self, item: &Item) -> Option<u8> {
-        let at = self.algorithms.iter().position(|known| known.lua == item.in_f64.lua)?;
-        u8::try_from(at + 1).ok()
-    }
-
-    fn algorithm(&self, number: u8) -> Option<&LuaAlgorithm> {
-        self.algorithms.get(usize::from(number).checked_sub(1)?)
-    }
-
-    /// The costs and numbers of the limits in `order`. Scripts for any limits read more: for each key how many limits
-    /// it has, and for each limit what is asked about it.
-    fn numbers(
-        &self,
-        asked: &[Ask],
-        order: &[(usize, [usize; 3])],
-        deed: Deed,
-        is_short: bool,
-    ) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        for &(place, at) in order {
-            let (ask, item) = (&asked[place], self.item(at)?);
-            let number = self.number(item)?;
-            if !is_short {
-                if let [rule, group, 0] = at {
-                    out.push(self.groups.get(rule)?.get(group)?.items.len() as u8);
+        let mut calls = Vec::new();
+        for (rule, groups) in self.rules.rules().iter().zip(&self.groups) {
+            let pers: BTreeSet<String> = groups.iter().map(|group| group.per.to_string()).collect();
+            for per in pers {
+                let own = groups.iter().filter(|group| group.per.to_string() == per);
+                let own = own.filter(|group| of(rule, &group.per));
+                let keys: Few<_> =
+                    own.map(|group| key(options, &group.per, &group.tag, event)).collect();
+                if !keys.is_empty() {
+                    let script = Arc::clone(&script);
+                    let (args, groups, places) = (Few::new(), Few::new(), Few::new());
+                    calls.push(Call { script, keys, args, groups, asked: 0, places });
                 }
-                out.extend([number, item.flags(ask, deed)]);
-                out.extend((ask.rule as u16).to_le_bytes());
             }
-            out.extend(item.in_f64.weight(ask.cost).to_le_bytes());
-            let given = item.in_f64.numbers.iter().take(self.algorithm(number)?.numbers.len());
-            given.for_each(|number| out.extend(number.to_le_bytes()));
         }
-        Some(out)
+        calls
+    }
+}
+
+impl Question {
+    /// The items of a group with what is asked about them.
+    fn of_group(&self, group: [usize; 2], begin: usize) -> impl Iterator<Item = (usize, &Item)> {
+        self.plan.items(group).iter().map(move |item| (begin + item.place, item))
+    }
+
+    fn is_asked(&self) -> bool {
+        self.intent != Intent::GiveBack
+    }
+}
+
+/// The call about all of these questions; `None` if nothing is asked. Limits that are counted in twice, at the same
+/// key, are asked once, for the sum.
+pub(super) fn call(
+    questions: &mut [Question],
+    deed: Deed,
+    with_states: bool,
+    clock: TimeSource,
+    now: Time,
+) -> Option<Call> {
+    let (mut keys, mut groups) = (Few::<Vec<u8>>::new(), Few::<(usize, [usize; 2])>::new());
+    let mut places: Few<Few<usize>> = questions
+        .iter()
+        .map(|question| question.asks.iter().map(|_| usize::MAX).collect())
+        .collect();
+    // The limits in the order of the script: their questions and places there.
+    let mut limits: Few<(usize, usize, [usize; 2])> = Few::new();
+    let mut repeated = false;
+    for q in 0..questions.len() {
+        if !questions[q].is_asked() {
+            continue;
+        }
+        for k in 0..questions[q].keys.len() {
+            let (key, group, begin) = questions[q].keys[k].clone();
+            let before = if q == 0 { None } else { earlier(questions, q, &key, group) };
+            let count = questions[q].plan.items(group).len();
+            for i in 0..count {
+                let place = begin + questions[q].plan.items(group)[i].place;
+                match before {
+                    None => {
+                        *places.get_mut(q)?.get_mut(place)? = limits.len();
+                        limits.push((q, place, group));
+                    }
+                    Some((first, begin)) => {
+                        let own = questions[first].plan.items(group)[i].place + begin;
+                        let more = questions[q].asks.get(place)?.cost;
+                        questions[first].asks.get_mut(own)?.cost += more;
+                        places[q][place] = *places.get(first)?.get(own)?;
+                        repeated = true;
+                    }
+                }
+            }
+            if before.is_none() {
+                keys.push(key);
+                groups.push((q, group));
+            }
+        }
+    }
+    if repeated {
+        for q in 0..questions.len() {
+            for place in 0..questions[q].asks.len() {
+                if let Some((first, own, _)) = limits.get(places[q][place]).copied() {
+                    questions[q].asks[place].cost = questions[first].asks[own].cost;
+                }
+            }
+        }
+    }
+    let asked = limits.len();
+    let asked_keys = keys.len();
+    for (q, question) in questions.iter().enumerate().filter(|(_, one)| !one.is_asked()) {
+        for (key, group, begin) in &question.keys {
+            for (place, _) in question.of_group(*group, *begin) {
+                *places.get_mut(q)?.get_mut(place)? = limits.len();
+                limits.push((q, place, *group));
+            }
+            keys.push(key.clone());
+            groups.push((q, *group));
+        }
+    }
+    if limits.is_empty() {
+        return None;
+    }
+    let said = Said { questions, groups: &groups, asked_keys, limits: &limits };
+    let is_given = clock != TimeSource::Redis;
+    let (script, numbers) = said.few(deed, is_given).or_else(|| said.any(deed, is_given))?;
+    let mode = match (deed, with_states) {
+        (Deed::Check | Deed::CheckAtOnce, false) => "check",
+        (Deed::Check | Deed::CheckAtOnce, true) => "check+",
+        (Deed::Peek, false) => "peek",
+        (Deed::Peek, true) => "peek+",
+        (Deed::Charge, _) => "charge",
+        (Deed::Refuse, false) => "refuse",
+        (Deed::Refuse, true) => "refuse+",
+    };
+    let clock = clock_of(clock, now);
+    // The usual operation is the default of the scripts, so it is not sent.
+    let is_said = mode != "check" || clock.is_some();
+    let mode = is_said.then(|| mode.as_bytes().to_vec());
+    let args = [Some(numbers), mode, clock].into_iter().flatten().collect();
+    Some(Call { script, keys, args, groups, asked, places })
+}
+
+/// An earlier question that counts at the same key, and where its questions about the rule begin.
+fn earlier(
+    questions: &[Question],
+    q: usize,
+    key: &[u8],
+    group: [usize; 2],
+) -> Option<(usize, usize)> {
+    let own = questions.get(q)?;
+    if own.intent == Intent::Look {
+        return None;
+    }
+    let mut before = questions.iter().enumerate().take(q);
+    before.find_map(|(first, other)| {
+        if other.intent != own.intent || !Arc::ptr_eq(&other.plan, &own.plan) {
+            return None;
+        }
+        let same = other.keys.iter().find(|(known, at, _)| *at == group && known == key);
+        same.map(|(_, _, begin)| (first, *begin))
+    })
+}
+
+/// What a script is told of the limits.
+struct Said<'a> {
+    questions: &'a [Question],
+    groups: &'a [(usize, [usize; 2])],
+    /// How many of the keys are asked, and not only given back to.
+    asked_keys: usize,
+    limits: &'a [(usize, usize, [usize; 2])],
+}
+
+impl Said<'_> {
+    fn items(&self, (q, group): (usize, [usize; 2])) -> &[Item] {
+        self.questions.get(q).map_or(&[], |question| question.plan.items(group))
+    }
+
+    /// The script for a few limits that are all in force, and what is told to it.
+    fn few(&self, deed: Deed, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
+        let [question] = self.questions else { return None };
+        let at_once = deed == Deed::CheckAtOnce;
+        let is_plain = |ask: &Ask| {
+            let delays = || question.plan.limiter(ask).is_none_or(AnyLimiter::delays);
+            ask.is_plain() && !(at_once && delays())
+        };
+        // A single shadow counts what it would count if it could refuse.
+        let is_alone = self.limits.len() == 1 && !at_once;
+        let is_few = question.intent == Intent::Count
+            && self.limits.len() <= A_FEW
+            && (is_alone || question.asks.iter().all(is_plain));
+        if !is_few {
+            return None;
+        }
+        let mut algorithms = Few::new();
+        let mut numbers = Vec::new();
+        let mut limits = self.limits.iter();
+        for at in self.groups {
+            if !algorithms.is_empty() {
+                algorithms.push(NEXT);
+            }
+            for (item, (q, place, _)) in self.items(*at).iter().zip(limits.by_ref()) {
+                algorithms.push(item.algorithm);
+                item.write(self.questions.get(*q)?.asks.get(*place)?.cost, &mut numbers);
+            }
+        }
+        let mut purpose = Purpose { is_given, gives_back: false, algorithms, is_few: true };
+        Some((Script::of(&mut purpose)?, numbers))
+    }
+
+    /// The script for any limits, and what is told to it.
+    fn any(&self, deed: Deed, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
+        let items = || self.groups.iter().flat_map(|at| self.items(*at));
+        let mut algorithms: Few<u8> = items().map(|item| item.algorithm).collect();
+        algorithms.sort_unstable();
+        algorithms.dedup();
+        let gives_back = self.asked_keys < self.groups.len();
+        let mut purpose = Purpose { is_given, gives_back, algorithms, is_few: false };
+        let script = Script::of(&mut purpose)?;
+        let mut out = u16::try_from(self.asked_keys).ok()?.to_le_bytes().to_vec();
+        let (mut limits, mut rules, mut rule) = (self.limits.iter(), 0u16, None);
+        for at in self.groups {
+            let items = self.items(*at);
+            let is_ring = items.iter().any(Item::is_ring);
+            out.push(if is_ring { 0 } else { u8::try_from(items.len()).ok()? });
+            let own = (at.0, at.1[0]);
+            if rule.replace(own) != Some(own) {
+                rules = rules.checked_add(1)?;
+            }
+            for (item, (q, place, _)) in items.iter().zip(limits.by_ref()) {
+                let question = self.questions.get(*q)?;
+                let ask = question.asks.get(*place)?;
+                let kind = purpose.algorithms.iter().position(|known| *known == item.algorithm)?;
+                let kind = u8::try_from(kind + 1).ok()?;
+                out.extend([kind, item.flags(ask, question.intent, deed)]);
+                out.extend(rules.to_le_bytes());
+                out.extend(u16::try_from(*q).ok()?.to_le_bytes());
+                item.write(ask.cost, &mut out);
+            }
+        }
+        Some((script, out))
     }
 }
 
 impl Item {
     fn new(limit: usize, is_stretched: bool, place: usize, limiter: &AnyLimiter) -> Option<Self> {
         let in_f64 = limiter.in_f64()?;
+        let algorithm = algorithm::number(in_f64.lua)?;
         let limiter = limiter.clone();
         let held_against = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
-        Some(Item { limit, is_stretched, place, in_f64, limiter, held_against })
+        Some(Item { limit, is_stretched, place, algorithm, in_f64, limiter, held_against })
     }
 
-    /// Whether an event that would have to wait for this limit is not counted.
-    fn refuses_waits(&self, ask: &Ask, deed: Deed) -> bool {
-        deed == Deed::CheckAtOnce && ask.is_firm() && self.limiter.delays()
+    /// Whether its states are in rings.
+    fn is_ring(&self) -> bool {
+        algorithm::numbered(self.algorithm).is_some_and(|algorithm| algorithm.is_ring())
     }
 
-    /// The settings of a question as the sum of bits that `all.lua` reads.
-    fn flags(&self, ask: &Ask, deed: Deed) -> u8 {
+    /// The settings of a question as the sum of bits that `any.lua` reads.
+    fn flags(&self, ask: &Ask, intent: Intent, deed: Deed) -> u8 {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
+        // Whether an event that would have to wait for this limit is not counted.
+        let refuses_waits = deed == Deed::CheckAtOnce && ask.is_firm() && self.limiter.delays();
         flag(ask.in_force, 1)
             | flag(ask.is_shadow, 2)
             | flag(ask.is_stretched, 4)
-            | flag(self.refuses_waits(ask, deed), 8)
+            | flag(refuses_waits, 8)
+            | flag(intent == Intent::Look, 16)
+    }
+
+    /// Writes the cost and the numbers, as a script reads them.
+    fn write(&self, cost: f64, out: &mut Vec<u8>) {
+        out.extend(self.in_f64.weight(cost).to_le_bytes());
+        let many = algorithm::numbered(self.algorithm).map_or(0, |own| own.numbers.len());
+        let given = self.in_f64.numbers.iter().take(many);
+        given.for_each(|number| out.extend(number.to_le_bytes()));
     }
 }
 
@@ -288,23 +415,32 @@ fn groups(rule: &Rule) -> Vec<Group> {
             let limiter = &limit?.limiter;
             Item::new(i, is, places.next()?, limiter)
         });
-        match groups.iter_mut().find(|group| group.per == limit.per) {
-            Some(group) => group.items.extend(items),
-            None => groups.push(Group {
-                per: limit.per.clone(),
-                tag: String::new(),
-                items: items.collect(),
-            }),
+        for item in items {
+            let (per, tag, is_ring) = (limit.per.clone(), String::new(), item.is_ring());
+            let shares = |group: &&mut Group| group.per == per && !group.is_ring && !is_ring;
+            match groups.iter_mut().find(shares) {
+                Some(group) => group.items.push(item),
+                None => groups.push(Group { per, tag, items: vec![item], is_ring }),
+            }
         }
     }
-    groups.iter_mut().for_each(|group| group.tag = tag(rule, group));
+    let mut tags = Vec::<String>::new();
+    for group in &mut groups {
+        // Two logs may have the same shape.
+        let tag = (0..).map(|n| tag(rule, group, n)).find(|tag| !tags.contains(tag));
+        group.tag = tag.unwrap_or_default();
+        tags.push(group.tag.clone());
+    }
     groups
 }
 
 /// A name for the limits of a group, made from the rule's name and the shapes of the limits. So other
 /// rules, and limits of another shape, have states of their own.
-fn tag(rule: &Rule, group: &Group) -> String {
+fn tag(rule: &Rule, group: &Group, n: usize) -> String {
     let mut text = format!("{VERSION} {} {}", rule.name(), group.per);
+    if group.is_ring {
+        text += &format!(" ring {n}");
+    }
     for item in &group.items {
         let stretched = if item.is_stretched { "*" } else { "" };
         text += &format!(" {}{stretched}", item.limiter.shape());
@@ -352,7 +488,7 @@ fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
 
 /// The time of the host in microseconds, its largest difference from the clock of Redis (below 0, any),
 /// and the shortest time that a key is kept, in milliseconds; `None` if Redis takes its own time.
-fn clock(clock: TimeSource, now: Time) -> Option<Vec<u8>> {
+fn clock_of(clock: TimeSource, now: Time) -> Option<Vec<u8>> {
     let micros = now.as_micros() as f64;
     let numbers = match clock {
         TimeSource::Redis => return None,

@@ -1,6 +1,6 @@
 //! Reads the answers of scripts.
 
-use super::plan::{Call, Item, Plan};
+use super::plan::{Call, Item, Question};
 use ratescope::internal::Ask;
 use ratescope::internal::Few;
 use ratescope::limit::Limiter;
@@ -9,46 +9,62 @@ use ratescope::limit::kept::Kept;
 use ratescope::outcome::{Decision, Outcome};
 use ratescope::time::{Span, Time};
 
-/// The answer of a script, in the order of the questions.
-#[derive(Debug)]
+/// The answer to one question, in the order of its limits.
+#[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) outcomes: Few<Outcome>,
     /// The time of the event and the states after it, if they were asked for.
     pub(super) states: Option<(Time, Few<AnyState>)>,
 }
 
-/// Reads the bytes that a script returned; `None` if no script of ours returns such bytes.
+/// Reads the bytes that a script returned, as a reply to each question; `None` if no script of ours returns such bytes.
 pub(super) fn read(
-    plan: &Plan,
+    questions: &[Question],
     call: &Call,
-    asked: &[Ask],
     with_states: bool,
     mut bytes: &[u8],
-) -> Option<Reply> {
+) -> Option<Few<Reply>> {
     let bytes = &mut bytes;
-    let nothing = Outcome::new(false, 0.0, 0.0);
-    let mut outcomes: Few<Outcome> = asked.iter().map(|_| nothing).collect();
-    for (place, at) in &call.order {
+    let mut said: Few<(bool, f64, f64)> = Few::new();
+    for _ in 0..call.asked {
         let [passes] = take(bytes)?;
-        let (level, extra) = (double(bytes)?, double(bytes)?);
-        let item = plan.item(*at)?;
-        *outcomes.get_mut(*place)? = item.outcome(asked.get(*place)?, passes == 1, level, extra);
+        said.push((passes == 1, double(bytes)?, double(bytes)?));
     }
-    let states = if with_states { Some(states(plan, call, asked, bytes)?) } else { None };
+    let states = if with_states { Some(states(questions, call, bytes)?) } else { None };
     // More than was asked for is the answer to something else.
-    bytes.is_empty().then_some(Reply { outcomes, states })
+    if !bytes.is_empty() {
+        return None;
+    }
+    let reply = |(question, places): (&Question, &Few<usize>)| {
+        let own = |(now, all): &(Time, Few<AnyState>)| {
+            let states = places.iter().map(|place| all.get(*place).cloned());
+            Some((*now, states.collect::<Option<Few<AnyState>>>()?))
+        };
+        let states = match &states {
+            Some(states) => Some(own(states)?),
+            None => None,
+        };
+        let outcome = |(i, (ask, place)): (usize, (&Ask, &usize))| {
+            let item = question.plan.item(ask)?;
+            if let Some((passes, level, extra)) = said.get(*place) {
+                return Some(item.outcome(ask, *passes, *level, *extra));
+            }
+            // A cost that is given back is not asked about.
+            let state = states.as_ref().and_then(|(now, states)| Some((*now, states.get(i)?)));
+            let now = || item.limiter.peek(&item.limiter.initial(), Time::ZERO, 0.0);
+            Some(state.map_or_else(now, |(now, state)| item.limiter.peek(state, now, 0.0)))
+        };
+        let outcomes = question.asks.iter().zip(places).enumerate().map(outcome);
+        Some(Reply { outcomes: outcomes.collect::<Option<_>>()?, states })
+    };
+    questions.iter().zip(&call.places).map(reply).collect()
 }
 
-fn states(
-    plan: &Plan,
-    call: &Call,
-    asked: &[Ask],
-    bytes: &mut &[u8],
-) -> Option<(Time, Few<AnyState>)> {
+/// The time, and the states of all limits in the order of the script.
+fn states(questions: &[Question], call: &Call, bytes: &mut &[u8]) -> Option<(Time, Few<AnyState>)> {
     let now = Time::from_micros(double(bytes)? as i64);
-    let mut states: Few<Option<AnyState>> = asked.iter().map(|_| None).collect();
-    let mut order = call.order.iter();
-    for count in &call.at_key {
+    let mut states = Few::new();
+    for (q, group) in &call.groups {
         let mut value = match take(bytes)? {
             [0] => None,
             _ => {
@@ -58,25 +74,32 @@ fn states(
                 Some(value)
             }
         };
-        for (place, at) in order.by_ref().take(*count) {
-            let limiter = &plan.item(*at)?.limiter;
-            let state = match &mut value {
+        for Item { limiter, .. } in questions.get(*q)?.plan.items(*group) {
+            states.push(match &mut value {
                 Some(value) => restore(limiter, value)?,
                 None => limiter.initial(),
-            };
-            *states.get_mut(*place)? = Some(state);
+            });
         }
     }
-    Some((now, states.into_iter().collect::<Option<_>>()?))
+    Some((now, states))
 }
 
 /// Reads a state from the beginning of a value, and advances past it.
 fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
     let kept = match limiter.in_f64()?.lua.name {
         "bucket" => bucket(bytes)?,
+        "blocks" => blocks(limiter, bytes)?,
         _ => Kept::read_content(limiter.shape(), bytes).ok()?,
     };
     limiter.restore(&kept).ok()
+}
+
+/// Reads what `blocks.lua` tells of a state: the numbers of one block or two, and what they hold.
+fn blocks(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<Kept> {
+    let block = |bytes: &mut &[u8]| Some((double(bytes)? as i64, double(bytes)? as u64));
+    let first = block(bytes)?;
+    let last = if bytes.is_empty() { None } else { Some(block(bytes)?) };
+    Some(Kept::blocks(limiter.shape(), [first].into_iter().chain(last)))
 }
 
 /// Reads a state as `bucket.lua` writes it.

@@ -1,17 +1,45 @@
-//! Builds scripts out of a frame and the algorithms in it.
+//! Builds scripts.
 //!
-//! For one limit, or a few at one key, the parts of the algorithms are put into the frame one after the
-//! other. For any limits at several keys, the look is a function that returns the change as another function.
+//! All limits are asked before anything is written. So a limit that has looked at its state asks those after it, and
+//! changes its state when they have returned. For a few limits the one after another stands in the middle of its text,
+//! in a block of its own, so that each has its own names. For any others, each algorithm is a function.
 
-use super::algorithm::LuaAlgorithm;
+use super::algorithm::{self, LuaAlgorithm};
+use ratescope::internal::Few;
 use sha1_smol::Sha1;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 /// A script, and the SHA-1 by which Redis knows it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Script {
     pub(super) text: String,
     pub(super) sha: String,
 }
+
+/// What a script is for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Purpose {
+    /// Whether the time is given, or else that of Redis.
+    pub(super) is_given: bool,
+    /// Whether it gives back, too.
+    pub(super) gives_back: bool,
+    /// For a few limits that are all in force: their algorithms by number, and after those of a key [`NEXT`]. For any
+    /// limits: the algorithms in their order, each once.
+    pub(super) algorithms: Few<u8>,
+    pub(super) is_few: bool,
+}
+
+/// Stands between the algorithms of two keys.
+pub(super) const NEXT: u8 = u8::MAX;
+
+/// The most limits that get a script of their own: a Lua function has at most 200 local variables.
+pub(super) const A_FEW: usize = 4;
+
+/// The most scripts that are made for some limits. Others take one for all algorithms.
+const MOST: usize = 200;
+
+static MADE: LazyLock<Mutex<HashMap<Purpose, Arc<Script>>>> = LazyLock::new(Mutex::default);
 
 /// Functions that algorithms use. Each file may use those before it.
 const PARTS: [&str; 5] = [
@@ -25,12 +53,12 @@ const PARTS: [&str; 5] = [
 const CLOCK: &str = include_str!("lua/clock.lua");
 const GIVEN: &str = include_str!("lua/given.lua");
 const STORE: &str = include_str!("lua/store.lua");
-const SEVERAL: &str = include_str!("lua/several.lua");
-const ALL: &str = include_str!("lua/all.lua");
-const UNDO: &str = include_str!("lua/undo.lua");
-
-/// A cost that can't be counted gives nothing back.
-const NOTHING: &str = "if w ~= w then w = 0 end\n";
+const STORE_RING: &str = include_str!("lua/store_ring.lua");
+const BEGIN: &str = include_str!("lua/begin.lua");
+const ANY: &str = include_str!("lua/any.lua");
+const KEYS: &str = include_str!("lua/keys.lua");
+const GIVE_BACK: &str = include_str!("lua/give_back.lua");
+const END: &str = include_str!("lua/end.lua");
 
 /// Functions of Redis and Lua that scripts use, by short names. Lua finds locals faster.
 const LOCALS: [(&str, &str); 9] = [
@@ -46,106 +74,186 @@ const LOCALS: [(&str, &str); 9] = [
 ];
 
 impl Script {
-    /// Removes a key, and returns how many there were.
-    pub(super) fn reset() -> Self {
-        Script::new("return tostring(call('UNLINK', KEYS[1]))")
+    /// The script for a purpose. If there are too many already, a few limits have none, and any
+    /// others have one with all algorithms, by whose order `purpose` then goes.
+    pub(super) fn of(purpose: &mut Purpose) -> Option<Arc<Self>> {
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(script) = made.get(purpose) {
+            return Some(Arc::clone(script));
+        }
+        if made.len() >= MOST {
+            if purpose.is_few {
+                return None;
+            }
+            purpose.algorithms = algorithm::all().collect();
+        }
+        let script = match purpose.is_few {
+            true => Script::few(purpose)?,
+            false => Script::any(purpose)?,
+        };
+        Some(Arc::clone(made.entry(purpose.clone()).or_insert_with(|| Arc::new(script))))
     }
 
-    fn new(body: &str) -> Self {
-        let used = |(name, _): &&(&str, &str)| body.contains(&format!("{name}("));
-        let used: Vec<_> = LOCALS.iter().filter(used).collect();
-        let names: Vec<_> = used.iter().map(|(name, _)| *name).collect();
-        let values: Vec<_> = used.iter().map(|(_, value)| *value).collect();
-        let text = format!("local {} = {}\n{body}", names.join(", "), values.join(", "));
+    /// Removes keys, and returns how many there were.
+    pub(super) fn reset() -> Self {
+        Script::new("return tostring(redis.call('UNLINK', unpack(KEYS)))".to_owned())
+    }
+
+    fn new(text: String) -> Self {
         let sha = Sha1::from(&text).digest().to_string();
         Script { text, sha }
     }
 
-    /// The script for one limit at one key, or for a few that are all in force, by these algorithms in this
-    /// order. The time is that of Redis, unless it `is_given`.
-    pub(super) fn several(algorithms: &[&LuaAlgorithm], is_given: bool) -> Self {
-        let numbered = || algorithms.iter().zip(1..);
-        let (mut names, mut looks, mut keeps) = (Vec::new(), String::new(), String::new());
-        for (algorithm, n) in numbered() {
-            let own = |name: &&str| format!("{name}_{n}");
-            names.push(own(&"w"));
-            names.extend(algorithm.numbers.iter().map(own));
-            let [look, keep] = algorithm.numbered(n);
-            looks += &format!("local from_{n} = i\n{look}local to_{n} = i - 1\n");
-            keeps += &format!("local counted_{n}, bytes_{n}, life_{n} = counted\n{keep}");
-        }
-        let each = |form: &str, between: &str| {
-            let each = numbered().map(|(_, n)| form.replace('#', &n.to_string()));
-            each.collect::<Vec<_>>().join(between)
-        };
-        let initial: Vec<&str> = algorithms.iter().map(|a| a.initial.as_str()).collect();
-        let frame = SEVERAL
-            .replace("INITIAL", &initial.join(" .. "))
-            .replace("--- look\n", &looks)
-            .replace("  --- keep\n", &keeps)
-            .replace("    --- store\n", STORE)
-            .replace("PASSES", &each("passes_#", " and "))
-            .replace("CHANGED", &each("bytes_#", " or "))
-            .replace("BYTES", &each("(bytes_# or sub(s, from_#, to_#))", " .. "))
-            .replace("LIVES", &each("life_#", ", "))
-            .replace("FORMAT", &format!("<{}", each("Bdd", "")))
-            .replace("OUTCOMES", &each("passes_# and 1 or 0, level_#, extra_#", ", "));
-        let format = "d".repeat(names.len());
-        let read = format!("local {} = unpack('<{format}', ARGV[1])\n", names.join(", "));
-        Script::new(&(parts(algorithms, is_given) + &read + &frame))
+    fn framed(algorithms: &[&LuaAlgorithm], is_given: bool, body: &str) -> Self {
+        let body = [&functions(algorithms, is_given), BEGIN, body, END].concat();
+        let used = |(name, _): &&(&str, &str)| body.contains(&format!("{name}("));
+        let used: Vec<_> = LOCALS.iter().filter(used).collect();
+        let names: Vec<_> = used.iter().map(|(name, _)| *name).collect();
+        let values: Vec<_> = used.iter().map(|(_, value)| *value).collect();
+        Script::new(format!("local {} = {}\n{body}", names.join(", "), values.join(", ")))
     }
 
-    /// The script that gives back costs to limits by these algorithms. It leaves out those that can't.
-    pub(super) fn undo(algorithms: &[&LuaAlgorithm], is_given: bool) -> Self {
-        let mut text = parts(algorithms, is_given) + "local undo, initial = {}, {}\n";
-        for (n, algorithm) in (1..).zip(algorithms) {
-            let (initial, read) = (&algorithm.initial, algorithm.read("args_, at_", ", next_"));
-            let Some(undo) = &algorithm.undo else { continue };
-            text += &format!(
-                "initial[{n}] = {initial}\nundo[{n}] = function(args_, at_, s, i)\n{read}{NOTHING}local bytes\n\
-                     {undo}return next_, i, bytes\nend\n"
+    /// A few limits, all in force.
+    fn few(purpose: &Purpose) -> Option<Self> {
+        let keys = purpose.algorithms.split(|number| *number == NEXT);
+        let keys: Option<Vec<Vec<_>>> =
+            keys.map(|key| key.iter().map(|n| algorithm::numbered(*n)).collect()).collect();
+        let keys = keys?;
+        let mut text = String::new();
+        for (i, key) in keys.iter().enumerate().rev() {
+            let n = i + 1;
+            for algorithm in key.iter().rev() {
+                let body = body(
+                    algorithm,
+                    "if not passes then allowed_ = false end\n",
+                    &text,
+                    "not looks_, charges_ or allowed_",
+                );
+                text = format!(
+                    "do\n{body}reply_ = pack('<Bdd', passes and 1 or 0, level, extra) .. reply_\nend\n"
+                );
+            }
+            let is_ring = key.iter().any(|algorithm| algorithm.is_ring());
+            let initial: Vec<&str> = key.iter().map(|one| one.initial.as_str()).collect();
+            let initial = initial.join(" .. ");
+            text = match is_ring {
+                true => format!(
+                    "do\nlocal key = KEYS[{n}]\nlocal s, i, bytes_ = call('GETRANGE', key, 0, 71), 1\n\
+                     if s == '' then s = {initial} end\n{text}\
+                     {}end\n",
+                    told("bytes_")
+                ),
+                false => format!(
+                    "do\nlocal key = KEYS[{n}]\nlocal found_ = call('GET', key)\n\
+                     local s, i = found_ or {initial}, 1\nlocal bytes_, life_, changed_ = '', 0, false\n{text}\
+                     if changed_ then\nlocal bytes, life = bytes_, life_\n{STORE}found_ = bytes\nend\n\
+                     {}end\n",
+                    told("found_")
+                ),
+            };
+        }
+        let algorithms: Vec<&LuaAlgorithm> = keys.concat();
+        Some(Script::framed(
+            &algorithms,
+            purpose.is_given,
+            &("local next_ = 1\n".to_owned() + &text),
+        ))
+    }
+
+    /// Any limits by these algorithms.
+    fn any(purpose: &Purpose) -> Option<Self> {
+        let algorithms = purpose.algorithms.iter().map(|n| algorithm::numbered(*n));
+        let algorithms = algorithms.collect::<Option<Vec<_>>>()?;
+        let mut text = ANY.to_owned();
+        for (algorithm, n) in algorithms.iter().zip(1..) {
+            let body = body(
+                algorithm,
+                "note_(flag_, rule_, event_, passes, level, extra)\n",
+                "local bytes_, life_, changed_ = '', 0, false\nif left_ > 0 then\n\
+                 bytes_, life_, changed_ = ask_(key, found_ and s, i, next_, left_, n_)\n\
+                 else\nkey_(n_ + 1, next_)\nend\n",
+                "judge_(flag_, rule_, event_, passes)",
             );
+            let initial = &algorithm.initial;
+            text += &format!(
+                "asks_[{n}] = function(key, s, i, next_, flag_, rule_, event_, left_, n_)\nlocal found_ = s\n\
+                 if not s then s, i = {initial}, 1 end\n{body}return bytes_, life_, changed_\nend\n"
+            );
+            if purpose.gives_back {
+                text += &undo(algorithm, n);
+            }
         }
-        Script::new(&(text + UNDO))
-    }
-
-    /// The script for limits by these algorithms, which are numbered from 1 in this order.
-    pub(super) fn all(algorithms: &[&LuaAlgorithm], is_given: bool) -> Self {
-        Script::new(&(looks(algorithms, is_given) + ALL))
+        text += &KEYS.replace("    --- store\n", STORE);
+        if purpose.gives_back {
+            text += GIVE_BACK;
+        }
+        text += "reply_, states_ = table.concat(said_), table.concat(told_)\n";
+        Some(Script::framed(&algorithms, purpose.is_given, &text))
     }
 }
 
-/// Algorithms as functions, by their numbers.
-fn looks(algorithms: &[&LuaAlgorithm], is_given: bool) -> String {
-    let store = format!("local function store(key, bytes, life)\n{STORE}end\n");
-    let mut text = parts(algorithms, is_given) + &store + "local look, initial = {}, {}\n";
-    for (n, algorithm) in (1..).zip(algorithms) {
-        let LuaAlgorithm { initial, look, keep, .. } = *algorithm;
-        let read = algorithm.read("args_, at_", ", next_");
-        text += &format!(
-            "initial[{n}] = {initial}\nlook[{n}] = function(args_, at_, s, i)\n{read}{look}\
-                 return next_, i, passes, level, extra, function(counted)\nlocal bytes, life\n\
-                 {keep}return bytes, life\nend\nend\n"
-        );
-    }
-    text
+/// What one limit does: it looks, `notes` its answer, asks `those_after` it, and changes its state if these two values
+/// say so: whether it may change, and whether the event counts as allowed.
+fn body(algorithm: &LuaAlgorithm, notes: &str, those_after: &str, these: &str) -> String {
+    let LuaAlgorithm { read, look, keep, .. } = algorithm;
+    let arguments = algorithm.arguments();
+    let kept = match algorithm.tell {
+        None => format!(
+            "if keeps_ then\n{keep}if bytes then changed_ = true else bytes = sub(s, from_, to_) end\n\
+             bytes_ = bytes .. bytes_\nif life > life_ then life_ = life end\nend\n"
+        ),
+        Some(tell) => format!(
+            "local fresh = false\nif keeps_ then\n{keep}if bytes then\n{STORE_RING}end\nend\n\
+             if tells_ then\nlocal told\n{tell}bytes_ = told\nend\n"
+        ),
+    };
+    format!(
+        "{arguments}local from_ = i\n{read}{look}local to_ = i - 1\n{notes}{those_after}\
+         local keeps_, counted, bytes, life = {these}\n{kept}"
+    )
+}
+
+/// Tells what is at a key.
+fn told(value: &str) -> String {
+    format!(
+        "if tells_ then states_ = ({value} and pack('<BI4', 1, #{value}) .. {value} or '\\0') .. states_ end\n"
+    )
+}
+
+/// The function that gives back; of an algorithm that can't, one that does nothing. A cost that can't be counted gives
+/// nothing back.
+fn undo(algorithm: &LuaAlgorithm, n: usize) -> String {
+    let LuaAlgorithm { initial, read, .. } = algorithm;
+    // Without that part, all of what it reads is in the other.
+    let (read, undo) = match algorithm.undo {
+        Some(undo) => (*read, undo),
+        None => (algorithm.look, ""),
+    };
+    let arguments = algorithm.arguments();
+    let end = match algorithm.tell {
+        None => "return next_, i, bytes or sub(s, from_, to_)\n".to_owned(),
+        Some(tell) => format!(
+            "if bytes and gives then call('SETRANGE', key, 0, bytes) end\nw = 0\nlocal told\n{tell}\
+             return next_, i, told or ''\n"
+        ),
+    };
+    format!(
+        "gives_back_[{n}] = function(key, s, i, next_, gives)\nif not s then s, i = {initial}, 1 end\n\
+         {arguments}if w ~= w or not gives then w = 0 end\nlocal from_ = i\n{read}local to_ = i - 1\n\
+         local bytes\n{undo}{end}end\n"
+    )
 }
 
 /// The functions that these algorithms need, each once, and the line that takes the time.
-fn parts(algorithms: &[&LuaAlgorithm], is_given: bool) -> String {
+fn functions(algorithms: &[&LuaAlgorithm], is_given: bool) -> String {
     let mut own: Vec<&str> = algorithms.iter().map(|algorithm| algorithm.before).collect();
     own.sort_unstable();
     own.dedup();
-    let texts = |algorithm: &&LuaAlgorithm| {
-        let undo = algorithm.undo.as_deref().unwrap_or_default();
-        [&*algorithm.look, algorithm.keep, undo].concat()
-    };
-    let mut used: String = own.concat() + &algorithms.iter().map(texts).collect::<String>();
+    let mut used: String = algorithms.iter().flat_map(|algorithm| algorithm.texts()).collect();
     let mut parts = vec![if is_given { GIVEN } else { CLOCK }];
     parts.extend(own);
     for part in PARTS.into_iter().rev() {
-        let names = part.split("local function ").skip(1).filter_map(|text| text.split('(').next());
-        if names.into_iter().any(|name| used.contains(&format!("{name}("))) {
+        if names(part).any(|name| used.contains(&format!("{name}("))) {
             used += part;
             parts.push(part);
         }
@@ -154,26 +262,47 @@ fn parts(algorithms: &[&LuaAlgorithm], is_given: bool) -> String {
     parts.concat()
 }
 
+/// The names of the functions in a text.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split("local function ").skip(1).filter_map(|text| text.split('(').next())
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
-    use super::super::algorithm::tests::algorithm;
     use super::*;
-    use ratescope::limit::FORMS;
+    use std::collections::HashSet;
 
     #[test]
     fn no_mark_is_left_in_a_script() {
-        let plain = algorithm("1/1s");
-        for form in FORMS {
-            let own = algorithm(form.example);
-            for is_given in [true, false] {
-                for script in [
-                    Script::several(&[&own], is_given),
-                    Script::several(&[&own, &plain, &own], is_given),
-                    Script::all(&[&own], is_given),
-                    Script::undo(&[&own], is_given),
-                ] {
+        for number in algorithm::all() {
+            for (is_given, gives_back) in [(false, false), (true, false), (true, true)] {
+                for is_few in [false, true] {
+                    let algorithms = Few::from_slice(&[number]);
+                    let mut purpose = Purpose { is_given, gives_back, algorithms, is_few };
+                    let script = Script::of(&mut purpose).unwrap();
                     assert!(!script.text.contains("---"), "{}", script.text);
                     assert_eq!(script.sha.len(), 40);
+                }
+            }
+        }
+    }
+
+    /// In the text of a few limits each sees the names of those before it.
+    #[test]
+    fn no_algorithm_hides_a_function_of_another() {
+        let all = || algorithm::all().map(|number| algorithm::numbered(number).unwrap());
+        let befores: String = all().map(|algorithm| algorithm.before).collect();
+        let locals = LOCALS.iter().map(|(name, _)| *name);
+        let all_parts = PARTS.concat() + &befores;
+        let known: HashSet<&str> = names(&all_parts).chain(locals).collect();
+        for algorithm in all() {
+            let text = [algorithm.read, algorithm.look].concat();
+            // Within a block, a name is not seen by others.
+            for line in text.lines().filter_map(|line| line.strip_prefix("local ")) {
+                let declared = line.split('=').next().unwrap().split(',').map(str::trim);
+                for name in declared {
+                    assert!(!known.contains(name), "{}: {name}", algorithm.name);
                 }
             }
         }

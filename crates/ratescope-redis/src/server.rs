@@ -1,16 +1,14 @@
 //! One Redis server: a connection that all calls share, made when it is first needed.
 //!
 //! A call that finds the connection broken, or waits on it in vain, takes it out of use, and the next
-//! call makes another. Calls that are still under way keep the old one until they end. If a caller gives up
-//! earlier, its exchange [goes on](lasting) until the deadline. The connection manager of the `redis` crate is not
-//! used: it keeps a connection that fell silent for ever, and its errors do not tell whether a command was
+//! call makes another. Calls that are still under way keep the old one until they end. The connection manager of the
+//! `redis` crate is not used: it keeps a connection that fell silent for ever, and its errors do not tell whether a command was
 //! sent.
 
 use super::breaker::{Breaker, Permit};
-use super::lasting::Lasting;
 use super::meaning::Meaning;
 use super::options::Options;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use ratescope::rules::Fault;
 use redis::aio::MultiplexedConnection;
@@ -47,8 +45,6 @@ pub(super) struct Connection {
     made: watch::Receiver<Option<RedisResult<MultiplexedConnection>>>,
     /// The number of answers that it has brought.
     answers: AtomicU64,
-    /// Whether an exchange goes on that its caller gave up.
-    pub(super) is_watched: AtomicBool,
 }
 
 /// Why there is no answer to a command.
@@ -103,15 +99,9 @@ impl Server {
         permit.map(Arc::new).ok_or(Fault::Resting)
     }
 
-    /// Sends a command once and waits for its answer. If the caller gives up before that, the exchange goes on, and its
-    /// end is reported to `permit`.
-    pub(super) async fn send(
-        self: &Arc<Self>,
-        command: Cmd,
-        until: Instant,
-        permit: Option<&Arc<Permit>>,
-    ) -> Result<Value, Failure> {
-        self.exchange(until, permit, |mut connection| async move {
+    /// Sends a command once and waits for its answer.
+    pub(super) async fn send(&self, command: Cmd, until: Instant) -> Result<Value, Failure> {
+        self.exchange(until, |mut connection| async move {
             connection.send_packed_command(&command).await?.extract_error()
         })
         .await
@@ -120,24 +110,22 @@ impl Server {
     /// Sends commands together, each once, and returns their answers without those of the first
     /// `skipped`. If any is refused, its error is returned.
     pub(super) async fn send_all(
-        self: &Arc<Self>,
+        &self,
         commands: Pipeline,
         skipped: usize,
         until: Instant,
-        permit: Option<&Arc<Permit>>,
     ) -> Result<Vec<Value>, Failure> {
         let count = commands.len() - skipped;
-        self.exchange(until, permit, |mut connection| async move {
+        self.exchange(until, |mut connection| async move {
             let answers = connection.send_packed_commands(&commands, skipped, count).await?;
             answers.into_iter().map(Value::extract_error).collect()
         })
         .await
     }
 
-    async fn exchange<T: Send + 'static, F: Future<Output = RedisResult<T>> + Send + 'static>(
-        self: &Arc<Self>,
+    async fn exchange<T, F: Future<Output = RedisResult<T>>>(
+        &self,
         until: Instant,
-        permit: Option<&Arc<Permit>>,
         send: impl FnOnce(MultiplexedConnection) -> F,
     ) -> Result<T, Failure> {
         let seat = self.seat(until).await.ok_or(Failure::Crowded(Fault::Overloaded))?;
@@ -151,12 +139,9 @@ impl Server {
             // Connecting goes on for the calls that follow.
             Err(elapsed) => return Err(Failure::Over(Fault::unreachable(elapsed))),
         };
-        let answer = Arc::clone(self).answer(Arc::clone(&connection), until, send(made));
-        let answer = async move {
-            let _seat = seat;
-            answer.await
-        };
-        Lasting::new(answer, connection, permit).await
+        let answer = self.answer(&connection, until, send(made)).await;
+        drop(seat);
+        answer
     }
 
     /// A seat for a call. If all are taken, the call waits for its turn, but only so long that the server still has half
@@ -173,8 +158,8 @@ impl Server {
     /// Waits for the answer to a command on a connection, and takes the connection out of use if it is broken or
     /// silent.
     async fn answer<T>(
-        self: Arc<Self>,
-        connection: Arc<Connection>,
+        &self,
+        connection: &Arc<Connection>,
         until: Instant,
         send: impl Future<Output = RedisResult<T>>,
     ) -> Result<T, Failure> {
@@ -186,7 +171,7 @@ impl Server {
                 return Err(Failure::Crowded(Fault::Late));
             }
             if sent.elapsed() >= self.deadline / 2 {
-                self.replace(&connection);
+                self.replace(connection);
             }
             return Err(Failure::Over(Fault::Late));
         };
@@ -199,9 +184,9 @@ impl Server {
         };
         if matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension) {
             connection.answers.fetch_add(1, Ordering::Relaxed);
-            return Err(Failure::Refused(error, connection));
+            return Err(Failure::Refused(error, Arc::clone(connection)));
         }
-        self.replace(&connection);
+        self.replace(connection);
         let is_read = error.is_io_error() || error.is_connection_dropped();
         let fault = if is_read { Fault::Lost } else { Fault::failed(error) };
         Err(Failure::Over(fault))
@@ -239,8 +224,7 @@ impl Server {
             let made = client.get_multiplexed_async_connection_with_config(&config).await;
             tell.send_replace(Some(made));
         });
-        let (answers, is_watched) = (AtomicU64::new(0), AtomicBool::new(false));
-        Connection { begun: Instant::now(), made, answers, is_watched }
+        Connection { begun: Instant::now(), made, answers: AtomicU64::new(0) }
     }
 }
 

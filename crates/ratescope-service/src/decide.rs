@@ -2,8 +2,7 @@
 //!
 //! Each descriptor is an event of its own, for the rule with exactly its keys. The rule at the top of a
 //! file is for the whole request, and has an event of its own where there are several descriptors: so their order does
-//! not matter. A request is allowed if all of these events are. If one is refused, the others are not counted, as with the limits of one event,
-//! unless another request is decided at the same instant.
+//! not matter. A request is one decision: all of these events are counted, or none is.
 
 use super::message::{
     DescriptorStatus, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
@@ -16,7 +15,8 @@ use ratescope::internal::escaped;
 use ratescope::limit::MAX_COST;
 use ratescope::outcome::Retry;
 use ratescope::policy::is_credential;
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Rule, Rules};
+use ratescope::rules::{Answered, AsyncStore, Details, Fault, Intent, Part, Rule, Rules};
+use ratescope::time::Time;
 use ratescope_tower::internal::{is_unavailable, retry};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -135,6 +135,14 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
+    fn intent(&self) -> Intent {
+        match (self.is_refund, self.is_look) {
+            (true, _) => Intent::GiveBack,
+            (_, true) => Intent::Look,
+            _ => Intent::Count,
+        }
+    }
+
     /// When it would pass, if it does not pass at once. Hits that are given back always pass.
     fn retry(&self, answered: &Answered) -> Option<Option<Retry>> {
         retry(answered).filter(|_| !self.is_refund)
@@ -166,7 +174,7 @@ impl<C: Clock> Service<C> {
             });
         };
         let questions = self.questions(&domain, request).map_err(NoAnswer::count)?;
-        let answers = self.answers(&domain, &questions).await.map_err(NoAnswer::count)?;
+        let answers = self.answers(&domain, &questions).await;
         let fault = answers
             .iter()
             .flatten()
@@ -225,7 +233,7 @@ impl<C: Clock> Service<C> {
         }
         // All mistakes are found before anything is counted.
         for question in questions.iter().filter(|question| question.is_refund) {
-            let (domain, event) = self.event(domain, question);
+            let (domain, event) = self.event(domain, question, Time::ZERO);
             if !question.is_replaced && !domain.can_give_back(&event) {
                 return Err(NoAnswer::no_refund());
             }
@@ -233,63 +241,29 @@ impl<C: Clock> Service<C> {
         Ok(questions)
     }
 
-    /// The answers to all questions; `None` where no rule is asked.
-    async fn answers(
-        &self,
-        domain: &Arc<DomainStore>,
-        questions: &[Question<'_>],
-    ) -> Result<Answers, NoAnswer> {
-        let passes = |question: &Question<'_>, answer: &Option<(_, Answered)>| {
-            answer.as_ref().is_none_or(|(_, answered)| question.retry(answered).is_none())
-        };
-        let mut answers = Answers::new();
-        let (mut all_pass, mut counted) = (true, None);
-        for (i, question) in questions.iter().enumerate() {
-            // If all before it pass, the last one decides alone, and in one step.
-            let counts = all_pass && i + 1 == questions.len() && !question.is_look;
-            counted = counts.then_some(i);
-            let answer = self.answer(domain, question, counts).await?;
-            all_pass &= passes(question, &answer);
-            answers.push(answer);
+    /// The answers to all questions, which are decided as one; `None` where no rule is asked.
+    async fn answers(&self, domain: &Arc<DomainStore>, questions: &[Question<'_>]) -> Answers {
+        let asked = || questions.iter().filter(|question| !question.is_replaced);
+        let now = self.clock.now();
+        let events: SmallVec<[_; 2]> =
+            asked().map(|question| self.event(domain, question, now)).collect();
+        let mut parts: Vec<Part<'_, DomainStore>> = Vec::with_capacity(events.len());
+        for ((store, event), question) in events.iter().zip(asked()) {
+            parts.push(Part { store, event, intent: question.intent() });
         }
-        for (i, (question, answer)) in questions.iter().zip(&mut answers).enumerate() {
-            // A refusal is counted by the limiters that count refusals, and in the counters.
-            let counts = !question.is_look && counted != Some(i);
-            if counts && (all_pass || !passes(question, answer)) {
-                *answer = self.answer(domain, question, true).await?;
+        let answers = DomainStore::check_all(&parts, DETAILS).await;
+        let decided = DETAILS.decided(&parts, &answers);
+        for ((part, answered), is_decided) in parts.iter().zip(&answers).zip(decided) {
+            if is_decided {
+                part.store.witness.teller.count(answered, now);
             }
         }
-        Ok(answers)
-    }
-
-    async fn answer(
-        &self,
-        domain: &Arc<DomainStore>,
-        question: &Question<'_>,
-        count: bool,
-    ) -> Result<Option<(Arc<DomainStore>, Answered)>, NoAnswer> {
-        if question.is_replaced {
-            return Ok(None);
-        }
-        let (domain, event) = self.event(domain, question);
-        if question.is_refund {
-            let given = if count { domain.give_back(&event).await } else { Ok(true) };
-            if given == Ok(false) {
-                // Since the questions were made, rules came into force that can't.
-                return Err(NoAnswer::no_refund());
-            }
-            let mut answered = domain.peek(&Event { cost: 0.0, ..event }, DETAILS).await;
-            answered.fault = given.err().or(answered.fault);
-            return Ok(Some((Arc::clone(domain), answered)));
-        }
-        let answered = match count {
-            true => domain.check(&event, DETAILS).await,
-            false => domain.peek(&event, DETAILS).await,
-        };
-        if count {
-            domain.witness.teller.count(&answered, event.time);
-        }
-        Ok(Some((Arc::clone(domain), answered)))
+        let stores = events.iter().map(|(store, _)| Arc::clone(store));
+        let mut each = stores.zip(answers);
+        questions
+            .iter()
+            .map(|question| if question.is_replaced { None } else { each.next() })
+            .collect()
     }
 
     /// The event of a question, and the domain whose rules it is for.
@@ -297,8 +271,9 @@ impl<C: Clock> Service<C> {
         &self,
         domain: &'a Arc<DomainStore>,
         question: &'a Question<'_>,
+        time: Time,
     ) -> (&'a Arc<DomainStore>, Event<'a>) {
-        let (time, cost) = (self.clock.now(), question.hits);
+        let cost = question.hits;
         match &question.instead {
             Some((instead, fields)) => (instead, Event { time, cost, fields }),
             None => (domain, Event { time, cost, fields: &question.fields }),

@@ -25,12 +25,15 @@
 #![doc = include_str!("files.md")]
 //!
 //! # What a request means
+//! * A request is **one decision**: all of its descriptors are counted, or none is, in whatever order they come and
+//!   however many requests come at once. On Redis it is one call, which goes on to its end if the caller hangs up. Where
+//!   the keys are on several nodes of a cluster, the store on Redis says what is promised.
 //! * Each **descriptor** is looked up as envoyproxy/ratelimit does it: the rule with exactly its keys, in
-//!   their order. All have to pass. If one is refused, none is counted, with two exceptions: requests that are decided
-//!   at the very same instant may count in some of their descriptors, and limiters that count refused events count what
-//!   they refuse. A limit at the top of a file counts each request once: as much as the descriptor that
-//!   takes the most. The status of each descriptor is of the stricter of the two. The order of descriptors does not
-//!   matter.
+//!   their order. If one is refused, limiters that count refused events count what they refuse, and the others
+//!   are not told. A limit at the top of a file counts each request once: as much as the descriptor that
+//!   takes the most. The status of each descriptor is of the stricter of the two.
+//! * The same descriptor **twice** counts twice, as with envoyproxy/ratelimit: both have to fit together, and otherwise
+//!   both are refused and neither is counted. The same holds for descriptors that differ, but count at the same key.
 //! * **`hits_addend`** of a descriptor replaces that of the request. In a request, 0 means 1. A descriptor's own 0 is a
 //!   look: the answer says whether one more would pass, and nothing is counted. Hits that do not fit into a limit are
 //!   refused as a whole, and not counted. So hits that are reported after the fact (`apply_on_stream_done`) need a

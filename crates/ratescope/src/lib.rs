@@ -168,6 +168,8 @@ pub mod internal {
     #[cfg(feature = "std")]
     pub use crate::rules::by_rules::{ByRules, Reader};
     #[cfg(feature = "std")]
+    pub use crate::rules::together::one_after_the_other;
+    #[cfg(feature = "std")]
     pub use crate::rules::{not_in_f64, ruling::LimitAnswer, standing::Left};
     #[cfg(feature = "std")]
     pub use crate::store::{Secret, all_or_none::Few};

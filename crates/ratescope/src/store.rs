@@ -101,6 +101,7 @@ mod secret;
 mod sync;
 mod table;
 mod tags;
+mod together;
 
 pub(crate) use all_or_none::Few;
 pub(crate) use all_or_none::hold_each;
@@ -110,6 +111,7 @@ pub use keyed::Keyed;
 pub(crate) use keyed_limit::KeyedLimit;
 pub use saved::SavedError;
 pub use secret::{Secret, SecretHasher};
+pub(crate) use together::{Key, Together};
 
 use all_or_none::check;
 

@@ -5,7 +5,8 @@
 //! All of them take their time from Redis. There are 50 connections; *one by one* each waits for its answer, *by 16*
 //! each sends sixteen at a time. Keys are those of 10,000 senders, drawn at random and the same for all. A server of
 //! its own is started and ended. Beside decisions a second stands the processor time that the server took for
-//! each, which depends less on what else the machine does. With `nodes`, clusters are measured instead. Without
+//! each, which depends less on what else the machine does. With `nodes`, clusters are measured instead, and with
+//! `refused` calls that are refused. Without
 //! `--bench`, as `cargo test --benches` calls it, there is one round.
 
 #[allow(dead_code, unreachable_pub)]
@@ -17,6 +18,7 @@ mod cluster;
 mod nodes;
 #[path = "../../tests/it/redis/proxy.rs"]
 mod proxy;
+mod refused;
 #[path = "../../tests/it/redis/server.rs"]
 mod server;
 #[path = "../../../../tests/common/worked.rs"]
@@ -54,6 +56,9 @@ fn main() {
     let rounds = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(usual);
     if std::env::args().any(|word| word == "nodes") {
         return nodes::print(rounds);
+    }
+    if std::env::args().any(|word| word == "refused") {
+        return refused::print(rounds);
     }
     let Some(server) = Server::start(&[]) else { return };
     let mut all = contestants(&server);
@@ -261,7 +266,7 @@ impl Client {
         while begun.elapsed() < SLICE {
             for i in 0..self.streams.len() {
                 out.clear();
-                (0..batch).for_each(|_| out.extend(&commands[self.sender()]));
+                (0..batch).for_each(|_| out.extend(&commands[self.sender() % commands.len()]));
                 self.streams[i].write_all(&out).unwrap();
             }
             for stream in &mut self.streams {

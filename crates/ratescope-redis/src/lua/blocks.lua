@@ -1,35 +1,76 @@
 -- The sliding window and the sliding log: at most `most` millionths in `blocks` blocks of `width`
 -- microseconds. At most `capacity` blocks are remembered. The blocks of a log are one microsecond wide.
 -- Source: src/limit/history.rs.
-local BLOCKS = '\0'
+--
+-- A decision must not take longer because much is remembered. So the blocks are at a key of their own, in a ring of
+-- `room` records of 20 bytes, in the order of time. A record has the number of a block, less `shift`, and the sum of all
+-- that was ever counted up to its end. What any blocks hold is then the difference of two sums, and whatever is searched
+-- is found by halving. Before the ring is a head, which also has the first and the last record, and the sum
+-- before the first. Most decisions read only the head.
+--
+-- A sum is whole events, modulo 2^52, and millionths. A block holds less than 2^52 events.
+local BLOCKS =
+  '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0' ..
+  '\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0'
+
+-- The millionths between two sums.
+local function between(events, rest, later_events, later_rest)
+  local apart = later_events - events
+  if apart < 0 then apart = apart + 4503599627370496 end
+  return apart * 1000000 + later_rest - rest
+end
+
+-- A sum with `w` millionths more.
+local function plus(events, rest, w)
+  local odd = math.fmod(w, 1000000)
+  events, rest = events + floor((w - odd) / 1000000 + 0.5), rest + odd
+  if rest >= 1000000 then events, rest = events + 1, rest - 1000000 end
+  return events % 4503599627370496, rest
+end
+
+-- Finds the first block with a number above `after` that has at most `most_after` millionths in the blocks after it. The
+-- first block of all is known not to be it, and the last to be it if none before is. `try` is the first guess. Returns
+-- its place, number and sum, and the sum of the block before it.
+local function search(key, first, held, room, sum, rest, last, total, total_rest, after, most_after, try)
+  local low, high, step, before, before_rest = 1, held - 1, 1, sum, rest
+  local number, to, to_rest = last, total, total_rest
+  while low < high do
+    local at = 72 + (first + try) % room * 20
+    local n, s, r = unpack('<ddI4', call('GETRANGE', key, at, at + 19))
+    -- From the first guess on, steps double, and then halve.
+    if n > after and between(s, r, total, total_rest) <= most_after then
+      high, number, to, to_rest = try, n, s, r
+      try = math.max(high - step, floor((low + high) / 2))
+    else
+      low, before, before_rest = try + 1, s, r
+      try = math.min(low + step - 1, floor((low + high) / 2))
+    end
+    step = step * 2
+  end
+  return high, number, to, to_rest, before, before_rest
+end
 
 --- numbers: most width blocks capacity
-local count, begin = whole(s, i)
+-- The blocks in the window: the first and the last of them with their sums, and the sum before the first.
+local shift, first, held, room, base, base_rest, number, sum, sum_rest, last, total, total_rest
+shift, first, held, room, base, base_rest, number, sum, sum_rest, last, total, total_rest, i =
+  unpack('<dI4I4I4dI4ddI4ddI4', s, i)
 local here = floor(now / width)
-local current = here
--- The blocks in the window: their number, their content in millionths, the first and the last of them.
-local held, content, latest, first, first_amount, first_end, last_from, last_gap, last_amount
-repeat
-  local again = false
-  i, held, content = begin, 0, 0
-  for n = 1, count do
-    local from, gap, counted = i
-    if n == 1 then
-      latest, i = signed(s, i)
-    else
-      gap, i = whole(s, i)
-      latest = latest + gap
-    end
-    counted, i = amount(s, i)
-    if latest > current - blocks then
-      held, content = held + 1, content + counted
-      if held == 1 then first, first_amount, first_end = latest, counted, i end
-      last_from, last_gap, last_amount = from, gap, counted
-    end
+local current, trimmed = here, false
+if held > 0 then
+  -- Time runs backwards: the latest block is the current one.
+  if last + shift > current then current = last + shift end
+  local left = current - blocks - shift
+  if last <= left then
+    held, trimmed = 0, true
+  elseif number <= left then
+    local gone
+    gone, number, sum, sum_rest, base, base_rest =
+      search(key, first, held, room, sum, sum_rest, last, total, total_rest, left, 1 / 0, 1)
+    first, held, trimmed = (first + gone) % room, held - gone, true
   end
-  -- Time runs backwards: the latest block becomes the current one, and the blocks are read again.
-  if count > 0 and latest > current then current, again = latest, true end
-until not again
+end
+local content = held > 0 and between(base, base_rest, total, total_rest) or 0
 --- look
 local back = 0
 if current - here > blocks then current, back = here, current - here end
@@ -37,40 +78,85 @@ local passes, level, extra = content + w <= most, (content + w) / 1000000, 0
 
 --- keep
 local counts = counted and w > 0
-local last = held > 0 and latest - back or current
-life = ((counts and current or last) + blocks) * width - now
-if counts or held < count or back ~= 0 then
-  local more = ''
-  if counts and held > 0 and (last == current or held >= capacity) then
-    if held == 1 then
-      first, first_amount = current + back, first_amount + w
-    else
-      last_gap, last_amount = last_gap + current - last, last_amount + w
+local fresh = false
+shift = shift - back
+if shift < -4503599627370496 then
+  -- The clock was set back by centuries: the numbers in the ring would soon not be exact.
+  for place = 0, held - 1 do
+    local at = 72 + (first + place) % room * 20
+    local moved = unpack('<d', call('GETRANGE', key, at, at + 7)) + shift
+    call('SETRANGE', key, at, pack('<d', moved))
+  end
+  number, last, shift = number + shift, last + shift, 0
+end
+if counts then
+  -- More events than a sum can tell apart are over any limit.
+  local more = math.min(w, 4.5e21 - content)
+  if held == 0 then
+    -- A ring that has become empty gives its room back.
+    fresh, shift, first, held, room = true, 0, 0, 1, 1
+    base, base_rest, total, total_rest = 0, 0, 0, 0
+  elseif last ~= current - shift and held < capacity then
+    if held == room then
+      if first > 0 then
+        local from = 72 + first * 20
+        call('SETRANGE', key, 72,
+          call('GETRANGE', key, from, -1) .. call('GETRANGE', key, 72, from - 1))
+      end
+      first, room = 0, room * 2
     end
+    held = held + 1
+  end
+  last = current - shift
+  total, total_rest = plus(total, total_rest, more)
+  if held == 1 then number, sum, sum_rest = last, total, total_rest end
+  content = content + more
+end
+if trimmed and held == 0 then
+  call('UNLINK', key)
+elseif counts or back ~= 0 or trimmed then
+  life = (last + shift + blocks) * width - now
+  bytes = pack('<dI4I4I4dI4ddI4ddI4', shift, first, held, room, base, base_rest, number, sum, sum_rest,
+    last, total, total_rest)
+  if fresh then
+    bytes = bytes .. pack('<ddI4', last, total, total_rest)
   elseif counts then
-    more = (held > 0 and put(current - last) or put_signed(current)) .. put_amount(w)
+    call('SETRANGE', key, 72 + (first + held - 1) % room * 20, pack('<ddI4', last, total, total_rest))
   end
-  bytes = put(more == '' and held or held + 1)
-  if held > 0 then bytes = bytes .. put_signed(first - back) .. put_amount(first_amount) end
-  if held > 1 then
-    bytes = bytes .. sub(s, first_end, last_from - 1) .. put(last_gap) .. put_amount(last_amount)
+end
+
+--- tell
+-- The blocks that have to leave before the event passes, as one block at the time of the last of them, and all
+-- others at the time of the last: then it is as long until the event passes, and until nothing counts.
+told = nil
+if held > 0 then
+  local at, to, to_rest = number, sum, sum_rest
+  if held > 1 and w <= most and between(to, to_rest, total, total_rest) + w > most then
+    local guess = floor((content + w - most) / content * held) - 1
+    guess = math.min(math.max(guess, 1), held - 1)
+    guess, at, to, to_rest = search(key, first, held, room, sum, sum_rest, last, total, total_rest,
+      -1 / 0, most - w, guess)
   end
-  bytes = bytes .. more
+  told = pack('<dd', at + shift, between(base, base_rest, to, to_rest))
+  if at < last then
+    told = told .. pack('<dd', last + shift, between(to, to_rest, total, total_rest))
+  end
 end
 
 --- undo
 -- The oldest blocks in the window give back first.
-while held > 0 and w >= first_amount do
-  w, held = w - first_amount, held - 1
-  if held > 0 then
-    local gap
-    gap, first_end = whole(s, first_end)
-    first_amount, first_end = amount(s, first_end)
-    first = first + gap
+if w >= content then
+  if held > 0 or trimmed then bytes, held, content = BLOCKS, 0, 0 end
+elseif w > 0 or trimmed then
+  local is_over = between(base, base_rest, sum, sum_rest) <= w
+  base, base_rest = plus(base, base_rest, w)
+  content = between(base, base_rest, total, total_rest)
+  if is_over then
+    local place
+    place, number, sum, sum_rest = search(key, first, held, room, sum, sum_rest, last, total, total_rest,
+      -1 / 0, content - 1, 1)
+    first, held = (first + place) % room, held - place
   end
-end
-if held > 0 then
-  bytes = put(held) .. put_signed(first) .. put_amount(first_amount - w) .. sub(s, first_end, i - 1)
-elseif count > 0 then
-  bytes = BLOCKS
+  bytes = pack('<dI4I4I4dI4ddI4ddI4', shift, first, held, room, base, base_rest, number, sum, sum_rest,
+    last, total, total_rest)
 end

@@ -316,6 +316,15 @@ impl Blocks {
     }
 }
 
+/// Blocks in the order of time, with their amounts.
+impl FromIterator<(i64, u64)> for Blocks {
+    fn from_iter<T: IntoIterator<Item = (i64, u64)>>(all: T) -> Self {
+        let blocks: VecDeque<(i64, u64)> = all.into_iter().collect();
+        let total = blocks.iter().fold(0u64, |total, (_, amount)| total.saturating_add(*amount));
+        Blocks { blocks, total }
+    }
+}
+
 /// Implements [`Limiter`](super::Limiter) for a type with a `limit` and a `window`.
 macro_rules! limit_by_window {
     ($limiter:ty) => {

@@ -216,6 +216,14 @@ impl Kept {
         (part < of).then_some(Kept { shape: Filled::shape(), content })
     }
 
+    /// The state of a log or a window with these blocks, from a store that has it in a form of its own.
+    #[doc(hidden)]
+    pub fn blocks(shape: Shape, blocks: impl IntoIterator<Item = (i64, u64)>) -> Self {
+        let mut content = Content::default();
+        blocks.into_iter().collect::<super::history::Blocks>().keep(&mut content);
+        Kept { shape, content }
+    }
+
     /// The shape of the state.
     pub fn shape(&self) -> Shape {
         self.shape

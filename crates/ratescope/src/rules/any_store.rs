@@ -1,9 +1,11 @@
 //! A store whose kind is chosen at run time.
 
-use super::{Answered, AsyncStore, Details, Fault, Memory, Reloaded, Rule, Rules, Ruling};
+use super::together::one_after_the_other;
+use super::{Answered, AsyncStore, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Ruling};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
 use crate::time::Time;
+use core::any::Any;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -50,17 +52,30 @@ impl fmt::Debug for AnyStore {
 
 impl AsyncStore for AnyStore {
     crate::forward!(self to self.0);
+
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+        match parts.first() {
+            Some(first) => first.store.0.check_all(parts, details).await,
+            None => Vec::new(),
+        }
+    }
 }
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// An [`AsyncStore`] behind a pointer: its futures are boxed.
-trait DynStore: Send + Sync + 'static {
+trait DynStore: Any + Send + Sync {
     fn rules(&self) -> Arc<Rules>;
     fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered>;
     fn memory(&self) -> Option<Memory>;
     fn check<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Answered>;
     fn peek<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Answered>;
+    /// Decides as one if all stores are of the kind of this one.
+    fn check_all<'a>(
+        &'a self,
+        parts: &'a [Part<'a, AnyStore>],
+        details: Details,
+    ) -> Boxed<'a, Vec<Answered>>;
     fn charge<'a>(
         &'a self,
         event: &'a Event<'_>,
@@ -99,6 +114,22 @@ impl<S: AsyncStore> DynStore for S {
 
     fn peek<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Answered> {
         Box::pin(S::peek(self, event, details))
+    }
+
+    fn check_all<'a>(
+        &'a self,
+        parts: &'a [Part<'a, AnyStore>],
+        details: Details,
+    ) -> Boxed<'a, Vec<Answered>> {
+        let same = |part: &Part<'a, AnyStore>| {
+            let any: &'a dyn Any = &*part.store.0;
+            let store = any.downcast_ref::<S>()?;
+            Some(part.within(|_| store))
+        };
+        match parts.iter().map(same).collect::<Option<Vec<Part<'a, S>>>>() {
+            Some(parts) => Box::pin(async move { S::check_all(&parts, details).await }),
+            None => Box::pin(one_after_the_other(parts, details)),
+        }
     }
 
     fn charge<'a>(

@@ -26,7 +26,8 @@
 //! # }
 //! ```
 
-use super::{Fault, Reloaded, Rule, Ruled, Rules, Ruling};
+use super::together::one_after_the_other;
+use super::{Fault, Part, Reloaded, Rule, Ruled, Rules, Ruling};
 use crate::event::{Event, Fields};
 use crate::outcome::Retry;
 use crate::policy::Per;
@@ -67,6 +68,26 @@ pub trait AsyncStore: Send + Sync + 'static {
 
     /// Answers as [`check`](Self::check) would, and counts nothing.
     fn peek(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Answered> + Send;
+
+    /// Decides about several events as one: either all are counted, or none. Returns an answer for each. If some
+    /// refuse, the others are not counted, and are not told either to limiters that count what they refuse.
+    ///
+    /// Events that are counted in the same limit at the same key are asked about once, for the sum of their
+    /// costs: they pass together or not at all. The stores must be of one kind, such as those that
+    /// [`RedisStore::beside`](crate::redis_store::RedisStore::beside) returns.
+    ///
+    /// The stores of this crate decide in one step, and on Redis in one call. A store that does not have this method
+    /// looks at all events, and then counts one after the other. If another event comes in between, some may be counted
+    /// and others not.
+    fn check_all(
+        parts: &[Part<'_, Self>],
+        details: Details,
+    ) -> impl Future<Output = Vec<Answered>> + Send
+    where
+        Self: Sized,
+    {
+        one_after_the_other(parts, details)
+    }
 
     /// Counts an event that has passed, at any cost, for costs that are known only afterwards. See
     /// [`Ruled::charge`].
@@ -225,6 +246,10 @@ impl AsyncStore for Ruled {
 
     async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
         self.answer(event, details, false)
+    }
+
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+        Ruled::answer_all(parts, details)
     }
 
     async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {

@@ -4,12 +4,13 @@
 use super::asked::{Ask, AskedOutcomes};
 use super::ruled::Generation;
 use super::ruling::{Answers, Basis, Holder, LimitAnswer, Ruling};
-use super::{Answered, Details, Left, Rule};
+use super::{Answered, Details, Intent, Left, Part, Rule, Ruled};
 use crate::event::Event;
+use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy;
-use crate::store::{self, Few, Held};
+use crate::store::{self, Few, Held, Key, Together};
 use crate::time::Time;
 use arc_swap::Guard;
 use std::sync::Arc;
@@ -77,6 +78,137 @@ pub(super) fn in_two_steps(
     drop(held);
     let ruling = Ruling::of(Holder::Guarded(generation), answers);
     Answered { ruling, retry, fault: None }
+}
+
+/// The answers about several events that are decided as one. Limits that are counted in twice at the same key are asked
+/// once, for the sum of the costs. An event counts as many `times`.
+pub(super) fn together(
+    parts: &[Part<'_, Ruled>],
+    details: Details,
+    times: f64,
+    basis: impl Fn(&Rule) -> Basis,
+) -> Vec<Answered> {
+    let generations = Part::once_each(parts, Ruled::whole_generation);
+    let mut each: Vec<Asked<'_>> = Vec::with_capacity(parts.len());
+    let mut keys: Vec<Key<'_>> = Vec::new();
+    // The first question at each key, if that is counted there.
+    let mut first: Vec<Option<(usize, usize)>> = Vec::new();
+    for (p, (part, generation)) in parts.iter().zip(&generations).enumerate() {
+        let asks = generation.rules.ask(part.event, part.store.load());
+        let mut places = Few::new();
+        for (a, ask) in asks.iter().enumerate() {
+            let key = Key::new(generation.limit(ask), part.event);
+            let counts = part.intent == Intent::Count;
+            let known =
+                || keys.iter().zip(&first).position(|(one, by)| by.is_some() && one.is(&key));
+            let place = if counts && p > 0 { known() } else { None };
+            places.push(place.unwrap_or(keys.len()));
+            match place.and_then(|place| first[place]) {
+                Some((p, a)) => each[p].asks[a].cost += ask.cost,
+                None => {
+                    keys.push(key);
+                    first.push(counts.then_some((p, a)));
+                }
+            }
+        }
+        each.push(Asked { part, generation, asks, places, outcomes: Few::new() });
+    }
+    for p in 0..each.len() {
+        for a in 0..each[p].asks.len() {
+            if let Some((p_first, a_first)) = first[each[p].places[a]] {
+                each[p].asks[a].cost = each[p_first].asks[a_first].cost;
+            }
+        }
+    }
+    let mut held = Together::lock(keys);
+    let basis = |generation: &Generation, ask: &Ask| generation.basis(ask, &basis);
+    let (mut all_pass, mut waits) = (true, false);
+    for one in &mut each {
+        one.outcomes = one.look(&held, |ask| basis(one.generation, ask) != Basis::Nowhere);
+        if one.part.intent != Intent::GiveBack {
+            all_pass &= one.passes();
+            waits |= details.at_once && one.judged().waits();
+        }
+    }
+    let counts = all_pass && !waits;
+    for (p, one) in each.iter().enumerate() {
+        // What passes beside something that refuses is neither counted nor refused.
+        let is_told = counts || !all_pass && !one.passes();
+        let now = one.part.event.time;
+        for (a, (ask, place)) in one.asks.iter().zip(&one.places).enumerate() {
+            let is_known = basis(one.generation, ask) != Basis::Nowhere;
+            match one.part.intent {
+                Intent::Count if is_told && is_known && first[*place] == Some((p, a)) => {
+                    let passed = one.outcomes[a].is_allowed();
+                    let allowed = one.judged().counts(a, counts);
+                    held.held(*place).record_times(now, ask.cost, times, passed, allowed);
+                }
+                Intent::GiveBack if counts && is_known => {
+                    held.held(*place).give_back(now, ask.cost * times);
+                }
+                _ => {}
+            }
+        }
+    }
+    let answered = |mut one: Asked<'_>| {
+        let now = one.part.event.time;
+        if one.part.intent == Intent::GiveBack {
+            one.asks.iter_mut().for_each(|ask| ask.cost = 0.0);
+            one.outcomes = one.look(&held, |ask| basis(one.generation, ask) != Basis::Nowhere);
+        }
+        let state = |i: usize| Some(held.at(*one.places.get(i)?));
+        let left = |i: usize| {
+            let (limiter, state) = state(i)?;
+            details.standings.then(|| Left::of(limiter, state, now))
+        };
+        let answers = one.judged().answers(|ask| basis(one.generation, ask), left);
+        let refuses = |answer: &LimitAnswer| !answer.is_shadow && !answer.outcome.is_allowed();
+        let is_by = |answer: &LimitAnswer| refuses(answer) && answer.basis != Basis::Nowhere;
+        let retry = details.retry && answers.iter().any(is_by);
+        let retry = retry.then(|| {
+            policy::retry_after(now, |at| {
+                let firm = one.asks.iter().enumerate().filter(|(_, ask)| ask.is_firm());
+                let states = firm.filter_map(|(i, ask)| Some((state(i)?, ask.cost)));
+                states.map(move |((limiter, state), cost)| limiter.retry_after(state, at, cost))
+            })
+        });
+        let ruling = Ruling::of(Holder::Counted(Arc::clone(&one.generation.rules)), answers);
+        Answered { ruling, retry, fault: None }
+    };
+    each.into_iter().map(answered).collect()
+}
+
+/// What is asked about one of several events.
+struct Asked<'a> {
+    part: &'a Part<'a, Ruled>,
+    generation: &'a Generation,
+    asks: Few<Ask>,
+    /// The places of its keys among those that are locked.
+    places: Few<usize>,
+    outcomes: Few<Outcome>,
+}
+
+impl Asked<'_> {
+    fn look(&self, held: &Together<'_>, is_known: impl Fn(&Ask) -> bool) -> Few<Outcome> {
+        let now = self.part.event.time;
+        let each = self.asks.iter().zip(&self.places).map(|(ask, place)| {
+            let (limiter, state) = held.at(*place);
+            match is_known(ask) {
+                true => limiter.peek(state, now, ask.cost),
+                false => self.generation.assumed(ask, limiter, now),
+            }
+        });
+        each.collect()
+    }
+
+    fn judged(&self) -> AskedOutcomes<'_> {
+        AskedOutcomes { asked: &self.asks, outcomes: &self.outcomes }
+    }
+
+    /// Whether all limits that can refuse it let it pass.
+    fn passes(&self) -> bool {
+        self.judged().passes(|ask| !ask.is_shadow)
+    }
 }
 
 /// The sender's standing with a limit, if that is asked for.

@@ -1,9 +1,9 @@
 //! Rules with their states: events in, rulings out.
 
 use super::asked::Ask;
-use super::deciding::{in_one_step, in_two_steps, retry_after};
+use super::deciding::{in_one_step, in_two_steps, retry_after, together};
 use super::ruling::{Basis, Ruling};
-use super::{Answered, Details, Load, OnStoreFailure, Rule, Rules};
+use super::{Answered, Details, Intent, Load, OnStoreFailure, Part, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::{AnyLimiter, AnyState};
@@ -218,6 +218,11 @@ impl Ruled {
         self.current.load()
     }
 
+    /// The same, to be used for several events.
+    pub(super) fn whole_generation(&self) -> Arc<Generation> {
+        self.current.load_full()
+    }
+
     /// Decides about an event, and finds the details while its keys are still held, so that all of the
     /// answer is of the same instant.
     pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
@@ -233,11 +238,7 @@ impl Ruled {
         count: bool,
         times: f64,
     ) -> Answered {
-        let basis = |rule: &Rule| match rule.on_store_failure() {
-            OnStoreFailure::Local => Basis::Local,
-            OnStoreFailure::Allow | OnStoreFailure::Refuse => Basis::Nowhere,
-        };
-        self.answer_by(event, details, count, times, basis)
+        self.answer_by(event, details, count, times, basis_instead)
     }
 
     /// Takes over the states that another store has after it decided about an event by these rules, for times when it
@@ -263,6 +264,26 @@ impl Ruled {
                 limit.hold(event).adopt(event.time, ask.cost, outcome.is_allowed(), state);
             }
         }
+    }
+
+    /// Decides about several events as one.
+    pub(super) fn answer_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+        match parts {
+            [Part { store, event, intent: intent @ (Intent::Count | Intent::Look) }] => {
+                vec![store.answer(event, details, *intent == Intent::Count)]
+            }
+            _ => together(parts, details, 1.0, |_| Basis::Store),
+        }
+    }
+
+    /// The same in place of another store that can't be asked. An event counts as many `times`.
+    #[doc(hidden)]
+    pub fn answer_all_instead(
+        parts: &[Part<'_, Self>],
+        details: Details,
+        times: f64,
+    ) -> Vec<Answered> {
+        together(parts, details, times, basis_instead)
     }
 
     fn answer_by(
@@ -305,6 +326,14 @@ impl Ruled {
 /// Whether this process decides by its own states when another store can't be asked.
 fn is_local(rule: &Rule) -> bool {
     rule.on_store_failure() == OnStoreFailure::Local
+}
+
+/// Where the states are that decide in place of another store.
+fn basis_instead(rule: &Rule) -> Basis {
+    match rule.on_store_failure() {
+        OnStoreFailure::Local => Basis::Local,
+        OnStoreFailure::Allow | OnStoreFailure::Refuse => Basis::Nowhere,
+    }
 }
 
 impl Generation {
@@ -351,7 +380,7 @@ impl Generation {
         }
     }
 
-    fn limiter(&self, ask: &Ask) -> &AnyLimiter {
+    pub(super) fn limiter(&self, ask: &Ask) -> &AnyLimiter {
         self.limit(ask).keys.limiter()
     }
 

@@ -1,6 +1,6 @@
 //! A store whose decisions a witness sees.
 
-use super::{Answered, AsyncStore, Details, Fault, Memory, Reloaded, Rule, Rules, Ruling};
+use super::{Answered, AsyncStore, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Ruling};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
 use crate::time::Time;
@@ -36,5 +36,17 @@ impl<S: AsyncStore, W: Witness> AsyncStore for Witnessed<S, W> {
         let answered = self.store.check(event, details).await;
         self.witness.saw(event, &answered);
         answered
+    }
+
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+        let within: Vec<_> = parts.iter().map(|part| part.within(|one| &one.store)).collect();
+        let answers = S::check_all(&within, details).await;
+        let decided = details.decided(parts, &answers);
+        for ((part, answered), is_decided) in parts.iter().zip(&answers).zip(decided) {
+            if is_decided {
+                part.store.witness.saw(part.event, answered);
+            }
+        }
+        answers
     }
 }

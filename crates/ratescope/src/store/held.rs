@@ -7,6 +7,7 @@ use crate::limit::{Limiter, MAX_COST, is_cost};
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
+use core::ops::DerefMut;
 
 /// Threads hand in their events out of order. An entry is swept only when no event that comes this
 /// late counts it.
@@ -15,7 +16,7 @@ const LATE: Span = Span::seconds(10);
 /// The memory of a shard. Its first cache line, with the lock, is all that most events need.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub(super) struct Memory<S> {
+pub(crate) struct Memory<S> {
     /// The latest time of an event. An earlier event is out of order, or the clock was set back.
     pub(super) latest: Time,
     pub(super) table: Table<S>,
@@ -39,18 +40,19 @@ impl<S: Clone> Memory<S> {
     }
 }
 
-/// A key of a [`Keyed`], with the lock of its shard.
-pub(crate) struct Held<'a, L: Limiter> {
+/// A key of a [`Keyed`](super::Keyed), with the lock of its shard.
+pub(crate) struct Held<'a, L: Limiter, M = MutexGuard<'a, Memory<<L as Limiter>::State>>> {
     pub(super) limiter: &'a L,
     pub(super) initial: &'a L::State,
-    pub(super) memory: MutexGuard<'a, Memory<L::State>>,
+    /// The guard of the shard, or what a guard lends.
+    pub(super) memory: M,
     pub(super) hash: u64,
     pub(super) slot: Option<Slot>,
     /// Whether this limiter lets the event pass, once it was asked.
     pub(super) passed: bool,
 }
 
-impl<L: Limiter> Held<'_, L>
+impl<L: Limiter, M: DerefMut<Target = Memory<L::State>>> Held<'_, L, M>
 where
     L::State: PartialEq,
 {

@@ -35,7 +35,7 @@
 use super::all_or_none;
 use super::held::{Held, Memory};
 use super::secret::Secret;
-use super::sync::{Mutex, lock};
+use super::sync::{Mutex, MutexGuard, lock};
 use super::table::Table;
 use super::tags::{SHARDS, WAYS, shard};
 use crate::limit::Limiter;
@@ -238,6 +238,36 @@ where
         let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
         let (limiter, initial) = (&self.limiter, &self.initial);
         Held { limiter, initial, memory, hash, slot: None, passed: false }
+    }
+
+    /// The place of the shard of a key.
+    pub(super) fn shard(&self, hash: u64) -> usize {
+        shard(hash, self.shards.len())
+    }
+
+    /// Locks a shard.
+    pub(super) fn lock_shard(&self, shard: usize) -> MutexGuard<'_, Memory<L::State>> {
+        lock(&self.shards[shard].0)
+    }
+
+    /// A key whose shard is locked.
+    pub(super) fn within<'a>(
+        &'a self,
+        memory: &'a mut Memory<L::State>,
+        hash: u64,
+    ) -> Held<'a, L, &'a mut Memory<L::State>> {
+        let (limiter, initial) = (&self.limiter, &self.initial);
+        let mut held = Held { limiter, initial, memory, hash, slot: None, passed: false };
+        held.find();
+        held
+    }
+
+    /// What is remembered of a key whose shard is locked, or the state of a new key.
+    pub(super) fn state_in<'a>(&'a self, memory: &'a Memory<L::State>, hash: u64) -> &'a L::State {
+        match memory.table.find(hash) {
+            Some(slot) => &memory.table.at(slot).state,
+            None => &self.initial,
+        }
     }
 
     /// A store with a copy of all states, in which both count apart from now on. One lock after the other is

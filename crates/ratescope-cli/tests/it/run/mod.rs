@@ -19,6 +19,7 @@ mod routes;
 mod secrets;
 mod shared;
 mod vectors;
+mod whole;
 
 use crate::common;
 use crate::growth;

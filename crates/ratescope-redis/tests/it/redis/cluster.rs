@@ -94,7 +94,7 @@ async fn a_cluster_decides_as_memory_does() {
     assert_eq!(subjects.join(" "), expected);
     assert_eq!(open_at(&cluster, text, patient("rs:")).keys(1000).await.unwrap().len(), 40);
     assert_eq!(store.clear().await, Ok(10), "seven users and three addresses");
-    assert_eq!(ratescope_redis::clear(&cluster.url(), "rs:").await, Ok(40));
+    assert_eq!(ratescope_redis::clear(&cluster.url(), "rs:").await, Ok(80));
     // On a single Redis nothing is apart.
     let _ = open(&cluster.nodes[0].url(), rules(two), patient("single:"));
 }

@@ -184,8 +184,8 @@ async fn the_words_of_a_server_are_cut() {
     assert!(words.contains("two·lines ·xxx") && words.chars().count() == 201, "{words}");
 }
 
-/// A silent connection is replaced although all callers give up before the deadline. However many do, one
-/// task is left of them.
+/// A silent connection is replaced although all callers give up before the deadline. What they have begun goes on to its
+/// deadline, and not for longer.
 #[tokio::test]
 async fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
     let Some((_server, proxy, store)) = connected().await else { return };
@@ -197,7 +197,12 @@ async fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
         let once = poll_fn(|context| Poll::Ready(asked.as_mut().poll(context).is_pending()));
         assert!(once.await);
     }
-    assert!(tasks() <= alone + 1, "{} tasks, and {alone} before", tasks());
+    assert!(tasks() <= alone + 200, "{} tasks, and {alone} before", tasks());
+    let begun = Instant::now();
+    while tasks() > alone {
+        assert!(begun.elapsed() < PATIENCE, "{} tasks go on", tasks() - alone);
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     until(&store, None).await;
     // A call of which nobody learned is as a failure to the breaker.
     let deadline = Duration::from_secs(1);

@@ -23,6 +23,7 @@ mod tls;
 mod together;
 mod vectors;
 mod watched;
+mod whole;
 
 use crate::common;
 use crate::decided;

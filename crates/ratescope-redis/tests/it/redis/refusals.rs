@@ -144,7 +144,7 @@ async fn a_replica_is_left_alone_though_nobody_waits_for_it() {
     let slow = Proxy::before(&server);
     slow.play([Trick::Delay(Duration::from_millis(50)); 1_000]);
     for url in [server.url(), slow.url()] {
-        let options = Options { deadline: PATIENCE, rest: PATIENCE, ..options() };
+        let options = Options { rest: PATIENCE, ..options() };
         let store = open(&url, rules("fixed-window 1000/3600w per user"), options);
         until(&store, Some(Fault::Resting)).await;
     }

@@ -1,0 +1,215 @@
+//! One decision about all that is asked, wherever its keys are.
+//!
+//! On one node it is one call of a script. In a cluster the keys may be in several slots, and no script may
+//! use two of them. Then all slots are looked at first, at the same time. If all pass, they are counted in one after
+//! the other, those first that have the least left; if one refuses after all, since another decision came
+//! between, it is given back at those before it.
+
+use super::link::{Link, within_a_runtime};
+use super::options::TimeSource;
+use super::plan::{self, Deed, Question};
+use super::reply::{self, Reply};
+use super::slots::slot;
+use ratescope::internal::Few;
+use ratescope::limit::Limiter;
+use ratescope::rules::{Fault, Intent};
+use ratescope::time::Time;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+
+/// What is to be decided.
+#[derive(Clone, Debug)]
+pub(super) struct Decision {
+    pub(super) link: Arc<Link>,
+    pub(super) questions: Few<Question>,
+    pub(super) deed: Deed,
+    pub(super) with_states: bool,
+    pub(super) clock: TimeSource,
+    pub(super) now: Time,
+}
+
+/// The questions, as they were asked, and the reply to each.
+pub(super) type Decided = (Few<Question>, Few<Reply>);
+
+impl Decision {
+    /// Decides within the deadline.
+    pub(super) async fn decide(self) -> Result<Decided, Fault> {
+        let until = self.link.until();
+        match self.slots() {
+            slots if slots.len() > 1 => self.apart(slots, until).await,
+            _ => self.together(until).await,
+        }
+    }
+
+    /// In one call.
+    async fn together(mut self, until: Instant) -> Result<Decided, Fault> {
+        let Decision { link, questions, deed, with_states, clock, now } = &mut self;
+        let Some(call) = plan::call(questions, *deed, *with_states, *clock, *now) else {
+            let replies = questions.iter().map(|_| Reply::nothing()).collect();
+            return Ok((self.questions, replies));
+        };
+        let read = |bytes: &[u8]| reply::read(questions, &call, *with_states, bytes);
+        let replies = link.run(&call, until, read).await?;
+        Ok((self.questions, replies))
+    }
+
+    /// The slots of a cluster in which there are keys, each with its questions. A question has all of its keys in one slot.
+    fn slots(&self) -> Vec<(u16, Vec<usize>)> {
+        let mut slots = Vec::<(u16, Vec<usize>)>::new();
+        if !self.link.is_cluster() || self.questions.len() < 2 {
+            return slots;
+        }
+        for (q, question) in self.questions.iter().enumerate() {
+            let Some((key, ..)) = question.keys.first() else { continue };
+            let own = slot(key);
+            match slots.iter_mut().find(|(known, _)| *known == own) {
+                Some((_, questions)) => questions.push(q),
+                None => slots.push((own, vec![q])),
+            }
+        }
+        slots
+    }
+
+    /// The same about these questions only, if any are of this kind.
+    fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, deed: Deed) -> Option<Decision> {
+        let chosen = which.iter().filter_map(|q| self.questions.get(*q));
+        let questions: Few<Question> =
+            chosen.filter(|question| of(question.intent)).cloned().collect();
+        let link = Arc::clone(&self.link);
+        let Decision { with_states, clock, now, .. } = *self;
+        // What is left of a limit says which is counted in first.
+        let with_states = with_states || deed == Deed::Peek;
+        let part = Decision { link, questions, deed, with_states, clock, now };
+        (!part.questions.is_empty()).then_some(part)
+    }
+
+    async fn apart(self, slots: Vec<(u16, Vec<usize>)>, until: Instant) -> Result<Decided, Fault> {
+        within_a_runtime()?;
+        let slots: Vec<Vec<usize>> = slots.into_iter().map(|(_, questions)| questions).collect();
+        let nothing = self.questions.iter().map(|_| Reply::nothing()).collect();
+        let mut decided: Decided = (self.questions.clone(), nothing);
+        let is_asked = |intent| intent != Intent::GiveBack;
+        let mut looks = JoinSet::new();
+        for (i, which) in slots.iter().enumerate() {
+            if let Some(part) = self.part(which, is_asked, Deed::Peek) {
+                looks.spawn(async move { (i, part.together(until).await) });
+            }
+        }
+        let mut parts = Vec::new();
+        while let Some(looked) = looks.join_next().await {
+            let (i, looked) = looked.map_err(Fault::failed)?;
+            let looked = looked?;
+            parts.push((&slots[i], least_left(&looked), self.passes(&looked)));
+            self.take(&slots[i], looked, is_asked, &mut decided);
+        }
+        if self.deed == Deed::Peek {
+            return Ok(decided);
+        }
+        let is_counted = |intent| intent == Intent::Count;
+        if self.deed != Deed::Charge && !parts.iter().all(|(.., passes)| *passes) {
+            // Limiters that count what they refuse do so.
+            for (which, ..) in parts.into_iter().filter(|(.., passes)| !passes) {
+                if let Some(part) = self.part(which, is_counted, Deed::Refuse) {
+                    self.take(which, part.together(until).await?, is_counted, &mut decided);
+                }
+            }
+            return Ok(decided);
+        }
+        parts.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
+        let mut counted: Vec<Decided> = Vec::new();
+        for (which, ..) in parts {
+            let Some(part) = self.part(which, is_counted, self.deed) else { continue };
+            let part = match part.together(until).await {
+                Ok(part) => part,
+                Err(fault) => {
+                    self.take_back(counted, until).await;
+                    return Err(fault);
+                }
+            };
+            let passes = self.deed == Deed::Charge || self.passes(&part);
+            self.take(which, part.clone(), is_counted, &mut decided);
+            if !passes {
+                self.take_back(counted, until).await;
+                return Ok(decided);
+            }
+            counted.push(part);
+        }
+        let gives_back = |intent| intent == Intent::GiveBack;
+        for which in &slots {
+            if let Some(part) = self.part(which, gives_back, self.deed) {
+                self.take(which, part.together(until).await?, gives_back, &mut decided);
+            }
+        }
+        Ok(decided)
+    }
+
+    /// Takes over what was decided about those of these questions that are of this kind.
+    fn take(
+        &self,
+        which: &[usize],
+        (questions, replies): Decided,
+        of: impl Fn(Intent) -> bool,
+        (into_questions, into_replies): &mut Decided,
+    ) {
+        let is_meant = |q: &&usize| self.questions.get(**q).is_some_and(|own| of(own.intent));
+        let each = which.iter().filter(is_meant).zip(questions.into_iter().zip(replies));
+        for (q, (question, reply)) in each {
+            // With the costs of what was asked twice added up.
+            into_questions[*q] = question;
+            into_replies[*q] = reply;
+        }
+    }
+
+    /// Whether all limits that can refuse let it pass.
+    fn passes(&self, (questions, replies): &Decided) -> bool {
+        questions.iter().zip(replies).all(|(question, reply)| {
+            let mut each = question.asks.iter().zip(&reply.outcomes);
+            each.all(|(ask, outcome)| {
+                let waits =
+                    || outcome.wait().is_some_and(|wait| wait > ratescope::time::Span::ZERO);
+                let is_late = self.deed == Deed::CheckAtOnce && waits();
+                !ask.is_firm() || outcome.is_allowed() && !is_late
+            })
+        })
+    }
+
+    /// Gives back what was counted, to those limits that can. That has a deadline of its own, for which nobody waits.
+    async fn take_back(&self, counted: Vec<Decided>, until: Instant) {
+        let Decision { clock, now, .. } = *self;
+        let mut tasks = JoinSet::new();
+        for (mut questions, replies) in counted {
+            for (question, reply) in questions.iter_mut().zip(&replies) {
+                question.intent = Intent::GiveBack;
+                // A shadow that refuses has not counted it.
+                for (ask, outcome) in question.asks.iter_mut().zip(&reply.outcomes) {
+                    if !outcome.is_allowed() {
+                        ask.cost = 0.0;
+                    }
+                }
+            }
+            let (link, deed, with_states) = (Arc::clone(&self.link), Deed::Check, false);
+            let back = Decision { link, questions, deed, with_states, clock, now };
+            let own = back.link.until();
+            tasks.spawn(back.together(own));
+        }
+        let all = async { while tasks.join_next().await.is_some() {} };
+        if timeout_at(until, all).await.is_err() {
+            tasks.detach_all();
+        }
+    }
+}
+
+/// The least share of a limit that is left.
+fn least_left((questions, replies): &Decided) -> f64 {
+    let mut least = f64::INFINITY;
+    for (question, reply) in questions.iter().zip(replies) {
+        let Some((now, states)) = &reply.states else { continue };
+        for (ask, state) in question.asks.iter().zip(states).filter(|(ask, _)| ask.is_firm()) {
+            let Some(limiter) = question.plan.limiter(ask) else { continue };
+            let size = limiter.remaining(&limiter.initial(), *now);
+            least = least.min(limiter.remaining(state, *now) / size);
+        }
+    }
+    least
+}

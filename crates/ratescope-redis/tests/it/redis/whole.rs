@@ -1,0 +1,254 @@
+//! Several events that are decided as one: all are counted, or none, whoever gives up, in any order.
+
+use super::nodes::Cluster;
+use super::server::{PATIENCE, Server};
+use super::{open, patient, rules};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use ratescope::rules::{Answered, AsyncStore, Details, Intent, Part, Ruled};
+use ratescope::{Event, Time};
+use ratescope_redis::{Options, RedisStore};
+use std::io::Read;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+use tokio::task::{JoinSet, LocalSet};
+
+const SHARED: &str = "gcra 1000/1h per tenant";
+const OWN: &str = "gcra 5/1h per user";
+const FIELDS: [(&str, &str); 2] = [("tenant", "t"), ("user", "ann")];
+
+fn event(cost: f64) -> Event<'static> {
+    Event { time: Time::from_micros(1), cost, fields: &FIELDS }
+}
+
+/// Gives up when the future has had to wait so many times.
+struct GivesUp<F> {
+    inner: Pin<Box<F>>,
+    left: usize,
+}
+
+impl<F: Future> Future for GivesUp<F> {
+    type Output = Option<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Poll::Ready(done) = self.inner.as_mut().poll(context) {
+            return Poll::Ready(Some(done));
+        }
+        self.left -= 1;
+        if self.left == 0 { Poll::Ready(None) } else { Poll::Pending }
+    }
+}
+
+fn parts<'a, S>(stores: [&'a S; 2], of: &'a Event<'a>) -> [Part<'a, S>; 2] {
+    stores.map(|store| Part::count(store, of))
+}
+
+/// Waits until nothing goes on any more.
+async fn settled(alone: usize) {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let begun = Instant::now();
+    while tasks() > alone {
+        assert!(begun.elapsed() < PATIENCE, "{} tasks go on", tasks() - alone);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn level<S: AsyncStore>(store: &S) -> f64 {
+    let answer = store.peek(&event(0.0), Details::ALL).await;
+    assert_eq!(answer.fault, None);
+    answer.ruling.decided_by().unwrap().outcome.level
+}
+
+/// Callers give up at each point at which they wait. What is counted is counted in both.
+async fn assert_whole(shared: &RedisStore, own: &RedisStore) {
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    // The connections are tasks, too.
+    for store in [shared, own] {
+        level(store).await;
+    }
+    let of = event(0.25);
+    for stores in [[shared, own], [own, shared]] {
+        let alone = tasks();
+        for left in 1.. {
+            let parts = parts(stores, &of);
+            let asked = RedisStore::check_all(&parts, Details::ALL.at_once());
+            let done = GivesUp { inner: Box::pin(asked), left }.await;
+            settled(alone).await;
+            let levels = [level(shared).await, level(own).await];
+            assert_eq!(levels[0], levels[1], "given up at the {left}. wait");
+            if done.is_some() {
+                assert!(left > 1, "it has to wait");
+                break;
+            }
+        }
+    }
+    // A refused one is counted nowhere, whenever it is given up.
+    let of = event(6.0);
+    let before = [level(shared).await, level(own).await];
+    for stores in [[shared, own], [own, shared]] {
+        let alone = tasks();
+        for left in 1.. {
+            let parts = parts(stores, &of);
+            let asked = RedisStore::check_all(&parts, Details::ALL.at_once());
+            let done = GivesUp { inner: Box::pin(asked), left }.await;
+            settled(alone).await;
+            assert_eq!([level(shared).await, level(own).await], before);
+            if done.is_some() {
+                break;
+            }
+        }
+    }
+}
+
+/// So many at once: how many are allowed.
+async fn allowed<S: AsyncStore + Clone>(shared: &S, own: &S, many: usize) -> usize {
+    let tasks = LocalSet::new();
+    let run = async {
+        let mut tasks = JoinSet::new();
+        for i in 0..many {
+            let stores = if i % 2 == 0 { [shared, own] } else { [own, shared] };
+            let stores = stores.map(S::clone);
+            tasks.spawn_local(async move {
+                let of = event(1.0);
+                let parts = parts(stores.each_ref(), &of);
+                let answers = S::check_all(&parts, Details::ALL.at_once()).await;
+                assert!(answers.iter().all(|answer| answer.fault.is_none()));
+                answers.iter().all(|answer| answer.ruling.is_allowed())
+            });
+        }
+        tasks.join_all().await
+    };
+    tasks.run_until(run).await.into_iter().filter(|is| *is).count()
+}
+
+fn pair(url: &str, options: &Options) -> [RedisStore; 2] {
+    let shared = open(url, rules(SHARED), options.clone());
+    let own = shared.beside(rules(OWN)).unwrap();
+    [shared, own]
+}
+
+#[tokio::test]
+async fn whoever_gives_up_leaves_a_whole_request_or_none() {
+    let Some(server) = Server::start(&[]) else { return };
+    let [shared, own] = pair(&server.url(), &patient("w:"));
+    assert_whole(&shared, &own).await;
+}
+
+#[tokio::test]
+async fn many_at_once_count_what_is_allowed() {
+    let memory = [SHARED, OWN].map(|text| Ruled::new(rules(text), 10));
+    assert_eq!(allowed(&memory[0], &memory[1], 40).await, 5);
+    assert_eq!((level(&memory[0]).await, level(&memory[1]).await), (5.0, 5.0));
+    let Some(server) = Server::start(&[]) else { return };
+    let [shared, own] = pair(&server.url(), &patient("w:"));
+    assert_eq!(allowed(&shared, &own, 40).await, 5);
+    assert_eq!((level(&shared).await, level(&own).await), (5.0, 5.0));
+}
+
+/// Where the keys are on two nodes, a refused request holds the other limit only while it is decided; one that
+/// can't give back keeps at most one event of each request that was decided at the same time.
+#[tokio::test]
+async fn on_a_cluster_little_is_left_of_what_is_refused() {
+    let Some(cluster) = Cluster::of_masters(3) else { return };
+    let one_node = Options { one_node: true, ..patient("o:") };
+    let [shared, own] = pair(&cluster.url(), &one_node);
+    assert_eq!(allowed(&shared, &own, 40).await, 5);
+    assert_eq!((level(&shared).await, level(&own).await), (5.0, 5.0));
+    let [shared, own] = pair(&cluster.url(), &patient("o:"));
+    assert_whole(&shared, &own).await;
+    let [shared, own] = pair(&cluster.url(), &patient("a:"));
+    let passed = allowed(&shared, &own, 40).await;
+    assert!((1..=5).contains(&passed), "{passed}");
+    assert_eq!((level(&shared).await, level(&own).await), (passed as f64, passed as f64));
+    let shared = shared.beside(rules("exim 1000/1h leaky per tenant")).unwrap();
+    let own = shared.beside(rules("gcra 5/1h per user+tenant")).unwrap();
+    let passed = allowed(&shared, &own, 40).await;
+    let kept = level(&shared).await;
+    assert!((passed as f64 - 0.1..=40.0).contains(&kept), "{passed} of {kept}");
+}
+
+#[tokio::test]
+async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "fixed-window 3/1h per user";
+    let redis = open(&server.url(), rules(text), patient("t:"));
+    let memory = Ruled::new(rules(text), 10);
+    async fn assert_sum(store: &impl AsyncStore) {
+        let of = event(1.0);
+        let ask = async || {
+            let parts = [Part::count(store, &of), Part::count(store, &of)];
+            let answers = AsyncStore::check_all(&parts, Details::ALL).await;
+            answers.iter().map(|answer| answer.ruling.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(ask().await, ["allowed by policy: level 2, limit 3"; 2]);
+        assert_eq!(ask().await, ["refused by policy: level 4, limit 3"; 2]);
+        assert_eq!(level(store).await, 2.0, "what is refused is not counted");
+        // One that is only looked at sees what was there before.
+        let look = Part { intent: Intent::Look, ..Part::count(store, &of) };
+        let answers = AsyncStore::check_all(&[Part::count(store, &of), look], Details::ALL).await;
+        let said: Vec<_> = answers.iter().map(|answer| answer.ruling.to_string()).collect();
+        assert_eq!(said, ["allowed by policy: level 3, limit 3"; 2]);
+        let answers = AsyncStore::check_all(&[Part::count(store, &of), look], Details::ALL).await;
+        assert!(answers.iter().all(|answer| !answer.ruling.is_allowed()));
+        let back = Part { intent: Intent::GiveBack, ..Part::count(store, &of) };
+        let nothing = event(0.0);
+        let parts = [back, Part::count(store, &nothing)];
+        let answers = AsyncStore::check_all(&parts, Details::ALL).await;
+        assert_eq!(answers[0].ruling.to_string(), "allowed by policy: level 2, limit 3");
+        assert_eq!(level(store).await, 2.0);
+        // If something is refused, nothing is given back.
+        let much = Event { cost: 2.0, ..of };
+        let parts = [back, Part::count(store, &much)];
+        let answers = AsyncStore::check_all(&parts, Details::ALL).await;
+        assert!(!answers[1].ruling.is_allowed());
+        assert_eq!(level(store).await, 2.0);
+    }
+    assert_sum(&memory).await;
+    assert_sum(&redis).await;
+}
+
+/// Whatever the number of events and limits, one call is made.
+#[tokio::test]
+async fn a_request_is_one_call() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("gcra 9/1h per user"), patient("1:"));
+    let text = "sliding-log 9/1h per user & exim 9/1h per tenant & 9/1h per tenant";
+    let other = store.beside(rules(text)).unwrap();
+    let of = [event(1.0), event(2.0), event(0.5)];
+    let parts = [&of[0], &of[1], &of[2]].map(|of| Part::count(&other, of));
+    let parts = [Part::count(&store, &of[0]), parts[0], parts[1], parts[2]];
+    // The first time with the text of the script.
+    let answers = RedisStore::check_all(&parts, Details::ALL).await;
+    assert!(answers.iter().all(|answer| answer.ruling.is_allowed() && answer.fault.is_none()));
+    server.command(&["CONFIG", "RESETSTAT"]);
+    let _ = RedisStore::check_all(&parts, Details::ALL).await;
+    let stats = server.info("commandstats");
+    assert!(stats.contains("cmdstat_evalsha:calls=1,"), "{stats}");
+}
+
+/// However many events there are, a server that says nothing is waited for once.
+#[test]
+fn the_answer_comes_within_one_deadline() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("redis://{}", listener.local_addr().unwrap());
+    let heard = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut heard = Vec::new();
+        _ = stream.read_to_end(&mut heard);
+        heard
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
+        let [shared, own] = pair(&url, &options);
+        let of = event(1.0);
+        let answers = RedisStore::check_all(&parts([&shared, &own], &of), Details::ALL).await;
+        assert!(answers.iter().all(|answer: &Answered| answer.fault.is_some()));
+        assert!(answers.iter().all(|answer| answer.ruling.is_allowed()), "this process decides");
+    });
+    // With the runtime the connection ends.
+    drop(runtime);
+    let heard = heard.join().unwrap();
+    let asked = heard.windows(7).filter(|some| *some == b"EVALSHA").count();
+    assert!(asked <= 1, "{asked} calls");
+}

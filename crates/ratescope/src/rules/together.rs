@@ -1,0 +1,112 @@
+//! Several events that are decided as one.
+
+use super::{Answered, AsyncStore, Details};
+use crate::event::Event;
+use crate::outcome::Decision;
+use crate::time::Span;
+use std::sync::Arc;
+
+/// One of several events that are [decided as one](AsyncStore::check_all).
+#[derive(Debug)]
+pub struct Part<'a, S> {
+    /// The store that has the rules for it.
+    pub store: &'a S,
+    /// The event.
+    pub event: &'a Event<'a>,
+    /// What becomes of it.
+    pub intent: Intent,
+}
+
+/// What becomes of an event if all that is decided with it passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Intent {
+    /// It is counted.
+    Count,
+    /// Nothing: it is only looked at whether it would pass.
+    Look,
+    /// Its cost is given back, by those limits that can. It always passes.
+    GiveBack,
+}
+
+impl<S> Clone for Part<'_, S> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S> Copy for Part<'_, S> {}
+
+impl<'a, S> Part<'a, S> {
+    /// An event that is counted.
+    pub fn count(store: &'a S, event: &'a Event<'a>) -> Self {
+        Part { store, event, intent: Intent::Count }
+    }
+
+    /// The same for the store within this one.
+    #[doc(hidden)]
+    pub fn within<T>(&self, of: impl FnOnce(&'a S) -> &'a T) -> Part<'a, T> {
+        Part { store: of(self.store), event: self.event, intent: self.intent }
+    }
+
+    /// Something of the store of each part, once for each store: the rules of all parts are of one reading.
+    #[doc(hidden)]
+    pub fn once_each<T>(parts: &[Self], of: impl Fn(&S) -> Arc<T>) -> Vec<Arc<T>> {
+        let mut each: Vec<Arc<T>> = Vec::with_capacity(parts.len());
+        for (i, part) in parts.iter().enumerate() {
+            let before = parts.iter().take(i).position(|one| core::ptr::eq(one.store, part.store));
+            let known = before.and_then(|before| each.get(before)).map(Arc::clone);
+            each.push(known.unwrap_or_else(|| of(part.store)));
+        }
+        each
+    }
+
+    /// Whether it passes by this answer.
+    fn passes(&self, answered: &Answered, details: Details) -> bool {
+        self.intent == Intent::GiveBack
+            || match answered.ruling.decision() {
+                Decision::Allowed { wait } => !details.at_once || wait == Span::ZERO,
+                Decision::Refused => false,
+            }
+    }
+}
+
+impl Details {
+    /// Whether each part was decided alone, counted or refused: those that pass beside one that refuses were neither.
+    #[doc(hidden)]
+    pub fn decided<S>(self, parts: &[Part<'_, S>], answers: &[Answered]) -> Vec<bool> {
+        let each = || parts.iter().zip(answers);
+        let passes = |(part, answered): (&Part<'_, S>, &Answered)| part.passes(answered, self);
+        let all_pass = each().all(passes);
+        let is_decided = |(part, answered): (&Part<'_, S>, &Answered)| {
+            part.intent == Intent::Count && (all_pass || !part.passes(answered, self))
+        };
+        each().map(is_decided).collect()
+    }
+}
+
+/// Decides as one about events of a store that has no way to do so: all are looked at, and if all pass, they are counted
+/// one after the other. If they no longer pass then, or if the caller gives up in between, some are counted and
+/// others are not.
+pub async fn one_after_the_other<S: AsyncStore>(
+    parts: &[Part<'_, S>],
+    details: Details,
+) -> Vec<Answered> {
+    let mut answers = Vec::with_capacity(parts.len());
+    for Part { store, event, .. } in parts {
+        answers.push(store.peek(event, details).await);
+    }
+    let decided = details.decided(parts, &answers);
+    let all_pass = parts.iter().zip(&answers).all(|(part, answer)| part.passes(answer, details));
+    for ((part, answer), is_decided) in parts.iter().zip(&mut answers).zip(decided) {
+        let Part { store, event, intent } = part;
+        if is_decided {
+            *answer = store.check(event, details).await;
+        } else if *intent == Intent::GiveBack {
+            let given = if all_pass { store.give_back(event).await } else { Ok(false) };
+            let fault = given.err();
+            *answer = store.peek(&Event { cost: 0.0, ..**event }, details).await;
+            answer.fault = fault.or(answer.fault.take());
+        }
+    }
+    answers
+}
