@@ -214,6 +214,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         self.preparations.of(rules, |rules| {
             if self.told.as_ptr() != Arc::as_ptr(rules) {
                 report::unfit(rules, &self.settings);
+                report::not_normal_for_layer(rules, &self.settings);
             }
             Prepared::new(rules, &self.settings)
         })
@@ -306,7 +307,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         let rest = || Box::new(Rest { debtor: debtor(), answered: answer() });
         Passed {
             headers: match headers.always && headers.want_standings() {
-                true => headers.values(prepared, &answered.ruling, None),
+                true => headers.values(prepared, &answered.ruling, None, false),
                 false => None,
             },
             rest: (is_charged || *tells_handlers).then(rest),

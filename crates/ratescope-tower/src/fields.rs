@@ -3,14 +3,18 @@
 //! | field | what it is |
 //! |---|---|
 //! | `ip` | the client's address; an IPv6 address stands for its /64, as in logs |
-//! | `method` | the method, such as `GET` |
-//! | `path` | the path as it was sent, without the query |
+//! | `method` | the method in upper case, such as `GET` |
+//! | `path` | the path without the query, in its [normal form](crate::event::normal) |
+//! | `host` | the host, in lower case and without the port |
 //! | `route` | the pattern that the path matches, such as `/users/{id}`: see [`RateLimit::routes`](super::RateLimit::routes) |
 //! | `user` | the user that the service's authentication found: see [`RateLimit::user`](super::RateLimit::user) |
 //! | any other | a header, an extension, or the result of a closure |
 //!
-//! A client chooses its path: `/login`, `/login/` and `/%6cogin` are different. A rule for what a
-//! service does with a path should be about the route.
+//! A client chooses how it spells its path: `/%6cogin`, `//login` and `/x/../login` are `/login` here, but `/login/` and
+//! `/LOGIN` are other paths, and a router may take any of them for another one than the layer does. So a rule for what
+//! a service does with a path should be about the route, which is that of the path as it was sent.
+//! [`RateLimit::refuse_doubtful_paths`](super::RateLimit::refuse_doubtful_paths) is for services that read paths in ways
+//! of their own, and [`RateLimit::keep_slashes`](super::RateLimit::keep_slashes) for those to which `//` is not `/`.
 //!
 //! # Missing sources
 //! Rules for a field do not apply to a request without it, such as one without a user. But if the layer has no source
@@ -34,11 +38,11 @@ use super::report;
 use super::unidentified::Unidentified;
 use core::fmt::{self, Write};
 use core::net::{IpAddr, SocketAddr};
-use http::header::HeaderName;
+use http::header::{HOST, HeaderName};
 use http::{Extensions, HeaderMap, Method, Request, Uri};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use ratescope::address::{IPV6_PREFIX, canonical};
-use ratescope::event::Fields;
+use ratescope::event::{Fields, normal};
 use ratescope::internal::Made;
 use ratescope::policy::is_credential;
 use ratescope::rules::{Rule, Rules, Step, Value};
@@ -81,6 +85,8 @@ pub(super) struct Sources {
     pub(super) peer: Option<Peer>,
     pub(super) proxies: Option<Proxies>,
     pub(super) ipv6_prefix: u8,
+    /// Whether slashes that follow each other are not one.
+    pub(super) keep_slashes: bool,
     /// Each source with the name of its field.
     fields: Vec<(String, FieldSource)>,
     /// Whether any source may fail.
@@ -116,8 +122,9 @@ type Found<'a> = Result<Option<Cow<'a, str>>, Box<Unidentified>>;
 impl Default for Sources {
     fn default() -> Self {
         let (fields, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
-        let (no_peer, known) = (Once::new(), Vec::new());
-        Sources { peer: None, proxies: None, ipv6_prefix, fields, may_fail: false, known, no_peer }
+        let (keep_slashes, may_fail, no_peer) = (false, false, Once::new());
+        let (peer, proxies, known) = (None, None, Vec::new());
+        Sources { peer, proxies, ipv6_prefix, keep_slashes, fields, may_fail, known, no_peer }
     }
 }
 
@@ -127,6 +134,11 @@ impl Sources {
         self.may_fail |= matches!(source, FieldSource::Demand(_));
         self.fields.retain(|(known, _)| known != field);
         self.fields.push((field.to_owned(), source));
+    }
+
+    /// Whether a source of the layer's user gives a field.
+    pub(super) fn has(&self, field: &str) -> bool {
+        self.fields.iter().any(|(known, _)| known == field)
     }
 
     /// The places of the sources for `fields` that may fail.
@@ -140,8 +152,8 @@ impl Sources {
     /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer), only a request shows
     /// whether `ip` has one.
     pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
-        let named = |field: &str| self.fields.iter().any(|(known, _)| known == field);
-        let known = move |field: &str| matches!(field, "ip" | "method" | "path") || named(field);
+        let known =
+            |field: &str| matches!(field, "ip" | "method" | "path" | "host") || self.has(field);
         rules.fields().into_iter().filter(move |field| !known(field))
     }
 
@@ -258,15 +270,43 @@ impl FieldSource {
     }
 }
 
+/// The path of a request's target.
+pub(super) fn path<'a>(uri: &'a Uri, keep_slashes: bool) -> Cow<'a, str> {
+    normal::path(uri.path().as_bytes(), keep_slashes)
+}
+
+/// The host that a request is for.
+fn host<'a>(head: Head<'a>) -> Option<Cow<'a, str>> {
+    if let Some(authority) = head.uri.authority() {
+        return Some(normal::host(authority.host()));
+    }
+    let given = head.headers.get(HOST).map(|host| text(host.as_bytes()))?;
+    Some(match given {
+        Cow::Borrowed(given) => normal::host(given),
+        Cow::Owned(given) => Cow::Owned(normal::host(&given).into_owned()),
+    })
+}
+
 /// The text of a header. One that is not UTF-8 is escaped, and ends with the character U+007F, which no header
 /// can have: so different headers stay different keys, and patterns find how it begins.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
     match str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(percent_encode(bytes, ESCAPED).to_string() + "\u{7f}"),
+        Err(_) => Cow::Owned(percent_encode(bytes, ESCAPED).to_string() + NO_TEXT),
     }
 }
+
+/// The bytes of which [`text`] made a text.
+pub fn bytes(text: &str) -> Cow<'_, [u8]> {
+    match text.strip_suffix(NO_TEXT) {
+        Some(escaped) => percent_encoding::percent_decode_str(escaped).into(),
+        None => Cow::Borrowed(text.as_bytes()),
+    }
+}
+
+/// The end of a text that stands for bytes that are not UTF-8.
+const NO_TEXT: &str = "\u{7f}";
 
 /// The fields of one request. Each is found when it is first needed.
 pub(super) struct RequestFields<'a> {
@@ -276,6 +316,8 @@ pub(super) struct RequestFields<'a> {
     ip: Made,
     by_ip: bool,
     later_ip: OnceLock<Box<Made>>,
+    /// The method, the path and the host, where they came in another form than the normal one.
+    made: [OnceLock<Box<str>>; 3],
     found: SmallVec<[OnceLock<Found<'a>>; 2]>,
 }
 
@@ -284,7 +326,8 @@ impl<'a> RequestFields<'a> {
     #[inline(always)]
     pub(super) fn new(sources: &'a Sources, head: &'a Head<'a>, by_ip: bool) -> Self {
         let (ip, later_ip, found) = (Made::EMPTY, OnceLock::new(), SmallVec::new());
-        RequestFields { sources, head, ip, by_ip, later_ip, found }
+        let made = [const { OnceLock::new() }; 3];
+        RequestFields { sources, head, ip, by_ip, later_ip, made, found }
     }
 
     /// Reads what is always needed. The fields stay where they are: a copy right after the address was written would
@@ -321,10 +364,23 @@ impl<'a> RequestFields<'a> {
         }
         match name {
             "ip" => self.ip(),
-            "method" => Some(Text::Is(self.head.method.as_str())),
-            "path" => Some(Text::Is(self.head.uri.path())),
+            "method" => Some(self.kept(0, normal::method(self.head.method.as_str()))),
+            "path" => Some(self.kept(1, path(self.head.uri, self.sources.keep_slashes))),
+            "host" => host(*self.head).map(|host| self.kept(2, host)),
             _ => Some(Text::Is(UNKNOWN)),
         }
+    }
+
+    /// A text that may have been made for this request: then it is kept, and made again if it is asked for again. Most
+    /// are in their normal form as they came, and take no memory.
+    fn kept(&self, place: usize, text: Cow<'a, str>) -> Text<'_> {
+        Text::Is(match text {
+            Cow::Borrowed(text) => text,
+            Cow::Owned(text) => match self.made.get(place) {
+                Some(made) => made.get_or_init(|| text.into_boxed_str()),
+                None => "",
+            },
+        })
     }
 }
 

@@ -15,6 +15,9 @@
 //!   sent, so a client of two layers learns of the limit that it meets first.
 //! * `RateLimit-Policy` and `RateLimit` are lists, to which the layer adds its items.
 //!
+//! A limit that may delay requests (`leaky-bucket`) says what remains in its queue. Where nobody waits, as in an answer
+//! for a proxy or if the layer's own queue is full, it says what would pass at once.
+//!
 //! The headers leave out shadows, limits that never refuse, and limits whose states are unknown because the store failed.
 //!
 //! # The draft's fields
@@ -42,6 +45,8 @@ use http::header::{HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 use ratescope::internal::Few;
 use ratescope::internal::Left;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::nginx::Delay;
 use ratescope::rules::{Place, Ruling};
 use ratescope::time::Span;
 
@@ -100,12 +105,14 @@ impl Headers {
     }
 
     /// The headers for a request, `None` if there are none. `refused` is `None` if the request passed, or else the time
-    /// after which it would pass, if it ever would.
+    /// after which it would pass, if it ever would. Where a request may wait, what remains is what may be counted; with
+    /// `is_at_once`, and where one could not wait, it is what would pass at once.
     pub(super) fn values(
         &self,
         prepared: &Prepared,
         ruling: &Ruling,
         refused: Option<Option<Span>>,
+        is_at_once: bool,
     ) -> Option<Box<Values>> {
         let retry = refused.flatten();
         let is_wanted = self.want_standings() && (self.always || refused.is_some());
@@ -118,6 +125,10 @@ impl Headers {
         let mut each: Few<OfLimit<'_>> = Few::new();
         for (place, standing) in ruling.each_left().filter(|_| is_wanted) {
             if let Some(limit) = prepared.limit(place).filter(|limit| limit.quota.is_some()) {
+                let mut standing = standing;
+                if is_at_once || refused.is_some() {
+                    standing.remaining = (standing.remaining - limit.waiting).max(0.0);
+                }
                 let (remaining, left) = (standing.remaining, left(&standing, retry));
                 each.push(OfLimit { limit, place, remaining, left });
             }
@@ -142,6 +153,19 @@ pub(super) struct OfLimit<'a> {
     pub(super) place: Place,
     remaining: f64,
     left: [u64; 2],
+}
+
+/// How much of a limiter's room is for events that wait: what remains beyond it would pass at once. Of a leaky bucket that
+/// is all but the event that leaves at once, which needs an empty queue.
+pub fn waiting(limiter: &AnyLimiter) -> f64 {
+    match limiter {
+        AnyLimiter::LeakyBucket(bucket) => (bucket.queue() - 1.0).max(0.0),
+        AnyLimiter::Nginx(nginx) => match nginx.delay() {
+            Delay::Beyond(first) => nginx.burst().saturating_sub(first) as f64,
+            Delay::Never => 0.0,
+        },
+        _ => 0.0,
+    }
 }
 
 /// The headers of one response, until the response is there.

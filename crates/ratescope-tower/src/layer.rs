@@ -8,11 +8,13 @@ use super::outages::Outages;
 use super::proxies::Proxies;
 use super::refusal::Problem;
 use super::service::RateLimited;
+use super::unidentified::Unidentified;
 use core::marker::PhantomData;
 use core::net::IpAddr;
 use http::header::HeaderName;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use ratescope::clock::{Clock, SystemClock};
+use ratescope::event::normal::doubt;
 use ratescope::rules::AsyncStore;
 use ratescope::text::ParseError;
 use std::borrow::Cow;
@@ -27,7 +29,7 @@ pub const LOGGED: u64 = 10;
 
 /// The settings of a layer that limits requests; [`layer`](Self::layer) makes the layer.
 ///
-/// By default rules can be for the fields `method` and `path`, and for `ip` if something puts a
+/// By default rules can be for the fields `method`, `path` and `host`, and for `ip` if something puts a
 /// `SocketAddr` or an `IpAddr` into the extensions of a request. Each request costs 1. If rules are for
 /// a field without a source, see [missing sources](super::fields#missing-sources).
 #[must_use = "it limits nothing until its layer is used"]
@@ -197,6 +199,22 @@ impl<S, A, C> RateLimit<S, A, C> {
     pub fn ipv6_prefix(mut self, bits: u8) -> Self {
         self.settings.sources.ipv6_prefix = bits;
         self
+    }
+
+    /// Takes slashes that follow each other in the field `path` for what they are. By default they are one.
+    pub fn keep_slashes(mut self) -> Self {
+        self.settings.sources.keep_slashes = true;
+        self
+    }
+
+    /// Refuses requests whose path servers [read in different ways](crate::event::normal::doubt), with status 400, where
+    /// rules are about `path`. It replaces a source of this field.
+    pub fn refuse_doubtful_paths(self) -> Self {
+        let keep_slashes = self.settings.sources.keep_slashes;
+        self.key("path", move |head| match doubt(head.uri.path().as_bytes(), keep_slashes) {
+            Some(what) => Err(Unidentified::doubtful(what)),
+            None => Ok(Some(super::fields::path(head.uri, keep_slashes))),
+        })
     }
 
     /// Takes the field `user` from an extension that the service's authentication sets. The layer of

@@ -41,9 +41,10 @@ pub use unidentified::Unidentified;
 /// What the rate limit service shares with the layer. No promise of semver holds here.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::fields::text;
-    pub use crate::headers::up;
+    pub use crate::fields::{bytes, text};
+    pub use crate::headers::{up, waiting};
     pub use crate::outages::Outages;
     pub use crate::refusal::{RECOVERY, is_unavailable, retry};
+    pub use crate::report::{NotNormal, not_normal};
     pub use crate::teller::Teller;
 }

@@ -3,7 +3,7 @@
 
 use super::draft;
 use super::fields::RequestFields;
-use super::headers::{OfLimit, up};
+use super::headers::{OfLimit, up, waiting};
 use super::lasting::lasting;
 use super::layer::LayerSettings;
 use super::meters::RuleMeters;
@@ -50,6 +50,8 @@ pub(super) struct PreparedLimit {
     pub(super) name: String,
     /// `None` for a limiter that never refuses.
     pub(super) quota: Option<HeaderValue>,
+    /// How much of its room is for requests that wait.
+    pub(super) waiting: f64,
     /// The beginning of the item in RateLimit.
     pub(super) item: String,
     /// The item in RateLimit-Policy.
@@ -178,6 +180,6 @@ impl PreparedLimit {
         let policy = lasting(draft::policy(&in_list, count, window, unit));
         let quota = quota.map(|_| lasting(count.to_string()));
         let (item, list) = (draft::item(&in_list), OnceLock::new());
-        PreparedLimit { name, quota, item, policy, list }
+        PreparedLimit { name, quota, waiting: waiting(limiter), item, policy, list }
     }
 }

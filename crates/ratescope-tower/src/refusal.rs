@@ -79,7 +79,7 @@ impl<'a> Refused<'a> {
     pub(super) fn respond<B>(&self, answer: &impl Answer<B>, headers: &Headers) -> Response<B> {
         let mut response = answer.answer(self);
         let retry = Some(self.retry_after());
-        if let Some(mut values) = headers.values(self.prepared, self.ruling, retry) {
+        if let Some(mut values) = headers.values(self.prepared, self.ruling, retry, true) {
             values.put(response.headers_mut());
         }
         if let Some(challenge) = self.unidentified.and_then(Unidentified::challenge) {

@@ -11,11 +11,12 @@ use super::refusal::Refused;
 use super::unidentified::Unidentified;
 use crate::watch::FileNews;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use ratescope::event::{Event, Fields};
+use ratescope::event::{Event, Fields, normal};
 use ratescope::internal::beginning;
 use ratescope::policy::{Limit, Per};
-use ratescope::rules::{Opinion, Reloaded, Rules};
+use ratescope::rules::{Opinion, Reloaded, Rule, Rules, Value};
 use ratescope::time::{Span, Time};
+use std::borrow::Cow;
 
 /// The longest value of a field that is logged whole, in bytes.
 const LONGEST: usize = 48;
@@ -144,6 +145,55 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     }
     for unmatched in settings.sources.unmatched(rules) {
         tracing::warn!(target: "ratescope", layer = settings.name.as_deref(), "{unmatched}");
+    }
+}
+
+/// A value of a rule that no request has, since `normal` makes another text of it.
+#[derive(Debug)]
+pub struct NotNormal<'a> {
+    pub rule: &'a Rule,
+    pub field: &'a str,
+    pub value: &'a str,
+    pub normal: Cow<'a, str>,
+}
+
+/// The values of rules that no request has. `normal` gives the normal form of a value of a field.
+pub fn not_normal<'a>(
+    rules: &'a Rules,
+    normal: impl Fn(&str, &'a str) -> Cow<'a, str>,
+) -> impl Iterator<Item = NotNormal<'a>> {
+    let steps = rules.rules().iter().flat_map(|rule| rule.path().iter().map(move |s| (rule, s)));
+    steps.filter_map(move |(rule, step)| {
+        let (field, value) = match &step.value {
+            Value::Is(text) => (step.key.as_str(), text.as_str()),
+            Value::Like(wildcard) => (step.key.as_str(), wildcard.as_str()),
+            _ => return None,
+        };
+        let normal = normal(field, value);
+        (normal != value).then_some(NotNormal { rule, field, value, normal })
+    })
+}
+
+/// Logs the values of rules that no request has.
+pub(super) fn not_normal_for_layer(rules: &Rules, settings: &LayerSettings) {
+    let sources = &settings.sources;
+    let normal = |field: &str, value| match field {
+        _ if sources.has(field) => Cow::Borrowed(value),
+        "path" => normal::path(str::as_bytes(value), sources.keep_slashes),
+        "host" => normal::host(value),
+        "method" => normal::method(value),
+        _ => Cow::Borrowed(value),
+    };
+    for NotNormal { rule, field, value, normal } in not_normal(rules, normal) {
+        tracing::warn!(
+            target: "ratescope",
+            layer = settings.name.as_deref(),
+            rule = rule.name(),
+            field,
+            value = beginning(value, LONGEST),
+            normal = beginning(&normal, LONGEST),
+            "no request has this value, since the layer sees fields in their normal form",
+        );
     }
 }
 

@@ -44,8 +44,8 @@ impl Teller {
     pub fn put(&self, answered: &Answered, headers: &mut HeaderMap) {
         let refused = retry(answered).map(|retry| retry.and_then(Retry::wait));
         let prepared = self.prepared(&answered.ruling);
-        if let Some(mut values) = self.settings.headers.values(&prepared, &answered.ruling, refused)
-        {
+        let headers_of = &self.settings.headers;
+        if let Some(mut values) = headers_of.values(&prepared, &answered.ruling, refused, true) {
             values.put(headers);
         }
     }

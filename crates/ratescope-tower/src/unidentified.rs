@@ -25,6 +25,13 @@ impl Unidentified {
         Unidentified { status, reason: reason.into(), challenge: None }
     }
 
+    /// The refusal of a request whose path has something that servers read in different ways.
+    #[doc(hidden)]
+    pub fn doubtful(what: &str) -> Self {
+        let reason = format!("The path has {what}, which servers read in different ways.");
+        Unidentified::new(StatusCode::BAD_REQUEST, reason)
+    }
+
     /// Adds the header `WWW-Authenticate`, such as `Bearer`, which HTTP demands of an answer with 401.
     pub fn with_challenge(self, challenge: HeaderValue) -> Self {
         Unidentified { challenge: Some(challenge), ..self }

@@ -10,6 +10,8 @@
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 
+pub mod normal;
+
 use crate::time::Time;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -128,6 +128,54 @@ fn methods_and_paths() {
     assert_eq!(passing("path", |limit| limit, requests()), [true, false, false, true]);
 }
 
+/// A path, a host or a method is one, however it is spelled.
+#[test]
+fn normal_forms() {
+    let paths = ["/login", "/%6cogin?a", "//login", "/x/../login", "/login/", "/LOGIN"];
+    let each = || paths.map(|path| get(path, "192.0.2.7"));
+    assert_eq!(passing("path", |limit| limit, each()), [true, false, false, false, true, true]);
+    let kept = passing("path", |limit| limit.keep_slashes(), each());
+    assert_eq!(kept, [true, false, true, false, true, true]);
+    let mut hosts = ["API.example.com", "api.example.com:80", "api.example.com.", "example.com"]
+        .map(|host| {
+            let mut request = get("/", "192.0.2.7");
+            request.headers_mut().insert("host", host.parse().unwrap());
+            request
+        });
+    assert_eq!(passing("host", |limit| limit, hosts.clone()), [true, false, false, true]);
+    // The target of a request says it before the header does.
+    for request in &mut hosts {
+        *request.uri_mut() = "http://Example.org:80/".parse().unwrap();
+    }
+    assert_eq!(passing("host", |limit| limit, hosts), [true, false, false, false]);
+    let methods = ["post", "POST", "PUT"].map(|method| {
+        let mut request = get("/", "192.0.2.7");
+        *request.method_mut() = method.parse().unwrap();
+        request
+    });
+    assert_eq!(passing("method", |limit| limit, methods), [true, false, true]);
+}
+
+#[test]
+fn doubtful_paths_are_refused_where_that_is_asked() {
+    let status = |rules: &str, set_up: fn(Limit) -> Limit, path: &str| {
+        let limit = set_up(limit(ruled(rules), &Hand::default()));
+        send(&mut limit.layer().layer(Inner::default()), get(path, "192.0.2.7")).status().as_u16()
+    };
+    let by_path = "domain: web\ndescriptors:\n- {key: path, value: /login, limit: 1/1h}\n- {key: path, limit: 9/1h}\n";
+    let refuse = |limit: Limit| limit.refuse_doubtful_paths();
+    assert_eq!(status(by_path, refuse, "/x/..%2flogin"), 400);
+    assert_eq!(status(by_path, refuse, "/x//../login"), 400);
+    assert_eq!(
+        status(by_path, |limit| limit.keep_slashes().refuse_doubtful_paths(), "/x//../login"),
+        200
+    );
+    assert_eq!(status(by_path, refuse, "/x/../login"), 200);
+    assert_eq!(status(by_path, |limit| limit, "/x/..%2flogin"), 200);
+    let by_ip = "domain: web\ndescriptors:\n- {key: ip, limit: 1/1h}\n";
+    assert_eq!(status(by_ip, refuse, "/x/..%2flogin"), 200);
+}
+
 #[test]
 fn patterns_of_paths() {
     let patterns = ["/users/{id}", "/users/me", "/files/{*rest}"];

@@ -56,7 +56,7 @@ fn a_refusal_says_why_in_numbers() {
     });
     let expected = "INFO ratescope: refused by web: level 2, limit 1 rule=\"web\" \
                     limit=gcra 1/1m burst 1 per ip+path \
-                    key=\"ip=192.0.2.7,path=/a%3D1%2Cb%250A%22c%22\" \
+                    key=\"ip=192.0.2.7,path=/a%3D1%2Cb%250A%2522c%2522\" \
                     level=2.0 bound=1.0 retry_after=60.0 passed_over=0";
     assert_eq!(lines, [expected]);
 }

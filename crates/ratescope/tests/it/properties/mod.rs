@@ -4,6 +4,7 @@
 mod decay;
 mod estimators;
 mod limiter;
+mod normal;
 mod smoothed;
 
 use proptest::prelude::*;
