@@ -1,14 +1,16 @@
 //! `ratescope run`: the rate limit service.
 
 mod admin;
+mod held;
+mod log;
 mod ports;
 
 use crate::bounded;
-use crate::server;
+use crate::server::{self, Manner};
 use crate::store;
 use crate::terminal::{Visible, above_zero, at_least_one, until_closed};
 use admin::Admin;
-use hyper::header::HeaderName;
+use hyper::header::{HeaderName, HeaderValue};
 use hyper_util::server::graceful::GracefulShutdown;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use ports::{Calls, Port, Ports};
@@ -18,7 +20,7 @@ use ratescope::policy::{KeySecret, is_credential};
 use ratescope::{ParseError, Span};
 use ratescope_live::{Probe, Routes};
 use ratescope_redis::Options;
-use ratescope_service::{Http, HttpSettings, NAME, Service, States};
+use ratescope_service::{Form, Forms, Http, HttpSettings, NAME, Service, States};
 use ratescope_tower::Networks;
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -136,6 +138,24 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=HEADER", value_parser = field)]
     field: Vec<(String, HeaderName)>,
 
+    /// What a field is: path, host, method, ip or text, as in url=path. All but text are read in one form, in which
+    /// /login, //login and /%6cogin?a are the same. path, host, method, ip and remote_address are what they are called
+    #[arg(long, value_name = "NAME=FORM", value_parser = form)]
+    form: Vec<(String, Form)>,
+
+    /// Take slashes that follow each other in paths for what they are; otherwise they are one
+    #[arg(long)]
+    keep_slashes: bool,
+
+    /// Let paths pass that servers read in different ways, such as /a%2flogin; otherwise they are refused where rules
+    /// are about the path
+    #[arg(long)]
+    pass_doubtful_paths: bool,
+
+    /// Let pages of this origin ask /check and /json from a browser, as in https://example.org; others are refused
+    #[arg(long, value_name = "ORIGIN", value_parser = origin)]
+    allow_origin: Vec<HeaderValue>,
+
     /// How often to look whether rule files have changed
     #[arg(long, value_name = "SPAN", default_value = "1s", value_parser = interval)]
     watch: Span,
@@ -170,11 +190,36 @@ enum Log {
 /// How often gauges are set, histograms emptied, and what is old in Live forgotten.
 const UPKEEP: Duration = Duration::from_secs(1);
 
+/// How long idle connections of HTTP/1 go on after the time of --notice, at most half of that of --drain.
+const LINGER: Duration = Duration::from_secs(1);
+
 fn field(text: &str) -> Result<(String, HeaderName), String> {
     let (name, header) = text.split_once('=').unwrap_or_default();
     match header.parse() {
         Ok(header) if !name.is_empty() => Ok((name.to_owned(), header)),
         _ => Err("write a field and its header as NAME=HEADER".to_owned()),
+    }
+}
+
+fn form(text: &str) -> Result<(String, Form), String> {
+    match text.split_once('=') {
+        Some((name, form)) if !name.is_empty() => {
+            let form = form.parse().map_err(|error: ParseError| error.to_string())?;
+            Ok((name.to_owned(), form))
+        }
+        _ => Err("write a field and what it is as NAME=FORM".to_owned()),
+    }
+}
+
+fn origin(text: &str) -> Result<HeaderValue, String> {
+    let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    let is_host = |host: &str| {
+        let ends = ['/', '?', '#', '@', ' '];
+        !host.is_empty() && !host.contains(ends) && !host.contains(|c: char| c.is_uppercase())
+    };
+    match (host.is_some_and(is_host), text.parse()) {
+        (true, Ok(origin)) => Ok(origin),
+        _ => Err("write an origin as browsers do, as in https://example.org:8443".to_owned()),
     }
 }
 
@@ -281,13 +326,20 @@ async fn serve(
         (None, true) => KeySecret::EMPTY,
     };
     let is_empty = secret == KeySecret::EMPTY;
-    let service = Service::with_probe(states, SystemClock, probe).with_key_secret(secret);
+    let mut forms = Forms {
+        keep_slashes: args.keep_slashes,
+        pass_doubtful: args.pass_doubtful_paths,
+        ..Forms::default()
+    };
+    forms.each.extend(args.form.iter().cloned());
+    let service =
+        Service::with_probe(states, SystemClock, probe).with_key_secret(secret).reading(forms);
     let service = Arc::new(service);
     service.follow(&args.rules)?;
     if args.check {
         return until_closed(check(&service));
     }
-    log(args.log)?;
+    log::begin(args.log)?;
     if is_empty {
         note_secrets(&service, &args.field);
     }
@@ -296,7 +348,11 @@ async fn serve(
         grpc: listen(args.grpc, "--grpc").await?,
         http: listen(args.http, "--http").await?,
         admin: listen(args.admin, "--admin").await?,
-        unread: Duration::try_from(args.unread).unwrap_or(Duration::MAX),
+        manner: Manner {
+            unread: Duration::try_from(args.unread).unwrap_or(Duration::MAX),
+            is_ending: Arc::default(),
+            warn: |said| tracing::warn!(target: "ratescope", "{said}"),
+        },
     };
     let (health, (end, ends)) = (HealthReporter::new(), watch::channel(false));
     let calls = Calls::new(Arc::clone(&service), health.clone(), ends)?;
@@ -304,6 +360,7 @@ async fn serve(
         trusted: args.trusted_proxies.clone(),
         client: args.client_header.clone(),
         fields: args.field.clone(),
+        origins: args.allow_origin.clone(),
     };
     let http = Http::new(Arc::clone(&service), settings);
     let admin = Arc::new(Admin {
@@ -319,11 +376,12 @@ async fn serve(
         tracing::warn!(target: "ratescope", "{said}");
     });
 
-    let open = GracefulShutdown::new();
+    let (open, open_calls) = (GracefulShutdown::new(), GracefulShutdown::new());
     let interval = Duration::try_from(args.watch).unwrap_or(Duration::MAX);
     let notice = async {
         signal().await;
         admin.is_ready.store(false, Ordering::Relaxed);
+        ports.manner.is_ending.store(true, Ordering::Relaxed);
         for name in ["", NAME] {
             health.set_service_status(name, ServingStatus::NotServing).await;
         }
@@ -335,7 +393,7 @@ async fn serve(
     };
     // Whether to end without waiting for requests: after a second signal, or if serving stopped by itself.
     let is_hurried = tokio::select! {
-        () = ports.serve(&open, &calls, http, &admin) => true,
+        () = ports.serve([&open, &open_calls], &calls, http, &admin) => true,
         () = follow(&service, interval) => true,
         () = keep_up(&admin) => true,
         is_hurried = notice => is_hurried,
@@ -346,7 +404,8 @@ async fn serve(
     drop(ports);
     end.send_replace(true);
     admin.live.end();
-    server::end(open, Duration::try_from(args.drain).unwrap_or(Duration::MAX), signal).await;
+    let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
+    server::end(open, LINGER, open_calls.shutdown(), drain, signal).await;
     Ok(())
 }
 
@@ -374,17 +433,6 @@ fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     let handle = recorder.handle();
     metrics::set_global_recorder(recorder)?;
     Ok(handle)
-}
-
-/// Starts to write the log to standard error. A line that can't be written, as on a full disk, is lost: to tell of it
-/// there as well would panic.
-fn log(form: Log) -> Result<(), Box<dyn Error>> {
-    let log = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false);
-    let begun = match form {
-        Log::Text => log.with_ansi(false).try_init(),
-        Log::Json => log.json().try_init(),
-    };
-    begun.map_err(|error| error as Box<dyn Error>)
 }
 
 /// Looks for changed rule files every `interval`, for ever, and logs the result of each change.
@@ -417,5 +465,6 @@ async fn keep_up(admin: &Admin) {
             metrics::counter!("ratescope_keys_forgotten_total", &layer).absolute(memory.forgotten);
         }
         metrics.run_upkeep();
+        log::tell();
     }
 }

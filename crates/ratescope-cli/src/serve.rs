@@ -5,7 +5,7 @@ mod lanes;
 mod site;
 
 use crate::rules;
-use crate::server;
+use crate::server::{self, Manner};
 use crate::terminal::say;
 use hyper_util::server::graceful::GracefulShutdown;
 use lanes::Lanes;
@@ -16,6 +16,7 @@ use site::Site;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Serve the page at http://127.0.0.1:8080 until Ctrl-C
@@ -94,11 +95,12 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let mut spoken = server::http(server::HEAD);
     // A client that closes its half of the connection after its requests still gets the answers.
     spoken.half_close(true);
+    let manner = Manner { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
     tokio::select! {
-        () = server::accept_http(&listener, &open, spoken, server::UNREAD, answer) => {}
+        () = server::accept_http(&listener, &open, spoken, manner, answer) => {}
         () = signal() => {}
     }
     drop(listener);
-    server::end(open, drain, signal).await;
+    server::end(open, Duration::ZERO, async {}, drain, signal).await;
     Ok(())
 }

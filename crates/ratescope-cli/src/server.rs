@@ -1,10 +1,12 @@
 //! Connections, and their end: a client that never finishes its request, or never reads the answer,
 //! must neither keep the program alive nor keep others from being served.
 
+mod unfinished;
 mod unread;
 
 use crate::terminal::Visible;
 use hyper::body::{Body, Incoming};
+use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -15,11 +17,15 @@ use std::error::Error;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::io::join;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
+use unfinished::{HTTP, Holding};
+pub(crate) use unfinished::{Sum, Unfinished};
 pub(crate) use unread::Unread;
 
 /// The most connections of a listener at once. More wait until others end.
@@ -31,8 +37,28 @@ pub(crate) const HEAD: Duration = Duration::from_secs(5);
 /// The usual time for which a client may read nothing of an answer.
 pub(crate) const UNREAD: Duration = Duration::from_secs(30);
 
+/// The longest head of a request in bytes: a proxy passes on those of its clients.
+const LONGEST_HEAD: usize = 64 << 10;
+
 /// The pause after a connection could not be accepted, usually for lack of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// The time from one warning about that to the next.
+const WARNED: Duration = Duration::from_secs(60);
+
+/// How often to look whether all connections have ended by themselves.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How a server treats its connections.
+#[derive(Clone)]
+pub(crate) struct Manner {
+    /// How long a client may read nothing of an answer.
+    pub(crate) unread: Duration,
+    /// Whether the server is about to end, so that an answer is the last one of its connection.
+    pub(crate) is_ending: Arc<AtomicBool>,
+    /// Tells of what an operator should know.
+    pub(crate) warn: fn(&str),
+}
 
 /// Listens at an address; `option` is the argument that chooses it.
 pub(crate) async fn listen(address: SocketAddr, option: &str) -> Result<TcpListener, String> {
@@ -54,12 +80,14 @@ pub(crate) fn announce(lines: &str, instead: impl FnOnce(&str)) {
 }
 
 /// Accepts connections for ever, and hands each to `serve` with a permit. The connection counts as open until
-/// `serve` drops the permit.
+/// `serve` drops the permit. If none can be accepted, `warn` tells of it once a minute.
 pub(crate) async fn accept(
     listener: &TcpListener,
+    warn: fn(&str),
     mut serve: impl FnMut(TcpStream, SocketAddr, OwnedSemaphorePermit),
 ) {
     let places = Arc::new(Semaphore::new(MOST));
+    let mut warned: Option<Instant> = None;
     loop {
         // The semaphore is never closed.
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
@@ -69,7 +97,18 @@ pub(crate) async fn accept(
                 _ = stream.set_nodelay(true);
                 serve(stream, peer, place);
             }
-            Err(_) => sleep(PAUSE).await,
+            // The client has gone again.
+            Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+            Err(error) => {
+                if warned.is_none_or(|warned| warned.elapsed() >= WARNED) {
+                    warned = Some(Instant::now());
+                    warn(&format!(
+                        "no connection can be accepted: {error}; too few file handles are raised by ulimit -n, or \
+                         LimitNOFILE in a unit"
+                    ));
+                }
+                sleep(PAUSE).await;
+            }
         }
     }
 }
@@ -78,18 +117,17 @@ pub(crate) async fn accept(
 /// same connection.
 pub(crate) fn http(head: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(head);
+    http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LONGEST_HEAD);
     http
 }
 
 /// Accepts connections of HTTP/1 for ever, and answers their requests by `answer`, which is given the address
-/// of the client. A client may read nothing for `unread`. `open` watches the connections, so that [`end`] can end
-/// them.
+/// of the client. `open` watches the connections, so that [`end`] can end them.
 pub(crate) async fn accept_http<A, F, B>(
     listener: &TcpListener,
     open: &GracefulShutdown,
     http: http1::Builder,
-    unread: Duration,
+    manner: Manner,
     answer: A,
 ) where
     A: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + 'static,
@@ -98,14 +136,24 @@ pub(crate) async fn accept_http<A, F, B>(
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    accept(listener, |stream, peer, place| {
-        let answer = answer.clone();
+    accept(listener, manner.warn, |stream, peer, place| {
+        let (answer, by) = (answer.clone(), Unfinished::new(&HTTP));
+        let (held, is_ending) = (Arc::clone(&by), Arc::clone(&manner.is_ending));
         let answer = move |request| {
             let response = answer(request, peer);
-            async { Ok::<_, Infallible>(response.await) }
+            let (held, is_ending) = (Arc::clone(&held), Arc::clone(&is_ending));
+            async move {
+                let mut response = response.await;
+                held.clear();
+                if is_ending.load(Ordering::Relaxed) {
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, Infallible>(response)
+            }
         };
-        let stream = TokioIo::new(Unread::new(stream, unread));
-        let connection = http.serve_connection(stream, service_fn(answer));
+        let (stream, writer) = stream.into_split();
+        let stream = join(Holding { stream, by }, Unread::new(writer, manner.unread));
+        let connection = http.serve_connection(TokioIo::new(stream), service_fn(answer));
         // An error is the client's: it has gone, or sent something else than HTTP.
         let connection = open.watch(connection);
         tokio::spawn(async move {
@@ -116,11 +164,29 @@ pub(crate) async fn accept_http<A, F, B>(
     .await;
 }
 
-/// Ends the connections in `open`: idle ones at once, the others when their request is answered. Returns when
-/// all have ended, after `drain` or at the next `signal`, whichever comes first.
-pub(crate) async fn end(open: GracefulShutdown, drain: Duration, mut signal: impl AsyncFnMut()) {
+/// Ends the connections in `open`: idle ones after `linger`, the others when their request is answered. Returns when
+/// all and `others` have ended, after `drain` or at the next `signal`, whichever comes first.
+///
+/// A connection between two requests is idle, also while the next one is under way, which would be lost. So answers say
+/// `Connection: close` from before, and whoever sends requests all the time ends its connections itself within `linger`.
+pub(crate) async fn end(
+    open: GracefulShutdown,
+    linger: Duration,
+    others: impl Future<Output = ()>,
+    drain: Duration,
+    mut signal: impl AsyncFnMut(),
+) {
+    let ended = async {
+        let all_have_ended = async {
+            while open.count() > 0 {
+                sleep(LOOK).await;
+            }
+        };
+        _ = timeout(linger.min(drain / 2), all_have_ended).await;
+        open.shutdown().await;
+    };
     tokio::select! {
-        _ = timeout(drain, open.shutdown()) => {}
+        _ = timeout(drain, async { tokio::join!(ended, others) }) => {}
         () = signal() => {}
     }
 }

@@ -186,9 +186,11 @@ impl Routes {
     fn is_known<Q>(&self, request: &Request<Q>) -> bool {
         let Some(token) = &self.token else { return true };
         let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        given
-            .and_then(|given| given.strip_prefix(b"Bearer "))
-            .is_some_and(|given| is_same(given, token.as_bytes()))
+        // The name of the scheme is in any case (RFC 9110, section 11.1).
+        let given = given.and_then(|given| given.split_at_checked(b"Bearer ".len()));
+        given.is_some_and(|(scheme, given)| {
+            scheme.eq_ignore_ascii_case(b"Bearer ") && is_same(given, token.as_bytes())
+        })
     }
 }
 

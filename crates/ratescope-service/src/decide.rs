@@ -173,7 +173,11 @@ impl<C: Clock> Service<C> {
                 ..RateLimitResponse::default()
             });
         };
-        let questions = self.questions(&domain, request).map_err(NoAnswer::count)?;
+        let request = match self.forms.request(request, &domain.rules()) {
+            Ok(request) => request,
+            Err(why) => return Ok(self.refuse_unread(&why, request.descriptors.len())),
+        };
+        let questions = self.questions(&domain, &request).map_err(NoAnswer::count)?;
         let answers = self.answers(&domain, &questions).await;
         let fault = answers
             .iter()

@@ -278,7 +278,7 @@ impl<C: Clock> Service<C> {
             let (domain, renamed) = match left.zip(self.domain(&name)) {
                 None => (self.put(rules)?, None),
                 Some((old, domain)) => {
-                    let reloaded = reload(&domain, &file, &text, self.clock().now());
+                    let reloaded = reload(&domain, &self.forms, &file, &text, self.clock().now());
                     if let Reloaded::Rejected(error) = reloaded {
                         return Err(error.into());
                     }
@@ -286,7 +286,9 @@ impl<C: Clock> Service<C> {
                     (domain, Some((old.path.clone(), reloaded)))
                 }
             };
-            let reload = move |file: &str, text: &str, now| reload(&domain, file, text, now);
+            let forms = Arc::clone(&self.forms);
+            let reload =
+                move |file: &str, text: &str, now| reload(&domain, &forms, file, text, now);
             let watch = Watch::new(path.clone(), text, reload);
             Ok((InForce { domain: name, watch }, renamed))
         });

@@ -3,17 +3,21 @@
 use super::Service;
 use super::decide::NoAnswer;
 use super::message::{RateLimitRequest, RateLimitResponse};
+use bytes::{Buf, Bytes};
 use core::convert::Infallible;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use http::{Request, Response};
+use http_body_util::Full;
+use prost::Message;
 use ratescope::clock::Clock;
 use std::sync::Arc;
 use tonic::body::Body;
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
 use tonic::server::{Grpc as Server, NamedService, UnaryService};
 use tonic::{Code, Status};
-use tonic_prost::ProstCodec;
+use tonic_prost::ProstEncoder;
 
 /// The name of the service of Envoy's protocol.
 pub const NAME: &str = "envoy.service.ratelimit.v3.RateLimitService";
@@ -23,6 +27,9 @@ const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit
 
 /// The longest request in bytes. A request of Envoy has a few hundred.
 const LONGEST: usize = 256 << 10;
+
+/// The room that is made for a request before its length is known, in bytes.
+const ROOM: usize = 512;
 
 /// A service as gRPC serves it. A server, such as that of tonic, hands it the requests whose path begins with `/` and
 /// [`NAME`].
@@ -65,22 +72,85 @@ where
             if request.uri().path() != PATH {
                 return Ok(Status::unimplemented("there is only ShouldRateLimit").into_http());
             }
-            let mut server = Server::new(ProstCodec::default());
+            let mut server = Server::new(Messages { instead: None });
             server = server.max_decoding_message_size(LONGEST);
-            Ok(server.unary(service, request).await)
+            let answer = server.unary(service.clone(), request).await;
+            let Some(why) = unread(&answer) else { return Ok(answer) };
+            // As if a message had been read that can't be.
+            let empty = Request::new(Full::new(Bytes::from_static(&[0; 5])));
+            Ok(Server::new(Messages { instead: Some(why) }).unary(service, empty).await)
         })
     }
 }
 
-impl<C: Clock> UnaryService<RateLimitRequest> for Grpc<C> {
+/// Why the message of a call was not read whole, if so. No answer of the service itself has these codes.
+fn unread(answer: &Response<Body>) -> Option<&'static str> {
+    match Status::from_header_map(answer.headers())?.code() {
+        Code::OutOfRange => Some("it has more than 256 KiB"),
+        Code::ResourceExhausted => Some("too many requests at once are not whole yet"),
+        _ => None,
+    }
+}
+
+/// Reads and writes messages.
+struct Messages {
+    /// Why no message can be read, if so.
+    instead: Option<&'static str>,
+}
+
+/// A request, or why it can't be read.
+type Read = Result<RateLimitRequest, String>;
+
+impl Codec for Messages {
+    type Encode = RateLimitResponse;
+    type Decode = Read;
+    type Encoder = ProstEncoder<RateLimitResponse>;
+    type Decoder = Reader;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstEncoder::new(BufferSettings::default())
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        Reader { instead: self.instead }
+    }
+}
+
+struct Reader {
+    instead: Option<&'static str>,
+}
+
+impl Decoder for Reader {
+    type Item = Read;
+    type Error = Status;
+
+    fn decode(&mut self, bytes: &mut DecodeBuf<'_>) -> Result<Option<Read>, Status> {
+        let read = match self.instead {
+            Some(why) => Err(why.to_owned()),
+            None => RateLimitRequest::decode(&mut *bytes).map_err(|error| error.to_string()),
+        };
+        // What is left of a message would be taken for the next one.
+        bytes.advance(bytes.remaining());
+        Ok(Some(read))
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        BufferSettings::new(ROOM, LONGEST)
+    }
+}
+
+impl<C: Clock> UnaryService<Read> for Grpc<C> {
     type Response = RateLimitResponse;
     type Future =
         Pin<Box<dyn Future<Output = Result<tonic::Response<RateLimitResponse>, Status>> + Send>>;
 
-    fn call(&mut self, request: tonic::Request<RateLimitRequest>) -> Self::Future {
+    fn call(&mut self, request: tonic::Request<Read>) -> Self::Future {
         let service = Arc::clone(&self.0);
         Box::pin(async move {
-            let answer = service.should_rate_limit(request.get_ref()).await;
+            let answer = match request.get_ref() {
+                Ok(request) => service.should_rate_limit(request).await,
+                Err(why) => Ok(service.refuse_unread(why, 0)),
+            };
             answer.map(tonic::Response::new).map_err(|error| status(&error))
         })
     }

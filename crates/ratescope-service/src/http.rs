@@ -19,8 +19,20 @@
 //! `X-Original-Method`, `X-Forwarded-Uri` or `X-Original-URI`, `X-Forwarded-Host`), if the proxy is
 //! trusted. It must overwrite those that it writes, since clients can send them, too. A client may also send
 //! the other one of two such headers: if they differ, the answer is 400.
+//!
+//! Fields are read in the forms that [`Forms`](super::Forms) says, `path` in its [normal form](ratescope::event::normal), for
+//! example. Where rules are about a path that servers read in different ways, such as `/a%2flogin`, the answer is 400; in
+//! `/auth`, the status of `refused`, and in `/json` a refusal. A value that is not UTF-8 counts apart from all texts.
+//!
+//! # Who should reach it
+//! The proxies and programs that ask, and nobody else: whoever reaches the port can spend the limits of others, and give
+//! hits back. A browser within reach of it may be led there by any page. So `/check` and `/json` answer 403 to what a
+//! browser says that it sends for the page of another site (`Sec-Fetch-Site`, `Origin`), or to another host than
+//! localhost or a loopback address, unless [`HttpSettings::origins`] has the page's origin. A browser does not say so of
+//! an image that it loads from an address beyond its own machine by plain HTTP.
 
 mod auth;
+mod sites;
 
 use self::auth::Auth;
 use super::decide::NoAnswer;
@@ -35,11 +47,11 @@ use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
 use ratescope::clock::Clock;
-use ratescope::event::{Event, Fields};
+use ratescope::event::Event;
 use ratescope::internal::{ECHO, shown};
 use ratescope::limit::MAX_COST;
 use ratescope::rules::{AsyncStore, Details};
-use ratescope_tower::internal::{RECOVERY, retry, up};
+use ratescope_tower::internal::{RECOVERY, retry, text, up};
 use ratescope_tower::{Head, Networks};
 use serde::{Deserialize, Serialize, Serializer};
 use smallvec::SmallVec;
@@ -80,6 +92,8 @@ pub struct HttpSettings {
     pub client: HeaderName,
     /// Fields, each with the header that it is taken from.
     pub fields: Vec<(String, HeaderName)>,
+    /// The origins whose pages may ask `/check` and `/json` from a browser, as in `https://example.org`; by default none.
+    pub origins: Vec<HeaderValue>,
 }
 
 impl Default for HttpSettings {
@@ -88,6 +102,7 @@ impl Default for HttpSettings {
             trusted: "127.0.0.0/8, ::1".parse().unwrap_or_default(),
             client: HeaderName::from_static("x-forwarded-for"),
             fields: Vec::new(),
+            origins: Vec::new(),
         }
     }
 }
@@ -115,11 +130,20 @@ impl<C: Clock + Clone> Http<C> {
         Q::Error: Into<Box<dyn core::error::Error + Send + Sync>>,
     {
         let path = request.uri().path().to_owned();
+        let origin = match path.as_str() {
+            // The headers there are those of a proxy's client.
+            "/check" | "/json" => match sites::origin(&request, &self.settings.origins) {
+                Err(why) => return wrong(StatusCode::FORBIDDEN, why).response(),
+                Ok(origin) => origin.cloned(),
+            },
+            _ => None,
+        };
         let answer = match (request.method(), path.as_str()) {
             (&Method::GET, "/check") => self.check_query(request).await,
             // A future that reads a body is large: boxed, it doesn't slow down the requests without one.
             (&Method::POST, "/json") => Box::pin(self.json(request)).await,
             (&Method::POST, "/check") => Box::pin(self.check_body(request)).await,
+            (&Method::OPTIONS, "/check" | "/json") if origin.is_some() => Ok(sites::preflight()),
             (_, "/json") => Ok(not_allowed("POST")),
             (_, "/check") => Ok(not_allowed("GET, POST")),
             (_, path) => match path.strip_prefix("/auth") {
@@ -132,7 +156,11 @@ impl<C: Clock + Clone> Http<C> {
                 )),
             },
         };
-        answer.unwrap_or_else(Wrong::response)
+        let mut answer = answer.unwrap_or_else(Wrong::response);
+        if let Some(origin) = origin {
+            sites::allow(origin, answer.headers_mut());
+        }
+        answer
     }
 
     async fn json<Q>(&self, request: Request<Q>) -> HttpResult
@@ -161,8 +189,8 @@ impl<C: Clock + Clone> Http<C> {
         let request = request.map(drop);
         let query = request.uri().query().unwrap_or_default();
         let (mut domain, mut hits) = (None, None);
-        let mut fields = SmallVec::<[(Cow<'_, str>, Cow<'_, str>); 4]>::new();
-        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let mut fields = List::new();
+        for (name, value) in pairs(query) {
             match &*name {
                 "domain" => domain = Some(value),
                 "hits" => hits = Some(value.parse().map_err(|_| bad(HITS))?),
@@ -176,7 +204,7 @@ impl<C: Clock + Clone> Http<C> {
                 return Err(bad(TOO_MANY));
             }
         }
-        self.check(&request, domain.as_deref(), &fields.as_slice(), hits).await
+        self.check(&request, domain.as_deref(), fields, hits).await
     }
 
     async fn check_body<Q>(&self, request: Request<Q>) -> HttpResult
@@ -190,14 +218,15 @@ impl<C: Clock + Clone> Http<C> {
             return Err(bad(TOO_MANY));
         }
         let request = Request::from_parts(head, ());
-        self.check(&request, domain.as_deref(), &fields, hits).await
+        let fields = fields.into_iter().map(|(name, value)| (name.into(), value.into()));
+        self.check(&request, domain.as_deref(), fields.collect(), hits).await
     }
 
     async fn check(
         &self,
         request: &Request<()>,
         domain: Option<&str>,
-        fields: &dyn Fields,
+        mut fields: List<'_>,
         hits: Option<f64>,
     ) -> HttpResult {
         let hits = hits.unwrap_or(1.0);
@@ -213,8 +242,18 @@ impl<C: Clock + Clone> Http<C> {
             let ruling = format!("allowed: there is no domain {named}");
             return Ok(json(Allowed { allowed: true, ruling: &ruling }.text()));
         };
+        let forms = &self.service.forms;
+        for (name, value) in &mut fields {
+            if let Some(why) = forms.doubt(name, value, &known.rules()) {
+                return Err(bad(&why));
+            }
+            let read = forms.read(name, value);
+            if read != *value {
+                *value = Cow::Owned(read.into_owned());
+            }
+        }
         let cost = if hits == 0.0 { 1.0 } else { hits };
-        let event = Event { time: self.service.clock.now(), cost, fields };
+        let event = Event { time: self.service.clock.now(), cost, fields: &fields.as_slice() };
         let details = Details::ALL.at_once();
         let answered = match hits > 0.0 {
             true => known.check(&event, details).await,
@@ -256,7 +295,11 @@ impl<C: Clock + Clone> Http<C> {
         }
         let mut layer = self.layer(&domain);
         let Ok(mut response) = layer.call(request).await;
-        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+        // A path in doubt is refused with 400, which a proxy that asks for another status does not know.
+        let is_asked = refused != StatusCode::TOO_MANY_REQUESTS;
+        let status = response.status();
+        if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::BAD_REQUEST && is_asked
+        {
             *response.status_mut() = refused;
         }
         Ok(response)
@@ -285,10 +328,32 @@ impl<C: Clock + Clone> Http<C> {
         }
         // Drops the layers of domains that are gone: only the list and the layer still have those.
         layers.retain(|(known, _)| Arc::strong_count(known) > 2);
-        let layer = auth::layer(domain, &self.settings, &self.service.clock);
+        let layer = auth::layer(domain, &self.settings, &self.service.forms, &self.service.clock);
         layers.push((Arc::clone(domain), layer.clone()));
         layer
     }
+}
+
+/// The fields of a request.
+type List<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
+
+/// The names and values of a query.
+fn pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    let each = query.split('&').filter(|pair| !pair.is_empty());
+    each.map(|pair| {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decoded(name), decoded(value))
+    })
+}
+
+/// A name or a value of a query. One that is not UTF-8 is read as the layer reads such a header.
+fn decoded(part: &str) -> Cow<'_, str> {
+    if !part.contains(['+', '%']) {
+        return Cow::Borrowed(part);
+    }
+    let spaced = part.replace('+', " ");
+    let bytes: Cow<'_, [u8]> = percent_decode_str(&spaced).into();
+    Cow::Owned(text(&bytes).into_owned())
 }
 
 /// The body of a `POST /check`.

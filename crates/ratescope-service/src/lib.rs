@@ -28,6 +28,12 @@
 //! * A request is **one decision**: all of its descriptors are counted, or none is, in whatever order they come and
 //!   however many requests come at once. On Redis it is one call, which goes on to its end if the caller hangs up. Where
 //!   the keys are on several nodes of a cluster, the store on Redis says what is promised.
+//! * **Fields** that are paths, hosts, methods or addresses are read in their [normal form](ratescope::event::normal), as
+//!   [`Forms`] says which are. So a rule file means the same for Envoy's `:path`, which has a query, as for `/auth`. A
+//!   value that is not UTF-8 is read as the layer reads such a header.
+//! * A request that **can't be read** is refused: its message is malformed or longer than 256 KiB, or rules are about a
+//!   path that servers [read in different ways](ratescope::event::normal::doubt). An error would let it pass where
+//!   `failure_mode_deny` is false. `unread` in `dynamic_metadata` says why, and so does the log, once a minute.
 //! * Each **descriptor** is looked up as envoyproxy/ratelimit does it: the rule with exactly its keys, in
 //!   their order. If one is refused, limiters that count refused events count what they refuse, and the others
 //!   are not told. A limit at the top of a file counts each request once: as much as the descriptor that
@@ -70,6 +76,7 @@
 mod decide;
 mod domain;
 mod files;
+mod forms;
 mod grpc;
 mod http;
 mod json;
@@ -79,9 +86,11 @@ mod overrides;
 mod pass;
 mod response;
 mod states;
+mod unread;
 
 pub use decide::NoAnswer;
 pub use files::{Changed, FileHealth};
+pub use forms::{Form, Forms};
 pub use grpc::{Grpc, NAME};
 pub use http::{Http, HttpSettings};
 pub use message::{
@@ -102,6 +111,7 @@ use ratescope_live::Probe;
 use ratescope_tower::internal::Outages;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use unread::Unread;
 
 /// The descriptions of all messages, for clients that ask for them by reflection. In `src/proto`,
 /// `protoc -I. --include_imports --descriptor_set_out=descriptors.bin envoy/service/ratelimit/v3/rls.proto`
@@ -120,6 +130,8 @@ pub struct Service<C = SystemClock> {
     key_secret: KeySecret,
     /// Those of the Redis of its states.
     outages: Arc<Outages>,
+    forms: Arc<Forms>,
+    unread: Unread,
     /// The files that are followed; one look at a time.
     files: Mutex<Files>,
     /// Each file that is followed, with its problem.
@@ -140,6 +152,8 @@ impl<C: Clock> Service<C> {
             key_secret: KeySecret::EMPTY,
             probe,
             outages: Arc::default(),
+            forms: Arc::default(),
+            unread: Unread::default(),
             states,
             clock,
             domains: ArcSwap::default(),
@@ -154,6 +168,16 @@ impl<C: Clock> Service<C> {
     #[must_use]
     pub fn with_key_secret(self, key_secret: KeySecret) -> Self {
         Service { key_secret, ..self }
+    }
+
+    /// The same, with fields in these forms. Rules that were added before are not checked again.
+    pub fn reading(self, forms: Forms) -> Self {
+        Service { forms: Arc::new(forms), ..self }
+    }
+
+    /// The answer to a request that can't be read.
+    fn refuse_unread(&self, why: &str, descriptors: usize) -> RateLimitResponse {
+        self.unread.refuse(why, descriptors, self.clock.now())
     }
 
     /// Adds the rules of a text; `file` is its name, for errors.
@@ -176,6 +200,7 @@ impl<C: Clock> Service<C> {
                 there.file()
             )));
         }
+        self.forms.check(&rules)?;
         let domain = self.open(rules.with_key_secret(self.key_secret.clone()))?;
         self.domains.rcu(|domains| {
             let mut domains = BTreeMap::clone(domains);
@@ -248,9 +273,10 @@ impl<C: Clock> Service<C> {
 }
 
 /// Puts the text of a file in force; its domain stays.
-fn reload(domain: &DomainStore, file: &str, text: &str, now: Time) -> Reloaded {
+fn reload(domain: &DomainStore, forms: &Forms, file: &str, text: &str, now: Time) -> Reloaded {
     let before = domain.rules();
-    match Rules::read(file, text) {
+    let read = Rules::read(file, text).and_then(|rules| forms.check(&rules).map(|()| rules));
+    match read {
         Err(error) => Reloaded::Rejected(error),
         Ok(rules) if rules.domain() != before.domain() => Reloaded::Rejected(rules.wrong(format!(
             "the domain of a file can't change while it is in force; it is {}",

@@ -6,7 +6,10 @@
 //! names are read in both of its forms, such as `hitsAddend` and `hits_addend`.
 
 use super::json;
-use prost::{Enumeration, Message};
+use prost::bytes::{Buf, BufMut};
+use prost::encoding::{self, DecodeContext, WireType};
+use prost::{DecodeError, Enumeration, Message};
+use ratescope_tower::internal::text;
 use serde::{Deserialize, Serialize};
 
 /// The question whether something may happen.
@@ -46,15 +49,57 @@ pub struct RateLimitDescriptor {
 }
 
 /// A key and its value.
-#[derive(Clone, PartialEq, Eq, Message, Deserialize)]
+///
+/// Envoy puts the bytes of headers into these strings, which need not be UTF-8: then they are read as
+/// [the layer](ratescope_tower) reads headers, so that different bytes are different values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Entry {
-    /// The key.
-    #[prost(string, tag = "1")]
+    /// The key: `tag = "1"`.
     pub key: String,
-    /// The value.
-    #[prost(string, tag = "2")]
+    /// The value: `tag = "2"`.
     pub value: String,
+}
+
+impl Message for Entry {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        for (tag, text) in [(1, &self.key), (2, &self.value)] {
+            if !text.is_empty() {
+                encoding::string::encode(tag, text, buf);
+            }
+        }
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        context: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        let field = match tag {
+            1 => &mut self.key,
+            2 => &mut self.value,
+            _ => return encoding::skip_field(wire_type, tag, buf, context),
+        };
+        let mut bytes = Vec::new();
+        encoding::bytes::merge(wire_type, &mut bytes, buf, context)?;
+        *field = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => text(error.as_bytes()).into_owned(),
+        };
+        Ok(())
+    }
+
+    fn encoded_len(&self) -> usize {
+        let each = [(1, &self.key), (2, &self.value)].into_iter();
+        let each = each.filter(|(_, text)| !text.is_empty());
+        each.map(|(tag, text)| encoding::string::encoded_len(tag, text)).sum()
+    }
+
+    fn clear(&mut self) {
+        *self = Entry::default();
+    }
 }
 
 /// A limit that a request brings along: a count in each window of the clock.

@@ -8,7 +8,7 @@
 //! | `ratelimit_service_rate_limit_over_limit` | of the rule | hits that it refused, or would have as a shadow |
 //! | `ratelimit_service_rate_limit_shadow_mode` | of the rule | hits that it would have refused as a shadow |
 //! | `ratelimit_service_call_should_rate_limit_unknown_domain` | | requests for a domain that has no rules; they pass |
-//! | `ratelimit_service_call_should_rate_limit_error` | `error`: `invalid`, `unsupported`, `unavailable` | requests that got no answer |
+//! | `ratelimit_service_call_should_rate_limit_error` | `error`: `invalid`, `unsupported`, `unavailable`; `unread` | requests that got no answer; those that were refused as they can't be read |
 //! | `ratelimit_service_config_load_success`, `…_error` | | changed rule files that are in force, and those that are not |
 //! | `ratescope_rules_broken` | | rule files that are wrong or can't be read, while older rules are in force |
 //!

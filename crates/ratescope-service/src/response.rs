@@ -9,7 +9,7 @@ use ratescope::outcome::Retry;
 use ratescope::policy::{Limit, strictest};
 use ratescope::rules::{Answered, Opinion, Rule};
 use ratescope::time::Span;
-use ratescope_tower::internal::retry;
+use ratescope_tower::internal::{retry, waiting};
 
 /// The units, the longest first.
 const UNITS: [(Unit, Span); 7] = [
@@ -48,7 +48,11 @@ pub(super) fn status(
     };
     let standing = answered.ruling.standings().find(|one| one.place == opinion.place);
     let (remaining, reset) = match standing {
-        Some(standing) => (standing.remaining, Some(standing.reset_after)),
+        // A proxy can't wait, so what would have to is not left.
+        Some(standing) => {
+            let at_once = standing.remaining - waiting(&opinion.limit.limiter);
+            (at_once.max(0.0), Some(standing.reset_after))
+        }
         None => (opinion.outcome.limit - opinion.outcome.level, None),
     };
     // The casts saturate.
@@ -112,6 +116,18 @@ pub(super) fn whole(statuses: Vec<DescriptorStatus>, answers: &Answers) -> RateL
         statuses,
         response_headers_to_add: headers(answers),
         dynamic_metadata: is_refused.then(|| metadata(answers)).filter(|m| !m.fields.is_empty()),
+    }
+}
+
+/// The refusal of a request that can't be read: `why` is for the log of the proxy.
+pub(super) fn unread(why: &str, descriptors: usize) -> RateLimitResponse {
+    let code = Code::OverLimit.into();
+    let text = Value { kind: Some(Kind::StringValue(why.to_owned())) };
+    RateLimitResponse {
+        overall_code: code,
+        statuses: vec![DescriptorStatus { code, ..DescriptorStatus::default() }; descriptors],
+        dynamic_metadata: Some(Struct { fields: [("unread".to_owned(), text)].into() }),
+        ..RateLimitResponse::default()
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `ip` | the client's address; an IPv6 address stands for its /64, as in logs |
 //! | `method` | the method in upper case, such as `GET` |
-//! | `path` | the path without the query, in its [normal form](crate::event::normal) |
+//! | `path` | the path without the query, in its [normal form](ratescope::event::normal) |
 //! | `host` | the host, in lower case and without the port |
 //! | `route` | the pattern that the path matches, such as `/users/{id}`: see [`RateLimit::routes`](super::RateLimit::routes) |
 //! | `user` | the user that the service's authentication found: see [`RateLimit::user`](super::RateLimit::user) |

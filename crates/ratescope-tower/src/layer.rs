@@ -207,7 +207,7 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Refuses requests whose path servers [read in different ways](crate::event::normal::doubt), with status 400, where
+    /// Refuses requests whose path servers [read in different ways](ratescope::event::normal::doubt), with status 400, where
     /// rules are about `path`. It replaces a source of this field.
     pub fn refuse_doubtful_paths(self) -> Self {
         let keep_slashes = self.settings.sources.keep_slashes;

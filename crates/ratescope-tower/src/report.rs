@@ -151,9 +151,13 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
 /// A value of a rule that no request has, since `normal` makes another text of it.
 #[derive(Debug)]
 pub struct NotNormal<'a> {
+    /// The rule.
     pub rule: &'a Rule,
+    /// The field that the value is of.
     pub field: &'a str,
+    /// The value, as it is written.
     pub value: &'a str,
+    /// What `normal` makes of it.
     pub normal: Cow<'a, str>,
 }
 

@@ -1,7 +1,8 @@
 //! The ports of the service: gRPC, HTTP, and the one for those who run it.
 
 use super::admin::{Admin, plain};
-use crate::server::{self, Unread};
+use super::held::{CALLS, Held};
+use crate::server::{self, Manner, Unfinished, Unread};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -36,6 +37,9 @@ const STREAMS: u32 = 256;
 
 /// The longest head of a call in bytes.
 const LONGEST_HEAD: u32 = 16 << 10;
+
+/// The bytes of bodies that a client may send before they are read.
+const WINDOW: u32 = 64 << 10;
 
 /// The longest time that the head of a request, or the beginning of a connection, may take to arrive.
 const HEAD: Duration = Duration::from_secs(30);
@@ -72,8 +76,7 @@ pub(super) struct Ports {
     pub(super) grpc: Option<TcpListener>,
     pub(super) http: Option<TcpListener>,
     pub(super) admin: Option<TcpListener>,
-    /// How long a client may read nothing of an answer.
-    pub(super) unread: Duration,
+    pub(super) manner: Manner,
 }
 
 impl Ports {
@@ -95,10 +98,11 @@ impl Ports {
         Ok(said.join(", "))
     }
 
-    /// Serves all ports for ever. `open` watches the connections, so that they can be ended.
+    /// Serves all ports for ever. `open` watches the connections of HTTP, and the other one those of gRPC, so that they
+    /// can be ended.
     pub(super) async fn serve(
         &self,
-        open: &GracefulShutdown,
+        [open, open_calls]: [&GracefulShutdown; 2],
         calls: &Calls,
         http: Http,
         admin: &Arc<Admin>,
@@ -116,15 +120,16 @@ impl Ports {
                 }
             }
         };
-        let (admin, unread) = (Arc::clone(admin), self.unread);
+        let (admin, manner) = (Arc::clone(admin), &self.manner);
         let answer_admin = move |mut request: Request<Incoming>, peer: SocketAddr| {
             request.extensions_mut().insert(peer);
             ready(admin.answer(&request))
         };
         let grpc = async {
             if let Some(listener) = &self.grpc {
-                server::accept(listener, |stream, _, place| {
-                    let (watcher, calls) = (open.watcher(), calls.clone());
+                let unread = manner.unread;
+                server::accept(listener, manner.warn, |stream, _, place| {
+                    let (watcher, calls) = (open_calls.watcher(), calls.clone());
                     tokio::spawn(async move {
                         calls.serve(stream, unread, watcher).await;
                         drop(place);
@@ -140,12 +145,13 @@ impl Ports {
                 spoken.writev(false);
                 // A client that closes its half of the connection after its requests still gets the answers.
                 spoken.half_close(true);
-                server::accept_http(listener, open, spoken, unread, answer).await;
+                server::accept_http(listener, open, spoken, manner.clone(), answer).await;
             }
         };
         let admin = async {
             if let Some(listener) = &self.admin {
-                server::accept_http(listener, open, server::http(HEAD), unread, answer_admin).await;
+                let spoken = server::http(HEAD);
+                server::accept_http(listener, open, spoken, manner.clone(), answer_admin).await;
             }
         };
         tokio::join!(grpc, http, admin);
@@ -163,7 +169,7 @@ pub(super) struct Calls {
     ends: watch::Receiver<bool>,
 }
 
-type Call = Arc<dyn Fn(Request<Incoming>) -> Responding + Send + Sync>;
+type Call = Arc<dyn Fn(Request<Held>) -> Responding + Send + Sync>;
 
 type Responding = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
@@ -187,7 +193,7 @@ impl Calls {
     }
 
     /// Answers a call. `is_made` is set when the answer is made, unless it is a stream.
-    async fn answer(&self, request: Request<Incoming>, is_made: &AtomicBool) -> Response<Body> {
+    async fn answer(&self, request: Request<Held>, is_made: &AtomicBool) -> Response<Body> {
         let name = request.uri().path().split('/').nth(1).unwrap_or_default();
         let is_whole = name == NAME;
         let call = match name {
@@ -225,6 +231,7 @@ impl Calls {
         let stream = tokio::io::join(Cursor::new(begin).chain(reader), writer);
         let beside = Beside { calls: Arc::default(), is_made: Arc::default(), unread };
         let calls = Arc::new((self, Arc::clone(&beside.is_made)));
+        let held = Unfinished::new(&CALLS);
         let connection = http2::Builder::new(beside.clone())
             .timer(TokioTimer::new())
             .keep_alive_interval(Some(HEAD))
@@ -233,10 +240,13 @@ impl Calls {
             // A proxy resets many calls at once when they take too long, which is no attack.
             .max_pending_accept_reset_streams(STREAMS as usize)
             .max_header_list_size(LONGEST_HEAD)
+            // What has arrived and is not read yet.
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
             .serve_connection(
                 TokioIo::new(stream),
                 service_fn(move |request| {
-                    let calls = Arc::clone(&calls);
+                    let (calls, request) = (Arc::clone(&calls), Held::of(request, &held));
                     async move { Ok::<_, Infallible>(calls.0.answer(request, &calls.1).await) }
                 }),
             );
@@ -323,7 +333,7 @@ fn time_given(text: &str) -> Option<Duration> {
 /// A service as a closure. It is not asked whether it is ready, since these services always are.
 fn call<S>(service: S) -> Call
 where
-    S: tower_service::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    S: tower_service::Service<Request<Held>, Response = Response<Body>, Error = Infallible>,
     S: Clone + Send + Sync + 'static,
     S::Future: Send,
 {

@@ -4,10 +4,10 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::AsyncWrite;
 use tokio::time::{Sleep, sleep};
 
-/// A stream that fails once it could not write anything for some time.
+/// The writing half of a stream, which fails once it could not write anything for some time.
 pub(crate) struct Unread<S> {
     stream: S,
     longest: Duration,
@@ -33,16 +33,6 @@ impl<S> Unread<S> {
         let end = self.end.get_or_insert_with(|| Box::pin(sleep(self.longest)));
         ready!(end.as_mut().poll(context));
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Unread<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 

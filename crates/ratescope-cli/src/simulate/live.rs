@@ -1,7 +1,7 @@
 //! A simulation that is seen in Live: its events pass at a pace, and a probe sees the decisions.
 
 use super::lane::Lane;
-use crate::server;
+use crate::server::{self, Manner};
 use crate::terminal::say;
 use hyper_util::server::graceful::GracefulShutdown;
 use ratescope::clock::Clock;
@@ -197,8 +197,8 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     let served = async {
         // Until the first event there is no time to show.
         screen.0.has_events.notified().await;
-        server::accept_http(&listener, &open, server::http(server::HEAD), server::UNREAD, answer)
-            .await;
+        let manner = Manner { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
+        server::accept_http(&listener, &open, server::http(server::HEAD), manner, answer).await;
     };
     let result = tokio::select! {
         () = served => Ok(()),
@@ -207,7 +207,7 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     };
     routes.end();
     drop(listener);
-    server::end(open, DRAIN, signal).await;
+    server::end(open, Duration::ZERO, async {}, DRAIN, signal).await;
     Ok(result?)
 }
 

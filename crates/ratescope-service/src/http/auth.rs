@@ -3,12 +3,13 @@
 use super::HttpSettings;
 use crate::DomainStore;
 use crate::pass::Pass;
+use crate::{Form, Forms};
 use core::net::IpAddr;
 use http::HeaderMap;
 use ratescope::clock::Clock;
 use ratescope::rules::AsyncStore;
 use ratescope_tower::internal::text;
-use ratescope_tower::{Head, Problem, Proxies, RateLimit, RateLimited};
+use ratescope_tower::{Head, Problem, Proxies, RateLimit, RateLimited, Unidentified};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -42,9 +43,11 @@ pub(super) fn agree(
 pub(super) fn layer<C: Clock + Clone>(
     domain: &DomainStore,
     settings: &HttpSettings,
+    forms: &Arc<Forms>,
     clock: &C,
 ) -> Auth<C> {
-    let HttpSettings { trusted, client, fields } = settings;
+    let HttpSettings { trusted, client, fields, .. } = settings;
+    // What a trusted proxy says of the request, or else what the request itself says.
     let of = |names: [&'static str; 2]| {
         let trusted = trusted.clone();
         move |head: Head<'_>| {
@@ -55,6 +58,7 @@ pub(super) fn layer<C: Clock + Clone>(
         }
     };
     let (method, path, host) = (of(METHOD), of(PATH), of(HOST));
+    let [of_method, of_path, of_host] = [(); 3].map(|()| Arc::clone(forms));
     let name = domain.rules().domain().to_owned();
     let outages = Arc::clone(domain.witness.teller.outages());
     let mut limit = RateLimit::new(domain.clone())
@@ -63,15 +67,29 @@ pub(super) fn layer<C: Clock + Clone>(
         .clock(clock.clone())
         .behind(Proxies::header(client.clone(), trusted.clone()))
         .field("method", move |head| {
-            Some(Cow::Owned(method(head).unwrap_or_else(|| head.method.to_string())))
+            let method = method(head).unwrap_or_else(|| head.method.to_string());
+            Some(Cow::Owned(of_method.read("method", &method).into_owned()))
         })
-        .field("path", move |head| {
+        .key("path", move |head| {
             let path = path(head).unwrap_or_else(|| head.uri.path().to_owned());
-            Some(Cow::Owned(path.split('?').next().unwrap_or_default().to_owned()))
+            match of_path.in_doubt("path", &path) {
+                Some(what) => Err(Unidentified::doubtful(what)),
+                None => Ok(Some(Cow::Owned(of_path.read("path", &path).into_owned()))),
+            }
         })
-        .field("host", move |head| host(head).map(Cow::Owned));
+        .field("host", move |head| {
+            Some(Cow::Owned(of_host.read("host", &host(head)?).into_owned()))
+        });
     for (field, header) in fields {
-        limit = limit.header(field, header.clone());
+        let (forms, name, header) = (Arc::clone(forms), field.clone(), header.clone());
+        if forms.of(field) == Form::Text {
+            limit = limit.header(field, header);
+            continue;
+        }
+        limit = limit.field(field, move |head| {
+            let value = text(head.headers.get(&header)?.as_bytes());
+            Some(Cow::Owned(forms.read(&name, &value).into_owned()))
+        });
     }
     limit.layer().layer(Pass)
 }

@@ -241,3 +241,90 @@ fn the_domain_in_the_path_is_decoded() {
         assert!(status == 400 && why.contains("the domain is not UTF-8"), "{why}");
     }
 }
+
+/// A page of another site can't spend or give back what others have, unless its origin may.
+#[test]
+fn what_a_browser_sends_for_another_site() {
+    let program =
+        Program::of(ALL, &["--allow-origin", "https://ops.example.org", "--field", "user=x-user"]);
+    let own = program.http.to_string();
+    let ask = |host: &str, head: &str, headers: &str| {
+        let answer = http(
+            program.http,
+            &format!("{head} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{headers}\r\n"),
+        );
+        (answer.split(' ').nth(1).unwrap().parse::<u16>().unwrap(), answer)
+    };
+    let get = "GET /check?user=ann&hits=0";
+    for (i, refused) in [
+        "sec-fetch-site: cross-site\r\n",
+        "sec-fetch-site: same-site\r\n",
+        "sec-fetch-site: \r\n",
+        "origin: https://evil.example\r\n",
+        "origin: null\r\n",
+        "origin: https://evil.example\r\nsec-fetch-site: cross-site\r\n",
+        "origin: https://ops.example.org.evil.example\r\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for head in [get, "POST /check", "POST /json", "OPTIONS /json"] {
+            let (status, why) = ask(&own, head, &format!("content-length: 0\r\n{refused}"));
+            assert!(status == 403 && why.contains("--allow-origin"), "{head} {refused}: {why}");
+        }
+        // There they are headers of the client of a proxy.
+        let client = format!("x-forwarded-for: 192.0.2.{i}\r\n{refused}");
+        assert_eq!(ask(&own, "GET /auth", &client).0, 200);
+    }
+    // By another name of this machine, a page is of the same site.
+    let (status, why) = ask("evil.example", get, "sec-fetch-site: same-origin\r\n");
+    assert!(status == 403 && why.contains("must name this machine"), "{why}");
+    for (host, allowed) in [
+        (own.as_str(), ""),
+        ("ratescope.internal", ""),
+        (&own, "sec-fetch-site: none\r\n"),
+        (&own, "sec-fetch-site: same-origin\r\n"),
+        ("localhost:8080", "origin: http://localhost:8080\r\n"),
+    ] {
+        let (status, answer) = ask(host, get, allowed);
+        assert_eq!(status, 200, "{host} {allowed}");
+        assert!(!answer.contains("access-control"), "{answer}");
+    }
+    let page = "origin: https://ops.example.org\r\nsec-fetch-site: cross-site\r\n";
+    let (status, answer) = ask("ratescope.internal", get, page);
+    let allows = "\r\naccess-control-allow-origin: https://ops.example.org\r\n";
+    assert!(status == 200 && answer.contains(allows), "{answer}");
+    let (status, answer) = ask("ratescope.internal", "OPTIONS /json", page);
+    assert!(
+        status == 204 && answer.contains(allows) && answer.contains("content-type"),
+        "{answer}"
+    );
+}
+
+/// A proxy can't wait, so what would have to wait is not left.
+#[test]
+fn a_queue_of_which_nothing_passes_at_once() {
+    let rules = "domain: web\nlimit: leaky-bucket 5/1h per user\n";
+    let program = Program::of(rules, &[]);
+    let check = || get(program.http, "/check?user=ann", "").1;
+    let first = check();
+    assert!(
+        first.starts_with("HTTP/1.1 200") && first.contains("\r\nx-ratelimit-remaining: 0\r\n"),
+        "{first}"
+    );
+    let refused = check();
+    assert!(refused.starts_with("HTTP/1.1 429"), "{refused}");
+    for header in [
+        "x-ratelimit-remaining: 0",
+        "x-ratelimit-limit: 5",
+        "retry-after: 7",
+        "ratelimit: \"web\";r=0;t=",
+    ] {
+        assert!(refused.contains(&format!("\r\n{header}")), "{header} in {refused}");
+    }
+    assert!(
+        get(program.http, "/check?user=bob&hits=0", "")
+            .1
+            .contains("\r\nx-ratelimit-remaining: 1\r\n")
+    );
+}

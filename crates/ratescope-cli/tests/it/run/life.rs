@@ -61,6 +61,15 @@ fn what_can_not_run_is_refused_with_a_reason() {
     assert!(String::from_utf8_lossy(&good.stdout).starts_with("web: 4 rules in "), "{good:?}");
     let one = run(&["--check"], &folder.write("one.yaml", "domain: web\nlimit: gcra 10/1s\n"));
     assert!(String::from_utf8_lossy(&one.stdout).starts_with("web: 1 rule in "), "{one:?}");
+    let odd = folder.write(
+        "odd.yaml",
+        "domain: web\ndescriptors:\n- {key: path, value: /a?, limit: gcra 1/1s}\n",
+    );
+    assert_refused(&run(&["--check"], &odd), &["line 3: no request has the path /a?", "write /a"]);
+    assert!(run(&["--check", "--form", "path=text"], &odd).status.success());
+    for wrong in [["--form", "path"], ["--form", "path=url"], ["--allow-origin", "example.org"]] {
+        assert_eq!(run(&wrong, &rules).status.code(), Some(2), "{wrong:?}");
+    }
     let twice = run(&["--field", "user=a", "--field", "user=b"], &rules);
     assert_refused(&twice, &["--field", "user", "two headers"]);
 }
@@ -80,6 +89,11 @@ fn the_admin_port() {
         for wrong in ["", "0123456789abcdeg", "0123456789abcdef0"] {
             assert_eq!(ask(path, wrong).0, 401, "{path} {wrong}");
         }
+    }
+    // The name of the scheme is in any case.
+    for scheme in ["bearer", "BEARER"] {
+        let said = format!("authorization: {scheme} {good}\r\n");
+        assert_eq!(get(program.admin, "/rules", &said).0, 200, "{scheme}");
     }
     assert_eq!(
         (get(program.admin, "/healthz", "").0, get(program.admin, "/readyz", "").0),
@@ -212,6 +226,54 @@ async fn what_is_under_way_is_answered() {
     assert_eq!(answer.await.unwrap().status(), 200);
     drop((body, channel));
     assert!(program.running.0.wait().unwrap().success());
+}
+
+/// A client of HTTP/1 that asks all the time on one connection: each request is answered, and the last answer says that
+/// it is the last one. Then nobody is there, or whoever is answers in the same way.
+#[cfg(unix)]
+fn ask_until_told(at: SocketAddr, tell: &std::sync::mpsc::Sender<()>) {
+    use std::io::{Read, Write};
+    let mut stream = TcpStream::connect(at).unwrap();
+    loop {
+        stream.write_all(b"GET /check?free=x HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        let (mut answer, mut byte) = (Vec::new(), [0]);
+        while !answer.ends_with(b"}\n") {
+            let n = stream.read(&mut byte).unwrap();
+            assert!(n > 0, "a request is lost after {}", String::from_utf8_lossy(&answer));
+            answer.push(byte[0]);
+        }
+        _ = tell.send(());
+        if String::from_utf8_lossy(&answer).contains("\r\nconnection: close\r\n") {
+            assert_eq!(stream.read(&mut byte).unwrap(), 0);
+            return;
+        }
+    }
+}
+
+/// The end costs no request of a busy connection, with and without a notice.
+#[cfg(unix)]
+#[test]
+fn the_end_costs_no_request_of_http() {
+    for notice in ["0s", "200ms"] {
+        let mut ends = Program::of(RULES, &["--drain", "1h", "--notice", notice]);
+        let (tell, told) = std::sync::mpsc::channel();
+        let at = ends.http;
+        let clients: Vec<_> = (0..12)
+            .map(|_| {
+                let tell = tell.clone();
+                std::thread::spawn(move || ask_until_told(at, &tell))
+            })
+            .collect();
+        drop(tell);
+        for _ in 0..600 {
+            told.recv().unwrap();
+        }
+        ends.running.signal("TERM");
+        for client in clients {
+            client.join().unwrap();
+        }
+        assert!(ends.running.0.wait().unwrap().success());
+    }
 }
 
 /// A signal by which other servers read their files again does not end a program whose input is no terminal.

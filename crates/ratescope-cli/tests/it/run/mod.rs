@@ -18,6 +18,7 @@ mod replay;
 mod routes;
 mod secrets;
 mod shared;
+mod spellings;
 mod vectors;
 mod whole;
 

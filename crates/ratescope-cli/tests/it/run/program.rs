@@ -55,6 +55,18 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Ends the program; returns its log.
+    #[cfg(unix)]
+    pub(crate) fn ended(mut self) -> String {
+        self.running.signal("TERM");
+        let mut log = String::new();
+        self.running.0.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        assert!(self.running.0.wait().unwrap().success(), "{log}");
+        log
+    }
+}
+
 /// Sends an HTTP/1 request on a new connection, and returns the whole answer.
 pub(crate) fn http(at: SocketAddr, request: &str) -> String {
     let mut stream = TcpStream::connect(at).unwrap();

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/run").join(name)
 }
 
@@ -20,8 +20,9 @@ fn service(args: &[&str]) -> Program {
     Program::start(&example("rules.yaml"), &[&["--field", "user=x-user"], args].concat())
 }
 
-/// Starts a server that answers every request with 200, for as long as the tests run. Returns its address.
-fn upstream() -> SocketAddr {
+/// Starts a server that answers every request with 200 and the target of the request, for as long as the tests run.
+/// Returns its address.
+pub(crate) fn upstream() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -31,15 +32,19 @@ fn upstream() -> SocketAddr {
             while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n > 0) {
                 head.push(byte[0]);
             }
-            _ = stream
-                .write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+            let head = String::from_utf8_lossy(&head);
+            let target = head.split(' ').nth(1).unwrap_or_default();
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\nx-target: {target}\r\ncontent-length: 0\r\n\r\n"
+            );
+            _ = stream.write_all(answer.as_bytes());
         }
     });
     address
 }
 
 /// Starts a server with the example `name`, in which the texts of `changes` are replaced.
-fn start(
+pub(crate) fn start(
     server: &Path,
     args: &[&str],
     name: &str,
@@ -197,23 +202,32 @@ fn envoy_before_a_service_that_ends() {
     });
 }
 
-#[test]
-fn nginx() {
-    let Some(server) = program("NGINX", "nginx") else { return };
-    let (folder, limits, upstream) = (Folder::new("nginx"), service(&[]), upstream());
+/// Starts nginx in front of the service at an address.
+pub(crate) fn start_nginx(
+    server: &Path,
+    limits: SocketAddr,
+    folder: &Folder,
+) -> (Running, SocketAddr) {
     let at = folder.0.display();
     let http = format!(
         "http {{\naccess_log off;\nclient_body_temp_path {at};\nproxy_temp_path {at};\n\
          fastcgi_temp_path {at};\nuwsgi_temp_path {at};\nscgi_temp_path {at};\n"
     );
     let changes = [
-        ("127.0.0.1:3000", upstream.to_string()),
-        ("127.0.0.1:8080", limits.http.to_string()),
+        ("127.0.0.1:3000", upstream().to_string()),
+        ("127.0.0.1:8080", limits.to_string()),
         ("http {\n", http),
     ];
     let main = format!("daemon off; master_process off; pid {at}/pid;");
     let args = ["-e", "stderr", "-g", &main, "-c"];
-    let (_server, at) = start(&server, &args, "nginx.conf", &changes, &folder);
+    start(server, &args, "nginx.conf", &changes, folder)
+}
+
+#[test]
+fn nginx() {
+    let Some(server) = program("NGINX", "nginx") else { return };
+    let (folder, limits) = (Folder::new("nginx"), service(&[]));
+    let (_server, at) = start_nginx(&server, limits.http, &folder);
     // The proxy replaces the headers that a client writes in its place.
     let posing = "x-forwarded-for: 192.0.2.1\r\nx-forwarded-uri: /elsewhere\r\nx-user: ann\r\n";
     assert_eq!(asked(at, "/", posing), [200, 200, 200, 200, 200, 429]);

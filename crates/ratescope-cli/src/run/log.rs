@@ -1,0 +1,71 @@
+//! The log of the service on standard error.
+//!
+//! What clients can cause is logged at most a few times a second, or a minute, where it is logged. The crates below know
+//! no such bound: `h2` has a line for each connection that a client resets. So each target that is not our own has a few
+//! lines a minute, and a line that says how many more there were.
+
+use super::Log;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The target of our own lines.
+const OWN: &str = "ratescope";
+
+/// The most lines of another target in each [`PERIOD`].
+const MOST: u64 = 10;
+
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// The lines of each other target in its period.
+static LINES: Mutex<BTreeMap<&'static str, Lines>> = Mutex::new(BTreeMap::new());
+
+struct Lines {
+    since: Instant,
+    n: u64,
+}
+
+struct Bounded;
+
+impl<S: Subscriber> Layer<S> for Bounded {
+    fn event_enabled(&self, event: &Event<'_>, _context: Context<'_, S>) -> bool {
+        let target = event.metadata().target();
+        if target.split("::").next() == Some(OWN) {
+            return true;
+        }
+        let mut all = LINES.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = all.entry(target).or_insert_with(|| Lines { since: Instant::now(), n: 0 });
+        lines.n += 1;
+        lines.n <= MOST
+    }
+}
+
+/// Begins to write. A line that can't be written, as on a full disk, is lost: to tell of it there as well would panic.
+pub(super) fn begin(form: Log) -> Result<(), Box<dyn Error>> {
+    let log = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false);
+    let begun = match form {
+        Log::Text => log.with_ansi(false).finish().with(Bounded).try_init(),
+        Log::Json => log.json().finish().with(Bounded).try_init(),
+    };
+    Ok(begun?)
+}
+
+/// Tells how many lines were left out of each target whose period is over, and begins the next one.
+pub(super) fn tell() {
+    let mut left_out = Vec::new();
+    LINES.lock().unwrap_or_else(PoisonError::into_inner).retain(|target, lines| {
+        let is_over = lines.since.elapsed() >= PERIOD;
+        if is_over && lines.n > MOST {
+            left_out.push((*target, lines.n - MOST));
+        }
+        !is_over
+    });
+    for (of, lines) in left_out {
+        tracing::warn!(target: "ratescope", lines, of, "lines of the log were left out");
+    }
+}
