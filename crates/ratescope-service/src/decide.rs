@@ -179,6 +179,8 @@ impl<C: Clock> Service<C> {
         };
         let questions = self.questions(&domain, &request).map_err(NoAnswer::count)?;
         let answers = self.answers(&domain, &questions).await;
+        // Rules that can't give back may have come into force meanwhile.
+        self.check_refunds(&domain, &questions).map_err(NoAnswer::count)?;
         let fault = answers
             .iter()
             .flatten()
@@ -236,13 +238,23 @@ impl<C: Clock> Service<C> {
             replace(&rules, &mut questions);
         }
         // All mistakes are found before anything is counted.
+        self.check_refunds(domain, &questions)?;
+        Ok(questions)
+    }
+
+    /// Fails if hits are to be given back to limits that can't.
+    fn check_refunds(
+        &self,
+        domain: &Arc<DomainStore>,
+        questions: &[Question<'_>],
+    ) -> Result<(), NoAnswer> {
         for question in questions.iter().filter(|question| question.is_refund) {
             let (domain, event) = self.event(domain, question, Time::ZERO);
             if !question.is_replaced && !domain.can_give_back(&event) {
                 return Err(NoAnswer::no_refund());
             }
         }
-        Ok(questions)
+        Ok(())
     }
 
     /// The answers to all questions, which are decided as one; `None` where no rule is asked.

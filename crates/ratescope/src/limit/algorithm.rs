@@ -49,9 +49,6 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     /// Reads a state that a limiter of the same shape has kept.
     fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Self::State, KeptError>;
 
-    /// See [`AnyLimiter::shorten`].
-    fn shorten(&self, _state: &mut Self::State, _most: usize) {}
-
     /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. A limiter that
     /// computes in f64 anyway has no such domain, and returns no error.
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber>;

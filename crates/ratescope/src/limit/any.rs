@@ -235,13 +235,6 @@ impl AnyLimiter {
         each!(self, |l| l.in_f64()).ok().flatten()
     }
 
-    /// Merges the entries of a log or a window until there are at most `most`, in favour of the sender: neighbours are
-    /// merged at the time of the first. Other states stay as they are.
-    #[cfg(feature = "std")]
-    pub(crate) fn shorten(&self, state: &mut AnyState, most: usize) {
-        matched!(self, state, |l, s| l.shorten(s, most), {});
-    }
-
     pub(super) fn write(&self, state: &AnyState, now: Time, out: &mut Content) {
         matched!(self, state, |l, s| l.keep(s, now, out), self.write(&self.initial(), now, out));
     }

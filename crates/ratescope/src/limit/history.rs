@@ -238,14 +238,6 @@ impl Window {
         Blocks { blocks, total: sum(kept) }
     }
 
-    /// The same history in at most `most` blocks, as [`fit`](Self::fit) makes it.
-    pub(super) fn shorten(&self, history: &mut Blocks, most: usize) {
-        if history.len() > most {
-            let short = Window { capacity: most, ..*self };
-            *history = short.fit(history.blocks.make_contiguous());
-        }
-    }
-
     pub(super) fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         in_f64::check_window(self.most, self.blocks.saturating_mul(self.width))?;
         let (width, blocks) = (self.width as f64, self.blocks as f64);
@@ -398,10 +390,6 @@ macro_rules! by_window {
 
         fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Blocks, KeptError> {
             Ok(self.window.fit(&Blocks::read(self.window.width, bytes)?))
-        }
-
-        fn shorten(&self, state: &mut Blocks, most: usize) {
-            self.window.shorten(state, most);
         }
 
         fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {

@@ -242,7 +242,7 @@ impl Ruled {
     }
 
     /// Takes over the states that another store has after it decided about an event by these rules, for times when it
-    /// can't be asked. Of a log or a window, it takes over at most 64 entries.
+    /// can't be asked.
     pub fn adopt(
         &self,
         rules: &Arc<Rules>,
@@ -251,16 +251,14 @@ impl Ruled {
         outcomes: &[Outcome],
         states: impl IntoIterator<Item = AnyState>,
     ) {
-        const ENTRIES: usize = 64;
         let generation = self.generation();
         // Other rules came into force meanwhile.
         if !Arc::ptr_eq(&generation.rules, rules) {
             return;
         }
-        for ((ask, outcome), mut state) in asked.iter().zip(outcomes).zip(states) {
+        for ((ask, outcome), state) in asked.iter().zip(outcomes).zip(states) {
             if rules.rules().get(ask.rule).is_some_and(is_local) {
                 let limit = generation.limit(ask);
-                limit.keys.limiter().shorten(&mut state, ENTRIES);
                 limit.hold(event).adopt(event.time, ask.cost, outcome.is_allowed(), state);
             }
         }

@@ -28,7 +28,8 @@ const LIMITERS: [&str; 16] = [
     "gcra 7/1m burst 4 per user & sliding-log 6/1m",
 ];
 
-/// Whatever the limiter, the events of a pause are decided as if Redis had decided them.
+/// Whatever the limiter, the events of a pause are decided as if Redis had decided them; only by a log or a window, of
+/// which Redis does not tell all, more may be refused.
 #[tokio::test]
 async fn a_pause_goes_on_where_redis_was() {
     let Some(mut server) = Server::start(&[]) else { return };
@@ -50,7 +51,12 @@ async fn a_pause_goes_on_where_redis_was() {
             assert_eq!(theirs.fault.is_some(), i >= 8, "{text}: {:?}", theirs.fault);
             let said =
                 |answer: &ratescope::rules::Answered| (answer.ruling.to_string(), answer.retry);
-            assert_eq!(said(&theirs), said(&ours), "{text}, event {i}");
+            if i >= 8 && text.contains("sliding-") && !text.contains("counter") {
+                let is_more = theirs.ruling.is_allowed() && !ours.ruling.is_allowed();
+                assert!(!is_more, "{text}, event {i}");
+            } else {
+                assert_eq!(said(&theirs), said(&ours), "{text}, event {i}");
+            }
             let decided = theirs.ruling.decided_by().unwrap();
             assert_eq!(decided.basis == Basis::Local, i >= 8);
             refused += usize::from(i >= 8 && !theirs.ruling.is_allowed());
