@@ -3,6 +3,7 @@
 
 #[path = "files.rs"]
 mod files;
+#[allow(clippy::duplicate_mod)]
 #[path = "ports.rs"]
 mod ports;
 

@@ -283,7 +283,7 @@ fn shown(text: &str) -> Option<Head<'_>> {
         }
         // A list without a peer after it has the peer as its last address. After an address, it is not in its place.
         let list = word.trim_matches('"');
-        if quoted.is_some() && columns(leading).1 != "" {
+        if quoted.is_some() && !columns(leading).1.is_empty() {
             return None;
         }
         let (_, peer) = forwarded::last(list);

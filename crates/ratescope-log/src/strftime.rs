@@ -261,7 +261,7 @@ impl Fields<'_> {
             self.rest.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
         };
         let place = |names: &[&str]| {
-            let at = names.iter().position(|name| begins(name))?;
+            let at = names.iter().position(begins)?;
             Some((at, names[at].len()))
         };
         let (at, length) = place(long).or_else(|| place(short))?;

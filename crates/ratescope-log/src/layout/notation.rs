@@ -75,7 +75,7 @@ fn time_in(text: &str) -> Option<(&str, &str, &str)> {
         rest.and_then(|rest| rest.chars().next()).is_some_and(Strftime::is_directive)
     };
     let places = || text.match_indices('%').map(|(at, _)| at).filter(is_directive);
-    let (first, last) = (places().next()?, places().last()?);
+    let (first, last) = (places().next()?, places().next_back()?);
     let end = last + 1 + text.get(last + 1..)?.find(|c: char| c.is_ascii_alphabetic())? + 1;
     Some((text.get(..first)?, text.get(first..end)?, text.get(end..)?))
 }

@@ -38,7 +38,7 @@ fn assert_limit(ruled: &Ruled, limit: usize) {
 #[test]
 fn a_file_that_is_written_anew() {
     let folder = Folder::new("written");
-    let path = folder.write("rules.yaml", &rules("2/1h"));
+    let path = folder.write("rules.yaml", rules("2/1h"));
     let (ruled, mut watch) = opened(&path);
     assert_eq!(watch.look(Time::ZERO), None);
     fs::write(&path, rules("3/1h")).unwrap();
@@ -60,7 +60,7 @@ fn a_file_that_is_written_anew() {
 #[test]
 fn a_file_that_is_replaced_by_a_rename() {
     let folder = Folder::new("renamed");
-    let path = folder.write("rules.yaml", &rules("2/1h"));
+    let path = folder.write("rules.yaml", rules("2/1h"));
     let (ruled, mut watch) = opened(&path);
     for limit in 3..6 {
         fs::write(folder.path("new"), rules(&format!("{limit}/1h"))).unwrap();
@@ -77,7 +77,7 @@ fn a_file_behind_two_symlinks() {
     use std::os::unix::fs::symlink;
     let folder = Folder::new("linked");
     for (version, limit) in [("one", "2/1h"), ("two", "3/1h")] {
-        folder.write(&format!("{version}/rules.yaml"), &rules(limit));
+        folder.write(&format!("{version}/rules.yaml"), rules(limit));
     }
     symlink("one", folder.path("data")).unwrap();
     symlink("data/rules.yaml", folder.path("rules.yaml")).unwrap();
@@ -93,7 +93,7 @@ fn a_file_behind_two_symlinks() {
 #[test]
 fn a_file_that_is_being_written() {
     let folder = Folder::new("halves");
-    let path = folder.write("rules.yaml", &rules("2/1h"));
+    let path = folder.write("rules.yaml", rules("2/1h"));
     let (ruled, mut watch) = opened(&path);
     // Each of these is a file of rules by itself.
     let text = format!("{}  - {{key: ip, limit: 5/1h}}\n", rules("3/1h"));
@@ -110,7 +110,7 @@ fn a_file_that_is_being_written() {
 #[test]
 fn a_file_that_is_wrong_or_gone() {
     let folder = Folder::new("gone");
-    let path = folder.write("rules.yaml", &rules("2/1h"));
+    let path = folder.write("rules.yaml", rules("2/1h"));
     let (ruled, mut watch) = opened(&path);
     fs::write(&path, rules("2/1y")).unwrap();
     let seen = settled(&mut watch);
@@ -154,7 +154,7 @@ fn there_must_be_rules_to_begin_with() {
 #[test]
 fn only_a_regular_file_is_read() {
     let folder = Folder::new("pipe");
-    let path = folder.write("rules.yaml", &rules("2/1h"));
+    let path = folder.write("rules.yaml", rules("2/1h"));
     let (ruled, mut watch) = opened(&path);
     fs::remove_file(&path).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
@@ -170,7 +170,7 @@ fn only_a_regular_file_is_read() {
 #[test]
 fn a_thread_that_looks() {
     let folder = Folder::new("thread");
-    let path = folder.write("rules.yaml", &rules("2/1h"));
+    let path = folder.write("rules.yaml", rules("2/1h"));
     let (ruled, watch) = opened(&path);
     let (send, seen) = mpsc::channel();
     let report = move |what: FileNews| send.send(what).unwrap();
@@ -191,7 +191,7 @@ fn a_thread_that_looks() {
 #[test]
 fn a_thread_that_always_looks_leaves_the_processor_to_others() {
     let folder = Folder::new("always");
-    let path = folder.write("rules.yaml", &rules("2/1h"));
+    let path = folder.write("rules.yaml", rules("2/1h"));
     let (_, watch) = opened(&path);
     let (send, looks) = mpsc::channel();
     let clock = move || {

@@ -48,7 +48,7 @@ fn what_is_wrong_at_the_beginning_is_told_of_all_files() {
     let (empty, missing) = (folder.0.join("empty"), folder.0.join("missing.yaml"));
     fs::create_dir(&empty).unwrap();
     let wrong = folder.write("wrong.yaml", "domain: web\n");
-    let right = folder.write("right.yaml", &rules("right", 10));
+    let right = folder.write("right.yaml", rules("right", 10));
     fs::create_dir(folder.0.join("links")).unwrap();
     let follow = |named: &[PathBuf]| {
         Service::new(States::in_memory(100), FakeClock::default()).follow(named).unwrap_err()
@@ -69,7 +69,7 @@ fn what_is_wrong_at_the_beginning_is_told_of_all_files() {
 #[test]
 fn a_folder_is_followed() {
     let folder = Folder::new("folder");
-    let web = folder.write("web.yaml", &rules("web", 10));
+    let web = folder.write("web.yaml", rules("web", 10));
     folder.write("notes.txt", "not rules");
     folder.write(".hidden.yaml", "not: rules");
     let service = following(std::slice::from_ref(&folder.0));
@@ -77,7 +77,7 @@ fn a_folder_is_followed() {
     assert_eq!(look(&service), []);
 
     // Counts survive a change of the rules.
-    folder.write("web.yaml", &rules("web", 20));
+    folder.write("web.yaml", rules("web", 20));
     let changes = look(&service);
     assert!(changes.len() == 1 && changes[0].is_good(), "{changes:?}");
     assert_eq!(left(&service, "web"), Some(18));
@@ -93,9 +93,9 @@ fn a_folder_is_followed() {
         "{health:?}"
     );
     // A file in force can't change its domain either.
-    folder.write("web.yaml", &rules("shop", 20));
+    folder.write("web.yaml", rules("shop", 20));
     assert!(!look(&service)[0].is_good());
-    folder.write("web.yaml", &rules("web", 20));
+    folder.write("web.yaml", rules("web", 20));
     assert!(look(&service)[0].is_good());
     assert_eq!(service.health()[0].problem, None);
 
@@ -108,11 +108,11 @@ fn a_folder_is_followed() {
     );
     let in_force: Vec<_> = service.health().iter().map(|file| file.is_in_force).collect();
     assert_eq!(in_force, [true, false]);
-    folder.write("mail.yml", &rules("mail", 5));
+    folder.write("mail.yml", rules("mail", 5));
     assert_eq!(look(&service), [Changed::Added(mail.clone())]);
     assert_eq!(left(&service, "mail"), Some(4));
     // Two files can't have the same domain.
-    folder.write("zz.yaml", &rules("mail", 6));
+    folder.write("zz.yaml", rules("mail", 6));
     assert!(matches!(look(&service).as_slice(), [Changed::Wrong(..)]));
     assert_eq!(left(&service, "mail"), Some(3));
     fs::remove_file(folder.0.join("zz.yaml")).unwrap();
@@ -126,7 +126,7 @@ fn a_folder_is_followed() {
 #[test]
 fn a_new_file_is_taken_when_it_is_whole() {
     let folder = Folder::new("half");
-    folder.write("web.yaml", &rules("web", 10));
+    folder.write("web.yaml", rules("web", 10));
     let service = following(std::slice::from_ref(&folder.0));
     let whole = rules("mail", 5) + "- {key: ip, rate_limit: {unit: year, requests_per_unit: 7}}\n";
     for half in [&whole[..whole.find("- {key: ip").unwrap()], &whole[..whole.len() / 2], ""] {
@@ -151,8 +151,8 @@ fn a_new_file_is_taken_when_it_is_whole() {
 #[test]
 fn a_renamed_file_keeps_its_states() {
     let folder = Folder::new("renamed");
-    let old = folder.write("old.yaml", &rules("web", 10));
-    folder.write("mail.yaml", &rules("mail", 10));
+    let old = folder.write("old.yaml", rules("web", 10));
+    folder.write("mail.yaml", rules("mail", 10));
     let service = following(std::slice::from_ref(&folder.0));
     assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(9), Some(9)));
     let new = folder.0.join("new.yaml");
@@ -168,11 +168,11 @@ fn a_renamed_file_keeps_its_states() {
     let files: Vec<String> = service.rules().iter().map(|rules| rules.file().to_owned()).collect();
     assert!(files[1].ends_with("new.yaml"), "{files:?}");
     // It is followed under its new name, also while it is changed and renamed at once.
-    folder.write("new.yaml", &rules("web", 20));
+    folder.write("new.yaml", rules("web", 20));
     assert!(look(&service)[0].is_good());
     assert_eq!(left(&service, "web"), Some(16));
     fs::remove_file(&new).unwrap();
-    folder.write("newer.yaml", &rules("web", 30));
+    folder.write("newer.yaml", rules("web", 30));
     let changes = look(&service);
     assert!(matches!(changes.as_slice(), [Changed::Renamed(..)]), "{changes:?}");
     assert_eq!((left(&service, "web"), left(&service, "mail")), (Some(25), Some(8)));
@@ -183,7 +183,7 @@ fn a_renamed_file_keeps_its_states() {
         folder.write("newest.yaml", half);
         assert_eq!((service.look(), left(&service, "web").is_some()), (vec![], true), "{half:?}");
     }
-    folder.write("newest.yaml", &rules("shop", 5));
+    folder.write("newest.yaml", rules("shop", 5));
     let changes = look(&service);
     assert!(matches!(changes.as_slice(), [Changed::Added(_), Changed::Removed(_)]), "{changes:?}");
     assert_eq!((left(&service, "web"), left(&service, "shop")), (None, Some(4)));
@@ -195,7 +195,7 @@ fn a_renamed_file_keeps_its_states() {
 #[test]
 fn a_link_that_leads_nowhere_lifts_no_limits() {
     let folder = Folder::new("links");
-    let (conf, file) = (folder.0.join("conf"), folder.write("kept/web", &rules("web", 10)));
+    let (conf, file) = (folder.0.join("conf"), folder.write("kept/web", rules("web", 10)));
     fs::create_dir(&conf).unwrap();
     std::os::unix::fs::symlink(&file, conf.join("web.yaml")).unwrap();
     let service = following(std::slice::from_ref(&conf));
@@ -220,14 +220,14 @@ fn a_file_within_a_folder_can_be_named_itself() {
         ("conf/extra/web.yaml", &["conf/extra", "conf"]),
     ] {
         let folder = Folder::new("within");
-        folder.write("conf/mail.yaml", &rules("mail", 5));
-        folder.write(name, &rules("web", 10));
+        folder.write("conf/mail.yaml", rules("mail", 5));
+        folder.write(name, rules("web", 10));
         let service = following(&also.map(|name| folder.0.join(name)));
         for _ in 0..3 {
             assert_eq!(service.look(), [], "{name}");
         }
         assert_eq!(left(&service, "web"), Some(9), "{name}");
-        folder.write(name, &rules("web", 20));
+        folder.write(name, rules("web", 20));
         let changes = look(&service);
         assert!(changes.len() == 1 && changes[0].is_good(), "{name}: {changes:?}");
         assert_eq!(left(&service, "web"), Some(18), "{name}");
@@ -237,7 +237,7 @@ fn a_file_within_a_folder_can_be_named_itself() {
 #[test]
 fn the_folder_of_the_original() {
     let folder = Folder::new("root");
-    folder.write("config/web.yaml", &rules("web", 2));
+    folder.write("config/web.yaml", rules("web", 2));
     let service = following(std::slice::from_ref(&folder.0));
     assert_eq!(left(&service, "web"), Some(1));
 }
@@ -245,8 +245,8 @@ fn the_folder_of_the_original() {
 #[test]
 fn a_start_without_right_rules_is_refused_with_all_reasons() {
     let folder = Folder::new("wrong");
-    let good = folder.write("good.yaml", &rules("web", 2));
-    let same = folder.write("same.yaml", &rules("web", 3));
+    let good = folder.write("good.yaml", rules("web", 2));
+    let same = folder.write("same.yaml", rules("web", 3));
     let bad = folder.write("bad.yaml", "domain: x\nnonsense: 1\n");
     let empty = folder.0.join("empty");
     fs::create_dir(&empty).unwrap();
@@ -304,7 +304,7 @@ fn two_domains_are_added_at_once_and_one_is_added_once() {
 #[test]
 fn the_health_does_not_wait_for_the_files() {
     let folder = Folder::new("slow");
-    let web = folder.write("web.yaml", &rules("web", 2));
+    let web = folder.write("web.yaml", rules("web", 2));
     let (barrier, is_slow) = (Arc::new(Barrier::new(2)), Arc::new(AtomicBool::new(false)));
     let (held, hold) = (Arc::clone(&barrier), Arc::clone(&is_slow));
     let service = Arc::new(opening(move || {
@@ -315,7 +315,7 @@ fn the_health_does_not_wait_for_the_files() {
     }));
     service.follow(std::slice::from_ref(&folder.0)).unwrap();
     is_slow.store(true, Ordering::Relaxed);
-    folder.write("mail.yaml", &rules("mail", 3));
+    folder.write("mail.yaml", rules("mail", 3));
     let looking = Arc::clone(&service);
     let looks = thread::spawn(move || [looking.look(), looking.look()].concat());
     barrier.wait();
@@ -348,7 +348,7 @@ impl Clock for Eventful {
 #[test]
 fn hits_that_are_not_given_back_are_told() {
     let folder = Folder::new("give-back");
-    let path = folder.write("web.yaml", &rules("web", 10));
+    let path = folder.write("web.yaml", rules("web", 10));
     let service = Arc::new(Service::new(States::in_memory(100), Eventful::default()));
     service.follow(std::slice::from_ref(&path)).unwrap();
     let happening: Happening = Box::new({

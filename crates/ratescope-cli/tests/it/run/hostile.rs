@@ -155,7 +155,7 @@ fn too_few_file_handles_are_told() {
     use std::process::{Command, Stdio};
     let folder = Folder::new("handles");
     let rules = folder.write("rules.yaml", RULES);
-    let program = option_env!("CARGO_BIN_EXE_ratescope").unwrap();
+    let program = env!("CARGO_BIN_EXE_ratescope");
     let script = "ulimit -n 48; exec \"$0\" run --grpc off --http 127.0.0.1:0 --admin off \"$1\"";
     let mut started = Command::new("sh");
     started.args(["-c", script, program]).arg(rules).stdin(Stdio::null());

@@ -132,7 +132,7 @@ fn an_outage_has_two_lines_in_the_log() {
     let folder = Folder::new("outage");
     let rules = folder.write("rules.yaml", RULES);
     // With a second domain, and so with several layers.
-    folder.write("mail.yaml", &RULES.replace("web", "mail"));
+    folder.write("mail.yaml", RULES.replace("web", "mail"));
     let url = redis.url();
     let mut program = Program::start(rules.parent().unwrap(), &["--store", &url]);
     let (tell, told) = mpsc::channel();

@@ -343,7 +343,7 @@ async fn a_reload_under_load_loses_nothing() {
              300}}}}\n- {{key: more, value: v{more}}}\n"
         )
     };
-    let file = folder.write("rules.yaml", &rules(0));
+    let file = folder.write("rules.yaml", rules(0));
     let program = Program::start(&file, &["--watch", "1ms"]);
     let loads = || {
         let metrics = get(program.admin, "/metrics", "").1;
@@ -368,7 +368,7 @@ async fn a_reload_under_load_loses_nothing() {
     }
     for i in 1..=20 {
         // By renaming, so that no half-written file is read.
-        let new = folder.write("new", &rules(i));
+        let new = folder.write("new", rules(i));
         std::fs::rename(new, &file).unwrap();
         while loads() < i {
             tokio::task::yield_now().await;

@@ -16,7 +16,7 @@ const LIMIT: u32 = 200;
 
 fn rules(folder: &Folder) -> std::path::PathBuf {
     let rule = "{key: user, on_store_failure: refuse, rate_limit: {unit: year, requests_per_unit: ";
-    folder.write("rules.yaml", &format!("domain: web\ndescriptors:\n- {rule}{LIMIT}}}}}\n"))
+    folder.write("rules.yaml", format!("domain: web\ndescriptors:\n- {rule}{LIMIT}}}}}\n"))
 }
 
 fn of(user: &str) -> RateLimitRequest {

@@ -71,7 +71,7 @@ fn half_a_summary_is_never_there() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let folder = Folder::new("half-a-summary");
     let lines: String = (0..1000).map(|i| format!("{i},client {i}\n")).collect();
-    let log = folder.write("log.csv", &format!("time,key\n{lines}"));
+    let log = folder.write("log.csv", format!("time,key\n{lines}"));
     let [file, link, to_link] =
         ["all.tune", "link.tune", "to-link.tune"].map(|name| folder.0.join(name));
     symlink("all.tune", &link).unwrap();

@@ -70,7 +70,7 @@ fn columns_are_guessed_by_all_first_lines() {
             format!(
                 "2000-10-10 13:55:{i:02}|10.0.0.{}|GET|/a|443|203.0.113.{i}|{}|12\n",
                 i % balancers,
-                if i % 3 == 0 { 404 } else { 200 }
+                if i.is_multiple_of(3) { 404 } else { 200 }
             )
         };
         (10..40).map(line).collect()

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unused_imports)] // Each test file uses its part.
 
+#[allow(clippy::duplicate_mod)]
 #[path = "../../../../../tests/common/ports.rs"]
 mod ports;
 
