@@ -31,6 +31,13 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
+//! # Secret fields
+//! Keys stand in logs, on Redis and in Live, where an API key or the address of a customer should not be read. The
+//! value of a field that is marked, as in `per hash(email)`, is `#` and its [hash](KeySecret) there, as in
+//! `email=#7f83b1657ff1fc53b92dc18148a1d65d`. Fields that are named as headers with credentials are secret without
+//! a mark: `authorization`, `proxy-authorization`, `cookie`, `x-api-key` and the like. So are fields that a layer
+//! takes from such a header, whatever they are called there.
+//!
 //! # All or none
 //! Source: Josiah Carlson, "Introduction to rate limiting with Redis", parts 1 and 2. The first
 //! version there counts in one limit after the other until one refuses, so a refused event uses up

@@ -6,13 +6,6 @@
 //! that they may contain, such as `_`, then `a` = `b_c` and `a_b` = `c` would.) The names come from
 //! the limit and contain no such characters. The key for `all` is empty.
 //!
-//! # Secret fields
-//! Keys stand in logs, on Redis and in Live, where an API key or the address of a customer should not be read. The
-//! value of a field that is marked, as in `per hash(email)`, is `#` and its [hash](KeySecret) there, as in
-//! `email=#7f83b1657ff1fc53b92dc18148a1d65d`. Fields that are named as headers with credentials are secret without
-//! a mark: `authorization`, `proxy-authorization`, `cookie`, `x-api-key` and the like. So are fields that a layer
-//! takes from such a header, whatever they are called there.
-//!
 //! A key is text, so that people can read it in a log and in Redis. In Redis it stands between braces,
 //! which it never contains, so all limits of one key are on one node of a cluster.
 
@@ -44,7 +37,7 @@ pub fn escaped(value: &str) -> impl fmt::Display {
 /// The fields of a limit's key, at most [`FIELDS`]: each combination of their values is counted
 /// separately. Without fields, all events are counted together.
 ///
-/// The text form is `user`, `ip+path`, `hash(email)` for a [secret field](self#secret-fields) or, without fields,
+/// The text form is `user`, `ip+path`, `hash(email)` for a [secret field](crate::policy#secret-fields) or, without fields,
 /// `all`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Per {

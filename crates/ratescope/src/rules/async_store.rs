@@ -74,7 +74,7 @@ pub trait AsyncStore: Send + Sync + 'static {
     ///
     /// Events that are counted in the same limit at the same key are asked about once, for the sum of their
     /// costs: they pass together or not at all. The stores must be of one kind, such as those that
-    /// [`RedisStore::beside`](crate::redis_store::RedisStore::beside) returns.
+    /// `RedisStore::beside` returns.
     ///
     /// The stores of this crate decide in one step, and on Redis in one call. A store that does not have this method
     /// looks at all events, and then counts one after the other. If another event comes in between, some may be counted

@@ -359,7 +359,7 @@ fn hits_that_are_not_given_back_are_told() {
             assert_eq!([service.look(), service.look()].concat().len(), 1);
         }
     });
-    *service.clock().0.lock().unwrap() = vec![happening, Box::new(|| {})];
+    *service.clock().0.lock().unwrap() = vec![happening];
     let back = RateLimitDescriptor { is_negative_hits: true, ..descriptor(&[("user", "ann")]) };
     let answer = ask(&service, &request(vec![back]));
     assert!(matches!(answer, Err(NoAnswer::Unsupported(_))), "{answer:?}");
