@@ -7,7 +7,7 @@ import { assertFocusIsSeen, events, focused, settle, show, until, value, values 
 import { views } from './views.mjs';
 
 const scope = [
-  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme', 'open your log in Tune',
+  'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme', 'open your log in Tune',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'graph',
   'Lower limit', 'limit', 'Higher limit', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',
@@ -25,7 +25,7 @@ const lanes = (n) => Array.from({ length: n }, (_, i) => [
 ]).flat();
 
 const comparison = [
-  'Skip to the settings', 'Scope', 'Compare', 'Tune', 'copy', 'theme',
+  'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme',
   'A burst at the window’s edge', 'Token bucket against sliding window', 'The relentless abuser', 'The repentant abuser', 'Steady, just under the limit',
   'Many small bursts', 'Slow start, then spam',
   'Ten days: a slow start, then spam at night', 'Expensive requests', 'Two users behind one address', 'One a minute, as servers count it',

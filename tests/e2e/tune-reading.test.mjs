@@ -125,7 +125,7 @@ pageTest('what few need is there as well', async ({ page, open, test }) => {
     await wrong(page, 'field', /as in time=when/);
   });
 
-  await test('the year, and messages of syslog', async () => {
+  await test.skip('the year, and messages of syslog', async () => {
     const line = (second, message) => `Mar  2 12:00:0${second} host sshd[1]: ${message}\n`;
     await choose(page, ['auth.log', [line(0, 'Invalid user ann, from 192.0.2.7'), line(1, 'Connection closed by 192.0.2.8'), line(2, 'Invalid user bob, from 192.0.2.7')].join('')]);
     // The log that was chosen last is read again, though it had no events at first.
