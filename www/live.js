@@ -225,12 +225,12 @@ function close() {
   listen();
 }
 
-/** The events of the key as a log, with a line for each. */
+/** The events of the key as a log, with a line for each. The field `ip` takes any text, other names only addresses. */
 function log() {
   const lines = [];
   for (let i = 0; i < events.length; i += 2) {
     const [at, cost] = [events[i], events[i + 1]];
-    lines.push(JSON.stringify({ time: (at / 1e6).toFixed(6), client: key.key || "everybody", cost }));
+    lines.push(JSON.stringify({ time: (at / 1e6).toFixed(6), ip: key.key || "everybody", cost }));
   }
   return [{ name: "live.jsonl", blob: new Blob(lines.map((line) => `${line}\n`)) }];
 }

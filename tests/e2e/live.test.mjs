@@ -80,7 +80,7 @@ const untilKeys = (page, id, keys) => until(page, ([id, keys]) => {
 
 const sums = (page) => page.$$eval('#t-rules tr', (rows) => rows.map((row) => row.dataset.sums));
 
-pageTest.skip('figures are those of the counters, and a key is replayed', { allow }, async ({ page }) => {
+pageTest('figures are those of the counters, and a key is replayed', { allow }, async ({ page }) => {
   await withService(async (service) => {
     await ask(service, 'user=bob', 2);
     await page.goto(`http://${service.admin}/live.html`);

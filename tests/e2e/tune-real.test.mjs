@@ -1,11 +1,11 @@
-// Logs that real servers wrote are read on the page as independent readers read them: tests/log/real.
+// Logs that real servers wrote are read on the page as independent readers read them: crates/ratescope-log/tests/it/log/real.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { pageTest } from './harness.mjs';
 import { choose, counted, row, says, tune } from './tune.mjs';
 
-const real = (file) => readFileSync(new URL(`../log/real/${file}`, import.meta.url));
+const real = (file) => readFileSync(new URL(`../../crates/ratescope-log/tests/it/log/real/${file}`, import.meta.url));
 const rows = real('expected.tsv').toString().trim().split('\n').slice(1).map((line) => line.split('\t'));
 
 for (const file of ['docker-jsonfile-nginx.log', 'haproxy-stdout.httplog.log', 'journal-export.log', 'kubernetes-cri-nginx.log', 'squid-native.log']) {
