@@ -1,7 +1,8 @@
 //! Waiting for a store after the clock was set back.
 
+use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::{AsyncStore, Details};
-use ratescope::waiting::{Clock, FakeClock, GaveUp, Waiting, until_allowed};
+use ratescope::waiting::{GaveUp, Waiting, until_allowed};
 use ratescope::{Event, Span, Time};
 
 /// A clock on which each sleep is over at once.

@@ -7,9 +7,10 @@
 //!
 //! ```
 //! use http::{Request, Response};
-//! use ratescope::Span;
 //! use ratescope_tower::outgoing::Pace;
-//! use ratescope::waiting::{FakeClock, Waiting};
+//! use ratescope::clock::FakeClock;
+//! use ratescope::waiting::Waiting;
+//! use std::time::Duration;
 //! use tower_layer::Layer;
 //! use tower_service::Service;
 //! # use std::convert::Infallible;
@@ -32,13 +33,13 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let clock = FakeClock::default(); // a SystemClock without it
-//! let pace = Pace::new("gcra 1/1s")?.clock(clock.clone()).waiting(Waiting::DEFAULT.at_most(Span::seconds(9)));
+//! let pace = Pace::new("gcra 1/1s")?.clock(clock.clone()).waiting(Waiting::DEFAULT.at_most(Duration::from_secs(9)));
 //! let mut client = pace.layer(Client);
 //! let get = || Request::get("https://api.example.com/items").body(String::new());
 //! client.call(get()?).await?; // The first one passes at once.
 //! let second = tokio::spawn(client.call(get()?));
 //! tokio::task::yield_now().await; // It waits now.
-//! clock.advance(Span::seconds(1));
+//! clock.advance(Duration::from_secs(1));
 //! assert_eq!(second.await??.body(), "hello");
 //! # Ok(())
 //! # }

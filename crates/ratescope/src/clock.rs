@@ -1,6 +1,13 @@
-//! Clocks that can be waited for, for the layer (`middleware`) and for [waiting](crate::waiting).
+//! Clocks: the time of a [`RateLimiter`](crate::RateLimiter), and of whatever waits or serves.
 //!
-//! A clock of your own needs two methods. This one runs on tokio's time, which a test can pause:
+//! | clock | time | for |
+//! |---|---|---|
+//! | [`MonotonicClock`] | goes on evenly from the Unix time at its start, and is never set back | a process; the default |
+//! | [`SystemClock`] | the system's clock, which may be set | limits that several machines share |
+//! | [`FakeClock`] | stands still until it is set | tests |
+//!
+//! They need no runtime: [`sleep`](Clock::sleep) is a future for any executor. A clock of your own needs two
+//! methods. This one runs on tokio's time, which a test can pause:
 //!
 //! ```
 //! use ratescope::clock::Clock;
@@ -21,13 +28,20 @@
 //! }
 //! ```
 
+mod sleepers;
+mod timer;
+
 use crate::time::{Span, Time};
 use core::future::Future;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-use tokio::sync::watch;
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll, Waker};
+use sleepers::Sleepers;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Wake;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant, SystemTime};
 
-/// A clock that can be waited for. A service uses the [`SystemClock`], a test a [`FakeClock`].
+/// A clock that can be waited for.
 pub trait Clock: Send + Sync + 'static {
     /// The time.
     fn now(&self) -> Time;
@@ -36,9 +50,43 @@ pub trait Clock: Send + Sync + 'static {
     fn sleep(&self, span: Span) -> impl Future<Output = ()> + Send;
 }
 
-/// The system's clock, with the Unix epoch as origin, and tokio's timer. Windows are aligned to the
-/// hours and days of UTC, so several processes agree about them. The system's clock may be set back:
-/// see [limiters](crate::limit#when-time-runs-backwards).
+impl<C: Clock> Clock for Arc<C> {
+    fn now(&self) -> Time {
+        (**self).now()
+    }
+
+    fn sleep(&self, span: Span) -> impl Future<Output = ()> + Send {
+        (**self).sleep(span)
+    }
+}
+
+/// The clock of the process: the Unix time when it was first read, and from then on the time that has passed.
+/// Setting the system's clock does not change it, so it drifts from that by as much as was set. Windows are
+/// aligned to the hours and days of UTC.
+///
+/// `wasm32-unknown-unknown` has no such clock, and the standard library panics when it is asked there.
+/// Use one from the host there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MonotonicClock;
+
+impl Clock for MonotonicClock {
+    #[inline]
+    #[allow(clippy::disallowed_methods)] // This is the clock.
+    fn now(&self) -> Time {
+        static START: OnceLock<(Instant, Time)> = OnceLock::new();
+        let (start, time) = START.get_or_init(|| (Instant::now(), SystemTime::now().into()));
+        let passed = Time::from(start.elapsed()).as_micros();
+        Time::from_micros(time.as_micros().saturating_add(passed))
+    }
+
+    fn sleep(&self, span: Span) -> impl Future<Output = ()> + Send {
+        timer::sleep(duration(span))
+    }
+}
+
+/// The system's clock, with the Unix epoch as origin. Windows are aligned to the hours and days of UTC, so several
+/// processes agree about them. The system's clock may be set back: see
+/// [limiters](crate::limit#when-time-runs-backwards).
 ///
 /// `wasm32-unknown-unknown` has no such clock, and the standard library panics when it is asked there.
 /// Use one from the host there.
@@ -46,14 +94,14 @@ pub trait Clock: Send + Sync + 'static {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[inline]
     #[allow(clippy::disallowed_methods)] // This is the clock.
     fn now(&self) -> Time {
         SystemTime::now().into()
     }
 
-    /// Needs a tokio runtime.
-    async fn sleep(&self, span: Span) {
-        tokio::time::sleep(Duration::try_from(span).unwrap_or(Duration::MAX)).await;
+    fn sleep(&self, span: Span) -> impl Future<Output = ()> + Send {
+        timer::sleep(duration(span))
     }
 }
 
@@ -62,6 +110,7 @@ impl Clock for SystemClock {
 /// ```
 /// use ratescope::clock::{Clock, FakeClock};
 /// use ratescope::{Span, Time};
+/// use std::time::Duration;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
@@ -71,34 +120,114 @@ impl Clock for SystemClock {
 ///     async move { clock.sleep(Span::hours(1)).await }
 /// });
 /// tokio::task::yield_now().await; // It sleeps now.
-/// clock.advance(Span::hours(1));
+/// clock.advance(Duration::from_secs(3600));
 /// sleeper.await.unwrap();
 /// assert_eq!(clock.now(), Time::ZERO.after(Span::hours(1)));
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct FakeClock(Arc<watch::Sender<Time>>);
+pub struct FakeClock(Arc<Mutex<Fake>>);
+
+#[derive(Debug, Default)]
+struct Fake {
+    now: Time,
+    sleepers: Sleepers<Time>,
+}
 
 impl FakeClock {
     /// Sets the time, also back, and wakes those who have slept long enough.
     pub fn set(&self, now: Time) {
-        self.0.send_replace(now);
+        self.turn(|_| now);
     }
 
     /// Sets the time forward, and wakes those who have slept long enough.
-    pub fn advance(&self, span: Span) {
-        self.0.send_modify(|now| *now = now.after(span));
+    pub fn advance(&self, span: impl Into<Span>) {
+        let span = span.into();
+        self.turn(|now| now.after(span));
+    }
+
+    fn turn(&self, to: impl FnOnce(Time) -> Time) {
+        let mut fake = lock(&self.0);
+        fake.now = to(fake.now);
+        let now = fake.now;
+        let due = fake.sleepers.due(now);
+        // A waker may run the task that it wakes, which reads this clock.
+        drop(fake);
+        due.into_iter().for_each(Waker::wake);
     }
 }
 
 impl Clock for FakeClock {
     fn now(&self) -> Time {
-        *self.0.borrow()
+        lock(&self.0).now
     }
 
     async fn sleep(&self, span: Span) {
-        let (until, mut time) = (self.now().after(span), self.0.subscribe());
-        // The sender is held by this clock, so there is no error.
-        let _ = time.wait_for(|now| *now >= until).await;
+        let until = self.now().after(span);
+        FakeSleep { clock: self, until, number: None }.await;
     }
+}
+
+/// A sleep by a [`FakeClock`].
+struct FakeSleep<'a> {
+    clock: &'a FakeClock,
+    until: Time,
+    /// Its number among the sleepers.
+    number: Option<u64>,
+}
+
+impl Future for FakeSleep<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let waker = context.waker().clone();
+        let clock = self.clock;
+        let mut fake = lock(&clock.0);
+        if fake.now >= self.until {
+            return Poll::Ready(());
+        }
+        let number = *self.number.get_or_insert_with(|| fake.sleepers.number());
+        let replaced = fake.sleepers.add(self.until, number, waker);
+        drop(fake);
+        drop(replaced);
+        Poll::Pending
+    }
+}
+
+impl Drop for FakeSleep<'_> {
+    fn drop(&mut self) {
+        if let Some(number) = self.number {
+            let removed = lock(&self.clock.0).sleepers.remove(self.until, number);
+            drop(removed);
+        }
+    }
+}
+
+/// The span as a duration; the longest there is if it is longer.
+pub(crate) fn duration(span: Span) -> Duration {
+    Duration::try_from(span).unwrap_or(Duration::MAX)
+}
+
+/// Runs a future to its end on this thread.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(result) => return result,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Locks, also after a thread panicked: no change under these locks can be half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

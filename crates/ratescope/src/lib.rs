@@ -1,28 +1,95 @@
-//! Rate limiting for Rust: every common limiter and those of real servers, stores for many keys and
-//! threads, limits in files, and waiting instead of refusing.
+//! Rate limiting for Rust: every common limiter and those of real servers, in a process or shared on Redis, with
+//! limits in code or in files.
 //!
-//! | to | take | feature, or crate |
+//! ```
+//! use ratescope::RateLimiter;
+//! use ratescope::limit::gcra::Gcra;
+//!
+//! // Ten requests a second for each user, up to twenty at once. 100,000 users are remembered.
+//! let users = RateLimiter::keyed(Gcra::per_second(10).with_burst(20), 100_000);
+//!
+//! let checked = users.check_key("ann");
+//! match checked.is_allowed() {
+//!     true => println!("hello, ann; {} left", checked.remaining()),
+//!     false => println!("try again in {:?}", checked.retry_after()),
+//! }
+//! # assert!(checked.is_allowed());
+//! ```
+//!
+//! # Four types
+//! * A **limiter**, such as [`Gcra`](limit::gcra::Gcra), is an algorithm with its numbers. It is pure: a state, a time
+//!   and a cost go in, an [`Outcome`] comes out, and the state has changed ([`Limiter`]).
+//! * A [`RateLimiter`] is a limiter with the states of its keys and a clock. Threads share it, and it can wait.
+//! * A [`Policy`] is several limits, each for a key made of fields, as in `6/10s per user & 10/10s per ip`. A [`Store`]
+//!   counts an event in all of them or in none.
+//! * [`Rules`](rules::Rules) are a file that says which policies are for which events; it is read again when it changes.
+//!
+//! An event (a time, a cost, fields) goes down: rules find its policy, a store its keys, a limiter decides. The decision
+//! goes up: allowed or refused, by which limit, when again, how much is left.
+//!
+//! # What it promises
+//! Time is an argument, and only a [`clock`](mod@clock) reads one, so recorded events are decided again exactly. Memory is
+//! bounded, and a sender that is refused is not evicted. `retry_after` is exact. Bad numbers never pass. The bits are
+//! the same on every machine. There is no `unsafe`.
+//!
+//! # Chapters
+//! 1. [Choosing a limiter](guide::choosing)
+//! 2. [Waiting](guide::waiting)
+//! 3. [Testing with a fake clock](guide::testing)
+//! 4. [For those who know governor](guide::governor): a table, and six conversions
+//!
+//! # The words
+//! | word | thing |
+//! |---|---|
+//! | limiter | an algorithm with its numbers |
+//! | limit | a limiter and the fields that it counts by |
+//! | policy | one or several limits, all or none |
+//! | rules | which policies are for which events |
+//! | event | a time, a cost and fields |
+//! | outcome | what a limiter says, with the numbers that explain it |
+//! | decision | what a store says: allowed or not, by which limit, when again, how much is left |
+//! | store | what decides, and remembers keys: in memory or on Redis |
+//!
+//! # The limiters
+//! | limiter | for |
+//! |---|---|
+//! | [`gcra`](limit::gcra), [`token_bucket`](limit::token_bucket) | a burst, then a steady rate |
+//! | [`leaky_bucket`](limit::leaky_bucket) | a steady pace: what passes waits in a queue |
+//! | [`sliding_log`](limit::sliding_log) | never more than n in any period |
+//! | [`sliding_counter`](limit::sliding_counter), [`sliding_window`](limit::sliding_window) | nearly that, in less memory |
+//! | [`fixed_window`](limit::fixed_window) | a quota for each hour or day of the clock |
+//! | [`exim`](limit::exim), [`earrrl`](limit::earrrl) | nothing for an abuser until it stops |
+//! | [`adaptive`](limit::adaptive), [`by_hour`](limit::by_hour) | a multiple of what each sender usually does |
+//! | [`nginx`](limit::nginx), [`haproxy`](limit::haproxy), [`envoy`](limit::envoy), [`fail2ban`](limit::fail2ban) | the decisions of these servers |
+//!
+//! # Where to find what
+//! | to | take | crate |
 //! |---|---|---|
-//! | limit keys in a process | [`store::Keyed`], or a [`Store`] for several limits in a text | |
-//! | wait instead of refusing | `waiting` | `wait` |
-//! | keep quotas over a restart | [`store::saved`] | |
+//! | limit keys in a process, or wait | [`RateLimiter`] | |
+//! | count an event in several limits, all or none | [`Store`] | |
 //! | have limits in a file that is read again | [`rules`] | |
-//! | test all of that without waiting | `clock::FakeClock` | `wait` |
+//! | keep quotas over a restart | [`store::saved`] | |
 //! | limit requests in axum, tonic or hyper | `RateLimit` | `ratescope-tower` |
 //! | limit the calls of a client | `outgoing::Pace` | `ratescope-tower` |
 //! | share limits between processes | `RedisStore` | `ratescope-redis` |
 //! | see a service's limits at work | `Probe` | `ratescope-live` |
 //! | choose a limit from a log | `tune` | `ratescope-lab`, or the command of `ratescope-cli` |
 //!
-//! # A first example
-//! A limiter is a rule without memory; a state is what it remembers of one sender. An event goes
-//! in with the time of its arrival. An outcome comes out, with the numbers that explain it.
+//! The modules, in the order to read them: [`time`](mod@time), [`rate`]; [`estimate`], how fast events arrive; [`limit`] and
+//! [`outcome`]; [`event`] and [`policy`]; [`store`]; [`rules`] and [`address`]; [`clock`](mod@clock), [`waiting`] and
+//! [`rate_limiter`]. [`text`] holds what all text forms share. Without the feature `std`, which is on by default, there
+//! are those from the first to `policy`, for machines that have an allocator and nothing else.
+//!
+//! # What holds everywhere
+//! **Time is an argument.** Limiters, stores and rules read no clock, so a recorded run can be replayed exactly
+//! and a test need not wait. The caller chooses the origin; fixed windows are aligned to it. A limiter and a state are
+//! all that it takes:
 //!
 //! ```
 //! use ratescope::limit::exim::{Exim, Mode};
-//! use ratescope::{Limiter, Retry, Time};
+//! use ratescope::{Limiter, Rate, Retry, Time};
 //!
-//! let limiter = Exim { limit: "10/1m".parse()?, mode: Mode::Leaky };
+//! let limiter = Exim { limit: Rate::per_minute(10), mode: Mode::Leaky };
 //! let mut alice = limiter.initial();
 //!
 //! // A burst of ten passes; the eleventh event does not.
@@ -31,56 +98,12 @@
 //!     assert!(limiter.check(&mut alice, now, 1.0).is_allowed());
 //! }
 //! let outcome = limiter.check(&mut alice, now, 1.0);
-//! assert!(!outcome.is_allowed());
+//! assert!(!outcome.is_allowed() && outcome.level > outcome.limit);
 //!
 //! // The limiter says when the event would pass, and it is right.
-//! if let Retry::After(wait) = limiter.retry_after(&alice, now, 1.0) {
-//!     assert!(limiter.check(&mut alice, now.after(wait), 1.0).is_allowed());
-//! }
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
-//! For many senders and several limits see [`policy`] and [`store`]. To choose a limiter, see the
-//! tables in [`limit`]; to read one from a text, [`limit::any`].
-//!
-//! # The chapters, in the order to read them
-//! 1. [`time`]: instants and spans. [`rate`]: a count per span.
-//! 2. [`estimate`]: how fast are events arriving? Exim's rate, the recent average, the smoothed
-//!    rate.
-//! 3. [`limit`]: may this event pass? The trait, and one module for each limiter. [`outcome`]: the
-//!    answer.
-//! 4. [`event`]: a time, a cost and named fields. [`policy`]: one or several limits, each for a key
-//!    made of fields.
-//! 5. [`store`]: decides a policy for many keys and many threads. [`store::Keyed`]: the same for
-//!    one limiter and keys of any type. [`store::saved`]: what survives a restart.
-//! 6. [`rules`]: a file that says which limits apply to which events, tried on a log and reloaded while
-//!    a service runs. [`address`]: clients by their addresses.
-//! 7. `waiting` (feature `wait`): waits until an event is allowed, instead of refusing it.
-//!
-//! [`text`] holds what all text forms share. Without the feature `std`, which is on by default, there are the chapters
-//! from the first to the fourth, for machines that have an allocator and nothing else.
-//!
-//! # Waiting instead of refusing
-//! A client of somebody else's service would rather wait than fail. `until_allowed` of a [`store::Keyed`] and of a
-//! [`Store`] and, for states that are elsewhere, `waiting::until_allowed` wait until an event is allowed,
-//! with a longest wait and a jitter if you like. An event is counted when it passes; a caller that gives up
-//! leaves nothing behind. `waiting` says what that means for limiters with a queue, and who is first.
-//!
-//! # What survives a restart
-//! States on Redis stay there. States in a process end with it, unless it [saves][`store::saved`] them:
-//! [`Store::save`] gives bytes, `files::write` writes them so that a file is never half there, and
-//! [`Store::restore`] goes on as if nothing had happened. The same is there for [`store::Keyed`] and
-//! [`rules::Ruled`]. The clock has to go on, too: take the Unix time.
-//!
-//! # What holds everywhere
-//! **Time is an argument.** Limiters, stores and rules read no clock, so a recorded run can be replayed exactly
-//! and a test need not wait. The caller chooses the origin; fixed windows are aligned to it. A service
-//! takes its start as the origin and reads its own clock:
-//!
-//! ```
-//! # use ratescope::Time;
-//! let start = std::time::Instant::now();
-//! let now = Time::from(start.elapsed());
+//! let Retry::After(wait) = limiter.retry_after(&alice, now, 1.0) else { panic!("never") };
+//! assert!(limiter.check(&mut alice, now.after(wait), 1.0).is_allowed());
+//! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 //!
 //! **Time may run backwards.** No sender is locked out by that: [`limit`] says what happens.
@@ -123,24 +146,28 @@ extern crate alloc;
 
 #[cfg(feature = "std")]
 pub mod address;
-#[cfg(feature = "wait")]
+#[cfg(feature = "std")]
 pub mod clock;
 pub mod estimate;
 pub mod event;
 mod extremes;
 #[cfg(all(feature = "std", not(target_arch = "wasm32")))]
 pub mod files;
+#[cfg(all(feature = "std", any(doc, doctest)))]
+pub mod guide;
 pub mod limit;
 pub mod outcome;
 pub mod policy;
 pub mod rate;
+#[cfg(feature = "std")]
+pub mod rate_limiter;
 #[cfg(feature = "std")]
 pub mod rules;
 #[cfg(feature = "std")]
 pub mod store;
 pub mod text;
 pub mod time;
-#[cfg(feature = "wait")]
+#[cfg(feature = "std")]
 pub mod waiting;
 
 pub use event::Event;
@@ -148,6 +175,8 @@ pub use limit::Limiter;
 pub use outcome::{Decision, Outcome, Retry};
 pub use policy::Policy;
 pub use rate::Rate;
+#[cfg(feature = "std")]
+pub use rate_limiter::{Checked, DirectRateLimiter, RateLimiter};
 #[cfg(feature = "std")]
 pub use store::Store;
 pub use text::{BadNumber, ParseError};

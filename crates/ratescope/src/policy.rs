@@ -92,14 +92,12 @@ impl Limit {
     /// Adds a field to the key: each combination of the values of its fields has a state of its own.
     ///
     /// ```
-    /// use core::num::NonZeroU32;
     /// use ratescope::limit::gcra::Gcra;
     /// use ratescope::policy::{Limit, Policy};
     /// use ratescope::{Rate, Store};
     ///
-    /// const TEN: NonZeroU32 = NonZeroU32::new(10).unwrap();
-    /// let often = Limit::from(Gcra::each_second(TEN)).by("user")?;
-    /// let much = Limit::from(Gcra::new(Rate::each_day(5000), 500.0)?).by("user")?.by("path")?;
+    /// let often = Limit::from(Gcra::per_second(10)).by("user")?;
+    /// let much = Limit::from(Gcra::new(Rate::per_day(5000), 500.0)?).by("user")?.by("path")?;
     /// let policy = Policy::new(vec![often, much])?;
     /// assert_eq!(policy, "gcra 10/1s burst 10 per user & gcra 5000/1d burst 500 per user+path".parse()?);
     /// let store = Store::new(policy, 100_000);

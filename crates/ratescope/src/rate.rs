@@ -8,7 +8,7 @@
 //! assert_eq!(limit.to_string(), "10/1m");
 //!
 //! // The same number a second, but most limiters let 600 of them come at once.
-//! assert_eq!("600/1h".parse::<Rate>()?.per_second(), limit.per_second());
+//! assert_eq!("600/1h".parse::<Rate>()?.frequency(), limit.frequency());
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
@@ -25,7 +25,7 @@ use core::str::FromStr;
 /// are the same rate, but the second lets a burst of 600 through.
 ///
 /// Two rates are equal when both numbers are. Rates have no order, since neither `10/1m` nor `600/1h` is
-/// the lower one: compare [`per_second`](Self::per_second) or [`count`](Self::count) instead.
+/// the lower one: compare [`frequency`](Self::frequency) or [`count`](Self::count) instead.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
     count: f64,
@@ -63,22 +63,22 @@ impl Rate {
     }
 
     /// `count` events in a second.
-    pub const fn each_second(count: u32) -> Self {
+    pub const fn per_second(count: u32) -> Self {
         Rate { count: count as f64, per: Span::seconds(1) }
     }
 
     /// `count` events in a minute.
-    pub const fn each_minute(count: u32) -> Self {
+    pub const fn per_minute(count: u32) -> Self {
         Rate { count: count as f64, per: Span::minutes(1) }
     }
 
     /// `count` events in an hour.
-    pub const fn each_hour(count: u32) -> Self {
+    pub const fn per_hour(count: u32) -> Self {
         Rate { count: count as f64, per: Span::hours(1) }
     }
 
     /// `count` events in a day.
-    pub const fn each_day(count: u32) -> Self {
+    pub const fn per_day(count: u32) -> Self {
         Rate { count: count as f64, per: Span::hours(24) }
     }
 
@@ -93,7 +93,7 @@ impl Rate {
     }
 
     /// Events in one second.
-    pub fn per_second(self) -> f64 {
+    pub fn frequency(self) -> f64 {
         self.count / self.per.secs()
     }
 }

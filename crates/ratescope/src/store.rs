@@ -180,7 +180,6 @@ impl Store {
 
     /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
     /// it would wait, or when to try again.
-    #[cfg(any(feature = "wait", all(test, loom)))]
     pub fn pass(&self, event: &Event<'_>, most: Span) -> Result<Verdict, Retry> {
         all_or_none::pass(&mut self.hold(event), event.time, event.cost, most)
     }

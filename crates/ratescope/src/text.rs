@@ -10,7 +10,7 @@ pub(crate) mod number;
 pub(crate) mod show;
 pub(crate) mod words;
 
-pub(crate) use number::{Decimal, count, digits, leading_number, number, split, thousands};
+pub(crate) use number::{Decimal, count, digits, float, leading_number, number, split, thousands};
 pub(crate) use show::{ECHO, SHORT, parts, shown, write_joined};
 pub(crate) use words::{Word, Words};
 

@@ -25,9 +25,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::text::{BadNumber, Decimal, ParseError, digits, leading_number, number, split};
+use crate::text::{BadNumber, Decimal, ParseError, digits, float, leading_number, number, split};
 use alloc::borrow::ToOwned;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
@@ -342,15 +342,29 @@ impl fmt::Display for Span {
             }
             return Ok(());
         }
-        // Milliseconds or microseconds, but only if the text reads back as the very same number.
-        for (unit, per_second) in [("ms", 1e3), ("us", 1e6)] {
-            let n = libm::round(self.0 * per_second);
-            if self.0 < 1.0 && n >= 1.0 && n / per_second == self.0 {
-                return write!(f, "{}{unit}", n as u64);
-            }
+        match self.0 {
+            1.0.. => write!(f, "{}s", Decimal(self.0)),
+            1e-3.. => write!(f, "{}ms", shifted(self.0, 3)),
+            1e-6.. => write!(f, "{}us", shifted(self.0, 6)),
+            _ => write!(f, "{}s", Decimal(self.0)),
         }
-        write!(f, "{}s", Decimal(self.0))
     }
+}
+
+/// The number nearest to plain decimals with an exponent, which a division would round a second time.
+fn exponent(digits: &str, exponent: &str) -> Option<f64> {
+    float(&format!("{digits}{exponent}"))
+}
+
+/// The decimals of a number below 1 with the point moved to the right: in `FromStr` an exponent moves it back, so the
+/// text reads back as the very same number, which a multiplication would round.
+fn shifted(number: f64, places: usize) -> String {
+    let digits = Decimal(number).to_string();
+    let digits = digits.trim_start_matches("0.");
+    let (whole, part) = split(digits, places);
+    let whole = format!("{whole:0<places$}");
+    let whole = whole.trim_start_matches('0');
+    if part.is_empty() { whole.to_owned() } else { format!("{whole}.{part}") }
 }
 
 impl FromStr for Span {
@@ -378,8 +392,8 @@ impl FromStr for Span {
             let next = |c: char| c.is_ascii_digit() || c == '.' || c.is_whitespace();
             let (name, next) = split(tail, tail.find(next).unwrap_or(tail.len()));
             total += match unit(name) {
-                Some("ms") => n / 1e3,
-                Some("us") => n / 1e6,
+                Some("ms") => exponent(digits, "e-3").unwrap_or(n / 1e3),
+                Some("us") => exponent(digits, "e-6").unwrap_or(n / 1e6),
                 Some(unit) => n * size(unit),
                 None => {
                     // The unit is empty if a second decimal point or number stands in its place.

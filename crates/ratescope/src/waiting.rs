@@ -1,38 +1,44 @@
 //! Waiting instead of refusing: for calls to limited services, jobs, and all else that may be late but must
 //! not be too fast.
 //!
-//! A [`Keyed`], a [`Store`] and, with the feature `rules`, any `AsyncStore` (by `until_allowed`) wait until an
-//! event is allowed, and count it then. For calls by HTTP there is a layer (`outgoing`, with the feature
-//! `tower`), which heeds `Retry-After`, too. The time comes from a [`Clock`]: the [`SystemClock`], or a
-//! [`FakeClock`] in tests.
+//! A [`RateLimiter`](crate::RateLimiter) waits until an event is allowed, and counts it then:
+//!
+//! | | one key | many keys |
+//! |---|---|---|
+//! | in any executor | `until_ready().await` | `until_key_ready(&key).await` |
+//! | blocking the thread | `block_until_ready()` | `block_until_key_ready(&key)` |
+//!
+//! Each has a form `.._with` that takes a [`Waiting`]: the cost, the longest wait, a jitter. A [`Store`] waits with
+//! [`until_allowed`](Store::until_allowed), and any `AsyncStore` with the function [`until_allowed`]. For calls by HTTP
+//! there is the layer `outgoing` of `ratescope-tower`, which heeds `Retry-After`, too.
 //!
 //! ```
+//! use ratescope::clock::FakeClock;
 //! use ratescope::limit::gcra::Gcra;
-//! use ratescope::store::Keyed;
-//! use ratescope::waiting::{FakeClock, Waiting};
-//! use ratescope::{Span, Time};
-//! use std::sync::Arc;
+//! use ratescope::waiting::Waiting;
+//! use ratescope::RateLimiter;
+//! use std::time::Duration;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let calls = Arc::new(Keyed::new(Gcra::new("1/1s".parse()?, 1.0)?, 1000));
-//! let clock = FakeClock::default(); // or SystemClock
+//! let clock = FakeClock::default(); // Without it: the clock of the process.
+//! let calls = RateLimiter::keyed(Gcra::per_second(1), 1000).with_clock(clock.clone());
 //! let call = {
-//!     let (calls, clock) = (calls.clone(), clock.clone());
+//!     let calls = calls.clone();
 //!     move || {
-//!         let (calls, clock) = (calls.clone(), clock.clone());
-//!         async move { calls.until_allowed("api.example.com", &clock, Waiting::DEFAULT).await }
+//!         let calls = calls.clone();
+//!         async move { calls.until_key_ready("api.example.com").await }
 //!     }
 //! };
 //! call().await?; // The first one passes at once.
 //! let second = tokio::spawn(call());
 //! tokio::task::yield_now().await; // It waits now.
-//! clock.advance(Span::seconds(1));
-//! assert!(second.await??.is_allowed());
+//! clock.advance(Duration::from_secs(1));
+//! second.await??;
 //!
 //! // A caller that would have to wait for too long does not even begin to.
-//! let soon = Waiting::DEFAULT.at_most("500ms".parse()?);
-//! let gave_up = calls.until_allowed("api.example.com", &clock, soon).await.unwrap_err();
+//! let soon = Waiting::DEFAULT.at_most(Duration::from_millis(500));
+//! let gave_up = calls.until_key_ready_with("api.example.com", soon).await.unwrap_err();
 //! assert_eq!(gave_up.to_string(), "the event would have to wait for 1s");
 //! # Ok(())
 //! # }
@@ -68,38 +74,37 @@
 //!
 //! ```
 //! use futures_util::{FutureExt, StreamExt, stream};
-//! # use ratescope::limit::gcra::Gcra;
-//! # use ratescope::store::Keyed;
-//! # use ratescope::waiting::{FakeClock, Waiting};
+//! # use ratescope::{RateLimiter, clock::FakeClock, limit::gcra::Gcra};
+//! # use std::time::Duration;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let (calls, clock) = (&Keyed::new(Gcra::new("2/1s".parse()?, 1.0)?, 1000), &FakeClock::default());
-//! let paced = stream::iter(1..=3).then(|item| async move {
-//!     calls.until_allowed("api.example.com", clock, Waiting::DEFAULT).await.map(|_| item)
-//! });
+//! # let clock = FakeClock::default();
+//! # let limiter = &RateLimiter::direct(Gcra::per_second(2).with_burst(1)).with_clock(clock.clone());
+//! let paced = stream::iter(1..=3)
+//!     .then(|item| async move { limiter.until_ready().await.map(|()| item) });
 //! let mut paced = std::pin::pin!(paced);
 //! assert_eq!(paced.next().await, Some(Ok(1)));
 //! assert_eq!(paced.next().now_or_never(), None); // It waits now.
-//! clock.advance("500ms".parse()?);
+//! clock.advance(Duration::from_millis(500));
 //! assert_eq!(paced.next().await, Some(Ok(2)));
 //! # Ok(())
 //! # }
 //! ```
 
-pub use crate::clock::{Clock, FakeClock, SystemClock};
-
+use crate::clock::Clock;
+use crate::clock::duration;
 use crate::event::{Event, Fields};
-use crate::limit::Limiter;
-use crate::outcome::{Decision, Outcome, Retry};
+use crate::outcome::{Decision, Retry};
 use crate::policy::Verdict;
 use crate::rules::{Answered, AsyncStore, Details, Fault, Ruling};
-use crate::store::{Keyed, Store};
+use crate::store::Store;
 use crate::time::{Span, Time};
 use core::fmt;
 use core::future::{Future, ready};
-use core::hash::{BuildHasher, Hash};
+use core::hash::BuildHasher;
 use std::hash::RandomState;
+use std::time::Duration;
 
 /// The way in which an event waits: by default it costs 1, and waits as long as it takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,14 +121,14 @@ impl Waiting {
     pub const DEFAULT: Waiting = Waiting { cost: 1.0, longest: None, jitter: Span::ZERO };
 
     /// Sets the cost of the event.
-    pub const fn cost(self, cost: f64) -> Self {
-        Waiting { cost, ..self }
+    pub fn cost(self, cost: impl Into<f64>) -> Self {
+        Waiting { cost: cost.into(), ..self }
     }
 
     /// Sets the longest wait. As soon as it is certain that the event would have to wait for longer, it
     /// gives up.
-    pub const fn at_most(self, longest: Span) -> Self {
-        Waiting { longest: Some(longest), ..self }
+    pub fn at_most(self, longest: impl Into<Span>) -> Self {
+        Waiting { longest: Some(longest.into()), ..self }
     }
 
     /// These settings for an event that has waited for `spent` already.
@@ -134,8 +139,8 @@ impl Waiting {
 
     /// Prolongs each wait outside of a queue by a random span up to `jitter`, so that many who wait for one
     /// instant do not all ask at that instant. The longest wait stays as it is.
-    pub const fn jitter(self, jitter: Span) -> Self {
-        Waiting { jitter, ..self }
+    pub fn jitter(self, jitter: impl Into<Span>) -> Self {
+        Waiting { jitter: jitter.into(), ..self }
     }
 }
 
@@ -150,7 +155,7 @@ impl Default for Waiting {
 #[non_exhaustive]
 pub enum GaveUp {
     /// The event would have had to wait for this span, and for longer in all than it may.
-    TooLong(Span),
+    TooLong(Duration),
     /// No wait is long enough: it costs more than the limit ever admits.
     Never,
     /// The store can't be asked, and its rules refuse the event then.
@@ -160,7 +165,9 @@ pub enum GaveUp {
 impl fmt::Display for GaveUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GaveUp::TooLong(wait) => write!(f, "the event would have to wait for {wait}"),
+            GaveUp::TooLong(wait) => {
+                write!(f, "the event would have to wait for {}", Span::from(*wait))
+            }
             GaveUp::Never => {
                 f.write_str("the event would never pass: it costs more than the limit")
             }
@@ -175,29 +182,6 @@ impl core::error::Error for GaveUp {
             GaveUp::Fault(fault) => Some(fault),
             _ => None,
         }
-    }
-}
-
-impl<L: Limiter, H: BuildHasher> Keyed<L, H>
-where
-    L::State: PartialEq,
-{
-    /// Waits until an event of `key` is allowed, and counts it then: see [waiting](crate::waiting).
-    ///
-    /// # Errors
-    /// When the event would have to wait for too long, or for ever. Nothing is counted then.
-    #[doc(alias = "until_key_ready")]
-    pub async fn until_allowed<K: Hash + ?Sized>(
-        &self,
-        key: &K,
-        clock: &impl Clock,
-        waiting: Waiting,
-    ) -> Result<Outcome, GaveUp> {
-        until(clock, waiting, |most| {
-            let passed = self.pass(key, clock.now(), waiting.cost, most);
-            ready(passed.map(|outcome| (outcome, outcome.decision)).map_err(Blocked::from))
-        })
-        .await
     }
 }
 
@@ -313,7 +297,7 @@ pub async fn until<T, F: Future<Output = Result<(T, Decision), Blocked>>>(
         };
         let until = spent.after(wait);
         if until > end {
-            return Err(GaveUp::TooLong(wait));
+            return Err(GaveUp::TooLong(duration(wait)));
         }
         let until = until.after(waiting.jitter.times(random())).min(end);
         let before = clock.now();

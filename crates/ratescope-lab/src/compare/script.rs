@@ -155,7 +155,7 @@ fn burst(words: &mut Words, first: Word) -> Result<When, ParseError> {
 
 fn flow(words: &mut Words, first: Word) -> Result<When, ParseError> {
     let rate: Rate = words.read(first)?;
-    if !(rate.per_second() > 0.0 && rate.per_second() <= FASTEST) {
+    if !(rate.frequency() > 0.0 && rate.frequency() <= FASTEST) {
         return Err(words.wrong(first, "out of range; choose above 0 and up to 10000 a second"));
     }
     let from = match words.option("from")? {
@@ -230,7 +230,7 @@ impl Phase {
             When::Flow { rate, pattern, from, to } => {
                 let from = Time::ZERO.after(from).max(now);
                 let to = to.map_or(Time::LAST, |to| Time::ZERO.after(to));
-                Source::flow(pattern, rate.per_second(), seed, from, to).ok()
+                Source::flow(pattern, rate.frequency(), seed, from, to).ok()
             }
         };
         source.map(|source| source.sent_by(self.user, self.cost))

@@ -42,7 +42,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
             _ => return Err("it knows addresses only; write per ip or per all".to_owned()),
         }
         // By then the bucket would be full again, as a new one is, so forgetting it changes nothing.
-        let timeout = libm::ceil(burst / rate.per_second());
+        let timeout = libm::ceil(burst / rate.frequency());
         let mask = mask(addresses.ipv6_prefix);
         rules += &format!(
             "\t\t{PORT} update @limit{n} {{ ip saddr {over} }} drop\n\

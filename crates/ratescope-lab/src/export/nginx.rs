@@ -54,7 +54,7 @@ fn whole_rate(rate: Rate) -> Result<Rate, String> {
             return Rate::new(count, per).map_err(|e| e.to_string());
         }
     }
-    let minute = libm::round(rate.per_second() * 60e6) / 1e6;
+    let minute = libm::round(rate.frequency() * 60e6) / 1e6;
     Err(format!("its rates are whole numbers a second or a minute, and this is {minute} a minute"))
 }
 

@@ -52,7 +52,7 @@ pub(super) fn check_bucket(rate: Rate, burst: f64) -> Result<(), String> {
     }
     // The bucket must be full again before Traefik forgets a silent sender. It does so after two seconds; at
     // a rate below one a second, after the time that one token takes and one second more.
-    let a_second = rate.per_second();
+    let a_second = rate.frequency();
     let kept = if a_second >= 1.0 { 2.0 } else { 1.0 + libm::floor(1.0 / a_second) };
     let most = libm::floor(kept * a_second);
     if burst <= most {
@@ -66,7 +66,7 @@ pub(super) fn check_bucket(rate: Rate, burst: f64) -> Result<(), String> {
 
 /// How long a request may wait for its token, in seconds.
 fn longest_wait(rate: Rate) -> f64 {
-    let a_second = libm::floor(rate.per_second()).max(1.0);
+    let a_second = libm::floor(rate.frequency()).max(1.0);
     libm::floor(1e9 / (a_second * 2.0)) / 1e9
 }
 

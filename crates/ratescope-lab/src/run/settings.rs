@@ -111,7 +111,7 @@ impl Default for RunSettings {
 pub(crate) fn auto_rate<const MOST: u32>(text: &str) -> Result<f64, ParseError> {
     let range = 0.001..=f64::from(MOST);
     match lenient::is_rate(text) {
-        true => within_decimals(text, lenient::rate(text, Span::seconds(1))?.per_second(), &range),
+        true => within_decimals(text, lenient::rate(text, Span::seconds(1))?.frequency(), &range),
         false => decimal(text, range),
     }
 }

@@ -81,7 +81,7 @@ pub(super) use kept;
 
 /// The size of a bucket per the time to fill it at `rate`; `None` if there is no such rate.
 pub(super) fn fill(size: f64, rate: Rate) -> Option<Rate> {
-    let time = Span::from_secs(size / rate.per_second()).ok()?;
+    let time = Span::from_secs(size / rate.frequency()).ok()?;
     Rate::new(size, time).ok()
 }
 

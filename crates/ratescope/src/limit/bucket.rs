@@ -35,7 +35,6 @@ use crate::outcome::{Decision, Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
-use core::num::NonZeroU32;
 
 /// The most that a bucket owes, in millionths of an event: below 2^126 parts, with room for sums.
 const MOST: u64 = i64::MAX as u64;
@@ -139,20 +138,29 @@ impl Bucket {
         Ok(Bucket { rate, size, per_micro, per_millionth, per_event, full })
     }
 
-    /// A bucket that drains at a `rate` of whole events in whole `seconds`, and holds `size` of them.
-    pub(super) const fn of_whole(rate: Rate, seconds: u64, size: NonZeroU32) -> Self {
+    /// A bucket that drains at a `rate` of whole events in whole `seconds`, and holds as many.
+    ///
+    /// # Panics
+    /// When the rate is 0.
+    pub(super) const fn of_whole(rate: Rate, seconds: u64) -> Self {
         // In millionths and in microseconds both are a million times as large, which cancels.
         let count = rate.count() as u64;
+        assert!(count > 0, "the count of a rate must be 1 or more");
         let divisor = gcd(count, seconds);
         let (per_micro, per_millionth) = (count / divisor, seconds / divisor);
         let per_event = per_millionth as f64 * 1e6;
-        Bucket { rate, size: 0.0, per_micro, per_millionth, per_event, full: 0 }.of_size(size)
+        Bucket { rate, size: 0.0, per_micro, per_millionth, per_event, full: 0 }
+            .of_size(count as u32)
     }
 
     /// The same bucket, holding `size` events.
-    pub(super) const fn of_size(self, size: NonZeroU32) -> Self {
-        let millionths = size.get() as u128 * 1_000_000;
-        Bucket { size: size.get() as f64, full: millionths * self.per_millionth as u128, ..self }
+    ///
+    /// # Panics
+    /// When the size is 0.
+    pub(super) const fn of_size(self, size: u32) -> Self {
+        assert!(size > 0, "the burst or the queue must be 1 or more");
+        let millionths = size as u128 * 1_000_000;
+        Bucket { size: size as f64, full: millionths * self.per_millionth as u128, ..self }
     }
 
     /// The parts that drain between two instants.

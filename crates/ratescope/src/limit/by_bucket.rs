@@ -11,48 +11,57 @@ macro_rules! limit_by_bucket {
     ) => {
         impl $limiter {
             #[doc = concat!("`count` events in a second, and a ", stringify!($size), " of as many.")]
-            /// With whole numbers nothing can be out of range, so this is a constant:
+            /// It is a constant:
             ///
             /// ```
-            /// use core::num::NonZeroU32;
             #[doc = concat!("use ratescope::limit::", stringify!($module), "::", stringify!($limiter), ";")]
             ///
-            /// const TEN: NonZeroU32 = NonZeroU32::new(10).unwrap();
-            /// const TWENTY: NonZeroU32 = NonZeroU32::new(20).unwrap();
             #[doc = concat!(
                 "const OFTEN: ", stringify!($limiter), " = ", stringify!($limiter),
-                "::each_second(TEN).", stringify!($with), "(TWENTY);",
+                "::per_second(10).", stringify!($with), "(20);",
             )]
             #[doc = concat!(
                 "assert_eq!(OFTEN.to_string(), \"", $name, " 10/1s ", stringify!($size), " 20\");",
             )]
             /// ```
-            #[doc(alias = "per_second")]
-            pub const fn each_second(count: NonZeroU32) -> Self {
-                $limiter(Bucket::of_whole(Rate::each_second(count.get()), 1, count))
+            ///
+            /// # Panics
+            /// When the count is 0; in a constant that is an error of the compiler. For a number that comes from
+            #[doc = concat!("outside there is [`", stringify!($limiter), "::new`], which returns an error.")]
+            pub const fn per_second(count: u32) -> Self {
+                $limiter(Bucket::of_whole(Rate::per_second(count), 1))
             }
 
-            /// The same for a minute.
-            #[doc(alias = "per_minute")]
-            pub const fn each_minute(count: NonZeroU32) -> Self {
-                $limiter(Bucket::of_whole(Rate::each_minute(count.get()), 60, count))
+            #[doc = concat!("`count` events in a minute, and a ", stringify!($size), " of as many.")]
+            ///
+            /// # Panics
+            /// When the count is 0.
+            pub const fn per_minute(count: u32) -> Self {
+                $limiter(Bucket::of_whole(Rate::per_minute(count), 60))
             }
 
-            /// The same for an hour.
-            #[doc(alias = "per_hour")]
-            pub const fn each_hour(count: NonZeroU32) -> Self {
-                $limiter(Bucket::of_whole(Rate::each_hour(count.get()), 3600, count))
+            #[doc = concat!("`count` events in an hour, and a ", stringify!($size), " of as many.")]
+            ///
+            /// # Panics
+            /// When the count is 0.
+            pub const fn per_hour(count: u32) -> Self {
+                $limiter(Bucket::of_whole(Rate::per_hour(count), 3600))
             }
 
-            /// The same for a day.
-            #[doc(alias = "per_day")]
-            pub const fn each_day(count: NonZeroU32) -> Self {
-                $limiter(Bucket::of_whole(Rate::each_day(count.get()), 86_400, count))
+            #[doc = concat!("`count` events in a day, and a ", stringify!($size), " of as many.")]
+            ///
+            /// # Panics
+            /// When the count is 0.
+            pub const fn per_day(count: u32) -> Self {
+                $limiter(Bucket::of_whole(Rate::per_day(count), 86_400))
             }
 
             #[doc = concat!("The same rate with a ", stringify!($size), " of as many events.")]
+            ///
+            /// # Panics
+            #[doc = concat!("When the ", stringify!($size), " is 0.")]
             #[doc(alias = "allow_burst")]
-            pub const fn $with(self, $size: NonZeroU32) -> Self {
+            pub const fn $with(self, $size: u32) -> Self {
                 $limiter(self.0.of_size($size))
             }
         }
@@ -179,4 +188,3 @@ pub(super) use super::text::{Form, Given, Unreadable};
 pub(super) use crate::outcome::{Outcome, Retry};
 pub(super) use crate::time::{Span, Time};
 pub(super) use core::fmt;
-pub(super) use core::num::NonZeroU32;

@@ -97,7 +97,7 @@ impl Earrrl {
 
     /// The size of the impulse, in events, at which the estimate is the limit: limit/λ.
     fn brim(&self) -> f64 {
-        self.limit.per_second() / self.lambda
+        self.limit.frequency() / self.lambda
     }
 
     /// The instant at which the impulse has decayed by a factor of `times`; its own if that is at most 1.

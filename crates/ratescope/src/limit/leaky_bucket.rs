@@ -67,7 +67,7 @@ impl LeakyBucket {
     /// The level of a queue, `elapsed` seconds (at least 0) after it was `level`, if events come out
     /// at `rate` and nothing arrives.
     pub fn level_after(level: f64, rate: Rate, elapsed: f64) -> f64 {
-        larger(0.0, level - rate.per_second() * elapsed)
+        larger(0.0, level - rate.frequency() * elapsed)
     }
 
     /// How many even events, `steady` (above 0) in the period of the rate, pass from an empty queue

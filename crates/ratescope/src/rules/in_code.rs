@@ -131,9 +131,9 @@ impl Rules {
     /// use ratescope::rules::{NewRule, Ruled, Rules};
     /// use ratescope::{Event, Rate, Time};
     ///
-    /// let guesses = Exim { limit: Rate::each_minute(5), mode: Mode::Strict };
+    /// let guesses = Exim { limit: Rate::per_minute(5), mode: Mode::Strict };
     /// let rules = Rules::new("web", [
-    ///     NewRule::new().each("user").limit(Gcra::new(Rate::each_minute(100), 30.0)?),
+    ///     NewRule::new().each("user").limit(Gcra::new(Rate::per_minute(100), 30.0)?),
     ///     NewRule::new().of("route", "/login").each("ip").limit(guesses),
     ///     NewRule::new().of("route", "/login").within("ip", "10.0.0.0/8".parse()?), // is not limited
     /// ])?;

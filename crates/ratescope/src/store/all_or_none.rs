@@ -9,7 +9,6 @@ use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
 use crate::policy::{self, Verdict, stricter, strictest};
-#[cfg(any(feature = "wait", all(test, loom)))]
 use crate::time::Span;
 use crate::time::Time;
 use smallvec::SmallVec;
@@ -127,7 +126,6 @@ pub(crate) fn check_each<L: Limiter<State: PartialEq>>(
 /// Counts an event whose keys are locked if it passes after `most` at the latest. Otherwise counts nothing,
 /// and returns how long after `now` it would pass or should be tried again. If the clock was set back, the keys
 /// follow it, so that not every attempt finds the same wait.
-#[cfg(any(feature = "wait", all(test, loom)))]
 pub(super) fn pass<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],
     now: Time,

@@ -78,11 +78,11 @@ where
         self.limiter.peek(self.state(), now, cost)
     }
 
-    pub(super) fn remaining(&self, now: Time) -> f64 {
+    pub(crate) fn remaining(&self, now: Time) -> f64 {
         self.limiter.remaining(self.state(), now)
     }
 
-    pub(super) fn reset_after(&self, now: Time) -> Span {
+    pub(crate) fn reset_after(&self, now: Time) -> Span {
         self.limiter.reset_after(self.state(), now)
     }
 
@@ -112,7 +112,6 @@ where
     }
 
     /// Follows a clock that was set back, as with an event that is refused. Counts nothing.
-    #[cfg(any(feature = "wait", all(test, loom)))]
     pub(super) fn follow(&mut self, now: Time) {
         if self.slot.is_some() && now < self.memory.latest {
             self.update(now, |limiter, state| limiter.record(state, now, 0.0, false));
@@ -120,7 +119,7 @@ where
     }
 
     /// Takes back an event that was counted at `at`, and returns whether the limiter can.
-    pub(super) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
+    pub(crate) fn undo(&mut self, at: Time, now: Time, cost: f64) -> bool {
         self.take_back(|limiter, state| limiter.undo(state, at, now, cost))
     }
 

@@ -16,22 +16,8 @@
 //! assert_eq!(senders.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! # For those who know governor
-//! The time and the cost are arguments here: `now` is `SystemTime::now().into()`, or that of a test.
-//!
-//! | governor | here |
-//! |---|---|
-//! | `Quota::per_second(nonzero!(10u32)).allow_burst(nonzero!(20u32))` | `Gcra::each_second(TEN).with_burst(TWENTY)` |
-//! | `RateLimiter::direct(quota)`, `check()` | `Keyed::new(limiter, 1)`, `check(&(), now, 1.0)` |
-//! | `RateLimiter::keyed(quota)`, `check_key(&key)` | `Keyed::new(limiter, capacity)`, `check(&key, now, 1.0)` |
-//! | `check_key_n(&key, n)` | `check(&key, now, n)` |
-//! | `NotUntil::wait_time_from` | `retry_after`, or with the decision [`check_with_retry`](Keyed::check_with_retry) |
-//! | `until_key_ready(&key)` | `until_allowed`, with the feature `wait` |
-//! | `retain_recent()` | not needed: the capacity bounds the memory |
-//! | `per_second(2)`, `burst_size(5)` of tower_governor, one in two seconds | `limit: gcra 1/2s burst 5 per ip` in a rule file |
+//
 
-#[cfg(feature = "wait")]
 use super::all_or_none;
 use super::held::{Held, Memory};
 use super::secret::Secret;
@@ -83,42 +69,13 @@ impl<L: Limiter, H: BuildHasher> Keyed<L, H>
 where
     L::State: PartialEq,
 {
-    /// The same with another hash. All its 64 bits must be good: two keys with one hash are one key.
-    /// Use a faster hash than [`Secret`] only for keys that no sender can choose, such as numbers
-    /// that you assign yourself.
-    pub fn with_hasher(limiter: L, capacity: usize, hasher: H) -> Self {
-        // Half of all numbers, so that their sum over all shards is a number, too.
-        let entries = capacity.saturating_add(capacity / 8).clamp(1, usize::MAX / 2);
-        let shards = (entries / PER_SHARD).clamp(1, SHARDS);
-        let shards = 1 << shards.ilog2();
-        let initial = limiter.initial();
-        let table = Table::new(entries.div_ceil(shards * WAYS), initial.clone());
-        let memory = Memory { table, latest: Time::from_micros(i64::MIN) };
-        let shards = (0..shards).map(|_| Shard(Mutex::new(memory.clone()))).collect();
-        Keyed { limiter, initial, hasher, shards }
-    }
-
     /// Decides about an event of `key`, and counts it.
     pub fn check<K: Hash + ?Sized>(&self, key: &K, now: Time, cost: f64) -> Outcome {
         self.hold(self.hash(key)).check(now, cost)
     }
 
-    /// Decides as [`check`](Self::check) does, and says in the same step when a refused event would pass.
-    pub fn check_with_retry<K: Hash + ?Sized>(
-        &self,
-        key: &K,
-        now: Time,
-        cost: f64,
-    ) -> (Outcome, Retry) {
-        let mut held = self.hold(self.hash(key));
-        let outcome = held.check(now, cost);
-        let retry = || held.retry_after(now, cost);
-        (outcome, if outcome.is_allowed() { Retry::NOW } else { retry() })
-    }
-
     /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
     /// it would wait, or when to try again.
-    #[cfg(feature = "wait")]
     pub fn pass<K: Hash + ?Sized>(
         &self,
         key: &K,
@@ -126,9 +83,7 @@ where
         cost: f64,
         most: Span,
     ) -> Result<Outcome, Retry> {
-        let mut held = self.hold(self.hash(key));
-        let passed = all_or_none::pass(core::slice::from_mut(&mut held), now, cost, most);
-        passed.map(|verdict| verdict.outcome)
+        self.pass_by_hash(self.hash(key), now, cost, most)
     }
 
     /// Answers as [`check`](Self::check) would. Nothing is counted, and the key does not count as used.
@@ -177,6 +132,31 @@ where
         held.slot.map(|slot| held.memory.table.at(slot).state.clone())
     }
 
+    /// The hash of a key.
+    pub(crate) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
+        self.hasher.hash_one(key)
+    }
+}
+
+impl<L: Limiter, H> Keyed<L, H>
+where
+    L::State: PartialEq,
+{
+    /// The same with another hash. All its 64 bits must be good: two keys with one hash are one key.
+    /// Use a faster hash than [`Secret`] only for keys that no sender can choose, such as numbers
+    /// that you assign yourself.
+    pub fn with_hasher(limiter: L, capacity: usize, hasher: H) -> Self {
+        // Half of all numbers, so that their sum over all shards is a number, too.
+        let entries = capacity.saturating_add(capacity / 8).clamp(1, usize::MAX / 2);
+        let shards = (entries / PER_SHARD).clamp(1, SHARDS);
+        let shards = 1 << shards.ilog2();
+        let initial = limiter.initial();
+        let table = Table::new(entries.div_ceil(shards * WAYS), initial.clone());
+        let memory = Memory { table, latest: Time::from_micros(i64::MIN) };
+        let shards = (0..shards).map(|_| Shard(Mutex::new(memory.clone()))).collect();
+        Keyed { limiter, initial, hasher, shards }
+    }
+
     /// The limiter.
     pub fn limiter(&self) -> &L {
         &self.limiter
@@ -219,17 +199,25 @@ where
         }
     }
 
-    /// The hash of a key.
-    pub(super) fn hash<K: Hash + ?Sized>(&self, key: &K) -> u64 {
-        self.hasher.hash_one(key)
-    }
-
     /// Locks a key, for as long as the result lives.
     #[inline(always)]
-    pub(super) fn hold(&self, hash: u64) -> Held<'_, L> {
+    pub(crate) fn hold(&self, hash: u64) -> Held<'_, L> {
         let mut held = self.lock(hash);
         held.find();
         held
+    }
+
+    /// Counts an event of the key with this hash, as [`pass`](Self::pass) does.
+    pub(crate) fn pass_by_hash(
+        &self,
+        hash: u64,
+        now: Time,
+        cost: f64,
+        most: Span,
+    ) -> Result<Outcome, Retry> {
+        let mut held = self.hold(hash);
+        let passed = all_or_none::pass(core::slice::from_mut(&mut held), now, cost, most);
+        passed.map(|verdict| verdict.outcome)
     }
 
     /// The same, without [finding](Held::find) the state of the key.

@@ -8,7 +8,6 @@ use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::Toke
 use ratescope::policy::{FIELDS, Limit, Per};
 use ratescope::{Event, Policy, Rate, Span, Store, Time};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
 /// A caller may have its fields in any of these.
@@ -73,20 +72,19 @@ proptest! {
     /// Limits of whole numbers are constants, and the same as others.
     #[test]
     fn limits_of_whole_numbers(count in 1..=u32::MAX, small in 1..100_000u32, burst in 1..=u32::MAX) {
-        let whole = |n: u32| NonZeroU32::new(n).unwrap();
         for count in [count, small] {
             macro_rules! same {
                 ($limiter:ident, $with:ident) => {
                     let same = |made: $limiter, rate| {
                         prop_assert_eq!(made, $limiter::new(rate, f64::from(count)).unwrap());
                         let other = $limiter::new(rate, f64::from(burst)).unwrap();
-                        prop_assert_eq!(made.$with(whole(burst)), other);
+                        prop_assert_eq!(made.$with(burst), other);
                         Ok(())
                     };
-                    same($limiter::each_second(whole(count)), Rate::each_second(count))?;
-                    same($limiter::each_minute(whole(count)), Rate::each_minute(count))?;
-                    same($limiter::each_hour(whole(count)), Rate::each_hour(count))?;
-                    same($limiter::each_day(whole(count)), Rate::each_day(count))?;
+                    same($limiter::per_second(count), Rate::per_second(count))?;
+                    same($limiter::per_minute(count), Rate::per_minute(count))?;
+                    same($limiter::per_hour(count), Rate::per_hour(count))?;
+                    same($limiter::per_day(count), Rate::per_day(count))?;
                 };
             }
             same!(Gcra, with_burst);
@@ -100,10 +98,10 @@ proptest! {
 #[test]
 fn limits_in_code() {
     let rates = [
-        (Rate::each_second(10), "10/1s"),
-        (Rate::each_minute(0), "0/1m"),
-        (Rate::each_hour(u32::MAX), "4294967295/1h"),
-        (Rate::each_day(5000), "5000/1d"),
+        (Rate::per_second(10), "10/1s"),
+        (Rate::per_minute(0), "0/1m"),
+        (Rate::per_hour(u32::MAX), "4294967295/1h"),
+        (Rate::per_day(5000), "5000/1d"),
     ];
     for (rate, text) in rates {
         assert_eq!((rate, rate.to_string()), (text.parse().unwrap(), text.to_owned()));
@@ -123,7 +121,7 @@ fn limits_in_code() {
         format!("more than {FIELDS} fields; {help}")
     );
 
-    let all = Limit::from(const { Gcra::each_second(NonZeroU32::MIN) });
+    let all = Limit::from(const { Gcra::per_second(1) });
     assert_eq!(all, "gcra 1/1s per all".parse().unwrap());
     let by = all.by("ip").unwrap().by("path").unwrap();
     assert_eq!(by, "gcra 1/1s per ip+path".parse().unwrap());

@@ -19,6 +19,7 @@ mod policy;
 mod properties;
 #[path = "../../../../tests/common/random.rs"]
 mod random;
+mod rate_limiter;
 #[allow(dead_code)]
 #[path = "../../examples/restart.rs"]
 mod restart;

@@ -117,7 +117,7 @@ impl Layout {
 
     /// The x and y of a bucket on the frontier's plot.
     pub(super) fn place(&self, burst: &Burst) -> [f64; 2] {
-        [self.rates.at(burst.rate.per_second()), self.bursts.at(burst.burst)]
+        [self.rates.at(burst.rate.frequency()), self.bursts.at(burst.burst)]
     }
 
     /// The bucket whose x is nearest to that of a point, if the point is on the frontier's plot or within 12
@@ -166,5 +166,5 @@ fn of_bursts(bursts: &[Burst]) -> [[f64; 2]; 2] {
         let high = all.fold(0.0, f64::max);
         if low <= high && low > 0.0 { [low / air, high * air] } else { [1.0, 10.0] }
     };
-    [ends(|burst| burst.rate.per_second(), 1.4), ends(|burst| burst.burst, 1.4)]
+    [ends(|burst| burst.rate.frequency(), 1.4), ends(|burst| burst.burst, 1.4)]
 }

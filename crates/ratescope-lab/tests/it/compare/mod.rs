@@ -35,7 +35,7 @@ type Sent = (Time, f64, usize);
 /// A stream of traffic, from scratch.
 fn stream(pattern: Pattern, rate: &str, seed: u64, from: f64, to: f64) -> Vec<Time> {
     let rate: Rate = rate.parse().unwrap();
-    let traffic = Traffic::new(pattern, rate.per_second(), seed, at(from)).unwrap();
+    let traffic = Traffic::new(pattern, rate.frequency(), seed, at(from)).unwrap();
     traffic.take_while(|time| *time < at(to)).collect()
 }
 

@@ -255,7 +255,8 @@ async fn what_waits_can_be_spawned() {
     of(any.check(&event, Details::ALL));
     of(any.reset(&fields, |_, _| true));
     {
-        use ratescope::waiting::{SystemClock, Waiting, until_allowed};
+        use ratescope::clock::SystemClock;
+        use ratescope::waiting::{Waiting, until_allowed};
         of(until_allowed(&any, &fields, &SystemClock, Waiting::DEFAULT));
         let policy = "1/1s per user".parse().unwrap();
         let store = ratescope::Store::new(policy, 1);

@@ -50,7 +50,7 @@ proptest! {
             let again = case.limiter.peek(&state, at, 1.0);
             // Envoy's clock is rounded, to up to a nanosecond, in which its tokens drip.
             let dripped = match &case.limiter {
-                AnyLimiter::Envoy(envoy) => 2e-9 * envoy.fill().per_second(),
+                AnyLimiter::Envoy(envoy) => 2e-9 * envoy.fill().frequency(),
                 _ => 0.0,
             };
             let close = |a: f64, b: f64| {

@@ -68,7 +68,7 @@ fn there_is_one_form() {
         leaky-bucket 10/1s | leaky-bucket 10/1s queue 10
         fixed-window 10/1m | fixed-window 10/1m
         sliding-window 240/1h | sliding-window 240/1h precision 1m
-        sliding-window 10/10s | sliding-window 10/10s precision 166667us
+        sliding-window 10/10s | sliding-window 10/10s precision 166.667ms
         sliding-counter 500/1m | sliding-counter 500/1m
         sliding-log 10/1s | sliding-log 10/1s
         adaptive x3 decay 1m floor 5 | adaptive x3 decay 1m increase 1h floor 5 leaky

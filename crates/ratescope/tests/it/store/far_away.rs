@@ -3,8 +3,9 @@
 use crate::store::far::{Far, ruled};
 use crate::store::random::{COUNTING, RATES, case};
 use crate::store::set_back::assert_followed;
+use ratescope::clock::FakeClock;
 use ratescope::rules::Fault;
-use ratescope::waiting::{FakeClock, GaveUp, Waiting, until_allowed};
+use ratescope::waiting::{GaveUp, Waiting, until_allowed};
 use ratescope::{Event, Span, Time};
 use tokio_test::task::spawn;
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok};

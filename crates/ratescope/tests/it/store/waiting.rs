@@ -5,15 +5,17 @@ use crate::store::random::{
     COUNTING, Case, KINDS, RATES, Step, admitting, case, limiter, magnitude,
 };
 use proptest::prelude::*;
+use ratescope::clock::{Clock, FakeClock};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
-use ratescope::waiting::{Clock, FakeClock, GaveUp, Waiting};
-use ratescope::{Event, Outcome, Retry, Span, Store, Time};
+use ratescope::waiting::{GaveUp, Waiting};
+use ratescope::{Event, RateLimiter, Retry, Span, Store, Time};
 use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
+use std::time::Duration;
 use tokio_test::task::{Spawn, spawn};
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
 
@@ -41,16 +43,17 @@ struct Caller {
     hangs_up: Option<Time>,
 }
 
-type Wait<'a> = Spawn<Pin<Box<dyn Future<Output = Result<Outcome, GaveUp>> + Send + 'a>>>;
+type Wait<'a> = Spawn<Pin<Box<dyn Future<Output = Result<(), GaveUp>> + Send + 'a>>>;
 
 /// Runs all callers to their ends, from alarm to alarm. Returns who passed, and when. Nobody is polled
 /// who was not woken.
 fn run(keyed: &Keyed<AnyLimiter>, callers: Vec<Caller>) -> Vec<(Time, Caller)> {
-    let alarms = Alarms::default();
+    let alarms = Arc::new(Alarms::default());
+    let limiter = RateLimiter::new(keyed.clone(), Arc::clone(&alarms));
     let wait = |caller: &Caller| -> Wait<'_> {
         let (key, waiting) = (caller.key, Waiting::DEFAULT.cost(caller.cost));
-        let alarms = &alarms;
-        spawn(Box::pin(async move { keyed.until_allowed(&key, alarms, waiting).await }))
+        let limiter = &limiter;
+        spawn(Box::pin(async move { limiter.until_key_ready_with(&key, waiting).await }))
     };
     let (mut passed, mut waiting, mut to_come) = (Vec::new(), Vec::new(), callers);
     let mut rounds = 0;
@@ -177,14 +180,15 @@ fn nothing_is_counted_before_an_event_passes() {
         let (keyed, clock) = (Keyed::new(limiter(text), 10), FakeClock::default());
         let _ = keyed.check("a", Time::ZERO, 1.0);
         let before = keyed.state("a");
-        let soon = Waiting::DEFAULT.at_most("1us".parse().unwrap());
-        let mut late = spawn(keyed.until_allowed("a", &clock, soon));
+        let calls = RateLimiter::new(keyed.clone(), clock);
+        let soon = Waiting::DEFAULT.at_most(Duration::from_micros(1));
+        let mut late = spawn(calls.until_key_ready_with("a", soon));
         assert!(matches!(assert_ready!(late.poll()), Err(GaveUp::TooLong(_))), "{text}");
         assert_eq!(keyed.state("a"), before, "{text}");
         if text.contains("burst") || text.contains("queue") {
             continue;
         }
-        let mut dropped = spawn(keyed.until_allowed("a", &clock, Waiting::DEFAULT));
+        let mut dropped = spawn(calls.until_key_ready("a"));
         assert_pending!(dropped.poll());
         drop(dropped);
         assert_eq!(keyed.state("a"), before, "{text}");
@@ -193,11 +197,11 @@ fn nothing_is_counted_before_an_event_passes() {
 
 #[test]
 fn what_costs_too_much_never_passes() {
-    let (keyed, clock) = (Keyed::new(limiter("gcra 3/1s"), 10), FakeClock::default());
+    let calls = RateLimiter::keyed(limiter("gcra 3/1s"), 10).with_clock(FakeClock::default());
     for (cost, gave_up) in
         [(3.0, None), (3.5, Some(GaveUp::Never)), (f64::NAN, Some(GaveUp::Never))]
     {
-        let mut task = spawn(keyed.until_allowed("a", &clock, Waiting::DEFAULT.cost(cost)));
+        let mut task = spawn(calls.until_key_ready_with("a", Waiting::DEFAULT.cost(cost)));
         assert_eq!(assert_ready!(task.poll()).err(), gave_up);
     }
 }
@@ -210,13 +214,14 @@ fn jitter_spreads_waits_within_the_longest() {
         let _ = keyed.check("a", Time::ZERO, 1.0);
         keyed
     };
-    let patience = "1500ms".parse().unwrap();
+    let patience = Duration::from_millis(1500);
     // Half of the waits are cut.
     let waiting = Waiting::DEFAULT.jitter(Span::seconds(1)).at_most(patience);
     let mut waits = BTreeSet::new();
     for _ in 0..64 {
-        let (keyed, alarms) = (full(), Alarms::default());
-        let mut task = spawn(keyed.until_allowed("a", &alarms, waiting));
+        let alarms = Arc::new(Alarms::default());
+        let calls = RateLimiter::new(full(), Arc::clone(&alarms));
+        let mut task = spawn(calls.until_key_ready_with("a", waiting));
         assert_pending!(task.poll());
         let alarm = *alarms.1.lock().unwrap().first().unwrap();
         assert!((1_000_000..=1_500_000).contains(&alarm.as_micros()), "{alarm}");
@@ -244,11 +249,12 @@ impl Clock for Stopped {
 /// A wait has been spent even if the clock was set back meanwhile.
 #[test]
 fn a_clock_that_stands_still_ends_no_wait_and_prolongs_none() {
-    let (keyed, clock) = (Keyed::new(limiter("gcra 1/300ms"), 10), Stopped::default());
-    let _ = keyed.check("a", Time::ZERO, 1.0);
-    let waiting = Waiting::DEFAULT.at_most("900ms".parse().unwrap());
-    let mut task = spawn(keyed.until_allowed("a", &clock, waiting));
-    let wait = "300ms".parse().unwrap();
+    let clock = Arc::new(Stopped::default());
+    let calls = RateLimiter::direct(limiter("gcra 1/300ms")).with_clock(Arc::clone(&clock));
+    assert!(calls.check().is_allowed());
+    let waiting = Waiting::DEFAULT.at_most(Duration::from_millis(900));
+    let mut task = spawn(calls.until_ready_with(waiting));
+    let wait = Duration::from_millis(300);
     assert_eq!(assert_ready!(task.poll()), Err(GaveUp::TooLong(wait)));
     assert_eq!(clock.0.load(Ordering::Relaxed), 3);
 }
@@ -262,9 +268,10 @@ fn nobody_waits_until_the_clock_has_caught_up() {
         let late = micros(86_400_000_000);
         while keyed.check("a", late, 1.0).is_allowed() {}
         let longest = Span::seconds(1).max(keyed.retry_after("a", late, 1.0).wait().unwrap());
-        let mut task = spawn(keyed.until_allowed("a", &clock, Waiting::DEFAULT));
+        let calls = RateLimiter::new(keyed.clone(), clock.clone());
+        let mut task = spawn(calls.until_key_ready("a"));
         while task.poll().is_pending() {
-            clock.advance("10ms".parse().unwrap());
+            clock.advance(Duration::from_millis(10));
             assert!(clock.now() <= Time::ZERO.after(longest).after(longest), "{}", keyed.limiter());
         }
     }
@@ -277,9 +284,10 @@ fn nobody_is_turned_away_until_the_clock_has_caught_up() {
         let (keyed, clock) =
             (Keyed::new(limiter("leaky-bucket 2/1s queue 2"), 10), FakeClock::default());
         (0..events).for_each(|_| _ = keyed.check("a", micros(86_400_000_000), 1.0));
-        let soon = Waiting::DEFAULT.at_most(Span::micros(1));
-        while !matches!(spawn(keyed.until_allowed("a", &clock, soon)).poll(), Poll::Ready(Ok(_))) {
-            clock.advance("10ms".parse().unwrap());
+        let soon = Waiting::DEFAULT.at_most(Duration::from_micros(1));
+        let calls = RateLimiter::new(keyed, clock.clone());
+        while !matches!(spawn(calls.until_key_ready_with("a", soon)).poll(), Poll::Ready(Ok(()))) {
+            clock.advance(Duration::from_millis(10));
             assert!(clock.now() <= micros(1_000_000), "{events} events");
         }
     }
@@ -320,7 +328,10 @@ fn the_queue_of_a_policy_may_be_too_long() {
         let waiting = Waiting::DEFAULT.at_most(longest);
         let mut task = spawn(store.until_allowed(ann, &clock, waiting));
         if is_too_long {
-            assert_eq!(assert_ready!(task.poll()).err(), Some(GaveUp::TooLong(wait)));
+            assert_eq!(
+                assert_ready!(task.poll()).err(),
+                Some(GaveUp::TooLong(Duration::from_secs(1)))
+            );
             assert_eq!(look(), Some(wait));
         } else {
             assert_pending!(task.poll());
@@ -332,12 +343,6 @@ fn the_queue_of_a_policy_may_be_too_long() {
 /// The verdict and the wait are of the same instant.
 #[test]
 fn a_refusal_says_when_to_come_back() {
-    let keyed = Keyed::new(limiter("exim 1.5/1m strict"), 10);
-    assert_eq!(keyed.check_with_retry("a", Time::ZERO, 1.0).1, Retry::NOW);
-    let (outcome, retry) = keyed.check_with_retry("a", Time::ZERO, 1.0);
-    assert!(!outcome.is_allowed());
-    assert_eq!(retry, keyed.retry_after("a", Time::ZERO, 1.0));
-
     let store = Store::new("exim 1.5/1m strict per user & gcra 9/1m".parse().unwrap(), 10);
     let fields = &[("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 1.0, fields };

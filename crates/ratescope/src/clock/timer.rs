@@ -1,0 +1,104 @@
+//! Sleeping in any executor: one thread wakes all that sleep. It starts with the first sleep.
+
+#![allow(clippy::disallowed_methods)] // This is a clock.
+
+use super::lock;
+use super::sleepers::Sleepers;
+use core::future::Future;
+use core::panic::AssertUnwindSafe;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+use std::panic::catch_unwind;
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+static SLEEPERS: Mutex<Sleepers<Instant>> = Mutex::new(Sleepers::new());
+
+/// Tells the thread that somebody is to be woken earlier than all others.
+static EARLIER: Condvar = Condvar::new();
+
+/// A sleep that never ends in practice, 34 years; an `Instant` can't be much later on some systems.
+const LONGEST: Duration = Duration::from_secs(1 << 30);
+
+/// Sleeps for `duration` from the first poll on.
+pub(super) fn sleep(duration: Duration) -> Sleep {
+    Sleep { duration, until: None, number: None }
+}
+
+pub(super) struct Sleep {
+    duration: Duration,
+    until: Option<Instant>,
+    /// Its number among the sleepers.
+    number: Option<u64>,
+}
+
+impl Future for Sleep {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let (now, duration) = (Instant::now(), self.duration.min(LONGEST));
+        let until = *self.until.get_or_insert_with(|| now + duration);
+        if now >= until {
+            return Poll::Ready(());
+        }
+        if !is_running() {
+            // There is no other way to be woken.
+            thread::sleep(until - now);
+            return Poll::Ready(());
+        }
+        let waker = context.waker().clone();
+        let mut sleepers = lock(&SLEEPERS);
+        let is_first = sleepers.next().is_none_or(|next| until < next);
+        let number = *self.number.get_or_insert_with(|| sleepers.number());
+        let replaced = sleepers.add(until, number, waker);
+        drop(sleepers);
+        drop(replaced);
+        if is_first {
+            EARLIER.notify_one();
+        }
+        Poll::Pending
+    }
+}
+
+impl Drop for Sleep {
+    fn drop(&mut self) {
+        if let (Some(until), Some(number)) = (self.until, self.number) {
+            let removed = lock(&SLEEPERS).remove(until, number);
+            drop(removed);
+        }
+    }
+}
+
+/// Whether the thread runs, after it was started if need be.
+fn is_running() -> bool {
+    static THREAD: OnceLock<bool> = OnceLock::new();
+    let start = || thread::Builder::new().name("ratescope-timer".to_owned()).spawn(run).is_ok();
+    *THREAD.get_or_init(start)
+}
+
+/// Wakes each when its time has come.
+fn run() {
+    let mut sleepers = lock(&SLEEPERS);
+    loop {
+        let now = Instant::now();
+        let due = sleepers.due(now);
+        if !due.is_empty() {
+            drop(sleepers);
+            for waker in due {
+                // A panic in an executor must not end the thread, on which all others depend.
+                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            }
+            sleepers = lock(&SLEEPERS);
+            continue;
+        }
+        sleepers = match sleepers.next() {
+            Some(next) => {
+                let woken = EARLIER.wait_timeout(sleepers, next - now);
+                woken.unwrap_or_else(PoisonError::into_inner).0
+            }
+            None => EARLIER.wait(sleepers).unwrap_or_else(PoisonError::into_inner),
+        };
+    }
+}

@@ -1,0 +1,371 @@
+//! A limiter with its states and a clock.
+
+use crate::clock::{Clock, MonotonicClock, block_on, duration};
+use crate::limit::Limiter;
+use crate::outcome::Outcome;
+use crate::store::{Keyed, Secret};
+use crate::text::BadNumber;
+use crate::time::Time;
+use crate::waiting::{Blocked, GaveUp, Waiting, until};
+use core::fmt;
+use core::future::ready;
+use core::hash::{BuildHasher, Hash};
+use core::time::Duration;
+
+/// A [limiter](Limiter), what it remembers, and a clock: for one key ([`direct`](Self::direct)) or for many
+/// ([`keyed`](Self::keyed)).
+///
+/// ```
+/// use ratescope::RateLimiter;
+/// use ratescope::limit::gcra::Gcra;
+///
+/// // Ten a second for each user, up to twenty at once. 100,000 users are remembered.
+/// let users = RateLimiter::keyed(Gcra::per_second(10).with_burst(20), 100_000);
+/// let checked = users.check_key("ann");
+/// if !checked.is_allowed() {
+///     println!("try again in {:?}", checked.retry_after());
+/// }
+/// assert_eq!(checked.remaining().floor(), 19.0);
+/// ```
+///
+/// A key is anything that can be hashed. It is neither kept nor copied, and two keys are the same when they hash the
+/// same, as `String` and `str` do. [The store](crate::store) says which keys are remembered when there are more than
+/// there is room for.
+///
+/// Threads share it by reference, and a clone has the same states. With a time from elsewhere, such as that of a log,
+/// ask the [states](Self::states), or set a [`FakeClock`](crate::clock::FakeClock).
+#[derive(Clone, Debug)]
+pub struct RateLimiter<L: Limiter, C = MonotonicClock, H = Secret> {
+    states: Keyed<L, H>,
+    clock: C,
+}
+
+/// A [`RateLimiter`] for one key.
+pub type DirectRateLimiter<L, C = MonotonicClock> = RateLimiter<L, C, Direct>;
+
+/// Stands for the hash of keys in a [`DirectRateLimiter`], which has one key.
+#[derive(Clone, Copy, Debug)]
+pub struct Direct;
+
+/// The hash of the only key.
+const ONE: u64 = 0;
+
+impl<L: Limiter> RateLimiter<L, MonotonicClock, Direct>
+where
+    L::State: PartialEq,
+{
+    /// Limits one thing, such as all calls of a program.
+    ///
+    /// ```
+    /// use ratescope::RateLimiter;
+    /// use ratescope::limit::gcra::Gcra;
+    ///
+    /// let calls = RateLimiter::direct(Gcra::per_second(10));
+    /// assert!(calls.check().is_allowed());
+    /// ```
+    pub fn direct(limiter: L) -> Self {
+        RateLimiter { states: Keyed::with_hasher(limiter, 1, Direct), clock: MonotonicClock }
+    }
+}
+
+impl<L: Limiter> RateLimiter<L>
+where
+    L::State: PartialEq,
+{
+    /// Limits each key apart, and remembers `capacity` keys or slightly more: see [`Keyed::capacity`].
+    pub fn keyed(limiter: L, capacity: usize) -> Self {
+        RateLimiter::new(Keyed::new(limiter, capacity), MonotonicClock)
+    }
+}
+
+impl<L: Limiter, C: Clock> RateLimiter<L, C, Direct>
+where
+    L::State: PartialEq,
+{
+    /// Decides about an event of cost 1, and counts it.
+    #[inline]
+    pub fn check(&self) -> Checked<'_, L, C, Direct> {
+        self.check_hash(ONE, 1.0)
+    }
+
+    /// Decides about an event of any cost, such as a number of bytes, and counts it.
+    #[inline]
+    pub fn check_n(&self, cost: impl Into<f64>) -> Checked<'_, L, C, Direct> {
+        self.check_hash(ONE, cost.into())
+    }
+
+    /// Answers as [`check`](Self::check) would, and counts nothing.
+    pub fn peek(&self) -> Checked<'_, L, C, Direct> {
+        self.peek_hash(ONE)
+    }
+
+    /// Counts a cost that is known only after the event was allowed: see [`Limiter::charge`].
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    pub fn charge(&self, cost: impl Into<f64>) -> Result<(), BadNumber> {
+        self.states.hold(ONE).charge(self.clock.now(), cost.into())
+    }
+
+    /// Forgets what was counted.
+    pub fn reset(&self) {
+        self.states.hold(ONE).reset();
+    }
+
+    /// Waits until an event is allowed, and counts it then: see [waiting](crate::waiting).
+    ///
+    /// # Errors
+    /// When the limiter never allows an event of cost 1.
+    pub async fn until_ready(&self) -> Result<(), GaveUp> {
+        self.until(ONE, Waiting::DEFAULT).await
+    }
+
+    /// Waits with a cost, a longest wait or a jitter.
+    ///
+    /// # Errors
+    /// When the event would have to wait for too long, or for ever. Nothing is counted then.
+    #[doc(alias = "until_n_ready")]
+    #[doc(alias = "until_ready_with_jitter")]
+    pub async fn until_ready_with(&self, waiting: Waiting) -> Result<(), GaveUp> {
+        self.until(ONE, waiting).await
+    }
+
+    /// Blocks the thread until an event is allowed, and counts it then.
+    ///
+    /// # Errors
+    /// As for [`until_ready`](Self::until_ready).
+    pub fn block_until_ready(&self) -> Result<(), GaveUp> {
+        block_on(self.until(ONE, Waiting::DEFAULT))
+    }
+
+    /// Blocks the thread, with a cost, a longest wait or a jitter.
+    ///
+    /// # Errors
+    /// As for [`until_ready_with`](Self::until_ready_with).
+    pub fn block_until_ready_with(&self, waiting: Waiting) -> Result<(), GaveUp> {
+        block_on(self.until(ONE, waiting))
+    }
+}
+
+impl<L: Limiter, C: Clock, H: BuildHasher> RateLimiter<L, C, H>
+where
+    L::State: PartialEq,
+{
+    /// Decides about an event of `key` of cost 1, and counts it.
+    #[inline]
+    pub fn check_key<K: Hash + ?Sized>(&self, key: &K) -> Checked<'_, L, C, H> {
+        self.check_hash(self.states.hash(key), 1.0)
+    }
+
+    /// Decides about an event of `key` of any cost, such as a number of bytes, and counts it.
+    #[inline]
+    pub fn check_key_n<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        cost: impl Into<f64>,
+    ) -> Checked<'_, L, C, H> {
+        self.check_hash(self.states.hash(key), cost.into())
+    }
+
+    /// Answers as [`check_key`](Self::check_key) would. Nothing is counted, and the key does not count as used.
+    pub fn peek_key<K: Hash + ?Sized>(&self, key: &K) -> Checked<'_, L, C, H> {
+        self.peek_hash(self.states.hash(key))
+    }
+
+    /// Counts a cost of `key` that is known only after the event was allowed: see [`Limiter::charge`].
+    ///
+    /// # Errors
+    /// When the cost is negative or not a number. Nothing is counted then.
+    pub fn charge_key<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        cost: impl Into<f64>,
+    ) -> Result<(), BadNumber> {
+        self.states.charge(key, self.clock.now(), cost.into())
+    }
+
+    /// Forgets what was counted of `key`.
+    pub fn reset_key<K: Hash + ?Sized>(&self, key: &K) {
+        self.states.reset(key);
+    }
+
+    /// Waits until an event of `key` is allowed, and counts it then: see [waiting](crate::waiting).
+    ///
+    /// # Errors
+    /// When the limiter never allows an event of cost 1.
+    pub async fn until_key_ready<K: Hash + ?Sized>(&self, key: &K) -> Result<(), GaveUp> {
+        self.until(self.states.hash(key), Waiting::DEFAULT).await
+    }
+
+    /// Waits with a cost, a longest wait or a jitter.
+    ///
+    /// # Errors
+    /// When the event would have to wait for too long, or for ever. Nothing is counted then.
+    #[doc(alias = "until_key_n_ready")]
+    #[doc(alias = "until_key_ready_with_jitter")]
+    pub async fn until_key_ready_with<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        waiting: Waiting,
+    ) -> Result<(), GaveUp> {
+        self.until(self.states.hash(key), waiting).await
+    }
+
+    /// Blocks the thread until an event of `key` is allowed, and counts it then.
+    ///
+    /// # Errors
+    /// As for [`until_key_ready`](Self::until_key_ready).
+    pub fn block_until_key_ready<K: Hash + ?Sized>(&self, key: &K) -> Result<(), GaveUp> {
+        block_on(self.until(self.states.hash(key), Waiting::DEFAULT))
+    }
+
+    /// Blocks the thread, with a cost, a longest wait or a jitter.
+    ///
+    /// # Errors
+    /// As for [`until_key_ready_with`](Self::until_key_ready_with).
+    pub fn block_until_key_ready_with<K: Hash + ?Sized>(
+        &self,
+        key: &K,
+        waiting: Waiting,
+    ) -> Result<(), GaveUp> {
+        block_on(self.until(self.states.hash(key), waiting))
+    }
+}
+
+impl<L: Limiter, C, H> RateLimiter<L, C, H>
+where
+    L::State: PartialEq,
+{
+    /// Limits each key of these states, by this clock.
+    pub fn new(states: Keyed<L, H>, clock: C) -> Self {
+        RateLimiter { states, clock }
+    }
+
+    /// The same states by another clock, such as the [`SystemClock`](crate::clock::SystemClock) or, in tests, a
+    /// [`FakeClock`](crate::clock::FakeClock).
+    pub fn with_clock<D: Clock>(self, clock: D) -> RateLimiter<L, D, H> {
+        RateLimiter::new(self.states, clock)
+    }
+
+    /// The limiter.
+    pub fn limiter(&self) -> &L {
+        self.states.limiter()
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> &C {
+        &self.clock
+    }
+
+    /// The states of the keys. They read no clock: time is an argument there.
+    pub fn states(&self) -> &Keyed<L, H> {
+        &self.states
+    }
+}
+
+impl<L: Limiter, C: Clock, H> RateLimiter<L, C, H>
+where
+    L::State: PartialEq,
+{
+    #[inline(always)]
+    fn check_hash(&self, hash: u64, cost: f64) -> Checked<'_, L, C, H> {
+        let now = self.clock.now();
+        let outcome = self.states.hold(hash).check(now, cost);
+        Checked { of: self, hash, now, cost, outcome, is_counted: outcome.is_allowed() }
+    }
+
+    fn peek_hash(&self, hash: u64) -> Checked<'_, L, C, H> {
+        let (now, cost) = (self.clock.now(), 1.0);
+        let outcome = self.states.hold(hash).peek(now, cost);
+        Checked { of: self, hash, now, cost, outcome, is_counted: false }
+    }
+
+    async fn until(&self, hash: u64, waiting: Waiting) -> Result<(), GaveUp> {
+        until(&self.clock, waiting, |most| {
+            let passed = self.states.pass_by_hash(hash, self.clock.now(), waiting.cost, most);
+            ready(passed.map(|outcome| ((), outcome.decision)).map_err(Blocked::from))
+        })
+        .await
+    }
+}
+
+/// The outcome of an event, and what the states say about its key. What takes long to compute is computed when it is
+/// asked for; if others were counted meanwhile, it takes them into account.
+#[must_use = "an event may pass only if it was allowed"]
+pub struct Checked<'a, L: Limiter, C = MonotonicClock, H = Secret> {
+    of: &'a RateLimiter<L, C, H>,
+    hash: u64,
+    now: Time,
+    cost: f64,
+    outcome: Outcome,
+    is_counted: bool,
+}
+
+impl<L: Limiter, C, H> Checked<'_, L, C, H>
+where
+    L::State: PartialEq,
+{
+    /// Whether the event may pass.
+    #[inline]
+    pub fn is_allowed(&self) -> bool {
+        self.outcome.is_allowed()
+    }
+
+    /// What the limiter said, with its numbers.
+    pub fn outcome(&self) -> Outcome {
+        self.outcome
+    }
+
+    /// How long an allowed event stands in a queue: zero for most limiters, and if it was refused.
+    pub fn wait(&self) -> Duration {
+        duration(self.outcome.wait().unwrap_or_default())
+    }
+
+    /// How long after this check the event would pass; zero if it was allowed, and `None` if it never passes.
+    #[doc(alias = "wait_time_from")]
+    pub fn retry_after(&self) -> Option<Duration> {
+        if self.is_allowed() {
+            return Some(Duration::ZERO);
+        }
+        let retry = self.of.states.hold(self.hash).retry_after(self.now, self.cost);
+        retry.wait().map(duration)
+    }
+
+    /// How much may still be counted: see [`Limiter::remaining`].
+    #[doc(alias = "remaining_burst_capacity")]
+    pub fn remaining(&self) -> f64 {
+        self.of.states.hold(self.hash).remaining(self.now)
+    }
+
+    /// How long until the key is treated as a new one: see [`Limiter::reset_after`].
+    pub fn reset_after(&self) -> Duration {
+        duration(self.of.states.hold(self.hash).reset_after(self.now))
+    }
+}
+
+impl<L: Limiter, C: Clock, H> Checked<'_, L, C, H>
+where
+    L::State: PartialEq,
+{
+    /// Takes back an event that was counted, such as a call that failed, as far as it certainly still counts. Returns
+    /// whether the limiter can do that: see [`Limiter::undo`].
+    pub fn undo(self) -> bool {
+        let (states, now) = (&self.of.states, self.of.clock.now());
+        self.is_counted && states.hold(self.hash).undo(self.now, now, self.cost)
+    }
+}
+
+/// As in `refused: level 10.4, limit 10`.
+impl<L: Limiter, C, H> fmt::Display for Checked<'_, L, C, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.outcome.fmt(f)
+    }
+}
+
+impl<L: Limiter, C, H> fmt::Debug for Checked<'_, L, C, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Checked { now, cost, outcome, .. } = self;
+        let mut out = f.debug_struct("Checked");
+        out.field("outcome", outcome).field("now", now).field("cost", cost).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,214 @@
+//! The limiter with a clock, as a program has it.
+
+use futures_util::FutureExt;
+use ratescope::clock::{Clock, FakeClock, MonotonicClock, SystemClock};
+use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::gcra::Gcra;
+use ratescope::limit::leaky_bucket::LeakyBucket;
+use ratescope::waiting::{GaveUp, Waiting};
+use ratescope::{DirectRateLimiter, RateLimiter, Span, Time};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn direct(limiter: Gcra) -> (DirectRateLimiter<Gcra, FakeClock>, FakeClock) {
+    let clock = FakeClock::default();
+    (RateLimiter::direct(limiter).with_clock(clock.clone()), clock)
+}
+
+#[test]
+fn one_key() {
+    let (calls, clock) = direct(Gcra::per_second(2));
+    assert_eq!(calls.check().remaining(), 1.0);
+    assert_eq!(calls.peek().remaining(), 1.0);
+    assert_eq!(calls.check().retry_after(), Some(Duration::ZERO));
+    let refused = calls.check();
+    assert!(!refused.is_allowed());
+    assert_eq!(refused.to_string(), "refused: level 3, limit 2");
+    assert_eq!(refused.retry_after(), Some(Duration::from_millis(500)));
+    assert_eq!((refused.remaining(), refused.reset_after()), (0.0, SECOND));
+    assert!(!refused.undo(), "a refused event was not counted");
+    clock.advance(Duration::from_millis(500));
+    assert!(calls.check().is_allowed());
+    assert!(!calls.clone().check().is_allowed(), "a clone has the same states");
+    calls.reset();
+    assert_eq!(calls.peek().remaining(), 2.0);
+    assert!(calls.peek().is_allowed() && !calls.peek().undo());
+}
+
+#[test]
+fn costs() {
+    let (bytes, clock) = direct(Gcra::per_second(1000));
+    assert!(bytes.check_n(600).is_allowed());
+    assert_eq!(bytes.check_n(600).retry_after(), Some(Duration::from_millis(200)));
+    assert_eq!(bytes.check_n(1000.5).retry_after(), None);
+    assert!(!bytes.check_n(f64::NAN).is_allowed() && !bytes.check_n(-1).is_allowed());
+    bytes.charge(1400).unwrap();
+    assert!(bytes.charge(-1).is_err());
+    assert_eq!(bytes.check().retry_after(), Some(Duration::from_millis(1001)));
+    clock.advance(2 * SECOND);
+    let failed = bytes.check_n(300);
+    assert!(failed.is_allowed() && failed.undo());
+    assert_eq!(bytes.peek().remaining(), 1000.0);
+}
+
+#[test]
+fn many_keys() {
+    let clock = FakeClock::default();
+    let users = RateLimiter::keyed(Gcra::per_minute(6), 100).with_clock(clock.clone());
+    assert!(users.check_key_n("ann", 6).is_allowed());
+    assert!(!users.check_key(&"ann".to_owned()).is_allowed(), "a String is the key of its str");
+    assert!(users.check_key(&7u8).is_allowed() && users.check_key(&("ann", 1)).is_allowed());
+    assert_eq!(users.peek_key("ann").retry_after(), Some(10 * SECOND));
+    users.charge_key("bob", 7).unwrap();
+    assert_eq!(users.check_key("bob").retry_after(), Some(20 * SECOND));
+    users.reset_key("ann");
+    assert!(users.check_key("ann").is_allowed());
+    // With a time from elsewhere.
+    assert_eq!(users.states().remaining("ann", Time::ZERO), 5.0);
+    assert_eq!((users.states().len(), users.limiter()), (4, &Gcra::per_minute(6)));
+}
+
+/// What passes after a wait says so, and is waited for.
+#[test]
+fn a_queue() {
+    let clock = FakeClock::default();
+    let jobs = RateLimiter::direct(LeakyBucket::per_second(2)).with_clock(clock.clone());
+    assert_eq!(jobs.check().wait(), Duration::ZERO);
+    assert_eq!(jobs.check().wait(), Duration::from_millis(500));
+    assert_eq!(jobs.check().wait(), Duration::ZERO, "it was refused");
+    let late = jobs.until_ready_with(Waiting::DEFAULT.at_most(Duration::from_millis(499)));
+    assert_eq!(late.now_or_never(), Some(Err(GaveUp::TooLong(Duration::from_millis(500)))));
+}
+
+#[test]
+fn threads_share_it() {
+    let (calls, _) = direct(Gcra::per_hour(1000));
+    let passed = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let count = (0..400).filter(|_| calls.check().is_allowed()).count();
+                passed.fetch_add(count as u32, Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(passed.into_inner(), 1000);
+}
+
+/// Neither waits for less than the limit says: three in turn, at 50 a second, take 40 ms.
+#[test]
+fn without_a_runtime() {
+    let limiter = || RateLimiter::direct(Gcra::per_second(50).with_burst(1));
+    let begin = MonotonicClock.now();
+    let calls = limiter();
+    (0..3).for_each(|_| calls.block_until_ready().unwrap());
+    assert!(begin.until(MonotonicClock.now()) >= Span::micros(40_000));
+
+    let (begin, calls) = (MonotonicClock.now(), limiter());
+    let waits = async {
+        futures_util::future::join3(calls.until_ready(), calls.until_ready(), calls.until_ready())
+            .await
+    };
+    assert_eq!(block(waits), (Ok(()), Ok(()), Ok(())));
+    assert!(begin.until(MonotonicClock.now()) >= Span::micros(40_000));
+}
+
+/// Runs a future on this thread, as an executor does that knows no timers.
+fn block<F: Future>(future: F) -> F::Output {
+    struct Unpark(thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = Box::pin(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            std::task::Poll::Ready(result) => return result,
+            std::task::Poll::Pending => thread::park(),
+        }
+    }
+}
+
+#[test]
+fn a_sleep_that_is_dropped_wakes_nobody() {
+    struct Count(AtomicU32);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let (count, clock) = (Arc::new(Count(AtomicU32::new(0))), FakeClock::default());
+    let waker = Waker::from(Arc::clone(&count));
+    let mut context = Context::from_waker(&waker);
+    let mut sleeps = [1, 1, 2].map(|seconds| {
+        let clock = clock.clone();
+        Box::pin(async move { clock.sleep(Span::seconds(seconds)).await })
+    });
+    for sleep in &mut sleeps {
+        assert!(sleep.as_mut().poll(&mut context).is_pending());
+        assert!(sleep.as_mut().poll(&mut context).is_pending());
+    }
+    let [first, dropped, last] = sleeps;
+    drop(dropped);
+    assert_eq!(Arc::strong_count(&count), 4, "this, the waker, and two that sleep");
+    clock.advance(SECOND);
+    assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    drop((first, last));
+    clock.advance(SECOND);
+    assert_eq!(count.0.load(Ordering::Relaxed), 1);
+}
+
+/// Both begin at the Unix epoch, so that windows are aligned to hours and days.
+#[test]
+fn clocks_agree() {
+    let (monotonic, system) = (MonotonicClock.now(), SystemClock.now());
+    assert!(system.since(monotonic).abs() < 3600.0, "{monotonic}, {system}");
+    assert!(MonotonicClock.now() >= monotonic);
+}
+
+#[test]
+fn any_limiter_will_do() {
+    for (text, passes) in [
+        ("token-bucket 2/1s", 2),
+        ("sliding-counter 3/1s", 3),
+        ("exim 4/1s leaky", 4),
+        ("fixed-window 0/1s", 0),
+    ] {
+        let limiter: AnyLimiter = text.parse().unwrap();
+        let keyed = RateLimiter::keyed(limiter, 10).with_clock(FakeClock::default());
+        let passed = (0..9).filter(|_| keyed.check_key(&1).is_allowed()).count();
+        assert_eq!(passed, passes, "{text}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "the count of a rate must be 1 or more")]
+fn a_rate_of_none() {
+    let _ = Gcra::per_second(0);
+}
+
+#[test]
+#[should_panic(expected = "the burst or the queue must be 1 or more")]
+fn a_burst_of_none() {
+    let _ = Gcra::per_second(1).with_burst(0);
+}
+
+#[test]
+fn threads_and_tasks() {
+    fn shared<T: Send + Sync + Clone + std::fmt::Debug>(of: T) -> T {
+        of
+    }
+    fn sent<T: Send>(_: T) {}
+    let calls = shared(RateLimiter::direct(Gcra::per_second(1)));
+    let keyed = shared(RateLimiter::keyed(Gcra::per_second(1), 10));
+    sent(calls.until_ready());
+    sent(keyed.until_key_ready("ann"));
+    sent(calls.check());
+}
