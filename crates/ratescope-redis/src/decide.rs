@@ -110,8 +110,12 @@ impl Decision {
         if self.deed != Deed::Charge && !parts.iter().all(|(.., passes)| *passes) {
             // Limiters that count what they refuse do so.
             for (which, ..) in parts.into_iter().filter(|(.., passes)| !passes) {
-                if let Some(part) = self.part(which, is_counted, Deed::Refuse) {
-                    self.take(which, part.together(until).await?, is_counted, &mut decided);
+                let Some(part) = self.part(which, is_counted, Deed::Refuse) else { continue };
+                // The request is refused, also if a limit has room again by now or its node is gone.
+                if let Ok(part) = part.together(until).await
+                    && !self.passes(&part)
+                {
+                    self.take(which, part, is_counted, &mut decided);
                 }
             }
             return Ok(decided);

@@ -167,6 +167,50 @@ async fn on_a_cluster_little_is_left_of_what_is_refused() {
     assert!((passed as f64 - 0.1..=40.0).contains(&kept), "{passed} of {kept}");
 }
 
+/// A limit that refused when all were looked at may have room again when it is told of the refusal. That is no decision.
+#[tokio::test]
+async fn what_was_refused_at_first_sight_stays_refused() {
+    let Some(cluster) = Cluster::of_masters(3) else { return };
+    let node = |key: &str| &cluster.nodes[cluster.master(&cluster.slot(key))];
+    let tenant = node("{tenant=t}");
+    let names = ["ann", "bob", "eve", "joe", "sue", "tim", "zoe"];
+    let is_elsewhere = |name: &&str| node(&format!("{{user={name}}}")).port != tenant.port;
+    let name = names.into_iter().find(is_elsewhere).unwrap();
+    let user = node(&format!("{{user={name}}}"));
+    let [shared, _] = pair(&cluster.url(), &patient("l:"));
+    let own = shared.beside(rules("gcra 1/1h per user")).unwrap();
+    let of = move || [("tenant", "t"), ("user", name)];
+    let level = async |store: &RedisStore| {
+        let answer = super::looked(store, &of()).await;
+        super::level(&answer).unwrap()
+    };
+    let answer = super::check(&own, Time::from_micros(1), 1.0, &of(), Details::ALL).await;
+    assert!(answer.ruling.is_allowed() && answer.fault.is_none());
+    assert_eq!(level(&shared).await, 0.0);
+
+    tenant.command(&["CLIENT", "PAUSE", "20000", "WRITE"]);
+    user.command(&["CONFIG", "RESETSTAT"]);
+    let asked = tokio::spawn({
+        let (shared, own) = (shared.clone(), own.clone());
+        async move {
+            let event = Event { time: Time::from_micros(1), cost: 1.0, fields: &of() };
+            RedisStore::check_all(&parts([&shared, &own], &event), Details::ALL.at_once()).await
+        }
+    });
+    let begun = Instant::now();
+    while !user.info("commandstats").contains("cmdstat_evalsha:calls=1,") {
+        assert!(begun.elapsed() < PATIENCE, "it is looked at");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    user.command(&["FLUSHALL"]);
+    tenant.command(&["CLIENT", "UNPAUSE"]);
+    let answers = asked.await.unwrap();
+    let said: Vec<_> = answers.iter().map(|answer| answer.ruling.to_string()).collect();
+    let refused = "refused by policy: level 2, limit 1";
+    assert_eq!(said, ["allowed by policy: level 1, limit 1000", refused]);
+    assert_eq!([level(&shared).await, level(&own).await], [0.0, 0.0], "nothing is counted");
+}
+
 #[tokio::test]
 async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
     let Some(server) = Server::start(&[]) else { return };
