@@ -2,7 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)] // Each test file uses its part.
 
-use ratescope::{Decision, Outcome, Retry, Time};
+use ratescope::{Outcome, Retry, Time};
 
 /// FNV-1a, eight bytes at a time.
 pub struct Checksum(u64);
@@ -38,10 +38,7 @@ impl Checksum {
         self.add(u64::from(outcome.is_allowed()));
         self.add(outcome.level.to_bits());
         self.add(outcome.limit.to_bits());
-        let wait = match outcome.decision {
-            Decision::Allowed { wait } => Some(wait),
-            _ => retry_after().wait(),
-        };
+        let wait = outcome.wait.or_else(|| retry_after().wait());
         self.add(wait.map_or(u64::MAX, |wait| wait.secs().to_bits()));
     }
 }

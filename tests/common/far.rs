@@ -6,7 +6,7 @@ use core::future::poll_fn;
 use core::task::Poll;
 use core::time::Duration;
 use ratescope::Event;
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+use ratescope::rules::{AsyncStore, Decision, Details, Fault, Ruled, Rules};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,11 +47,11 @@ impl AsyncStore for Far {
         self.ruled.rules()
     }
 
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
         if self.sleeps { self.ruled.check_now(event, details) } else { None }
     }
 
-    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn check(&self, event: &Event<'_>, details: Details) -> Decision {
         self.asked.fetch_add(1, Ordering::SeqCst);
         let mut answer = AsyncStore::check(&self.ruled, event, details).await;
         pending(self.polls).await;
@@ -59,16 +59,16 @@ impl AsyncStore for Far {
         answer
     }
 
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Decision {
         let mut answer = AsyncStore::peek(&self.ruled, event, details).await;
         pending(self.polls).await;
         if self.fault.is_some() {
-            (answer.retry, answer.fault) = (None, self.fault.clone());
+            (answer.retry_after, answer.fault) = (None, self.fault.clone());
         }
         answer
     }
 
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
         if self.sleeps {
             tokio::time::sleep(Duration::from_secs(1)).await;
         }

@@ -26,8 +26,8 @@ pub(crate) async fn assert_followed(store: &impl AsyncStore) {
         let user = format!("{is_patient} {is_full}");
         let (fields, clock) = ([("user", user.as_str())], Asleep::default());
         let late = Event { time: Time::ZERO.after(Span::hours(1)), cost: 1.0, fields: &fields };
-        while store.check(&late, Details::default()).await.ruling.is_allowed() && is_full {}
-        let retry = store.peek(&late, Details::default().with_retry()).await.retry;
+        while store.check(&late, Details::default()).await.is_allowed() && is_full {}
+        let retry = store.peek(&late, Details::default().with_retry()).await.retry_after;
         let longest = Span::seconds(1).max(retry.map_or(Span::ZERO, |retry| retry.wait().unwrap()));
         let tenth = Span::from_secs(longest.secs() / 10.0).unwrap();
         let waiting = Waiting::DEFAULT;

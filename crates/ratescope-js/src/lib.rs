@@ -194,7 +194,7 @@ impl Store {
         Ok(ask(&Event { time: time(now)?, cost: cost.unwrap_or(1.0), fields }))
     }
 
-    fn told(&self, verdict: policy::Verdict) -> Verdict {
+    fn told(&self, verdict: policy::PolicyOutcome) -> Verdict {
         let by = self.0.policy().limits().get(verdict.by).map(ToString::to_string);
         let outcome::Outcome { level, limit, .. } = verdict.outcome;
         let wait = wait(verdict.outcome);
@@ -212,7 +212,7 @@ fn told(answer: outcome::Outcome) -> Outcome {
 }
 
 fn wait(answer: outcome::Outcome) -> f64 {
-    answer.wait().map_or(0.0, in_milliseconds)
+    answer.wait.map_or(0.0, in_milliseconds)
 }
 
 fn milliseconds(retry: Retry) -> f64 {

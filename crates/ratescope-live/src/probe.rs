@@ -8,7 +8,7 @@ use ratescope::event::Event;
 use ratescope::internal::Secret;
 use ratescope::internal::shown;
 use ratescope::policy::{Limit, Per};
-use ratescope::rules::{Rules, Ruling};
+use ratescope::rules::{Decision, Rules};
 use ratescope::text::BadNumber;
 use ratescope::time::Time;
 use smallvec::SmallVec;
@@ -263,13 +263,13 @@ impl Probe {
 }
 
 impl Taps {
-    /// Counts a ruling about an event.
-    pub fn count(&self, ruling: &Ruling, event: &Event<'_>) {
+    /// Counts a decision about an event.
+    pub fn count(&self, decision: &Decision, event: &Event<'_>) {
         self.probe.keep_hours(event.time);
-        for answers in ruling.by_rule() {
+        for answers in decision.by_rule() {
             let Some((rule, series)) = answers.first().and_then(|answer| {
-                let tap = self.rules.get(answer.rule)?.as_ref()?;
-                Some((ruling.rules().rules().get(answer.rule)?, &tap.series))
+                let tap = self.rules.get(answer.place.rule)?.as_ref()?;
+                Some((decision.rules().rules().get(answer.place.rule)?, &tap.series))
             }) else {
                 continue;
             };
@@ -278,26 +278,26 @@ impl Taps {
             series.add(which, rule.hits(event.cost));
         }
         if self.probe.has_viewers() {
-            self.count_keys(ruling, event);
+            self.count_keys(decision, event);
         }
     }
 
     /// Counts the keys of an event: each key once for each rule, however many limits count by it.
     #[cold]
-    fn count_keys(&self, ruling: &Ruling, event: &Event<'_>) {
+    fn count_keys(&self, decision: &Decision, event: &Event<'_>) {
         // All that needs no lock is done before the lock is taken, so that threads wait less for each other.
         let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
-        for opinion in ruling.opinions() {
-            let Some(Some(tap)) = self.rules.get(opinion.place.rule) else { continue };
-            let of_limit = |kind: &&Arc<Kind>| kind.per == opinion.limit.per;
+        for one in decision.outcomes() {
+            let Some(Some(tap)) = self.rules.get(one.place.rule) else { continue };
+            let of_limit = |kind: &&Arc<Kind>| kind.per == one.limit.per;
             let Some(kind) = tap.kinds.iter().find(of_limit) else { continue };
-            let refused = !opinion.outcome.is_allowed();
+            let refused = !one.outcome.is_allowed();
             if let Some(known) = keys.iter_mut().find(|key| Arc::ptr_eq(key.kind, kind)) {
                 known.refused |= refused;
                 continue;
             }
-            let hits = opinion.rule.hits(event.cost);
-            let cost = opinion.rule.cost().unwrap_or(event.cost);
+            let hits = one.rule.hits(event.cost);
+            let cost = one.rule.cost().unwrap_or(event.cost);
             let hash = self.probe.hash(kind, event);
             keys.push(Counted { kind, hash, hits, cost, refused });
         }
@@ -319,7 +319,7 @@ impl Taps {
             // The events are kept even while the viewer is disconnected, so that it misses nothing.
             let Some(watch) = kept.watched.get_mut(&hash) else { continue };
             watch.key.get_or_insert_with(key);
-            if refused || ruling.is_allowed() {
+            if refused || decision.is_allowed() {
                 watch.push(Happened { at: event.time, cost, refused });
             } else {
                 watch.elsewhere += 1;

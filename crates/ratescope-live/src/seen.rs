@@ -5,8 +5,7 @@ use ratescope::event::{Event, Fields};
 use ratescope::internal::ByRules;
 use ratescope::policy::Per;
 use ratescope::rules::{
-    Answered, AsyncStore, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Ruling, Witness,
-    Witnessed,
+    AsyncStore, Decision, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Witness, Witnessed,
 };
 use ratescope::time::Time;
 use std::sync::Arc;
@@ -30,8 +29,8 @@ impl Counting {
 }
 
 impl Witness for Counting {
-    fn saw(&self, event: &Event<'_>, Answered { ruling, .. }: &Answered) {
-        self.taps(ruling.rules()).count(ruling, event);
+    fn saw(&self, event: &Event<'_>, decision: &Decision) {
+        self.taps(decision.rules()).count(decision, event);
     }
 }
 
@@ -58,7 +57,7 @@ impl<S: AsyncStore> Seen<S> {
 impl<S: AsyncStore> AsyncStore for Seen<S> {
     ratescope::forward!(self to self.0);
 
-    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Decision> {
         let within: Vec<_> = parts.iter().map(|part| part.within(|seen| &seen.0)).collect();
         Witnessed::check_all(&within, details).await
     }

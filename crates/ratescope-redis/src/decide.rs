@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 
 /// What is to be decided.
 #[derive(Clone, Debug)]
-pub(super) struct Decision {
+pub(super) struct Request {
     pub(super) link: Arc<Link>,
     pub(super) questions: Few<Question>,
     pub(super) deed: Deed,
@@ -32,7 +32,7 @@ pub(super) struct Decision {
 /// The questions, as they were asked, and the reply to each.
 pub(super) type Decided = (Few<Question>, Few<Reply>);
 
-impl Decision {
+impl Request {
     /// Decides within the deadline.
     pub(super) async fn decide(self) -> Result<Decided, Fault> {
         let until = self.link.until();
@@ -44,7 +44,7 @@ impl Decision {
 
     /// In one call.
     async fn together(mut self, until: Instant) -> Result<Decided, Fault> {
-        let Decision { link, questions, deed, with_states, clock, now } = &mut self;
+        let Request { link, questions, deed, with_states, clock, now } = &mut self;
         let Some(call) = plan::call(questions, *deed, *with_states, *clock, *now) else {
             let replies = questions.iter().map(|_| Reply::nothing()).collect();
             return Ok((self.questions, replies));
@@ -72,15 +72,15 @@ impl Decision {
     }
 
     /// The same about these questions only, if any are of this kind.
-    fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, deed: Deed) -> Option<Decision> {
+    fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, deed: Deed) -> Option<Request> {
         let chosen = which.iter().filter_map(|q| self.questions.get(*q));
         let questions: Few<Question> =
             chosen.filter(|question| of(question.intent)).cloned().collect();
         let link = Arc::clone(&self.link);
-        let Decision { with_states, clock, now, .. } = *self;
+        let Request { with_states, clock, now, .. } = *self;
         // What is left of a limit says which is counted in first.
         let with_states = with_states || deed == Deed::Peek;
-        let part = Decision { link, questions, deed, with_states, clock, now };
+        let part = Request { link, questions, deed, with_states, clock, now };
         (!part.questions.is_empty()).then_some(part)
     }
 
@@ -170,8 +170,7 @@ impl Decision {
         questions.iter().zip(replies).all(|(question, reply)| {
             let mut each = question.asks.iter().zip(&reply.outcomes);
             each.all(|(ask, outcome)| {
-                let waits =
-                    || outcome.wait().is_some_and(|wait| wait > ratescope::time::Span::ZERO);
+                let waits = || outcome.wait.is_some_and(|wait| wait > ratescope::time::Span::ZERO);
                 let is_late = self.deed == Deed::CheckAtOnce && waits();
                 !ask.is_firm() || outcome.is_allowed() && !is_late
             })
@@ -180,7 +179,7 @@ impl Decision {
 
     /// Gives back what was counted, to those limits that can. That has a deadline of its own, for which nobody waits.
     async fn take_back(&self, counted: Vec<Decided>, until: Instant) {
-        let Decision { clock, now, .. } = *self;
+        let Request { clock, now, .. } = *self;
         let mut tasks = JoinSet::new();
         for (mut questions, replies) in counted {
             for (question, reply) in questions.iter_mut().zip(&replies) {
@@ -193,7 +192,7 @@ impl Decision {
                 }
             }
             let (link, deed, with_states) = (Arc::clone(&self.link), Deed::Check, false);
-            let back = Decision { link, questions, deed, with_states, clock, now };
+            let back = Request { link, questions, deed, with_states, clock, now };
             let own = back.link.until();
             tasks.spawn(back.together(own));
         }

@@ -11,7 +11,7 @@
 //! let fields = [("user", "ann")];
 //! let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
 //! let answer = store.check(&event, Details::default()).await;
-//! println!("{}", answer.ruling);
+//! println!("{}", answer);
 //! # Ok(())
 //! # }
 //! ```
@@ -55,18 +55,18 @@ pub use redis;
 use address::Address;
 use arc_swap::ArcSwap;
 use core::sync::atomic::{AtomicI64, Ordering};
-use decide::{Decided, Decision};
+use decide::{Decided, Request};
 use link::Link;
 use plan::{Deed, Plan, Question};
 use ratescope::event::{Event, Fields};
 use ratescope::internal::Few;
-use ratescope::internal::{AskedOutcomes, Left, not_in_f64, one_after_the_other};
+use ratescope::internal::{AskedOutcomes, RawQuota, not_in_f64, one_after_the_other};
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::{self, Per};
 use ratescope::rules::{
-    Answered, AsyncStore, Basis, Cause, Details, Fault, Intent, Load, OpenError, Part, Reloaded,
-    Rule, Ruled, Rules, RulesError, Ruling,
+    AsyncStore, Cause, Decision, Details, Fault, Intent, Load, OpenError, Part, Reloaded, Rule,
+    Ruled, Rules, RulesError, StateSource,
 };
 use ratescope::time::Time;
 use reply::Reply;
@@ -239,20 +239,20 @@ impl RedisStore {
         Ok(removed)
     }
 
-    async fn ask(&self, event: &Event<'_>, deed: Deed, details: Details) -> Answered {
+    async fn ask(&self, event: &Event<'_>, deed: Deed, details: Details) -> Decision {
         let inner = &*self.0;
         let plan = inner.plan.load_full();
         let asks = plan.rules.ask(event, inner.local.load());
         let question = plan.question(event, asks, Intent::Count, &inner.options);
-        let with_states = details.standings || details.retry;
+        let with_states = details.quotas || details.retry;
         match inner.decide(Few::from_iter([question]), deed, with_states, event.time).await {
             Ok((questions, replies)) => {
                 let Some((question, reply)) = questions.iter().zip(replies).next() else {
                     return inner.instead(event, deed, details, Fault::Late);
                 };
-                let answered = answered(question, &reply, details);
+                let decision = answered(question, &reply, details);
                 inner.adopt(event, question, reply);
-                answered
+                decision
             }
             Err(fault) => inner.instead(event, deed, details, fault),
         }
@@ -274,16 +274,16 @@ impl Inner {
             let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
             return Err(Fault::failed(help));
         }
-        let decision = Decision { link, questions, deed, with_states, clock, now };
-        ToTheEnd::new(decision.decide()).await
+        let request = Request { link, questions, deed, with_states, clock, now };
+        ToTheEnd::new(request.decide()).await
     }
 
     /// Decides in this process, because Redis could not be asked.
-    fn instead(&self, event: &Event<'_>, deed: Deed, details: Details, fault: Fault) -> Answered {
+    fn instead(&self, event: &Event<'_>, deed: Deed, details: Details, fault: Fault) -> Decision {
         let (event, count) = (&self.in_its_time(event), deed != Deed::Peek);
-        let mut answered = self.local.answer_instead(event, details, count, self.times());
-        answered.fault = Some(fault);
-        answered
+        let mut decision = self.local.answer_instead(event, details, count, self.times());
+        decision.fault = Some(fault);
+        decision
     }
 
     /// Takes over the states of an answer, if it has them, so that this process goes on from there.
@@ -349,26 +349,26 @@ impl Reply {
     }
 }
 
-fn answered(question: &Question, reply: &Reply, details: Details) -> Answered {
+fn answered(question: &Question, reply: &Reply, details: Details) -> Decision {
     let Question { plan, asks: asked, .. } = question;
     let states = reply.states.as_ref();
-    let left = |i: usize| {
-        let (now, states) = states.filter(|_| details.standings)?;
-        Some(Left::of(plan.limiter(&asked[i])?, states.get(i)?, *now))
+    let quota = |i: usize| {
+        let (now, states) = states.filter(|_| details.quotas)?;
+        Some(RawQuota::new(plan.limiter(&asked[i])?, states.get(i)?, *now))
     };
     let judged = AskedOutcomes { asked, outcomes: &reply.outcomes };
-    let answers = judged.answers(|_| Basis::Store, left);
-    let ruling = Ruling::new(Arc::clone(&plan.rules), answers);
-    let retry = states.filter(|_| details.retry && !ruling.is_allowed()).map(|(now, states)| {
+    let outcomes = judged.placed(|_| StateSource::Store, quota);
+    let mut decision = Decision::with_outcomes(Arc::clone(&plan.rules), outcomes, None);
+    let is_refused = !decision.is_allowed();
+    let retry = states.filter(|_| details.retry && is_refused).map(|(now, states)| {
         policy::retry_after(*now, |at| {
             let firm = asked.iter().zip(states).filter(|(ask, _)| ask.is_firm());
             let limiters = firm.filter_map(|(ask, state)| Some((ask, plan.limiter(ask)?, state)));
             limiters.map(move |(ask, limiter, state)| limiter.retry_after(state, at, ask.cost))
         })
     });
-    let mut answered = Answered::new(ruling);
-    answered.retry = retry;
-    answered
+    decision.retry_after = retry;
+    decision
 }
 
 impl AsyncStore for RedisStore {
@@ -376,16 +376,16 @@ impl AsyncStore for RedisStore {
         self.0.local.rules()
     }
 
-    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn check(&self, event: &Event<'_>, details: Details) -> Decision {
         let deed = if details.at_once { Deed::CheckAtOnce } else { Deed::Check };
         self.ask(event, deed, details).await
     }
 
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Decision {
         self.ask(event, Deed::Peek, details).await
     }
 
-    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Decision> {
         let Some(first) = parts.first() else { return Vec::new() };
         let inner = &*first.store.0;
         if !parts.iter().all(|part| Arc::ptr_eq(&part.store.0.link, &inner.link)) {
@@ -399,7 +399,7 @@ impl AsyncStore for RedisStore {
         };
         let questions = parts.iter().zip(&plans).map(question).collect();
         let deed = if details.at_once { Deed::CheckAtOnce } else { Deed::Check };
-        let with_states = details.standings || details.retry;
+        let with_states = details.quotas || details.retry;
         match inner.decide(questions, deed, with_states, first.event.time).await {
             Ok((questions, replies)) => {
                 let each = || questions.iter().zip(&replies);
@@ -435,7 +435,7 @@ impl AsyncStore for RedisStore {
         }
     }
 
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
         let inner = &*self.0;
         let plan = inner.plan.load_full();
         let asks = plan.rules.ask_to_charge(event, inner.local.load(), passed)?;

@@ -6,7 +6,7 @@ use ratescope::internal::Few;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::kept::Kept;
-use ratescope::outcome::{Decision, Outcome};
+use ratescope::outcome::Outcome;
 use ratescope::time::{Span, Time};
 
 /// The answer to one question, in the order of its limits.
@@ -138,7 +138,7 @@ impl Item {
         if passes && self.limiter.delays() {
             let wait = Span::micros(extra as u64);
             let mut outcome = Outcome::new(true, level, limit);
-            outcome.decision = Decision::Allowed { wait };
+            outcome.wait = Some(wait);
             return outcome;
         }
         Outcome::new(passes, level, limit)

@@ -15,7 +15,7 @@ use ratescope::internal::escaped;
 use ratescope::limit::MAX_COST;
 use ratescope::outcome::Retry;
 use ratescope::policy::is_credential;
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Intent, Part, Rule, Rules};
+use ratescope::rules::{AsyncStore, Decision, Details, Fault, Intent, Part, Rule, Rules};
 use ratescope::time::Time;
 use ratescope_tower::internal::{is_unavailable, retry};
 use smallvec::SmallVec;
@@ -144,8 +144,8 @@ impl Question<'_> {
     }
 
     /// When it would pass, if it does not pass at once. Hits that are given back always pass.
-    fn retry(&self, answered: &Answered) -> Option<Option<Retry>> {
-        retry(answered).filter(|_| !self.is_refund)
+    fn retry(&self, decision: &Decision) -> Option<Option<Retry>> {
+        retry(decision).filter(|_| !self.is_refund)
     }
 }
 
@@ -181,11 +181,8 @@ impl<C: Clock> Service<C> {
         let answers = self.answers(&domain, &questions).await;
         // Rules that can't give back may have come into force meanwhile.
         self.check_refunds(&domain, &questions).map_err(NoAnswer::count)?;
-        let fault = answers
-            .iter()
-            .flatten()
-            .find(|(_, answered)| is_unavailable(&answered.ruling, answered.fault.as_ref()));
-        if let Some((_, Answered { fault: Some(fault), .. })) = fault {
+        let fault = answers.iter().flatten().find(|(_, decision)| is_unavailable(decision));
+        if let Some((_, Decision { fault: Some(fault), .. })) = fault {
             return Err(NoAnswer::Unavailable(fault.clone()).count());
         }
         let each: Vec<_> = answers.iter().zip(&questions).collect();
@@ -195,9 +192,9 @@ impl<C: Clock> Service<C> {
             .map(|own| {
                 let decides = for_all.first().filter(|whole| response::decides(whole.0, own.0));
                 let (answer, question) = *decides.unwrap_or(own);
-                let answered = answer.as_ref().map(|(_, answered)| answered);
-                let retry = answered.and_then(|answered| question.retry(answered));
-                response::status(answered, retry, || self.is_known(&domain, question))
+                let decision = answer.as_ref().map(|(_, decision)| decision);
+                let retry = decision.and_then(|decision| question.retry(decision));
+                response::status(decision, retry, || self.is_known(&domain, question))
             })
             .collect();
         Ok(response::whole(statuses, &answers))
@@ -269,9 +266,9 @@ impl<C: Clock> Service<C> {
         }
         let answers = DomainStore::check_all(&parts, DETAILS).await;
         let decided = DETAILS.decided(&parts, &answers);
-        for ((part, answered), is_decided) in parts.iter().zip(&answers).zip(decided) {
+        for ((part, decision), is_decided) in parts.iter().zip(&answers).zip(decided) {
             if is_decided {
-                part.store.witness.teller.count(answered, now);
+                part.store.witness.teller.count(decision, now);
             }
         }
         let stores = events.iter().map(|(store, _)| Arc::clone(store));
@@ -307,7 +304,7 @@ impl<C: Clock> Service<C> {
 pub(super) type Answers = SmallVec<[OneAnswer; 2]>;
 
 /// `None` where no rule is asked.
-pub(super) type OneAnswer = Option<(Arc<DomainStore>, Answered)>;
+pub(super) type OneAnswer = Option<(Arc<DomainStore>, Decision)>;
 
 /// Asks about the rule at the top of the file. It counts as many hits as the descriptor that takes the most; if none
 /// takes any, it gives back as many as the one that gives back the most; and if all of them look, it looks. A request

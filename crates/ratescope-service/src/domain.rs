@@ -3,7 +3,7 @@
 use super::meters::FileMeters;
 use ratescope::event::Event;
 use ratescope::internal::ByRules;
-use ratescope::rules::{Answered, AnyStore, AsyncStore, Witness, Witnessed};
+use ratescope::rules::{AnyStore, AsyncStore, Decision, Witness, Witnessed};
 use ratescope_live::{Probe, Seen};
 use ratescope_tower::internal::{Outages, Teller};
 use std::sync::Arc;
@@ -20,9 +20,9 @@ pub(super) struct Counters {
 }
 
 impl Witness for Counters {
-    fn saw(&self, event: &Event<'_>, answered: &Answered) {
-        let meters = self.by_rules.of(answered.ruling.rules(), FileMeters::new);
-        meters.count(answered, event.cost);
+    fn saw(&self, event: &Event<'_>, decision: &Decision) {
+        let meters = self.by_rules.of(decision.rules(), FileMeters::new);
+        meters.count(decision, event.cost);
     }
 }
 

@@ -266,7 +266,7 @@ impl<C: Clock + Clone> Http<C> {
         if retry(&answered).is_some() {
             return Ok(teller.refusal(Head::of(request), &answered));
         }
-        let mut response = json(Allowed { allowed: true, ruling: &answered.ruling }.text());
+        let mut response = json(Allowed { allowed: true, ruling: &answered }.text());
         teller.put(&answered, response.headers_mut());
         Ok(response)
     }

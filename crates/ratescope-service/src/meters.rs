@@ -20,7 +20,7 @@
 
 use metrics::{Counter, Label, counter, describe_counter, describe_gauge, gauge};
 use ratescope::outcome::Outcome;
-use ratescope::rules::{Answered, Rule, Rules, Step, Value};
+use ratescope::rules::{Decision, Rule, Rules, Step, Value};
 use std::sync::Arc;
 
 /// From this share of the limit on, an event is near it. As in envoyproxy/ratelimit.
@@ -68,10 +68,10 @@ impl FileMeters {
     }
 
     /// Counts the answer of each rule about an event of this cost.
-    pub(super) fn count(&self, answered: &Answered, cost: f64) {
-        let rules = answered.ruling.rules().rules();
-        for answers in answered.ruling.by_rule() {
-            let Some(place) = answers.first().map(|answer| answer.rule) else { continue };
+    pub(super) fn count(&self, decision: &Decision, cost: f64) {
+        let rules = decision.rules().rules();
+        for answers in decision.by_rule() {
+            let Some(place) = answers.first().map(|answer| answer.place.rule) else { continue };
             let (Some(meters), Some(rule)) = (self.each.get(place), rules.get(place)) else {
                 continue;
             };

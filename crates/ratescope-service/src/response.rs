@@ -7,7 +7,7 @@ use prost_types::value::Kind;
 use prost_types::{Duration, ListValue, Struct, Value};
 use ratescope::outcome::Retry;
 use ratescope::policy::{Limit, strictest};
-use ratescope::rules::{Answered, Opinion, Rule};
+use ratescope::rules::{Decision, LimitOutcome, Rule};
 use ratescope::time::Span;
 use ratescope_tower::internal::{retry, waiting};
 
@@ -30,37 +30,34 @@ pub(super) fn span(unit: i32) -> Option<Span> {
 /// The status of a descriptor. `retry` says when it would pass, if it does not at once; `is_known`
 /// whether a rule is for it.
 pub(super) fn status(
-    answered: Option<&Answered>,
+    decision: Option<&Decision>,
     retry: Option<Option<Retry>>,
     is_known: impl FnOnce() -> bool,
 ) -> DescriptorStatus {
     let code = if retry.is_some() { Code::OverLimit } else { Code::Ok };
     let code = code.into();
-    let decided = answered.and_then(|answered| {
-        let ruling = &answered.ruling;
-        Some((answered, ruling.decided_by().or_else(|| ruling.opinions().next())?))
-    });
-    let Some((answered, opinion)) = decided else {
+    let decided =
+        decision.and_then(|decision| decision.decided_by().or_else(|| decision.outcomes().next()));
+    let Some(one) = decided else {
         // As envoyproxy/ratelimit says of rules without a limit.
-        let is_free = answered.is_some() && is_known();
+        let is_free = decision.is_some() && is_known();
         let limit_remaining = if is_free { u32::MAX } else { 0 };
         return DescriptorStatus { code, limit_remaining, ..DescriptorStatus::default() };
     };
-    let standing = answered.ruling.standings().find(|one| one.place == opinion.place);
-    let (remaining, reset) = match standing {
+    let (remaining, reset) = match one.quota() {
         // A proxy can't wait, so what would have to is not left.
-        Some(standing) => {
-            let at_once = standing.remaining - waiting(&opinion.limit.limiter);
-            (at_once.max(0.0), Some(standing.reset_after))
+        Some(quota) => {
+            let at_once = quota.remaining - waiting(&one.limit.limiter);
+            (at_once.max(0.0), Some(quota.reset))
         }
-        None => (opinion.outcome.limit - opinion.outcome.level, None),
+        None => (one.outcome.limit - one.outcome.level, None),
     };
     // The casts saturate.
     let limit_remaining = remaining as u32;
     let retry = retry.flatten().and_then(Retry::wait).filter(|_| limit_remaining == 0);
     DescriptorStatus {
         code,
-        current_limit: Some(limit(&opinion)),
+        current_limit: Some(limit(&one)),
         limit_remaining,
         duration_until_reset: retry.or(reset).map(duration),
     }
@@ -68,14 +65,14 @@ pub(super) fn status(
 
 /// Whether the limit for all requests decides about a descriptor, and not the descriptor's own.
 pub(super) fn decides(whole: &OneAnswer, own: &OneAnswer) -> bool {
-    let outcome = |answer: &OneAnswer| Some(answer.as_ref()?.1.ruling.decided_by()?.outcome);
+    let outcome = |answer: &OneAnswer| Some(answer.as_ref()?.1.decided_by()?.outcome);
     match (outcome(whole), outcome(own)) {
         (Some(whole), Some(own)) => strictest([own, whole]).by == 1,
         (whole, _) => whole.is_some(),
     }
 }
 
-fn limit(Opinion { rule, limit: Limit { limiter, .. }, .. }: &Opinion<'_>) -> RateLimit {
+fn limit(LimitOutcome { rule, limit: Limit { limiter, .. }, .. }: &LimitOutcome<'_>) -> RateLimit {
     let quota = limiter.quota();
     let (unit, multiplier) = quota.map_or((Unit::Unknown, 1), |quota| in_units(quota.per()));
     RateLimit {
@@ -134,12 +131,12 @@ pub(super) fn unread(why: &str, descriptors: usize) -> RateLimitResponse {
 /// The headers of all answers: the wait for the refusal that ends last, the numbers of the limit that has the least
 /// left, and the lists of all limits.
 fn headers(answers: &Answers) -> Vec<HeaderValue> {
-    let wait = |answered: &Answered| retry(answered).flatten().and_then(Retry::wait);
+    let wait = |decision: &Decision| retry(decision).flatten().and_then(Retry::wait);
     let mut each: Vec<_> = answers.iter().flatten().collect();
-    each.sort_by_key(|(_, answered)| core::cmp::Reverse(wait(answered)));
+    each.sort_by_key(|(_, decision)| core::cmp::Reverse(wait(decision)));
     let mut headers = HeaderMap::new();
-    for (domain, answered) in each {
-        domain.witness.teller.put(answered, &mut headers);
+    for (domain, decision) in each {
+        domain.witness.teller.put(decision, &mut headers);
     }
     let each = headers.iter().filter_map(|(name, value)| {
         let value = value.to_str().ok()?.to_owned();
@@ -151,15 +148,14 @@ fn headers(answers: &Answers) -> Vec<HeaderValue> {
 /// Which rules refused.
 fn metadata(answers: &Answers) -> Struct {
     let each = || answers.iter().flatten();
-    let opinions = || each().flat_map(|(_, answered)| answered.ruling.opinions());
+    let outcomes = || each().flat_map(|(_, decision)| decision.outcomes());
     let list = |is_shadow: bool| {
-        let refuses = |opinion: &Opinion<'_>| {
-            !opinion.outcome.is_allowed() && opinion.rule.is_shadow() == is_shadow
+        let refuses =
+            |one: &LimitOutcome<'_>| !one.outcome.is_allowed() && one.rule.is_shadow() == is_shadow;
+        let text = |one: LimitOutcome<'_>| Value {
+            kind: Some(Kind::StringValue(one.rule.name().to_owned())),
         };
-        let text = |opinion: Opinion<'_>| Value {
-            kind: Some(Kind::StringValue(opinion.rule.name().to_owned())),
-        };
-        opinions().filter(refuses).map(text).collect::<Vec<_>>()
+        outcomes().filter(refuses).map(text).collect::<Vec<_>>()
     };
     let named = [("refused_by", list(false)), ("shadow_refused_by", list(true))];
     let named = named.into_iter().filter(|(_, values)| !values.is_empty());

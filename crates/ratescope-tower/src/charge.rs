@@ -34,11 +34,11 @@ impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         let time = self.clock.now();
         let mut unpaid = Unpaid { layer: self.settings.name.clone(), reason: Some("dropped") };
         let cost = cost(bytes);
-        let Debtor { fields, ruling } = &debtor;
+        let Debtor { fields, decision } = &debtor;
         match (self.payable(cost, time), Handle::try_current()) {
             (None, _) => unpaid.settle(),
             (Some(cost), _)
-                if self.store.charge_now(&Event { time, cost, fields }, Some(ruling)) =>
+                if self.store.charge_now(&Event { time, cost, fields }, Some(decision)) =>
             {
                 unpaid.settle();
             }
@@ -66,9 +66,9 @@ impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     }
 
     async fn charge(&self, debtor: &Debtor, time: Time, cost: f64) {
-        let Debtor { fields, ruling } = debtor;
+        let Debtor { fields, decision } = debtor;
         let event = Event { time, cost, fields };
-        if let Err(fault) = self.store.charge(&event, Some(ruling)).await {
+        if let Err(fault) = self.store.charge(&event, Some(decision)).await {
             meters::count_fault(&fault, self.name());
             self.settings.outages.failed(&fault, self.name(), time);
         }

@@ -13,8 +13,7 @@ use http::Response;
 use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
 use ratescope::internal::{ByRules, Reader};
-use ratescope::outcome::Decision;
-use ratescope::rules::{Answered, AsyncStore, Details, Rules, Ruling};
+use ratescope::rules::{AsyncStore, Decision, Details, Rules};
 use ratescope::time::Span;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -60,13 +59,13 @@ pub(super) struct Rest {
     /// The request's event, to charge it afterwards, if anything is charged.
     pub(super) debtor: Option<Debtor>,
     /// The answer of the store, if handlers are told.
-    pub(super) answered: Option<Answered>,
+    pub(super) decision: Option<Decision>,
 }
 
-/// A request that is charged after it passed: its fields, and the ruling by which it passed.
+/// A request that is charged after it passed: its fields, and the decision by which it passed.
 pub(super) struct Debtor {
     pub(super) fields: KeptFields,
-    pub(super) ruling: Ruling,
+    pub(super) decision: Decision,
 }
 
 /// Fields that outlive their request, each with its text and whether that is secret.
@@ -89,13 +88,13 @@ impl Fields for KeptFields {
 }
 
 impl Debtor {
-    fn new(event: &Event<'_>, prepared: &Prepared, ruling: &Ruling) -> Self {
+    fn new(event: &Event<'_>, prepared: &Prepared, decision: &Decision) -> Self {
         let fields = event.fields;
         let field = |name: &String| {
             Some((name.clone(), fields.value(name)?.to_owned(), fields.is_secret(name)))
         };
         let fields = KeptFields(prepared.fields.iter().filter_map(field).collect());
-        Debtor { fields, ruling: ruling.clone() }
+        Debtor { fields, decision: decision.clone() }
     }
 }
 
@@ -148,9 +147,9 @@ impl<S, A, C> Shared<S, A, C> {
 
     fn details(&self, asked: &Asked<'_>) -> Details {
         let LayerSettings { headers, tells_handlers, .. } = &self.settings;
-        let standings = headers.want_standings() || *tells_handlers;
+        let quotas = headers.want_quotas() || *tells_handlers;
         let mut details = Details::default().with_retry();
-        (details.standings, details.at_once) = (standings, asked.seat.is_none());
+        (details.quotas, details.at_once) = (quotas, asked.seat.is_none());
         details
     }
 
@@ -188,8 +187,8 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
         let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
-        let answered = self.store.check_now(event, self.details(asked));
-        Some(self.judge(asked, answered.as_ref()?))
+        let decision = self.store.check_now(event, self.details(asked));
+        Some(self.judge(asked, decision.as_ref()?))
     }
 
     /// Decides about a request.
@@ -205,9 +204,9 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
         let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
-        let answered = self.store.check(event, self.details(asked)).await;
+        let decision = self.store.check(event, self.details(asked)).await;
         self.meters().took(event.time.until(self.clock.now()));
-        self.judge(asked, &answered)
+        self.judge(asked, &decision)
     }
 
     fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
@@ -222,31 +221,31 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
 
     /// Decides about a request by the answer of the store, and counts and logs the decision.
     #[inline]
-    fn judge<B>(&self, asked: &mut Asked<'_>, answered: &Answered) -> Next<B>
+    fn judge<B>(&self, asked: &mut Asked<'_>, decision: &Decision) -> Next<B>
     where
         A: Answer<B>,
     {
-        let (ruling, meters) = (&answered.ruling, self.meters());
+        let meters = self.meters();
         let made;
-        let prepared = match asked.latest.is_for(ruling.rules()) {
+        let prepared = match asked.latest.is_for(decision.rules()) {
             true => asked.latest,
             false => {
-                made = self.prepared(ruling.rules());
+                made = self.prepared(decision.rules());
                 if made.is_for(&self.store.rules()) {
-                    self.preparations.promote(ruling.rules());
+                    self.preparations.promote(decision.rules());
                 }
                 &made
             }
         };
-        prepared.count(ruling);
+        prepared.count(decision);
         meters.count_keys(asked.event.time, || self.store.memory());
-        self.settings.outages.saw(answered.fault.as_ref(), self.name(), asked.event.time);
-        let seat = match (ruling.decision(), asked.seat.take()) {
-            (Decision::Allowed { wait: Span::ZERO }, _) => None,
-            (Decision::Allowed { wait }, Some(seat)) => Some((wait, seat)),
-            _ => return Next::Refuse(self.refuse(asked.head, asked.event, prepared, answered)),
+        self.settings.outages.saw(decision.fault.as_ref(), self.name(), asked.event.time);
+        let seat = match (decision.wait(), asked.seat.take()) {
+            (Some(Span::ZERO), _) => None,
+            (Some(wait), Some(seat)) => Some((wait, seat)),
+            _ => return Next::Refuse(self.refuse(asked.head, asked.event, prepared, decision)),
         };
-        let passed = self.passed(prepared, asked.event, answered);
+        let passed = self.passed(prepared, asked.event, decision);
         let Some((wait, mut seat)) = seat else {
             meters.count(RequestOutcome::Allowed);
             return Next::Call(passed);
@@ -262,12 +261,12 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         head: &Head<'_>,
         event: &Event<'_>,
         prepared: &Prepared,
-        answered: &Answered,
+        decision: &Decision,
     ) -> Box<Response<B>>
     where
         A: Answer<B>,
     {
-        let refused = Refused::new(*head, answered, prepared);
+        let refused = Refused::new(*head, decision, prepared);
         self.meters().count(match refused.is_unavailable() {
             true => RequestOutcome::Unavailable,
             false => RequestOutcome::Refused,
@@ -293,21 +292,21 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         if let Some(passed_over) = self.refusals.take(self.clock.now()) {
             report::unidentified(field, why, self.name(), passed_over);
         }
-        let ruling = &Ruling::new(Arc::clone(&prepared.rules), Default::default());
-        let refused = Refused::unidentified(*head, ruling, why, prepared);
+        let decision = &Decision::new(Arc::clone(&prepared.rules));
+        let refused = Refused::unidentified(*head, decision, why, prepared);
         Next::Refuse(Box::new(refused.respond(&self.answer, &self.settings.headers)))
     }
 
     #[inline]
-    fn passed(&self, prepared: &Prepared, event: &Event<'_>, answered: &Answered) -> Passed {
+    fn passed(&self, prepared: &Prepared, event: &Event<'_>, decision: &Decision) -> Passed {
         let LayerSettings { headers, tells_handlers, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
-        let debtor = || is_charged.then(|| Debtor::new(event, prepared, &answered.ruling));
-        let answer = || tells_handlers.then(|| answered.clone());
-        let rest = || Box::new(Rest { debtor: debtor(), answered: answer() });
+        let debtor = || is_charged.then(|| Debtor::new(event, prepared, decision));
+        let answer = || tells_handlers.then(|| decision.clone());
+        let rest = || Box::new(Rest { debtor: debtor(), decision: answer() });
         Passed {
-            headers: match headers.always && headers.want_standings() {
-                true => headers.values(prepared, &answered.ruling, None, false),
+            headers: match headers.always && headers.want_quotas() {
+                true => headers.values(prepared, decision, None, false),
                 false => None,
             },
             rest: (is_charged || *tells_handlers).then(rest),

@@ -44,10 +44,10 @@ use super::prepared::{Prepared, PreparedLimit};
 use http::header::{HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
 use ratescope::internal::Few;
-use ratescope::internal::Left;
+use ratescope::internal::{PlacedOutcome, RawQuota};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::nginx::Delay;
-use ratescope::rules::{Place, Ruling};
+use ratescope::rules::{Decision, Place};
 use ratescope::time::Span;
 
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -99,8 +99,8 @@ impl Headers {
         unit: None,
     };
 
-    /// Whether the standings of the client are needed.
-    pub(super) fn want_standings(&self) -> bool {
+    /// Whether what is left is needed.
+    pub(super) fn want_quotas(&self) -> bool {
         self.x_ratelimit || self.ratelimit
     }
 
@@ -110,12 +110,12 @@ impl Headers {
     pub(super) fn values(
         &self,
         prepared: &Prepared,
-        ruling: &Ruling,
+        decision: &Decision,
         refused: Option<Option<Span>>,
         is_at_once: bool,
     ) -> Option<Box<Values>> {
         let retry = refused.flatten();
-        let is_wanted = self.want_standings() && (self.always || refused.is_some());
+        let is_wanted = self.want_quotas() && (self.always || refused.is_some());
         if !is_wanted && retry.is_none() {
             return None;
         }
@@ -123,13 +123,15 @@ impl Headers {
         values.retry_after = retry.filter(|_| self.retry_after).map(up);
         values.x_retry_after = retry.filter(|_| self.x_retry_after).map(up);
         let mut each: Few<OfLimit<'_>> = Few::new();
-        for (place, standing) in ruling.each_left().filter(|_| is_wanted) {
+        for &PlacedOutcome { place, quota, .. } in
+            decision.placed_outcomes().iter().filter(|_| is_wanted)
+        {
+            let Some(mut left) = quota else { continue };
             if let Some(limit) = prepared.limit(place).filter(|limit| limit.quota.is_some()) {
-                let mut standing = standing;
                 if is_at_once || refused.is_some() {
-                    standing.remaining = (standing.remaining - limit.waiting).max(0.0);
+                    left.remaining = (left.remaining - limit.waiting).max(0.0);
                 }
-                let (remaining, left) = (standing.remaining, left(&standing, retry));
+                let (remaining, left) = (left.remaining, numbers(&left, retry));
                 each.push(OfLimit { limit, place, remaining, left });
             }
         }
@@ -182,11 +184,11 @@ pub(super) struct Values {
 
 /// The units that a client has left of a limit, and the seconds until the whole quota is available again, or
 /// until the refused request would pass.
-fn left(standing: &Left, retry: Option<Span>) -> [u64; 2] {
+fn numbers(quota: &RawQuota, retry: Option<Span>) -> [u64; 2] {
     // The cast saturates if the remaining amount is infinite.
-    let remaining = standing.remaining as u64;
+    let remaining = quota.remaining as u64;
     let retry = retry.filter(|_| remaining == 0);
-    let reset = retry.map_or(standing.reset_after, |retry| retry.min(standing.reset_after));
+    let reset = retry.map_or(quota.reset, |retry| retry.min(quota.reset));
     [remaining, up(reset)]
 }
 

@@ -393,16 +393,16 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     /// Adds the store's answer to the extensions of each request that is passed on, as an
-    /// [`Answered`](ratescope::rules::Answered). Handlers find there if a soft limit was exceeded, and how
+    /// [`Decision`](ratescope::rules::Decision). Handlers find there if a soft limit was exceeded, and how
     /// much is left of each limit:
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
     /// use ratescope_tower::RateLimit;
-    /// use ratescope::rules::{Answered, Ruled};
+    /// use ratescope::rules::{Decision, Ruled};
     ///
-    /// async fn left(Extension(answered): Extension<Answered>) -> String {
-    ///     let least = answered.ruling.least();
+    /// async fn left(Extension(answered): Extension<Decision>) -> String {
+    ///     let least = answered.quota();
     ///     least.map_or(String::new(), |least| format!("You have {} left.\n", least.remaining))
     /// }
     ///

@@ -26,7 +26,7 @@
 
 use core::sync::atomic::{AtomicI64, Ordering};
 use metrics::{Counter, Gauge, Histogram, Label, counter, gauge, histogram};
-use ratescope::internal::LimitAnswer;
+use ratescope::internal::PlacedOutcome;
 use ratescope::rules::{Fault, Memory};
 use ratescope::time::{Span, Time};
 
@@ -144,7 +144,7 @@ impl RuleMeters {
         }
     }
 
-    pub(super) fn count(&self, answer: &LimitAnswer) {
+    pub(super) fn count(&self, answer: &PlacedOutcome) {
         let counter = match (answer.outcome.is_allowed(), answer.exceeds) {
             (true, false) => &self.allowed,
             (true, true) => &self.soft,

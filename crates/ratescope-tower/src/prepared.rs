@@ -14,7 +14,7 @@ use ratescope::event::{Event, Fields};
 use ratescope::internal::Ask;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Limit;
-use ratescope::rules::{Place, Rule, Rules, Ruling};
+use ratescope::rules::{Decision, Place, Rule, Rules};
 use ratescope::time::Time;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -134,10 +134,10 @@ impl Prepared {
     }
 
     /// Counts the answers of the limits.
-    pub(super) fn count(&self, ruling: &Ruling) {
-        for answer in ruling.answers() {
-            if let Some(rule) = self.each.get(answer.rule) {
-                rule.meters.count(answer);
+    pub(super) fn count(&self, decision: &Decision) {
+        for one in decision.placed_outcomes() {
+            if let Some(rule) = self.each.get(one.place.rule) {
+                rule.meters.count(one);
             }
         }
     }

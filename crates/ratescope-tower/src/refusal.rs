@@ -12,7 +12,7 @@
 //! let policy: Policy = "gcra 10/1s per ip".parse()?;
 //! let limit = RateLimit::new(Ruled::new(Rules::from(policy), 100_000))
 //!     .answer(|refused: &Refused<'_>| {
-//!         let mut response = Response::new(format!("Slow down: {}.\n", refused.ruling));
+//!         let mut response = Response::new(format!("Slow down: {}.\n", refused.decision));
 //!         *response.status_mut() = refused.status();
 //!         response
 //!     })
@@ -34,8 +34,8 @@ use super::unidentified::Unidentified;
 use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use ratescope::outcome::{Decision, Retry};
-use ratescope::rules::{Answered, Fault, OnStoreFailure, Opinion, Rule, Ruling};
+use ratescope::outcome::Retry;
+use ratescope::rules::{Decision, LimitOutcome, OnStoreFailure, Rule};
 use ratescope::time::Span;
 use serde_json::Value;
 
@@ -45,13 +45,11 @@ use serde_json::Value;
 pub struct Refused<'a> {
     /// The request.
     pub head: Head<'a>,
-    /// The ruling. If the queue is full, the ruling lets the request pass after a wait. If the request is
-    /// unidentified, no limit was asked, and the ruling has no opinions.
-    pub ruling: &'a Ruling,
+    /// The decision. If the queue is full, the decision lets the request pass after a wait. If the request is
+    /// unidentified, no limit was asked, and the decision has no outcomes.
+    pub decision: &'a Decision,
     /// When the request would pass, if nothing is counted before; `None` if that is not known.
     pub retry: Option<Retry>,
-    /// The store's error, or `None` if the store answered.
-    pub fault: Option<&'a Fault>,
     /// Why the limits were not asked: the request lacks a [key](super::RateLimit::key).
     pub unidentified: Option<&'a Unidentified>,
     pub(super) prepared: &'a Prepared,
@@ -59,27 +57,26 @@ pub struct Refused<'a> {
 
 impl<'a> Refused<'a> {
     /// A request that is refused by this answer of the store, also because it can't wait.
-    pub(super) fn new(head: Head<'a>, answered: &'a Answered, prepared: &'a Prepared) -> Self {
-        let Answered { ruling, fault, .. } = answered;
-        let retry = retry(answered).flatten();
-        Refused { head, ruling, retry, fault: fault.as_ref(), unidentified: None, prepared }
+    pub(super) fn new(head: Head<'a>, decision: &'a Decision, prepared: &'a Prepared) -> Self {
+        let retry = retry(decision).flatten();
+        Refused { head, decision, retry, unidentified: None, prepared }
     }
 
-    /// A request that lacks a key. The ruling is empty.
+    /// A request that lacks a key. The decision is empty.
     pub(super) fn unidentified(
         head: Head<'a>,
-        ruling: &'a Ruling,
+        decision: &'a Decision,
         why: &'a Unidentified,
         prepared: &'a Prepared,
     ) -> Self {
-        Refused { head, ruling, retry: None, fault: None, unidentified: Some(why), prepared }
+        Refused { head, decision, retry: None, unidentified: Some(why), prepared }
     }
 
     /// The response, with the headers.
     pub(super) fn respond<B>(&self, answer: &impl Answer<B>, headers: &Headers) -> Response<B> {
         let mut response = answer.answer(self);
         let retry = Some(self.retry_after());
-        if let Some(mut values) = headers.values(self.prepared, self.ruling, retry, true) {
+        if let Some(mut values) = headers.values(self.prepared, self.decision, retry, true) {
             values.put(response.headers_mut());
         }
         if let Some(challenge) = self.unidentified.and_then(Unidentified::challenge) {
@@ -96,12 +93,12 @@ impl<'a> Refused<'a> {
 
     /// Whether it was refused because the store failed, as its rule demands.
     pub fn is_unavailable(&self) -> bool {
-        is_unavailable(self.ruling, self.fault)
+        is_unavailable(self.decision)
     }
 
     /// Whether it was refused because the queue is full, or its client has its share of the seats.
     pub fn is_queue_full(&self) -> bool {
-        self.unidentified.is_none() && self.ruling.is_allowed()
+        self.unidentified.is_none() && self.decision.is_allowed()
     }
 
     /// 429, or 503 if the store failed, or the status of an unidentified request.
@@ -115,10 +112,9 @@ impl<'a> Refused<'a> {
 
     /// The names of the limits that refuse the request, as in RateLimit-Policy.
     pub fn violated(&self) -> impl Iterator<Item = &str> {
-        let refuse =
-            |opinion: &Opinion<'_>| !opinion.rule.is_shadow() && !opinion.outcome.is_allowed();
-        let refusing = self.ruling.opinions().filter(refuse);
-        refusing.filter_map(|opinion| Some(self.prepared.limit(opinion.place)?.name.as_str()))
+        let refuse = |one: &LimitOutcome<'_>| !one.rule.is_shadow() && !one.outcome.is_allowed();
+        let refusing = self.decision.outcomes().filter(refuse);
+        refusing.filter_map(|one| Some(self.prepared.limit(one.place)?.name.as_str()))
     }
 
     /// One sentence for the client. It says nothing about others who share the limit.
@@ -145,21 +141,22 @@ pub const RECOVERY: Span = Span::seconds(1);
 
 /// When an event that does not pass at once would pass, or can be tried again if the store failed; the outer `None` if
 /// it passes at once.
-pub fn retry(answered: &Answered) -> Option<Option<Retry>> {
-    match answered.ruling.decision() {
-        Decision::Allowed { wait } if wait == Span::ZERO => None,
-        Decision::Allowed { wait } => Some(Some(Retry::After(wait))),
-        Decision::Refused => Some(answered.retry.or_else(|| {
-            let is_unavailable = is_unavailable(&answered.ruling, answered.fault.as_ref());
-            is_unavailable.then_some(Retry::After(RECOVERY))
-        })),
+pub fn retry(decision: &Decision) -> Option<Option<Retry>> {
+    match decision.wait() {
+        Some(Span::ZERO) => None,
+        Some(wait) => Some(Some(Retry::After(wait))),
+        None => Some(
+            decision
+                .retry_after
+                .or_else(|| is_unavailable(decision).then_some(Retry::After(RECOVERY))),
+        ),
     }
 }
 
-/// Whether a ruling refuses because the store failed.
-pub fn is_unavailable(ruling: &Ruling, fault: Option<&Fault>) -> bool {
+/// Whether a decision refuses because the store failed.
+pub fn is_unavailable(decision: &Decision) -> bool {
     let refuses = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Refuse;
-    fault.is_some() && ruling.decided_by().is_some_and(|opinion| refuses(opinion.rule))
+    decision.fault.is_some() && decision.decided_by().is_some_and(|one| refuses(one.rule))
 }
 
 /// Makes the responses to refused requests, with the body type of the service.

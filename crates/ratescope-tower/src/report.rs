@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use ratescope::event::{Event, Fields, normal};
 use ratescope::internal::beginning;
 use ratescope::policy::{Limit, Per};
-use ratescope::rules::{Opinion, Reloaded, Rule, Rules, Value};
+use ratescope::rules::{LimitOutcome, Reloaded, Rule, Rules, Value};
 use ratescope::time::{Span, Time};
 use std::borrow::Cow;
 
@@ -91,7 +91,9 @@ pub(super) fn refused(
     layer: Option<&str>,
     passed_over: u64,
 ) {
-    let Some(Opinion { rule, limit, outcome, .. }) = refused.ruling.decided_by() else { return };
+    let Some(LimitOutcome { rule, limit, outcome, .. }) = refused.decision.decided_by() else {
+        return;
+    };
     tracing::info!(
         target: "ratescope",
         layer,
@@ -104,7 +106,7 @@ pub(super) fn refused(
         passed_over,
         "{}{}",
         if refused.is_queue_full() { "refused, as the queue is full: " } else { "" },
-        refused.ruling,
+        refused.decision,
     );
 }
 

@@ -1,7 +1,7 @@
 //! The service that the layer wraps around another one.
 //!
 //! A request becomes a 429 in these steps. `call` asks `decide.rs`, which finds the fields of the request
-//! (`fields.rs`, behind proxies `proxies.rs`) and asks the store. If the ruling refuses, `refusal.rs` writes the
+//! (`fields.rs`, behind proxies `proxies.rs`) and asks the store. If the decision refuses, `refusal.rs` writes the
 //! response, and `headers.rs` its headers. A request that has to wait is in `later` until then.
 //!
 //! # Readiness
@@ -115,9 +115,9 @@ where
 
 /// Adds the answer of the store to the extensions of a request, and returns the debtor of its later cost, if there is
 /// one.
-fn tell_handlers<Q>(request: &mut Request<Q>, Rest { debtor, answered }: Rest) -> Option<Debtor> {
-    if let Some(answered) = answered {
-        request.extensions_mut().insert(answered);
+fn tell_handlers<Q>(request: &mut Request<Q>, Rest { debtor, decision }: Rest) -> Option<Debtor> {
+    if let Some(decision) = decision {
+        request.extensions_mut().insert(decision);
     }
     debtor
 }

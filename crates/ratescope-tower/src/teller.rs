@@ -8,7 +8,7 @@ use super::refusal::{Problem, Refused, retry};
 use http::{HeaderMap, Response};
 use ratescope::internal::ByRules;
 use ratescope::outcome::Retry;
-use ratescope::rules::{Answered, Ruling};
+use ratescope::rules::Decision;
 use ratescope::time::Time;
 use std::sync::Arc;
 
@@ -30,29 +30,29 @@ impl Teller {
         &self.settings.outages
     }
 
-    fn prepared(&self, ruling: &Ruling) -> Arc<Prepared> {
-        self.preparations.of(ruling.rules(), |rules| Prepared::new(rules, &self.settings))
+    fn prepared(&self, decision: &Decision) -> Arc<Prepared> {
+        self.preparations.of(decision.rules(), |rules| Prepared::new(rules, &self.settings))
     }
 
     /// Counts the answer of each limit, and whether the store failed.
-    pub fn count(&self, answered: &Answered, now: Time) {
-        self.prepared(&answered.ruling).count(&answered.ruling);
-        self.settings.outages.saw(answered.fault.as_ref(), None, now);
+    pub fn count(&self, decision: &Decision, now: Time) {
+        self.prepared(decision).count(decision);
+        self.settings.outages.saw(decision.fault.as_ref(), None, now);
     }
 
     /// Adds the headers to those of a response. An event that would have to wait is refused.
-    pub fn put(&self, answered: &Answered, headers: &mut HeaderMap) {
-        let refused = retry(answered).map(|retry| retry.and_then(Retry::wait));
-        let prepared = self.prepared(&answered.ruling);
+    pub fn put(&self, decision: &Decision, headers: &mut HeaderMap) {
+        let refused = retry(decision).map(|retry| retry.and_then(Retry::wait));
+        let prepared = self.prepared(decision);
         let headers_of = &self.settings.headers;
-        if let Some(mut values) = headers_of.values(&prepared, &answered.ruling, refused, true) {
+        if let Some(mut values) = headers_of.values(&prepared, decision, refused, true) {
             values.put(headers);
         }
     }
 
     /// The refusal as problem details, with the headers.
-    pub fn refusal<B: From<String>>(&self, head: Head<'_>, answered: &Answered) -> Response<B> {
-        let prepared = self.prepared(&answered.ruling);
-        Refused::new(head, answered, &prepared).respond(&Problem, &self.settings.headers)
+    pub fn refusal<B: From<String>>(&self, head: Head<'_>, decision: &Decision) -> Response<B> {
+        let prepared = self.prepared(decision);
+        Refused::new(head, decision, &prepared).respond(&Problem, &self.settings.headers)
     }
 }

@@ -172,11 +172,13 @@ pub mod waiting;
 
 pub use event::Event;
 pub use limit::Limiter;
-pub use outcome::{Decision, Outcome, Retry};
+pub use outcome::{Outcome, Quota, Retry};
 pub use policy::Policy;
 pub use rate::Rate;
 #[cfg(feature = "std")]
 pub use rate_limiter::{Checked, DirectRateLimiter, RateLimiter};
+#[cfg(feature = "std")]
+pub use rules::Decision;
 #[cfg(feature = "std")]
 pub use store::Store;
 pub use text::{BadNumber, ParseError};
@@ -197,9 +199,11 @@ pub mod internal {
     #[cfg(feature = "std")]
     pub use crate::rules::by_rules::{ByRules, Reader};
     #[cfg(feature = "std")]
-    pub use crate::rules::together::one_after_the_other;
+    pub use crate::rules::decision::{PlacedOutcome, RawQuota};
     #[cfg(feature = "std")]
-    pub use crate::rules::{not_in_f64, ruling::LimitAnswer, standing::Left};
+    pub use crate::rules::not_in_f64;
+    #[cfg(feature = "std")]
+    pub use crate::rules::together::one_after_the_other;
     #[cfg(feature = "std")]
     pub use crate::store::{Secret, all_or_none::Few};
     pub use crate::text::names::{name_of, named};

@@ -5,36 +5,25 @@
 //! [`Limiter::retry_after`](crate::Limiter::retry_after): otherwise the events of an attacker would
 //! be the most expensive ones.
 
+use crate::rate::Rate;
 use crate::text::Decimal;
 use crate::time::Span;
 use core::fmt;
 
-/// The answer to one event.
+/// The answer of a limiter to one event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "an event may pass only if it was allowed"]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Whether it may pass, and when.
-    pub decision: Decision,
+    /// How long an allowed event stands in the queue, which is zero for every limiter without one; `None` if the event is
+    /// refused.
+    pub wait: Option<Span>,
     /// The measure by which the limiter decided: a rate, an estimate, a count or a fill level, in the
     /// unit of its limit. Each limiter's documentation says which. An event whose cost cannot be counted
     /// is always refused, and for most limiters its level is that cost, which may be NaN.
     pub level: f64,
     /// The bound that the level was compared with.
     pub limit: f64,
-}
-
-/// Allowed or refused.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[must_use = "an event may pass only if it was allowed"]
-pub enum Decision {
-    /// The event may pass after `wait`, which is zero for every limiter without a queue.
-    Allowed {
-        /// How long the event stands in the queue.
-        wait: Span,
-    },
-    /// The event is refused.
-    Refused,
 }
 
 /// When an event would pass, if nothing else is counted until then.
@@ -48,42 +37,38 @@ pub enum Retry {
     Never,
 }
 
-impl Decision {
-    /// Allowed at once.
-    pub(crate) const NOW: Decision = Decision::Allowed { wait: Span::ZERO };
+/// What a client may still use of a limit, for headers and dashboards.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Quota {
+    /// The quota and the span in which it may be used; `None` for a limiter that never refuses.
+    pub limit: Option<Rate>,
+    /// How much may still be counted: see [`Limiter::remaining`](crate::Limiter::remaining). In a rule with a cost of its
+    /// own, this is measured in events of that rule's cost.
+    pub remaining: f64,
+    /// How long until the key is treated as one that was never seen: see
+    /// [`Limiter::reset_after`](crate::Limiter::reset_after). With a limit of 0 it is at least the period, so that nobody
+    /// is told to come back at once.
+    pub reset: Span,
+}
 
-    /// The decision of two limits together: allowed if both allow the event, after the longer wait.
-    pub(crate) fn and(self, other: Decision) -> Decision {
-        match (self, other) {
-            (Decision::Allowed { wait }, Decision::Allowed { wait: other }) => {
-                Decision::Allowed { wait: wait.max(other) }
-            }
-            _ => Decision::Refused,
-        }
+impl Quota {
+    /// A quota, for a store of one's own.
+    pub const fn new(limit: Option<Rate>, remaining: f64, reset: Span) -> Self {
+        Quota { limit, remaining, reset }
     }
 }
 
 impl Outcome {
     /// The answer of a limiter without a queue: allowed at once if `passes`, or refused.
     pub const fn new(passes: bool, level: f64, limit: f64) -> Self {
-        let decision = match passes {
-            true => Decision::NOW,
-            false => Decision::Refused,
-        };
-        Outcome { decision, level, limit }
+        let wait = if passes { Some(Span::ZERO) } else { None };
+        Outcome { wait, level, limit }
     }
 
     /// Whether the event may pass, at once or after a wait.
     pub const fn is_allowed(self) -> bool {
-        matches!(self.decision, Decision::Allowed { .. })
-    }
-
-    /// How long an allowed event stands in the queue; `None` when it is refused.
-    pub const fn wait(self) -> Option<Span> {
-        match self.decision {
-            Decision::Allowed { wait } => Some(wait),
-            Decision::Refused => None,
-        }
+        self.wait.is_some()
     }
 }
 
@@ -103,7 +88,7 @@ impl Retry {
 /// As in `refused: level 10.4, limit 10`.
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.decision, Numbers(self))
+        write!(f, "{}: {}", Answer(self.wait), Numbers(self))
     }
 }
 
@@ -126,13 +111,15 @@ impl fmt::Display for Numbers<'_> {
     }
 }
 
-/// As in `allowed`, `allowed in 2.3s` or `refused`.
-impl fmt::Display for Decision {
+/// The answer to an event with this wait, as in `allowed`, `allowed in 2.3s` or `refused`.
+pub(crate) struct Answer(pub(crate) Option<Span>);
+
+impl fmt::Display for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Decision::Allowed { wait } if *wait == Span::ZERO => f.write_str("allowed"),
-            Decision::Allowed { wait } => write!(f, "allowed in {wait}"),
-            Decision::Refused => f.write_str("refused"),
+        match self.0 {
+            Some(Span::ZERO) => f.write_str("allowed"),
+            Some(wait) => write!(f, "allowed in {wait}"),
+            None => f.write_str("refused"),
         }
     }
 }

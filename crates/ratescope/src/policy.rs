@@ -58,9 +58,9 @@ mod text;
 
 #[cfg(feature = "std")]
 pub(crate) use decide::fullness;
+pub use decide::{PolicyOutcome, retry_after, strictest};
 #[cfg(feature = "std")]
-pub(crate) use decide::stricter;
-pub use decide::{Verdict, retry_after, strictest};
+pub(crate) use decide::{longer, stricter};
 #[cfg(feature = "std")]
 pub(crate) use key::escaped;
 pub use key::{FIELDS, Per};

@@ -283,7 +283,7 @@ where
     async fn until(&self, hash: u64, waiting: Waiting) -> Result<(), GaveUp> {
         until(&self.clock, waiting, |most| {
             let passed = self.states.pass_by_hash(hash, self.clock.now(), waiting.cost, most);
-            ready(passed.map(|outcome| ((), outcome.decision)).map_err(Blocked::from))
+            ready(passed.map(|outcome| ((), outcome.wait)).map_err(Blocked::from))
         })
         .await
     }
@@ -318,7 +318,7 @@ where
 
     /// How long an allowed event stands in a queue: zero for most limiters, and if it was refused.
     pub fn wait(&self) -> Duration {
-        duration(self.outcome.wait().unwrap_or_default())
+        duration(self.outcome.wait.unwrap_or_default())
     }
 
     /// How long after this check the event would pass; zero if it was allowed, and `None` if it never passes.

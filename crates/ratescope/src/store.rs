@@ -119,7 +119,7 @@ use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{Limit, Policy, Verdict, fullness, state_names, strictest};
+use crate::policy::{Limit, Policy, PolicyOutcome, fullness, state_names, strictest};
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use std::sync::Arc;
@@ -158,11 +158,11 @@ impl Store {
     }
 
     /// Decides about an event, and counts it in all limits or in none.
-    pub fn check(&self, event: &Event<'_>) -> Verdict {
+    pub fn check(&self, event: &Event<'_>) -> PolicyOutcome {
         let (now, cost) = (event.time, event.cost);
         match &*self.limits {
             // The only limit decides alone.
-            [limit] => Verdict { outcome: limit.hold(event).check(now, cost), by: 0 },
+            [limit] => PolicyOutcome { outcome: limit.hold(event).check(now, cost), by: 0 },
             // Two or three need no list.
             [a, b] => check(&mut hold_each([a, b], event), now, cost),
             [a, b, c] => check(&mut hold_each([a, b, c], event), now, cost),
@@ -171,21 +171,21 @@ impl Store {
     }
 
     /// Decides as [`check`](Self::check) does, and says in the same step when a refused event would pass.
-    pub fn check_with_retry(&self, event: &Event<'_>) -> (Verdict, Retry) {
+    pub fn check_with_retry(&self, event: &Event<'_>) -> (PolicyOutcome, Retry) {
         let mut held = self.hold(event);
-        let verdict = check(&mut held, event.time, event.cost);
+        let outcome = check(&mut held, event.time, event.cost);
         let retry = || all_or_none::retry_after(&held, event.time, event.cost);
-        (verdict, if verdict.is_allowed() { Retry::NOW } else { retry() })
+        (outcome, if outcome.is_allowed() { Retry::NOW } else { retry() })
     }
 
     /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
     /// it would wait, or when to try again.
-    pub fn pass(&self, event: &Event<'_>, most: Span) -> Result<Verdict, Retry> {
+    pub fn pass(&self, event: &Event<'_>, most: Span) -> Result<PolicyOutcome, Retry> {
         all_or_none::pass(&mut self.hold(event), event.time, event.cost, most)
     }
 
     /// Answers as [`check`](Self::check) would, and counts nothing.
-    pub fn peek(&self, event: &Event<'_>) -> Verdict {
+    pub fn peek(&self, event: &Event<'_>) -> PolicyOutcome {
         let held = self.hold(event);
         strictest(held.iter().map(|held| held.peek(event.time, event.cost)))
     }

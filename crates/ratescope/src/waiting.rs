@@ -95,9 +95,9 @@
 use crate::clock::Clock;
 use crate::clock::duration;
 use crate::event::{Event, Fields};
-use crate::outcome::{Decision, Retry};
-use crate::policy::Verdict;
-use crate::rules::{Answered, AsyncStore, Details, Fault, Ruling};
+use crate::outcome::Retry;
+use crate::policy::PolicyOutcome;
+use crate::rules::{AsyncStore, Decision, Details, Fault};
 use crate::store::Store;
 use crate::time::{Span, Time};
 use core::fmt;
@@ -197,10 +197,10 @@ impl Store {
         fields: &dyn Fields,
         clock: &impl Clock,
         waiting: Waiting,
-    ) -> Result<Verdict, GaveUp> {
+    ) -> Result<PolicyOutcome, GaveUp> {
         until(clock, waiting, |most| {
             let passed = self.pass(&Event { time: clock.now(), cost: waiting.cost, fields }, most);
-            ready(passed.map(|verdict| (verdict, verdict.outcome.decision)).map_err(Blocked::from))
+            ready(passed.map(|together| (together, together.outcome.wait)).map_err(Blocked::from))
         })
         .await
     }
@@ -216,40 +216,40 @@ pub async fn until_allowed(
     fields: &dyn Fields,
     clock: &impl Clock,
     waiting: Waiting,
-) -> Result<Ruling, GaveUp> {
+) -> Result<Decision, GaveUp> {
     let details = Details { retry: true, ..Details::default() };
     until(clock, waiting, |most| async move {
         let event = Event { time: clock.now(), cost: waiting.cost, fields };
         // Limits that can give back count nothing that they refuse, so they are asked in one step.
         let is_counted = store.can_give_back(&event);
-        let mut answered = match is_counted {
+        let mut decision = match is_counted {
             true => store.check(&event, details.at_once()).await,
             false => look(store, &event, details).await,
         };
-        match answered.ruling.decision() {
-            Decision::Allowed { wait } if wait > most => {
+        match decision.wait() {
+            Some(wait) if wait > most => {
                 follow(store, &event).await;
                 return Err(Blocked::Until(wait));
             }
-            Decision::Allowed { wait: Span::ZERO } if is_counted => {}
-            Decision::Allowed { .. } => answered = store.check(&event, details).await,
-            Decision::Refused => {}
+            Some(Span::ZERO) if is_counted => {}
+            Some(_) => decision = store.check(&event, details).await,
+            None => {}
         }
-        match (answered.ruling.decision(), answered.retry, answered.fault) {
-            (Decision::Refused, Some(retry), _) => Err(retry.into()),
-            (Decision::Refused, None, Some(fault)) => Err(Blocked::For(GaveUp::Fault(fault))),
-            (Decision::Refused, None, None) => Err(Blocked::For(GaveUp::Never)),
-            (decision, ..) => Ok((answered.ruling, decision)),
+        match (decision.wait(), decision.retry_after, &decision.fault) {
+            (None, Some(retry), _) => Err(retry.into()),
+            (None, None, Some(fault)) => Err(Blocked::For(GaveUp::Fault(fault.clone()))),
+            (None, None, None) => Err(Blocked::For(GaveUp::Never)),
+            (wait, ..) => Ok((decision, wait)),
         }
     })
     .await
 }
 
 /// Looks whether an event would pass, and again if it would not, since the clock may have been set back.
-async fn look(store: &impl AsyncStore, event: &Event<'_>, details: Details) -> Answered {
-    let answered = store.peek(event, details).await;
-    if answered.ruling.is_allowed() || answered.fault.is_some() {
-        return answered;
+async fn look(store: &impl AsyncStore, event: &Event<'_>, details: Details) -> Decision {
+    let decision = store.peek(event, details).await;
+    if decision.is_allowed() || decision.fault.is_some() {
+        return decision;
     }
     follow(store, event).await;
     store.peek(event, details).await
@@ -275,9 +275,9 @@ impl From<Retry> for Blocked {
     }
 }
 
-/// Sleeps between attempts until one succeeds, and then as long as its decision says. Each attempt is given the longest
+/// Sleeps between attempts until one succeeds, and then for the wait of the decision. Each attempt is given the longest
 /// wait that the event may still have.
-pub async fn until<T, F: Future<Output = Result<(T, Decision), Blocked>>>(
+pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
     clock: &impl Clock,
     waiting: Waiting,
     attempt: impl Fn(Span) -> F,
@@ -287,7 +287,7 @@ pub async fn until<T, F: Future<Output = Result<(T, Decision), Blocked>>>(
     let end = waiting.longest.map_or(Time::LAST, |longest| spent.after(longest));
     loop {
         let wait = match attempt(spent.until(end)).await {
-            Ok((passed, Decision::Allowed { wait })) if wait > Span::ZERO => {
+            Ok((passed, Some(wait))) if wait > Span::ZERO => {
                 clock.sleep(wait).await;
                 return Ok(passed);
             }

@@ -1,8 +1,8 @@
 //! A lane of a simulation: a policy, or the rules of a file, with its counts.
 
 use super::shared::Shared;
-use ratescope::rules::{Answered, AsyncStore, Details, Load, Opinion, Ruled, Rules};
-use ratescope::{Decision, Event, Outcome, Retry};
+use ratescope::rules::{AsyncStore, Details, LimitOutcome, Load, Ruled, Rules};
+use ratescope::{Event, Outcome, Retry, Span};
 use ratescope_live::{Probe, Taps};
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
@@ -34,7 +34,8 @@ enum Decider {
 /// A decision about an event.
 pub(crate) struct DecisionRow<'a> {
     pub(crate) text: &'a str,
-    pub(crate) decision: Decision,
+    /// As in `Decision::wait`.
+    pub(crate) wait: Option<Span>,
     /// The level and the limit of the limit that decided; `None` if no rule applies.
     pub(crate) outcome: Option<Outcome>,
     /// The limit that decided, and the key that it counted.
@@ -94,7 +95,7 @@ impl Lane {
     pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<DecisionRow<'_>> {
         let load = if self.is_rules { load(event)? } else { None };
         let details = Details::default().with_retry();
-        let Answered { ruling, retry, .. } = match &self.decider {
+        let decision = match &self.decider {
             Decider::Here(ruled) => {
                 ruled.set_load(load);
                 ruled.check_now(event, details).ok_or(ErrorKind::WouldBlock)?
@@ -102,29 +103,29 @@ impl Lane {
             Decider::Shared(store) => store.check(event, load, details)?,
         };
         if let Some(taps) = &self.taps {
-            taps.count(&ruling, event);
+            taps.count(&decision, event);
         }
         let mut shadows: Vec<&str> =
-            ruling.shadow_refusals().map(|shadow| shadow.rule.name()).collect();
+            decision.shadow_refusals().map(|shadow| shadow.rule.name()).collect();
         shadows.dedup();
         let mut remarks: Vec<String> = Vec::new();
-        remarks.extend(ruling.is_soft().then(|| "softly".to_owned()));
+        remarks.extend(decision.is_soft().then(|| "softly".to_owned()));
         remarks.extend(shadows.iter().map(|name| format!("{name} would refuse")));
-        self.softly += u64::from(ruling.is_soft());
+        self.softly += u64::from(decision.is_soft());
         self.shadowed += u64::from(!shadows.is_empty());
-        *(if ruling.is_allowed() { &mut self.allowed } else { &mut self.refused }) += 1;
-        let by = ruling.decided_by();
-        let name = |by: &Opinion<'_>| match self.is_rules {
+        *(if decision.is_allowed() { &mut self.allowed } else { &mut self.refused }) += 1;
+        let by = decision.decided_by();
+        let name = |by: &LimitOutcome<'_>| match self.is_rules {
             true => format!("{}: {}", by.rule.name(), by.limit),
             false => by.limit.to_string(),
         };
         Ok(DecisionRow {
             text: &self.text,
-            decision: ruling.decision(),
+            wait: decision.wait(),
             outcome: by.map(|by| by.outcome),
             by: by.as_ref().map(|by| (name(by), by.key(event))),
-            is_chosen: self.is_rules || ruling.opinions().nth(1).is_some(),
-            retry_after: retry.unwrap_or(Retry::NOW),
+            is_chosen: self.is_rules || decision.outcomes().nth(1).is_some(),
+            retry_after: decision.retry_after.unwrap_or(Retry::NOW),
             remark: remarks.join(", "),
         })
     }

@@ -3,7 +3,7 @@
 use super::Printed;
 use super::lane::DecisionRow;
 use crate::terminal::{column, harmless_json, visible};
-use ratescope::{Decision, Event, Outcome, Retry, Span};
+use ratescope::{Event, Outcome, Retry, Span};
 use ratescope_log::civil::Civil;
 use std::io::{self, Write};
 
@@ -56,8 +56,8 @@ impl Value<'_> {
 impl DecisionRow<'_> {
     /// The values of the [`FIELDS`].
     fn values<'a>(&'a self, event: &Event<'_>, key: &'a str) -> [Value<'a>; FIELDS.len()] {
-        let (wait, retry_after) = match (self.decision, self.retry_after) {
-            (Decision::Allowed { wait }, _) => (Some(wait.secs()), Value::Nothing),
+        let (wait, retry_after) = match (self.wait, self.retry_after) {
+            (Some(wait), _) => (Some(wait.secs()), Value::Nothing),
             (_, Retry::After(wait)) => (None, Value::number(Some(wait.secs()))),
             (_, Retry::Never) => (None, Value::Text("never")),
         };
@@ -67,7 +67,7 @@ impl DecisionRow<'_> {
             Value::Text(key),
             Value::Plain(event.cost.to_string()),
             Value::Text(self.text),
-            Value::Plain(matches!(self.decision, Decision::Allowed { .. }).to_string()),
+            Value::Plain(self.wait.is_some().to_string()),
             Value::number(wait),
             retry_after,
             Value::number(self.outcome.map(|outcome| outcome.level)),
@@ -80,17 +80,17 @@ impl DecisionRow<'_> {
 
     /// The decision in words. A refusal names the limit that decided, if it is one of several.
     fn words(&self) -> String {
-        let decision = match (self.decision, self.retry_after) {
-            (Decision::Allowed { wait }, _) if wait.secs() == 0.0 => "allowed".to_owned(),
-            (Decision::Allowed { wait }, _) => format!("allowed in {}", rounded(wait)),
+        let decision = match (self.wait, self.retry_after) {
+            (Some(wait), _) if wait.secs() == 0.0 => "allowed".to_owned(),
+            (Some(wait), _) => format!("allowed in {}", rounded(wait)),
             (_, Retry::After(wait)) => format!("refused, again in {}", rounded(wait)),
             (_, Retry::Never) => "refused, and would always be".to_owned(),
         };
-        let decision = match (self.decision, &self.by) {
-            (Decision::Refused, Some((by, key))) if self.is_chosen && key.is_empty() => {
+        let decision = match (self.wait, &self.by) {
+            (None, Some((by, key))) if self.is_chosen && key.is_empty() => {
                 format!("{decision} ({by})")
             }
-            (Decision::Refused, Some((by, key))) if self.is_chosen => {
+            (None, Some((by, key))) if self.is_chosen => {
                 format!("{decision} ({by}: {key})")
             }
             _ => decision,

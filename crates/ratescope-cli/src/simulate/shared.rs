@@ -1,7 +1,7 @@
 //! A store outside of this process, in a simulation. It has keys of its own, which are removed at the end.
 
 use crate::server;
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Load, Rules};
+use ratescope::rules::{AsyncStore, Decision, Details, Fault, Load, Rules};
 use ratescope::{Event, Span};
 use ratescope_redis::{self, Options, RedisStore, TimeSource};
 use std::cell::Cell;
@@ -95,7 +95,7 @@ impl Shared {
         event: &Event<'_>,
         load: Option<Load>,
         details: Details,
-    ) -> io::Result<Answered> {
+    ) -> io::Result<Decision> {
         self.store.set_load(load);
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = self.runtime.block_on(self.store.check(event, details));

@@ -194,7 +194,7 @@ fn small_bursts_pass_or_wait_or_are_refused() {
     assert_eq!(replay.sent(), 150);
     assert_eq!(refused(&replay), [0, 0, 0, 10, 17]);
     let columns = replay.lanes()[1].history().columns(Time::ZERO, replay.now(), 0.0);
-    let waits = columns.iter().filter_map(|c| c.judged?.1.wait());
+    let waits = columns.iter().filter_map(|c| c.judged?.1.wait);
     let longest = waits.map(|wait| wait.secs()).fold(0.0, f64::max);
     assert_eq!((longest * 10.0).round() / 10.0, 17.1);
 }

@@ -73,7 +73,7 @@ impl Refused {
             for _ in 0..2 {
                 sent.lock().unwrap().clear();
                 let answer = store.check(&event, Details::ALL).await;
-                assert!(answer.fault.is_none() && !answer.ruling.is_allowed(), "{limit}");
+                assert!(answer.fault.is_none() && !answer.is_allowed(), "{limit}");
             }
         });
         let call = vec![sent.lock().unwrap().clone()];

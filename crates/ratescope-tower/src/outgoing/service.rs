@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 use http::{Method, Request, Response, Uri};
 use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
-use ratescope::outcome::{Decision, Retry};
+use ratescope::outcome::Retry;
 use ratescope::time::{Span, Time};
 use ratescope::waiting::{Blocked, GaveUp, until};
 use tower_service::Service;
@@ -101,10 +101,10 @@ where
 
 impl Limits {
     /// Counts a call that passes after `most` at the latest; otherwise says when to ask again.
-    fn pass(&self, call: &Called, now: Time, cost: f64, most: Span) -> Result<Decision, Retry> {
+    fn pass(&self, call: &Called, now: Time, cost: f64, most: Span) -> Result<Option<Span>, Retry> {
         self.paused(call, now)?;
         let event = Event { time: now, cost, fields: call };
-        self.store.pass(&event, most).map(|verdict| verdict.outcome.decision)
+        self.store.pass(&event, most).map(|together| together.outcome.wait)
     }
 
     /// When to ask again, while the host wants no calls.
@@ -126,7 +126,7 @@ impl<C: Clock> Pace<C> {
         .await?;
         // The host may have asked for a pause while the call waited in a queue.
         let waited = until(clock, waiting.after(begin.until(clock.now())), |_| {
-            let at_once = Decision::Allowed { wait: Span::ZERO };
+            let at_once = Some(Span::ZERO);
             let paused = limits.paused(call, clock.now());
             ready(paused.map(|()| ((), at_once)).map_err(Blocked::from))
         })

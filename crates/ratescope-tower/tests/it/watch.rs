@@ -31,8 +31,8 @@ fn settled(watch: &mut Watch) -> FileNews {
 fn assert_limit(ruled: &Ruled, limit: usize) {
     let fields = [("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
-    let ruling = ruled.peek(&event);
-    assert_eq!(ruling.decided_by().unwrap().outcome.limit, limit as f64);
+    let decision = ruled.peek(&event);
+    assert_eq!(decision.decided_by().unwrap().outcome.limit, limit as f64);
 }
 
 #[test]

@@ -31,7 +31,7 @@ use super::LONG_AGO;
 use super::amount::{amount, events, limit, to_f64};
 use super::in_f64::{self, InF64, lua};
 use super::kept::{Bytes, Content, KeptError, Kind, Shape};
-use crate::outcome::{Decision, Outcome, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -242,10 +242,7 @@ impl Bucket {
         let (filled, limit) = (content + parts, self.size);
         let level = self.events(filled);
         match filled <= self.full {
-            true if waits => {
-                let wait = self.time(content);
-                Outcome { decision: Decision::Allowed { wait }, level, limit }
-            }
+            true if waits => Outcome { wait: Some(self.time(content)), level, limit },
             passes => Outcome::new(passes, level, limit),
         }
     }

@@ -45,7 +45,7 @@ use super::kept::{Bytes, Content, KeptError, Kind, Shape, within};
 use super::server::{FIXED, instant, millis, whole};
 use super::text::{Form, Given, Unreadable};
 use super::{LONG_AGO, Limiter, MAX_COST};
-use crate::outcome::{Decision, Outcome, Retry};
+use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::BadNumber;
 use crate::time::{Span, Time};
@@ -163,11 +163,8 @@ impl Nginx {
     fn outcome(&self, excess: Option<i64>, cost: f64) -> Outcome {
         let limit = self.burst as f64 + 1.0;
         let Some(excess) = excess else { return Outcome::new(false, cost, limit) };
-        let decision = match excess <= self.most() {
-            true => Decision::Allowed { wait: self.wait(excess) },
-            false => Decision::Refused,
-        };
-        Outcome { decision, level: (excess - IDLE) as f64 / 1000.0, limit }
+        let wait = if excess <= self.most() { Some(self.wait(excess)) } else { None };
+        Outcome { wait, level: (excess - IDLE) as f64 / 1000.0, limit }
     }
 
     /// Stores the excess after an event. A charge, or an event that only another limiter allowed, may

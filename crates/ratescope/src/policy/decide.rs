@@ -6,11 +6,11 @@ use crate::time::{Span, Time};
 use core::cmp::Ordering;
 use core::fmt;
 
-/// The answer of a policy, and which of its limits decided.
+/// The outcome of several limits together, and which of them decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "an event may pass only if it was allowed"]
 #[non_exhaustive]
-pub struct Verdict {
+pub struct PolicyOutcome {
     /// Whether the event may pass. The level and the limit are those of the limit that decided; the
     /// wait is the longest of all limits.
     pub outcome: Outcome,
@@ -20,7 +20,7 @@ pub struct Verdict {
     pub by: usize,
 }
 
-impl Verdict {
+impl PolicyOutcome {
     /// Whether the event may pass, at once or after a wait.
     pub const fn is_allowed(self) -> bool {
         self.outcome.is_allowed()
@@ -28,26 +28,31 @@ impl Verdict {
 }
 
 /// As its outcome.
-impl fmt::Display for Verdict {
+impl fmt::Display for PolicyOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.outcome.fmt(f)
     }
 }
 
-/// The common verdict of limits that answered `outcomes`. Their order matters for [`Verdict::by`] alone.
+/// The outcome of limits together, given the outcome of each. Their order matters for [`PolicyOutcome::by`] alone.
 /// Without any limit the event is allowed.
-pub fn strictest(outcomes: impl IntoIterator<Item = Outcome>) -> Verdict {
-    let each = outcomes.into_iter().enumerate().map(|(by, outcome)| Verdict { outcome, by });
-    each.reduce(stricter).unwrap_or(Verdict { outcome: Outcome::new(true, 0.0, 0.0), by: 0 })
+pub fn strictest(outcomes: impl IntoIterator<Item = Outcome>) -> PolicyOutcome {
+    let each = outcomes.into_iter().enumerate().map(|(by, outcome)| PolicyOutcome { outcome, by });
+    each.reduce(stricter).unwrap_or(PolicyOutcome { outcome: Outcome::new(true, 0.0, 0.0), by: 0 })
 }
 
-/// Returns the one of two verdicts that decides, the first if both are alike. If both allow the event, it
+/// Returns the one of two outcomes that decides, the first if both are alike. If both allow the event, it
 /// has the longer of their waits.
-pub(crate) fn stricter(a: Verdict, b: Verdict) -> Verdict {
+pub(crate) fn stricter(a: PolicyOutcome, b: PolicyOutcome) -> PolicyOutcome {
     let less = tightness(&a.outcome, &b.outcome) == Ordering::Less;
     let (mut decides, other) = if less { (b, a) } else { (a, b) };
-    decides.outcome.decision = decides.outcome.decision.and(other.outcome.decision);
+    decides.outcome.wait = longer(decides.outcome.wait, other.outcome.wait);
     decides
+}
+
+/// The wait for two limits together; `None` if either refuses.
+pub(crate) fn longer(a: Option<Span>, b: Option<Span>) -> Option<Span> {
+    Some(a?.max(b?))
 }
 
 fn tightness(a: &Outcome, b: &Outcome) -> Ordering {

@@ -1,7 +1,7 @@
 //! A store whose kind is chosen at run time.
 
 use super::together::one_after_the_other;
-use super::{Answered, AsyncStore, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Ruling};
+use super::{AsyncStore, Decision, Details, Fault, Memory, Part, Reloaded, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
 use crate::time::Time;
@@ -53,7 +53,7 @@ impl fmt::Debug for AnyStore {
 impl AsyncStore for AnyStore {
     crate::forward!(self to self.0);
 
-    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Decision> {
         match parts.first() {
             Some(first) => first.store.0.check_all(parts, details).await,
             None => Vec::new(),
@@ -66,22 +66,22 @@ type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// An [`AsyncStore`] behind a pointer: its futures are boxed.
 trait DynStore: Any + Send + Sync {
     fn rules(&self) -> Arc<Rules>;
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered>;
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision>;
     fn memory(&self) -> Option<Memory>;
-    fn check<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Answered>;
-    fn peek<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Answered>;
+    fn check<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Decision>;
+    fn peek<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Decision>;
     /// Decides as one if all stores are of the kind of this one.
     fn check_all<'a>(
         &'a self,
         parts: &'a [Part<'a, AnyStore>],
         details: Details,
-    ) -> Boxed<'a, Vec<Answered>>;
+    ) -> Boxed<'a, Vec<Decision>>;
     fn charge<'a>(
         &'a self,
         event: &'a Event<'_>,
-        passed: Option<&'a Ruling>,
+        passed: Option<&'a Decision>,
     ) -> Boxed<'a, Result<(), Fault>>;
-    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool;
+    fn charge_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool;
     fn can_give_back(&self, event: &Event<'_>) -> bool;
     fn give_back<'a>(&'a self, event: &'a Event<'_>) -> Boxed<'a, Result<bool, Fault>>;
     fn reset<'a>(
@@ -100,7 +100,7 @@ impl<S: AsyncStore> DynStore for S {
         S::rules(self)
     }
 
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
         S::check_now(self, event, details)
     }
 
@@ -108,11 +108,11 @@ impl<S: AsyncStore> DynStore for S {
         S::memory(self)
     }
 
-    fn check<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Answered> {
+    fn check<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Decision> {
         Box::pin(S::check(self, event, details))
     }
 
-    fn peek<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Answered> {
+    fn peek<'a>(&'a self, event: &'a Event<'_>, details: Details) -> Boxed<'a, Decision> {
         Box::pin(S::peek(self, event, details))
     }
 
@@ -120,7 +120,7 @@ impl<S: AsyncStore> DynStore for S {
         &'a self,
         parts: &'a [Part<'a, AnyStore>],
         details: Details,
-    ) -> Boxed<'a, Vec<Answered>> {
+    ) -> Boxed<'a, Vec<Decision>> {
         let same = |part: &Part<'a, AnyStore>| {
             let any: &'a dyn Any = &*part.store.0;
             let store = any.downcast_ref::<S>()?;
@@ -135,12 +135,12 @@ impl<S: AsyncStore> DynStore for S {
     fn charge<'a>(
         &'a self,
         event: &'a Event<'_>,
-        passed: Option<&'a Ruling>,
+        passed: Option<&'a Decision>,
     ) -> Boxed<'a, Result<(), Fault>> {
         Box::pin(S::charge(self, event, passed))
     }
 
-    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+    fn charge_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
         S::charge_now(self, event, passed)
     }
 

@@ -1,9 +1,9 @@
 //! The limits that are asked about an event, and how their answers decide together. The states may be
 //! in memory or on Redis.
 
+use super::decision::{Decision, Outcomes, PlacedOutcome, RawQuota, StateSource};
 use super::matching::Found;
-use super::ruling::{Answers, Basis, LimitAnswer, Ruling};
-use super::{Left, Load, Rule, Rules};
+use super::{Load, Rule, Rules};
 use crate::event::Event;
 use crate::limit::charged;
 use crate::outcome::Outcome;
@@ -79,7 +79,7 @@ impl Rules {
         }
     }
 
-    /// The limits that are charged for an event that has passed. `passed` is the ruling by which it passed, if that is
+    /// The limits that are charged for an event that has passed. `passed` is the decision by which it passed, if that is
     /// known. A rule with a cost of its own has counted this cost before. A shadow that would have refused the event
     /// does not count it: if the shadow could refuse, the event would have cost nothing.
     ///
@@ -89,12 +89,12 @@ impl Rules {
         &self,
         event: &Event<'_>,
         load: Option<Load>,
-        passed: Option<&Ruling>,
+        passed: Option<&Decision>,
     ) -> Result<Few<Ask>, BadNumber> {
         let event = &Event { cost: charged(event.cost)?, ..*event };
         // By name, as the rules may have been replaced since.
-        let refusals = passed.into_iter().flat_map(Ruling::shadow_refusals);
-        let refusals: HashSet<&str> = refusals.map(|opinion| opinion.rule.name()).collect();
+        let refusals = passed.into_iter().flat_map(Decision::shadow_refusals);
+        let refusals: HashSet<&str> = refusals.map(|one| one.rule.name()).collect();
         let refused_by = |rule: &Rule| rule.is_shadow() && refusals.contains(rule.name());
         let counts = |rule: &Rule| rule.cost().is_none() && !refused_by(rule);
         let mut asked = self.ask(event, load);
@@ -129,7 +129,7 @@ impl AskedOutcomes<'_> {
     pub(super) fn waits(&self) -> bool {
         let mut each = self.asked.iter().zip(self.outcomes);
         each.any(|(asked, outcome)| {
-            asked.is_firm() && outcome.wait().is_some_and(|wait| wait > Span::ZERO)
+            asked.is_firm() && outcome.wait.is_some_and(|wait| wait > Span::ZERO)
         })
     }
 
@@ -144,25 +144,29 @@ impl AskedOutcomes<'_> {
         passes && would && own
     }
 
-    /// The answers of the limits in force. `basis` says on which states an answer is
-    /// based, and `left` how the sender stands with a limit, by its place among those asked.
+    /// The outcomes of the limits in force with their places. `source` says where the state of a limit is, and `quota`
+    /// what is left of it, by its place among those asked.
     #[inline]
-    pub fn answers(
+    pub fn placed(
         &self,
-        basis: impl Fn(&Ask) -> Basis,
-        left: impl Fn(usize) -> Option<Left>,
-    ) -> Answers {
-        let mut answers = Answers::new();
+        source: impl Fn(&Ask) -> StateSource,
+        quota: impl Fn(usize) -> Option<RawQuota>,
+    ) -> Outcomes {
+        let mut placed = Outcomes::new();
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
             let outcome = self.outcomes[i];
             // The limit itself stands right before its stretched form.
             let own = i.checked_sub(1).filter(|_| asked.is_stretched).map(|i| self.outcomes[i]);
             let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
-            let basis = basis(asked);
-            let is_known = !asked.is_shadow && basis != Basis::Nowhere;
-            let left = if is_known { left(i) } else { None };
-            answers.push(LimitAnswer { exceeds, basis, ..LimitAnswer::of(asked, outcome, left) });
+            let source = source(asked);
+            let is_known = !asked.is_shadow && source != StateSource::Unknown;
+            let quota = if is_known { quota(i) } else { None };
+            placed.push(PlacedOutcome {
+                exceeds,
+                source,
+                ..PlacedOutcome::new(asked, outcome, quota)
+            });
         }
-        answers
+        placed
     }
 }

@@ -10,7 +10,7 @@
 //! async fn is_welcome(store: &impl AsyncStore, user: &str) -> bool {
 //!     let fields = [("user", user)];
 //!     let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
-//!     store.check(&event, Details::default()).await.ruling.is_allowed()
+//!     store.check(&event, Details::default()).await.is_allowed()
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -27,9 +27,8 @@
 //! ```
 
 use super::together::one_after_the_other;
-use super::{Fault, Part, Reloaded, Rule, Ruled, Rules, Ruling};
+use super::{Decision, Fault, Part, Reloaded, Rule, Ruled, Rules};
 use crate::event::{Event, Fields};
-use crate::outcome::Retry;
 use crate::policy::Per;
 use crate::time::Time;
 use core::future::Future;
@@ -49,7 +48,7 @@ pub trait AsyncStore: Send + Sync + 'static {
 
     /// Does what [`check`](Self::check) does if that needs no waiting. Otherwise returns `None` and
     /// counts nothing.
-    fn check_now(&self, _event: &Event<'_>, _details: Details) -> Option<Answered> {
+    fn check_now(&self, _event: &Event<'_>, _details: Details) -> Option<Decision> {
         None
     }
 
@@ -64,10 +63,10 @@ pub trait AsyncStore: Send + Sync + 'static {
     /// `event.time` is the time by the clock of this process. A store with a clock of its own may
     /// take that instead. There is always an answer: if the states can't be asked, each rule
     /// [says](super::OnStoreFailure) what happens, and `fault` says why.
-    fn check(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Answered> + Send;
+    fn check(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Decision> + Send;
 
     /// Answers as [`check`](Self::check) would, and counts nothing.
-    fn peek(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Answered> + Send;
+    fn peek(&self, event: &Event<'_>, details: Details) -> impl Future<Output = Decision> + Send;
 
     /// Decides about several events as one: either all are counted, or none. Returns an answer for each. If some
     /// refuse, the others are not counted, and are not told either to limiters that count what they refuse.
@@ -82,7 +81,7 @@ pub trait AsyncStore: Send + Sync + 'static {
     fn check_all(
         parts: &[Part<'_, Self>],
         details: Details,
-    ) -> impl Future<Output = Vec<Answered>> + Send
+    ) -> impl Future<Output = Vec<Decision>> + Send
     where
         Self: Sized,
     {
@@ -98,11 +97,11 @@ pub trait AsyncStore: Send + Sync + 'static {
     fn charge(
         &self,
         event: &Event<'_>,
-        passed: Option<&Ruling>,
+        passed: Option<&Decision>,
     ) -> impl Future<Output = Result<(), Fault>> + Send;
 
     /// Does what [`charge`](Self::charge) does if that needs no waiting, and returns whether it did.
-    fn charge_now(&self, _event: &Event<'_>, _passed: Option<&Ruling>) -> bool {
+    fn charge_now(&self, _event: &Event<'_>, _passed: Option<&Decision>) -> bool {
         false
     }
 
@@ -149,33 +148,33 @@ pub trait AsyncStore: Send + Sync + 'static {
     }
 }
 
-/// The details that an answer has beside the ruling; none by default.
+/// What a decision has beside the outcomes; nothing by default.
 ///
 /// ```
 /// use ratescope::rules::Details;
 ///
-/// let details = Details::default().with_standings();
-/// assert!(details.standings && !details.retry);
+/// let details = Details::default().with_quotas();
+/// assert!(details.quotas && !details.retry);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Details {
-    /// Whether the ruling has the [standings](Ruling::standings) of the sender after the event.
-    pub standings: bool,
+    /// Whether the outcomes have their [quotas](super::LimitOutcome::quota) after the event.
+    pub quotas: bool,
     /// Whether to tell when a refused event would pass.
     pub retry: bool,
     /// Whether the event cannot wait: one that passes only after a wait is then not counted, and its
-    /// ruling says how long it would wait.
+    /// decision says how long it would wait.
     pub at_once: bool,
 }
 
 impl Details {
     /// All details about an event that can wait.
-    pub const ALL: Details = Details { standings: true, retry: true, at_once: false };
+    pub const ALL: Details = Details { quotas: true, retry: true, at_once: false };
 
-    /// These details, with the standings of the sender.
-    pub const fn with_standings(self) -> Self {
-        Details { standings: true, ..self }
+    /// These details, with the quotas.
+    pub const fn with_quotas(self) -> Self {
+        Details { quotas: true, ..self }
     }
 
     /// These details, with the time when a refused event would pass.
@@ -186,27 +185,6 @@ impl Details {
     /// These details, for an event that cannot wait.
     pub const fn at_once(self) -> Self {
         Details { at_once: true, ..self }
-    }
-}
-
-/// The answer of a store.
-#[derive(Clone, Debug)]
-#[must_use = "an event may pass only if it was allowed"]
-#[non_exhaustive]
-pub struct Answered {
-    /// The decision of the rules.
-    pub ruling: Ruling,
-    /// The time after which the same event passes if nothing is counted before; only for an event that
-    /// was refused, if that was asked for and is known.
-    pub retry: Option<Retry>,
-    /// The store's error, or `None` if the store answered.
-    pub fault: Option<Fault>,
-}
-
-impl Answered {
-    /// An answer with this ruling and nothing beside it, for stores of one's own.
-    pub fn new(ruling: Ruling) -> Self {
-        Answered { ruling, retry: None, fault: None }
     }
 }
 
@@ -232,7 +210,7 @@ impl AsyncStore for Ruled {
         Ruled::rules(self)
     }
 
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
         Some(self.answer(event, details, true))
     }
 
@@ -240,23 +218,23 @@ impl AsyncStore for Ruled {
         Some(Memory { keys: self.len(), forgotten: self.forgotten() })
     }
 
-    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn check(&self, event: &Event<'_>, details: Details) -> Decision {
         self.answer(event, details, true)
     }
 
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Decision {
         self.answer(event, details, false)
     }
 
-    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+    async fn check_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Decision> {
         Ruled::answer_all(parts, details)
     }
 
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
         Ok(Ruled::charge(self, event, passed)?)
     }
 
-    fn charge_now(&self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+    fn charge_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
         Ruled::charge(self, event, passed).is_ok()
     }
 
@@ -288,11 +266,11 @@ macro_rules! forward {
     ($self:ident to $store:expr) => {
         $crate::forward!($self to $store, but for checks);
 
-        fn check_now(&$self, event: &Event<'_>, details: Details) -> Option<Answered> {
+        fn check_now(&$self, event: &Event<'_>, details: Details) -> Option<Decision> {
             $store.check_now(event, details)
         }
 
-        async fn check(&$self, event: &Event<'_>, details: Details) -> Answered {
+        async fn check(&$self, event: &Event<'_>, details: Details) -> Decision {
             $store.check(event, details).await
         }
     };
@@ -305,19 +283,19 @@ macro_rules! forward {
             $store.memory()
         }
 
-        async fn peek(&$self, event: &Event<'_>, details: Details) -> Answered {
+        async fn peek(&$self, event: &Event<'_>, details: Details) -> Decision {
             $store.peek(event, details).await
         }
 
         async fn charge(
             &$self,
             event: &Event<'_>,
-            passed: Option<&Ruling>,
+            passed: Option<&Decision>,
         ) -> Result<(), Fault> {
             $store.charge(event, passed).await
         }
 
-        fn charge_now(&$self, event: &Event<'_>, passed: Option<&Ruling>) -> bool {
+        fn charge_now(&$self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
             $store.charge_now(event, passed)
         }
 

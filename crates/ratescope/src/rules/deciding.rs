@@ -2,9 +2,9 @@
 //! it.
 
 use super::asked::{Ask, AskedOutcomes};
+use super::decision::{Decision, Outcomes, PlacedOutcome, RawQuota, RulesRef, StateSource};
 use super::ruled::Generation;
-use super::ruling::{Answers, Basis, Holder, LimitAnswer, Ruling};
-use super::{Answered, Details, Intent, Left, Part, Rule, Ruled};
+use super::{Details, Intent, Part, Rule, Ruled};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -23,23 +23,22 @@ pub(super) fn in_one_step<const N: usize>(
     asked: &[Ask; N],
     event: &Event<'_>,
     details: Details,
-) -> Answered {
+) -> Decision {
     let now = event.time;
     let mut held = store::hold_each(asked.each_ref().map(|ask| generation.limit(ask)), event);
     let mut outcomes = [Outcome::new(true, 0.0, 0.0); N];
     store::check_each(&mut held, now, |i| asked[i].cost, |i, outcome| outcomes[i] = outcome);
-    let answers: [_; N] = core::array::from_fn(|i| {
-        LimitAnswer::of(&asked[i], outcomes[i], left(&held[i], details, now))
+    let placed: [_; N] = core::array::from_fn(|i| {
+        PlacedOutcome::new(&asked[i], outcomes[i], quota(&held[i], details, now))
     });
     let retry = details.retry && !outcomes.iter().all(|outcome| outcome.is_allowed());
     let retry = retry.then(|| retry_after(asked, &held, now));
     drop(held);
-    let ruling = Ruling::of(Holder::Guarded(generation), Answers::from_slice(&answers));
-    Answered { ruling, retry, fault: None }
+    Decision::of(RulesRef::Guarded(generation), Outcomes::from_slice(&placed), retry)
 }
 
-/// The answer of any limits: all of them are asked, and then the event is counted where the verdict says so. Nothing is
-/// counted without `count`, and with it as many `times`. `basis` tells where the states of a rule are.
+/// The answer of any limits: all of them are asked, and then the event is counted where that says so. Nothing is
+/// counted without `count`, and with it as many `times`. `source` tells where the states of a rule are.
 pub(super) fn in_two_steps(
     generation: Guard<Arc<Generation>>,
     asked: &[Ask],
@@ -47,11 +46,11 @@ pub(super) fn in_two_steps(
     details: Details,
     count: bool,
     times: f64,
-    basis: impl Fn(&Rule) -> Basis,
-) -> Answered {
+    source: impl Fn(&Rule) -> StateSource,
+) -> Decision {
     let now = event.time;
-    let basis = |ask: &Ask| generation.basis(ask, &basis);
-    let is_known = |ask: &Ask| basis(ask) != Basis::Nowhere;
+    let source = |ask: &Ask| generation.source(ask, &source);
+    let is_known = |ask: &Ask| source(ask) != StateSource::Unknown;
     let mut held = generation.hold(asked, event);
     let each = held.iter().zip(asked);
     let outcomes = each.map(|(held, ask)| match is_known(ask) {
@@ -69,15 +68,14 @@ pub(super) fn in_two_steps(
             }
         }
     }
-    let answers = judged.answers(basis, |i| left(held.get(i)?, details, now));
+    let placed = judged.placed(source, |i| quota(held.get(i)?, details, now));
     // A rule without states refuses at level 0, so another refusal is tighter and decides.
-    let refuses = |answer: &LimitAnswer| !answer.is_shadow && !answer.outcome.is_allowed();
-    let is_by = |answer: &LimitAnswer| refuses(answer) && answer.basis != Basis::Nowhere;
-    let retry = details.retry && answers.iter().any(is_by);
+    let refuses = |one: &PlacedOutcome| !one.is_shadow && !one.outcome.is_allowed();
+    let is_by = |one: &PlacedOutcome| refuses(one) && one.source != StateSource::Unknown;
+    let retry = details.retry && placed.iter().any(is_by);
     let retry = retry.then(|| retry_after(asked, &held, now));
     drop(held);
-    let ruling = Ruling::of(Holder::Guarded(generation), answers);
-    Answered { ruling, retry, fault: None }
+    Decision::of(RulesRef::Guarded(generation), placed, retry)
 }
 
 /// The answers about several events that are decided as one. Limits that are counted in twice at the same key are asked
@@ -86,8 +84,8 @@ pub(super) fn together(
     parts: &[Part<'_, Ruled>],
     details: Details,
     times: f64,
-    basis: impl Fn(&Rule) -> Basis,
-) -> Vec<Answered> {
+    source: impl Fn(&Rule) -> StateSource,
+) -> Vec<Decision> {
     let generations = Part::once_each(parts, Ruled::whole_generation);
     let mut each: Vec<Asked<'_>> = Vec::with_capacity(parts.len());
     let mut keys: Vec<Key<'_>> = Vec::new();
@@ -121,10 +119,10 @@ pub(super) fn together(
         }
     }
     let mut held = Together::lock(keys);
-    let basis = |generation: &Generation, ask: &Ask| generation.basis(ask, &basis);
+    let source = |generation: &Generation, ask: &Ask| generation.source(ask, &source);
     let (mut all_pass, mut waits) = (true, false);
     for one in &mut each {
-        one.outcomes = one.look(&held, |ask| basis(one.generation, ask) != Basis::Nowhere);
+        one.outcomes = one.look(&held, |ask| source(one.generation, ask) != StateSource::Unknown);
         if one.part.intent != Intent::GiveBack {
             all_pass &= one.passes();
             waits |= details.at_once && one.judged().waits();
@@ -136,7 +134,7 @@ pub(super) fn together(
         let is_told = counts || !all_pass && !one.passes();
         let now = one.part.event.time;
         for (a, (ask, place)) in one.asks.iter().zip(&one.places).enumerate() {
-            let is_known = basis(one.generation, ask) != Basis::Nowhere;
+            let is_known = source(one.generation, ask) != StateSource::Unknown;
             match one.part.intent {
                 Intent::Count if is_told && is_known && first[*place] == Some((p, a)) => {
                     let passed = one.outcomes[a].is_allowed();
@@ -150,21 +148,22 @@ pub(super) fn together(
             }
         }
     }
-    let answered = |mut one: Asked<'_>| {
+    let decision = |mut one: Asked<'_>| {
         let now = one.part.event.time;
         if one.part.intent == Intent::GiveBack {
             one.asks.iter_mut().for_each(|ask| ask.cost = 0.0);
-            one.outcomes = one.look(&held, |ask| basis(one.generation, ask) != Basis::Nowhere);
+            one.outcomes =
+                one.look(&held, |ask| source(one.generation, ask) != StateSource::Unknown);
         }
         let state = |i: usize| Some(held.at(*one.places.get(i)?));
-        let left = |i: usize| {
+        let quota = |i: usize| {
             let (limiter, state) = state(i)?;
-            details.standings.then(|| Left::of(limiter, state, now))
+            details.quotas.then(|| RawQuota::new(limiter, state, now))
         };
-        let answers = one.judged().answers(|ask| basis(one.generation, ask), left);
-        let refuses = |answer: &LimitAnswer| !answer.is_shadow && !answer.outcome.is_allowed();
-        let is_by = |answer: &LimitAnswer| refuses(answer) && answer.basis != Basis::Nowhere;
-        let retry = details.retry && answers.iter().any(is_by);
+        let placed = one.judged().placed(|ask| source(one.generation, ask), quota);
+        let refuses = |one: &PlacedOutcome| !one.is_shadow && !one.outcome.is_allowed();
+        let is_by = |one: &PlacedOutcome| refuses(one) && one.source != StateSource::Unknown;
+        let retry = details.retry && placed.iter().any(is_by);
         let retry = retry.then(|| {
             policy::retry_after(now, |at| {
                 let firm = one.asks.iter().enumerate().filter(|(_, ask)| ask.is_firm());
@@ -172,10 +171,9 @@ pub(super) fn together(
                 states.map(move |((limiter, state), cost)| limiter.retry_after(state, at, cost))
             })
         });
-        let ruling = Ruling::of(Holder::Counted(Arc::clone(&one.generation.rules)), answers);
-        Answered { ruling, retry, fault: None }
+        Decision::with_outcomes(Arc::clone(&one.generation.rules), placed, retry)
     };
-    each.into_iter().map(answered).collect()
+    each.into_iter().map(decision).collect()
 }
 
 /// What is asked about one of several events.
@@ -211,9 +209,9 @@ impl Asked<'_> {
     }
 }
 
-/// The sender's standing with a limit, if that is asked for.
-fn left(held: &Held<'_, AnyLimiter>, details: Details, now: Time) -> Option<Left> {
-    details.standings.then(|| Left::of(held.limiter(), held.state(), now))
+/// What is left of a limit, if that is asked for.
+fn quota(held: &Held<'_, AnyLimiter>, details: Details, now: Time) -> Option<RawQuota> {
+    details.quotas.then(|| RawQuota::new(held.limiter(), held.state(), now))
 }
 
 /// How long after `now` the event passes all limits that can refuse it.

@@ -84,7 +84,7 @@ impl Rule {
         match self.throttle() {
             Throttle::Hard => {}
             Throttle::Soft { percent } => {
-                writeln!(f, "  softly: {percent} % more pass, and the ruling says so")?;
+                writeln!(f, "  softly: {percent} % more pass, and the decision says so")?;
             }
             Throttle::Elastic { factor, below } => {
                 writeln!(

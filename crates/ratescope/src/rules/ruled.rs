@@ -1,9 +1,9 @@
-//! Rules with their states: events in, rulings out.
+//! Rules with their states: events in, decisions out.
 
 use super::asked::Ask;
 use super::deciding::{in_one_step, in_two_steps, retry_after, together};
-use super::ruling::{Basis, Ruling};
-use super::{Answered, Details, Intent, Load, OnStoreFailure, Part, Rule, Rules};
+use super::decision::{Decision, StateSource};
+use super::{Details, Intent, Load, OnStoreFailure, Part, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::{AnyLimiter, AnyState};
@@ -89,27 +89,27 @@ impl Ruled {
     }
 
     /// Decides about an event, and counts it in all limits of all rules that apply, or in none.
-    pub fn check(&self, event: &Event<'_>) -> Ruling {
-        self.answer(event, Details::default(), true).ruling
+    pub fn check(&self, event: &Event<'_>) -> Decision {
+        self.answer(event, Details::default(), true)
     }
 
-    /// Answers as [`check`](Self::check) would, and counts nothing. The ruling has the
-    /// [standings](Ruling::standings) of the sender.
-    pub fn peek(&self, event: &Event<'_>) -> Ruling {
-        let details = Details { standings: true, ..Details::default() };
-        self.answer(event, details, false).ruling
+    /// Answers as [`check`](Self::check) would, and counts nothing. The decision has the
+    /// [quotas](Details::quotas) of the sender.
+    pub fn peek(&self, event: &Event<'_>) -> Decision {
+        let details = Details { quotas: true, ..Details::default() };
+        self.answer(event, details, false)
     }
 
     /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that were
     /// sent: see [`Limiter::charge`]. Rules with their own cost have counted that already. If a rule is stretched, both
     /// forms count the cost, so a debt remains when the rule is no longer stretched.
     ///
-    /// With the ruling by which the event `passed`, the shadows that would have refused it do not count
+    /// With the decision by which the event `passed`, the shadows that would have refused it do not count
     /// it: if they could refuse, it would have cost nothing.
     ///
     /// # Errors
     /// When the cost is negative or not a number. Nothing is counted then.
-    pub fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), BadNumber> {
+    pub fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), BadNumber> {
         self.charge_where(event, passed, 1.0, |_| true)
     }
 
@@ -117,7 +117,7 @@ impl Ruled {
     pub fn charge_instead(
         &self,
         event: &Event<'_>,
-        passed: Option<&Ruling>,
+        passed: Option<&Decision>,
         times: f64,
     ) -> Result<(), BadNumber> {
         self.charge_where(event, passed, times, is_local)
@@ -126,7 +126,7 @@ impl Ruled {
     fn charge_where(
         &self,
         event: &Event<'_>,
-        passed: Option<&Ruling>,
+        passed: Option<&Decision>,
         times: f64,
         of: impl Fn(&Rule) -> bool,
     ) -> Result<(), BadNumber> {
@@ -225,8 +225,8 @@ impl Ruled {
 
     /// Decides about an event, and finds the details while its keys are still held, so that all of the
     /// answer is of the same instant.
-    pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Answered {
-        self.answer_by(event, details, count, 1.0, |_| Basis::Store)
+    pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Decision {
+        self.answer_by(event, details, count, 1.0, |_| StateSource::Store)
     }
 
     /// Decides in place of another store that can't be asked. Rules that say so are decided by the states
@@ -237,8 +237,8 @@ impl Ruled {
         details: Details,
         count: bool,
         times: f64,
-    ) -> Answered {
-        self.answer_by(event, details, count, times, basis_instead)
+    ) -> Decision {
+        self.answer_by(event, details, count, times, source_instead)
     }
 
     /// Takes over the states that another store has after it decided about an event by these rules, for times when it
@@ -265,12 +265,12 @@ impl Ruled {
     }
 
     /// Decides about several events as one.
-    pub(super) fn answer_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Answered> {
+    pub(super) fn answer_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Decision> {
         match parts {
             [Part { store, event, intent: intent @ (Intent::Count | Intent::Look) }] => {
                 vec![store.answer(event, details, *intent == Intent::Count)]
             }
-            _ => together(parts, details, 1.0, |_| Basis::Store),
+            _ => together(parts, details, 1.0, |_| StateSource::Store),
         }
     }
 
@@ -280,8 +280,8 @@ impl Ruled {
         parts: &[Part<'_, Self>],
         details: Details,
         times: f64,
-    ) -> Vec<Answered> {
-        together(parts, details, times, basis_instead)
+    ) -> Vec<Decision> {
+        together(parts, details, times, source_instead)
     }
 
     fn answer_by(
@@ -290,8 +290,8 @@ impl Ruled {
         details: Details,
         count: bool,
         times: f64,
-        basis: impl Fn(&Rule) -> Basis,
-    ) -> Answered {
+        source: impl Fn(&Rule) -> StateSource,
+    ) -> Decision {
         let generation = self.generation();
         // A rule for all events applies to a request once, and not to each of its descriptors.
         let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
@@ -305,7 +305,7 @@ impl Ruled {
                 &list
             }
         };
-        let is_kept = |ask: &Ask| generation.basis(ask, &basis) == Basis::Store;
+        let is_kept = |ask: &Ask| generation.source(ask, &source) == StateSource::Store;
         let may_wait = |ask: &Ask| details.at_once && generation.limiter(ask).delays();
         if count && asked.iter().all(|ask| ask.is_plain() && is_kept(ask) && !may_wait(ask)) {
             if let Ok(one) = asked.try_into() {
@@ -317,7 +317,7 @@ impl Ruled {
                 return in_one_step(generation, two, event, details);
             }
         }
-        in_two_steps(generation, asked, event, details, count, times, basis)
+        in_two_steps(generation, asked, event, details, count, times, source)
     }
 }
 
@@ -327,10 +327,10 @@ fn is_local(rule: &Rule) -> bool {
 }
 
 /// Where the states are that decide in place of another store.
-fn basis_instead(rule: &Rule) -> Basis {
+fn source_instead(rule: &Rule) -> StateSource {
     match rule.on_store_failure() {
-        OnStoreFailure::Local => Basis::Local,
-        OnStoreFailure::Allow | OnStoreFailure::Refuse => Basis::Nowhere,
+        OnStoreFailure::Local => StateSource::Fallback,
+        OnStoreFailure::Allow | OnStoreFailure::Refuse => StateSource::Unknown,
     }
 }
 
@@ -365,8 +365,8 @@ impl Generation {
     }
 
     /// Where the states are that decide.
-    pub(super) fn basis(&self, ask: &Ask, of: impl Fn(&Rule) -> Basis) -> Basis {
-        self.rules.rules().get(ask.rule).map_or(Basis::Store, of)
+    pub(super) fn source(&self, ask: &Ask, of: impl Fn(&Rule) -> StateSource) -> StateSource {
+        self.rules.rules().get(ask.rule).map_or(StateSource::Store, of)
     }
 
     /// The states of a limit.

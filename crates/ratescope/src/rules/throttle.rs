@@ -33,7 +33,7 @@ pub enum Throttle {
     /// The limits are not exceeded.
     #[default]
     Hard,
-    /// The limits may be exceeded by a share, and the ruling says so.
+    /// The limits may be exceeded by a share, and the decision says so.
     Soft {
         /// The share in percent, above 0 and at most 1000.
         percent: f64,

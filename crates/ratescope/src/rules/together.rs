@@ -1,8 +1,7 @@
 //! Several events that are decided as one.
 
-use super::{Answered, AsyncStore, Details};
+use super::{AsyncStore, Decision, Details};
 use crate::event::Event;
-use crate::outcome::Decision;
 use crate::time::Span;
 use std::sync::Arc;
 
@@ -61,24 +60,21 @@ impl<'a, S> Part<'a, S> {
     }
 
     /// Whether it passes by this answer.
-    fn passes(&self, answered: &Answered, details: Details) -> bool {
+    fn passes(&self, decision: &Decision, details: Details) -> bool {
         self.intent == Intent::GiveBack
-            || match answered.ruling.decision() {
-                Decision::Allowed { wait } => !details.at_once || wait == Span::ZERO,
-                Decision::Refused => false,
-            }
+            || decision.wait().is_some_and(|wait| !details.at_once || wait == Span::ZERO)
     }
 }
 
 impl Details {
     /// Whether each part was decided alone, counted or refused: those that pass beside one that refuses were neither.
     #[doc(hidden)]
-    pub fn decided<S>(self, parts: &[Part<'_, S>], answers: &[Answered]) -> Vec<bool> {
+    pub fn decided<S>(self, parts: &[Part<'_, S>], answers: &[Decision]) -> Vec<bool> {
         let each = || parts.iter().zip(answers);
-        let passes = |(part, answered): (&Part<'_, S>, &Answered)| part.passes(answered, self);
+        let passes = |(part, decision): (&Part<'_, S>, &Decision)| part.passes(decision, self);
         let all_pass = each().all(passes);
-        let is_decided = |(part, answered): (&Part<'_, S>, &Answered)| {
-            part.intent == Intent::Count && (all_pass || !part.passes(answered, self))
+        let is_decided = |(part, decision): (&Part<'_, S>, &Decision)| {
+            part.intent == Intent::Count && (all_pass || !part.passes(decision, self))
         };
         each().map(is_decided).collect()
     }
@@ -90,7 +86,7 @@ impl Details {
 pub async fn one_after_the_other<S: AsyncStore>(
     parts: &[Part<'_, S>],
     details: Details,
-) -> Vec<Answered> {
+) -> Vec<Decision> {
     let mut answers = Vec::with_capacity(parts.len());
     for Part { store, event, .. } in parts {
         answers.push(store.peek(event, details).await);

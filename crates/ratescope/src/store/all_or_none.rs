@@ -8,7 +8,7 @@ use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::outcome::{Outcome, Retry};
-use crate::policy::{self, Verdict, stricter, strictest};
+use crate::policy::{self, PolicyOutcome, stricter, strictest};
 use crate::time::Span;
 use crate::time::Time;
 use smallvec::SmallVec;
@@ -88,10 +88,10 @@ pub(super) fn check<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],
     now: Time,
     cost: f64,
-) -> Verdict {
-    let mut so_far: Option<Verdict> = None;
+) -> PolicyOutcome {
+    let mut so_far: Option<PolicyOutcome> = None;
     let see = |by, outcome| {
-        let next = Verdict { outcome, by };
+        let next = PolicyOutcome { outcome, by };
         so_far = Some(so_far.map_or(next, |so_far| stricter(so_far, next)));
     };
     check_each(held, now, |_| cost, see);
@@ -131,9 +131,8 @@ pub(super) fn pass<L: Limiter<State: PartialEq>>(
     now: Time,
     cost: f64,
     most: Span,
-) -> Result<Verdict, Retry> {
-    let verdict = strictest(held.iter().map(|held| held.peek(now, cost)));
-    let wait = verdict.outcome.wait();
+) -> Result<PolicyOutcome, Retry> {
+    let wait = strictest(held.iter().map(|held| held.peek(now, cost))).outcome.wait;
     if wait.is_some_and(|wait| wait <= most) {
         return Ok(check(held, now, cost));
     }

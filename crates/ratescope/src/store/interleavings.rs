@@ -92,9 +92,9 @@ fn the_same_keys_everywhere() {
             assert_eq!(sent.iter().filter(|(_, passed)| *passed).count(), 2);
             // The first and the third have room for one more: nothing was counted for what the second
             // refused.
-            let verdict = ask(("?", "?"), 1.0, |event| store.peek(event));
+            let together = ask(("?", "?"), 1.0, |event| store.peek(event));
             assert_eq!(
-                (verdict.to_string().as_str(), verdict.by),
+                (together.to_string().as_str(), together.by),
                 ("refused: level 3, limit 2", 1)
             );
             let third = ask(("?", "?"), 2.0, |event| store.retry_after(event));

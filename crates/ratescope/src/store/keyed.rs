@@ -217,7 +217,7 @@ where
     ) -> Result<Outcome, Retry> {
         let mut held = self.hold(hash);
         let passed = all_or_none::pass(core::slice::from_mut(&mut held), now, cost, most);
-        passed.map(|verdict| verdict.outcome)
+        passed.map(|together| together.outcome)
     }
 
     /// The same, without [finding](Held::find) the state of the key.

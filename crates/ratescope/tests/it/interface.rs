@@ -143,7 +143,7 @@ fn threads() {
     fn shared<T: Send + Sync>() {}
     shared::<Store>();
     shared::<Policy>();
-    shared::<ratescope::policy::Verdict>();
+    shared::<ratescope::policy::PolicyOutcome>();
     shared::<ratescope::ParseError>();
 }
 

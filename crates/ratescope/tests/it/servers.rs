@@ -126,7 +126,7 @@ fn a_question_to_a_server() {
 fn waits_in_the_queue_of_nginx() {
     let queue = limiter("nginx 7/1s burst 4 delay 1");
     let mut state = queue.initial();
-    let waits: Vec<_> = (0..6).map(|_| queue.check(&mut state, Time::ZERO, 1.0).wait()).collect();
+    let waits: Vec<_> = (0..6).map(|_| queue.check(&mut state, Time::ZERO, 1.0).wait).collect();
     let millis = |ms: u64| Some(Span::micros(ms * 1000));
     assert_eq!(waits, [millis(0), millis(0), millis(142), millis(285), millis(428), None]);
 }

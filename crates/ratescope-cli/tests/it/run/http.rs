@@ -95,8 +95,8 @@ fn the_messages_as_json() {
             "is_negative_hits",
         ),
     ] {
-        let (answered, text) = ask(wrong);
-        assert!(answered == status && text.contains(why), "{wrong}: {text}");
+        let (decision, text) = ask(wrong);
+        assert!(decision == status && text.contains(why), "{wrong}: {text}");
     }
     let long = format!("{{\"domain\":\"{}\"}}", "x".repeat(70_000));
     assert_eq!(ask(&long).0, 413);

@@ -44,10 +44,12 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
             time += f64::from(i * 7919 % 97) / 7.3;
             let cost = 0.1 + f64::from(i * 104_729 % 31) / 23.0;
             let event = Event { time: at(time), cost, fields: &[("user", "ann")] };
-            let ruling = store.check(&event);
-            levels
-                .push((ruling.decided_by().unwrap().outcome.level.to_bits(), ruling.is_allowed()));
-            scene.taps.count(&ruling, &event);
+            let decision = store.check(&event);
+            levels.push((
+                decision.decided_by().unwrap().outcome.level.to_bits(),
+                decision.is_allowed(),
+            ));
+            scene.taps.count(&decision, &event);
             text += &viewer.next(at(time));
         }
         let limiter: AnyLimiter = limiter.parse().unwrap();

@@ -8,7 +8,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use ratescope::clock::FakeClock;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Decision, Limiter, Span, Time};
+use ratescope::{Limiter, Span, Time};
 use ratescope_service::{Grpc, Service, States};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -21,7 +21,7 @@ use tower_service::Service as _;
 /// The number of common events that are sent for each limiter of `limiters.txt`, each as a request.
 const EVENTS: usize = 60;
 
-const AT_ONCE: Decision = Decision::Allowed { wait: Span::ZERO };
+const AT_ONCE: Option<Span> = Some(Span::ZERO);
 
 /// A user with a limiter of its own, and the requests that it sends.
 #[derive(Default)]
@@ -55,7 +55,7 @@ fn users() -> Vec<User> {
         let decided = |(at, cost): (Time, f64)| {
             let hits = cost.ceil().max(1.0);
             let asked = limiter.peek(&state, at, hits);
-            let passes = asked.decision == AT_ONCE;
+            let passes = asked.wait == AT_ONCE;
             // A proxy can't wait: an event that would wait is refused and not recorded.
             if passes || !asked.is_allowed() {
                 limiter.record(&mut state, at, hits, passes);

@@ -44,7 +44,7 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
             _ => format!("{allowed} allowed, {refused} refused"),
         });
     }
-    let verdict = match judged.wait() {
+    let verdict = match judged.wait {
         None => "refused".to_owned(),
         Some(wait) if wait == Span::ZERO => "allowed".to_owned(),
         Some(wait) => format!("allowed in {}", axis::seconds(wait.secs())),

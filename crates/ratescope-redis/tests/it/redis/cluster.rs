@@ -6,7 +6,7 @@ use super::proxy::Proxy;
 use super::server::{PATIENCE, Server};
 use super::{check, level, looked, open, patient, rules, until_looked};
 use ratescope::Time;
-use ratescope::rules::{Answered, Details, Fault, Ruled};
+use ratescope::rules::{Decision, Details, Fault, Ruled};
 use ratescope_redis::redis::Client;
 use ratescope_redis::{Options, RedisStore};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ fn open_at(cluster: &Cluster, text: &str, options: Options) -> RedisStore {
     open(&cluster.url(), rules(text), options)
 }
 
-async fn ask(store: &RedisStore, user: &str) -> Answered {
+async fn ask(store: &RedisStore, user: &str) -> Decision {
     check(store, Time::ZERO, 1.0, &[("user", user)], Details::default()).await
 }
 
@@ -63,7 +63,7 @@ async fn a_cluster_decides_as_memory_does() {
         let theirs = check(&store, time, 1.0, &fields, Details::ALL).await;
         let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
         assert_eq!(theirs.fault, None);
-        assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
+        assert_eq!(theirs.to_string(), ours.to_string(), "event {i}");
     }
     // Users are on all masters.
     cluster.until("masters and replicas have keys", |node| node.keys() > 0);
@@ -84,7 +84,7 @@ async fn a_cluster_decides_as_memory_does() {
         let theirs = check(&store, time, 1.0, &fields, Details::ALL).await;
         let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
         assert_eq!(theirs.fault, None);
-        assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
+        assert_eq!(theirs.to_string(), ours.to_string(), "event {i}");
     }
     // It lists its own keys on all nodes, and no others; and so it clears them.
     let keys = store.keys(1000).await.unwrap();
@@ -150,19 +150,19 @@ async fn failovers_count_nothing_twice() {
     let slot = cluster.slot("{user=ann}");
     let master = cluster.master(&slot);
     let replica = cluster.replica(master);
-    let (mut answered, mut sent) = (20.0, 20.0);
+    let (mut decision, mut sent) = (20.0, 20.0);
     let taken = cluster.nodes[replica].command(&["CLUSTER", "FAILOVER"]);
     assert!(taken.starts_with("+OK"), "{taken}");
     let begun = Instant::now();
     while cluster.master(&slot) != replica || sent < 200.0 {
         let answer = ask(&store, "ann").await;
         sent += 1.0;
-        answered += f64::from(u8::from(answer.fault.is_none()));
+        decision += f64::from(u8::from(answer.fault.is_none()));
         assert!(begun.elapsed() < PATIENCE, "it takes over");
-        assert!(answer.ruling.is_allowed());
+        assert!(answer.is_allowed());
     }
     let level = until_counted(&store, "ann").await;
-    assert!((answered..=sent).contains(&level), "{answered} to {sent}: {level}");
+    assert!((decision..=sent).contains(&level), "{decision} to {sent}: {level}");
 
     // One on another master goes on as before.
     let others = ["bob", "eve", "joe", "sue", "tim", "zoe"];
@@ -174,14 +174,14 @@ async fn failovers_count_nothing_twice() {
     assert_eq!(ask(&store, other).await.fault, None);
     let before = until_counted(&store, "ann").await;
     cluster.nodes[replica].kill();
-    let (mut faults, mut answered, mut sent) = (0, before, before);
+    let (mut faults, mut decision, mut sent) = (0, before, before);
     let begun = Instant::now();
     loop {
         let answer = ask(&store, "ann").await;
-        assert!(answer.ruling.is_allowed(), "decided here");
+        assert!(answer.is_allowed(), "decided here");
         sent += 1.0;
         match answer.fault {
-            None => answered += 1.0,
+            None => decision += 1.0,
             Some(_) => faults += 1,
         }
         if faults > 0 && answer_is_back(&store).await {
@@ -192,7 +192,7 @@ async fn failovers_count_nothing_twice() {
     }
     let level = until_counted(&store, "ann").await;
     // The events that the dead master had not yet told its replica are lost; none counts twice.
-    assert!(level <= sent && level >= answered - 2.0, "{answered} to {sent}: {level}");
+    assert!(level <= sent && level >= decision - 2.0, "{decision} to {sent}: {level}");
     // A script that a node has forgotten is sent to that node, whichever others are dead.
     for node in &cluster.nodes {
         let _ = node.try_command(&["SCRIPT", "FLUSH"]);

@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
 use ratescope::policy::retry_after;
-use ratescope::rules::{Answered, AsyncStore, Details, Ruled};
+use ratescope::rules::{AsyncStore, Decision, Details, Ruled};
 use ratescope::{Event, Limiter, Outcome, Span, Time};
 use ratescope_redis::RedisStore;
 use tokio::task::{JoinSet, LocalSet};
@@ -130,11 +130,11 @@ fn same_wait(theirs: Option<Span>, ours: Option<Span>) -> bool {
 
 impl Turn<'_> {
     #[track_caller]
-    fn assert_same(&self, deed: Deed, theirs: &Answered, ours: Outcome) {
+    fn assert_same(&self, deed: Deed, theirs: &Decision, ours: Outcome) {
         let what = || format!("{} about {deed:?}", self.limiter);
         assert_eq!(theirs.fault, None, "{}", what());
-        let outcome = theirs.ruling.decided_by().unwrap().outcome;
-        let same = same_wait(outcome.wait(), ours.wait());
+        let outcome = theirs.decided_by().unwrap().outcome;
+        let same = same_wait(outcome.wait, ours.wait);
         assert!(same, "{}: {outcome}, not {ours}", what());
         assert_near(what, outcome.level, ours.level);
     }
@@ -149,8 +149,8 @@ impl Turn<'_> {
         self.assert_same(deed, &theirs, ours);
         let retry = retry_after(time, |at| iter::once(limiter.retry_after(state, at, cost)));
         let retry = (!ours.is_allowed()).then_some(retry);
-        assert_eq!(theirs.retry, retry, "{limiter} before {deed:?}");
-        let remaining = theirs.ruling.least().unwrap().remaining;
+        assert_eq!(theirs.retry_after, retry, "{limiter} before {deed:?}");
+        let remaining = theirs.quota().unwrap().remaining;
         assert_eq!(remaining, limiter.remaining(state, time), "{limiter} before {deed:?}");
         ours.is_allowed()
     }

@@ -6,7 +6,7 @@ use super::{check, open, patient, rules};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled};
+use ratescope::rules::{AsyncStore, Decision, Details, Fault, Ruled};
 use ratescope::{Event, Retry, Time};
 use ratescope_redis::RedisStore;
 use tokio::task::{JoinSet, LocalSet};
@@ -21,22 +21,21 @@ pub(crate) fn events() -> usize {
 /// Fails unless both say the same: verdicts, waits and bits of rates; levels of counts to 1e-12,
 /// since they are divided at another place.
 #[track_caller]
-fn assert_same(what: impl Fn() -> String, theirs: &Answered, ours: &Answered) {
+fn assert_same(what: impl Fn() -> String, theirs: &Decision, ours: &Decision) {
     assert_eq!(theirs.fault, None, "{}", what());
-    assert_eq!(theirs.ruling.decision(), ours.ruling.decision(), "{}: {}", what(), ours.ruling);
-    let both = theirs.ruling.opinions().zip(ours.ruling.opinions());
+    assert_eq!(theirs.wait(), ours.wait(), "{}: {}", what(), ours);
+    let both = theirs.outcomes().zip(ours.outcomes());
     for (theirs, ours) in both {
-        assert_eq!(theirs.outcome.decision, ours.outcome.decision, "{}", what());
+        assert_eq!(theirs.outcome.wait, ours.outcome.wait, "{}", what());
         assert_eq!(theirs.outcome.limit, ours.outcome.limit, "{}", what());
         assert_eq!(theirs.exceeds, ours.exceeds, "{}", what());
         assert_near(&what, theirs.outcome.level, ours.outcome.level);
     }
-    assert_eq!(theirs.retry.map(rounded), ours.retry.map(rounded), "{}", what());
-    let numbers = |answered: &Answered| {
-        let standings = answered.ruling.standings();
-        standings.map(|stands| (stands.remaining, stands.reset_after)).collect::<Vec<_>>()
+    assert_eq!(theirs.retry_after.map(rounded), ours.retry_after.map(rounded), "{}", what());
+    let quotas = |decision: &Decision| -> Vec<_> {
+        decision.outcomes().filter_map(|one| one.quota()).collect()
     };
-    assert_eq!(numbers(theirs), numbers(ours), "{}", what());
+    assert_eq!(quotas(theirs), quotas(ours), "{}", what());
 }
 
 #[track_caller]
@@ -70,7 +69,7 @@ pub(crate) async fn both_of(
         let what = || format!("{text}, {user}, event {i} at {time}, cost {cost}");
         let event = Event { time, cost, fields: &fields };
         if i % 11 == 3 {
-            // By the ruling about the event before, if anything.
+            // By the decision about the event before, if anything.
             let (theirs, ours) = before.take().unzip();
             let theirs = store.charge(&event, theirs.as_ref()).await;
             assert_eq!(theirs, memory.charge(&event, ours.as_ref()).map_err(Fault::from));
@@ -91,7 +90,7 @@ pub(crate) async fn both_of(
         let theirs = check(store, time, cost, &fields, details).await;
         let ours = check(memory, time, cost, &fields, details).await;
         assert_same(what, &theirs, &ours);
-        before = (i % 2 == 0).then_some((theirs.ruling, ours.ruling));
+        before = (i % 2 == 0).then_some((theirs, ours));
     }
 }
 
@@ -198,7 +197,7 @@ async fn debts_are_kept_alike() {
     {
         let ours = check(&memory, at(seconds), 1.0, &fields, Details::ALL).await;
         let theirs = check(&store, at(seconds), 1.0, &fields, Details::ALL).await;
-        assert_eq!(ours.ruling.is_allowed(), passes, "{seconds}: {}", ours.ruling);
+        assert_eq!(ours.is_allowed(), passes, "{seconds}: {}", ours);
         assert_same(|| format!("at {seconds}"), &theirs, &ours);
     }
 }

@@ -3,7 +3,7 @@
 use super::proxy::Proxy;
 use super::server::{PATIENCE, Port, Server};
 use super::{check, level, looked, open, rules, until_looked};
-use ratescope::rules::{Answered, AsyncStore, Basis, Details, Fault};
+use ratescope::rules::{AsyncStore, Decision, Details, Fault, StateSource};
 use ratescope::{Event, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::error::Error;
@@ -35,7 +35,7 @@ pub(super) fn options() -> Options {
     }
 }
 
-pub(super) async fn ask(store: &RedisStore, key: &str) -> Answered {
+pub(super) async fn ask(store: &RedisStore, key: &str) -> Decision {
     check(store, Time::from_micros(1), 1.0, &[(key, "x"), ("user", "ann")], Details::ALL).await
 }
 
@@ -55,28 +55,28 @@ pub(super) async fn assert_goes_on(
     before: usize,
     is_expected: impl Fn(&Fault) -> bool,
 ) {
-    let expected = |answer: &Answered| {
+    let expected = |answer: &Decision| {
         let fault = answer.fault.clone().expect("Redis can't be asked");
         assert!(is_expected(&fault) || fault == Fault::Resting, "{fault:?}");
     };
     for _ in 0..5 {
         let answer = ask(store, "open").await;
         expected(&answer);
-        assert!(answer.ruling.is_allowed());
-        assert_eq!(answer.ruling.decided_by().unwrap().basis, Basis::Nowhere);
+        assert!(answer.is_allowed());
+        assert_eq!(answer.decided_by().unwrap().source, StateSource::Unknown);
         let answer = ask(store, "closed").await;
         expected(&answer);
-        assert!(!answer.ruling.is_allowed() && answer.retry.is_none());
-        let said = answer.ruling.to_string();
+        assert!(!answer.is_allowed() && answer.retry_after.is_none());
+        let said = answer.to_string();
         assert_eq!(said, "refused by d:closed: its store can't be asked");
     }
     for n in before..4 {
         let (answer, passes) = (ask(store, "local").await, n < 3);
         expected(&answer);
-        assert_eq!(answer.ruling.is_allowed(), passes, "{}", answer.ruling);
-        assert_eq!(answer.ruling.decided_by().unwrap().basis, Basis::Local);
-        assert_eq!(answer.retry.is_some(), !passes);
-        assert!(answer.ruling.least().is_some());
+        assert_eq!(answer.is_allowed(), passes, "{}", answer);
+        assert_eq!(answer.decided_by().unwrap().source, StateSource::Fallback);
+        assert_eq!(answer.retry_after.is_some(), !passes);
+        assert!(answer.quota().is_some());
     }
 }
 
@@ -129,8 +129,8 @@ async fn a_server_that_is_killed_and_comes_back_knows_what_it_knew() {
     server.restart(&arguments);
     until_back(&store).await;
     assert_eq!(counted(&store).await, 2.0);
-    assert!(ask(&store, "local").await.ruling.is_allowed());
-    assert!(!ask(&store, "local").await.ruling.is_allowed());
+    assert!(ask(&store, "local").await.is_allowed());
+    assert!(!ask(&store, "local").await.is_allowed());
 }
 
 /// Stopped, it accepts connections and says nothing.
@@ -190,7 +190,7 @@ async fn scripts_that_are_forgotten_are_sent_again() {
     for expected in [1.0, 2.0, 3.0] {
         server.command(&["SCRIPT", "FLUSH"]);
         let answer = ask(&store, "local").await;
-        assert_eq!((answer.fault, answer.ruling.is_allowed()), (None, true));
+        assert_eq!((answer.is_allowed(), answer.fault), (true, None));
         assert_eq!(counted(&store).await, expected);
     }
 }
@@ -266,7 +266,7 @@ async fn charges_count_here_when_redis_cannot_be_told() {
     let charged = store.charge(&event, None).await;
     assert!(matches!(charged, Err(Fault::Unreachable(_))), "{charged:?}");
     let answer = ask(&store, "local").await;
-    assert_eq!(answer.ruling.to_string(), "refused by d:local: level 4, limit 3");
+    assert_eq!(answer.to_string(), "refused by d:local: level 4, limit 3");
 }
 
 /// A connection that falls silent, as after a failover of the network, is replaced; what was asked on

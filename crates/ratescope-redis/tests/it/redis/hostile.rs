@@ -10,7 +10,7 @@ use core::future::poll_fn;
 use core::pin::pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::task::Poll;
-use ratescope::rules::{Answered, Details, Fault};
+use ratescope::rules::{Decision, Details, Fault};
 use ratescope::{Span, Time};
 use ratescope_redis::{Options, RedisStore, TimeSource};
 use std::sync::{Arc, mpsc};
@@ -90,7 +90,7 @@ async fn decide(
                 let answer = check(&store, time, 1.0, &fields, Details::default()).await;
                 let count = &mut counts[user];
                 match &answer.fault {
-                    None => count.passed += usize::from(answer.ruling.is_allowed()),
+                    None => count.passed += usize::from(answer.is_allowed()),
                     Some(Fault::Resting | Fault::Unreachable(_)) => {
                         relent();
                         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -147,7 +147,7 @@ async fn connected() -> Option<(Server, Proxy, RedisStore)> {
 }
 
 /// The answer about an event of ann.
-async fn event(store: &RedisStore) -> Answered {
+async fn event(store: &RedisStore) -> Decision {
     let (time, fields) = (Time::from_micros(1), [("user", "ann")]);
     check(store, time, 1.0, &fields, Details::default()).await
 }

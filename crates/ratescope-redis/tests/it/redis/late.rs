@@ -4,7 +4,7 @@ use super::faults::{RULES, ask, counted, options, until_back};
 use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
 use super::{check, open, patient, rules};
-use ratescope::rules::{AsyncStore, Basis, Details, Fault, Ruled};
+use ratescope::rules::{AsyncStore, Details, Fault, Ruled, StateSource};
 use ratescope::{Event, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::time::Duration;
@@ -50,16 +50,16 @@ async fn a_pause_goes_on_where_redis_was() {
             let ours = check(memory, time, 1.0, &[("user", "ann")], Details::ALL).await;
             assert_eq!(theirs.fault.is_some(), i >= 8, "{text}: {:?}", theirs.fault);
             let said =
-                |answer: &ratescope::rules::Answered| (answer.ruling.to_string(), answer.retry);
+                |answer: &ratescope::rules::Decision| (answer.to_string(), answer.retry_after);
             if i >= 8 && text.contains("sliding-") && !text.contains("counter") {
-                let is_more = theirs.ruling.is_allowed() && !ours.ruling.is_allowed();
+                let is_more = theirs.is_allowed() && !ours.is_allowed();
                 assert!(!is_more, "{text}, event {i}");
             } else {
                 assert_eq!(said(&theirs), said(&ours), "{text}, event {i}");
             }
-            let decided = theirs.ruling.decided_by().unwrap();
-            assert_eq!(decided.basis == Basis::Local, i >= 8);
-            refused += usize::from(i >= 8 && !theirs.ruling.is_allowed());
+            let decided = theirs.decided_by().unwrap();
+            assert_eq!(decided.source == StateSource::Fallback, i >= 8);
+            refused += usize::from(i >= 8 && !theirs.is_allowed());
         }
         if i == 7 {
             server.kill();
@@ -82,14 +82,14 @@ async fn only_what_is_decided_here_is_taken_over() {
         assert!(bare(key).await.fault.is_none());
     }
     server.kill();
-    let level = |answer: ratescope::rules::Answered| {
-        let decided = answer.ruling.decided_by().unwrap();
-        (decided.basis, decided.outcome.level)
+    let level = |answer: ratescope::rules::Decision| {
+        let decided = answer.decided_by().unwrap();
+        (decided.source, decided.outcome.level)
     };
-    assert_eq!(level(ask(&store, "open").await), (Basis::Nowhere, 0.0));
-    assert_eq!(level(ask(&store, "closed").await), (Basis::Nowhere, 0.0));
-    assert_eq!(level(ask(&store, "local").await), (Basis::Local, 2.0));
-    assert_eq!(level(bare("local").await), (Basis::Local, 1.0));
+    assert_eq!(level(ask(&store, "open").await), (StateSource::Unknown, 0.0));
+    assert_eq!(level(ask(&store, "closed").await), (StateSource::Unknown, 0.0));
+    assert_eq!(level(ask(&store, "local").await), (StateSource::Fallback, 2.0));
+    assert_eq!(level(bare("local").await), (StateSource::Fallback, 1.0));
 }
 
 /// Three processes have counted 40 of 100 when Redis stops. How many more they let pass.
@@ -105,7 +105,7 @@ async fn during_a_pause(processes: u32) -> Option<usize> {
     };
     for i in 0..40 {
         let answer = asked(&stores[i % 3]).await;
-        assert_eq!((answer.fault, answer.ruling.is_allowed()), (None, true));
+        assert_eq!((answer.is_allowed(), answer.fault), (true, None));
     }
     server.signal("STOP");
     let mut passed = 0;
@@ -113,7 +113,7 @@ async fn during_a_pause(processes: u32) -> Option<usize> {
         for store in &stores {
             let answer = asked(store).await;
             assert!(answer.fault.is_some());
-            passed += usize::from(answer.ruling.is_allowed());
+            passed += usize::from(answer.is_allowed());
         }
     }
     server.signal("CONT");
@@ -141,17 +141,17 @@ async fn a_share_is_charged_and_given_back() {
     let event = |cost| Event { time: Time::from_micros(1), cost, fields: &fields };
     let level = async || {
         let answer = store.peek(&event(0.0), Details::default()).await;
-        answer.ruling.decided_by().unwrap().outcome.level
+        answer.decided_by().unwrap().outcome.level
     };
-    assert!(store.check(&event(2.0), Details::ALL).await.ruling.is_allowed());
+    assert!(store.check(&event(2.0), Details::ALL).await.is_allowed());
     assert_eq!(level().await, 8.0);
     assert!(store.charge(&event(10.0), None).await.is_err());
     assert_eq!(level().await, 48.0);
     assert!(store.give_back(&event(5.0)).await.is_err());
     assert_eq!(level().await, 28.0);
     // It passes as a whole, or not at all.
-    assert!(store.check(&event(72.0), Details::ALL).await.ruling.is_allowed());
-    assert!(!store.check(&event(1.0), Details::ALL).await.ruling.is_allowed());
+    assert!(store.check(&event(72.0), Details::ALL).await.is_allowed());
+    assert!(!store.check(&event(1.0), Details::ALL).await.is_allowed());
 }
 
 /// As many at once as there are, and the limit holds exactly.
@@ -171,7 +171,7 @@ async fn a_burst_is_no_lateness() {
         let answer = task.await.unwrap();
         // On a machine that is busy for long, some may be decided here.
         assert!(matches!(answer.fault, None | Some(Fault::Overloaded)), "{:?}", answer.fault);
-        allowed += usize::from(answer.ruling.is_allowed());
+        allowed += usize::from(answer.is_allowed());
     }
     assert_eq!(allowed, 100);
 }

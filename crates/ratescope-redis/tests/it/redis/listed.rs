@@ -79,7 +79,7 @@ async fn secrets_are_hashed() {
     let [one, other, apart] = [b"s", b"s", b"t"].map(|secret| opened(secret));
     let passes = async |store: &RedisStore| {
         let fields = [("x-api-key", "5ecret")];
-        check(store, Time::ZERO, 1.0, &fields, Details::default()).await.ruling.is_allowed()
+        check(store, Time::ZERO, 1.0, &fields, Details::default()).await.is_allowed()
     };
     assert!(passes(&one).await && passes(&other).await && !passes(&one).await);
     let expected = "x-api-key=#7181c6bc3f43901d838dbb972bda9128 Some(\"web:x-api-key\")";

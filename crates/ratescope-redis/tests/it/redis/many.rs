@@ -26,9 +26,9 @@ fn many_rules_of_one_event_are_asked_and_listed_in_one_pass() {
     let given = sizes(4000).map(|n| (n, given(&server, n)));
     assert_linear_once(&given, |(n, (store, fields))| {
         let event = Event { time: Time::ZERO, cost: 1e-3, fields };
-        let answered = runtime.block_on(store.check(&event, Details::ALL));
-        assert_eq!(answered.fault, None);
-        assert_eq!(answered.ruling.opinions().count(), *n);
+        let decision = runtime.block_on(store.check(&event, Details::ALL));
+        assert_eq!(decision.fault, None);
+        assert_eq!(decision.outcomes().count(), *n);
     });
     assert_linear_once(&given, |(n, (store, _))| {
         let keys = runtime.block_on(store.keys(*n)).unwrap();

@@ -31,7 +31,7 @@ use crate::doubling;
 use crate::random;
 use crate::set_back;
 use ratescope::policy::Defaults;
-use ratescope::rules::{Answered, AsyncStore, Details, Rules};
+use ratescope::rules::{AsyncStore, Decision, Details, Rules};
 use ratescope::{Event, Policy, Span, Time};
 use ratescope_redis::{Options, RedisStore, TimeSource};
 use std::time::{Duration, Instant};
@@ -68,18 +68,18 @@ async fn check(
     cost: f64,
     fields: &[(&str, &str)],
     details: Details,
-) -> Answered {
+) -> Decision {
     store.check(&Event { time, cost, fields: &fields.to_vec() }, details).await
 }
 
 /// The answer about these fields, without counting.
-async fn looked(store: &RedisStore, fields: &[(&str, &str)]) -> Answered {
+async fn looked(store: &RedisStore, fields: &[(&str, &str)]) -> Decision {
     let event = Event { time: Time::from_micros(1), cost: 0.0, fields: &fields.to_vec() };
     store.peek(&event, Details::ALL).await
 }
 
 /// The same, asked until Redis answers.
-async fn until_looked(store: &RedisStore, fields: &[(&str, &str)]) -> Answered {
+async fn until_looked(store: &RedisStore, fields: &[(&str, &str)]) -> Decision {
     let begun = Instant::now();
     loop {
         let answer = looked(store, fields).await;
@@ -90,6 +90,6 @@ async fn until_looked(store: &RedisStore, fields: &[(&str, &str)]) -> Answered {
 }
 
 /// The level that Redis counted, if it was asked.
-fn level(answer: &Answered) -> Option<f64> {
-    answer.fault.is_none().then(|| answer.ruling.decided_by().unwrap().outcome.level)
+fn level(answer: &Decision) -> Option<f64> {
+    answer.fault.is_none().then(|| answer.decided_by().unwrap().outcome.level)
 }

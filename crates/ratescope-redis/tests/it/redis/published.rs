@@ -41,7 +41,7 @@ async fn earrrl_decides_as_its_article() {
         let estimate: f64 = theirs.lines().last().unwrap().parse().unwrap();
         let time = Time::from_micros(now as i64 * 1_000_000);
         let ours = check(&store, time, 1.0, &[("user", "ann")], Details::default()).await;
-        let outcome = ours.ruling.decided_by().unwrap().outcome;
+        let outcome = ours.decided_by().unwrap().outcome;
         assert_eq!(outcome.is_allowed(), !limited, "event {i}: {outcome}, {theirs}");
         // Theirs is for a second, and ours for ten.
         let (ours, near) = (outcome.level / 10.0, 1e-12 + 1e-12 * estimate);
@@ -70,7 +70,7 @@ async fn windows_decide_as_their_article() {
         let time = Time::from_micros(now as i64 * 1_000_000 + i as i64 % 7 * 1_000);
         let ours = check(&store, time, cost, &[("user", "ann")], Details::default()).await;
         let limited = theirs.trim() == ":1";
-        assert_eq!(ours.ruling.is_allowed(), !limited, "event {i}: {}", ours.ruling);
+        assert_eq!(ours.is_allowed(), !limited, "event {i}: {}", ours);
         refused += usize::from(limited);
     }
     assert!((100..1_400).contains(&refused), "{refused}");

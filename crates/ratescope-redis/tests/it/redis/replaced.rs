@@ -27,6 +27,6 @@ async fn two_replacements_at_once_leave_one_in_force() {
     });
     let answer = check(&store, Time::ZERO, 1.0, &[("user", "u0")], Details::default()).await;
     assert_eq!(answer.fault, None);
-    assert!(Arc::ptr_eq(answer.ruling.rules(), &store.rules()));
+    assert!(Arc::ptr_eq(answer.rules(), &store.rules()));
     assert_eq!(store.rules().rules().len(), 1);
 }

@@ -32,8 +32,8 @@ async fn a_master_that_is_replaced_is_followed_with_its_states() {
         until_back(&store).await;
     }
     assert_eq!(counted(&store).await, 2.0);
-    assert!(ask(&store, "local").await.ruling.is_allowed());
-    assert!(!ask(&store, "local").await.ruling.is_allowed());
+    assert!(ask(&store, "local").await.is_allowed());
+    assert!(!ask(&store, "local").await.is_allowed());
     // Counters are removed on the master that the sentinels name.
     assert_eq!(store.clear().await, Ok(1));
     assert_eq!(new.keys(), 0);
@@ -55,11 +55,11 @@ async fn a_master_that_dies_is_followed_with_its_states() {
     watched.servers[master].kill();
     watched.sentinels[0].kill();
     let answer = ask(&store, "closed").await;
-    assert!(answer.fault.is_some() && !answer.ruling.is_allowed(), "{:?}", answer.fault);
+    assert!(answer.fault.is_some() && !answer.is_allowed(), "{:?}", answer.fault);
     until_back(&store).await;
     assert_eq!(counted(&store).await, 2.0);
-    assert!(ask(&store, "local").await.ruling.is_allowed());
-    assert!(!ask(&store, "local").await.ruling.is_allowed());
+    assert!(ask(&store, "local").await.is_allowed());
+    assert!(!ask(&store, "local").await.is_allowed());
 }
 
 /// A master that can't hear its sentinels goes on as if nothing were, so they are asked again and again.

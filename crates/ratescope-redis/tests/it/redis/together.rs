@@ -53,7 +53,7 @@ async fn a_key_is_reset() {
     let any = AnyStore::new(store.clone());
     let passes = async |user| {
         let fields = [("user", user), ("ip", "x")];
-        check(&store, Time::ZERO, 1.0, &fields, Details::default()).await.ruling.is_allowed()
+        check(&store, Time::ZERO, 1.0, &fields, Details::default()).await.is_allowed()
     };
     assert!(passes("ann").await && passes("bob").await && !passes("ann").await);
     let of_users = async |user| {
@@ -131,8 +131,8 @@ async fn elastic_rules_follow_the_load() {
         let (time, fields) = (Time::from_micros(i * 900_000), [("user", "ann")]);
         let theirs = check(&store, time, 1.0, &fields, Details::ALL).await;
         let ours = check(&memory, time, 1.0, &fields, Details::ALL).await;
-        assert_eq!(theirs.ruling.to_string(), ours.ruling.to_string(), "event {i}");
-        assert_eq!(theirs.ruling.is_soft(), ours.ruling.is_soft(), "event {i}");
+        assert_eq!(theirs.to_string(), ours.to_string(), "event {i}");
+        assert_eq!(theirs.is_soft(), ours.is_soft(), "event {i}");
     }
 }
 
@@ -154,7 +154,7 @@ async fn many_tasks_admit_exactly_the_limit() {
                 let time = Time::from_micros(1_234_567);
                 let answer = check(&store, time, 1.0, &fields, Details::default()).await;
                 assert_eq!(answer.fault, None);
-                passed[ip] += usize::from(answer.ruling.is_allowed());
+                passed[ip] += usize::from(answer.is_allowed());
             }
             passed
         }));
@@ -180,7 +180,7 @@ async fn keys_are_without_ambiguity() {
         for passes in [true, false] {
             let fields = [("user", user), ("ip", ip)];
             let answer = check(&store, Time::ZERO, 1.0, &fields, Details::default()).await;
-            assert_eq!((answer.ruling.is_allowed(), answer.fault), (passes, None), "{user}");
+            assert_eq!((answer.is_allowed(), answer.fault), (passes, None), "{user}");
         }
     }
     assert_eq!(server.keys(), pairs.len() + 1);
@@ -310,11 +310,11 @@ async fn a_host_is_believed_as_far_as_its_skew() {
     let store = open(&server.url(), rules("fixed-window 1/1000w per user"), options);
     let reset = async |micros: i64| {
         let time = Time::from_micros(micros);
-        let details = Details::default().with_standings();
+        let details = Details::default().with_quotas();
         let fields = [("user", "ann")];
         let answer = check(&store, time, 1.0, &fields, details).await;
         assert_eq!(answer.fault, None);
-        answer.ruling.least().unwrap().reset_after.secs()
+        answer.quota().unwrap().reset.secs()
     };
     let now = server.command(&["TIME"]);
     let now: i64 = now.lines().nth(2).unwrap().parse().unwrap();
@@ -333,7 +333,7 @@ async fn states_go_on_after_a_reload() {
     let fields = [("user", "ann")];
     let ask = async || {
         let answer = check(&store, Time::ZERO, 1.0, &fields, Details::default()).await;
-        answer.ruling.to_string()
+        answer.to_string()
     };
     assert_eq!(ask().await, "allowed by d: level 1, limit 3");
     let reloaded = store.reload("rules.yaml", &text.replace("3/1h", "5/1h"), Time::ZERO);

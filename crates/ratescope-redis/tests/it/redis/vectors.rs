@@ -4,7 +4,7 @@
 use super::common::{EXIM, earrrl, exim};
 use super::server::Server;
 use super::{check, decided, open, patient, rules};
-use ratescope::rules::{Answered, Details};
+use ratescope::rules::{Decision, Details};
 use ratescope::{Policy, Time};
 use ratescope_redis::RedisStore;
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ impl Stores {
         Stores { url: server.url(), opened: BTreeMap::new() }
     }
 
-    async fn check(&mut self, text: &str, key: &str, time: Time, cost: f64) -> Answered {
+    async fn check(&mut self, text: &str, key: &str, time: Time, cost: f64) -> Decision {
         let (number, url) = (self.opened.len(), &self.url);
         let prefix = format!("{number}:");
         let new = || open(url, rules(&format!("{text} per key")), patient(&prefix));
@@ -42,7 +42,7 @@ async fn what_exim_decided() {
             let key = format!("{file}-{}", attempt.key);
             let text = limiter.to_string();
             let ours = stores.check(&text, &key, attempt.at, attempt.cost).await;
-            let ours = ours.ruling.decided_by().unwrap().outcome;
+            let ours = ours.decided_by().unwrap().outcome;
             let what = format!("{file}, event {i}");
             assert_eq!(ours.level >= ours.limit, theirs.over, "{what}");
             assert_eq!(format!("{:.1}", ours.level), theirs.printed, "{what}");
@@ -58,7 +58,7 @@ async fn what_the_repaired_script_of_the_article_decided() {
     for (i, request) in earrrl().iter().enumerate() {
         let text = "earrrl 1/1s half-life 20s";
         let ours = stores.check(text, "naughty", request.at, 1.0).await;
-        let outcome = ours.ruling.decided_by().unwrap().outcome;
+        let outcome = ours.decided_by().unwrap().outcome;
         assert_eq!(outcome.is_allowed(), !request.limited, "request {i}");
         let off = (outcome.level - request.estimate_before).abs();
         assert!(off <= 8.3e-9 * request.estimate_before, "request {i}: {outcome}");
@@ -74,8 +74,8 @@ async fn what_servers_decided() {
             let now = Time::from_micros(1_704_067_200_000_000 + said.micros);
             let key = format!("{text} {}", said.key);
             let ours = stores.check(text, &key, now, said.cost).await;
-            let outcome = ours.ruling.decided_by().unwrap().outcome;
-            let remaining = || ours.ruling.least().unwrap().remaining;
+            let outcome = ours.decided_by().unwrap().outcome;
+            let remaining = || ours.quota().unwrap().remaining;
             said.assert(outcome, remaining, &format!("{text}, event {i}"));
         }
     }

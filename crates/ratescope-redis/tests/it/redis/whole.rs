@@ -5,7 +5,7 @@ use super::server::{PATIENCE, Server};
 use super::{open, patient, rules};
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use ratescope::rules::{Answered, AsyncStore, Details, Intent, Part, Ruled};
+use ratescope::rules::{AsyncStore, Decision, Details, Intent, Part, Ruled};
 use ratescope::{Event, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::io::Read;
@@ -56,7 +56,7 @@ async fn settled(alone: usize) {
 async fn level<S: AsyncStore>(store: &S) -> f64 {
     let answer = store.peek(&event(0.0), Details::ALL).await;
     assert_eq!(answer.fault, None);
-    answer.ruling.decided_by().unwrap().outcome.level
+    answer.decided_by().unwrap().outcome.level
 }
 
 /// Callers give up at each point at which they wait. What is counted is counted in both.
@@ -113,7 +113,7 @@ async fn allowed<S: AsyncStore + Clone>(shared: &S, own: &S, many: usize) -> usi
                 let parts = parts(stores.each_ref(), &of);
                 let answers = S::check_all(&parts, Details::ALL.at_once()).await;
                 assert!(answers.iter().all(|answer| answer.fault.is_none()));
-                answers.iter().all(|answer| answer.ruling.is_allowed())
+                answers.iter().all(|answer| answer.is_allowed())
             });
         }
         tasks.join_all().await
@@ -185,7 +185,7 @@ async fn what_was_refused_at_first_sight_stays_refused() {
         super::level(&answer).unwrap()
     };
     let answer = super::check(&own, Time::from_micros(1), 1.0, &of(), Details::ALL).await;
-    assert!(answer.ruling.is_allowed() && answer.fault.is_none());
+    assert!(answer.is_allowed() && answer.fault.is_none());
     assert_eq!(level(&shared).await, 0.0);
 
     tenant.command(&["CLIENT", "PAUSE", "20000", "WRITE"]);
@@ -205,7 +205,7 @@ async fn what_was_refused_at_first_sight_stays_refused() {
     user.command(&["FLUSHALL"]);
     tenant.command(&["CLIENT", "UNPAUSE"]);
     let answers = asked.await.unwrap();
-    let said: Vec<_> = answers.iter().map(|answer| answer.ruling.to_string()).collect();
+    let said: Vec<_> = answers.iter().map(|answer| answer.to_string()).collect();
     let refused = "refused by policy: level 2, limit 1";
     assert_eq!(said, ["allowed by policy: level 1, limit 1000", refused]);
     assert_eq!([level(&shared).await, level(&own).await], [0.0, 0.0], "nothing is counted");
@@ -222,7 +222,7 @@ async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
         let ask = async || {
             let parts = [Part::count(store, &of), Part::count(store, &of)];
             let answers = AsyncStore::check_all(&parts, Details::ALL).await;
-            answers.iter().map(|answer| answer.ruling.to_string()).collect::<Vec<_>>()
+            answers.iter().map(|answer| answer.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(ask().await, ["allowed by policy: level 2, limit 3"; 2]);
         assert_eq!(ask().await, ["refused by policy: level 4, limit 3"; 2]);
@@ -230,21 +230,21 @@ async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
         // One that is only looked at sees what was there before.
         let look = Part { intent: Intent::Look, ..Part::count(store, &of) };
         let answers = AsyncStore::check_all(&[Part::count(store, &of), look], Details::ALL).await;
-        let said: Vec<_> = answers.iter().map(|answer| answer.ruling.to_string()).collect();
+        let said: Vec<_> = answers.iter().map(|answer| answer.to_string()).collect();
         assert_eq!(said, ["allowed by policy: level 3, limit 3"; 2]);
         let answers = AsyncStore::check_all(&[Part::count(store, &of), look], Details::ALL).await;
-        assert!(answers.iter().all(|answer| !answer.ruling.is_allowed()));
+        assert!(answers.iter().all(|answer| !answer.is_allowed()));
         let back = Part { intent: Intent::GiveBack, ..Part::count(store, &of) };
         let nothing = event(0.0);
         let parts = [back, Part::count(store, &nothing)];
         let answers = AsyncStore::check_all(&parts, Details::ALL).await;
-        assert_eq!(answers[0].ruling.to_string(), "allowed by policy: level 2, limit 3");
+        assert_eq!(answers[0].to_string(), "allowed by policy: level 2, limit 3");
         assert_eq!(level(store).await, 2.0);
         // If something is refused, nothing is given back.
         let much = Event { cost: 2.0, ..of };
         let parts = [back, Part::count(store, &much)];
         let answers = AsyncStore::check_all(&parts, Details::ALL).await;
-        assert!(!answers[1].ruling.is_allowed());
+        assert!(!answers[1].is_allowed());
         assert_eq!(level(store).await, 2.0);
     }
     assert_sum(&memory).await;
@@ -263,7 +263,7 @@ async fn a_request_is_one_call() {
     let parts = [Part::count(&store, &of[0]), parts[0], parts[1], parts[2]];
     // The first time with the text of the script.
     let answers = RedisStore::check_all(&parts, Details::ALL).await;
-    assert!(answers.iter().all(|answer| answer.ruling.is_allowed() && answer.fault.is_none()));
+    assert!(answers.iter().all(|answer| answer.is_allowed() && answer.fault.is_none()));
     server.command(&["CONFIG", "RESETSTAT"]);
     let _ = RedisStore::check_all(&parts, Details::ALL).await;
     let stats = server.info("commandstats");
@@ -287,8 +287,8 @@ fn the_answer_comes_within_one_deadline() {
         let [shared, own] = pair(&url, &options);
         let of = event(1.0);
         let answers = RedisStore::check_all(&parts([&shared, &own], &of), Details::ALL).await;
-        assert!(answers.iter().all(|answer: &Answered| answer.fault.is_some()));
-        assert!(answers.iter().all(|answer| answer.ruling.is_allowed()), "this process decides");
+        assert!(answers.iter().all(|answer: &Decision| answer.fault.is_some()));
+        assert!(answers.iter().all(|answer| answer.is_allowed()), "this process decides");
     });
     // With the runtime the connection ends.
     drop(runtime);

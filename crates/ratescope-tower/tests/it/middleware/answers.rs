@@ -303,7 +303,7 @@ fn an_answer_of_the_services_own() {
         let mut response = Response::new(format!(
             "{} {} {violated:?} {}",
             refused.head.uri,
-            refused.ruling,
+            refused.decision,
             refused.retry_after().unwrap()
         ));
         *response.status_mut() = StatusCode::IM_A_TEAPOT;

@@ -219,12 +219,12 @@ fn holds<S: AsyncStore>(store: S, places: usize, steps: &[Step]) {
     let seen = Arc::clone(&inner.seen);
     let mut clones: Vec<Limited<S>> = vec![layer.layer(ConcurrencyLimit::new(inner, places))];
     let mut sent: Vec<Sent<S>> = Vec::new();
-    let (mut now, mut answered) = (0.0, 0);
+    let (mut now, mut decision) = (0.0, 0);
     let mut poll = |sent: &mut Vec<Sent<S>>, at: usize| {
         if let Poll::Ready(response) = sent[at].poll() {
             let status = response.unwrap().status().as_u16();
             assert!(matches!(status, 200 | 429), "{status}");
-            answered += 1;
+            decision += 1;
             drop(sent.swap_remove(at));
         }
     };
@@ -265,7 +265,7 @@ fn holds<S: AsyncStore>(store: S, places: usize, steps: &[Step]) {
             poll(&mut sent, at);
         }
     }
-    assert_eq!(sent.len(), 0, "of {} requests some hang", answered + sent.len());
+    assert_eq!(sent.len(), 0, "of {} requests some hang", decision + sent.len());
     assert_eq!((layer.waiting(), seen.running.load(Ordering::SeqCst)), (0, 0));
     // All places are free.
     let all: Vec<_> = (0..places).map(|_| clones[0].clone()).collect();

@@ -108,7 +108,7 @@ descriptors:
             assert_eq!(send(&mut service, get("/", "192.0.2.7")).status().as_u16(), 200);
             let fields = [("ip", "192.0.2.7"), ("path", "/")];
             let now = ruled.peek(&Event { time: clock.now(), cost: 0.0, fields: &fields });
-            let levels: Vec<f64> = now.opinions().map(|opinion| opinion.outcome.level).collect();
+            let levels: Vec<f64> = now.outcomes().map(|one| one.outcome.level).collect();
             (levels[0], levels[1])
         };
         (0..3).map(|_| ask()).collect()

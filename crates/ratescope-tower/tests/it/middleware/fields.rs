@@ -59,7 +59,7 @@ fn the_address_of_the_layer_is_the_text_of_the_address() {
         assert!(send(&mut service, get("/", &from)).status().is_success(), "{from}");
         let fields = &[("ip", &text)];
         let event = Event { time: Time::ZERO, cost: 0.0, fields };
-        assert_eq!(ruled.peek(&event).least().unwrap().remaining, 1.0, "{text}");
+        assert_eq!(ruled.peek(&event).quota().unwrap().remaining, 1.0, "{text}");
         assert!(!ruled.check(&event).is_allowed(), "{text}");
     }
 }

@@ -3,7 +3,7 @@
 use crate::middleware::parts::{Far, Hand, call, finished, get, limit, ruled};
 use core::task::{Context, Poll};
 use http::{Request, Response};
-use ratescope::rules::{Answered, AsyncStore};
+use ratescope::rules::{AsyncStore, Decision};
 use ratescope_tower::{Problem, RateLimit};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -23,10 +23,10 @@ impl Service<Request<String>> for Left {
 
     fn call(&mut self, request: Request<String>) -> Self::Future {
         let text =
-            request.extensions().get::<Answered>().map_or("nothing".to_owned(), |answered| {
-                let ruling = &answered.ruling;
-                let left: Vec<f64> = ruling.standings().map(|stands| stands.remaining).collect();
-                format!("{left:?} {}", ruling.is_soft())
+            request.extensions().get::<Decision>().map_or("nothing".to_owned(), |decision| {
+                let left: Vec<f64> =
+                    decision.outcomes().filter_map(|one| Some(one.quota()?.remaining)).collect();
+                format!("{left:?} {}", decision.is_soft())
             });
         core::future::ready(Ok(Response::new(text)))
     }

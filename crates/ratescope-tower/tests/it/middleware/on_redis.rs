@@ -56,7 +56,7 @@ async fn services_share_a_redis_and_go_on_without_it() {
         let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
         let first = store.check(&event, Details::default()).await;
         let second = store.check(&event, Details::default()).await;
-        [first, second].map(|answered| answered.ruling.is_allowed())
+        [first, second].map(|decision| decision.is_allowed())
     });
     assert_eq!(task.await.unwrap(), [true, false]);
     let [one, other] = &mut services;
@@ -94,9 +94,9 @@ async fn whoever_gets_no_seat_is_not_counted() {
             passed += usize::from(response.unwrap().unwrap().status().is_success());
         }
         let event = Event { time: Time::ZERO, cost: 0.0, fields: &() };
-        let answered = store.peek(&event, Details::default()).await;
-        assert_eq!(answered.fault, None);
-        let level = answered.ruling.decided_by().unwrap().outcome.level;
+        let decision = store.peek(&event, Details::default()).await;
+        assert_eq!(decision.fault, None);
+        let level = decision.decided_by().unwrap().outcome.level;
         // Who waits for Redis may have a seat, and not be counted yet.
         let is_decided = sent.len() == layer.waiting();
         if is_decided && level == (passed + layer.waiting()) as f64 {

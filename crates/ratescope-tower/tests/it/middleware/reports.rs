@@ -2,7 +2,7 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use http::HeaderName;
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+use ratescope::rules::{AsyncStore, Decision, Details, Fault, Ruled, Rules};
 use ratescope::{Event, Time};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -182,17 +182,17 @@ impl AsyncStore for Sometimes {
         self.0.rules()
     }
 
-    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn check(&self, event: &Event<'_>, details: Details) -> Decision {
         let mut answer = AsyncStore::check(&self.0, event, details).await;
         answer.fault = self.1.load(Ordering::SeqCst).then_some(Fault::Late);
         answer
     }
 
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Decision {
         AsyncStore::peek(&self.0, event, details).await
     }
 
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
         AsyncStore::charge(&self.0, event, passed).await
     }
 }

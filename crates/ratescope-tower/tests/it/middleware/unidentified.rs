@@ -130,7 +130,7 @@ fn an_answer_of_the_services_own() {
     let answer = |refused: &Refused<'_>| {
         let why = refused.unidentified.unwrap();
         assert!(!refused.is_queue_full() && !refused.is_unavailable() && refused.retry.is_none());
-        assert_eq!((refused.violated().count(), refused.ruling.opinions().count()), (0, 0));
+        assert_eq!((refused.violated().count(), refused.decision.outcomes().count()), (0, 0));
         let mut response = Response::new(why.to_string());
         *response.status_mut() = refused.status();
         response.headers_mut().insert("www-authenticate", HeaderValue::from_static("Other"));

@@ -2,7 +2,7 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::{Response, StatusCode};
-use ratescope::rules::{Answered, AsyncStore, Details, Fault, Ruled, Rules, Ruling};
+use ratescope::rules::{AsyncStore, Decision, Details, Fault, Ruled, Rules};
 use ratescope::{Event, Time};
 use ratescope_tower::Clock;
 use std::sync::{Arc, Mutex};
@@ -202,19 +202,19 @@ impl AsyncStore for Interrupted {
         rules
     }
 
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Answered> {
+    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
         self.ruled.check_now(event, details)
     }
 
-    async fn check(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn check(&self, event: &Event<'_>, details: Details) -> Decision {
         AsyncStore::check(&self.ruled, event, details).await
     }
 
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Answered {
+    async fn peek(&self, event: &Event<'_>, details: Details) -> Decision {
         AsyncStore::peek(&self.ruled, event, details).await
     }
 
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
         AsyncStore::charge(&self.ruled, event, passed).await
     }
 }

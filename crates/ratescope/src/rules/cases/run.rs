@@ -2,8 +2,8 @@
 
 use super::{CaseEvent, Cases, Expected, Test, What};
 use crate::event::Event;
-use crate::outcome::{Decision, Retry};
-use crate::rules::{Opinion, Ruled, Rules, Ruling};
+use crate::outcome::Retry;
+use crate::rules::{Decision, LimitOutcome, Ruled, Rules};
 use crate::time::Time;
 use core::fmt;
 use std::collections::HashSet;
@@ -69,9 +69,9 @@ impl Test {
                 number += 1;
                 let (time, cost) = (case.time(n), case.cost);
                 let event = Event { time, cost, fields: &case.fields };
-                let ruling = ruled.check(&event);
-                asked.extend(ruling.answers().iter().map(|answer| answer.rule));
-                let got = Got { ruling: &ruling, ruled, event: &event };
+                let decision = ruled.check(&event);
+                asked.extend(decision.placed_outcomes().iter().map(|one| one.place.rule));
+                let got = Got { decision: &decision, ruled, event: &event };
                 let failures = case.failures(&got, &self.name, number);
                 if !failures.is_empty() {
                     return failures;
@@ -103,7 +103,7 @@ impl CaseEvent {
 
 /// The result of an event.
 struct Got<'a> {
-    ruling: &'a Ruling,
+    decision: &'a Decision,
     ruled: &'a Ruled,
     event: &'a Event<'a>,
 }
@@ -113,24 +113,23 @@ impl Got<'_> {
     fn instead_of(&self, what: &What) -> Option<String> {
         match what {
             What::Decision(expected) => {
-                let soft = if self.ruling.is_soft() { "allowed softly" } else { "allowed" };
-                let got = if self.ruling.is_allowed() { soft } else { "refused" };
-                (got != *expected).then(|| self.ruling.to_string())
+                let soft = if self.decision.is_soft() { "allowed softly" } else { "allowed" };
+                let got = if self.decision.is_allowed() { soft } else { "refused" };
+                (got != *expected).then(|| self.decision.to_string())
             }
             What::By(expected) => {
-                let same = match (expected, self.ruling.decided_by()) {
+                let same = match (expected, self.decision.decided_by()) {
                     (Some(name), Some(by)) => is_named(name, &by),
                     (None, None) => true,
                     _ => false,
                 };
-                (!same).then(|| self.ruling.to_string())
+                (!same).then(|| self.decision.to_string())
             }
             What::Wait(expected) => {
-                let got = self.ruling.decision();
-                (got != Decision::Allowed { wait: *expected }).then(|| self.ruling.to_string())
+                (self.decision.wait() != Some(*expected)).then(|| self.decision.to_string())
             }
             What::Retry(expected) => {
-                let got = match self.ruling.is_allowed() {
+                let got = match self.decision.is_allowed() {
                     true => Retry::NOW,
                     false => self.ruled.retry_after(self.event),
                 };
@@ -141,7 +140,7 @@ impl Got<'_> {
                 })
             }
             What::Shadow(expected) => {
-                let got: Vec<_> = self.ruling.shadow_refusals().collect();
+                let got: Vec<_> = self.decision.shadow_refusals().collect();
                 let same = expected.iter().all(|name| got.iter().any(|by| is_named(name, by)))
                     && got.iter().all(|by| expected.iter().any(|name| is_named(name, by)));
                 (!same).then(|| {
@@ -154,8 +153,8 @@ impl Got<'_> {
     }
 }
 
-/// Whether an opinion is of the rule with this full name, or this name in the file.
-fn is_named(name: &str, by: &Opinion<'_>) -> bool {
+/// Whether an outcome is of the rule with this full name, or this name in the file.
+fn is_named(name: &str, by: &LimitOutcome<'_>) -> bool {
     by.rule.name() == name || by.rule.label() == Some(name)
 }
 

@@ -3,7 +3,7 @@
 use crate::limiters::{Case, cases, limiter, micros_later, steps};
 use proptest::prelude::*;
 use ratescope::limit::sliding_window::SlidingWindow;
-use ratescope::{Decision, Limiter, Rate, Span, Time};
+use ratescope::{Limiter, Rate, Span, Time};
 
 const BUCKETS: &[&str] = &["token-bucket {rate} burst {n}"];
 const WINDOWS: &[&str] = &["fixed-window {rate}"];
@@ -37,8 +37,8 @@ proptest! {
         for ((at, cost), tokens) in case.events(&steps).into_iter().zip(tokens) {
             let before = queue.reset_after(&state, at);
             let queued = queue.check(&mut state, at, cost);
-            match queued.decision {
-                Decision::Allowed { wait } => prop_assert_eq!(wait, before),
+            match queued.wait {
+                Some(wait) => prop_assert_eq!(wait, before),
                 _ => prop_assert_eq!(queued, tokens),
             }
             prop_assert_eq!((queued.level, queued.limit), (tokens.level, tokens.limit));
@@ -114,8 +114,8 @@ fn the_output_of_a_leaky_bucket_is_steady() {
         let gap = if i % 100 == 0 { 3_000_000 } else { i * i * 7_919 % 160_000 };
         at = micros_later(at, gap);
         let full = free.since(at) > 1.9;
-        match queue.check(&mut state, at, 1.0).decision {
-            Decision::Allowed { wait } => {
+        match queue.check(&mut state, at, 1.0).wait {
+            Some(wait) => {
                 assert!(!full, "{at}");
                 assert_eq!(at.after(wait), at.max(free));
                 *(if free > at { &mut queued } else { &mut at_once }) += 1;

@@ -1,10 +1,10 @@
 //! Josiah Carlson's "Introduction to rate limiting with Redis": several limits on one key.
 
 use crate::policy::{Sent, check, policy, store};
-use ratescope::policy::Verdict;
+use ratescope::policy::PolicyOutcome;
 use ratescope::{Store, Time};
 
-fn send(store: &Store, micros: i64) -> Verdict {
+fn send(store: &Store, micros: i64) -> PolicyOutcome {
     check(store, &Sent { at: Time::from_micros(micros), cost: 1.0, from: ["ann", "x"] })
 }
 
@@ -41,9 +41,9 @@ fn refused_events_use_up_no_other_limit() {
 fn the_reason_is_the_limit_that_decides() {
     let store = store(policy("10/1s & 15/1m & leaky-bucket 100/1s queue 100"));
     let text = |at| {
-        let verdict = send(&store, at);
+        let together = send(&store, at);
         let event = Sent { at: Time::from_micros(at), cost: 1.0, from: ["ann", "x"] };
-        (verdict.to_string(), verdict.by, event.ask(|event| store.retry_after(event)).to_string())
+        (together.to_string(), together.by, event.ask(|event| store.retry_after(event)).to_string())
     };
     let says = |text: &str, by, again: &str| (text.to_owned(), by, again.to_owned());
     assert_eq!(text(0), says("allowed: level 1, limit 10", 0, "now"));

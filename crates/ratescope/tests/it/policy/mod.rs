@@ -12,7 +12,7 @@ use crate::random;
 use crate::table;
 use proptest::prelude::*;
 use random::*;
-use ratescope::policy::{Limit, Verdict};
+use ratescope::policy::{Limit, PolicyOutcome};
 use ratescope::{Event, Policy, Span, Store, Time};
 
 /// The keys of randomly drawn limits.
@@ -51,7 +51,7 @@ fn store(policy: Policy) -> Store {
     Store::new(policy, 1000)
 }
 
-fn check(store: &Store, sent: &Sent) -> Verdict {
+fn check(store: &Store, sent: &Sent) -> PolicyOutcome {
     sent.ask(|event| store.check(event))
 }
 

@@ -70,7 +70,10 @@ proptest! {
 fn more_than_the_least_limit_never_passes() {
     let store = store(policy("100/1s per user & 10/1m per ip"));
     let large = Sent { at: Time::ZERO, cost: 10.001, from: ["ann", "x"] };
-    let verdict = check(&store, &large);
-    assert_eq!((verdict.to_string().as_str(), verdict.by), ("refused: level 10.001, limit 10", 1));
+    let together = check(&store, &large);
+    assert_eq!(
+        (together.to_string().as_str(), together.by),
+        ("refused: level 10.001, limit 10", 1)
+    );
     assert_eq!(large.ask(|event| store.retry_after(event)), Retry::Never);
 }

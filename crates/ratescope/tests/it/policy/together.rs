@@ -49,21 +49,21 @@ fn assert_all_or_none(limits: Vec<Limit>, sent: &[Sent], tell: Tell) -> Result<(
         let each: Vec<Outcome> =
             limits.iter().map(|limit| alone(limit, &sent[..=i], &passed, tell)).collect();
         let peeked = sent[i].ask(|event| store.peek(event));
-        let verdict = check(&store, &sent[i]);
-        prop_assert_eq!(peeked, verdict, "a look says what would be said");
-        prop_assert_eq!(verdict.is_allowed(), each.iter().all(|alone| alone.is_allowed()));
+        let together = check(&store, &sent[i]);
+        prop_assert_eq!(peeked, together, "a look says what would be said");
+        prop_assert_eq!(together.is_allowed(), each.iter().all(|alone| alone.is_allowed()));
         // The one that decided says so, and no other had more to say.
-        let decided = each[verdict.by];
-        prop_assert_eq!(decided.is_allowed(), verdict.is_allowed());
+        let decided = each[together.by];
+        prop_assert_eq!(decided.is_allowed(), together.is_allowed());
         let numbers = |outcome: Outcome| (outcome.level, outcome.limit);
-        prop_assert_eq!(numbers(decided), numbers(verdict.outcome));
+        prop_assert_eq!(numbers(decided), numbers(together.outcome));
         let share = |outcome: &Outcome| outcome.level / outcome.limit;
-        let rivals = each.iter().filter(|alone| alone.is_allowed() == verdict.is_allowed());
+        let rivals = each.iter().filter(|alone| alone.is_allowed() == together.is_allowed());
         prop_assert!(rivals.into_iter().all(|alone| share(alone) <= share(&decided)));
-        let waits = each.iter().filter_map(|alone| alone.wait()).map(Span::secs);
-        let longest = verdict.is_allowed().then(|| waits.fold(0.0, f64::max));
-        prop_assert_eq!(verdict.outcome.wait().map(Span::secs), longest);
-        passed.push(verdict.is_allowed());
+        let waits = each.iter().filter_map(|alone| alone.wait).map(Span::secs);
+        let longest = together.is_allowed().then(|| waits.fold(0.0, f64::max));
+        prop_assert_eq!(together.outcome.wait.map(Span::secs), longest);
+        passed.push(together.is_allowed());
     }
     Ok(())
 }
@@ -163,8 +163,8 @@ fn what_counts_attempts_counts_them_in_company() {
         // From where nothing came yet, and asked with cost 0, the user's limit is the tightest.
         let at = Time::from_micros(20);
         let elsewhere = Sent { at, cost: 0.0, from: ["ann", "y"] };
-        let verdict = elsewhere.ask(|event| with.peek(event));
-        assert_eq!((verdict.outcome, verdict.by), (alone.peek(&expected, at, 0.0), 0), "{text}");
+        let together = elsewhere.ask(|event| with.peek(event));
+        assert_eq!((together.outcome, together.by), (alone.peek(&expected, at, 0.0), 0), "{text}");
     }
 }
 
@@ -187,6 +187,6 @@ fn a_tie_is_decided_by_the_first() {
     let store = store(policy("2/1m per user & 2/1m per ip"));
     let one = Sent { at: Time::ZERO, cost: 1.0, from: ["ann", "x"] };
     let verdicts = [0; 3].map(|_| check(&store, &one));
-    assert_eq!(verdicts.map(|verdict| verdict.is_allowed()), [true, true, false]);
-    assert_eq!(verdicts.map(|verdict| verdict.by), [0; 3]);
+    assert_eq!(verdicts.map(|together| together.is_allowed()), [true, true, false]);
+    assert_eq!(verdicts.map(|together| together.by), [0; 3]);
 }

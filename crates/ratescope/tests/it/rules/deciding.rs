@@ -4,7 +4,7 @@ use super::{check, passed, read, ruled};
 use crate::rules::random::{self, Step, magnitude};
 use proptest::prelude::*;
 use ratescope::rules::{Ruled, Rules};
-use ratescope::{Decision, Event, Policy, Retry, Span, Store, Time};
+use ratescope::{Event, Policy, Retry, Span, Store, Time};
 
 const PER: [&str; 5] = ["user", "ip", "user+ip", "path", "all"];
 
@@ -60,16 +60,16 @@ proptest! {
             let (time, cost) = (Time::from_micros(now), case.cost(step));
             let fields = [("user", ["ann", "bob"][user]), ("ip", ["a", "b"][ip]), ("path", "/")];
             let event = Event { time, cost, fields: &fields };
-            prop_assert_eq!(ruled.peek(&event).decision(), store.peek(&event).outcome.decision);
-            let (ruling, verdict) = (ruled.check(&event), store.check(&event));
-            prop_assert_eq!(ruling.decision(), verdict.outcome.decision, "{}", text);
-            let by = ruling.decided_by().unwrap();
-            prop_assert_eq!(by.outcome.level.to_bits(), verdict.outcome.level.to_bits());
-            prop_assert_eq!(by.outcome.limit, verdict.outcome.limit);
-            prop_assert_eq!(&by.limit.to_string(), &store.policy().limits()[verdict.by].to_string());
-            prop_assert_eq!(by.key(&event), store.policy().limits()[verdict.by].per.key(&event));
+            prop_assert_eq!(ruled.peek(&event).wait(), store.peek(&event).outcome.wait);
+            let (decision, together) = (ruled.check(&event), store.check(&event));
+            prop_assert_eq!(decision.wait(), together.outcome.wait, "{}", text);
+            let by = decision.decided_by().unwrap();
+            prop_assert_eq!(by.outcome.level.to_bits(), together.outcome.level.to_bits());
+            prop_assert_eq!(by.outcome.limit, together.outcome.limit);
+            prop_assert_eq!(&by.limit.to_string(), &store.policy().limits()[together.by].to_string());
+            prop_assert_eq!(by.key(&event), store.policy().limits()[together.by].per.key(&event));
             prop_assert_eq!(ruled.retry_after(&event), store.retry_after(&event));
-            prop_assert!(!ruling.is_soft() && ruling.shadow_refusals().next().is_none());
+            prop_assert!(!decision.is_soft() && decision.shadow_refusals().next().is_none());
         }
     }
 
@@ -92,13 +92,13 @@ proptest! {
             let (time, cost) = (Time::from_micros(now), firm.cost(step));
             let fields = [("user", ["ann", "bob"][user]), ("ip", ["a", "b"][ip])];
             let event = Event { time, cost, fields: &fields };
-            let (ruling, alone) = (shaded.check(&event), alone.check(&event));
-            prop_assert_eq!(ruling.decision(), alone.decision());
-            let would = !ruling.is_allowed() || ruling.shadow_refusals().next().is_some();
+            let (decision, alone) = (shaded.check(&event), alone.check(&event));
+            prop_assert_eq!(decision.wait(), alone.wait());
+            let would = !decision.is_allowed() || decision.shadow_refusals().next().is_some();
             // As long as the two agree about all events, so do their states.
             let both = both.check(&event);
             prop_assert_eq!(would, !both.is_allowed());
-            if would && ruling.is_allowed() {
+            if would && decision.is_allowed() {
                 break;
             }
         }
@@ -137,10 +137,10 @@ proptest! {
 fn nothing_applies() {
     let ruled = ruled("domain: d\ndescriptors:\n  - {key: user, limit: 1/1s}");
     for _ in 0..3 {
-        let ruling = check(&ruled, 0.0, &[("ip", "a")]);
-        assert_eq!(ruling.decision(), Decision::Allowed { wait: Span::ZERO });
-        assert!(ruling.decided_by().is_none() && ruling.opinions().next().is_none());
-        assert_eq!(ruling.to_string(), "allowed: no limit applies");
+        let decision = check(&ruled, 0.0, &[("ip", "a")]);
+        assert_eq!(decision.wait(), Some(Span::ZERO));
+        assert!(decision.decided_by().is_none() && decision.outcomes().next().is_none());
+        assert_eq!(decision.to_string(), "allowed: no limit applies");
     }
     let event = Event { time: Time::ZERO, cost: f64::NAN, fields: &() };
     assert_eq!(ruled.retry_after(&event), Retry::NOW);
@@ -182,7 +182,7 @@ fn bad_numbers_never_pass() {
     assert!(ruled.check(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }).is_allowed());
 }
 
-/// The ruling has all that log lines and headers need.
+/// The decision has all that log lines and headers need.
 #[test]
 fn a_ruling_says_who_decided_and_what_each_said() {
     let ruled = ruled(
@@ -198,19 +198,19 @@ descriptors:
     );
     let fields = [("user", "ann"), ("ip", "a")];
     assert_eq!(passed(&ruled, 10, 0.0, &fields), 3);
-    let ruling = check(&ruled, 0.0, &fields);
-    let by = ruling.decided_by().unwrap();
+    let decision = check(&ruled, 0.0, &fields);
+    let by = decision.decided_by().unwrap();
     assert_eq!((by.rule.name(), by.rule.label()), ("web:user", Some("users")));
     assert_eq!(by.limit.to_string(), "fixed-window 3/1m per user");
     assert_eq!(by.outcome.to_string(), "refused: level 4, limit 3");
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
     assert_eq!(by.key(&event), "user=ann");
-    let opinions: Vec<String> = ruling
-        .opinions()
+    let outcomes: Vec<String> = decision
+        .outcomes()
         .map(|o| format!("{}: {}: {}", o.rule.name(), o.limit.limiter, o.outcome))
         .collect();
     assert_eq!(
-        opinions,
+        outcomes,
         [
             "web: gcra 100/1m burst 100: allowed: level 4, limit 100",
             "web:user: fixed-window 3/1m: refused: level 4, limit 3",
@@ -219,11 +219,11 @@ descriptors:
         ]
     );
     // The event was refused by another, so that the shadow alone changes nothing.
-    assert_eq!(ruling.shadow_refusals().count(), 0);
+    assert_eq!(decision.shadow_refusals().count(), 0);
     assert_eq!(read("domain: d\nlimit: 1/1s").rules()[0].path(), []);
 }
 
-/// The standings of a sender, which headers tell the client.
+/// The quotas of a sender, which headers tell the client.
 #[test]
 fn how_a_sender_stands() {
     let ruled = ruled(
@@ -240,11 +240,12 @@ descriptors:
     let fields = [("user", "ann"), ("ip", "a")];
     assert_eq!(passed(&ruled, 2, 30.0, &fields), 2);
     let event = Event { time: Time::from_secs(30.0).unwrap(), cost: 1.0, fields: &fields };
-    let ruling = ruled.peek(&event);
-    let stands: Vec<String> = ruling
-        .standings()
-        .map(|s| {
-            format!("{}: {} left of {}, {}", s.rule.name(), s.remaining, s.limit, s.reset_after)
+    let decision = ruled.peek(&event);
+    let quotas = decision.outcomes().filter_map(|one| Some((one, one.quota()?)));
+    let stands: Vec<String> = quotas
+        .map(|(one, quota)| {
+            let (remaining, reset) = (quota.remaining, quota.reset);
+            format!("{}: {remaining} left of {}, {reset}", one.rule.name(), one.limit)
         })
         .collect();
     assert_eq!(
@@ -255,8 +256,8 @@ descriptors:
             "web:user: 4 left of gcra 6/1h burst 6 per user, 20m",
         ]
     );
-    assert_eq!(ruling.least().unwrap().remaining, 4.0);
-    assert!(ruled.peek(&Event { fields: &(), ..event }).least().is_some());
+    assert_eq!(decision.quota().unwrap().remaining, 4.0);
+    assert!(ruled.peek(&Event { fields: &(), ..event }).quota().is_some());
 }
 
 /// The longest wait of any queue is that of the event, and a shadow's is not.
@@ -272,9 +273,8 @@ descriptors:
 ",
     );
     let fields = [("a", "x"), ("b", "x"), ("c", "x")];
-    let waits: Vec<String> =
-        (0..3).map(|_| check(&ruled, 0.0, &fields).decision().to_string()).collect();
-    assert_eq!(waits, ["allowed", "allowed in 500ms", "allowed in 1s"]);
+    let waits = [(); 3].map(|()| check(&ruled, 0.0, &fields).wait());
+    assert_eq!(waits, [0, 500, 1000].map(|ms| Some(Span::micros(ms * 1000))));
 }
 
 #[test]
@@ -322,15 +322,15 @@ descriptors:
     let event = |cost| Event { time: Time::ZERO, cost, fields: &fields };
     let levels = || {
         let asked = ruled.peek(&event(0.0));
-        asked.opinions().map(|opinion| opinion.outcome.level).collect::<Vec<_>>()
+        asked.outcomes().map(|one| one.outcome.level).collect::<Vec<_>>()
     };
-    let ruling = ruled.check(&event(1.0));
-    ruled.charge(&event(1.0), Some(&ruling)).unwrap();
+    let decision = ruled.check(&event(1.0));
+    ruled.charge(&event(1.0), Some(&decision)).unwrap();
     assert_eq!(levels(), [2.0, 2.0]);
-    let ruling = ruled.check(&event(2.0));
-    assert_eq!(ruling.shadow_refusals().count(), 1);
+    let decision = ruled.check(&event(2.0));
+    assert_eq!(decision.shadow_refusals().count(), 1);
     assert_eq!(levels(), [4.0, 2.0]);
-    ruled.charge(&event(1.0), Some(&ruling)).unwrap();
+    ruled.charge(&event(1.0), Some(&decision)).unwrap();
     assert_eq!(levels(), [5.0, 2.0]);
     ruled.charge(&event(1.0), None).unwrap();
     assert_eq!(levels(), [6.0, 3.0]);

@@ -30,8 +30,8 @@ pub(crate) fn hold(text: &str) {
         let fields = fields.to_vec();
         for cost in [1.0, 0.0, 3.5, f64::NAN] {
             let event = Event { time: Time::ZERO, cost, fields: &fields };
-            let peeked = ruled.peek(&event).decision();
-            assert_eq!(peeked, ruled.check(&event).decision());
+            let peeked = ruled.peek(&event).wait();
+            assert_eq!(peeked, ruled.check(&event).wait());
             let _ = ruled.retry_after(&event);
         }
     }

@@ -160,9 +160,9 @@ fn many_rules_of_one_event_decide_in_one_pass() {
     });
     assert_linear(&given, |(n, ruled, fields)| {
         let event = Event { time: Time::ZERO, cost: 6.0, fields };
-        let ruling = ruled.check(&event);
-        assert_eq!(ruling.shadow_refusals().count(), *n);
-        ruled.charge(&event, Some(&ruling)).unwrap();
+        let decision = ruled.check(&event);
+        assert_eq!(decision.shadow_refusals().count(), *n);
+        ruled.charge(&event, Some(&decision)).unwrap();
     });
 }
 

@@ -16,7 +16,7 @@ mod throttle;
 
 use crate::doubling;
 use crate::random;
-use ratescope::rules::{Ruled, Rules, Ruling};
+use ratescope::rules::{Decision, Ruled, Rules};
 use ratescope::{Event, Time};
 
 /// Rules that must be right.
@@ -29,8 +29,8 @@ fn ruled(text: &str) -> Ruled {
     Ruled::new(read(text), 1000)
 }
 
-/// The ruling about an event of cost 1 at a time in seconds.
-fn check(ruled: &Ruled, seconds: f64, fields: &[(&str, &str)]) -> Ruling {
+/// The decision about an event of cost 1 at a time in seconds.
+fn check(ruled: &Ruled, seconds: f64, fields: &[(&str, &str)]) -> Decision {
     let fields = fields.to_vec();
     ruled.check(&Event { time: Time::from_secs(seconds).unwrap(), cost: 1.0, fields: &fields })
 }

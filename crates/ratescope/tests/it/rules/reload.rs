@@ -187,8 +187,8 @@ proptest! {
         let (mut state, mut now) = (old.initial(), Time::ZERO);
         for (time, cost) in case.events(&steps) {
             now = time;
-            let ruling = ruled.check(&Event { time, cost, fields: &fields });
-            prop_assert_eq!(ruling.is_allowed(), old.check(&mut state, time, cost).is_allowed());
+            let decision = ruled.check(&Event { time, cost, fields: &fields });
+            prop_assert_eq!(decision.is_allowed(), old.check(&mut state, time, cost).is_allowed());
         }
         let change = ruled.reload("f", &file(&new), now);
         prop_assert!(matches!(change, Reloaded::Applied(_) | Reloaded::Unchanged));
@@ -196,9 +196,9 @@ proptest! {
         let mut state = new.restore(&old.keep(&state, now)).unwrap();
         let time = now.after(Span::from_secs(later * case.period.secs()).unwrap());
         for _ in 0..5 {
-            let ruling = ruled.check(&Event { time, cost: 1.0, fields: &fields });
+            let decision = ruled.check(&Event { time, cost: 1.0, fields: &fields });
             let outcome = new.check(&mut state, time, 1.0);
-            prop_assert_eq!(ruling.decided_by().unwrap().outcome, outcome);
+            prop_assert_eq!(decision.decided_by().unwrap().outcome, outcome);
         }
     }
 }

@@ -3,10 +3,8 @@
 use super::{check, ruled};
 use core::future::Future;
 use futures_util::FutureExt;
-use ratescope::rules::{
-    Answered, AnyStore, AsyncStore, Details, Fault, Memory, Ruled, Rules, Ruling,
-};
-use ratescope::{Decision, Event, Policy, Retry, Span, Time};
+use ratescope::rules::{AnyStore, AsyncStore, Decision, Details, Fault, Memory, Ruled, Rules};
+use ratescope::{Event, Policy, Retry, Span, Time};
 use std::sync::Arc;
 
 /// The result of a future that never waits.
@@ -14,7 +12,7 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     future.now_or_never().unwrap()
 }
 
-fn ask(store: &impl AsyncStore, seconds: f64, user: &str, details: Details) -> Answered {
+fn ask(store: &impl AsyncStore, seconds: f64, user: &str, details: Details) -> Decision {
     let fields = &[("user", user)];
     let time = Time::from_secs(seconds).unwrap();
     now(store.check(&Event { time, cost: 1.0, fields }, details))
@@ -48,29 +46,29 @@ fn a_store_in_an_arc_is_asked_as_one_outside() {
 
 fn answers_at_once(store: &impl AsyncStore) {
     let bare = ask(store, 0.0, "ann", Details::default());
-    assert!(bare.ruling.is_allowed() && bare.fault.is_none());
-    assert!(bare.ruling.least().is_none() && bare.retry.is_none());
+    assert!(bare.is_allowed() && bare.fault.is_none());
+    assert!(bare.quota().is_none() && bare.retry_after.is_none());
     let second = ask(store, 0.0, "ann", Details::ALL);
-    assert!(second.ruling.is_allowed());
-    assert_eq!(second.retry, None, "what passes need not wait");
-    let least = second.ruling.least().unwrap();
-    assert_eq!((least.remaining, least.reset_after), (0.0, Span::minutes(1)));
+    assert!(second.is_allowed());
+    assert_eq!(second.retry_after, None, "what passes need not wait");
+    let least = second.quota().unwrap();
+    assert_eq!((least.remaining, least.reset), (0.0, Span::minutes(1)));
     let third = ask(store, 0.0, "ann", Details::ALL);
-    assert!(!third.ruling.is_allowed());
-    assert_eq!(third.retry, Some(Retry::After(Span::seconds(30))));
+    assert!(!third.is_allowed());
+    assert_eq!(third.retry_after, Some(Retry::After(Span::seconds(30))));
     // Looked at, it is as it was; charged, it is more.
     let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
     let later = Time::from_secs(30.0).unwrap();
-    assert!(now(store.peek(&event(later), Details::default())).ruling.is_allowed());
+    assert!(now(store.peek(&event(later), Details::default())).is_allowed());
     assert_eq!(now(store.charge(&event(later), None)), Ok(()));
-    assert!(!now(store.peek(&event(later), Details::default())).ruling.is_allowed());
+    assert!(!now(store.peek(&event(later), Details::default())).is_allowed());
     // A counted event can be given back, and counted again.
     assert!(store.can_give_back(&event(later)));
     assert_eq!(now(store.give_back(&event(later))), Ok(true));
-    assert!(store.check_now(&event(later), Details::default()).unwrap().ruling.is_allowed());
+    assert!(store.check_now(&event(later), Details::default()).unwrap().is_allowed());
     assert_eq!(now(store.give_back(&event(later))), Ok(true));
     assert!(store.charge_now(&event(later), None));
-    assert!(!now(store.peek(&event(later), Details::default())).ruling.is_allowed());
+    assert!(!now(store.peek(&event(later), Details::default())).is_allowed());
     assert_eq!(store.rules().domain(), "d");
     assert_eq!(store.memory(), Some(Memory::new(1, 0)));
     // A key is made new, and other rules are put in force.
@@ -79,13 +77,13 @@ fn answers_at_once(store: &impl AsyncStore) {
             .reset(&[("user", user)], |rule, per| rule.name() == "d" && per.fields() == ["user"]))
     };
     assert_eq!((reset("bob"), reset("ann")), (Ok(0), Ok(1)));
-    assert!(store.check_now(&event(later), Details::default()).unwrap().ruling.is_allowed());
+    assert!(store.check_now(&event(later), Details::default()).unwrap().is_allowed());
     assert_eq!(store.reload("r", "domain: d\nlimt: 1/1m\n", later).name(), "rejected");
     assert_eq!(
         store.reload("r", "domain: d\nlimit: gcra 1/1m per user\n", later).name(),
         "applied"
     );
-    assert!(!store.check_now(&event(later), Details::default()).unwrap().ruling.is_allowed());
+    assert!(!store.check_now(&event(later), Details::default()).unwrap().is_allowed());
 }
 
 /// A store of somebody's own need not have what operates it, and then says so.
@@ -97,21 +95,21 @@ fn a_store_that_can_only_decide() {
             self.0.rules()
         }
 
-        async fn check(&self, event: &Event<'_>, _: Details) -> Answered {
-            Answered::new(self.0.check(event))
+        async fn check(&self, event: &Event<'_>, _: Details) -> Decision {
+            self.0.check(event)
         }
 
-        async fn peek(&self, event: &Event<'_>, _: Details) -> Answered {
-            Answered::new(self.0.peek(event))
+        async fn peek(&self, event: &Event<'_>, _: Details) -> Decision {
+            self.0.peek(event)
         }
 
-        async fn charge(&self, event: &Event<'_>, passed: Option<&Ruling>) -> Result<(), Fault> {
+        async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
             AsyncStore::charge(&self.0, event, passed).await
         }
     }
     let store = AnyStore::new(Own(ruled("domain: d\nlimit: 1/1m per user\n")));
-    let answered = ask(&store, 0.0, "ann", Details::ALL);
-    assert!(answered.ruling.is_allowed() && answered.retry.is_none() && answered.fault.is_none());
+    let decision = ask(&store, 0.0, "ann", Details::ALL);
+    assert!(decision.is_allowed() && decision.retry_after.is_none() && decision.fault.is_none());
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
     assert!(!store.charge_now(&event, None) && !store.can_give_back(&event));
     let fault = now(store.reset(&[("user", "ann")], |_, _| true)).unwrap_err();
@@ -144,8 +142,8 @@ const QUEUE_AND_MORE: &str = "domain: d\nlimit: [leaky-bucket 1/1s queue 5 per u
 fn what_cannot_wait_is_not_counted() {
     for text in [QUEUE, QUEUE_AND_MORE] {
         let store = ruled(text);
-        let wait = |details| ask(&store, 0.0, "ann", details).ruling.decision();
-        let after = |seconds| Decision::Allowed { wait: Span::seconds(seconds) };
+        let wait = |details| ask(&store, 0.0, "ann", details).wait();
+        let after = |seconds| Some(Span::seconds(seconds));
         let at_once = Details::default().at_once();
         assert_eq!(wait(at_once), after(0), "{text}");
         assert_eq!([wait(at_once), wait(at_once)], [after(1); 2], "{text}");
@@ -157,13 +155,13 @@ fn what_cannot_wait_is_not_counted() {
 /// A refusal says when to come back if that is asked, and what passes says nothing.
 #[test]
 fn who_is_refused_may_ask_for_the_time() {
-    assert_eq!(Details::default().with_standings().with_retry(), Details::ALL);
+    assert_eq!(Details::default().with_quotas().with_retry(), Details::ALL);
     for text in [QUEUE, QUEUE_AND_MORE] {
         let store = ruled(text);
-        let passed = [(); 5].map(|()| ask(&store, 0.0, "ann", Details::ALL).retry);
+        let passed = [(); 5].map(|()| ask(&store, 0.0, "ann", Details::ALL).retry_after);
         assert_eq!(passed, [None; 5], "{text}");
-        assert_eq!(ask(&store, 0.0, "ann", Details::default()).retry, None, "{text}");
-        let retry = ask(&store, 0.0, "ann", Details::default().with_retry()).retry;
+        assert_eq!(ask(&store, 0.0, "ann", Details::default()).retry_after, None, "{text}");
+        let retry = ask(&store, 0.0, "ann", Details::default().with_retry()).retry_after;
         assert_eq!(retry, Some(Retry::After(Span::seconds(1))), "{text}");
     }
 }
@@ -176,9 +174,9 @@ fn only_what_can_refuse_is_waited_for() {
         "domain: d\nlimit: gcra 1/1h per user\nthrottle: soft 100%\n",
     ] {
         let store = ruled(text);
-        let passed = [(); 2].map(|()| ask(&store, 0.0, "ann", Details::ALL).ruling.is_allowed());
+        let passed = [(); 2].map(|()| ask(&store, 0.0, "ann", Details::ALL).is_allowed());
         assert_eq!(passed, [true; 2], "{text}");
-        let retry = ask(&store, 0.0, "ann", Details::ALL).retry;
+        let retry = ask(&store, 0.0, "ann", Details::ALL).retry_after;
         assert_eq!(retry, Some(Retry::After(Span::minutes(30))), "{text}");
         let fields = &[("user", "ann")];
         let event = Event { time: Time::ZERO, cost: 1.0, fields };

@@ -23,9 +23,9 @@ fn exactly_the_limit_passes_while_rules_change_places() {
                     for _ in 0..1000 {
                         let fields = [("a", "x"), ("b", "x"), ("c", "x")];
                         let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
-                        let ruling = ruled.check(&event);
-                        assert_eq!(ruling.opinions().count(), 3);
-                        passed.fetch_add(usize::from(ruling.is_allowed()), Ordering::Relaxed);
+                        let decision = ruled.check(&event);
+                        assert_eq!(decision.outcomes().count(), 3);
+                        passed.fetch_add(usize::from(decision.is_allowed()), Ordering::Relaxed);
                     }
                 })
             })
@@ -71,8 +71,8 @@ fn rules_change_at_once() {
         let mut seen = 0;
         while !done.load(Ordering::Relaxed) || seen == 0 {
             let fields = [("a", "x"), ("b", "x")];
-            let ruling = ruled.check(&Event { time: Time::ZERO, cost: 1.0, fields: &fields });
-            let names: Vec<&str> = ruling.opinions().map(|o| o.rule.name()).collect();
+            let decision = ruled.check(&Event { time: Time::ZERO, cost: 1.0, fields: &fields });
+            let names: Vec<&str> = decision.outcomes().map(|o| o.rule.name()).collect();
             assert!(names == ["old:a", "old:b"] || names == ["new:a", "new:b"], "{names:?}");
             seen += 1;
         }
@@ -84,6 +84,6 @@ fn rules_change_at_once() {
 fn it_is_shared() {
     fn shared<T: Send + Sync>() {}
     shared::<ratescope::rules::Ruled>();
-    shared::<ratescope::rules::Ruling>();
+    shared::<ratescope::rules::Decision>();
     shared::<Rules>();
 }

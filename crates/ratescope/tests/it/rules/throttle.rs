@@ -61,13 +61,13 @@ proptest! {
         prop_assert_eq!(&rules.rules()[0].stretched()[0].limiter, &more);
         let (mut own, mut soft) = (case.limiter.initial(), more.initial());
         for (time, cost) in case.events(&steps) {
-            let ruling = ruled.check(&Event { time, cost, fields: &() });
+            let decision = ruled.check(&Event { time, cost, fields: &() });
             let would = case.limiter.peek(&own, time, cost);
             let soft = more.check(&mut soft, time, cost);
             let counts = soft.is_allowed() && would.is_allowed();
             case.limiter.record(&mut own, time, cost, counts);
-            prop_assert_eq!(ruling.decided_by().unwrap().outcome, soft);
-            prop_assert_eq!(ruling.is_soft(), soft.is_allowed() && !would.is_allowed());
+            prop_assert_eq!(decision.decided_by().unwrap().outcome, soft);
+            prop_assert_eq!(decision.is_soft(), soft.is_allowed() && !would.is_allowed());
         }
     }
 
@@ -83,8 +83,8 @@ proptest! {
         let mut passed = [0, 0];
         for (time, _) in case.events(&steps) {
             let cost = (cost * case.count).max(0.01);
-            let ruling = ruled.check(&Event { time, cost, fields: &() });
-            passed[0] += u32::from(ruling.is_allowed());
+            let decision = ruled.check(&Event { time, cost, fields: &() });
+            passed[0] += u32::from(decision.is_allowed());
             passed[1] += u32::from(case.limiter.check(&mut hard, time, cost).is_allowed());
             prop_assert!(passed[0] >= passed[1], "{passed:?}");
         }
@@ -103,14 +103,14 @@ proptest! {
         let (mut own, mut wide) = (case.limiter.initial(), more.initial());
         for ((time, cost), busy) in case.events(&steps).into_iter().zip(busy) {
             ruled.set_load(load(if busy { 70.0 } else { 69.0 }));
-            let ruling = ruled.check(&Event { time, cost, fields: &() });
+            let decision = ruled.check(&Event { time, cost, fields: &() });
             let (within, would) = (case.limiter.peek(&own, time, cost), more.peek(&wide, time, cost));
             let decides = if busy { within } else { would };
             let passes = decides.is_allowed();
             case.limiter.record(&mut own, time, cost, passes && within.is_allowed());
             more.record(&mut wide, time, cost, passes);
-            prop_assert_eq!(ruling.decided_by().unwrap().outcome, decides);
-            prop_assert_eq!(ruling.is_soft(), !busy && passes && !within.is_allowed());
+            prop_assert_eq!(decision.decided_by().unwrap().outcome, decides);
+            prop_assert_eq!(decision.is_soft(), !busy && passes && !within.is_allowed());
         }
     }
 }
@@ -119,11 +119,11 @@ proptest! {
 #[test]
 fn a_hundred_a_second_and_ten_percent() {
     let ruled = ruled("domain: d\nlimit: 100/1s\nthrottle: soft 10%");
-    let rulings: Vec<_> = (0..120).map(|_| check(&ruled, 0.0, &[])).collect();
-    assert_eq!(rulings.iter().filter(|r| r.is_allowed()).count(), 110);
-    assert_eq!(rulings.iter().filter(|r| r.is_soft()).count(), 10);
-    assert_eq!(rulings[100].to_string(), "allowed softly by d: level 101, limit 110");
-    assert_eq!(rulings[110].to_string(), "refused by d: level 111, limit 110");
+    let decisions: Vec<_> = (0..120).map(|_| check(&ruled, 0.0, &[])).collect();
+    assert_eq!(decisions.iter().filter(|r| r.is_allowed()).count(), 110);
+    assert_eq!(decisions.iter().filter(|r| r.is_soft()).count(), 10);
+    assert_eq!(decisions[100].to_string(), "allowed softly by d: level 101, limit 110");
+    assert_eq!(decisions[110].to_string(), "refused by d: level 111, limit 110");
 }
 
 /// Events that pass while the rule is stretched leave no debt, unless they are charged afterwards.

@@ -16,7 +16,7 @@ use crate::set_back;
 use proptest::prelude::*;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::gcra::Gcra;
-use ratescope::policy::Verdict;
+use ratescope::policy::PolicyOutcome;
 use ratescope::store::Keyed;
 use ratescope::{Event, Limiter, Outcome, Retry, Span, Store, Time};
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ fn is_held_back<L: Limiter<State: PartialEq>>(keyed: &Keyed<L>, key: u32, now: T
 }
 
 /// One event of cost 1 by a user from an address.
-fn mail(store: &Store, user: &str, ip: &str, now: Time) -> Verdict {
+fn mail(store: &Store, user: &str, ip: &str, now: Time) -> PolicyOutcome {
     store.check(&Event { time: now, cost: 1.0, fields: &[("user", user), ("ip", ip)] })
 }
 

@@ -131,7 +131,7 @@ proptest! {
         let [keyed, plain] = [0; 2].map(|_| Keyed::new(case.limiter.clone(), 10));
         for (now, caller) in run(&keyed, callers) {
             let outcome = plain.check(&caller.key, now, caller.cost);
-            prop_assert_eq!(outcome.wait(), Some(Span::ZERO), "{:?} at {}", caller, now);
+            prop_assert_eq!(outcome.wait, Some(Span::ZERO), "{:?} at {}", caller, now);
         }
         for key in 0..2u8 {
             prop_assert_eq!(keyed.state(&key), plain.state(&key));
@@ -162,7 +162,7 @@ fn a_queue_is_waited_for_in_order() {
             if let Some(room) = plain.retry_after(&0u8, now, 1.0).wait() {
                 now = now.after(room);
             }
-            let wait = plain.check(&0u8, now, 1.0).wait().unwrap();
+            let wait = plain.check(&0u8, now, 1.0).wait.unwrap();
             expected.extend((i != 2).then(|| now.after(wait)));
         }
         let passed: Vec<Time> = passed.into_iter().map(|(at, _)| at).collect();
@@ -321,7 +321,7 @@ fn the_queue_of_a_policy_may_be_too_long() {
     let policy = "leaky-bucket 1/1s queue 3 per user & gcra 9/1m per ip".parse().unwrap();
     let (store, clock) = (Store::new(policy, 10), FakeClock::default());
     let ann = &[("user", "ann"), ("ip", "x")];
-    let look = || store.peek(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).outcome.wait();
+    let look = || store.peek(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).outcome.wait;
     assert!(store.check(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).is_allowed());
     let wait = Span::seconds(1);
     for (longest, is_too_long) in [(Span::micros(999_999), true), (wait, false)] {
@@ -347,7 +347,7 @@ fn a_refusal_says_when_to_come_back() {
     let fields = &[("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 1.0, fields };
     assert_eq!(store.check_with_retry(&event).1, Retry::NOW);
-    let (verdict, retry) = store.check_with_retry(&event);
-    assert_eq!((verdict.is_allowed(), verdict.by), (false, 0));
+    let (together, retry) = store.check_with_retry(&event);
+    assert_eq!((together.is_allowed(), together.by), (false, 0));
     assert_eq!(retry, store.retry_after(&event));
 }

@@ -20,8 +20,8 @@ pub(crate) fn hold(data: &[u8]) {
         let Ok(mut state) = limiter.restore(&kept) else { continue };
         for micros in [i64::MIN, 0, 1, 1_000_000, 1 << 50, i64::MAX] {
             let now = Time::from_micros(micros);
-            let peeked = limiter.peek(&state, now, 1.0).decision;
-            assert_eq!(limiter.check(&mut state, now, 1.0).decision, peeked);
+            let peeked = limiter.peek(&state, now, 1.0).wait;
+            assert_eq!(limiter.check(&mut state, now, 1.0).wait, peeked);
             let _ = (limiter.retry_after(&state, now, 1.0), limiter.reset_after(&state, now));
             let bytes = limiter.keep(&state, now).to_bytes();
             assert!(Kept::from_bytes(&bytes).is_ok(), "{limiter} at {now}");

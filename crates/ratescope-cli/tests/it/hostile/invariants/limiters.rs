@@ -30,9 +30,9 @@ pub(crate) fn hold(data: &[u8]) {
         let kept = Kept::from_bytes(&limiter.keep(&state, now).to_bytes()).expect("it was written");
         let restored = again.restore(&kept).expect("the shape is the same");
         let peeked = limiter.peek(&state, now, cost);
-        assert_eq!(again.peek(&restored, now, cost).decision, peeked.decision, "restored");
+        assert_eq!(again.peek(&restored, now, cost).wait, peeked.wait, "restored");
         let outcome = limiter.check(&mut state, now, cost);
-        assert_eq!(outcome.decision, peeked.decision, "a look");
+        assert_eq!(outcome.wait, peeked.wait, "a look");
         assert!(
             !outcome.limit.is_nan() && (cost.is_nan() || !outcome.level.is_nan()),
             "{outcome:?}"

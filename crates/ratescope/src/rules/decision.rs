@@ -1,0 +1,298 @@
+//! Decisions: the answers of stores to an event.
+
+use super::asked::Ask;
+use super::ruled::Generation;
+use super::{Fault, Rule, Rules};
+use crate::event::Event;
+use crate::limit::Limiter;
+use crate::limit::any::{AnyLimiter, AnyState};
+use crate::outcome::{Answer, Numbers, Outcome, Quota, Retry};
+use crate::policy::{Limit, PolicyOutcome, longer, stricter};
+use crate::time::{Span, Time};
+use arc_swap::Guard;
+use core::fmt;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The answer of a store to one event: whether it may pass, and the outcome of each limit of each rule that applies.
+///
+/// A store of one's own makes it [of its rules](Self::new), and adds the [outcome of each limit](Self::with_outcome).
+#[derive(Clone, Debug)]
+#[must_use = "an event may pass only if it was allowed"]
+#[non_exhaustive]
+pub struct Decision {
+    rules: RulesRef,
+    outcomes: Outcomes,
+    wait: Option<Span>,
+    /// The time after which the same event passes if nothing is counted before; only for an event that was refused, if
+    /// that was asked for and is known.
+    pub retry_after: Option<Retry>,
+    /// The store's error, or `None` if the store answered.
+    pub fault: Option<Fault>,
+}
+
+/// The rules that were asked. Most decisions are dropped soon. For these a guard is enough: to count the references, all
+/// threads would write to one place.
+pub(crate) enum RulesRef {
+    Counted(Arc<Rules>),
+    Guarded(Guard<Arc<Generation>>),
+}
+
+impl RulesRef {
+    fn rules(&self) -> &Arc<Rules> {
+        match self {
+            RulesRef::Counted(rules) => rules,
+            RulesRef::Guarded(generation) => &generation.rules,
+        }
+    }
+}
+
+impl Clone for RulesRef {
+    fn clone(&self) -> Self {
+        RulesRef::Counted(Arc::clone(self.rules()))
+    }
+}
+
+impl fmt::Debug for RulesRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.rules().fmt(f)
+    }
+}
+
+/// The outcomes of the limits that were asked, mostly one or two.
+pub(crate) type Outcomes = SmallVec<[PlacedOutcome; 2]>;
+
+/// The place of a limit in [`Rules`]: an index for data that is kept for each limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Place {
+    /// The place of its rule in [`Rules::rules`].
+    pub rule: usize,
+    /// Its place in [`Rule::limits`], or in [`Rule::stretched`].
+    pub limit: usize,
+    /// Whether it is in the latter.
+    pub is_stretched: bool,
+}
+
+impl Place {
+    /// The limit of a rule as it is written.
+    pub const fn new(rule: usize, limit: usize) -> Self {
+        Place { rule, limit, is_stretched: false }
+    }
+}
+
+/// The outcome of a limit, and the place of the limit.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacedOutcome {
+    /// The place of the limit.
+    pub place: Place,
+    /// The outcome.
+    pub outcome: Outcome,
+    /// Whether the rule is a shadow.
+    pub is_shadow: bool,
+    /// Whether the limit as it is written would have refused.
+    pub exceeds: bool,
+    /// Where the state of the key was.
+    pub source: StateSource,
+    /// What is left, if that was asked for and is known.
+    pub quota: Option<RawQuota>,
+}
+
+impl PlacedOutcome {
+    /// The outcome of a limit in force, by the state in its store.
+    #[inline(always)]
+    pub(super) fn new(ask: &Ask, outcome: Outcome, quota: Option<RawQuota>) -> Self {
+        let Ask { rule, limit, is_stretched, is_shadow, .. } = *ask;
+        PlacedOutcome {
+            place: Place { rule, limit, is_stretched },
+            outcome,
+            is_shadow,
+            exceeds: false,
+            source: StateSource::Store,
+            quota,
+        }
+    }
+}
+
+/// A [`Quota`] without its limit, which the rules have.
+#[derive(Clone, Copy, Debug)]
+pub struct RawQuota {
+    /// See [`Quota::remaining`].
+    pub remaining: f64,
+    /// See [`Quota::reset`].
+    pub reset: Span,
+}
+
+impl RawQuota {
+    /// What is left of a limiter in this state.
+    pub fn new(limiter: &AnyLimiter, state: &AnyState, now: Time) -> Self {
+        let (remaining, mut reset) =
+            (limiter.remaining(state, now), limiter.reset_after(state, now));
+        if remaining == 0.0 && reset == Span::ZERO {
+            reset = limiter.quota().map_or(Span::ZERO, |quota| quota.per());
+        }
+        RawQuota { remaining, reset }
+    }
+}
+
+/// Where the state was by which a limit decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StateSource {
+    /// In the store that was asked.
+    Store,
+    /// In this process, since the store could not be asked.
+    Fallback,
+    /// Nowhere: the store could not be asked, and the rule says what happens then. The level is 0.
+    Unknown,
+}
+
+/// The outcome of one limit of one rule.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct LimitOutcome<'a> {
+    /// The rule.
+    pub rule: &'a Rule,
+    /// The place of the limit in the rules.
+    pub place: Place,
+    /// The limit that was asked: the stretched one, where the rule is stretched.
+    pub limit: &'a Limit,
+    /// The outcome. In a shadow, a refusal changes nothing.
+    pub outcome: Outcome,
+    /// Whether it lets the event pass only because it is stretched: softly.
+    pub exceeds: bool,
+    /// Where the state of the key was.
+    pub source: StateSource,
+    quota: Option<RawQuota>,
+}
+
+impl LimitOutcome<'_> {
+    /// The key that it counts for, as in `user=ann,path=/login`.
+    pub fn key(&self, event: &Event<'_>) -> String {
+        self.limit.per.key(event)
+    }
+
+    /// What is left after the event; `None` if that was not [asked for](super::Details::quotas) or is unknown, and in
+    /// a shadow.
+    pub fn quota(&self) -> Option<Quota> {
+        let RawQuota { remaining, reset } = self.quota?;
+        Some(Quota::new(self.limit.limiter.quota(), remaining, reset))
+    }
+}
+
+impl Decision {
+    /// A decision by these rules, without the outcome of any limit: the event is allowed.
+    pub fn new(rules: Arc<Rules>) -> Self {
+        Decision::of(RulesRef::Counted(rules), Outcomes::new(), None)
+    }
+
+    /// Adds the outcome of a limit, and what is left of it, if that was asked for.
+    pub fn with_outcome(mut self, place: Place, outcome: Outcome, quota: Option<Quota>) -> Self {
+        let is_shadow = self.rules().rules().get(place.rule).is_some_and(Rule::is_shadow);
+        let quota = quota.map(|Quota { remaining, reset, .. }| RawQuota { remaining, reset });
+        let (exceeds, source) = (false, StateSource::Store);
+        if !is_shadow {
+            self.wait = longer(self.wait, outcome.wait);
+        }
+        self.outcomes.push(PlacedOutcome { place, outcome, is_shadow, exceeds, source, quota });
+        self
+    }
+
+    #[inline]
+    pub(crate) fn of(rules: RulesRef, outcomes: Outcomes, retry_after: Option<Retry>) -> Self {
+        let firm = outcomes.iter().filter(|one| !one.is_shadow);
+        let wait = firm.map(|one| one.outcome.wait).fold(Some(Span::ZERO), longer);
+        Decision { rules, outcomes, wait, retry_after, fault: None }
+    }
+
+    /// The decision of limits with these outcomes, which another store has.
+    #[doc(hidden)]
+    pub fn with_outcomes(
+        rules: Arc<Rules>,
+        outcomes: SmallVec<[PlacedOutcome; 2]>,
+        retry_after: Option<Retry>,
+    ) -> Self {
+        Decision::of(RulesRef::Counted(rules), outcomes, retry_after)
+    }
+
+    /// The rules that were asked.
+    pub fn rules(&self) -> &Arc<Rules> {
+        self.rules.rules()
+    }
+
+    /// How long an allowed event waits, which is the longest wait of all limits; `None` if it is refused.
+    pub fn wait(&self) -> Option<Span> {
+        self.wait
+    }
+
+    /// Whether the event may pass, at once or after a wait.
+    pub fn is_allowed(&self) -> bool {
+        self.wait.is_some()
+    }
+
+    /// The limit that decided. Of the limits that refuse, or of all if none does, it is the one with
+    /// the highest ratio of level to limit. `None` if no rule could refuse the event: no rule
+    /// applies, or only rules that are unlimited or shadows.
+    pub fn decided_by(&self) -> Option<LimitOutcome<'_>> {
+        let firm = self.outcomes.iter().enumerate().filter(|(_, one)| !one.is_shadow);
+        let outcomes = firm.map(|(by, one)| PolicyOutcome { outcome: one.outcome, by });
+        self.view(self.outcomes.get(outcomes.reduce(stricter)?.by)?)
+    }
+
+    /// Whether the event passes softly: a hard limit would have refused it.
+    pub fn is_soft(&self) -> bool {
+        self.is_allowed() && self.outcomes.iter().any(|one| one.exceeds && !one.is_shadow)
+    }
+
+    /// The outcome of each limit of each rule that applies, in the order of the file, including shadows.
+    pub fn outcomes(&self) -> impl Iterator<Item = LimitOutcome<'_>> {
+        self.outcomes.iter().filter_map(|one| self.view(one))
+    }
+
+    /// The outcomes of shadows that would refuse the event, if all other rules let it pass.
+    pub fn shadow_refusals(&self) -> impl Iterator<Item = LimitOutcome<'_>> {
+        let refuse = |one: &LimitOutcome<'_>| one.rule.is_shadow() && !one.outcome.is_allowed();
+        self.outcomes().filter(move |one| self.is_allowed() && refuse(one))
+    }
+
+    /// The least quota of all limits; `None` if quotas were not [asked for](super::Details::quotas). If the store failed,
+    /// limits without a known state have none.
+    pub fn quota(&self) -> Option<Quota> {
+        let quotas = self.outcomes().filter_map(|one| one.quota());
+        quotas.min_by(|a, b| a.remaining.total_cmp(&b.remaining))
+    }
+
+    /// The outcomes with the places of their limits.
+    #[doc(hidden)]
+    pub fn placed_outcomes(&self) -> &[PlacedOutcome] {
+        &self.outcomes
+    }
+
+    /// The outcomes of the limits of each rule that applies; there is at least one of each.
+    #[doc(hidden)]
+    pub fn by_rule(&self) -> impl Iterator<Item = &[PlacedOutcome]> {
+        self.outcomes.chunk_by(|a, b| a.place.rule == b.place.rule)
+    }
+
+    fn view(&self, one: &PlacedOutcome) -> Option<LimitOutcome<'_>> {
+        let PlacedOutcome { place, outcome, exceeds, source, quota, .. } = *one;
+        let rule = self.rules().rules().get(place.rule)?;
+        let limit = rule.limit(place.limit, place.is_stretched)?;
+        Some(LimitOutcome { rule, place, limit, outcome, exceeds, source, quota })
+    }
+}
+
+/// The reason in numbers, as in `refused by web:user: level 6, limit 5`.
+impl fmt::Display for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(LimitOutcome { rule, outcome, source, .. }) = self.decided_by() else {
+            return f.write_str("allowed: no limit applies");
+        };
+        let (answer, name) = (Answer(self.wait), rule.name());
+        if source == StateSource::Unknown {
+            return write!(f, "{answer} by {name}: its store can't be asked");
+        }
+        let softly = if self.is_soft() { " softly" } else { "" };
+        write!(f, "{answer}{softly} by {name}: {}", Numbers(&outcome))
+    }
+}
