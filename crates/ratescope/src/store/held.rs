@@ -163,15 +163,23 @@ where
         self.remember(now, cost, passed, allowed);
     }
 
-    /// Takes over the state that another store has of the key after it decided about an event at `now`. If an answer of
-    /// that store about a later event came first, this one was overtaken: then the fuller state stays. `passed` says
+    /// Takes over the state that another store has of the key after it decided about an event at `now`. `passed` says
     /// whether the limiter let the event pass.
+    ///
+    /// The fuller of both states stays if an answer of that store about a later event came first, so that this one was
+    /// overtaken; or if events were counted here that the other store does not know of. Otherwise a sender who makes
+    /// that store fail again and again would be let pass anew each time.
     pub(crate) fn adopt(&mut self, now: Time, cost: f64, passed: bool, state: L::State) {
         let level = |state: &L::State| self.limiter.peek(state, now, 0.0).level;
-        let latest = self.memory.latest;
-        let is_overtaken = now < latest && now.until(latest) <= LATE;
-        if !is_overtaken || level(&state) >= level(self.state()) {
+        let is_overtaken = now < self.memory.latest;
+        let is_set_back = is_overtaken && now.until(self.memory.latest) > LATE;
+        let counts_more = |slot| !self.memory.table.at(slot).is_told();
+        let is_fuller_kept = !is_set_back && (is_overtaken || self.slot.is_some_and(counts_more));
+        if !is_fuller_kept || level(&state) >= level(self.state()) {
             self.update(now, |_, own| *own = state);
+            if let Some(slot) = self.slot {
+                self.memory.table.at_mut(slot).set_told();
+            }
         }
         self.remember(now, cost, passed, passed);
     }
@@ -266,5 +274,28 @@ mod tests {
         assert_eq!(adopt(at(49), 6.0), 6.0, "the fuller one stays");
         assert_eq!(adopt(at(51), 2.0), 2.0, "the store has forgotten or given back");
         assert_eq!(adopt(at(40), 1.0), 1.0, "its clock was set back");
+    }
+
+    /// What was counted here while the other store did not answer goes on to count here, until that store has counted as
+    /// much.
+    #[test]
+    fn what_was_counted_here_is_not_lost_by_an_answer() {
+        let limiter: AnyLimiter = "fixed-window 9/1h".parse().unwrap();
+        let keys = Keyed::new(limiter.clone(), 10);
+        let level = || keys.peek("ann", Time::ZERO, 0.0).level;
+        let adopt = |count: f64| {
+            let mut state = limiter.initial();
+            limiter.record(&mut state, Time::ZERO, count, true);
+            keys.hold(keys.hash("ann")).adopt(Time::ZERO, 1.0, true, state);
+            level()
+        };
+        assert_eq!(adopt(3.0), 3.0);
+        for count in 4..=9 {
+            keys.hold(keys.hash("ann")).record(Time::ZERO, 1.0, true, true);
+            assert_eq!(level(), f64::from(count));
+            assert_eq!(adopt(4.0), f64::from(count), "the other store knows of less");
+        }
+        assert_eq!(adopt(10.0), 10.0, "it knows of as much");
+        assert_eq!(adopt(2.0), 2.0, "so what it gives back is given back here");
     }
 }

@@ -30,8 +30,9 @@ use core::cmp::Reverse;
 pub(super) struct Entry<S> {
     /// The hash of the key, which stands for the key.
     pub(super) hash: u64,
-    /// The number of its last use. Numbers wrap around after 2³² uses of the table. An entry that
-    /// was not used for so long may then seem recently used, and stays a while longer.
+    /// The number of its last use, which is even. Numbers wrap around after 2³¹ uses of the table. An entry that
+    /// was not used for so long may then seem recently used, and stays a while longer. An odd number also says that
+    /// the state is what another store told, unless it was changed since.
     used: u32,
     /// The largest cost that was refused because of earlier events. Negative when an event that
     /// costs as much has passed since; 0 when there is none.
@@ -44,6 +45,23 @@ pub(super) struct Entry<S> {
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Set<S>([Entry<S>; WAYS]);
+
+impl<S> Entry<S> {
+    /// Notes that the state is now what another store told.
+    pub(super) fn set_told(&mut self) {
+        self.used |= 1;
+    }
+
+    /// Whether the state is what another store told.
+    pub(super) fn is_told(&self) -> bool {
+        self.used & 1 == 1
+    }
+
+    /// The number of uses of the table since its last use, of so many in all.
+    fn age(&self, uses: u32) -> u32 {
+        uses.wrapping_sub(self.used & !1)
+    }
+}
 
 /// Where an entry lies, counted over all sets. Valid until the next insertion. It is one number, since a pair would be
 /// kept in memory, and take longer to read right after it was found.
@@ -76,6 +94,7 @@ pub(super) struct Table<S> {
     /// The tags of each set, apart from the entries: a megabyte for a million keys.
     tags: Box<[Tags]>,
     sets: Box<[Set<S>]>,
+    /// Twice the number of uses.
     uses: u32,
     len: usize,
     /// The largest number of sets.
@@ -160,7 +179,7 @@ impl<S: Clone> Table<S> {
     /// The same; the entry becomes the most recently used.
     #[inline(always)]
     pub(super) fn use_at(&mut self, slot: Slot) -> &mut Entry<S> {
-        self.uses = self.uses.wrapping_add(1);
+        self.uses = self.uses.wrapping_add(2);
         let used = self.uses;
         let entry = self.at_mut(slot);
         entry.used = used;
@@ -175,7 +194,7 @@ impl<S: Clone> Table<S> {
     /// All entries, the least recently used first.
     pub(super) fn by_use(&self) -> Vec<&Entry<S>> {
         let mut entries: Vec<_> = self.entries().collect();
-        entries.sort_unstable_by_key(|entry| Reverse(self.uses.wrapping_sub(entry.used)));
+        entries.sort_unstable_by_key(|entry| Reverse(entry.age(self.uses)));
         entries
     }
 
@@ -189,7 +208,7 @@ impl<S: Clone> Table<S> {
     /// rarely in the cache, and one with each use would slow down every event. A free slot takes no
     /// turn.
     pub(super) fn sweep(&mut self) -> Option<&mut Entry<S>> {
-        if !self.uses.is_multiple_of(8) {
+        if !self.uses.is_multiple_of(16) {
             return None;
         }
         // A set is rarely empty, and hardly ever are several in turn.
@@ -217,7 +236,7 @@ impl<S: Clone> Table<S> {
         state: S,
         is_refused: &mut dyn FnMut(&mut S, f32) -> bool,
     ) -> Slot {
-        self.uses = self.uses.wrapping_add(1);
+        self.uses = self.uses.wrapping_add(2);
         let entry = Entry { hash, used: self.uses, refused: 0.0, state };
         self.put(entry, is_refused)
     }
@@ -318,7 +337,7 @@ impl<S: Clone> Table<S> {
 
     /// The least recently used entry of two full sets that `may` be given up.
     fn oldest(&self, sets: [usize; 2], may: impl Fn(Slot) -> bool) -> Option<Slot> {
-        let age = |slot: &Slot| self.uses.wrapping_sub(self.at(*slot).used);
+        let age = |slot: &Slot| self.at(*slot).age(self.uses);
         slots(sets).filter(|slot| may(*slot)).max_by_key(age)
     }
 

@@ -129,6 +129,29 @@ async fn processes_let_pass_what_redis_had_left_each_or_together() {
     assert_eq!(together, Some(20 + 21 + 21), "the last event of each passes whole");
 }
 
+/// What passes while Redis does not decide does not pass anew the next time.
+#[tokio::test]
+async fn many_faults_let_pass_as_much_as_one() {
+    let Some(server) = Server::start(&[]) else { return };
+    let text = "domain: d\nlimit: token-bucket 10/365d per user\n";
+    let store = open(&server.url(), rules(text), options());
+    let asked =
+        async || check(&store, Time::from_micros(1), 1.0, &[("user", "ann")], Details::ALL).await;
+    let mut passed = 0;
+    for _ in 0..5 {
+        let answer = asked().await;
+        assert_eq!((answer.is_allowed(), answer.fault), (true, None));
+        server.command(&["CONFIG", "SET", "maxmemory", "1"]);
+        for _ in 0..3 {
+            let answer = asked().await;
+            assert!(answer.fault.is_some());
+            passed += usize::from(answer.is_allowed());
+        }
+        server.command(&["CONFIG", "SET", "maxmemory", "0"]);
+    }
+    assert_eq!(passed, 9, "as many as were left when Redis failed first");
+}
+
 /// What is charged and given back meanwhile counts as often as an event does.
 #[tokio::test]
 async fn a_share_is_charged_and_given_back() {
