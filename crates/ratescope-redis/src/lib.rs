@@ -484,3 +484,8 @@ impl AsyncStore for RedisStore {
         RedisStore::replace(self, rules, now)
     }
 }
+
+/// Runs the chapter of the library's guide that is about this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../ratescope/src/guide/redis.md")]
+struct Chapter;

@@ -48,3 +48,8 @@ pub mod internal {
     pub use crate::report::{NotNormal, not_normal};
     pub use crate::teller::Teller;
 }
+
+/// Runs the chapter of the library's guide that is about this crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../ratescope/src/guide/web.md")]
+struct Chapter;

@@ -3,11 +3,21 @@
 #[doc = include_str!("guide/choosing.md")]
 pub mod choosing {}
 
+// What needs other crates is tested in these.
+#[cfg_attr(not(doctest), doc = include_str!("guide/web.md"))]
+pub mod web {}
+
+#[cfg_attr(not(doctest), doc = include_str!("guide/redis.md"))]
+pub mod redis {}
+
 #[doc = include_str!("guide/waiting.md")]
 pub mod waiting {}
 
 #[doc = include_str!("guide/testing.md")]
 pub mod testing {}
+
+#[doc = include_str!("guide/changing.md")]
+pub mod changing {}
 
 #[doc = include_str!("guide/governor.md")]
 pub mod governor {}

@@ -34,9 +34,12 @@
 //!
 //! # Chapters
 //! 1. [Choosing a limiter](guide::choosing)
-//! 2. [Waiting](guide::waiting)
-//! 3. [Testing with a fake clock](guide::testing)
-//! 4. [For those who know governor](guide::governor): a table, and six conversions
+//! 2. [In a web service](guide::web)
+//! 3. [On Redis](guide::redis)
+//! 4. [Waiting](guide::waiting)
+//! 5. [Testing with a fake clock](guide::testing)
+//! 6. [Changing limits](guide::changing)
+//! 7. [For those who know governor](guide::governor): a table, and six conversions
 //!
 //! # The words
 //! | word | thing |
@@ -67,6 +70,7 @@
 //! |---|---|---|
 //! | limit keys in a process, or wait | [`RateLimiter`] | |
 //! | count an event in several limits, all or none | [`Store`] | |
+//! | give each user a limit of its own | [`limit::per_key`] | |
 //! | have limits in a file that is read again | [`rules`] | |
 //! | keep quotas over a restart | [`store::saved`] | |
 //! | limit requests in axum, tonic or hyper | `RateLimit` | `ratescope-tower` |

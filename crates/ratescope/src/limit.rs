@@ -140,6 +140,8 @@ mod by_bucket;
 mod history;
 pub mod in_f64;
 pub mod kept;
+#[cfg(feature = "std")]
+pub mod per_key;
 mod retry;
 pub(crate) mod sealed;
 mod server;
@@ -183,6 +185,12 @@ pub trait Limiter: Sealed {
 
     /// The state of a key without events.
     fn initial(&self) -> Self::State;
+
+    /// The state of a key without events that has the limiter of `state`, for [`per_key`].
+    #[doc(hidden)]
+    fn initial_like(&self, _state: &Self::State) -> Self::State {
+        self.initial()
+    }
 
     /// The answer that [`check`](Self::check) would give to an event of cost `cost` at `now`. Nothing is
     /// counted. With cost 0 the answer shows the level and the limit at `now`.

@@ -2,6 +2,8 @@
 
 use crate::clock::{Clock, MonotonicClock, block_on, duration};
 use crate::limit::Limiter;
+use crate::limit::kept::Keeps;
+use crate::limit::per_key::PerKey;
 use crate::outcome::Outcome;
 use crate::store::{Keyed, Secret};
 use crate::text::BadNumber;
@@ -229,6 +231,35 @@ where
         waiting: Waiting,
     ) -> Result<(), GaveUp> {
         block_on(self.until(self.states.hash(key), waiting))
+    }
+}
+
+/// Limits that come with the events, such as those of customers: see [`per_key`](crate::limit::per_key).
+impl<L, C: Clock, H: BuildHasher> RateLimiter<PerKey<L>, C, H>
+where
+    L: Keeps<State: PartialEq> + Clone + PartialEq + fmt::Debug,
+{
+    /// Decides by `limiter` about an event of `key` of cost 1, and counts it. What was counted by another limiter stays
+    /// counted. The key has this limiter from now on, also where none is given, as in
+    /// [`until_key_ready`](Self::until_key_ready).
+    pub fn check_key_with<K: Hash + ?Sized>(
+        &self,
+        limiter: &L,
+        key: &K,
+    ) -> Checked<'_, PerKey<L>, C, H> {
+        self.check_key_n_with(limiter, key, 1.0)
+    }
+
+    /// Decides by `limiter` about an event of `key` of any cost, and counts it.
+    pub fn check_key_n_with<K: Hash + ?Sized>(
+        &self,
+        limiter: &L,
+        key: &K,
+        cost: impl Into<f64>,
+    ) -> Checked<'_, PerKey<L>, C, H> {
+        let (hash, now, cost) = (self.states.hash(key), self.clock.now(), cost.into());
+        let outcome = self.states.hold(hash).check_with(limiter, now, cost);
+        Checked { of: self, hash, now, cost, outcome, is_counted: outcome.is_allowed() }
     }
 }
 

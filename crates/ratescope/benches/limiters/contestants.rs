@@ -8,8 +8,9 @@ use governor::state::keyed::{DashMapStateStore, HashMapStateStore, KeyedStateSto
 use governor::{Quota, RateLimiter};
 use ratescope::limit::exim::{Exim, Mode};
 use ratescope::limit::gcra::Gcra;
+use ratescope::limit::per_key::PerKey;
 use ratescope::store::Keyed;
-use ratescope::{Limiter, Store};
+use ratescope::{Limiter, Span, Store, Time};
 use std::cell::Cell;
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hash};
@@ -211,6 +212,39 @@ impl Clock for Trace {
     fn now(&self) -> Nanos {
         Nanos::new(NOW.get())
     }
+}
+
+impl ratescope::clock::Clock for Trace {
+    fn now(&self) -> Time {
+        Time::from_micros((NOW.get() / 1000).cast_signed())
+    }
+
+    async fn sleep(&self, _: Span) {}
+}
+
+/// `Keyed` with the clock that governor has here.
+pub(crate) fn rate_limiter(capacity: usize) -> Contestant {
+    let keyed = Keyed::new(our_gcra(), capacity);
+    let limiter = ratescope::RateLimiter::new(keyed.clone(), Trace);
+    let name = format!("`RateLimiter`, `{}`", our_gcra());
+    let passes = move |event: &Event| {
+        NOW.set(event.now.as_micros().unsigned_abs() * 1000);
+        limiter.check_key(&event.key).is_allowed()
+    };
+    Contestant::shared(&name, passes).forgets(move || keyed.forgotten())
+}
+
+/// A limit that comes with the event: a hundred different ones.
+pub(crate) fn own_limits(capacity: usize) -> Contestant {
+    let keyed = Keyed::new(PerKey::new(our_gcra()), capacity);
+    let limiter = ratescope::RateLimiter::new(keyed.clone(), Trace);
+    let limits: Vec<Gcra> = (1..=100).map(Gcra::per_second).collect();
+    let passes = move |event: &Event| {
+        NOW.set(event.now.as_micros().unsigned_abs() * 1000);
+        limiter.check_key_with(&limits[event.key as usize % 100], &event.key).is_allowed()
+    };
+    let name = "`RateLimiter`, a hundred limits of users' own";
+    Contestant::shared(name, passes).forgets(move || keyed.forgotten())
 }
 
 type Governor<S> = RateLimiter<u64, S, Trace, NoOpMiddleware<Nanos>>;

@@ -77,12 +77,14 @@ pub(crate) fn print(keys: usize, rounds: usize) {
         .with(|| contestants::store(EXIM, keys))
         .with(contestants::governor_hashmap)
         .with(contestants::governor_dashmap)
+        .with(|| contestants::rate_limiter(keys))
         .with(|| contestants::keyed_gcra(keys))
         .with(|| contestants::trusting_gcra(keys))
         .with(|| contestants::texts(keys))
         .with(|| contestants::store(GCRA, keys))
         .with(|| contestants::two_texts(keys))
-        .with(|| contestants::store(BOTH, keys));
+        .with(|| contestants::store(BOTH, keys))
+        .with(|| contestants::own_limits(keys));
     let (times, passed) = field.alone(rounds);
     println!("| {keys} keys | a decision | of the first | a key | of the first | keys lost |");
     println!("|---|--:|--:|--:|--:|--:|");
@@ -101,7 +103,7 @@ pub(crate) fn print(keys: usize, rounds: usize) {
         );
     }
     // Those of one algorithm passed the same, but for some events of what was forgotten.
-    for (i, algorithm) in [0, 0, 0, 0, 0, 5, 5, 5, 5, 5, 5].into_iter().enumerate() {
+    for (i, algorithm) in [0, 0, 0, 0, 0, 5, 5, 5, 5, 5, 5, 5].into_iter().enumerate() {
         let more = passed[i].abs_diff(passed[algorithm]) as u64;
         assert!(more <= 10 * most_lost, "{} passed {more} others", field.contestants[i].name);
     }

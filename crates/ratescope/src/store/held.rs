@@ -3,6 +3,8 @@
 use super::sync::MutexGuard;
 use super::table::{Slot, Table};
 use crate::extremes::{rounded_down, smaller};
+use crate::limit::kept::Keeps;
+use crate::limit::per_key::{self, PerKey};
 use crate::limit::{Limiter, MAX_COST, is_cost};
 use crate::outcome::{Outcome, Retry};
 use crate::text::BadNumber;
@@ -139,7 +141,7 @@ where
     pub(crate) fn reset(&mut self) -> bool {
         let Some(slot) = self.slot else { return false };
         let entry = self.memory.table.at_mut(slot);
-        (entry.state, entry.refused) = (self.initial.clone(), 0.0);
+        (entry.state, entry.refused) = (self.limiter.initial_like(&entry.state), 0.0);
         true
     }
 
@@ -218,14 +220,35 @@ where
     #[inline(always)]
     fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         let Some(slot) = self.slot else { return };
-        let refused = &mut self.memory.table.at_mut(slot).refused;
-        let (known, is_on) = (f64::from(refused.abs()), *refused > 0.0);
+        let entry = self.memory.table.at_mut(slot);
+        let (known, is_on) = (f64::from(entry.refused.abs()), entry.refused > 0.0);
         if passed | (cost == known) | (is_on & (cost < known)) {
             let is_on = !passed | (is_on & !(allowed & (cost >= known)));
-            *refused = refused.copysign(if is_on { 1.0 } else { -1.0 });
-        } else if self.limiter.peek(self.initial, now, cost).is_allowed() {
-            *refused = rounded_down(cost);
+            entry.refused = entry.refused.copysign(if is_on { 1.0 } else { -1.0 });
+        } else if self
+            .limiter
+            .peek(&self.limiter.initial_like(&entry.state), now, cost)
+            .is_allowed()
+        {
+            entry.refused = rounded_down(cost);
         }
+    }
+}
+
+impl<L, M> Held<'_, PerKey<L>, M>
+where
+    L: Keeps<State: PartialEq> + Clone + PartialEq + core::fmt::Debug,
+    M: DerefMut<Target = Memory<per_key::State<L>>>,
+{
+    /// Decides by `limiter`, which the key has from now on.
+    #[inline]
+    pub(crate) fn check_with(&mut self, limiter: &L, now: Time, cost: f64) -> Outcome {
+        let outcome = self.update(now, |all, state| {
+            all.adopt(state, limiter, now);
+            all.check(state, now, cost)
+        });
+        self.remember(now, cost, outcome.is_allowed(), outcome.is_allowed());
+        outcome
     }
 }
 

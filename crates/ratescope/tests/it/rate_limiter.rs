@@ -5,6 +5,7 @@ use ratescope::clock::{Clock, FakeClock, MonotonicClock, SystemClock};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::gcra::Gcra;
 use ratescope::limit::leaky_bucket::LeakyBucket;
+use ratescope::limit::per_key::PerKey;
 use ratescope::waiting::{GaveUp, Waiting};
 use ratescope::{DirectRateLimiter, RateLimiter, Span, Time};
 use std::sync::Arc;
@@ -211,4 +212,67 @@ fn threads_and_tasks() {
     sent(calls.until_ready());
     sent(keyed.until_key_ready("ann"));
     sent(calls.check());
+}
+
+/// A user's limit comes from elsewhere, and may change with each event.
+#[test]
+fn a_limit_of_a_users_own() {
+    let clock = FakeClock::default();
+    let users = PerKey::new(Gcra::per_minute(6));
+    let users = RateLimiter::keyed(users, 100).with_clock(clock.clone());
+    let [small, large] = [1, 60].map(Gcra::per_minute);
+    // The default, and one of ann's own.
+    assert!(users.check_key_n("bob", 6).is_allowed() && !users.check_key("bob").is_allowed());
+    assert!(users.check_key_n_with(&large, "ann", 40).is_allowed());
+    assert_eq!(users.peek_key("ann").remaining(), 20.0);
+    // What was counted stays counted, and drains at the rate that it has.
+    let refused = users.check_key_with(&small, "ann");
+    assert_eq!(refused.retry_after(), Some(Duration::from_secs(40 * 60)));
+    clock.advance(60 * SECOND);
+    assert_eq!(users.peek_key("ann").retry_after(), Some(Duration::from_secs(39 * 60)));
+    assert_eq!(users.check_key_with(&large, "ann").remaining(), 60.0 - 39.0 - 1.0);
+    // A cost that its limit never allows, though the default would.
+    assert_eq!(users.check_key_n_with(&small, "eve", 3).retry_after(), None);
+    users.reset_key("ann");
+    assert_eq!(users.peek_key("ann").remaining(), 60.0);
+}
+
+/// Any number of limits: those of a hundred thousand users are more than are shared.
+#[test]
+fn as_many_limits_as_users() {
+    let users = RateLimiter::keyed(PerKey::new(Gcra::per_hour(1)), 2000);
+    let users = users.with_clock(FakeClock::default());
+    for round in 0..2 {
+        for user in 1..=1000u32 {
+            let own = Gcra::per_hour(user);
+            let checked = users.check_key_with(&own, &user);
+            assert_eq!(checked.is_allowed(), user > round, "{user}");
+            assert_eq!(checked.remaining(), f64::from(user.saturating_sub(round + 1)), "{user}");
+        }
+    }
+}
+
+/// With another algorithm a key starts anew.
+#[test]
+fn a_limit_of_another_shape() {
+    let limit = |text: &str| text.parse::<AnyLimiter>().unwrap();
+    let users = RateLimiter::keyed(PerKey::new(limit("gcra 1/1h")), 10);
+    let users = users.with_clock(FakeClock::default());
+    let log = limit("sliding-log 3/1h");
+    assert!(users.check_key("ann").is_allowed() && !users.check_key("ann").is_allowed());
+    assert_eq!((0..9).filter(|_| users.check_key_with(&log, "ann").is_allowed()).count(), 3);
+    let bucket = limit("token-bucket 5/1h");
+    assert_eq!((0..9).filter(|_| users.check_key_with(&bucket, "ann").is_allowed()).count(), 5);
+}
+
+/// A key that its own limiter refuses is not evicted, though the default would never allow so much.
+#[test]
+fn a_refused_key_with_a_limit_of_its_own_is_protected() {
+    let users = RateLimiter::keyed(PerKey::new(Gcra::per_hour(1)), 7);
+    let users = users.with_clock(FakeClock::default());
+    let large = Gcra::per_hour(100);
+    assert!(users.check_key_n_with(&large, "ann", 90).is_allowed());
+    assert!(!users.check_key_n_with(&large, "ann", 20).is_allowed());
+    (0..100).for_each(|key| _ = users.check_key(&key));
+    assert_eq!(users.peek_key("ann").remaining(), 10.0);
 }

@@ -1,0 +1,195 @@
+//! A limiter whose numbers are each key's own, such as those of a customer, from a database or a header.
+//!
+//! ```
+//! use ratescope::RateLimiter;
+//! use ratescope::limit::gcra::Gcra;
+//! use ratescope::limit::per_key::PerKey;
+//!
+//! let users = RateLimiter::keyed(PerKey::new(Gcra::per_minute(5)), 100_000);
+//! // The limit comes with the event. A state goes on when its limit changes.
+//! let (small, large) = (Gcra::per_minute(5), Gcra::per_minute(100));
+//! assert!((0..5).all(|_| users.check_key_with(&small, "ann").is_allowed()));
+//! assert!(!users.check_key_with(&small, "ann").is_allowed());
+//! assert_eq!(users.check_key_with(&large, "ann").remaining().floor(), 94.0);
+//! ```
+//!
+//! # What is kept
+//! A state knows the limiter that it was counted by, since in memory it has that one's units. When an event comes with
+//! another limiter, the state is converted, as when rules change: [`kept`](super::kept) says what becomes of it. If it
+//! is of another shape, the key starts anew.
+//!
+//! Keys that have equal limiters share one, so a key takes 8 bytes more. The 256 limiters that came last are looked
+//! through; with more different ones in turn, a key may have a copy of its own. Memory is bounded by the capacity either
+//! way.
+
+use super::Limiter;
+use super::kept::Keeps;
+use super::sealed::Sealed;
+use crate::outcome::{Outcome, Retry};
+use crate::text::BadNumber;
+use crate::time::{Span, Time};
+use core::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The most limiters that are looked through for one that is equal to that of an event.
+const RECENT: usize = 256;
+
+/// A limiter for keys without one of their own, and those that keys have: see [the module](self).
+#[derive(Clone, Debug)]
+pub struct PerKey<L> {
+    default: L,
+    recent: Arc<Mutex<Recent<L>>>,
+}
+
+/// The limiters that came last.
+#[derive(Debug)]
+struct Recent<L> {
+    limiters: Vec<Arc<L>>,
+    /// The place of the next one, once the list is full.
+    next: usize,
+}
+
+/// The state of a key, and the limiter that it was counted by.
+#[derive(Clone, Debug)]
+pub struct State<L: Limiter> {
+    /// `None` for the default.
+    own: Option<Arc<L>>,
+    state: L::State,
+}
+
+impl<L: Limiter<State: PartialEq> + PartialEq> PartialEq for State<L> {
+    fn eq(&self, other: &Self) -> bool {
+        self.state == other.state && self.own == other.own
+    }
+}
+
+impl<L> PerKey<L> {
+    /// Keys without a limiter of their own have `default`.
+    pub fn new(default: L) -> Self {
+        let recent = Recent { limiters: Vec::new(), next: 0 };
+        PerKey { default, recent: Arc::new(Mutex::new(recent)) }
+    }
+}
+
+impl<L: Keeps<State: PartialEq> + Clone + PartialEq> PerKey<L> {
+    /// Converts a state to that of `limiter`.
+    pub(crate) fn adopt(&self, state: &mut State<L>, limiter: &L, now: Time) {
+        let old = state.own.as_deref().unwrap_or(&self.default);
+        if old == limiter {
+            return;
+        }
+        state.state = convert(old, &state.state, limiter, now);
+        state.own = (self.default != *limiter).then(|| self.shared(limiter));
+    }
+
+    /// The limiter that is shared by keys with an equal one.
+    fn shared(&self, limiter: &L) -> Arc<L> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = recent.limiters.iter().find(|known| ***known == *limiter) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(limiter.clone());
+        if recent.limiters.len() < RECENT {
+            recent.limiters.push(Arc::clone(&new));
+        } else {
+            let next = recent.next % RECENT;
+            recent.limiters[next] = Arc::clone(&new);
+            recent.next = next + 1;
+        }
+        new
+    }
+}
+
+/// The state of one limiter as that of another one, or a new one if the shape differs.
+fn convert<L: Keeps<State: PartialEq>>(old: &L, state: &L::State, new: &L, now: Time) -> L::State {
+    if old.kept_shape() != new.kept_shape() || *state == old.initial() {
+        return new.initial();
+    }
+    let mut state = state.clone();
+    old.forget(&mut state, now);
+    let mut bytes = Vec::new();
+    old.write_state(&state, now, &mut bytes);
+    new.read_state(&mut bytes.as_slice()).unwrap_or_else(|_| new.initial())
+}
+
+impl<L: Limiter> PerKey<L> {
+    fn of<'a>(&'a self, state: &'a State<L>) -> &'a L {
+        state.own.as_deref().unwrap_or(&self.default)
+    }
+
+    /// The limiter of a state, and what to change.
+    fn of_mut<'a>(&'a self, state: &'a mut State<L>) -> (&'a L, &'a mut L::State) {
+        (state.own.as_deref().unwrap_or(&self.default), &mut state.state)
+    }
+}
+
+impl<L> Sealed for PerKey<L> {}
+
+/// Each method asks the limiter of the state.
+impl<L: Limiter + Clone + fmt::Debug> Limiter for PerKey<L> {
+    type State = State<L>;
+
+    fn initial(&self) -> State<L> {
+        State { own: None, state: self.default.initial() }
+    }
+
+    fn initial_like(&self, state: &State<L>) -> State<L> {
+        State { own: state.own.clone(), state: self.of(state).initial() }
+    }
+
+    fn peek(&self, state: &State<L>, now: Time, cost: f64) -> Outcome {
+        self.of(state).peek(&state.state, now, cost)
+    }
+
+    fn record(&self, state: &mut State<L>, now: Time, cost: f64, allowed: bool) {
+        let (limiter, state) = self.of_mut(state);
+        limiter.record(state, now, cost, allowed);
+    }
+
+    #[inline]
+    fn check_last(&self, state: &mut State<L>, now: Time, cost: f64, others: bool) -> Outcome {
+        let (limiter, state) = self.of_mut(state);
+        limiter.check_last(state, now, cost, others)
+    }
+
+    fn charge(&self, state: &mut State<L>, now: Time, cost: f64) -> Result<(), BadNumber> {
+        let (limiter, state) = self.of_mut(state);
+        limiter.charge(state, now, cost)
+    }
+
+    fn undo(&self, state: &mut State<L>, at: Time, now: Time, cost: f64) -> bool {
+        let (limiter, state) = self.of_mut(state);
+        limiter.undo(state, at, now, cost)
+    }
+
+    fn give_back(&self, state: &mut State<L>, now: Time, cost: f64) -> bool {
+        let (limiter, state) = self.of_mut(state);
+        limiter.give_back(state, now, cost)
+    }
+
+    fn grows(&self) -> bool {
+        self.default.grows()
+    }
+
+    fn forget(&self, state: &mut State<L>, now: Time) {
+        let (limiter, state) = self.of_mut(state);
+        limiter.forget(state, now);
+    }
+
+    fn retry_after(&self, state: &State<L>, now: Time, cost: f64) -> Retry {
+        self.of(state).retry_after(&state.state, now, cost)
+    }
+
+    fn remaining(&self, state: &State<L>, now: Time) -> f64 {
+        self.of(state).remaining(&state.state, now)
+    }
+
+    fn reset_after(&self, state: &State<L>, now: Time) -> Span {
+        self.of(state).reset_after(&state.state, now)
+    }
+
+    /// That of the default.
+    fn max_admitted(&self, window: Span, cost: f64) -> f64 {
+        self.default.max_admitted(window, cost)
+    }
+}
