@@ -42,6 +42,10 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant, SystemTime};
 
 /// A clock that can be waited for.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a clock",
+    note = "take `MonotonicClock`, `SystemClock` or, in a test, `FakeClock`, or implement `now` and `sleep`"
+)]
 pub trait Clock: Send + Sync + 'static {
     /// The time.
     fn now(&self) -> Time;
@@ -61,8 +65,8 @@ impl<C: Clock> Clock for Arc<C> {
 }
 
 /// The clock of the process: the Unix time when it was first read, and from then on the time that has passed.
-/// Setting the system's clock does not change it, so it drifts from that by as much as was set. Windows are
-/// aligned to the hours and days of UTC.
+/// Setting the system's clock does not change it, so it differs from that by as much as was set, and on some systems by
+/// as long as the machine slept. Windows are aligned to the hours and days of UTC.
 ///
 /// `wasm32-unknown-unknown` has no such clock, and the standard library panics when it is asked there.
 /// Use one from the host there.

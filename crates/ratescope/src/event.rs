@@ -41,6 +41,10 @@ pub struct Event<'a> {
 /// a log or the head of a request.
 ///
 /// Fields are `Sync`, so that a task may hold an event while it waits for a store, and move between threads.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no named fields",
+    note = "give a reference to pairs, such as `&[(\"user\", name), (\"ip\", address)]`, or to a map"
+)]
 pub trait Fields: Sync {
     /// The text of the field called `name`, if there is one.
     fn value(&self, name: &str) -> Option<&str>;

@@ -179,6 +179,12 @@ const SHORTEST: Span = Span::micros(1);
 /// [`charge`](Self::charge) takes a larger one.
 ///
 /// Only this crate implements it, so that a later version can add methods.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a limiter",
+    label = "a limiter is an algorithm with its numbers",
+    note = "take one of `ratescope::limit`, such as `Gcra::per_second(10)`, or read a text: \
+            `\"gcra 10/1s\".parse::<AnyLimiter>()?`"
+)]
 pub trait Limiter: Sealed {
     /// The memory of one key.
     type State: Clone + core::fmt::Debug;

@@ -90,7 +90,7 @@ where
         self.check_hash(ONE, 1.0)
     }
 
-    /// Decides about an event of any cost, such as a number of bytes, and counts it.
+    /// Decides about an event of any cost, such as a number of bytes (`bytes.len() as f64`), and counts it.
     #[inline]
     pub fn check_n(&self, cost: impl Into<f64>) -> Checked<'_, L, C, Direct> {
         self.check_hash(ONE, cost.into())
@@ -159,7 +159,7 @@ where
         self.check_hash(self.states.hash(key), 1.0)
     }
 
-    /// Decides about an event of `key` of any cost, such as a number of bytes, and counts it.
+    /// Decides about an event of `key` of any cost, such as a number of bytes (`bytes.len() as f64`), and counts it.
     #[inline]
     pub fn check_key_n<K: Hash + ?Sized>(
         &self,

@@ -262,6 +262,8 @@ async fn follow(store: &impl AsyncStore, event: &Event<'_>) {
 }
 
 /// The result of an attempt that failed.
+#[doc(hidden)]
+#[derive(Debug)]
 pub enum Blocked {
     /// Another attempt may succeed after this span.
     Until(Span),
@@ -277,6 +279,7 @@ impl From<Retry> for Blocked {
 
 /// Sleeps between attempts until one succeeds, and then for the wait of the decision. Each attempt is given the longest
 /// wait that the event may still have.
+#[doc(hidden)]
 pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
     clock: &impl Clock,
     waiting: Waiting,

@@ -2,6 +2,9 @@
 
 #[path = "../../../../tests/common/mod.rs"]
 mod common;
+#[allow(dead_code)]
+#[path = "../../examples/customers.rs"]
+mod customers;
 #[path = "../../../../tests/common/decided.rs"]
 mod decided;
 #[path = "../../../../tests/common/doubling.rs"]
@@ -27,8 +30,14 @@ mod rules;
 mod servers;
 #[path = "../../../../tests/common/set_back.rs"]
 mod set_back;
+#[allow(dead_code)]
+#[path = "../../examples/several.rs"]
+mod several;
 mod store;
 #[path = "../../../../tests/common/table.rs"]
 mod table;
 mod text_forms;
 mod vectors;
+#[allow(dead_code)]
+#[path = "../../examples/waiting.rs"]
+mod waiting;
