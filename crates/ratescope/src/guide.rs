@@ -19,5 +19,8 @@ pub mod testing {}
 #[doc = include_str!("guide/changing.md")]
 pub mod changing {}
 
+#[doc = include_str!("guide/store.md")]
+pub mod store {}
+
 #[doc = include_str!("guide/governor.md")]
 pub mod governor {}

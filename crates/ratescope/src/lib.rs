@@ -39,7 +39,8 @@
 //! 4. [Waiting](guide::waiting)
 //! 5. [Testing with a fake clock](guide::testing)
 //! 6. [Changing limits](guide::changing)
-//! 7. [For those who know governor](guide::governor): a table, and six conversions
+//! 7. [A store of one's own](guide::store)
+//! 8. [For those who know governor](guide::governor): a table, and six conversions
 //!
 //! # The words
 //! | word | thing |
