@@ -25,6 +25,7 @@ use crate::plot::Mark;
 use crate::view::Viewport;
 use crate::view::timebase::is_narrow;
 use layout::Layout;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::time::{Span, Time};
 
 /// [`head`] on a canvas that is wide enough for all controls in one row.
@@ -133,5 +134,20 @@ pub fn colours(lanes: &[Lane]) -> Vec<u8> {
 
 /// The colour of the lane's first algorithm.
 fn own_colour(lane: &Lane) -> u8 {
-    lane.policy().limits().first().map_or(1, |limit| limit.limiter.colour())
+    lane.policy().limits().first().map_or(1, |limit| colour(&limit.limiter))
+}
+
+/// The number of a limiter's colour, from 1 to 8. Limiters that are alike, and seldom side by side, have the same.
+fn colour(limiter: &AnyLimiter) -> u8 {
+    match limiter {
+        AnyLimiter::Exim(_) => 1,
+        AnyLimiter::Earrrl(_) | AnyLimiter::Adaptive(_) | AnyLimiter::ByHour(_) => 2,
+        AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_) => 3,
+        AnyLimiter::LeakyBucket(_) | AnyLimiter::Nginx(_) => 4,
+        AnyLimiter::FixedWindow(_) | AnyLimiter::Envoy(_) => 5,
+        AnyLimiter::SlidingWindow(_) | AnyLimiter::Fail2ban(_) => 6,
+        AnyLimiter::SlidingCounter(_) | AnyLimiter::Haproxy(_) => 7,
+        AnyLimiter::SlidingLog(_) => 8,
+        _ => 1,
+    }
 }

@@ -296,7 +296,6 @@ impl Algorithm for Adaptive {
         about: "the rate is below a multiple of the sender's own habit, or of its habit at this hour of the day; by default the increase is 60 decays (by hour 7 days), the offset 0, the day 24h and the mode leaky",
     };
     const UNIT: &'static str = "rate";
-    const COLOUR: u8 = 2;
     const KIND: &'static Kind = &Kind {
         name: "adaptive",
         spans: &["decay", "increase"],

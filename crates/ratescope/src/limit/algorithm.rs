@@ -19,10 +19,6 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     /// A word for the level.
     const UNIT: &'static str;
 
-    /// The number of its colour in a picture, from 1 to 8. Limiters that are alike, and seldom side by side,
-    /// have the same.
-    const COLOUR: u8;
-
     /// The kind of its kept states.
     const KIND: &'static Kind;
 

@@ -70,8 +70,6 @@ macro_rules! define {
             }
         )*
 
-        const ALL_FORMS: &[Form] = &[$(<super::$module::$limiter as Algorithm>::FORM,)*];
-
         /// The kinds of kept states, in the order of the limiters. A kind that several limiters share is
         /// there several times.
         pub(super) const KINDS: &[&Kind] = &[$(<super::$module::$limiter as Algorithm>::KIND,)*];
@@ -95,12 +93,23 @@ macro_rules! state {
 
 limiters!(define! {});
 
-/// Every text form. The words after the rate may come in any order. The limiter by hour, the last in
-/// the list, is left out: its form is that of the adaptive limiter.
-pub const FORMS: &[Form] = match ALL_FORMS {
-    [forms @ .., _by_hour] => forms,
-    [] => &[],
-};
+/// Every text form. The words after the rate may come in any order. The limiter by hour has the form of the adaptive one.
+pub const FORMS: &[Form] = &[
+    super::fixed_window::FixedWindow::FORM,
+    super::sliding_window::SlidingWindow::FORM,
+    super::sliding_counter::SlidingCounter::FORM,
+    super::sliding_log::SlidingLog::FORM,
+    super::token_bucket::TokenBucket::FORM,
+    super::gcra::Gcra::FORM,
+    super::leaky_bucket::LeakyBucket::FORM,
+    super::exim::Exim::FORM,
+    super::earrrl::Earrrl::FORM,
+    super::adaptive::Adaptive::FORM,
+    super::nginx::Nginx::FORM,
+    super::haproxy::Haproxy::FORM,
+    super::envoy::Envoy::FORM,
+    super::fail2ban::Fail2ban::FORM,
+];
 
 /// Evaluates `$body` with the limiter in `$of`, whichever kind it is.
 macro_rules! each {
@@ -170,14 +179,6 @@ impl AnyLimiter {
             L::UNIT
         }
         each!(self, |l| unit(l))
-    }
-
-    /// The number of its colour in a picture.
-    pub fn colour(&self) -> u8 {
-        fn colour<L: Algorithm>(_: &L) -> u8 {
-            L::COLOUR
-        }
-        each!(self, |l| colour(l))
     }
 
     /// The word for the number that bounds what passes at once: `burst`, `queue`, `floor` or `count`.

@@ -7,7 +7,7 @@
 macro_rules! limit_by_bucket {
     (
         $module:ident::$limiter:ident, $name:literal, $size:ident by $with:ident, $unit:literal,
-        colour: $colour:literal, waits: $waits:literal, $about:literal $(,)?
+        waits: $waits:literal, $about:literal $(,)?
     ) => {
         impl $limiter {
             #[doc = concat!("`count` events in a second, and a ", stringify!($size), " of as many.")]
@@ -124,7 +124,6 @@ macro_rules! limit_by_bucket {
                 about: concat!($about, "; the ", stringify!($size), " is the count by default"),
             };
             const UNIT: &'static str = $unit;
-            const COLOUR: u8 = $colour;
             const KIND: &'static Kind = Filled::KIND;
 
             fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {

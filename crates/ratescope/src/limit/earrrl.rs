@@ -173,7 +173,6 @@ impl Algorithm for Earrrl {
         about: "the recent average before the event is within the limit; the half-life is the period by default",
     };
     const UNIT: &'static str = "estimate";
-    const COLOUR: u8 = 2;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;

@@ -234,7 +234,6 @@ impl Algorithm for Envoy {
         about: "as Envoy's local rate limit: there are enough tokens; the burst is the count by default",
     };
     const UNIT: &'static str = "tokens used";
-    const COLOUR: u8 = 5;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;

@@ -292,7 +292,6 @@ impl Algorithm for Exim {
         about: "the decaying rate, including the event, is below the limit; leaky by default",
     };
     const UNIT: &'static str = "rate";
-    const COLOUR: u8 = 1;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         Ok(Exim { limit: given.rate()?, mode: Mode::read(given) }.into())

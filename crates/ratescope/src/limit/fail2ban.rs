@@ -218,7 +218,6 @@ impl Algorithm for Fail2ban {
         about: "as a jail of fail2ban: the failures including this one stay below the count, which fades as if events came evenly; the one that reaches it bans its sender, for 10 minutes by default",
     };
     const UNIT: &'static str = "failures";
-    const COLOUR: u8 = 6;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;

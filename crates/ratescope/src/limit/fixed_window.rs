@@ -142,7 +142,6 @@ impl Algorithm for FixedWindow {
         about: "at most the count in each window of the clock; the same as a rate alone, 10/1m",
     };
     const UNIT: &'static str = "in window";
-    const COLOUR: u8 = 5;
     const KIND: &'static Kind = &Kind {
         name: "fixed-window",
         spans: &["period"],

@@ -45,6 +45,6 @@ impl Gcra {
 }
 
 limit_by_bucket!(
-    gcra::Gcra, "gcra", burst by with_burst, "tokens used", colour: 3, waits: false,
+    gcra::Gcra, "gcra", burst by with_burst, "tokens used", waits: false,
     "as the token bucket: the same decisions, in terms of due times",
 );

@@ -266,7 +266,6 @@ impl Algorithm for Haproxy {
         about: "as HAProxy's http_req_rate: at most the count in the window of the sender and the fading share of the last one; refused events count by default",
     };
     const UNIT: &'static str = "in window";
-    const COLOUR: u8 = 7;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         let rate = given.rate()?;

@@ -83,6 +83,6 @@ impl LeakyBucket {
 }
 
 limit_by_bucket!(
-    leaky_bucket::LeakyBucket, "leaky-bucket", queue by with_queue, "queue", colour: 4, waits: true,
+    leaky_bucket::LeakyBucket, "leaky-bucket", queue by with_queue, "queue", waits: true,
     "there is room in the queue, which drains at the rate",
 );

@@ -271,7 +271,6 @@ impl Algorithm for Nginx {
         about: "as nginx's limit_req: not ahead of the rate by more than the burst; by default there is no burst, and events that are ahead wait",
     };
     const UNIT: &'static str = "tokens used";
-    const COLOUR: u8 = 4;
     const KIND: &'static Kind =
         &Kind { name: "nginx", spans: &[], read: |_, bytes| read(bytes).map(drop) };
 

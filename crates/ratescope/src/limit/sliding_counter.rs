@@ -256,7 +256,6 @@ impl Algorithm for SlidingCounter {
         about: "at most the count in this window of the clock and the fading share of the last one",
     };
     const UNIT: &'static str = "in window";
-    const COLOUR: u8 = 7;
 
     fn read(given: &mut Given<'_>) -> Result<AnyLimiter, Unreadable> {
         Ok(SlidingCounter::new(given.rate()?)?.into())

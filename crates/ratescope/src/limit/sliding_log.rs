@@ -78,7 +78,6 @@ impl Algorithm for SlidingLog {
         example: "sliding-log 10/1s",
         about: "at most the count in any period, exactly",
     };
-    const COLOUR: u8 = 8;
     const KIND: &'static Kind = &Kind {
         name: "sliding-log",
         spans: &["period"],

@@ -84,7 +84,6 @@ impl Algorithm for SlidingWindow {
         example: "sliding-window 240/1h precision 1m",
         about: "at most the count in the last blocks of the clock; a block is a sixtieth of the period by default",
     };
-    const COLOUR: u8 = 6;
     const KIND: &'static Kind = &Kind {
         name: "sliding-window",
         spans: &["period", "precision"],

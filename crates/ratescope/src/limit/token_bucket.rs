@@ -46,6 +46,6 @@ impl TokenBucket {
 }
 
 limit_by_bucket!(
-    token_bucket::TokenBucket, "token-bucket", burst by with_burst, "tokens used", colour: 3, waits: false,
+    token_bucket::TokenBucket, "token-bucket", burst by with_burst, "tokens used", waits: false,
     "there are enough tokens",
 );

@@ -15,7 +15,6 @@ use core::fmt;
 impl Algorithm for ByHour {
     const FORM: Form = Adaptive::FORM;
     const UNIT: &'static str = Adaptive::UNIT;
-    const COLOUR: u8 = Adaptive::COLOUR;
     const KIND: &'static Kind = &Kind {
         name: "adaptive-by-hour",
         spans: &["decay", "increase", "day"],
