@@ -1,5 +1,4 @@
-//! Dates, for the application and [outside of semver](crate#what-semver-promises): calendar days as day
-//! numbers, and instants as people write them.
+//! Dates: calendar days as day numbers, and instants as people write them.
 //!
 //! An instant here is a [`Time`] since the Unix epoch, in UTC without leap seconds, as in POSIX.
 //!
@@ -15,6 +14,8 @@
 //! assert!(Date::new(2001, 2, 29).is_err());
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
+//!
+//! Tests compare it with `jiff`. That is not used instead, since these two conversions are all that is needed of it.
 //!
 //! Source: the calendar repeats every 400 years of 146,097 days (Gregory XIII, "Inter gravissimas",
 //! 1582). Here a year begins in March, so the leap day is its last day and the number of days before
@@ -39,6 +40,22 @@ pub const DAY: i64 = 86_400 * SECOND;
 pub const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
+/// The months in full.
+pub const LONG_MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
 /// A day of the Gregorian calendar, also for days before the calendar was in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Date {
@@ -55,12 +72,11 @@ impl Date {
     pub fn new(year: i32, month: u8, day: u8) -> Result<Self, BadNumber> {
         let date = Date { year, month, day };
         // A day exists if its day number converts back to it.
-        match (1..=12).contains(&month) && Date::at(date.since_epoch()) == date {
-            true => Ok(date),
-            false => {
-                let given = f64::from(day);
-                Err(BadNumber { what: "the day of a date", given, want: "a day of its month" })
-            }
+        if (1..=12).contains(&month) && Date::at(date.since_epoch()) == date {
+            Ok(date)
+        } else {
+            let given = f64::from(day);
+            Err(BadNumber { what: "the day of a date", given, want: "a day of its month" })
         }
     }
 
@@ -68,7 +84,8 @@ impl Date {
     /// that it can.
     pub fn at(days: i64) -> Self {
         let day = days.saturating_add(EPOCH);
-        let (era, day) = (day.div_euclid(ERA), day.rem_euclid(ERA));
+        let era = day.div_euclid(ERA);
+        let day = day.rem_euclid(ERA);
         // Day 1460 is the leap day that ends four years; day 36,524 would be the one that ends a
         // century, which only the fourth century has, as day 146,096.
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -82,12 +99,15 @@ impl Date {
 
     /// The number of days from 1 January 1970 to this day; negative before.
     pub fn since_epoch(self) -> i64 {
-        let (month, day) = (i64::from(self.month), i64::from(self.day));
-        let (year, month) = match month > 2 {
-            true => (i64::from(self.year), month - 3),
-            false => (i64::from(self.year) - 1, month + 9),
+        let month = i64::from(self.month);
+        let day = i64::from(self.day);
+        let (year, month) = if month > 2 {
+            (i64::from(self.year), month - 3)
+        } else {
+            (i64::from(self.year) - 1, month + 9)
         };
-        let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+        let era = year.div_euclid(400);
+        let year = year.rem_euclid(400);
         let of_year = (153 * month + 2) / 5 + day - 1;
         era * ERA + 365 * year + year / 4 - year / 100 + of_year - EPOCH
     }
@@ -134,8 +154,11 @@ impl Civil {
 /// Writes an instant as in `2000-10-10 13:55:36.25`.
 impl fmt::Display for Civil {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (seconds, part) = (self.of_day() / SECOND, self.of_day() % SECOND);
-        let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+        let seconds = self.of_day() / SECOND;
+        let part = self.of_day() % SECOND;
+        let hours = seconds / 3600;
+        let minutes = seconds / 60 % 60;
+        let seconds = seconds % 60;
         let part = decimals(part.unsigned_abs());
         write!(f, "{} {hours:02}:{minutes:02}:{seconds:02}{part}", self.date())
     }

@@ -117,10 +117,11 @@ pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
         let peer = internal.map(|_| clf.peer.to_owned());
         found.push(Guess { peer, ..Guess::new(shape, points) });
     }
-    match found.is_empty() {
+    if found.is_empty() {
         // This does not decide about the log, which may begin in the middle of a line.
-        true => Err(problem(line)),
-        false => Ok(found),
+        Err(problem(line))
+    } else {
+        Ok(found)
     }
 }
 
@@ -136,9 +137,10 @@ pub(super) fn read<'a>(
         Beside::Shown => parts(line)?,
         beside => any_parts(line, beside)?,
     };
-    let (leading, peer) = match eight::is_dotted(peer.as_bytes()) {
-        true => (leading, peer),
-        false => other_peer(leading, peer)?,
+    let (leading, peer) = if eight::is_dotted(peer.as_bytes()) {
+        (leading, peer)
+    } else {
+        other_peer(leading, peer)?
     };
     let instant = time(stamp, stamps)?;
     let (request, rest) = in_quotes(rest)?;
@@ -257,7 +259,8 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
 
 /// The columns before the time, of a line whose own words show whether it has columns before the address.
 fn shown(text: &str) -> Option<Head<'_>> {
-    let (mut leading, mut from) = ("", 0);
+    let mut leading = "";
+    let mut from = 0;
     loop {
         let rest = text.get(from..)?;
         let quoted = rest.strip_prefix('"').map(|inside| inside.find("\" "));
@@ -265,7 +268,8 @@ fn shown(text: &str) -> Option<Head<'_>> {
             Some(end) => end? + 2,
             None => rest.find(' ')?,
         };
-        let (word, after) = (rest.get(..end)?, rest.get(end + 1..)?);
+        let word = rest.get(..end)?;
+        let after = rest.get(end + 1..)?;
         let next = after.split(' ').next()?;
         let is_address = next.split(',').next().is_some_and(address::is_address);
         if word.ends_with(',') || is_address || next.starts_with('"') {
@@ -346,7 +350,7 @@ impl<'a> Clf<'a> {
             "ip" => self.client(),
             "peer" => self.peer,
             "request" => self.request,
-            _ => return Standard::of(name).and_then(|standard| self.standard(standard)),
+            _ => return Standard::from_name(name).and_then(|standard| self.standard(standard)),
         };
         present(value)
     }

@@ -71,7 +71,6 @@ impl Header {
         }
     }
 
-    /// Whether there is a column of that name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.names.iter().any(|known| known == name)
     }
@@ -105,7 +104,8 @@ impl Csv {
             return Ok(None);
         }
         if values.len() > names.len() {
-            let (found, all) = (values.len(), names.len());
+            let found = values.len();
+            let all = names.len();
             return Err(format!("{found} fields, but the header names {all}").into());
         }
         let names = Named::Header(names);
@@ -179,11 +179,14 @@ impl Splitter {
         self.ends.resize(line.len() + 2, 0);
         self.reader.reset();
         // After the line comes an empty input, which ends the record.
-        let (mut written, mut fields) = (0, 0);
+        let mut written = 0;
+        let mut fields = 0;
         for input in [line.as_bytes(), &[]] {
-            let (text, ends) = (&mut self.text[written..], &mut self.ends[fields..]);
+            let text = &mut self.text[written..];
+            let ends = &mut self.ends[fields..];
             let (result, _, wrote, ended) = self.reader.read_record(input, text, ends);
-            (written, fields) = (written + wrote, fields + ended);
+            written += wrote;
+            fields += ended;
             if result == ReadRecordResult::Record {
                 break;
             }

@@ -66,8 +66,10 @@ pub(super) fn is_dotted(text: &[u8]) -> bool {
     if text.len() > 15 {
         return false;
     }
-    let (first, last) = (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
-    let (first_dots, last_dots) = (dots(first), dots(last));
+    let first = u64::from_le_bytes(*first);
+    let last = u64::from_le_bytes(*last);
+    let first_dots = dots(first);
+    let last_dots = dots(last);
     // What `others` marks wrongly comes after a byte that is not ASCII, which it marks rightly and which is no dot.
     let strange = others(first) & !first_dots | others(last) & !last_dots;
     // The beginning of the last eight is the end of the first eight, and counts once. The product adds up all bytes.

@@ -217,7 +217,8 @@ fn recipients(mut text: &str) -> &str {
 
 /// The end of a word or a sender: the first space outside of quotes, as in `"ann b"@example.org`.
 fn end_of_word(text: &str) -> usize {
-    let (mut quoted, mut escaped) = (false, false);
+    let mut quoted = false;
+    let mut escaped = false;
     let end = text.bytes().position(|b| {
         quoted ^= b == b'"' && !escaped;
         escaped = b == b'\\' && !escaped;
@@ -233,12 +234,16 @@ fn end_of_word(text: &str) -> usize {
 /// field counts that comes first or after a name or a closing parenthesis.
 pub(super) fn host(text: &str) -> (&str, &str, &str, &str) {
     let word = |text: &'_ str| text.find(' ').unwrap_or(text.len());
-    let (mut name, mut from) = ("", 0);
+    let mut name = "";
+    let mut from = 0;
     if !text.starts_with(['(', '[']) {
         let end = word(text);
-        (name, from) = (text.get(..end).unwrap_or(""), (end + 1).min(text.len()));
+        name = text.get(..end).unwrap_or("");
+        from = (end + 1).min(text.len());
     }
-    let (begin, mut found, mut follows) = (from, None, true);
+    let begin = from;
+    let mut found = None;
+    let mut follows = true;
     let mut is_open = text.get(from..).is_some_and(|rest| rest.starts_with('('));
     while let Some(rest) = text.get(from..).filter(|rest| !rest.is_empty())
         && (is_open || !is_next(rest))

@@ -162,11 +162,14 @@ impl FromStr for Statuses {
 
 impl fmt::Display for Statuses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (from, to) = (self.0.start(), self.0.end());
-        match from == to {
-            true => write!(f, "{from}"),
-            false if from % 100 == 0 && to - from == 99 => write!(f, "{}xx", from / 100),
-            false => write!(f, "{from}-{to}"),
+        let from = self.0.start();
+        let to = self.0.end();
+        if from == to {
+            write!(f, "{from}")
+        } else if from.is_multiple_of(100) && to - from == 99 {
+            write!(f, "{}xx", from / 100)
+        } else {
+            write!(f, "{from}-{to}")
         }
     }
 }

@@ -13,7 +13,7 @@ use ratescope::internal::{by_name, grouped, plural};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A format of logs. Its text form is its name on the command line.
+#[doc = include_str!("formats.md")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
@@ -147,18 +147,16 @@ pub const NOUNS: [&str; 6] =
 
 impl LogShape {
     pub(super) fn new(form: LogForm, about: String, fields: Option<Vec<String>>) -> Self {
-        let (wrappers, program, is_export, many_peers) = Default::default();
-        let (left_out, has_forwarded) = Default::default();
         LogShape {
             form,
             about,
             fields,
-            wrappers,
-            program,
-            is_export,
-            many_peers,
-            left_out,
-            has_forwarded,
+            wrappers: Vec::new(),
+            program: String::new(),
+            is_export: false,
+            many_peers: false,
+            left_out: LeftOut::default(),
+            has_forwarded: false,
         }
     }
 
@@ -189,7 +187,6 @@ impl LogShape {
         if let LogForm::Columns(layout) = &self.form { Some(layout) } else { None }
     }
 
-    /// Whether the log is CSV with a column of that name.
     pub(super) fn has_column(&self, name: &str) -> bool {
         matches!(&self.form, LogForm::Csv(columns) if columns.has(name))
     }

@@ -2,7 +2,7 @@
 //!
 //! A proxy adds the address that it was asked from at the end of a list, X-Forwarded-For, and anybody can send the
 //! part before that. So the client is the last address of the list that is not internal, counted from the peer, as
-//! the [layer](crate::middleware) finds it, whose trusted networks are here the internal ones. Every format asks here.
+//! a layer with trusted proxies finds it, whose trusted networks are here the internal ones. Every format asks here.
 
 use super::eight;
 use super::stamp::is_month;
@@ -56,25 +56,44 @@ pub(super) fn are_clients(text: &str) -> bool {
     is_client(text) || text.split(',').all(|entry| is_client(entry.trim_matches(' ')))
 }
 
+/// The bytes of a name: letters, digits, dots, dashes and underscores.
+const NAME: u8 = 1;
+/// The bytes of an address of IPv6: hexadecimal digits, colons and dots.
+const V6: u8 = 2;
+
+/// The classes of each byte. A lookup costs a third of comparing with all ranges.
+const CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let ascii = byte as u8;
+        if ascii.is_ascii_alphanumeric() || matches!(ascii, b'.' | b'-' | b'_') {
+            classes[byte] |= NAME;
+        }
+        if ascii.is_ascii_hexdigit() || matches!(ascii, b':' | b'.') {
+            classes[byte] |= V6;
+        }
+        byte += 1;
+    }
+    classes
+};
+
 fn is_other_client(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let (mut colons, mut is_name) = (0, true);
+    let mut colons = 0;
+    let mut all = NAME | V6;
     for byte in bytes {
-        match byte {
-            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'.' | b'-' | b'_' => {}
-            b':' => colons += 1,
-            _ => is_name = false,
-        }
+        all &= CLASSES[usize::from(*byte)] | if *byte == b':' { NAME } else { 0 };
+        colons += u32::from(*byte == b':');
     }
+    let is_name = all & NAME != 0;
     match colons {
         // A date and a month are no names: another program wrote them before the line.
         0 if is_name => text == "-" || is_host(text) && !is_month(bytes),
         0 => false,
         1 if text == "unix:" => true,
         // An address of IPv6 has eight groups, or `::` in place of some; a time has three parts.
-        2.. if is_name && (colons > 5 || text.contains("::")) => {
-            bytes.iter().all(|b| b.is_ascii_hexdigit() || matches!(b, b':' | b'.')) && colons < 9
-        }
+        2.. if is_name && (colons > 5 || text.contains("::")) => all & V6 != 0 && colons < 9,
         _ => is_address(text),
     }
 }

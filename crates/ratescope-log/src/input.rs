@@ -37,8 +37,8 @@ impl<R: Read> Log<R> {
     ///
     /// # Errors
     /// When the options do not fit the format.
-    pub fn of(shape: LogShape, input: R, options: &Options) -> Result<Self, Error> {
-        Log::with(Pieces::of(shape, input), options)
+    pub fn with_shape(shape: LogShape, input: R, options: &Options) -> Result<Self, Error> {
+        Log::with(Pieces::with_shape(shape, input), options)
     }
 
     fn with(pieces: Pieces<R>, options: &Options) -> Result<Self, Error> {
@@ -59,9 +59,10 @@ impl<R: Read> Log<R> {
         let line = self.reader.line();
         let more =
             self.pieces.next(&mut self.piece).map_err(|error| Error::Input { line, error })?;
-        match more {
-            true => self.reader.feed(&self.piece.lines, on_event)?,
-            false => self.reader.finish(on_event)?,
+        if more {
+            self.reader.feed(&self.piece.lines, on_event)?
+        } else {
+            self.reader.finish(on_event)?
         }
         self.finished = !more;
         Ok(more)

@@ -77,9 +77,10 @@ fn about(table: &Table<'_>) -> String {
     use Standard::{Ip, Method, Path, Status, Time, User};
     let parts: Vec<String> =
         [Time, Ip, User, Method, Path, Status].into_iter().filter_map(named).collect();
-    match parts.is_empty() {
-        true => "JSON lines".to_owned(),
-        false => format!("JSON lines: {}", parts.join(", ")),
+    if parts.is_empty() {
+        "JSON lines".to_owned()
+    } else {
+        format!("JSON lines: {}", parts.join(", "))
     }
 }
 
@@ -90,8 +91,16 @@ impl Json {
 
     /// A reader that uses `classify` to find the standard fields.
     pub(super) fn of_parts(classify: fn(&str, &[Alias]) -> Option<Class>) -> Self {
-        let (names, values, made, places, aliases, known, only_requests) = Default::default();
-        Json { names, values, made, places, aliases, classify, known, only_requests }
+        Json {
+            names: Vec::new(),
+            values: Vec::new(),
+            made: String::new(),
+            places: Places::default(),
+            aliases: Vec::new(),
+            classify,
+            known: Vec::new(),
+            only_requests: false,
+        }
     }
 
     /// The event of a line; `None` if it has no time, or is not about a request where only requests are read.

@@ -119,9 +119,10 @@ impl Part {
     /// The end of the text that begins at `from`, after all of its spaces.
     fn end(&self, line: &str, from: usize) -> usize {
         let end = from + self.before.len();
-        match self.has_spaces {
-            true => end + line.bytes().skip(end).take_while(|b| *b == b' ').count(),
-            false => end,
+        if self.has_spaces {
+            end + line.bytes().skip(end).take_while(|b| *b == b' ').count()
+        } else {
+            end
         }
     }
 }
@@ -156,7 +157,8 @@ impl fmt::Display for Layout {
 impl Layout {
     /// A layout of at most [`COLUMNS`] columns with the text before each, and of the text `end` after the last.
     fn new(text: &str, columns: Vec<(String, String)>, end: String) -> Self {
-        let (mut parts, mut names) = (Vec::new(), Vec::new());
+        let mut parts = Vec::new();
+        let mut names = Vec::new();
         let mut best = Best::default();
         for (i, (before, name)) in columns.into_iter().enumerate() {
             // The notations write a form of the time after its name.
@@ -210,7 +212,6 @@ impl Layout {
         self.certainty
     }
 
-    /// Whether the lines have a time of their own.
     pub(super) fn has_time(&self) -> bool {
         self.places.get(Standard::Time).is_some()
     }
@@ -290,16 +291,18 @@ fn split(
     let time = Split::new(layout, line, stamps).all(values)?;
     if let Some(behind) = layout.behind {
         let (list, peer) = behind.of(line, values);
-        let client = match many_peers {
-            true => peer.or(Some(forwarded::last(list).1)).filter(|text| is_address(text)),
-            false => forwarded::client(list, peer),
+        let client = if many_peers {
+            peer.or(Some(forwarded::last(list).1)).filter(|text| is_address(text))
+        } else {
+            forwarded::client(list, peer)
         };
         values.push(client.map_or(Excerpt::EMPTY, |client| Excerpt::of_part(line, client)));
     }
     let ip = layout.places.get(Standard::Ip).and_then(|place| values.get(usize::from(place)));
     let ip = ip.map_or("", |ip| ip.text(line, ""));
-    match ip.is_empty() || forwarded::are_clients(ip) {
-        true => Ok(time),
-        false => Err(format!("not a client: {}", shown(ip, 20)).into()),
+    if ip.is_empty() || forwarded::are_clients(ip) {
+        Ok(time)
+    } else {
+        Err(format!("not a client: {}", shown(ip, 20)).into())
     }
 }

@@ -39,7 +39,8 @@ impl Lines {
             self.keep(chunk);
             return Ok(());
         };
-        let (mut whole, rest) = (&chunk[..=last], &chunk[last + 1..]);
+        let mut whole = &chunk[..=last];
+        let rest = &chunk[last + 1..];
         if self.number() > self.number
             && let Some(end) = memchr::memchr(b'\n', whole)
         {
@@ -66,7 +67,8 @@ impl Lines {
         whole: &[u8],
         on: &mut impl FnMut(u64, Whole<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let (text, mut from) = (str::from_utf8(whole).ok(), 0);
+        let text = str::from_utf8(whole).ok();
+        let mut from = 0;
         for end in memchr_iter(b'\n', whole) {
             self.number += 1;
             let line = match text {

@@ -53,7 +53,7 @@ enum Program {
 }
 
 impl Program {
-    fn of(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         match name {
             _ if name.starts_with("sshd") => Some(Program::Sshd),
             _ if name.starts_with("postfix") => Some(Program::Postfix),
@@ -126,7 +126,7 @@ pub(super) fn guess(
     let login = read(envelope, message, stamps, wanted, &mut Attempts::default())?;
     let points = match login.and_then(|(_, login)| login.ip()).filter(|ip| is_address(ip)) {
         Some(_) => Guess::CLIENT,
-        None if Program::of(envelope.program).is_some() => Guess::NAME,
+        None if Program::from_name(envelope.program).is_some() => Guess::NAME,
         None => Guess::OTHER,
     };
     Ok(Guess::new(LogShape::with(LogForm::Syslog, "syslog", FIELDS), points))
@@ -145,7 +145,7 @@ pub(super) fn read<'a>(
     let Some(instant) = envelope.instant(stamps) else {
         return Err("no time before the message".into());
     };
-    let program = Program::of(envelope.program);
+    let program = Program::from_name(envelope.program);
     let failure = program.and_then(|program| failure(program, message));
     let times = match wanted {
         [] => match program.zip(failure) {
@@ -217,7 +217,9 @@ fn any_address(message: &str) -> Option<&str> {
             ' ' | ',' | ';' | '[' | ']' | '(' | ')' | '<' | '>' | '=' | '"' | '\'' | '/' | '@'
         )
     };
-    let (mut from_client, mut first, mut bracketed) = (None, None, None);
+    let mut from_client = None;
+    let mut first = None;
+    let mut bracketed = None;
     let mut at = 0;
     for word in message.split(is_mark) {
         let begin = at;

@@ -298,7 +298,7 @@ const CLEAR: [&str; 12] = [
 
 impl Standard {
     /// The standard field with this standard name.
-    pub(super) fn of(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         let known = NAMES.iter().find(|(_, names)| names.first() == Some(&name));
         known.map(|(standard, _)| *standard)
     }
@@ -327,7 +327,7 @@ impl FromStr for Alias {
         let Some((name, field)) = text.split_once('=') else {
             return wrong("write the name and the field that has it, as in time=when");
         };
-        match Standard::of(name) {
+        match Standard::from_name(name) {
             _ if field.is_empty() => wrong("a field is missing after the =, as in time=when"),
             Some(standard) => Ok(Alias { standard, field: field.to_owned() }),
             None => wrong(

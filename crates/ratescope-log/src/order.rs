@@ -171,7 +171,7 @@ impl<T> Order<T> {
         if !self.begun || micros.div_euclid(SECOND) > self.newest + self.step() {
             self.wait(line, out);
         } else {
-            self.put(line, out);
+            self.insert(line, out);
         }
     }
 
@@ -209,7 +209,7 @@ impl<T> Order<T> {
     fn believe(&mut self, micros: i64, out: &mut impl FnMut(Time, &T)) {
         let [near, far] = [self.step(), FAR].map(|seconds| start(seconds).unsigned_abs());
         for line in self.ahead.confirmed(micros, near, far) {
-            self.put(line, out);
+            self.insert(line, out);
         }
         let wrong = self.ahead.wrong();
         if self.begun {
@@ -223,7 +223,7 @@ impl<T> Order<T> {
 
     fn put_all(&mut self, out: &mut impl FnMut(Time, &T)) {
         for line in self.ahead.all() {
-            self.put(line, out);
+            self.insert(line, out);
         }
     }
 
@@ -233,10 +233,12 @@ impl<T> Order<T> {
 
     /// Puts a line into its second.
     #[inline]
-    fn put(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
+    fn insert(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
         let second = line.micros.div_euclid(SECOND);
         if !self.begun {
-            (self.begun, self.first, self.newest) = (true, second - self.slack, second);
+            self.begun = true;
+            self.first = second - self.slack;
+            self.newest = second;
             self.given = start(self.first);
         }
         if second < self.first {
@@ -279,7 +281,7 @@ impl<T> Order<T> {
         self.corrections.steps_back.add(StepsBack { count: 1, farthest });
         self.shift = self.shift.saturating_add(back);
         for line in lines {
-            self.put(Line { micros: line.micros.saturating_add(back), ..line }, out);
+            self.insert(Line { micros: line.micros.saturating_add(back), ..line }, out);
         }
     }
 
@@ -289,7 +291,7 @@ impl<T> Order<T> {
         for line in core::mem::take(&mut self.belated) {
             self.corrections.late += u64::from(line.times);
             let micros = self.given.max(start(self.first));
-            self.put(Line { micros, ..line }, out);
+            self.insert(Line { micros, ..line }, out);
         }
     }
 
@@ -321,14 +323,18 @@ impl<T> Order<T> {
     /// Hands out the events of the first open second, spread over the next `length` microseconds of it if its
     /// events are to be spread.
     fn give(&mut self, length: i64, out: &mut impl FnMut(Time, &T)) {
-        let (place_of, from) = (self.place(self.first), self.given);
+        let place_of = self.place(self.first);
+        let from = self.given;
         let Some(open) = self.seconds.get_mut(place_of) else { return };
         if open.is_empty() {
             return;
         }
         let mut lines = core::mem::take(open);
         // One pass over the lines, which are few, finds all that is asked of them.
-        let (mut events, mut coarse, mut sorted, mut before) = (0, true, true, i64::MIN);
+        let mut events = 0;
+        let mut coarse = true;
+        let mut sorted = true;
+        let mut before = i64::MIN;
         for line in &lines {
             events += u64::from(line.times);
             coarse &= line.coarse;
@@ -345,7 +351,8 @@ impl<T> Order<T> {
             Spread::Never => false,
         };
         self.corrections.spread_out += if even { events.saturating_sub(1) } else { 0 };
-        let (mut last, mut i) = (self.last, 0);
+        let mut last = self.last;
+        let mut i = 0;
         for line in &lines {
             for _ in 0..line.times {
                 let micros = if even { place(from, i, events, length) } else { line.micros };

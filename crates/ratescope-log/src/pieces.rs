@@ -47,7 +47,9 @@ impl<R: Read> Pieces<R> {
     /// # Errors
     /// When the input is empty, has no known format, or fails.
     pub fn open(mut input: R, options: &Options) -> Result<Self, Error> {
-        let (mut head, mut length, mut ended) = (vec![0; PIECE], 0, false);
+        let mut head = vec![0; PIECE];
+        let mut length = 0;
+        let mut ended = false;
         let mut tried = 0;
         let shape = loop {
             // Each attempt looks at all of the beginning. So the next one waits for a tenth more; otherwise an
@@ -61,16 +63,18 @@ impl<R: Read> Pieces<R> {
             }
             let more = read(&mut input, head.get_mut(length..).unwrap_or_default());
             let more = more.map_err(|error| Error::Input { line: 0, error })?;
-            (length, ended) = (length + more, more == 0);
+            length += more;
+            ended = more == 0;
         };
         head.truncate(length);
-        Ok(Pieces { head, ended, ..Pieces::of(shape, input) })
+        Ok(Pieces { head, ended, ..Pieces::with_shape(shape, input) })
     }
 
     /// A log of which it is known that it has this format.
-    pub(super) fn of(shape: LogShape, input: R) -> Self {
+    pub(super) fn with_shape(shape: LogShape, input: R) -> Self {
         let layout = shape.layout().cloned().filter(|_| shape.is_divisible());
-        let (head, begun) = (Vec::new(), Vec::new());
+        let head = Vec::new();
+        let begun = Vec::new();
         Pieces { input, shape, head, begun, layout, ended: false }
     }
 
@@ -127,7 +131,8 @@ impl<R: Read> Pieces<R> {
 
     /// Goes on with another file of the log, after the last piece of the one before.
     pub(super) fn next_file(&mut self, input: R) {
-        (self.input, self.ended) = (input, false);
+        self.input = input;
+        self.ended = false;
     }
 
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {

@@ -296,7 +296,9 @@ impl Work {
         on_event: &mut dyn FnMut(&Record<'_>),
     ) -> Result<(), Option<Reason>> {
         let Work { stamps, counts, .. } = self;
-        let (mut envelope, mut inner, mut is_other) = (Envelope::default(), line, false);
+        let mut envelope = Envelope::default();
+        let mut inner = line;
+        let mut is_other = false;
         if !self.layers.is_empty() {
             let Some(peeled) = self.layers.peel(line) else {
                 return Err(self.layers.missing().map(Into::into));

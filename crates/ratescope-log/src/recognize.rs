@@ -57,12 +57,14 @@ pub fn recognize(
     let whole = memchr::memrchr(b'\n', head).map_or(0, |at| at + 1);
     let end = if complete { head.len() } else { whole };
     let complete = complete || head.len() == HEAD;
-    let (text, is_export) = (head.get(..end).unwrap_or(head), export::is_export(head));
+    let text = head.get(..end).unwrap_or(head);
+    let is_export = export::is_export(head);
     let entries = is_export.then(|| export::lines(text));
     let mut shown = String::new();
     let text = text_of(entries.as_deref().unwrap_or(text), &mut shown);
     let mut evidence = Evidence { options, candidates: Vec::new(), born: Vec::new() };
-    let (mut count, mut why) = (0, None);
+    let mut count = 0;
+    let mut why = None;
     for line in lines(text) {
         count += 1;
         if count == 1 && wanted(options, Format::Csv) && options.layout.is_none() {
@@ -71,7 +73,7 @@ pub fn recognize(
                 Err(problem) => why = Some(problem),
             }
         }
-        let problem = evidence.see(line);
+        let problem = evidence.add_line(line);
         if options.format != Some(Format::Csv) {
             why = why.filter(|_| count > 1).or(problem);
         }
@@ -125,7 +127,8 @@ fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
         Certainty::Guessed => (9, 10),
     };
     let mut layers = Layers::new(&shape.wrappers);
-    let (mut all, mut read) = (0, 0);
+    let mut all = 0;
+    let mut read = 0;
     for line in lines(text) {
         let Some((envelope, inner)) = layers.peel(line) else { continue };
         if envelope.program == shape.program {
@@ -169,7 +172,7 @@ impl Evidence<'_> {
     }
 
     /// Adds a line. Returns why it cannot be read, bare, in the first format that was tried.
-    fn see(&mut self, line: &str) -> Option<Reason> {
+    fn add_line(&mut self, line: &str) -> Option<Reason> {
         let mut why = None;
         for wrappers in chains(line) {
             let mut layers = Layers::new(&wrappers);

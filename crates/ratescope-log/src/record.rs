@@ -21,10 +21,22 @@ use std::sync::OnceLock;
 /// The most events of a line. If a line stands for more, it has this many, and they share the cost of all.
 const MOST_TIMES: u32 = 1000;
 
-/// The event of a line, or several equal ones. Fields are looked up on demand, and nothing is allocated.
+/// The event of a line, or [several](Self::times) equal ones, as when the line reports repeated messages. Fields are looked
+/// up on demand, and nothing is allocated.
 ///
-/// In `ip` and `forwarded` an address has its common form, however the log writes it (see [`log`](super)).
-/// `path` has no query. Every other field is as in the log.
+/// # Fields
+/// In every format, fields of the same meaning have the same name: `ip`, `user`, `method`, `path`, `status`,
+/// `bytes`, `host`, `agent`, `referer`, `forwarded`. In JSON and CSV they are also found under the names that
+/// servers use, and every other field under its own name. So `per ip` and `per user+path` mean the same for
+/// all logs. In `ip`, an IPv6 address that stands for an IPv4 address becomes that one, and any other is
+/// grouped by its /64, unless [`Options`](crate::Options) say otherwise. `path` has no query, and may be cut to its first
+/// segments.
+///
+///
+/// # Times
+/// Time zones are respected; a time without one is taken as UTC. A [`Layout`](crate::Layout) may say the form of a time as for
+/// `strftime`. When a log has whole seconds, the events of
+/// one second should be spread over it, and lines out of order should be sorted: [`Order`](crate::Order) does both.
 #[derive(Debug)]
 pub struct Record<'a> {
     pub(super) line: u64,
@@ -56,7 +68,8 @@ pub(super) struct Normal {
 impl<'a> Record<'a> {
     #[inline]
     pub(super) fn new(line: u64, instant: Instant, found: Found<'a>, normal: Normal) -> Self {
-        let (ip, forwarded) = (OnceLock::new(), OnceLock::new());
+        let ip = OnceLock::new();
+        let forwarded = OnceLock::new();
         Record { line, instant, cost: 1.0, times: 1, found, normal, ip, forwarded }
     }
 
@@ -148,7 +161,7 @@ impl<'a> Record<'a> {
 
     /// Whether the value of a field is found without a search among [`named`](Self::named).
     pub(super) fn is_placed(&self, name: &str) -> bool {
-        !matches!(self.found, Found::Table(_)) || Standard::of(name).is_some()
+        !matches!(self.found, Found::Table(_)) || Standard::from_name(name).is_some()
     }
 
     /// The values of a table, each with the name that it has there.

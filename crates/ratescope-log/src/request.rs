@@ -65,7 +65,8 @@ mod tests {
     /// One pass finds what the two find, or leaves it to them: for all requests of up to six of these pieces.
     #[test]
     fn a_plain_path_is_the_path_of_the_target() {
-        let (mut requests, mut count) = (vec![String::new()], 0);
+        let mut requests = vec![String::new()];
+        let mut count = 0;
         for _ in 0..6 {
             let more = |request| {
                 ["a", " ", "/", "?", "#", " HTTP/"].map(|piece| format!("{request}{piece}"))

@@ -86,7 +86,7 @@ impl fmt::Display for Year {
 }
 
 impl Year {
-    /// The same year, but [`Before`](Self::Before) this time instead of [`Any`](Self::Any).
+    /// A copy, but [`Before`](Self::Before) this time instead of [`Any`](Self::Any).
     pub fn or_before(self, time: Time) -> Self {
         if self == Year::Any { Year::Before(time) } else { self }
     }
@@ -143,7 +143,8 @@ impl Stamps {
         let east = offset_of(zone)?;
         self.minute = minute_of(begin)? - i64::from(east.unwrap_or(0)) * 60 * SECOND;
         self.east = east;
-        (self.begin, self.zone) = (Text::of(begin)?, Text::of(zone)?);
+        self.begin = Text::of(begin)?;
+        self.zone = Text::of(zone)?;
         Some(())
     }
 
@@ -153,13 +154,12 @@ impl Stamps {
         // A day of one digit may have no space before it.
         let is_short = matches!(text.as_bytes().get(4..6), Some([b'0'..=b'9', b' ']));
         let (stamp, rest) = text.split_at_checked(if is_short { 14 } else { 15 })?;
-        let stamp = match is_short {
-            true => {
-                padded[..4].copy_from_slice(&stamp.as_bytes()[..4]);
-                padded[5..].copy_from_slice(&stamp.as_bytes()[4..]);
-                &padded[..]
-            }
-            false => stamp.as_bytes(),
+        let stamp = if is_short {
+            padded[..4].copy_from_slice(&stamp.as_bytes()[..4]);
+            padded[5..].copy_from_slice(&stamp.as_bytes()[4..]);
+            &padded[..]
+        } else {
+            stamp.as_bytes()
         };
         let (begin, seconds) = stamp.split_at_checked(13)?;
         let seconds = two(seconds).filter(|seconds| *seconds <= 60)?;
@@ -210,11 +210,13 @@ const SOME_LEAP_YEAR: i32 = 2000;
 fn minute_of(begin: &[u8]) -> Option<i64> {
     let (date, time) = match begin {
         [_, _, b'/', _, _, _, b'/', year @ .., b':', _, _, b':', _, _, b':'] => {
-            let (month, day) = (month_of(&begin[3..6])?, two(&begin[..2])?);
+            let month = month_of(&begin[3..6])?;
+            let day = two(&begin[..2])?;
             (Date::new(four(year)?, month, day as u8), &begin[11..])
         }
         [_, _, _, _, b'-' | b'/', _, _, b'-' | b'/', _, _, b'T' | b't' | b' ' | b'\t', ..] => {
-            let (month, day) = (two(&begin[5..7])?, two(&begin[8..10])?);
+            let month = two(&begin[5..7])?;
+            let day = two(&begin[8..10])?;
             (Date::new(four(&begin[..4])?, month as u8, day as u8), &begin[10..])
         }
         _ => return None,
@@ -225,7 +227,8 @@ fn minute_of(begin: &[u8]) -> Option<i64> {
 /// The minutes since midnight, from `?13:55:`, where the first character may be any.
 fn minutes(time: &[u8]) -> Option<i64> {
     let [_, _, _, b':', _, _, b':'] = time else { return None };
-    let (hours, minutes) = (two(&time[1..3])?, two(&time[4..6])?);
+    let hours = two(&time[1..3])?;
+    let minutes = two(&time[4..6])?;
     (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
 }
 

@@ -6,7 +6,7 @@
 //! Source: POSIX, `strftime`; and for decimals `%f` (Python), `%L` (Ruby), `%N` (GNU date).
 
 use super::stamp::{Instant, Stamps};
-use crate::civil::{Date, MONTHS, SECOND};
+use crate::civil::{Date, LONG_MONTHS, MONTHS, SECOND};
 use ratescope::Time;
 
 /// A form of times.
@@ -108,12 +108,12 @@ impl Strftime {
         let has_day = has(&[Month, MonthName]) && has(&[Day])
             || has(&[DayOfYear]) && has(&[Year, YearOfCentury]);
         let has_hour = has(&[Hour]) || has(&[HourOf12]) && has(&[Half]);
-        match has(&[Epoch]) || has_day && has_hour {
-            true => Ok(Strftime(items)),
-            false if !has_day => {
-                Err(format!("a time needs a day and a month, as in %d.%m.%Y, and not only {text}"))
-            }
-            false => Err(format!("a time needs an hour, as in %H:%M:%S, and not only {text}")),
+        if has(&[Epoch]) || has_day && has_hour {
+            Ok(Strftime(items))
+        } else if !has_day {
+            Err(format!("a time needs a day and a month, as in %d.%m.%Y, and not only {text}"))
+        } else {
+            Err(format!("a time needs an hour, as in %H:%M:%S, and not only {text}"))
         }
     }
 
@@ -122,10 +122,10 @@ impl Strftime {
         while let Some(c) = rest.chars().next() {
             let Some(directive) = rest.strip_prefix('%') else {
                 rest = &rest[c.len_utf8()..];
-                match c.is_whitespace() {
-                    true if items.last() == Some(&Item::Space) => {}
-                    true => items.push(Item::Space),
-                    false => items.push(Item::Text(c)),
+                if !c.is_whitespace() {
+                    items.push(Item::Text(c));
+                } else if items.last() != Some(&Item::Space) {
+                    items.push(Item::Space);
                 }
                 continue;
             };
@@ -305,8 +305,8 @@ impl Fields<'_> {
                 Date::new(year, month, day).ok()?.since_epoch()
             }
             (_, _, Some(day)) => {
-                let (first, next) =
-                    (Date::new(self.year?, 1, 1).ok()?, Date::new(self.year? + 1, 1, 1).ok()?);
+                let first = Date::new(self.year?, 1, 1).ok()?;
+                let next = Date::new(self.year? + 1, 1, 1).ok()?;
                 let day = first.since_epoch() + day - 1;
                 (first.since_epoch()..next.since_epoch()).contains(&day).then_some(day)?
             }
@@ -319,20 +319,6 @@ impl Fields<'_> {
     }
 }
 
-const LONG_MONTHS: [&str; 12] = [
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-];
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const LONG_DAYS: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];

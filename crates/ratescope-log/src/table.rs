@@ -36,7 +36,7 @@ impl Excerpt {
         (self.to - self.from) as usize
     }
 
-    /// Its range in the made text, or `None` if it is a part of the line.
+    /// The range in the made text, or `None` if it is a part of the line.
     pub(super) fn of_made_range(self) -> Option<Range<usize>> {
         self.made.then_some(self.from as usize..self.to as usize)
     }
@@ -128,7 +128,7 @@ pub(super) enum Named<'a> {
 impl<'a> Table<'a> {
     /// The value of a field. If a name occurs twice, its first value counts.
     pub(super) fn value(&self, name: &str) -> Option<&'a str> {
-        match Standard::of(name) {
+        match Standard::from_name(name) {
             Some(standard) => self.standard(standard),
             None => self.at((0..self.values.len()).find(|at| self.name(*at) == Some(name))?),
         }

@@ -158,7 +158,8 @@ impl<R: BufRead> Read for Gzip<R> {
 fn is_padded_to_the_end(input: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let bytes = input.fill_buf()?;
-        let (all, zeros) = (bytes.len(), bytes.iter().take_while(|byte| **byte == 0).count());
+        let all = bytes.len();
+        let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
         input.consume(zeros);
         if zeros < all || all == 0 {
             return Ok(all == 0);
@@ -217,9 +218,10 @@ impl<R: BufRead> Zstd<R> {
     /// Compares the checksum of a frame that has ended, if it has one.
     fn check(&self) -> io::Result<()> {
         let said = self.decoder.get_checksum_from_data();
-        match said.is_none() || said == self.decoder.get_calculated_checksum() {
-            true => Ok(()),
-            false => Err(io::Error::other("another checksum")),
+        if said.is_none() || said == self.decoder.get_calculated_checksum() {
+            Ok(())
+        } else {
+            Err(io::Error::other("another checksum"))
         }
     }
 }

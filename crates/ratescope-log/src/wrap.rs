@@ -130,8 +130,11 @@ impl Wrapper {
             }
             Wrapper::Console => {
                 let mut parts = line.splitn(5, '\t');
-                let (time, _level) = (parts.next()?, parts.next()?);
-                let (logger, message, inner) = (parts.next()?, parts.next()?, parts.next()?);
+                let time = parts.next()?;
+                let _level = parts.next()?;
+                let logger = parts.next()?;
+                let message = parts.next()?;
+                let inner = parts.next()?;
                 let is_request = logger.starts_with("http.log.access") && inner.starts_with('{');
                 let stamp = Stamp::Any(time);
                 (is_request && !message.is_empty()).then_some((Envelope::at(stamp), inner))
@@ -184,7 +187,8 @@ impl Layers {
     /// wrapper.
     #[inline]
     pub(super) fn peel<'a>(&'a mut self, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
-        let (mut envelope, mut inner) = (Envelope::default(), line);
+        let mut envelope = Envelope::default();
+        let mut inner = line;
         // No wrapper comes twice, so one reader of JSON is enough.
         let mut json = Some(&mut self.json);
         for wrapper in &self.wrappers {
@@ -192,7 +196,8 @@ impl Layers {
                 Wrapper::Json => of_json(json.take()?, inner)?,
                 text => text.peel(inner)?,
             };
-            (envelope, inner) = (envelope.around(next), rest);
+            envelope = envelope.around(next);
+            inner = rest;
         }
         Some((envelope, inner))
     }
@@ -234,7 +239,9 @@ fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a s
     let inner = table.standard(INNER)?.trim_matches([' ', '\n', '\r']);
     let said = |part| table.standard(part).unwrap_or("");
     let mut envelope = Envelope::at(table.standard(Standard::Time).map_or(Stamp::None, Stamp::Any));
-    (envelope.host, envelope.program, envelope.pid) = (said(HOST), said(PROGRAM), said(PID));
+    envelope.host = said(HOST);
+    envelope.program = said(PROGRAM);
+    envelope.pid = said(PID);
     let (times, inner) = header::unrepeated(inner);
     envelope.times = times;
     (!inner.is_empty()).then_some((envelope, inner))

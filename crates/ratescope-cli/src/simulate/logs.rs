@@ -63,7 +63,8 @@ impl Logs {
         let path = ahead.nth(begin).unwrap_or_default();
         let name = terminal::name(&path);
         if earlier.is_some() {
-            let again = open(&path).and_then(|input| Log::of(log.shape().clone(), input, options));
+            let again =
+                open(&path).and_then(|input| Log::with_shape(log.shape().clone(), input, options));
             log = again.map_err(|error| named(&name, error))?;
         }
         log.name(if are_several { &name } else { "" });

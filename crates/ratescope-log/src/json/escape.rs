@@ -7,7 +7,8 @@ pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     let bytes = text.as_bytes();
     // The text up to `written` is in `out` already. Between there and `from` is a character that is taken as
     // it is.
-    let (mut written, mut from) = (0, 0);
+    let mut written = 0;
+    let mut from = 0;
     loop {
         let at = from + mark(bytes.get(from..)?)?;
         out.push_str(text.get(written..at)?);

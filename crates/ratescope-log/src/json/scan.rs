@@ -68,7 +68,7 @@ impl Scan<'_> {
 
     /// Skips `byte` and the space around it, if it comes next; returns whether it did.
     #[inline]
-    fn take(&mut self, byte: u8) -> bool {
+    fn skip_byte(&mut self, byte: u8) -> bool {
         self.space();
         let there = self.peek() == Some(byte);
         if there {
@@ -80,9 +80,10 @@ impl Scan<'_> {
 
     /// An error at the current column, counted in bytes from 1.
     fn wrong<T>(&self, problem: &str) -> Result<T, Reason> {
-        match self.at < self.line.len() {
-            true => Err(format!("column {}: {problem}", self.at + 1).into()),
-            false => Err(format!("the line ends too early: {problem}").into()),
+        if self.at < self.line.len() {
+            Err(format!("column {}: {problem}", self.at + 1).into())
+        } else {
+            Err(format!("the line ends too early: {problem}").into())
         }
     }
 
@@ -90,14 +91,15 @@ impl Scan<'_> {
         if depth == DEEPEST {
             return self.wrong("more than 32 objects and lists in each other");
         }
-        if !self.take(b'{') {
+        if !self.skip_byte(b'{') {
             return self.wrong("an object in braces is missing");
         }
-        if self.take(b'}') {
+        if self.skip_byte(b'}') {
             return Ok(());
         }
         loop {
-            let (kept, made) = (self.names.len(), self.made.len());
+            let kept = self.names.len();
+            let made = self.made.len();
             let name = self.text("a name in quotes is missing")?;
             let name = match outer {
                 _ if self.names.len() == MOST => None,
@@ -105,7 +107,7 @@ impl Scan<'_> {
                 Outer::Member(outer) => self.join(outer, name),
                 Outer::Dropped => None,
             };
-            if !self.take(b':') {
+            if !self.skip_byte(b':') {
                 return self.wrong("a colon is missing");
             }
             self.value(name, depth + 1)?;
@@ -113,10 +115,10 @@ impl Scan<'_> {
                 // Nothing refers to the texts that were made for this member, so they can go.
                 self.made.truncate(made);
             }
-            if self.take(b'}') {
+            if self.skip_byte(b'}') {
                 return Ok(());
             }
-            if !self.take(b',') {
+            if !self.skip_byte(b',') {
                 return self.wrong("a comma or a brace is missing");
             }
         }
@@ -127,16 +129,16 @@ impl Scan<'_> {
         if depth == DEEPEST {
             return self.wrong("more than 32 objects and lists in each other");
         }
-        if !self.take(b'[') || self.take(b']') {
+        if !self.skip_byte(b'[') || self.skip_byte(b']') {
             return Ok(());
         }
         loop {
             let name = name.take().filter(|_| !matches!(self.peek(), Some(b'{' | b'[')));
             self.value(name, depth + 1)?;
-            if self.take(b']') {
+            if self.skip_byte(b']') {
                 return Ok(());
             }
-            if !self.take(b',') {
+            if !self.skip_byte(b',') {
                 return self.wrong("a comma or a bracket is missing");
             }
         }

@@ -135,7 +135,6 @@ impl Proposal {
         Some(Proposal { notation, columns: names.zip(shown).collect() })
     }
 
-    /// Whether a column has this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.columns.iter().any(|(known, _)| known == name)
     }
@@ -179,11 +178,13 @@ fn columns(lines: &[&str]) -> Option<Guessed> {
         .find(|length| most(rows.iter().filter(|row| has(row, *length)).count()))?;
     let rows: Vec<&Tokens> = rows.iter().filter(|row| has(row, length)).collect();
     let is_whole = rows.iter().all(|row| row.0.len() == length && row.1 == *end);
-    let (length, end) = match is_whole {
-        true => (length, end.as_str()),
+    let (length, end) = if is_whole {
+        (length, end.as_str())
+    } else if first.get(length - 1)?.0.ends_with(['"', '[']) {
         // In the rest of a line, an opening quote has no meaning.
-        false if first.get(length - 1)?.0.ends_with(['"', '[']) => (length - 1, ""),
-        false => (length, ""),
+        (length - 1, "")
+    } else {
+        (length, "")
     };
     let names = names(&rows, length);
     let columns = first.iter().zip(names).map(|((before, _), name)| (before.clone(), name));
@@ -312,7 +313,9 @@ const MOST: usize = 64;
 /// The columns of a line, each with the text before it, and the text at the end. Quotes and brackets around a
 /// column do not belong to it.
 fn tokens(line: &str, between: &str) -> Tokens {
-    let (mut found, mut rest, mut before) = (Vec::new(), line, String::new());
+    let mut found = Vec::new();
+    let mut rest = line;
+    let mut before = String::new();
     while found.len() < MOST {
         let closing = match rest.bytes().next() {
             Some(b'"') => Some("\""),
@@ -338,7 +341,8 @@ fn tokens(line: &str, between: &str) -> Tokens {
             end = longer.map_or(end, str::len);
             let (token, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
             found.push((before, token.to_owned()));
-            (rest, before) = (after, String::new());
+            rest = after;
+            before = String::new();
         }
         match rest.strip_prefix(between) {
             Some(after) => {

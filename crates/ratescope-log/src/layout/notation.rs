@@ -12,9 +12,10 @@ impl FromStr for Layout {
         let text = text.trim();
         let wrong = |problem: String| ParseError::whole(text, problem);
         let format = directive(text);
-        let (columns, end) = match format.contains('%') && !format.contains('$') {
-            true => apache(&format),
-            false => nginx(&format),
+        let (columns, end) = if format.contains('%') && !format.contains('$') {
+            apache(&format)
+        } else {
+            nginx(&format)
         }
         .map_err(&wrong)?;
         if columns.is_empty() {
@@ -47,7 +48,8 @@ fn directive(text: &str) -> String {
     }
     let Some(rest) = text.strip_prefix("log_format") else { return text.replace("\\\"", "\"") };
     // The format is in several quoted parts, which are joined.
-    let (mut format, mut quote) = (String::new(), None);
+    let mut format = String::new();
+    let mut quote = None;
     let mut chars = rest.chars();
     while let Some(c) = chars.next() {
         match quote {
@@ -75,14 +77,17 @@ fn time_in(text: &str) -> Option<(&str, &str, &str)> {
         rest.and_then(|rest| rest.chars().next()).is_some_and(Strftime::is_directive)
     };
     let places = || text.match_indices('%').map(|(at, _)| at).filter(is_directive);
-    let (first, last) = (places().next()?, places().next_back()?);
+    let first = places().next()?;
+    let last = places().next_back()?;
     let end = last + 1 + text.get(last + 1..)?.find(|c: char| c.is_ascii_alphabetic())? + 1;
     Some((text.get(..first)?, text.get(first..end)?, text.get(end..)?))
 }
 
 /// Reads the notation of nginx: `$remote_addr - ${remote_user} [$time_local]`, also with `[%d.%m.%Y %H:%M:%S]`.
 fn nginx(format: &str) -> Result<Columns, String> {
-    let (mut columns, mut before, mut rest) = (Vec::new(), String::new(), format);
+    let mut columns = Vec::new();
+    let mut before = String::new();
+    let mut rest = format;
     let text = |before: &mut String, columns: &mut Vec<(String, String)>, text: &str| {
         let Some((first, form, after)) = time_in(text) else { return before.push_str(text) };
         before.push_str(first);
@@ -142,7 +147,9 @@ fn apache(format: &str) -> Result<Columns, String> {
             format = format.replace(&format!("}}t{point}%{{{part}}}t"), &format!("{point}%f}}t"));
         }
     }
-    let (mut columns, mut before, mut rest) = (Vec::new(), String::new(), format.as_str());
+    let mut columns = Vec::new();
+    let mut before = String::new();
+    let mut rest = format.as_str();
     while let Some((text, after)) = rest.split_once('%') {
         before.push_str(text);
         if let Some(after) = after.strip_prefix('%') {

@@ -30,12 +30,14 @@ impl<'a, 'b> Split<'a, 'b> {
 
     /// Finds the columns of the line; returns the time from the first column that has one.
     pub(super) fn all(mut self, values: &mut Vec<Excerpt>) -> Result<Option<Instant>, Reason> {
-        let (line, parts) = (self.line, &self.layout.parts);
+        let line = self.line;
+        let parts = &self.layout.parts;
         let first = parts.first().map_or("", |part| part.before.as_str());
         if !line.starts_with(first) {
             return Err(format!("it does not begin with {first}").into());
         }
-        let (mut at, mut time) = (first.len(), None);
+        let mut at = first.len();
+        let mut time = None;
         for (i, part) in parts.iter().enumerate() {
             let Some(next) = parts.get(i + 1) else { break };
             let (end, after) = match part.kind {
@@ -53,9 +55,10 @@ impl<'a, 'b> Split<'a, 'b> {
             values.push(Excerpt::of_line(at, end));
             at = after;
         }
-        match at == line.len() {
-            true => Ok(time),
-            false => Err(format!("column {}: more than the columns", at + 1).into()),
+        if at == line.len() {
+            Ok(time)
+        } else {
+            Err(format!("column {}: more than the columns", at + 1).into())
         }
     }
 
@@ -188,10 +191,12 @@ impl<'a, 'b> Split<'a, 'b> {
     /// The time in column `i`, the end of the column, and the beginning of the next one. Among the first four possible
     /// ends the last one that gives a time counts, since a time may contain spaces.
     fn time(&mut self, i: usize, at: usize) -> Option<(Instant, usize, usize)> {
-        let (part, next) = (self.layout.parts.get(i)?, self.layout.parts.get(i + 1)?);
+        let part = self.layout.parts.get(i)?;
+        let next = self.layout.parts.get(i + 1)?;
         if let Some(form) = &part.form {
             let (instant, length) = form.read(self.line.get(at..)?, self.stamps)?;
-            let (end, rest) = (at + length, self.line.get(at + length..)?);
+            let end = at + length;
+            let rest = self.line.get(at + length..)?;
             return rest
                 .starts_with(&next.before)
                 .then(|| (instant, end, next.end(self.line, end)));

@@ -8,8 +8,9 @@
 
 use super::{Failure, Kind, Program, failure};
 use crate::wrap::Envelope;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
 /// The programs whose other messages are left out, since they are about the attempts of its main messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(crate) struct Connections {
 
 impl Connections {
     pub(crate) fn add(&mut self, envelope: Envelope<'_>, message: &str) {
-        let Some(program) = Program::of(envelope.program) else { return };
+        let Some(program) = Program::from_name(envelope.program) else { return };
         let Some(failure) = failure(program, message) else { return };
         let connection = connection(program, envelope, &failure);
         let (_, kinds) = self.seen.entry(connection).or_insert((program, [false; 2]));
@@ -72,8 +73,28 @@ const MOST: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     pub(crate) left_out: LeftOut,
-    /// The last connections that were counted.
-    recent: VecDeque<Known>,
+    /// The last connections that were counted, by their hashes.
+    recent: HashMap<u64, Known, BuildHasherDefault<Hashed>>,
+    /// Their hashes, the oldest first.
+    order: VecDeque<u64>,
+}
+
+/// The hash of what is a hash already.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Attempts {
@@ -94,9 +115,7 @@ impl Attempts {
             return failure.times;
         }
         let connection = connection(program, envelope, failure);
-        let place = self.recent.iter().position(|known| known.connection == connection);
-        let place = place.unwrap_or_else(|| self.remember(connection));
-        let Some(known) = self.recent.get_mut(place) else { return failure.times };
+        let known = self.known(connection);
         match failure.kind {
             Kind::Main => {
                 // The connection needs no other message any more.
@@ -121,20 +140,24 @@ impl Attempts {
         }
     }
 
-    /// The place of a new connection.
-    fn remember(&mut self, connection: u64) -> usize {
-        if self.recent.len() == MOST {
-            self.recent.pop_front();
+    /// What is known of a connection. A new one takes the place of the oldest if there are too many.
+    fn known(&mut self, connection: u64) -> &mut Known {
+        if self.recent.len() == MOST && !self.recent.contains_key(&connection) {
+            self.order.pop_front().map(|oldest| self.recent.remove(&oldest));
         }
-        self.recent.push_back(Known { connection, counted: 0, kinds: 0 });
-        self.recent.len() - 1
+        match self.recent.entry(connection) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                self.order.push_back(connection);
+                new.insert(Known::default())
+            }
+        }
     }
 }
 
 /// A connection that was counted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    connection: u64,
     /// How many of its attempts were counted by other messages than the main ones.
     counted: u32,
     /// The kinds of its other messages so far, one bit each.

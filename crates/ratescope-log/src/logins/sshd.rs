@@ -5,6 +5,8 @@
 //! all of its keys, unless its user does not exist.
 
 use super::{Failure, Kind, at, client};
+use core::iter;
+use memchr::memchr;
 
 /// The failed login that a message tells.
 pub(super) fn failure(message: &str) -> Option<Failure<'_>> {
@@ -32,21 +34,19 @@ fn failed(text: &str) -> Option<Failure<'_>> {
         return None;
     }
     let text = unknown.unwrap_or(rest);
-    let all = || places(text, true);
-    let is_ssh = all().next().is_some();
-    let all = || places(text, is_ssh);
-    let is_word = |place: &Place<'_>| {
-        place.end < text.len() && text.get(..place.begin).is_some_and(|user| !user.contains(' '))
-    };
+    let [mut with_version, mut without] = [Places::default(); 2];
+    for place in places(text) {
+        if place.has_version { with_version.add(place, text) } else { without.add(place, text) }
+    }
+    let places = if with_version.count > 0 { with_version } else { without };
     let place = match unknown {
-        _ if all().any(|place| is_word(&place)) => all().find(is_word),
-        None => all().next(),
+        _ if places.after_word.is_some() => places.after_word,
+        None => places.first,
         Some(_) => {
-            let last = all().last();
-            let ends = last.as_ref().is_some_and(|place| place.end == text.len());
+            let ends = places.last.is_some_and(|place| place.end == text.len());
             // After a public key comes only its fingerprint.
-            let is_sure = ends || method == "publickey" || all().count() == 1;
-            last.filter(|_| is_sure)
+            let is_sure = ends || method == "publickey" || places.count == 1;
+            places.last.filter(|_| is_sure)
         }
     };
     let (ip, user) = match &place {
@@ -57,28 +57,68 @@ fn failed(text: &str) -> Option<Failure<'_>> {
 }
 
 /// A place in a text that may tell the client: ` from 192.0.2.7 port 52114 ssh2`, at its end or before a colon.
+#[derive(Clone, Copy)]
 struct Place<'a> {
     begin: usize,
     host: &'a str,
     end: usize,
+    /// Whether it ends with `ssh2`.
+    has_version: bool,
 }
 
-/// The places of a text that may tell the client, with `ssh2` or without.
-fn places(text: &str, is_ssh: bool) -> impl Iterator<Item = Place<'_>> {
-    text.match_indices(" from ").filter_map(move |(begin, from)| {
-        let rest = text.get(begin + from.len()..)?;
-        let (host, rest) = rest.split_at_checked(rest.find(' ').unwrap_or(rest.len()))?;
-        let rest = match rest.strip_prefix(" port ") {
-            Some(port) => port.trim_start_matches(|c: char| c.is_ascii_digit()),
-            None => rest,
+/// The places of a text, as far as they matter.
+#[derive(Clone, Copy, Default)]
+struct Places<'a> {
+    first: Option<Place<'a>>,
+    last: Option<Place<'a>>,
+    /// The first one after a user of one word, and before a colon.
+    after_word: Option<Place<'a>>,
+    count: usize,
+}
+
+impl<'a> Places<'a> {
+    fn add(&mut self, place: Place<'a>, text: &str) {
+        self.first = self.first.or(Some(place));
+        self.last = Some(place);
+        self.count += 1;
+        let is_after_word = || {
+            place.end < text.len()
+                && text.get(..place.begin).is_some_and(|user| !user.contains(' '))
         };
-        let rest = match rest.strip_prefix(" ssh") {
-            Some(version) => version.trim_start_matches(|c: char| c.is_ascii_digit()),
-            None if is_ssh => return None,
-            None => rest,
-        };
-        let end = text.len() - rest.len();
-        (rest.is_empty() || rest.starts_with(": ")).then_some(Place { begin, host, end })
+        if self.after_word.is_none() && is_after_word() {
+            self.after_word = Some(place);
+        }
+    }
+}
+
+/// The places of a text that may tell the client.
+fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
+    const FROM: &str = " from ";
+    let mut next = 0;
+    iter::from_fn(move || {
+        loop {
+            let begin = next + memchr(b' ', text.as_bytes().get(next..)?)?;
+            let Some(rest) = text.get(begin..)?.strip_prefix(FROM) else {
+                next = begin + 1;
+                continue;
+            };
+            next = begin + FROM.len();
+            let host = rest.get(..memchr(b' ', rest.as_bytes()).unwrap_or(rest.len()))?;
+            let rest = rest.get(host.len()..)?;
+            let rest = match rest.strip_prefix(" port ") {
+                Some(port) => port.trim_start_matches(|c: char| c.is_ascii_digit()),
+                None => rest,
+            };
+            let version = rest.strip_prefix(" ssh");
+            let rest = match version {
+                Some(version) => version.trim_start_matches(|c: char| c.is_ascii_digit()),
+                None => rest,
+            };
+            if rest.is_empty() || rest.starts_with(": ") {
+                let end = text.len() - rest.len();
+                return Some(Place { begin, host, end, has_version: version.is_some() });
+            }
+        }
     })
 }
 
@@ -114,9 +154,10 @@ fn closed(message: &str) -> Option<Said<'_>> {
     let existing = rest.strip_prefix("authenticating user ");
     let text = existing.or(after(rest, &UNKNOWN))?.strip_suffix(" [preauth]")?;
     // After the port may come a reason, which may contain a name that the client chose.
-    match message.starts_with("Disconnecting ") {
-        true => Some(before_reason(text, existing.is_some())),
-        false => Some(at_end(text)),
+    if message.starts_with("Disconnecting ") {
+        Some(before_reason(text, existing.is_some()))
+    } else {
+        Some(at_end(text))
     }
 }
 

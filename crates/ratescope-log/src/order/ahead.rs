@@ -51,7 +51,8 @@ impl<T> Ahead<T> {
         let mut until = None;
         for Waiting { line, others, is_doubtful } in &mut self.waiting {
             *others += 1;
-            let (apart, is_earlier) = (line.micros.abs_diff(micros), micros < line.micros);
+            let apart = line.micros.abs_diff(micros);
+            let is_earlier = micros < line.micros;
             *is_doubtful |= is_earlier && apart > near;
             let follows = !is_earlier && apart <= far || *others >= PATIENCE;
             if apart <= near || follows && !*is_doubtful {

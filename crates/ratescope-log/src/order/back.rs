@@ -50,7 +50,8 @@ impl StepsBack {
 
 impl fmt::Display for StepsBack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, s) = (grouped(self.count), plural(self.count));
+        let n = grouped(self.count);
+        let s = plural(self.count);
         match self.farthest.secs() {
             _ if self.count == 0 => Ok(()),
             far if far > FAR => {

@@ -133,8 +133,11 @@ fn rfc5424(text: &str) -> Option<(Envelope<'_>, &str)> {
     let mut words = text.splitn(6, ' ');
     let stamp = words.next().filter(|stamp| stamp.starts_with(|c: char| c.is_ascii_digit()))?;
     let mut said = || words.next().map(|word| if word == "-" { "" } else { word });
-    let (host, program, pid) = (said()?, said()?, said()?);
-    let (_id, mut rest) = (words.next()?, words.next()?);
+    let host = said()?;
+    let program = said()?;
+    let pid = said()?;
+    let _id = words.next()?;
+    let mut rest = words.next()?;
     match rest.strip_prefix('-') {
         Some(after) => rest = after,
         None => {
