@@ -1,13 +1,22 @@
-//! The page: events of the browser in, pictures and texts out. Only in WebAssembly.
+//! The page: events of the browser in, pictures and texts out. Only in WebAssembly, and one module for all views and the
+//! Worker, so that it is loaded once.
 //!
-//! There are two classes. [`Page`] is a view: the script of a page makes one, calls it for everything that
-//! happens, and writes the texts that it returns. Times are those of the browser's own events and frames, in
-//! milliseconds. The class does what all views do alike. A view is an implementation of one trait; a new one
-//! is a file of [`page`] and a line in `view::named`. [`Tuner`] is for the Worker of the Tune view, which
-//! reads logs and counts. One module has both, for all pages and the Worker, so that it is loaded once.
+//! * [`Page`] is a view on a canvas. The script of a page makes one, calls it for everything that happens, and writes the
+//!   texts that it returns. It does what all views do alike: frames, the pointer, keys, zoom, links.
+//! * `page::view::View` is what views differ in; a new view is a file of [`page`] and a line in `view::named`.
+//! * `page::run::Shown` is the run of a view, or the recorded events of a log's client in its place.
+//! * [`Tuner`] is the Worker's half of the Tune view: it reads logs and counts.
+//!
+//! An action of the viewer changes the view or the run; the next frame lets time pass, has the view make marks, which
+//! `page::canvas` paints, and returns the texts beside the picture that have changed. All arithmetic and all marks are those
+//! of `ratescope_lab`.
+//!
+//! Times are those of the browser's own events and frames, in milliseconds. A frame costs as much as it has pixels. A wrong
+//! link or setting becomes a message, never a panic.
 
 #![cfg(target_arch = "wasm32")]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![warn(clippy::match_bool)]
 
 pub mod page;
 mod texts;

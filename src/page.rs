@@ -63,7 +63,7 @@ impl Page {
     pub fn new(canvas: HtmlCanvasElement, view: &str) -> Result<Page, JsValue> {
         console_error_panic_hook::set_once();
         Ok(Page {
-            view: named(view).map_err(said)?,
+            view: named(view).map_err(js_error)?,
             canvas: Canvas::new(canvas)?,
             viewer: Viewer::default(),
             texts: Texts::default(),
@@ -80,7 +80,7 @@ impl Page {
     /// entries: the id of its element, the text, and the number it was made of, or an empty text.
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
-        let seen = self.viewer.sees(self.view.run());
+        let seen = self.viewer.viewport(self.view.run());
         let runs = self.view.has_time() && !self.viewer.paused && self.has_moved(&seen);
         let eased = self.view.ease(&seen, wall, self.viewer.still);
         let moved = eased || runs || self.viewer.clicked.is_some();
@@ -91,9 +91,9 @@ impl Page {
             self.paint()?;
         }
         if self.turns.are_due(wall, urgent) {
-            self.say(wall);
+            self.write_texts(wall);
         }
-        Ok(self.texts.take())
+        Ok(self.texts.drain())
     }
 
     /// Gives the canvas another size, and draws it at once, within the same frame. The size is in CSS pixels
@@ -107,9 +107,10 @@ impl Page {
         device: Option<Box<[f64]>>,
     ) -> Result<(), JsValue> {
         self.viewer.size = [width, height];
-        match self.canvas.resize([width, height], ratio, device.as_deref()) {
-            true => self.paint_anew(),
-            false => Ok(()),
+        if self.canvas.resize([width, height], ratio, device.as_deref()) {
+            self.paint_anew()
+        } else {
+            Ok(())
         }
     }
 
@@ -155,7 +156,7 @@ impl Page {
         if name == "picture" {
             self.turns.sum_up_soon();
         }
-        self.view.put(name, numbers);
+        self.view.receive(name, numbers);
     }
 
     /// Shows a problem as the note beside the picture, until the next action.
@@ -166,7 +167,7 @@ impl Page {
 
     /// The picture as an SVG file.
     pub fn svg(&self) -> String {
-        let seen = self.viewer.sees(self.view.run());
+        let seen = self.viewer.viewport(self.view.run());
         let [width, height] = seen.size;
         svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
     }
@@ -183,12 +184,13 @@ impl Page {
     }
 
     fn paint(&mut self) -> Result<(), JsValue> {
-        let seen = self.viewer.sees(self.view.run());
+        let seen = self.viewer.viewport(self.view.run());
         self.right = seen.right;
         let mut marks = self.view.draw(&seen);
         if let Some([from, to]) = self.viewer.pointer.chosen() {
             let [left, right] = edges(seen.size[0]);
-            let (x, end) = (from.max(left), to.min(right));
+            let x = from.max(left);
+            let end = to.min(right);
             let rect = Rect { x, y: 0.0, width: end - x, height: seen.size[1] };
             marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Crosshair, 0.2) });
         }
@@ -198,9 +200,9 @@ impl Page {
         self.canvas.paint(&marks)
     }
 
-    fn say(&mut self, wall: f64) {
-        let seen = self.viewer.sees(self.view.run());
-        self.view.say(&seen, &mut self.texts);
+    fn write_texts(&mut self, wall: f64) {
+        let seen = self.viewer.viewport(self.view.run());
+        self.view.write_texts(&seen, &mut self.texts);
         let playing = match self.viewer.play {
             Some(play) => format!("playing at {}×", Decimal(axis::two_digits(play.speed))),
             None => String::new(),
@@ -212,9 +214,9 @@ impl Page {
             "" if self.viewer.pace.slowed() => "slowed: too many events for this machine",
             note => note,
         };
-        self.texts.say("note", note);
+        self.texts.set("note", note);
         if self.turns.is_summary_due(wall) {
-            self.texts.say("summary", self.view.summary(&seen));
+            self.texts.set("summary", self.view.summary(&seen));
         }
     }
 
@@ -228,6 +230,6 @@ impl Page {
     }
 }
 
-fn said(error: ParseError) -> JsValue {
+fn js_error(error: ParseError) -> JsValue {
     JsValue::from_str(&error.to_string())
 }

@@ -11,22 +11,28 @@ pub(super) struct Texts {
 
 impl Texts {
     /// Has the element `id` say `text`.
-    pub(super) fn say(&mut self, id: impl Into<String>, text: impl Into<String>) {
+    pub(super) fn set(&mut self, id: impl Into<String>, text: impl Into<String>) {
         self.list.extend([id.into(), text.into(), String::new()]);
     }
 
     /// Has the element `id` say `text`, which is a form of the number `value`.
-    pub(super) fn show(&mut self, id: impl Into<String>, text: impl Into<String>, value: f64) {
-        let value = match value.is_finite() {
-            true => Decimal(value).to_string(),
+    pub(super) fn set_with_number(
+        &mut self,
+        id: impl Into<String>,
+        text: impl Into<String>,
+        value: f64,
+    ) {
+        let value = if value.is_finite() {
+            Decimal(value).to_string()
+        } else {
             // As JavaScript reads it.
-            false => "Infinity".to_owned(),
+            "Infinity".to_owned()
         };
         self.list.extend([id.into(), text.into(), value]);
     }
 
     /// All that was said since the last call.
-    pub(super) fn take(&mut self) -> Vec<String> {
+    pub(super) fn drain(&mut self) -> Vec<String> {
         core::mem::take(&mut self.list)
     }
 }

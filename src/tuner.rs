@@ -58,6 +58,6 @@ impl Tuner {
 
     /// Continues to count for about `budget` events; returns whether nothing is left to do.
     pub fn work(&mut self, budget: f64) -> bool {
-        self.analysis.as_mut().is_none_or(|analysis| analysis.advance(budget as u64))
+        self.analysis.as_mut().is_none_or(|analysis| analysis.step(budget as u64))
     }
 }

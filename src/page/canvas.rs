@@ -26,7 +26,9 @@ impl Canvas {
         let context = context.dyn_into::<CanvasRenderingContext2d>()?;
         let dashed = Array::of2(&JsValue::from(6.0), &JsValue::from(4.0));
         let dash = [Array::new(), dashed];
-        let (theme, size, ratio) = (Theme::Light, [0.0; 2], [1.0; 2]);
+        let theme = Theme::Light;
+        let size = [0.0; 2];
+        let ratio = [1.0; 2];
         Ok(Canvas { element, context, theme, size, ratio, font: None, dash })
     }
 

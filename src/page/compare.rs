@@ -42,8 +42,8 @@ impl View {
 
     /// The instant under the crosshair, if there is one.
     fn pointed_at(&self, seen: &Viewport) -> Option<Time> {
-        let ([_, edge], pixel) =
-            (edges(seen.size[0]), seconds_per_pixel(seen.size[0], seen.window));
+        let [_, edge] = edges(seen.size[0]);
+        let pixel = seconds_per_pixel(seen.size[0], seen.window);
         let seconds = (edge - seen.crosshair()?) * pixel;
         Span::from_secs(seconds.max(0.0)).ok().map(|span| seen.right.before(span))
     }
@@ -55,7 +55,8 @@ impl View {
 
     /// The limiters of the lanes and their readings. In a second row of the head there is room for the counts, too.
     fn names(&self, seen: &Viewport) -> Vec<Mark> {
-        let ([left, right], pitch) = (edges(seen.size[0]), self.distance(seen.size));
+        let [left, right] = edges(seen.size[0]);
+        let pitch = self.distance(seen.size);
         let second = compare::head(seen.size[0]) - compare::head(f64::INFINITY);
         // A long name needs the whole width of a narrow canvas.
         let (size, left) = if second > 0.0 { (11.0, 8.0) } else { (12.0, left) };
@@ -108,8 +109,8 @@ impl view::View for View {
         self.shown.oldest().or(oldest).unwrap_or(Time::ZERO)
     }
 
-    fn put(&mut self, name: &str, numbers: &[f64]) {
-        self.shown.put(name, numbers);
+    fn receive(&mut self, name: &str, numbers: &[f64]) {
+        self.shown.receive(name, numbers);
         self.jump();
     }
 
@@ -156,7 +157,8 @@ impl view::View for View {
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         self.shown.look(seen);
-        let (right, window) = (seen.right, seen.window);
+        let right = seen.right;
+        let window = seen.window;
         let total = compare::total(self.comparison(), right, window);
         let mut moved = self.total.follow(total, wall, still);
         self.lanes.resize_with(self.comparison().lanes().len(), || Eased::new(1.0));
@@ -189,33 +191,42 @@ impl view::View for View {
         compare::feedback(self.comparison(), &self.viewport(seen))
     }
 
-    fn say(&self, seen: &Viewport, texts: &mut Texts) {
+    fn write_texts(&self, seen: &Viewport, texts: &mut Texts) {
         if self.named {
             return;
         }
         let readings = compare::readings(self.comparison(), &self.viewport(seen));
         let sent = self.comparison().sent();
-        texts.show("sent", axis::readout_count(sent), sent as f64);
+        texts.set_with_number("sent", axis::readout_count(sent), sent as f64);
         for (lane, n) in self.comparison().lanes().iter().zip(1..) {
-            let (allowed, refused) = (lane.allowed(), lane.refused());
-            texts.show(format!("allowed-{n}"), axis::readout_count(allowed), allowed as f64);
-            texts.show(format!("refused-{n}"), axis::readout_count(refused), refused as f64);
+            let allowed = lane.allowed();
+            let refused = lane.refused();
+            texts.set_with_number(
+                format!("allowed-{n}"),
+                axis::readout_count(allowed),
+                allowed as f64,
+            );
+            texts.set_with_number(
+                format!("refused-{n}"),
+                axis::readout_count(refused),
+                refused as f64,
+            );
             let share = match allowed + refused {
                 0 => "–".to_owned(),
                 all => format!("{} %", axis::readout(100.0 * allowed as f64 / all as f64)),
             };
-            texts.say(format!("share-{n}"), share);
-            texts.say(
+            texts.set(format!("share-{n}"), share);
+            texts.set(
                 format!("again-{n}"),
                 compare::next(lane.retry_after(self.comparison().now())),
             );
             let settings = self.comparison().settings();
             let promise = compare::promise(lane, settings.cost, settings.limit.per());
-            texts.say(format!("promise-{n}"), promise);
-            texts.say(format!("waits-{n}"), compare::waits(lane));
+            texts.set(format!("promise-{n}"), promise);
+            texts.set(format!("waits-{n}"), compare::waits(lane));
             let reading = readings.get(n - 1).and_then(Option::as_ref);
             let (text, refused) = reading.map_or(("", false), |r| (&r.text, r.refused));
-            texts.show(format!("at-{n}"), text, f64::from(u8::from(refused)));
+            texts.set_with_number(format!("at-{n}"), text, f64::from(u8::from(refused)));
         }
     }
 
@@ -226,7 +237,8 @@ impl view::View for View {
         }
         let mut text = format!("{} events.", self.comparison().sent());
         for (lane, n) in self.comparison().lanes().iter().zip(1..) {
-            let (allowed, refused) = (lane.allowed(), lane.refused());
+            let allowed = lane.allowed();
+            let refused = lane.refused();
             text.push_str(&format!(
                 " {n}, {}: {allowed} allowed, {refused} refused.",
                 lane.template()

@@ -7,7 +7,7 @@
 //! `view/compare` makes marks of the columns, and `canvas.rs` paints them.
 
 use super::Page;
-use crate::page::pointer::{DRAG, Press};
+use crate::page::pointer::{DRAG, Pointer, Press};
 use crate::page::viewer::Clicked;
 use ratescope_lab::view::{Hit, edges, seconds_per_pixel};
 use wasm_bindgen::prelude::*;
@@ -20,13 +20,12 @@ impl Page {
     /// The pointer goes down. With `zooms`, or with a mouse on the axis, a drag then chooses a stretch of
     /// time.
     pub fn press(&mut self, x: f64, y: f64, touch: bool, zooms: bool) {
-        let (from, seen) = ([x, y], self.viewer.sees(self.view.run()));
+        let from = [x, y];
+        let seen = self.viewer.viewport(self.view.run());
         let zooms = zooms || !touch && self.view.is_axis(&seen, y);
-        let hit = match zooms {
-            true => Hit::Graph,
-            false => self.view.hit(&seen, from, touch),
-        };
-        let (right, past) = (self.right(), self.viewer.past);
+        let hit = if zooms { Hit::Graph } else { self.view.hit(&seen, from, touch) };
+        let right = self.right();
+        let past = self.viewer.past;
         let press = Press { hit, from, right, past, moved: false, ended: false, zooms, touch };
         self.viewer.pointer.press = Some(press);
     }
@@ -35,18 +34,19 @@ impl Page {
     pub fn point(&mut self, x: f64, y: f64) {
         self.dirty = true;
         let pointer = &mut self.viewer.pointer;
-        (pointer.press, pointer.at) = (None, Some([x, y]));
+        pointer.press = None;
+        pointer.at = Some([x, y]);
     }
 
     /// Shows more time, or less, as a wheel turns by `by` CSS pixels; the instant at `x` stays.
     pub fn zoom(&mut self, x: f64, by: f64) {
-        let seen = self.viewer.sees(self.view.run());
+        let seen = self.viewer.viewport(self.view.run());
         let window = seen.window.secs() * libm::exp(by.clamp(-300.0, 300.0) / 600.0);
         let [left, right] = edges(seen.size[0]);
         let share = ((right - x) / (right - left)).clamp(0.0, 1.0);
         let back = share * (seen.window.secs() - window);
         let right = self.right();
-        self.see(right, back, window);
+        self.zoom_to(right, back, window);
     }
 
     /// Whether the pointer holds the limit.
@@ -59,7 +59,7 @@ impl Page {
     pub fn move_to(&mut self, x: f64, y: f64, held: bool) -> String {
         self.dirty = true;
         let press = self.viewer.pointer.follow([x, y], held);
-        let seen = self.viewer.sees(self.view.run());
+        let seen = self.viewer.viewport(self.view.run());
         let cursor = match press {
             None => {
                 let over = self.view.hit(&seen, [x, y], false);
@@ -74,11 +74,13 @@ impl Page {
                 hit.cursor()
             }
             Some(Press { from, right, past, .. }) => {
-                let (across, pixel) = (x - from[0], seconds_per_pixel(seen.size[0], seen.window));
-                match across.abs() > DRAG {
-                    true => self.look_back(right, across * pixel),
+                let across = x - from[0];
+                let pixel = seconds_per_pixel(seen.size[0], seen.window);
+                if across.abs() > DRAG {
+                    self.look_back(right, across * pixel)
+                } else {
                     // A drag up or down leaves the time as it is: the present goes on.
-                    false => self.viewer.past = past,
+                    self.viewer.past = past
                 }
                 "grabbing"
             }
@@ -94,9 +96,10 @@ impl Page {
         self.act();
         let [left, right] = edges(self.viewer.size[0]);
         if let Some([from, to]) = chosen {
-            let (from, to) = (from.max(left), to.min(right));
+            let from = from.max(left);
+            let to = to.min(right);
             let pixel = seconds_per_pixel(self.viewer.size[0], self.window());
-            self.see(self.right(), (right - to) * pixel, (to - from) * pixel);
+            self.zoom_to(self.right(), (right - to) * pixel, (to - from) * pixel);
         } else if press.zooms || press.moved || press.ended {
             // A second click on the axis shows the whole window again.
             let second = self.viewer.axis.is_some_and(|last| wall - last < DOUBLE);
@@ -107,7 +110,7 @@ impl Page {
                 self.view.jump();
             }
         } else if !self.view.takes_events() {
-            let seen = self.viewer.sees(self.view.run());
+            let seen = self.viewer.viewport(self.view.run());
             self.view.click(&seen, press.from);
         } else if (left..=right).contains(&press.from[0]) {
             self.click(wall);
@@ -142,7 +145,7 @@ impl Page {
             "PageDown" => self.look_back(self.right(), -half),
             "Escape" => {
                 self.viewer.return_to_live();
-                self.viewer.pointer = Default::default();
+                self.viewer.pointer = Pointer::default();
             }
             "p" | "P" => self.pause(),
             "s" | "S" => self.step(),
@@ -163,8 +166,9 @@ impl Page {
         // The feedback is drawn at the present, so the picture returns there.
         self.viewer.past = None;
         self.view.run_mut().click();
-        let (at, cursor) = (self.view.run().now(), self.viewer.pointer.at);
-        let feedback = self.view.feedback(&self.viewer.sees(self.view.run()));
+        let at = self.view.run().now();
+        let cursor = self.viewer.pointer.at;
+        let feedback = self.view.feedback(&self.viewer.viewport(self.view.run()));
         self.viewer.clicked = feedback.map(|feedback| Clicked { feedback, wall, at, cursor });
     }
 }

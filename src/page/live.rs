@@ -126,14 +126,14 @@ impl view::View for View {
     /// each column is a time in microseconds since 1970 and three sums for each rule. `begin` comes before the sums of
     /// another process, without numbers. `speed` is the speed of a replay, in seconds of the service in a second of the
     /// viewer.
-    fn put(&mut self, name: &str, numbers: &[f64]) {
+    fn receive(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {
             ("columns" | "hours", [each, columns @ ..]) => {
-                let take = if name == "hours" { Live::take_hour } else { Live::take };
+                let add = if name == "hours" { Live::add_hour } else { Live::add_column };
                 for column in columns.chunks_exact((*each as usize).max(1)) {
                     let [micros, sums @ ..] = column else { continue };
-                    take(&mut service.live, Time::from_micros(*micros as i64), sums);
+                    add(&mut service.live, Time::from_micros(*micros as i64), sums);
                 }
                 let heard = service.live.heard;
                 service.heard = heard.map(|[_, last]| (service.wall, last));
@@ -147,7 +147,7 @@ impl view::View for View {
         }
     }
 
-    fn say(&self, _seen: &Viewport, _texts: &mut Texts) {}
+    fn write_texts(&self, _seen: &Viewport, _texts: &mut Texts) {}
 
     fn summary(&self, seen: &Viewport) -> String {
         let words = live::words(&self.service.live, &self.viewport(seen));

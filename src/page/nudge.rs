@@ -9,10 +9,8 @@ use ratescope_lab::plot::axis;
 /// whole number of events from 1 on, and a number to the next whole number; `auto-rate`, which has a slider, to the
 /// next round number. `None` if the text is none of these.
 pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
-    let step = |value: f64| match by > 0.0 {
-        true => libm::floor(value) + 1.0,
-        false => libm::ceil(value) - 1.0,
-    };
+    let step =
+        |value: f64| if by > 0.0 { libm::floor(value) + 1.0 } else { libm::ceil(value) - 1.0 };
     if name == "auto-rate" {
         return Some(Decimal(axis::next_round(number(text)?, by)).to_string());
     }

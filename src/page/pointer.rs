@@ -6,7 +6,7 @@ use ratescope_lab::view::Hit;
 /// The pointer over the picture.
 #[derive(Default)]
 pub(super) struct Pointer {
-    /// Its place, in CSS pixels of the canvas.
+    /// The place, in CSS pixels of the canvas.
     pub(super) at: Option<[f64; 2]>,
     /// The thing below it while it holds nothing.
     pub(super) over: Hit,
@@ -84,7 +84,6 @@ impl Pointer {
         self.at = Some([(x + by).max(from).min(to), y]);
     }
 
-    /// Whether the pointer holds the limit.
     pub(super) fn holds_limit(&self) -> bool {
         self.press.is_some_and(|press| press.hit.is_limit())
     }

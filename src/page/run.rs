@@ -98,7 +98,7 @@ impl<E: Experiment + Clone> Shown<E> {
         Ok(Shown { run: Run::new(E::Settings::default())?, past: None, until: None })
     }
 
-    /// Recorded events; [`put`](Self::put) gives them.
+    /// Recorded events; [`receive`](Self::receive) gives them.
     pub(super) fn past() -> Result<Self, ParseError> {
         let past = Past::new(E::Settings::default(), Vec::new())?;
         let past = Some((past, Some(Span::hours(1))));
@@ -128,7 +128,7 @@ impl<E: Experiment + Clone> Shown<E> {
     /// Takes numbers by their name. `until` is the instant up to which all events were recorded, in
     /// microseconds since 1970. Any other name replaces the recorded events: two numbers each, microseconds
     /// since 1970 and the cost.
-    pub(super) fn put(&mut self, name: &str, numbers: &[f64]) {
+    pub(super) fn receive(&mut self, name: &str, numbers: &[f64]) {
         if name == "until" {
             self.until = numbers.first().map(|micros| Time::from_micros(*micros as i64));
             return;

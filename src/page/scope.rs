@@ -55,8 +55,8 @@ impl view::View for View {
         self.shown.oldest().or_else(oldest).unwrap_or(self.scope().now())
     }
 
-    fn put(&mut self, name: &str, numbers: &[f64]) {
-        self.shown.put(name, numbers);
+    fn receive(&mut self, name: &str, numbers: &[f64]) {
+        self.shown.receive(name, numbers);
         self.top.jump();
     }
 
@@ -72,9 +72,10 @@ impl view::View for View {
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         self.shown.look(seen);
         // While the limit is dragged the scale stays. Otherwise the line would run away from the pointer.
-        let target = match seen.holds_limit {
-            true => self.top.top,
-            false => scope::top(self.scope(), seen.right, seen.window),
+        let target = if seen.holds_limit {
+            self.top.top
+        } else {
+            scope::top(self.scope(), seen.right, seen.window)
         };
         self.top.follow(target, wall, still)
     }
@@ -111,15 +112,16 @@ impl view::View for View {
         scope::feedback(self.scope(), seen.size)
     }
 
-    fn say(&self, _seen: &Viewport, texts: &mut Texts) {
+    fn write_texts(&self, _seen: &Viewport, texts: &mut Texts) {
         if let Some(end) = self.shown.end() {
             let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
-            let text = match end.lane().is_none() && end.limiter().measures_only() {
-                true => format!("{allowed} events"),
-                false => format!("{allowed} allowed, {refused} refused by {}", limiters(end)),
+            let text = if end.lane().is_none() && end.limiter().measures_only() {
+                format!("{allowed} events")
+            } else {
+                format!("{allowed} allowed, {refused} refused by {}", limiters(end))
             };
             verdict(end, texts);
-            return texts.show("counts", text, end.refused() as f64);
+            return texts.set_with_number("counts", text, end.refused() as f64);
         }
         self.readouts(texts);
         self.last_event(texts);
@@ -133,7 +135,8 @@ impl view::View for View {
         if !words.is_empty() {
             return words.into_iter().map(|line| line + ". ").collect();
         }
-        let (now, instrument) = (self.scope().now(), self.scope().instrument());
+        let now = self.scope().now();
+        let instrument = self.scope().instrument();
         format!(
             "Rate {} per {}, limit {}. {} allowed, {} refused.",
             axis::readout(instrument.rate_at(now)),
@@ -156,28 +159,33 @@ impl view::View for View {
 /// The texts beside the picture.
 impl View {
     fn readouts(&self, texts: &mut Texts) {
-        let (now, instrument) = (self.scope().now(), self.scope().instrument());
+        let now = self.scope().now();
+        let instrument = self.scope().instrument();
         let period = instrument.period();
         for (id, second, value) in [
             ("rate", "rate-second", instrument.rate_at(now)),
             ("smoothed", "smoothed-second", instrument.smoothed_at(now)),
         ] {
-            texts.show(id, axis::readout(value), value);
-            texts.say(second, axis::readout(value / period.secs()) + "/s");
+            texts.set_with_number(id, axis::readout(value), value);
+            texts.set(second, axis::readout(value / period.secs()) + "/s");
         }
-        texts.say("rate-unit", format!("per {}", spaced(period)));
+        texts.set("rate-unit", format!("per {}", spaced(period)));
         for (id, count) in [("allowed", instrument.allowed()), ("refused", instrument.refused())] {
-            texts.show(id, axis::readout_count(count), count as f64);
+            texts.set_with_number(id, axis::readout_count(count), count as f64);
         }
         let exim = self.exim();
-        texts.say("exim-not", exim.as_ref().err().copied().unwrap_or_default());
-        texts.say("exim", exim.unwrap_or_default());
+        texts.set("exim-not", exim.as_ref().err().copied().unwrap_or_default());
+        texts.set("exim", exim.unwrap_or_default());
         match self.again() {
-            Retry::After(wait) if wait.secs() == 0.0 => texts.show("again", "now", 0.0),
+            Retry::After(wait) if wait.secs() == 0.0 => texts.set_with_number("again", "now", 0.0),
             Retry::After(wait) => {
-                texts.show("again", format!("in {}", axis::seconds(wait.secs())), wait.secs());
+                texts.set_with_number(
+                    "again",
+                    format!("in {}", axis::seconds(wait.secs())),
+                    wait.secs(),
+                );
             }
-            Retry::Never => texts.show("again", "never", f64::INFINITY),
+            Retry::Never => texts.set_with_number("again", "never", f64::INFINITY),
         }
     }
 
@@ -186,11 +194,14 @@ impl View {
     fn exim(&self) -> Result<String, &'static str> {
         let instrument = self.scope().instrument();
         let Settings { limit, decay, mode, .. } = *self.scope().settings();
-        match decay.secs() == libm::floor(decay.secs()) {
-            _ if instrument.lane().is_some() => Ok(limiters(instrument)),
-            _ if limit == 0.0 => Err("None: a limit of 0 would have Exim refuse everything."),
-            true => Ok(format!("ratelimit = {} / {decay} / {mode}", Decimal(limit))),
-            false => Err("None: Exim’s periods are whole seconds."),
+        if instrument.lane().is_some() {
+            Ok(limiters(instrument))
+        } else if limit == 0.0 {
+            Err("None: a limit of 0 would have Exim refuse everything.")
+        } else if decay.secs() != libm::floor(decay.secs()) {
+            Err("None: Exim’s periods are whole seconds.")
+        } else {
+            Ok(format!("ratelimit = {} / {decay} / {mode}", Decimal(limit)))
         }
     }
 
@@ -209,14 +220,16 @@ impl View {
             ("m-before", event.before),
             ("m-after", event.rate),
         ] {
-            texts.say(id, axis::readout(value));
+            texts.set(id, axis::readout(value));
         }
     }
 
     /// The numbers in the formula of the smoothed line, at present.
     fn this_moment(&self, texts: &mut Texts) {
-        let (now, instrument) = (self.scope().now(), self.scope().instrument());
-        let (rate, smoothed) = (instrument.rate_at(now), instrument.smoothed_at(now));
+        let now = self.scope().now();
+        let instrument = self.scope().instrument();
+        let rate = instrument.rate_at(now);
+        let smoothed = instrument.smoothed_at(now);
         let increase = instrument.increase().secs();
         for (id, value) in [
             ("m-rate", rate),
@@ -224,7 +237,7 @@ impl View {
             ("m-increase", increase),
             ("m-slope", (rate - smoothed) / increase),
         ] {
-            texts.say(id, axis::readout(value));
+            texts.set(id, axis::readout(value));
         }
     }
 
@@ -232,9 +245,9 @@ impl View {
     fn models(&self, texts: &mut Texts) {
         let settings = self.scope().settings();
         for (id, said) in ["bucket", "mean", "recent"].into_iter().zip(scope::models(settings)) {
-            texts.say(format!("{id}-even"), said);
+            texts.set(format!("{id}-even"), said);
         }
-        texts.say("mean-of", settings.last.to_string());
+        texts.set("mean-of", settings.last.to_string());
         let period = settings.decay.secs();
         let shown = scope::shown_models(self.scope(), self.scope().now());
         for (id, small, model) in [
@@ -244,11 +257,11 @@ impl View {
         ] {
             let Some((_, value)) = shown.iter().find(|(shown, _)| *shown == model) else {
                 // The style sheet hides an empty readout.
-                texts.say(id, "");
+                texts.set(id, "");
                 continue;
             };
-            texts.show(id, axis::readout(value * period), value * period);
-            texts.say(
+            texts.set_with_number(id, axis::readout(value * period), value * period);
+            texts.set(
                 small,
                 match model {
                     Model::Bucket => format!("of {}", Decimal(settings.limit)),
@@ -271,9 +284,10 @@ impl View {
             }
         };
         for (id, text) in ["outlook-once", "outlook-even", "outlook-after"].into_iter().zip(said) {
-            texts.say(id, text);
+            texts.set(id, text);
         }
-        let (steady, limit) = (outlook.steady, settings.limit);
+        let steady = outlook.steady;
+        let limit = settings.limit;
         let (events, pace, back, again) = match outlook.fate {
             Fate::Over(over) => (over.events, over.pace, over.back, over.again),
             // If all events pass or none does, there is nothing to wait for.
@@ -290,13 +304,14 @@ impl View {
             Fate::Passes => ("Even events at this rate all pass.", "Nobody has to wait."),
             Fate::Barred => ("With these settings no event passes.", "Waiting does not help."),
         };
-        texts.say("m-free", lets);
-        texts.say("m-free-too", waits);
-        let whole = match events.is_finite() {
-            true => axis::readout_count(events as u64),
-            false => axis::readout(events),
+        texts.set("m-free", lets);
+        texts.set("m-free-too", waits);
+        let whole = if events.is_finite() {
+            axis::readout_count(events as u64)
+        } else {
+            axis::readout(events)
         };
-        texts.show("m-events", whole, events);
+        texts.set_with_number("m-events", whole, events);
         for (id, value) in [
             ("m-second", settings.common.auto_rate),
             ("m-decay", settings.decay.secs()),
@@ -311,25 +326,26 @@ impl View {
             ("m-again", again),
             ("m-pace", pace),
         ] {
-            texts.say(id, axis::readout(value));
+            texts.set(id, axis::readout(value));
         }
     }
 }
 
 /// Says the verdict on the last event; the number of the text is the level that was compared with the limit.
 fn verdict(instrument: &Instrument, texts: &mut Texts) {
-    let Some(event) = instrument.last() else { return texts.say("verdict", "no event yet") };
-    let (lane, limit) = (instrument.lane(), Decimal(event.outcome.limit));
+    let Some(event) = instrument.last() else { return texts.set("verdict", "no event yet") };
+    let lane = instrument.lane();
+    let limit = Decimal(event.outcome.limit);
     let level = axis::readout(event.outcome.level);
     let level = format!("{} {level}", lane.map_or("rate", Lane::unit));
-    let verdict = match event.outcome.is_allowed() {
-        false => format!("✕ refused: {level}, limit {limit}"),
-        true if lane.is_none() && event.limiter.measures_only() => {
-            format!("measured: {level}, no limit")
-        }
-        true => format!("allowed: {level}, limit {limit}"),
+    let verdict = if !event.outcome.is_allowed() {
+        format!("✕ refused: {level}, limit {limit}")
+    } else if lane.is_none() && event.limiter.measures_only() {
+        format!("measured: {level}, no limit")
+    } else {
+        format!("allowed: {level}, limit {limit}")
     };
-    texts.show("verdict", verdict, event.outcome.level);
+    texts.set_with_number("verdict", verdict, event.outcome.level);
 }
 
 /// The limiters that decide, without their keys: all events have one sender.

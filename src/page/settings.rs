@@ -49,10 +49,8 @@ impl Page {
             return String::new();
         };
         // If a value has several words, the message names the wrong one.
-        let problem = match value.trim().contains(' ') {
-            true => error.to_string(),
-            false => error.problem().to_owned(),
-        };
+        let problem =
+            if value.trim().contains(' ') { error.to_string() } else { error.problem().to_owned() };
         match self.view.get(name).as_str() {
             "" => problem,
             known if problem.ends_with('?') => format!("{problem} Still {known}."),

@@ -1,6 +1,6 @@
 //! The viewer's clock, and looking back at the past.
 
-use super::{Page, said};
+use super::{Page, js_error};
 use crate::page::viewer::Play;
 use ratescope::time::{Span, Time};
 use ratescope_lab::view::scope::Term;
@@ -42,7 +42,7 @@ impl Page {
     /// Begins again with the settings in force.
     pub fn reset(&mut self) -> Result<(), JsValue> {
         self.act();
-        self.view.run_mut().reset().map_err(said)?;
+        self.view.run_mut().reset().map_err(js_error)?;
         self.begin();
         Ok(())
     }
@@ -74,7 +74,9 @@ impl Page {
         let Some(entry) = self.enter(fragment, Time::from_secs(from).ok()) else { return };
         let left = entry.at.since(self.view.run().now());
         if left > 0.0 {
-            let (speed, end, stops) = (left / seconds, entry.at, entry.paused);
+            let speed = left / seconds;
+            let end = entry.at;
+            let stops = entry.paused;
             self.viewer.play = Some(Play { speed, end, stops });
             self.viewer.paused = false;
         }
@@ -123,22 +125,23 @@ impl Page {
 
     /// The instant at the right edge.
     pub(super) fn right(&self) -> Time {
-        self.viewer.sees(self.view.run()).right
+        self.viewer.viewport(self.view.run()).right
     }
 
     /// The length of time between the edges.
     pub(super) fn window(&self) -> Span {
-        self.viewer.sees(self.view.run()).window
+        self.viewer.viewport(self.view.run()).window
     }
 
     /// Looks back from an instant by `seconds`, or forward if negative.
     pub(super) fn look_back(&mut self, from: Time, seconds: f64) {
-        let (window, now) = (self.window(), self.view.run().now());
+        let window = self.window();
+        let now = self.view.run().now();
         self.viewer.look_back(from, seconds, window, [self.view.oldest(), now]);
     }
 
     /// Shows a window of `seconds` that ends `back` seconds before an instant.
-    pub(super) fn see(&mut self, from: Time, back: f64, seconds: f64) {
+    pub(super) fn zoom_to(&mut self, from: Time, back: f64, seconds: f64) {
         self.act();
         let seconds = seconds.clamp(SHORTEST, LONGEST);
         self.viewer.zoom = Span::from_secs(seconds).ok();

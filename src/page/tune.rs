@@ -55,13 +55,14 @@ impl view::View for View {
         match name {
             "limit" => {
                 let limit = self.limit()?;
-                let next = match by > 0.0 {
-                    true => scale::nice().find(|nice| *nice > limit),
+                let next = if by > 0.0 {
+                    scale::nice().find(|nice| *nice > limit)
+                } else {
                     // A bucket smaller than 1 lets nothing through.
-                    false => scale::nice()
+                    scale::nice()
                         .skip_while(|nice| self.choices.by.is_none() && *nice < 1.0)
                         .take_while(|nice| *nice < limit)
-                        .last(),
+                        .last()
                 };
                 next.map(|limit| limit.to_string())
             }
@@ -96,7 +97,8 @@ impl view::View for View {
         let limit =
             limit.map(|limit| if self.choices.by.is_none() { limit.max(1.0) } else { limit });
         if limit.is_some() && limit != self.limit() {
-            (self.choices.limit, self.data.refusals) = (limit, None);
+            self.choices.limit = limit;
+            self.data.refusals = None;
         }
     }
 
@@ -104,21 +106,23 @@ impl view::View for View {
     fn click(&mut self, seen: &Viewport, at: [f64; 2]) {
         let Some(picture) = self.picture() else { return };
         if let Some(Burst { rate, .. }) = tune::burst_at(&picture, seen, at) {
-            (self.choices.by, self.choices.rate, self.choices.limit) = (None, Some(rate), None);
+            self.choices.by = None;
+            self.choices.rate = Some(rate);
+            self.choices.limit = None;
         } else if tune::is_on_curve(&picture, seen, at) {
             self.drag(seen, at);
         }
     }
 
-    fn put(&mut self, name: &str, numbers: &[f64]) {
+    fn receive(&mut self, name: &str, numbers: &[f64]) {
         if name == "picture" {
-            self.data = PictureData::of_numbers(numbers);
+            self.data = PictureData::from_numbers(numbers);
         }
     }
 
-    fn say(&self, _seen: &Viewport, texts: &mut Texts) {
+    fn write_texts(&self, _seen: &Viewport, texts: &mut Texts) {
         let name = self.picture().map_or(String::new(), |picture| tune::axis(&picture));
-        texts.say("measure", name);
+        texts.set("measure", name);
     }
 
     fn summary(&self, seen: &Viewport) -> String {

@@ -124,10 +124,10 @@ pub(super) trait View {
     }
 
     /// Takes numbers that were computed elsewhere, by their name.
-    fn put(&mut self, _name: &str, _numbers: &[f64]) {}
+    fn receive(&mut self, _name: &str, _numbers: &[f64]) {}
 
     /// Writes the texts beside the picture.
-    fn say(&self, seen: &Viewport, texts: &mut Texts);
+    fn write_texts(&self, seen: &Viewport, texts: &mut Texts);
 
     /// A few sentences for a screen reader: the readings at the crosshair, or else the present ones.
     fn summary(&self, seen: &Viewport) -> String;

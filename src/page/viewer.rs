@@ -75,7 +75,7 @@ pub(super) struct Play {
 
 impl Viewer {
     /// How the run is looked at, without the upper edges of the scales: these the view adds.
-    pub(super) fn sees(&self, run: &dyn AnyRun) -> Viewport<'_> {
+    pub(super) fn viewport(&self, run: &dyn AnyRun) -> Viewport<'_> {
         Viewport {
             size: self.size,
             right: self.past.unwrap_or(run.now()),
@@ -98,14 +98,18 @@ impl Viewer {
 
     /// Returns to the present, and to a clock that has not started.
     pub(super) fn begin(&mut self) {
-        (self.pace, self.past, self.zoom, self.play) = (Pace::default(), None, None, None);
+        self.pace = Pace::default();
+        self.past = None;
+        self.zoom = None;
+        self.play = None;
         self.flags.clear();
         self.clicked = None;
     }
 
     /// Returns to the present and to the window of the run.
     pub(super) fn return_to_live(&mut self) {
-        (self.past, self.zoom) = (None, None);
+        self.past = None;
+        self.zoom = None;
     }
 
     /// Puts the right edge at `seconds` before `from`, or after it if negative. The edge goes back no further

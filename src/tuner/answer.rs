@@ -3,7 +3,7 @@
 use super::Tuner;
 use crate::texts::Texts;
 use ratescope::internal::grouped;
-use ratescope_lab::tune::{Analysis, ClientRow, LabelRow, Report};
+use ratescope_lab::tune::{Analysis, ClientRow, LabelRow, PictureData, Report};
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -13,14 +13,16 @@ impl Tuner {
     pub fn said(&self) -> Vec<String> {
         let mut texts = Texts::default();
         if let Some(analysis) = &self.analysis {
-            say(analysis, &mut texts);
+            write_texts(analysis, &mut texts);
         }
-        texts.take()
+        texts.drain()
     }
 
     /// The data of the pictures: see [`PictureData::to_numbers`](ratescope_lab::tune::PictureData::to_numbers).
     pub fn picture(&self) -> Vec<f64> {
-        self.analysis.as_ref().map_or(Vec::new(), |analysis| analysis.picture_data().to_numbers())
+        self.analysis
+            .as_ref()
+            .map_or(Vec::new(), |analysis| PictureData::new(analysis).to_numbers())
     }
 
     /// The configuration as texts. If there is one: the configuration, an empty text, and notes on it. If
@@ -72,7 +74,7 @@ impl Tuner {
     /// texts each: see [`LabelRow::cells`]. The text before them is the number of all. Empty if none is
     /// known.
     pub fn labels(&self, field: usize, most: usize) -> Vec<String> {
-        let tables = self.analysis.as_ref().map(|analysis| analysis.labels(most));
+        let tables = self.analysis.as_ref().map(|analysis| LabelRow::tables(analysis, most));
         let table = tables.and_then(|tables| tables.into_iter().nth(field));
         let Some((rows, all)) = table.filter(|(_, all)| *all > 0) else { return Vec::new() };
         let cells = rows.into_iter().flat_map(LabelRow::cells);
@@ -89,7 +91,7 @@ impl Tuner {
             let ClientRow { key, requests, peak, refused, first, .. } = client;
             let level = peak.map_or(String::new(), |peak| peak.level.to_string());
             let [at, first] = [peak.map(|peak| peak.at), first]
-                .map(|time| time.map_or(String::new(), |time| clock.written(time)));
+                .map(|time| time.map_or(String::new(), |time| clock.rfc3339(time)));
             let key = quoted(&key);
             text += &format!("{key},{marked},{requests},{level},{at},{refused},{first}\n");
         }
@@ -128,35 +130,36 @@ impl Tuner {
     }
 }
 
-fn say(analysis: &Analysis, texts: &mut Texts) {
+fn write_texts(analysis: &Analysis, texts: &mut Texts) {
     let report = Report::new(analysis);
     let log = &analysis.imported().summary;
     for id in ["t-peak-zone", "t-first-zone"] {
-        texts.say(id, analysis.clock().zone.to_string());
+        texts.set(id, analysis.clock().zone.to_string());
     }
-    texts.say("t-events", analysis.imported().events());
-    texts.show("t-read", report.read, log.clients.requests() as f64);
-    texts.say("t-format", report.formats);
-    texts.say("t-notes", report.notes.join(" "));
+    texts.set("t-events", analysis.imported().events());
+    texts.set_with_number("t-read", report.read, log.clients.requests() as f64);
+    texts.set("t-format", report.formats);
+    texts.set("t-notes", report.notes.join(" "));
     let unread = report.unread.map(|(said, problems)| format!("{said}:\n{}", problems.join("\n")));
-    texts.show("t-unread", unread.unwrap_or_default(), log.unread as f64);
+    texts.set_with_number("t-unread", unread.unwrap_or_default(), log.unread as f64);
     let room = report.room.map(|said| said + " The command line has more room.");
-    texts.say("t-room", room.unwrap_or_default());
-    texts.show("t-sentence", report.headline, f64::from(u8::from(report.done)));
-    texts.say("t-today", report.today);
-    texts.say("configuration-title", analysis.choices().target.file());
-    texts.say("t-learned", report.learned);
-    texts.say("t-plateau", report.plateau);
-    texts.say("t-stops", report.stops.join("\n"));
-    texts.say("t-doubts", report.doubts.join("\n"));
+    texts.set("t-room", room.unwrap_or_default());
+    texts.set_with_number("t-sentence", report.headline, f64::from(u8::from(report.done)));
+    texts.set("t-today", report.today);
+    texts.set("configuration-title", analysis.choices().target.file());
+    texts.set("t-learned", report.learned);
+    texts.set("t-plateau", report.plateau);
+    texts.set("t-stops", report.stops.join("\n"));
+    texts.set("t-doubts", report.doubts.join("\n"));
 }
 
 /// A cell of CSV. A `'` before a key that a spreadsheet would take for a formula makes it a text.
 fn quoted(cell: &str) -> String {
     let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
-    match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell,
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell
     }
 }

@@ -28,7 +28,8 @@ impl Tuner {
         let mut reading = self.choices.reading.clone();
         reading.options.year = reading.options.year.or_before(now);
         self.import = Some(Import::new(reading, ROOM));
-        (self.sample, self.proposal) = (None, None);
+        self.sample = None;
+        self.proposal = None;
     }
 
     /// Names the next log, for the reports about lines that could not be read.
@@ -105,7 +106,8 @@ impl Tuner {
 
     /// Gives up the reading; the answer about the logs before stays.
     pub fn cancel(&mut self) {
-        (self.import, self.sample) = (None, None);
+        self.import = None;
+        self.sample = None;
     }
 }
 

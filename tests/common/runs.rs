@@ -19,10 +19,10 @@ const SCOPES: [&str; 2] = [
 /// Every limiter, several limits in a lane, limits that are per user, a script and commands.
 const COMPARISONS: [&str; 2] = [
     "limit=10/10s&auto-rate=4&at=120&lanes=exim strict;exim leaky;earrrl;token-bucket;gcra;\
-     leaky-bucket;fixed-window;sliding-window;sliding-counter;sliding-log;adaptive x2 decay 10s floor 5;3/1s + gcra\
+     leaky-bucket;fixed-window;sliding-window;sliding-counter;sliding-log;adaptive x2 decay 10s floor 5;3/1s %26 gcra\
      &do=3:events*12,40:limit=7/5s,60:pattern=bursts,80.25:cost=2.5",
     "limit=20/20s&auto=off&at=200&lanes=earrrl 1/1s half-life 20s;sliding-window per user;\
-     adaptive x3 decay 10s increase 1m floor 5 leaky per address\
+     adaptive x3 decay 10s increase 1m floor 5 leaky per ip\
      &script=1/600ms to 150s user a,3/1s bursts user b,40 at 160s cost 1.5,2/1s poisson from 170s",
 ];
 

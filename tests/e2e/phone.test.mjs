@@ -31,7 +31,7 @@ const views = {
     still: quiet,
     links: [
       quiet,
-      `${quiet}&script=99999 at 1s,99999 at 2s&lanes=sliding-window 12345.678/1d2h3m4s precision 5m per user + adaptive x3 decay 10s increase 2m floor 5 strict;gcra`,
+      `${quiet}&script=99999 at 1s,99999 at 2s&lanes=sliding-window 12345.678/1d2h3m4s precision 5m per user %26 adaptive x3 decay 10s increase 2m floor 5 strict;gcra`,
       `${quiet}&evnts=5`,
     ],
     async write(page) {

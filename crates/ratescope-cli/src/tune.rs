@@ -6,7 +6,6 @@ mod json;
 mod progress;
 mod tail;
 mod text;
-mod threads;
 
 use crate::bounded;
 use crate::source::LogArgs;
@@ -17,7 +16,7 @@ use ratescope_lab::export::Target;
 use ratescope_lab::plot::{palette::Theme, svg};
 use ratescope_lab::tune::{
     Aim, Analysis, Choices, ClientRow, Failure, Imported, LimitEffect, MarkedKeys, Metric, PERIODS,
-    Room, Summary, TableOrder, is_bucket, percentage,
+    PictureData, Room, Summary, TableOrder, is_bucket, percentage, stops,
 };
 use ratescope_lab::view::Viewport;
 use ratescope_lab::view::tune::{Picture, draw, height};
@@ -205,11 +204,11 @@ pub(crate) struct Above {
 }
 
 impl Above {
-    fn of(analysis: &Analysis) -> Option<Above> {
+    fn new(analysis: &Analysis) -> Option<Above> {
         let plateau = analysis.plateau()?;
         let key = |place: &usize| analysis.clients().key(*place).to_owned();
         Some(Above {
-            says: analysis.plateau_says()?,
+            says: plateau.sentence(analysis),
             limit: plateau.limiter().to_string(),
             refused: plateau.refused(),
             keys: plateau.outliers.iter().map(key).collect(),
@@ -341,7 +340,7 @@ impl Question<'_> {
         analysis.compare(periods);
         let bucket = Choices { target: Target::Rust, by: None, ..asked(&Choices::default()) };
         decide(&mut analysis, bucket);
-        let bucket = analysis.effect();
+        let bucket = LimitEffect::new(&analysis);
         let server = |target: &Target| {
             decide(&mut analysis, asked(&choices_for(*target)?));
             let none = || Err("none of its limits leaves enough clients alone".to_owned());
@@ -359,18 +358,18 @@ impl Question<'_> {
             }
             Ok(Server {
                 target: *target,
-                effect: analysis.effect(),
-                above: Above::of(&analysis),
-                stops: analysis.stops(ROWS),
+                effect: LimitEffect::new(&analysis),
+                above: Above::new(&analysis),
+                stops: stops(&analysis, ROWS),
                 configuration,
             })
         };
         let servers = targets.iter().map(server).collect::<Result<_, ParseError>>()?;
         analysis.ask(main);
-        while !analysis.advance_by(u64::MAX, threads::HANDS) {}
+        while !analysis.step(u64::MAX) {}
         let most_refused = analysis.table("", ROWS).0;
-        let effect = analysis.effect();
-        let above = Above::of(&analysis);
+        let effect = LimitEffect::new(&analysis);
+        let above = Above::new(&analysis);
         let answer =
             Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused, above };
         let printed = match args.json {
@@ -385,12 +384,12 @@ impl Question<'_> {
 /// to do.
 fn decide(analysis: &mut Analysis, choices: Choices) {
     analysis.ask(choices);
-    while !analysis.is_decided() && !analysis.advance_by(u64::MAX, threads::HANDS) {}
+    while !analysis.is_decided() && !analysis.step(u64::MAX) {}
 }
 
 /// The pictures of the page as the text of an SVG file, 1200 pixels wide; `None` without a curve.
 fn picture(analysis: &Analysis) -> Option<String> {
-    let data = analysis.picture_data();
+    let data = PictureData::new(analysis);
     let picture = Picture::new(&data, analysis.choices())?;
     let size @ [width, height] = [1200.0, height(1200.0)];
     let marks = draw(&picture, &Viewport { size, ..Viewport::default() });

@@ -148,8 +148,9 @@ impl Experiment for Lanes {
         self.weight
     }
 
-    fn afresh(&self, now: Time, grain: Grain) -> Self {
-        let lanes = self.lanes.iter().map(|lane| lane.afresh(now, self.sent, grain)).collect();
+    fn with_new_history(&self, now: Time, grain: Grain) -> Self {
+        let lanes =
+            self.lanes.iter().map(|lane| lane.with_new_history(now, self.sent, grain)).collect();
         Lanes { lanes, users: self.users.clone(), ..*self }
     }
 }

@@ -217,12 +217,12 @@ impl Target {
         match self {
             Target::Nginx => Nginx::new(rate, 0, Delay::Never).is_ok(),
             Target::Traefik => traefik::check_bucket(rate, burst).is_ok(),
-            Target::Nftables => nftables::said(rate, burst).is_ok(),
+            Target::Nftables => nftables::rate_text(rate, burst).is_ok(),
             _ => true,
         }
     }
 
-    /// Its name for people.
+    /// The name for people.
     pub const fn title(self) -> &'static str {
         self.names().1
     }
@@ -232,7 +232,7 @@ impl Target {
         self.names().2
     }
 
-    /// Its text form, its name for people, and where its configuration goes.
+    /// The text form, its name for people, and where its configuration goes.
     const fn names(self) -> (&'static str, &'static str, &'static str) {
         match self {
             Target::Exim => ("exim", "Exim", "exim4.conf"),
@@ -282,7 +282,6 @@ fn token_bucket(limiter: &AnyLimiter) -> Option<(Rate, f64)> {
     }
 }
 
-/// Whether a number is whole and at least 1.
 fn is_whole(number: f64) -> bool {
     number >= 1.0 && number == libm::floor(number)
 }

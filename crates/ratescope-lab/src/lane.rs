@@ -7,7 +7,7 @@ mod waits;
 pub use template::Template;
 pub use waits::Waits;
 
-pub(crate) use template::{Sender, of_link};
+pub(crate) use template::Sender;
 
 use history::{Column, Grain, History};
 use ratescope::event::Event;
@@ -54,15 +54,20 @@ impl Lane {
         let store = Store::new(policy, KEYS);
         let history = History::new(Grain::default(), now, store.tightest(now), 0, sent);
         let asked = (1.0, Span::ZERO);
-        let (allowed, refused, waits) = (0, 0, Waits::default());
+        let allowed = 0;
+        let refused = 0;
+        let waits = Waits::default();
         Lane { template, store, allowed, refused, waits, history, asked, changed: true }
     }
 
-    /// The same lane with a history of another grain that begins at `now`.
-    pub(crate) fn afresh(&self, now: Time, sent: u64, grain: Grain) -> Self {
-        let (template, store) = (self.template.clone(), self.store.fork());
+    /// A copy of the lane, with a history of another grain that begins at `now`.
+    pub(crate) fn with_new_history(&self, now: Time, sent: u64, grain: Grain) -> Self {
+        let template = self.template.clone();
+        let store = self.store.fork();
         let history = History::new(grain, now, store.tightest(now), self.allowed, sent);
-        let (allowed, refused, asked) = (self.allowed, self.refused, self.asked);
+        let allowed = self.allowed;
+        let refused = self.refused;
+        let asked = self.asked;
         let waits = self.waits.clone();
         Lane { template, store, allowed, refused, waits, history, asked, changed: true }
     }

@@ -1,21 +1,28 @@
-//! The oscilloscope without its screen: runs that a link can repeat, their measurements and decisions, and
-//! the history to draw. It is a part of the application and [outside of semver](crate#what-semver-promises).
+//! The oscilloscope without a screen: traffic, runs of limiters, comparison, tuning, and what to draw of them. Part of the
+//! application, and not a public API. The page and the command call it; it reads no clock, no file and no screen.
 //!
 //! | module | content |
 //! |---|---|
+//! | [`traffic`] | generated events, and a made-up log |
 //! | [`run`] | what every run has: events, commands with their times, a pace, settings as text, a link |
-//! | [`lane`] | a policy that decides about the events of a run, and the history of its level |
-//! | [`scope`] | one limiter, measured closely |
-//! | [`trace`] | the history of a run of the scope, at several resolutions |
-//! | [`compare`] | the same events through several limiters at once, with the history of each |
+//! | [`scope`], [`trace`] | one limiter, measured closely, and its history at several resolutions |
+//! | [`compare`], [`lane`] | the same events through several limiters, with the history of each |
 //! | [`live`] | the sums that a running service reports, and the history of each of its rules |
 //! | [`tune`] | the events of a log, and the clients that each possible limit would have refused |
+//! | [`export`] | the configuration of a server with a limit |
+//! | [`view`], [`plot`] | pictures of these, as marks: plain data, drawn on a canvas or written as SVG |
 //!
-//! A run knows no clock and no screen. It is a function of its first settings and of its commands
-//! with their times, so the same link gives the same run everywhere.
+//! [`Run`](run::Run) is a function of its settings and of its commands with their times, so a link gives the same run
+//! everywhere, to the bit. It hands each event to its experiment, the instrument of the scope or the lanes of a comparison.
+//! These ask a limiter and fold the outcome into columns, from which a view makes marks.
 //!
-//! The feature `lab` turns this module on; a service that limits does not need it.
-#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+//! [`Import`](tune::Import) reads logs into [`Clients`](tune::Clients), in a few bytes an event.
+//! [`Analysis`](tune::Analysis) puts the choices of a user to them, stage by stage, and [`Report`](tune::Report) says the
+//! answer in sentences.
+//!
+//! The time of a picture grows with its pixels and not with the events, and all that is kept has a bound that the caller
+//! sees. Where there are threads, tuning uses all processors; results do not depend on their number.
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::match_bool)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
 pub mod compare;

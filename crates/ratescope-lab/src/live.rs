@@ -32,9 +32,9 @@ impl Folded for EventCounts {
 /// A rule of a service, as the service reports it.
 #[derive(Clone, Debug)]
 pub struct ReportedRule {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its limits, as text.
+    /// The limits, as text.
     pub limits: String,
     /// The numbers of events since the service started.
     pub sums: EventCounts,
@@ -54,7 +54,7 @@ impl ReportedRule {
 
     /// Takes the sums that the service reports at `at`. The history begins anew after a long silence, and
     /// if `at` is before the column that is filling, as after the service's clock was set back.
-    fn take(&mut self, at: Time, sums: EventCounts) {
+    fn add_column(&mut self, at: Time, sums: EventCounts) {
         let before = core::mem::replace(&mut self.sums, sums);
         let columns = self.history.as_ref().map_or(SILENCE, |history| history.columns_until(at));
         let Some(history) = self.history.as_mut().filter(|_| (0..SILENCE).contains(&columns))
@@ -93,7 +93,8 @@ impl Live {
     /// Takes the names and limits of the rules. A rule at a known place keeps its history.
     pub fn name<'a>(&mut self, rules: impl Iterator<Item = (&'a str, &'a str)>) {
         for (place, (name, limits)) in rules.enumerate() {
-            let (name, limits) = (name.to_owned(), limits.to_owned());
+            let name = name.to_owned();
+            let limits = limits.to_owned();
             match self.rules.get_mut(place) {
                 Some(known) => (known.name, known.limits) = (name, limits),
                 None => {
@@ -105,21 +106,22 @@ impl Live {
     }
 
     /// Takes the sums of the rules at `at`: for each rule three numbers, those of [`EventCounts`].
-    pub fn take(&mut self, at: Time, sums: &[f64]) {
+    pub fn add_column(&mut self, at: Time, sums: &[f64]) {
         for rule in &mut self.rules {
             rule.seen.get_or_insert(at);
         }
-        self.take_hour(at, sums);
+        self.add_hour(at, sums);
     }
 
-    /// Takes the sums at the beginning of an hour without other reports. The calls of this and of [`take`](Self::take)
+    /// Takes the sums at the beginning of an hour without other reports. The calls of this and of [`take`](Self::add_column)
     /// are in the order of time.
-    pub fn take_hour(&mut self, at: Time, sums: &[f64]) {
+    pub fn add_hour(&mut self, at: Time, sums: &[f64]) {
         let (sums, _) = sums.as_chunks();
         for ((rule, sums), place) in self.rules.iter_mut().zip(sums).zip(0..) {
-            match place < DRAWN {
-                true => rule.take(at, EventCounts(*sums)),
-                false => rule.sums = EventCounts(*sums),
+            if place < DRAWN {
+                rule.add_column(at, EventCounts(*sums))
+            } else {
+                rule.sums = EventCounts(*sums)
             }
         }
         let first = self.heard.map_or(at, |[first, _]| first.min(at));

@@ -1,5 +1,4 @@
-//! Marks, for the application and [outside of semver](crate#what-semver-promises): what to draw, as plain
-//! data in CSS pixels, with x to the right and y down.
+//! Marks: what to draw, as plain data in CSS pixels, with x to the right and y down.
 //!
 //! A mark names the role of its ink, not the colour, so that one picture serves the light and the dark theme,
 //! the canvas of the page and an SVG file. Many like parts (the points of a polyline, all ticks of an axis)
@@ -35,9 +34,9 @@ pub struct Rect {
     pub x: f64,
     /// The upper edge.
     pub y: f64,
-    /// Its extent to the right.
+    /// The extent to the right.
     pub width: f64,
-    /// Its extent down.
+    /// The extent down.
     pub height: f64,
 }
 
@@ -106,9 +105,9 @@ pub enum Ink {
 /// How a line is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stroke {
-    /// Its role.
+    /// The role.
     pub ink: Ink,
-    /// Its width in CSS pixels.
+    /// The width in CSS pixels.
     pub width: f64,
     /// Whether it is dashed, with dashes of 6 pixels and gaps of 4.
     pub dashed: bool,
@@ -129,7 +128,7 @@ impl Stroke {
 /// How an area is filled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fill {
-    /// Its role.
+    /// The role.
     pub ink: Ink,
     /// From 0, invisible, to 1, opaque.
     pub opacity: f64,
@@ -145,22 +144,22 @@ impl Fill {
 /// The part of a text that is at its point, horizontally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
-    /// Its left end.
+    /// The left end.
     Start,
-    /// Its middle.
+    /// The middle.
     Middle,
-    /// Its right end.
+    /// The right end.
     End,
 }
 
 /// A text on one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Text {
-    /// Its place: the middle of its height, and horizontally the part that `anchor` names.
+    /// The place: the middle of its height, and horizontally the part that `anchor` names.
     pub at: Point,
     /// The characters.
     pub text: String,
-    /// Its role.
+    /// The role.
     pub ink: Ink,
     /// The size of the type in CSS pixels.
     pub size: f64,

@@ -59,14 +59,22 @@ impl<E: Experiment> Run<E> {
     /// When a setting has a value that [`Named::set`] would have refused.
     pub fn new(settings: E::Settings) -> Result<Self, ParseError> {
         let experiment = E::new(&settings, Time::ZERO)?;
-        let mut run = Self::of(settings, experiment, Time::ZERO, Vec::new());
+        let mut run = Self::with_experiment(settings, experiment, Time::ZERO, Vec::new());
         run.restart_sources()?;
         Ok(run)
     }
 
-    fn of(settings: E::Settings, experiment: E, now: Time, sources: Vec<Source>) -> Self {
-        let (first, recording) = (settings.clone(), Recording::new(&[]));
-        let (work, again, turned) = (0, None, Vec::new());
+    fn with_experiment(
+        settings: E::Settings,
+        experiment: E,
+        now: Time,
+        sources: Vec<Source>,
+    ) -> Self {
+        let first = settings.clone();
+        let recording = Recording::new(&[]);
+        let work = 0;
+        let again = None;
+        let turned = Vec::new();
         Run { first, settings, experiment, sources, now, recording, work, again, turned }
     }
 

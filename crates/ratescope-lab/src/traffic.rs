@@ -1,5 +1,4 @@
-//! Generated events, for the application and [outside of semver](crate#what-semver-promises): patterns with a
-//! seed and a mean rate.
+//! Generated events: patterns with a seed and a mean rate.
 //!
 //! The same seed gives the same events, bit for bit, natively and in WebAssembly: the random numbers are
 //! PCG32 (O'Neill 2014), and every logarithm is the `libm` crate's.
@@ -78,7 +77,8 @@ impl Traffic {
         }
         // Below about 5e-303 a second the gap would be infinite, and 0 times infinity is not a number.
         let mean_gap = (1e6 / per_second).min(f64::MAX);
-        let (position, random) = (Position::at(start), Random::new(seed));
+        let position = Position::at(start);
+        let random = Random::new(seed);
         let source = match pattern {
             Pattern::Steady => Generator::Steady(steady::Steady::new(start, mean_gap)),
             Pattern::Poisson => {

@@ -70,6 +70,7 @@ mod keep;
 mod measure;
 pub mod outliers;
 mod read;
+mod threads;
 
 pub use advice::{Advice, Aim, Doubt, advise};
 pub use answer::*;

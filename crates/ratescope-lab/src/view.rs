@@ -1,8 +1,7 @@
-//! Pictures of runs: a state and a size go in, marks come out. There is no browser here, and no formula. It
-//! is a part of the application and [outside of semver](crate#what-semver-promises).
+//! Pictures of runs: a state and a size go in, marks come out. There is no browser here, and no formula.
 //!
-//! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many limiters in lanes, `tune`
-//! (with the feature `log`) what every limit would do to the clients of a log, and [`live`](mod@live) the
+//! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many limiters in lanes, [`tune`](mod@tune)
+//! what every limit would do to the clients of a log, and [`live`](mod@live) the
 //! rules of a running service. Besides the run, a picture depends only on a [`Viewport`]: its size, the time
 //! at the right edge, the place of the crosshair. The page puts the marks on a canvas; here they become a
 //! file.

@@ -1,13 +1,13 @@
 //! Reading the files: logs, or summaries of them.
 
-use super::{Args, ROWS, progress, threads};
+use super::{Args, ROWS, progress};
 use crate::{bounded, terminal};
+use ratescope::Policy;
 use ratescope::policy::{Defaults, Per};
-use ratescope::{Event, Policy};
 use ratescope_lab::tune::{
     Failure, Import, Imported, LogClock, RefusedClient, Replay, Summary, Trial, key,
 };
-use ratescope_log::{self, HEAD, LogShape, Names, Pieces, unpack};
+use ratescope_log::{self, HEAD, LogShape, Pieces, unpack};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -95,22 +95,13 @@ fn log(
     }
     let pieces = Pieces::open(unpack(input)?, &options)?;
     args.source.warn(pieces.shape());
-    let per = import.begin(pieces.shape())?;
+    let per = import.key(pieces.shape())?;
     if trials.is_empty() {
         *trials = self::trials(args, &per, pieces.shape())?;
     }
-    let fields = fields(trials, &per);
-    let mut see = |event: &Event<'_>, per: &Per| {
-        trials.iter_mut().for_each(|trial| trial.see(event, per));
-    };
-    let counts = threads::read(
-        pieces,
-        &options,
-        |record, batch| batch.add(record, &per, fields.as_ref()),
-        |batch| import.take(batch, &mut see),
-    );
+    let read = import.read(pieces, trials);
     progress.finish_and_clear();
-    import.close(&counts?, &mut see)
+    read
 }
 
 /// The limits to try. Their fields have to be among those of the first log, if it says which it has.
@@ -119,13 +110,6 @@ fn trials(args: &Args, per: &Per, shape: &LogShape) -> Result<Vec<Trial>, Failur
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let trial = |text: &String| Ok(Trial::new(Policy::read(text, &defaults)?, args.clients));
     args.limits.iter().map(trial).collect()
-}
-
-/// The fields that the limits and the key need; `None` without limits to try.
-fn fields(trials: &[Trial], per: &Per) -> Option<Names> {
-    let policies = trials.iter().flat_map(|trial| trial.policy().fields());
-    let names = policies.chain(per.fields().iter().map(String::as_str));
-    (!trials.is_empty()).then(|| names.collect())
 }
 
 /// Adds up summaries. A policy can be tried on them if it is a single limit for the same clients.

@@ -2,7 +2,9 @@
 
 use super::{Above, ROWS, Server, Tuned};
 use crate::terminal::harmless_json;
-use ratescope_lab::tune::{Advice, Burst, ClientRow, LabelRow, LimitEffect, LimitRow, Share};
+use ratescope_lab::tune::{
+    Advice, Burst, ClientRow, LabelRow, LimitEffect, LimitRow, Share, stops,
+};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -30,7 +32,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
     });
     let recommended = [effect, bucket].into_iter().flatten().map(self::effect);
     let bursts = analysis.frontier().map_or(&[][..], |frontier| &frontier.bursts);
-    let [(paths, _), (agents, _)] = analysis.labels(ROWS);
+    let [(paths, _), (agents, _)] = LabelRow::tables(analysis, ROWS);
     let all = json!({
         "lines": summary.lines,
         "unread": summary.unread,
@@ -60,7 +62,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
         "buckets": list(bursts.iter().map(burst)),
         "recommended": list(recommended),
         "far_above": above.as_ref().map(self::above),
-        "stops": analysis.stops(ROWS),
+        "stops": stops(analysis, ROWS),
         "for": list(servers.iter().map(server)),
         "most_refused": list(most_refused.iter().map(client)),
         "paths": list(paths.iter().map(labels)),

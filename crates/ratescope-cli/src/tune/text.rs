@@ -181,7 +181,9 @@ fn table(answer: &Tuned<'_>, rows: &[ClientRow], out: &mut impl Write) -> io::Re
 }
 
 fn labels(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
-    for (name, (rows, all)) in ["path", "agent"].into_iter().zip(answer.analysis.labels(ROWS)) {
+    for (name, (rows, all)) in
+        ["path", "agent"].into_iter().zip(LabelRow::tables(answer.analysis, ROWS))
+    {
         let rows: Vec<[String; 3]> = rows.into_iter().map(LabelRow::cells).collect();
         let Some(width) = rows.iter().map(|[text, ..]| text.chars().count()).max() else {
             continue;

@@ -165,9 +165,10 @@ fn flow(words: &mut Words, first: Word) -> Result<When, ParseError> {
     let to = match words.option("to")? {
         Some(word) => {
             let to: Span = words.read(word)?;
-            match to > from {
-                true => Some(to),
-                false => return Err(words.wrong(word, "not after the beginning of the phase")),
+            if to > from {
+                Some(to)
+            } else {
+                return Err(words.wrong(word, "not after the beginning of the phase"));
             }
         }
         None => None,

@@ -1,7 +1,7 @@
 //! The settings of a comparison, by the names that its controls and links use.
 
 use super::script::Script;
-use crate::lane::{Template, of_link};
+use crate::lane::Template;
 use crate::run::settings::{auto_rate, decimal, on_off, seed, speed, switch, window};
 use crate::run::{Named, RunSettings, Setting, Source, lenient, setting};
 use ratescope::internal::{Decimal, parts};
@@ -64,19 +64,6 @@ impl Named for Settings {
         setting!("speed", [View], |s| s.common.speed, speed, Decimal::of),
         setting!("window", [View], |s| s.common.window, window),
     ];
-    const OLD_NAMES: &'static [(&'static str, &'static str)] = &[("budget", "limit")];
-
-    fn text_now(name: &str, text: String) -> String {
-        // More than [`LANES`] lanes are refused in any form.
-        match name {
-            "lanes" if text.matches(';').count() < LANES => {
-                text.split(';').map(of_link).collect::<Vec<_>>().join(";")
-            }
-            // Between phases, too, old links have a `+`.
-            "script" => text.replace('+', ","),
-            _ => text,
-        }
-    }
 
     fn common(&self) -> &RunSettings {
         &self.common
@@ -170,11 +157,10 @@ pub(crate) fn states_of(policy: &Policy, users: usize) -> usize {
 fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
     let rate = lenient::rate(text, per)?;
     let counts = (0.001..=MAX_ENTRIES as f64).contains(&rate.count());
-    match counts && (0.1..=604_800.0).contains(&rate.per().secs()) {
-        true => Ok(rate),
-        false => {
-            let help = "out of range; choose from 0.001 to 100000 in 100ms to 1w";
-            Err(ParseError::whole(text, help))
-        }
+    if counts && (0.1..=604_800.0).contains(&rate.per().secs()) {
+        Ok(rate)
+    } else {
+        let help = "out of range; choose from 0.001 to 100000 in 100ms to 1w";
+        Err(ParseError::whole(text, help))
     }
 }

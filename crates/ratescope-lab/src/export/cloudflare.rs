@@ -18,7 +18,8 @@ pub(super) fn write(limits: &[Limit], notes: &mut Notes) -> Written {
             let problem = "it has a counter only; write a limit such as sliding-counter 500/1m";
             return Err(problem.to_owned());
         };
-        let (count, secs) = (counter.limit().count(), counter.limit().per().secs());
+        let count = counter.limit().count();
+        let secs = counter.limit().per().secs();
         if !PERIODS.contains(&secs) {
             return Err("its periods are 10s, 1m, 2m, 5m, 10m and 1h".to_owned());
         }

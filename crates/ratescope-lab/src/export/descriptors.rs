@@ -57,7 +57,8 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 }
 
 fn unit(limit: Rate) -> Result<&'static str, String> {
-    let (count, secs) = (limit.count(), limit.per().secs());
+    let count = limit.count();
+    let secs = limit.per().secs();
     let whole = count == libm::floor(count) && count <= f64::from(u32::MAX);
     let unit = UNITS.iter().find(|(_, length)| *length == secs);
     match unit {

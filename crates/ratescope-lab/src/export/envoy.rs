@@ -39,7 +39,8 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         rate_limits += &actions(&entries, "    ");
         warn(&own, notes);
         let keys: String = entries.iter().map(|entry| entry.descriptor()).collect();
-        let (burst, fill) = (own.burst(), own.fill().count());
+        let burst = own.burst();
+        let fill = own.fill().count();
         let interval = own.fill().per().secs();
         Ok(format!(
             "    - entries:\n{keys}      token_bucket: {{ max_tokens: {burst}, \
@@ -87,7 +88,8 @@ fn own(limit: &Limit, notes: &mut Notes) -> Result<Envoy, String> {
 }
 
 fn warn(own: &Envoy, notes: &mut Notes) {
-    let (count, per) = (own.fill().count(), own.fill().per());
+    let count = own.fill().count();
+    let per = own.fill().per();
     if count > 1.0 {
         let each = libm::round(per.secs() / count * 1e6) / 1e6;
         notes.add(format!(

@@ -48,7 +48,8 @@ pub(super) fn write(
         let number = (limits.len() > 1).then(|| format!("limit{n}"));
         let parts = number.into_iter().map(Ok).chain(parts(&limit.per, addresses));
         let key = parts.collect::<Result<Vec<String>, String>>()?.join(" / ");
-        let (count, mode) = (exim.limit.count(), exim.mode);
+        let count = exim.limit.count();
+        let mode = exim.mode;
         Ok(format!(
             "deny\n{conditions}  message   = $sender_rate in $sender_rate_period is over the limit of \
              $sender_rate_limit\n  ratelimit = {count} / {per} / {per_cost} / {mode} / {key}\n"

@@ -23,7 +23,9 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         if fields(&limit.per)?.as_slice() != [Field::Ip] {
             return Err("it bans addresses only; write per ip".to_owned());
         }
-        let (most, find, ban) = (own.limit().count(), own.limit().per().secs(), own.ban().secs());
+        let most = own.limit().count();
+        let find = own.limit().per().secs();
+        let ban = own.ban().secs();
         if most >= 3.0 {
             // A second more than the quotient, cut to whole seconds: at the exact quotient the count ends in
             // a half, which may be rounded up, so that nothing is forgotten.

@@ -87,9 +87,10 @@ impl Addresses {
     /// counts by addresses, and it always has to know of proxies if it counts by `forwarded`.
     pub(super) fn of(self, limits: &[Limit]) -> Self {
         let has = |name| limits.iter().any(|limit| limit.per.fields().iter().any(|f| f == name));
-        match has("ip") || has("address") || has(FORWARDED) {
-            true => Addresses { forwarded: self.forwarded || has(FORWARDED), ..self },
-            false => Addresses::default(),
+        if has("ip") || has("address") || has(FORWARDED) {
+            Addresses { forwarded: self.forwarded || has(FORWARDED), ..self }
+        } else {
+            Addresses::default()
         }
     }
 }

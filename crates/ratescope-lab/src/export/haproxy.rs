@@ -21,14 +21,17 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         let problem = "it follows three keys of a request at most, unless it is told otherwise";
         return Err((None, problem.to_owned()));
     }
-    let (mut tracks, mut denies, mut counts) = (String::new(), String::new(), String::new());
+    let mut tracks = String::new();
+    let mut denies = String::new();
+    let mut counts = String::new();
     let tables = each(limits, |n, limit| {
         let AnyLimiter::Haproxy(own) = &limit.limiter else {
             let problem = "it counts in windows of its own; write a limit such as haproxy 20/10s";
             return Err(problem.to_owned());
         };
         let key = Key::new(&limit.per, n, addresses, notes)?;
-        let (sc, most) = (n - 1, own.limit().count());
+        let sc = n - 1;
+        let most = own.limit().count();
         let rule = |text: &str| format!("  http-request {text}\n");
         if let Some(set) = &key.set {
             tracks += &rule(set);
@@ -77,7 +80,8 @@ fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
         );
     }
     // A count may be read up to a millisecond after two periods.
-    let (period, expire) = (millis, 2.0 * millis + 1000.0);
+    let period = millis;
+    let expire = 2.0 * millis + 1000.0;
     let store = match own.counts() {
         Counts::All => format!("http_req_rate({period}ms)"),
         Counts::Allowed => format!("gpc0,gpc0_rate({period}ms)"),

@@ -32,7 +32,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     let sets = each(limits, |n, limit| {
         let problem = "it has a token bucket only; write a limit such as token-bucket 6/1h burst 5";
         let (rate, burst) = token_bucket(&limit.limiter).ok_or(problem)?;
-        let over = format!("limit rate over {} burst {burst} packets", said(rate, burst)?);
+        let over = format!("limit rate over {} burst {burst} packets", rate_text(rate, burst)?);
         match fields(&limit.per)?.as_slice() {
             [] => {
                 rules += &format!("\t\t{PORT} {over} drop\n");
@@ -80,7 +80,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 ///
 /// # Errors
 /// When nftables has no such rate or burst.
-pub(super) fn said(rate: Rate, burst: f64) -> Result<String, String> {
+pub(super) fn rate_text(rate: Rate, burst: f64) -> Result<String, String> {
     if !is_whole(burst) || burst > 65_535.0 {
         return Err("its burst is a whole number from 1 to 65,535".to_owned());
     }

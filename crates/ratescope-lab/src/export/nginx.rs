@@ -13,7 +13,8 @@ use ratescope::time::Span;
 
 pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
     let mut uses = String::new();
-    let (client, modules) = (client(addresses, notes), modules(addresses));
+    let client = client(addresses, notes);
+    let modules = modules(addresses);
     let zones = each(limits, |n, limit| {
         let nginx = own(limit, notes)?;
         let key = key(&limit.per, client, notes)?;
@@ -76,7 +77,8 @@ fn words(nginx: &Nginx) -> String {
 }
 
 fn warn(nginx: &Nginx, notes: &mut Notes) {
-    let (count, per) = (nginx.rate().count(), nginx.rate().per().secs());
+    let count = nginx.rate().count();
+    let per = nginx.rate().per().secs();
     let kept = libm::round(nginx.per_second() * per * 1e3) / 1e3;
     if kept != count {
         notes.add(format!(
@@ -123,7 +125,8 @@ fn modules(addresses: Addresses) -> String {
     }
     if has_map(addresses) {
         let prefix = addresses.ipv6_prefix;
-        let (net, rest) = (prefix / 8, 16 - prefix / 8);
+        let net = prefix / 8;
+        let rest = 16 - prefix / 8;
         text += &format!(
             "# An IPv6 network of {prefix} bits is one client.\nmap $binary_remote_addr $limit_client {{\n    \
              default \"4$binary_remote_addr\";\n    \

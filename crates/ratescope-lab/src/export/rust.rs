@@ -11,7 +11,8 @@ pub(super) fn write(policy: &Policy) -> String {
     }
     let pairs = (0..).zip(&names).map(|(i, name)| format!("(\"{name}\", fields[{i}])"));
     let pairs = pairs.collect::<Vec<_>>().join(", ");
-    let (list, len) = (names.join(", "), names.len());
+    let list = names.join(", ");
+    let len = names.len();
     let (about, argument, fields, event) = match len {
         0 => (".".to_owned(), String::new(), String::new(), "&()"),
         _ => (

@@ -19,7 +19,8 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
             "Traefik lets a request that comes up to {}ms before its token wait for it, and pass",
             wait * 1e3
         ));
-        let (average, period) = (rate.count(), duration(rate.per())?);
+        let average = rate.count();
+        let period = duration(rate.per())?;
         let source = source(&limit.per, addresses)?;
         Ok(format!(
             "    limit{n}:\n      rateLimit:\n        average: {average}\n        period: {period}\n\

@@ -45,7 +45,7 @@ impl Grain {
     pub(crate) const COARSEST: Grain = Grain(50);
 
     /// The finest grain whose level 0 remembers all of `span`, but none finer than the default.
-    pub(crate) fn of(span: Span) -> Self {
+    pub(crate) fn for_span(span: Span) -> Self {
         let column = (span.secs() * 1e6 / (COLUMNS as f64 - 2.0)).max(1.0);
         Grain((libm::ceil(libm::log2(column)) as u32).clamp(14, 50))
     }
@@ -269,7 +269,6 @@ impl<C: Folded> History<C> {
         })
     }
 
-    /// Whether `at` lies in the column that is filling.
     pub(crate) fn is_filling(&self, at: Time) -> bool {
         self.grain.slot(at, 0) == self.slot
     }
@@ -327,7 +326,8 @@ impl Column {
     fn include(&mut self, Outcome { level, limit, .. }: Outcome) {
         self.low = smaller(self.low, level);
         self.high = larger(self.high, level);
-        (self.end, self.limit) = (level, limit);
+        self.end = level;
+        self.limit = limit;
     }
 }
 

@@ -50,36 +50,6 @@ impl Template {
     }
 }
 
-/// A template of a link, as it is written now. Old links have `+` between limits, and call the `ip` the
-/// `address`.
-pub(crate) fn of_link(text: &str) -> String {
-    let words = text.split_inclusive(|c: char| c == '+' || c == '&' || c.is_whitespace());
-    let renamed: String = words.map(renamed).collect();
-    let joined = joined(&renamed);
-    let is_read = |text: &String| text.parse::<Template>().is_ok();
-    [renamed, joined].into_iter().find(is_read).unwrap_or(text.to_owned())
-}
-
-/// A word of a template, in which the old name `address` becomes `ip`.
-fn renamed(word: &str) -> String {
-    word.strip_prefix("address").map_or(word.to_owned(), |rest| format!("ip{rest}"))
-}
-
-/// The text with `&` for each `+` that joins limits. A `+` right before a field of the run joins fields, and a
-/// `+` before the span of an `offset` is a sign: both stay.
-fn joined(text: &str) -> String {
-    let mut joined = String::new();
-    let mut parts = parts(text, '+').peekable();
-    while let Some((_, part)) = parts.next() {
-        joined += part;
-        let Some((_, next)) = parts.peek() else { break };
-        let word = next.split(|c: char| c.is_whitespace() || c == '&').next().unwrap_or("");
-        let is_sign = part.split_whitespace().next_back() == Some("offset") && !word.contains('/');
-        joined.push(if is_sign || matches!(word, "user" | "ip") { '+' } else { '&' });
-    }
-    joined
-}
-
 impl fmt::Display for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -25,7 +25,8 @@ struct Picture {
 
 impl Picture {
     fn draw(&mut self, marks: &[Mark], width: f64, height: f64) -> fmt::Result {
-        let (w, h) = (Short(width), Short(height));
+        let w = Short(width);
+        let h = Short(height);
         write!(self.text, r#"<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" "#)?;
         write!(
             self.text,
@@ -59,7 +60,8 @@ impl Picture {
         if path.is_empty() {
             return Ok(());
         }
-        let (colour, width) = (self.theme.colour(stroke.ink), Short(stroke.width));
+        let colour = self.theme.colour(stroke.ink);
+        let width = Short(stroke.width);
         let dash = if stroke.dashed { r#" stroke-dasharray="6 4""# } else { "" };
         write!(self.text, r#"<path fill="none" stroke="{colour}" stroke-width="{width}"{dash} "#)?;
         writeln!(self.text, r#"d="{path}"/>"#)
@@ -77,15 +79,17 @@ impl Picture {
         if !is_finite(rect) || !radius.is_finite() {
             return Ok(());
         }
-        let (filled, place) = (self.filled(fill), Place(rect));
+        let filled = self.filled(fill);
+        let place = Place(rect);
         writeln!(self.text, r#"<rect {filled} {place} rx="{}"/>"#, Short(radius))
     }
 
     fn filled(&self, fill: Fill) -> String {
         let colour = self.theme.colour(fill.ink);
-        match fill.opacity < 1.0 {
-            true => format!(r#"fill="{colour}" fill-opacity="{}""#, Short(fill.opacity)),
-            false => format!(r#"fill="{colour}""#),
+        if fill.opacity < 1.0 {
+            format!(r#"fill="{colour}" fill-opacity="{}""#, Short(fill.opacity))
+        } else {
+            format!(r#"fill="{colour}""#)
         }
     }
 
@@ -102,8 +106,10 @@ impl Picture {
             Anchor::End => "end",
         };
         let weight = if text.bold { r#" font-weight="600""# } else { "" };
-        let (x, y) = (Short(text.at.x), Short(text.at.y + down * text.size));
-        let (colour, size) = (self.theme.colour(text.ink), Short(text.size));
+        let x = Short(text.at.x);
+        let y = Short(text.at.y + down * text.size);
+        let colour = self.theme.colour(text.ink);
+        let size = Short(text.size);
         write!(self.text, r#"<text fill="{colour}" x="{x}" y="{y}" font-size="{size}"{weight} "#)?;
         writeln!(self.text, r#"text-anchor="{anchor}">{}</text>"#, escaped(&text.text))
     }
@@ -114,7 +120,8 @@ impl Picture {
         self.clips += 1;
         let Rect { x, y, width, height } = rect;
         // A rectangle turned inside out shows nothing, as on a canvas.
-        let (width, height) = (width.max(0.0), height.max(0.0));
+        let width = width.max(0.0);
+        let height = height.max(0.0);
         let place = Place(Rect { x, y, width, height });
         let [x, y, width, height] = [x, y, width, height].map(Short);
         writeln!(self.text, r#"<svg {place} viewBox="{x} {y} {width} {height}">"#)

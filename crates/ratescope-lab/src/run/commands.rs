@@ -31,7 +31,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Its work, as a number of events. A change of a setting counts as 20: it reads text and may create
+    /// The work, as a number of events. A change of a setting counts as 20: it reads text and may create
     /// lanes.
     pub(super) fn work(&self) -> usize {
         if let Command::Events(n) = self { *n as usize } else { 20 }
@@ -118,7 +118,6 @@ impl Recording {
         self.coming.pop_front().map(|(_, command)| command)
     }
 
-    /// Whether more commands are to come.
     pub(crate) fn is_waiting(&self) -> bool {
         !self.coming.is_empty()
     }
@@ -197,7 +196,7 @@ pub(super) fn read<S: Named>(
                 "a time before zero, or earlier than the command before it",
             ));
         }
-        let done = what.split_once(['=', '*']).map(|(name, value)| (S::name_now(name), value));
+        let done = what.split_once(['=', '*']);
         let command = match done {
             Some(("events", n)) => {
                 let n = n.parse().ok().filter(|n| (1..=BURST).contains(n));
@@ -205,8 +204,7 @@ pub(super) fn read<S: Named>(
             }
             Some((name, coded)) if find(S::SETTINGS, name).is_some() => {
                 let at = offset + part.len() - coded.len();
-                let value = S::text_now(name, decoded(coded));
-                settings.set(name, &value).map_err(|e| inside(e, raw, at))?;
+                settings.set(name, &decoded(coded)).map_err(|e| inside(e, raw, at))?;
                 Command::Set { name: name.to_owned(), value: settings.get(name) }
             }
             None if what == "events" => Command::Events(1),

@@ -36,9 +36,9 @@ pub trait Experiment: Sized {
     /// Ends the column that is filling.
     fn end_column(&mut self) {}
 
-    /// The same states with a history that begins at `now`. If columns end without an event, they have the
+    /// A copy of the states, with a history that begins at `now`. If columns end without an event, they have the
     /// length `grain`.
-    fn afresh(&self, now: Time, grain: Grain) -> Self;
+    fn with_new_history(&self, now: Time, grain: Grain) -> Self;
 
     /// The work of an event or a column, in the unit of the budget of [`Run::advance`](super::Run::advance).
     fn weight(&self) -> usize {

@@ -11,10 +11,7 @@ use ratescope::time::Span;
 pub(crate) fn number(text: &str) -> Option<f64> {
     let tight: String = text.split_whitespace().collect();
     let (digits, suffix) = leading_number(&tight);
-    match suffix.starts_with(['e', 'E']) && !digits.is_empty() {
-        true => float(&tight),
-        false => count(&tight),
-    }
+    if suffix.starts_with(['e', 'E']) && !digits.is_empty() { float(&tight) } else { count(&tight) }
 }
 
 /// Reads a rate. A number alone is a count in `per`; `10/min` is ten in one minute.

@@ -90,7 +90,7 @@ impl<S: Named> Link<S> {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
                 let (name, value) = part.split_once('=').unwrap_or((part, ""));
-                (offset, S::name_now(name), offset + part.len() - value.len(), value)
+                (offset, name, offset + part.len() - value.len(), value)
             })
         };
         if text.len() > LONGEST {
@@ -99,7 +99,8 @@ impl<S: Named> Link<S> {
         }
         // Commands change the settings, so the settings are read first.
         let names = || names(S::SETTINGS).chain(["at", "paused", "do"]);
-        let (mut present, mut wrong) = (Vec::new(), None);
+        let mut present = Vec::new();
+        let mut wrong = None;
         for (offset, name, ..) in given() {
             if names().any(|known| known == name) {
                 if !present.contains(&name) {
@@ -114,7 +115,8 @@ impl<S: Named> Link<S> {
                 wrong = wrong.or_else(|| Some(error()));
             }
         }
-        let (mut link, mut good) = (Self::default(), 0);
+        let mut link = Self::default();
+        let mut good = 0;
         for known in names().filter(|known| present.contains(known)) {
             for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
                 match link.part(name, value) {
@@ -131,7 +133,7 @@ impl<S: Named> Link<S> {
             "at" => self.at = decoded(raw).parse()?,
             "paused" => self.paused = true,
             "do" => self.commands = commands::read(raw, self.settings.clone())?,
-            _ => self.settings.set(name, &S::text_now(name, decoded(raw)))?,
+            _ => self.settings.set(name, &decoded(raw))?,
         }
         Ok(())
     }

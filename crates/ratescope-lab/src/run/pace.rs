@@ -57,10 +57,12 @@ impl Pace {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
         self.target = self.target.max(run.now());
-        let (seconds, end) = (passed / 1e3 * speed, end.max(run.now()));
-        match passed > ABSENCE {
-            true => self.catch_up(run.load(), seconds, end),
-            false => self.move_target(seconds, end),
+        let seconds = passed / 1e3 * speed;
+        let end = end.max(run.now());
+        if passed > ABSENCE {
+            self.catch_up(run.load(), seconds, end)
+        } else {
+            self.move_target(seconds, end)
         }
         self.hidden = false;
         run.advance(self.target, E::PER_FRAME);

@@ -33,17 +33,22 @@ impl<E: Experiment + Clone> Past<E> {
     /// When a setting has a value that [`Named::set`](super::Named::set) would have refused.
     pub fn new(settings: E::Settings, events: Vec<(Time, f64)>) -> Result<Self, ParseError> {
         let begin = events.first().map_or(Time::ZERO, |(at, _)| *at);
-        let mut end = E::new(&settings, begin)?.afresh(begin, Grain::COARSEST);
+        let mut end = E::new(&settings, begin)?.with_new_history(begin, Grain::COARSEST);
         let mut marks = Vec::with_capacity(MARKS + 1);
         let apart = events.len() / MARKS + 1;
         for (place, event) in events.iter().enumerate() {
             if place % apart == 0 {
-                end = end.afresh(event.0, Grain::COARSEST);
+                end = end.with_new_history(event.0, Grain::COARSEST);
                 marks.push((place, end.clone()));
             }
-            put(&mut end, event);
+            decide(&mut end, event);
         }
-        let run = Run::of(settings, end.afresh(begin, Grain::COARSEST), begin, Vec::new());
+        let run = Run::with_experiment(
+            settings,
+            end.with_new_history(begin, Grain::COARSEST),
+            begin,
+            Vec::new(),
+        );
         let known = [Time::LAST, Time::ZERO];
         Ok(Past { events, marks, end, run, known, grain: Grain::COARSEST })
     }
@@ -54,28 +59,30 @@ impl<E: Experiment + Clone> Past<E> {
         // Half as much is decided in addition on either side, since a user is likely to look there next.
         let [half, twice] =
             [0.5, 2.0].map(|part| Span::from_secs(part * to.since(from)).unwrap_or_default());
-        let grain = Grain::of(twice);
+        let grain = Grain::for_span(twice);
         if self.known[0] <= from && to <= self.known[1] && self.grain <= grain {
             return;
         }
         let [from, to] = [from.before(half), to.after(half)];
         let upto = |at: Time| self.events.partition_point(|(time, _)| *time < at);
-        let (first, last) = (upto(from), upto(to));
+        let first = upto(from);
+        let last = upto(to);
         let mark = self.marks.partition_point(|(place, _)| *place <= first);
         let mut experiment = match mark.checked_sub(1).and_then(|mark| self.marks.get(mark)) {
             // Without events there are no marks, and the end is also the beginning.
             None => self.end.clone(),
             Some((place, states)) => {
                 let mut states = states.clone();
-                self.events[*place..first].iter().for_each(|event| put(&mut states, event));
+                self.events[*place..first].iter().for_each(|event| decide(&mut states, event));
                 states
             }
         };
-        experiment = experiment.afresh(from, grain);
+        experiment = experiment.with_new_history(from, grain);
         let sources = vec![Source::given(self.events[first..last].to_vec())];
-        self.run = Run::of(self.run.settings.clone(), experiment, from, sources);
+        self.run = Run::with_experiment(self.run.settings.clone(), experiment, from, sources);
         self.run.advance(to, usize::MAX);
-        (self.known, self.grain) = ([from, to], grain);
+        self.known = [from, to];
+        self.grain = grain;
     }
 
     /// The run of the part that is shown.
@@ -94,6 +101,6 @@ impl<E: Experiment + Clone> Past<E> {
     }
 }
 
-fn put<E: Experiment>(states: &mut E, event: &(Time, f64)) {
+fn decide<E: Experiment>(states: &mut E, event: &(Time, f64)) {
     states.event(&Arrival { at: event.0, cost: event.1, user: 0 });
 }

@@ -15,9 +15,6 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
     /// read it.
     const SETTINGS: &'static [Setting<Self>];
 
-    /// The names of settings in old links, with their present names.
-    const OLD_NAMES: &'static [(&'static str, &'static str)] = &[];
-
     /// Sets `name` to the value of the text `value`.
     ///
     /// # Errors
@@ -38,17 +35,6 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
     /// Whether a setting has an effect.
     fn has(name: &str, effect: Effect) -> bool {
         find(Self::SETTINGS, name).is_some_and(|setting| setting.effects.contains(&effect))
-    }
-
-    /// The present name of the setting that a link calls `name`.
-    fn name_now(name: &str) -> &str {
-        let old = Self::OLD_NAMES.iter().find(|(old, _)| *old == name);
-        old.map_or(name, |(_, now)| now)
-    }
-
-    /// The text of the setting `name` as it is written now, from a link that may be old.
-    fn text_now(_name: &str, text: String) -> String {
-        text
     }
 
     /// The settings that all runs have.
@@ -110,9 +96,10 @@ impl Default for RunSettings {
 /// Reads a number or a rate, as events in a second.
 pub(crate) fn auto_rate<const MOST: u32>(text: &str) -> Result<f64, ParseError> {
     let range = 0.001..=f64::from(MOST);
-    match lenient::is_rate(text) {
-        true => within_decimals(text, lenient::rate(text, Span::seconds(1))?.frequency(), &range),
-        false => decimal(text, range),
+    if lenient::is_rate(text) {
+        within_decimals(text, lenient::rate(text, Span::seconds(1))?.frequency(), &range)
+    } else {
+        decimal(text, range)
     }
 }
 
@@ -190,9 +177,10 @@ pub(crate) fn within<T>(text: &str, value: T, range: &RangeInclusive<T>) -> Resu
 where
     T: PartialOrd + fmt::Display,
 {
-    match range.contains(&value) {
-        true => Ok(value),
-        false => Err(ParseError::whole(text, format!("out of range; {}", choose(range)))),
+    if range.contains(&value) {
+        Ok(value)
+    } else {
+        Err(ParseError::whole(text, format!("out of range; {}", choose(range))))
     }
 }
 

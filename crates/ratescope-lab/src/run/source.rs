@@ -70,7 +70,7 @@ impl Source {
         source
     }
 
-    /// The same events, with the cost `cost` and sent by `user`.
+    /// Gives the events the cost `cost` and the sender `user`.
     pub(crate) fn sent_by(self, user: u32, cost: f64) -> Self {
         Source { cost: Some(cost), user, ..self }
     }

@@ -6,13 +6,13 @@ use ratescope::text::ParseError;
 
 /// A row: a setting of an `S`.
 pub struct Setting<S: 'static> {
-    /// Its name in controls, links and arguments.
+    /// The name in controls, links and arguments.
     pub name: &'static str,
-    /// Its effects on a run.
+    /// The effects on a run.
     pub effects: &'static [Effect],
     /// Gives it the value of a text. After an error nothing has changed.
     pub set: fn(&mut S, &str) -> Result<(), ParseError>,
-    /// Its value as [`set`](Self::set) reads it.
+    /// The value as [`set`](Self::set) reads it.
     pub get: fn(&S) -> String,
 }
 

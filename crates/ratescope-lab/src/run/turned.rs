@@ -132,7 +132,8 @@ impl<E: Experiment> Run<E> {
         let [name, from, to] = [name, from, to].map(str::to_owned);
         match self.turned.last_mut() {
             Some(last) if last.name == name && now.since(last.last) < DRAG => {
-                (last.to, last.last) = (to, now);
+                last.to = to;
+                last.last = now;
             }
             _ => {
                 if self.turned.len() == MEMORY {

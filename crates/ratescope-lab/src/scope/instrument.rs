@@ -104,7 +104,8 @@ impl Experiment for Instrument {
         // A refused event that is not stored changes neither line.
         let counted = self.state != before;
         let rate = if counted {
-            (self.smoothed, self.since) = (smoothed, at);
+            self.smoothed = smoothed;
+            self.since = at;
             measured.level
         } else {
             self.rate_at(at)
@@ -137,13 +138,15 @@ impl Experiment for Instrument {
     /// After any other change, the gap of the next event is still counted from the last event.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         self.decide_by(now, settings)?;
-        let (limiter, increase) = (settings.measure()?, settings.increase);
+        let limiter = settings.measure()?;
+        let increase = settings.increase;
         let period = limiter.limit.per();
         let rescaled = period != self.period();
         let changed = rescaled || increase != self.increase;
         if changed {
             let smoothed = self.smoothed_at(now) * (period.secs() / self.period().secs());
-            (self.smoothed, self.since) = (smoothed, now);
+            self.smoothed = smoothed;
+            self.since = now;
         }
         if rescaled {
             let old = self.estimator();
@@ -152,7 +155,8 @@ impl Experiment for Instrument {
                 old.rescale(Measured { rate: old.rate_at(last, now), at: now }, period)
             });
         }
-        (self.limiter, self.increase) = (limiter, increase);
+        self.limiter = limiter;
+        self.increase = increase;
         self.per_second = period.secs().recip();
         if changed && self.state.is_some() {
             self.record(now, self.rate_at(now), self.smoothed, 0, 0);
@@ -177,14 +181,15 @@ impl Experiment for Instrument {
         self.lane.as_ref().map_or(1, |lane| 8 * lane.policy().limits().len().div_ceil(4))
     }
 
-    fn afresh(&self, now: Time, grain: Grain) -> Self {
+    fn with_new_history(&self, now: Time, grain: Grain) -> Self {
         let total = self.trace.total();
-        let lane = self.lane.as_ref().map(|lane| Box::new(lane.afresh(now, total, grain)));
-        let mut afresh = Instrument { lane, trace: Trace::after(total), models: None, ..*self };
+        let lane =
+            self.lane.as_ref().map(|lane| Box::new(lane.with_new_history(now, total, grain)));
+        let mut copy = Instrument { lane, trace: Trace::after(total), models: None, ..*self };
         if self.state.is_some() {
-            afresh.record(now, self.rate_at(now), self.smoothed_at(now), 0, 0);
+            copy.record(now, self.rate_at(now), self.smoothed_at(now), 0, 0);
         }
-        afresh
+        copy
     }
 }
 
@@ -236,9 +241,10 @@ impl Instrument {
     pub fn smoothed_at(&self, now: Time) -> f64 {
         let Some(last) = self.state else { return 0.0 };
         let smoothing = Smoothed { decay: self.period(), increase: self.increase };
-        let rate = match self.since > last.at {
-            true => self.estimator().rate_at(last, self.since),
-            false => last.rate,
+        let rate = if self.since > last.at {
+            self.estimator().rate_at(last, self.since)
+        } else {
+            last.rate
         };
         smoothing.after(self.smoothed, rate, now.since(self.since))
     }

@@ -73,11 +73,13 @@ impl Models {
         let limit = Rate::new(settings.limit, settings.decay)?;
         if settings.last != self.last {
             // The line drawn so far is the mean of another number of events.
-            (self.mean, self.last) = (MovingAverage::new(settings.last), settings.last);
+            self.mean = MovingAverage::new(settings.last);
+            self.last = settings.last;
             self.whole = self.trace.total() == 0;
         }
         if limit != self.limit {
-            let (level, scale) = (self.level_at(now), limit.per().secs() / self.limit.per().secs());
+            let level = self.level_at(now);
+            let scale = limit.per().secs() / self.limit.per().secs();
             self.bucket = settings.leaky_bucket().map(|bucket| {
                 let mut state = bucket.initial();
                 bucket.record(&mut state, now, level.min(bucket.queue()), true);
@@ -97,7 +99,9 @@ impl Models {
     /// The three lines at `now`, which is not before the last event.
     pub fn at(&self, now: Time) -> ModelPoint {
         let impulse = self.recent.add(self.impulse, now, 0.0).size;
-        let (limit, level, mean) = (self.limit, self.level_at(now), self.mean.events());
+        let limit = self.limit;
+        let level = self.level_at(now);
+        let mean = self.mean.events();
         ModelPoint { at: now, limit, level, mean, impulse, events: 0 }
     }
 

@@ -78,7 +78,8 @@ impl Outlook {
     /// The effect of `limiter` on events that come at once, and on `per_second` (finite and above 0)
     /// even events a second.
     pub fn new(limiter: &Exim, per_second: f64) -> Self {
-        let (period, limit) = (limiter.limit.per(), limiter.limit.count());
+        let period = limiter.limit.per();
+        let limit = limiter.limit.count();
         let steady = per_second * period.secs();
         let fate = match passing(limiter, steady) {
             f64::INFINITY => Fate::Passes,
@@ -128,10 +129,12 @@ impl Outlook {
 /// period.
 fn passing(limiter: &Exim, steady: f64) -> f64 {
     let limit = limiter.limit.count();
-    match limiter.measures_only() {
-        true => f64::INFINITY,
-        false if limit <= 1.0 => 0.0,
-        false => libm::ceil(events_between(1.0, limit, steady)),
+    if limiter.measures_only() {
+        f64::INFINITY
+    } else if limit <= 1.0 {
+        0.0
+    } else {
+        libm::ceil(events_between(1.0, limit, steady))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The settings of the scope, by the names that its controls and links use.
 
 use super::Outlook;
-use crate::lane::{Template, of_link};
+use crate::lane::Template;
 use crate::run::lenient::{is_rate, rate};
 use crate::run::settings::{
     auto_rate, decimal, on_off, or, seed, span, speed, switch, whole, window, within,
@@ -101,10 +101,6 @@ impl Named for Settings {
         setting!("limiter", [FromStart], |s, text| *s = s.decided(text)?, or(&s.template, "exim")),
     ];
 
-    fn text_now(name: &str, text: String) -> String {
-        if name == "limiter" { of_link(&text) } else { text }
-    }
-
     fn common(&self) -> &RunSettings {
         &self.common
     }
@@ -139,8 +135,8 @@ impl Settings {
 
     /// These settings with another limit and decay interval, if both are in range and the policy can have them.
     fn limited(&self, value: &str, limit: f64, decay: Span) -> Result<Self, ParseError> {
-        let (limit, decay) =
-            (within_decimals(value, limit, &LIMIT)?, within(value, decay, &INTERVAL)?);
+        let limit = within_decimals(value, limit, &LIMIT)?;
+        let decay = within(value, decay, &INTERVAL)?;
         let limited = Settings { limit, decay, ..self.clone() };
         limited.policy().map_err(|error| ParseError::whole(value, error.to_string()))?;
         Ok(limited)
@@ -157,7 +153,8 @@ impl Settings {
         if let [Limit { limiter: AnyLimiter::Exim(Exim { limit, mode }), .. }] = policy.limits()
             && *mode != Mode::Readonly
         {
-            let (own, mode) = (Settings { template: None, ..self.clone() }, *mode);
+            let own = Settings { template: None, ..self.clone() };
+            let mode = *mode;
             let mut own = own.limited(text, limit.count(), limit.per())?;
             own.mode = mode;
             return Ok(own);

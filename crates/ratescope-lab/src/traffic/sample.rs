@@ -86,7 +86,7 @@ pub struct Sample {
     /// the one that was planned first comes first. No two have the same number, so actors are never compared.
     due: BinaryHeap<Reverse<(i64, u64, Actor)>>,
     /// The number of actions that were ever added to `due`.
-    put: u64,
+    scheduled: u64,
     /// The times at which people come, before the shift by `LATER`.
     visits: Traffic,
     /// The number of people who have come.
@@ -125,7 +125,8 @@ impl Sample {
     /// When the span is zero, or longer than ten years (of 365 days).
     pub fn new(seed: u64, lines: u64, span: Span) -> Result<Self, BadNumber> {
         if span == Span::ZERO || span > LONGEST {
-            let (what, given) = ("the span of a log in seconds", span.secs());
+            let what = "the span of a log in seconds";
+            let given = span.secs();
             let want = "longer than zero, and at most ten years";
             return Err(BadNumber { what, given, want });
         }
@@ -149,14 +150,15 @@ impl Sample {
         let visits = Traffic::new(pattern, per_second, seed, start)?;
         let random = Random::new(seed ^ 0x5eed);
         let due = BinaryHeap::new();
-        let mut sample = Sample { random, left: lines, plan, due, put: 0, visits, clients: 0 };
+        let mut sample =
+            Sample { random, left: lines, plan, due, scheduled: 0, visits, clients: 0 };
         sample.begin();
         Ok(sample)
     }
 
-    fn put(&mut self, at: i64, actor: Actor) {
-        self.put += 1;
-        self.due.push(Reverse((at, self.put, actor)));
+    fn schedule(&mut self, at: i64, actor: Actor) {
+        self.scheduled += 1;
+        self.due.push(Reverse((at, self.scheduled, actor)));
     }
 }
 

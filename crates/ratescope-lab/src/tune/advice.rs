@@ -108,7 +108,8 @@ fn knee(curve: &Curve, part: Part) -> Option<f64> {
     let all = curve.all.clients(part);
     let first = scale::nice().take_while(|limit| touched(limit) == all).last()?;
     let last = scale::nice().find(|limit| touched(limit) == 0)?;
-    let (from, to) = (libm::log(first), libm::log(last));
+    let from = libm::log(first);
+    let to = libm::log(last);
     let above = |limit: f64| {
         let along = (libm::log(limit) - from) / (to - from);
         (all - touched(&limit)) as f64 / all as f64 - along
@@ -157,7 +158,8 @@ impl Doubt {
 }
 
 fn few_clients(clients: u64, who: &str) -> String {
-    let (n, s) = (grouped(clients), plural(clients));
+    let n = grouped(clients);
+    let s = plural(clients);
     format!(
         "of {n} client{s} not one may be refused, so the fastest of them{who} decides the limit; take a longer \
          log, or leave fewer alone"

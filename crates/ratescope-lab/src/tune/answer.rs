@@ -2,6 +2,7 @@
 
 mod analysis;
 mod choices;
+mod curves;
 mod in_words;
 mod label_rows;
 mod notes;
@@ -12,12 +13,12 @@ mod rows;
 mod table_order;
 mod today;
 
-pub use analysis::{Analysis, Hands};
+pub use analysis::Analysis;
 pub use choices::{Choices, is_bucket, percentage};
 pub use label_rows::LabelRow;
 pub use picture_data::{PictureData, Refusals};
 pub use plateau::Plateau;
-pub use report::{LimitEffect, Report};
+pub use report::{LimitEffect, Report, stops};
 pub use rows::{ClientRow, LimitRow};
 pub use table_order::TableOrder;
 pub use today::Today;

@@ -77,7 +77,8 @@ pub fn outliers(levels: &[(f64, u64)]) -> Option<(u64, f64)> {
         below
     });
     let mut below: Vec<f64> = below.collect();
-    let (mut count, mut found) = (0, None);
+    let mut count = 0;
+    let mut found = None;
     for pair in levels.windows(2) {
         let (Some(below), [(level, clients), _]) = (below.pop(), pair) else { break };
         count += clients;

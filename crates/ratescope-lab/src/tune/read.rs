@@ -3,8 +3,8 @@
 mod batch;
 mod import;
 mod options;
+mod parallel;
 
-pub use batch::{Batch, Queue, See};
 pub use import::{Failure, Import, Imported};
 pub(super) use options::{OPEN, open, or_open};
 pub use options::{ReadOptions, path};

@@ -44,11 +44,13 @@ impl Feedback {
         let radius = RING[0] + (RING[1] - RING[0]) * share;
         let fill = Fill::new(ink, 0.4 * (1.0 - share));
         for y in &self.marks {
-            let (side, y) = (2.0 * radius, y - radius);
+            let side = 2.0 * radius;
+            let y = y - radius;
             let rect = Rect { x: x - radius, y, width: side, height: side };
             marks.push(Mark::Rounded { rect, radius, fill });
         }
-        let (width, height) = (width(&self.words, SIZE) + 16.0, HIGH);
+        let width = width(&self.words, SIZE) + 16.0;
+        let height = HIGH;
         let before =
             || [x - 16.0 - width / 2.0, self.marks.first().map_or(0.0, |y| y - 2.0 * LINE)];
         let [middle, y] = cursor.unwrap_or_else(before);

@@ -31,13 +31,15 @@ pub(super) fn small(x: f64, y: f64, text: &str, ink: Ink, anchor: Anchor) -> Mar
 
 /// A line of text around the height `y`.
 pub(super) fn plain(x: f64, y: f64, text: &str, ink: Ink, size: f64, anchor: Anchor) -> Mark {
-    let (at, text) = (Point::new(x, y), text.to_owned());
+    let at = Point::new(x, y);
+    let text = text.to_owned();
     Mark::Text(Text { at, text, ink, size, bold: false, anchor })
 }
 
 /// A bold line of text around the height `y`.
 pub(super) fn bold(x: f64, y: f64, text: &str, ink: Ink, size: f64, anchor: Anchor) -> Mark {
-    let (at, text) = (Point::new(x, y), text.to_owned());
+    let at = Point::new(x, y);
+    let text = text.to_owned();
     Mark::Text(Text { at, text, ink, size, bold: true, anchor })
 }
 
@@ -49,7 +51,8 @@ pub(super) fn number(tick: &Tick, top: f64, narrow: bool) -> String {
 
 /// The area between a line and the height `bottom`; `None` if the line has no points.
 pub(super) fn below(line: &[Point], bottom: f64, fill: Fill) -> Option<Mark> {
-    let (first, last) = (line.first()?, line.last()?);
+    let first = line.first()?;
+    let last = line.last()?;
     let feet = [Point::new(last.x, bottom), Point::new(first.x, bottom)];
     Some(Mark::Area { points: [line, &feet].concat(), fill })
 }
@@ -63,7 +66,8 @@ pub(super) fn disc(Point { x, y }: Point, radius: f64, ink: Ink) -> Mark {
 
 /// A filled tag around the height `rect.y`, with its text in the colour behind it.
 pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: &str, ink: Ink, size: f64) {
-    let (x, y) = (rect.x + rect.width / 2.0, rect.y);
+    let x = rect.x + rect.width / 2.0;
+    let y = rect.y;
     let rect = Rect { y: rect.y - rect.height / 2.0, ..rect };
     marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
     marks.push(bold(x, y, text, Ink::Panel, size, Anchor::Middle));

@@ -92,7 +92,8 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
 /// The most events per second, on average over a decay interval, that the exact count shows.
 fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
     let instrument = scope.instrument();
-    let (trace, period) = (instrument.trace(), instrument.period());
+    let trace = instrument.trace();
+    let period = instrument.period();
     let mut most = 0;
     for column in trace.columns(from, to, to.since(from) / COLUMNS) {
         let at = column.last().min(to);

@@ -12,13 +12,13 @@ const ARM: f64 = 3.5;
 /// The place of a strip, in CSS pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strip {
-    /// Its left edge, at which events are cut off.
+    /// The left edge, at which events are cut off.
     pub(super) left: f64,
-    /// Its right edge.
+    /// The right edge.
     pub(super) right: f64,
-    /// Its upper edge.
+    /// The upper edge.
     pub(super) top: f64,
-    /// Its height.
+    /// The height.
     pub(super) height: f64,
     /// The x of the start of the run: marks that are placed from there move with time.
     pub(super) origin: f64,
@@ -50,7 +50,8 @@ pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
         arms.push((Point::new(x - ARM, y - ARM), Point::new(x + ARM, y + ARM)));
         arms.push((Point::new(x - ARM, y + ARM), Point::new(x + ARM, y - ARM)));
     };
-    let (mut last_x, mut filled) = (f64::NEG_INFINITY, i64::MIN);
+    let mut last_x = f64::NEG_INFINITY;
+    let mut filled = i64::MIN;
     let mut groups_left = groups.iter().peekable();
     while let Some(group) = groups_left.next() {
         let x = group.last;
@@ -83,9 +84,11 @@ fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
         // Up to two events need no number.
         if group.events > 2 && group.last - group.first < APART && group.first > strip.left {
             let text = group.events.to_string();
-            let (wide, away) = (width(&text, SMALL) + 2.0, arm + 2.5);
+            let wide = width(&text, SMALL) + 2.0;
+            let away = arm + 2.5;
             let y = strip.top + strip.height / 2.0;
-            let (before, after) = (group.first - away, group.last + away);
+            let before = group.first - away;
+            let after = group.last + away;
             if after + wide < next {
                 marks.push(small(after, y, &text, ink, Anchor::Start));
             } else if before - wide > taken {
@@ -111,7 +114,8 @@ fn bars(strip: Strip, groups: &[Group]) -> Vec<Rect> {
                 bar.width = right.max(bar.right()) - bar.x;
             }
             _ => {
-                let (y, width) = (strip.top + strip.height - 2.0 - height, (right - left).max(1.5));
+                let y = strip.top + strip.height - 2.0 - height;
+                let width = (right - left).max(1.5);
                 bars.push(Rect { x: left, y, width, height });
             }
         }

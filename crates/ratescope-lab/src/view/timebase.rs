@@ -54,7 +54,7 @@ impl Timebase {
         Timebase { from: to.before(window), to, pace, left, right, window, own: false }
     }
 
-    /// The same time base; if `own`, its times count from the start of the run.
+    /// A copy; if `own`, its times count from the start of the run.
     pub(super) fn in_own_time(self, own: bool) -> Self {
         Timebase { own, ..self }
     }
@@ -153,17 +153,20 @@ impl Timebase {
     /// The time `at` as text, as seen at `now`: its date if it is one, its time in the run, or how long ago
     /// it was.
     pub(super) fn when(&self, at: Time, now: Time) -> String {
-        match self.own {
-            _ if is_date(at) => date(at, 1000),
-            true => format!("at {}", axis::instant(at.as_secs())),
-            false => format!("{} ago", axis::seconds(now.since(at).max(0.0))),
+        if is_date(at) {
+            date(at, 1000)
+        } else if self.own {
+            format!("at {}", axis::instant(at.as_secs()))
+        } else {
+            format!("{} ago", axis::seconds(now.since(at).max(0.0)))
         }
     }
 
     /// Draws a flag at each of the instants `flags` that is in sight, with a pole through all plots and its
     /// time around the height `y`.
     pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
-        let (mut lines, mut taken) = (Vec::new(), f64::NEG_INFINITY);
+        let mut lines = Vec::new();
+        let mut taken = f64::NEG_INFINITY;
         for &at in flags.iter().filter(|&&at| at >= self.from && at <= self.to) {
             let x = self.x(at);
             lines.extend(plots.iter().map(|p| (Point::new(x, p.y), Point::new(x, p.bottom()))));

@@ -37,7 +37,8 @@ impl<'a> Picture<'a> {
     /// The picture of the answer to some choices; `None` without a curve.
     pub fn new(data: &'a PictureData, choices: &Choices) -> Option<Self> {
         let frontier = Some(&data.frontier);
-        let (measure, rate) = (choices.measure(frontier)?, choices.rate(frontier));
+        let measure = choices.measure(frontier)?;
+        let rate = choices.rate(frontier);
         let limit = choices.limit.or(data.recommended);
         let picture = Picture { data, measure, limit, rate };
         (!data.staircase.stairs.is_empty()).then_some(picture)

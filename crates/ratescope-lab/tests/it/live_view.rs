@@ -48,7 +48,7 @@ fn reported(seconds: u32) -> Live {
             sums[3 * rule + 1] += f64::from(u8::from(refused && !is_shadow));
             sums[3 * rule + 2] += f64::from(u8::from(refused && is_shadow));
         }
-        page.take(now, &sums);
+        page.add_column(now, &sums);
     }
     page
 }

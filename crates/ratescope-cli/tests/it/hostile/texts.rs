@@ -147,7 +147,7 @@ fn one_client(events: usize) -> Vec<u8> {
 fn zones(length: usize) -> Vec<u8> {
     let mut summary = Summary::new("ip".parse::<Per>().unwrap(), Room::default());
     for i in 0..length as i64 / 4 {
-        summary.zones.see(Time::from_micros(i * 3_600_000_000), (i % 2 * 60) as i16);
+        summary.zones.add_line(Time::from_micros(i * 3_600_000_000), (i % 2 * 60) as i16);
     }
     written(&summary)
 }

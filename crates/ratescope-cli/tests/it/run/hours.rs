@@ -111,13 +111,13 @@ fn the_page_draws_hours_where_they_can_be_told_apart() {
     let mut page = Live::default();
     page.name([("web:user", "gcra 1/1h")].into_iter());
     let hour = |n: f64| Time::from_secs(n * HOUR).unwrap();
-    page.take_hour(hour(1.0), &[0.0, 0.0, 0.0]);
-    page.take_hour(hour(2.0), &[7200.0, 0.0, 0.0]);
+    page.add_hour(hour(1.0), &[0.0, 0.0, 0.0]);
+    page.add_hour(hour(2.0), &[7200.0, 0.0, 0.0]);
     // As long without an event as a history can be.
-    page.take_hour(hour(3.0), &[10_800.0, 3600.0, 0.0]);
-    page.take_hour(hour(24.0), &[10_800.0, 3600.0, 0.0]);
-    page.take(hour(24.5), &[14_400.0, 3600.0, 0.0]);
-    page.take(hour(24.501), &[14_401.0, 3600.0, 0.0]);
+    page.add_hour(hour(3.0), &[10_800.0, 3600.0, 0.0]);
+    page.add_hour(hour(24.0), &[10_800.0, 3600.0, 0.0]);
+    page.add_column(hour(24.5), &[14_400.0, 3600.0, 0.0]);
+    page.add_column(hour(24.501), &[14_401.0, 3600.0, 0.0]);
     let rule = &page.rules[0];
     assert_eq!(
         (rule.sums.0, page.heard),

@@ -235,11 +235,11 @@ fn the_page_draws_each_event_once() {
     page.name([("web:user", "gcra 2/1h")].into_iter());
     let second = |n: i64| Time::from_micros(n << 20);
     // Events before the page listened are in the sums, but not in the picture.
-    page.take(second(100), &[50.0, 5.0, 0.0]);
-    page.take(second(101), &[60.0, 5.0, 0.0]);
+    page.add_column(second(100), &[50.0, 5.0, 0.0]);
+    page.add_column(second(101), &[60.0, 5.0, 0.0]);
     // Ten seconds without news: the events of that time are drawn as if they had come evenly.
-    page.take(second(111), &[160.0, 25.0, 1.0]);
-    page.take(second(112), &[160.0, 25.0, 1.0]);
+    page.add_column(second(111), &[160.0, 25.0, 1.0]);
+    page.add_column(second(112), &[160.0, 25.0, 1.0]);
     let rule = &page.rules[0];
     assert_eq!(rule.sums.0, [160.0, 25.0, 1.0]);
     let columns = rule.columns(second(100), second(113), 1.1).unwrap();

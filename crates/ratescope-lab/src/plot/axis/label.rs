@@ -52,9 +52,10 @@ pub fn compact(value: f64) -> String {
     match unit.filter(|_| (9999.5..HUGE).contains(&size)) {
         Some((unit, letter)) => {
             let digits = readout(value / unit);
-            let digits = match digits.contains('.') {
-                true => digits.trim_end_matches('0').trim_end_matches('.'),
-                false => &digits,
+            let digits = if digits.contains('.') {
+                digits.trim_end_matches('0').trim_end_matches('.')
+            } else {
+                &digits
             };
             format!("{digits}{letter}")
         }
@@ -118,9 +119,10 @@ pub fn instant(value: f64) -> String {
 /// A multiple of a step in seconds, on an axis that ends at `to`: always in seconds if the axis ends before
 /// 1000 s. `exponent` is the step's power of ten.
 pub(super) fn at(value: f64, exponent: i32, to: f64) -> String {
-    match to < 1000.0 || value == 0.0 {
-        true => format!("{}{THIN}s", number(value, exponent.min(0))),
-        false => time(value, exponent),
+    if to < 1000.0 || value == 0.0 {
+        format!("{}{THIN}s", number(value, exponent.min(0)))
+    } else {
+        time(value, exponent)
     }
 }
 

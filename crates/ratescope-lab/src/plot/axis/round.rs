@@ -41,7 +41,8 @@ pub(super) fn shift(value: f64, exponent: i32) -> f64 {
 
 /// 10^`n`, by squaring.
 fn ten_to(mut n: u32) -> f64 {
-    let (mut power, mut square) = (1.0, 10.0);
+    let mut power = 1.0;
+    let mut square = 10.0;
     while n > 0 {
         if n % 2 == 1 {
             power *= square;
@@ -107,7 +108,8 @@ pub fn next_round(value: f64, by: f64) -> f64 {
 /// and a week. Below a second they go on as 1, 2 and 5 · 10^k seconds, above a week as such multiples of a
 /// week.
 pub fn next_round_time(seconds: f64, by: f64) -> f64 {
-    let (up, down) = (by > 0.0, by < 0.0);
+    let up = by > 0.0;
+    let down = by < 0.0;
     if !up && !down {
         return seconds;
     }

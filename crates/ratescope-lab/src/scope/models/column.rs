@@ -44,7 +44,8 @@ impl ModelPoint {
     /// The value of a line at `at` in events per second, if nothing happens until then. The level and N,
     /// which are numbers of events, are divided by the decay interval.
     pub fn value_at(&self, model: Model, at: Time) -> f64 {
-        let (period, elapsed) = (self.limit.per().secs(), at.since(self.at).max(0.0));
+        let period = self.limit.per().secs();
+        let elapsed = at.since(self.at).max(0.0);
         match model {
             Model::Bucket => LeakyBucket::level_after(self.level, self.limit, elapsed) / period,
             Model::Mean => self.mean.rate_at(at),

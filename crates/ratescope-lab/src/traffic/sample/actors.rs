@@ -50,13 +50,13 @@ impl Sample {
     /// Plans the first actions of the log.
     pub(super) fn begin(&mut self) {
         self.visitor();
-        self.put(START + OPENS, Actor::Colleague);
+        self.schedule(START + OPENS, Actor::Colleague);
         for crawler in 0..3 {
             let gap = self.exponential(self.plan.crawlers[usize::from(crawler)]);
-            self.put(START + gap, Actor::Crawler(crawler));
+            self.schedule(START + gap, Actor::Crawler(crawler));
         }
-        self.put(START, Actor::Monitor);
-        self.put(START + NIGHTFALL, Actor::Nightfall);
+        self.schedule(START, Actor::Monitor);
+        self.schedule(START + NIGHTFALL, Actor::Nightfall);
     }
 
     /// Carries out an action at `at` and plans the next one; returns an entry if the action makes one.
@@ -66,12 +66,11 @@ impl Sample {
                 self.visitor();
                 // Three in ten visits are by one of the last 5000 people.
                 let known = self.clients.min(5000);
-                let number = match self.random.uniform() < 0.3 && known > 0 {
-                    true => self.clients - 1 - self.below(known),
-                    false => {
-                        self.clients += 1;
-                        self.clients - 1
-                    }
+                let number = if self.random.uniform() < 0.3 && known > 0 {
+                    self.clients - 1 - self.below(known)
+                } else {
+                    self.clients += 1;
+                    self.clients - 1
                 };
                 let client = clients::person(number, &mut self.random);
                 self.arrive(at, client);
@@ -79,7 +78,7 @@ impl Sample {
             }
             Actor::Colleague => {
                 let next = working_time(at + self.exponential(self.plan.office));
-                self.put(next, Actor::Colleague);
+                self.schedule(next, Actor::Colleague);
                 let client = clients::colleague(self.below(40));
                 self.arrive(at, client);
                 None
@@ -87,21 +86,21 @@ impl Sample {
             Actor::Visit(visit) => Some(self.read(at, visit)),
             Actor::Crawler(number) => {
                 let gap = self.exponential(self.plan.crawlers[usize::from(number % 3)]);
-                self.put(at + gap, Actor::Crawler(number));
+                self.schedule(at + gap, Actor::Crawler(number));
                 let feed = number == 2;
                 let page = if feed { Page::FEED } else { site::page(&mut self.random) };
                 let client = clients::crawler(number);
                 Some(self.entry(at, client, page, None, "GET"))
             }
             Actor::Monitor => {
-                self.put(at + self.plan.monitor as i64, Actor::Monitor);
+                self.schedule(at + self.plan.monitor as i64, Actor::Monitor);
                 Some(self.entry(at, clients::MONITOR, Page::HEALTH, None, "GET"))
             }
             Actor::Nightfall => {
-                self.put(at + DAY, Actor::Nightfall);
+                self.schedule(at + DAY, Actor::Nightfall);
                 for attacker in 0..self.plan.attackers {
                     let wait = self.exponential(self.plan.attempts);
-                    self.put(at + wait, Actor::Attacker(attacker));
+                    self.schedule(at + wait, Actor::Attacker(attacker));
                 }
                 None
             }
@@ -110,7 +109,7 @@ impl Sample {
                     return None;
                 }
                 let gap = self.exponential(self.plan.attempts);
-                self.put(at + gap, Actor::Attacker(number));
+                self.schedule(at + gap, Actor::Attacker(number));
                 let night = at.div_euclid(DAY) as u32;
                 let client = clients::attacker(number, night);
                 let mut entry = self.entry(at, client, Page::LOGIN, None, "POST");
@@ -125,14 +124,14 @@ impl Sample {
     /// Plans the visit of the next person.
     fn visitor(&mut self) {
         if let Some(at) = self.visits.next() {
-            self.put(at.as_micros() + LATER, Actor::Visitor);
+            self.schedule(at.as_micros() + LATER, Actor::Visitor);
         }
     }
 
     /// Begins a visit with a page.
     fn arrive(&mut self, at: i64, client: Client) {
         let page = site::page(&mut self.random);
-        self.put(at, Actor::Visit(Visit { client, page, from: None, pictures: 0 }));
+        self.schedule(at, Actor::Visit(Visit { client, page, from: None, pictures: 0 }));
     }
 
     /// Requests the page of a visit or its next picture, and plans what follows: another picture, or perhaps
@@ -144,12 +143,12 @@ impl Sample {
             visit.pictures += 1;
             let gap = 15_000.0 + self.exponential(60_000.0) as f64;
             visit.from = Some(page);
-            self.put(at + gap as i64, Actor::Visit(visit));
+            self.schedule(at + gap as i64, Actor::Visit(visit));
         } else if self.random.uniform() < site::GO_ON {
             let next = site::page(&mut self.random);
             let visit = Visit { client, page: next, from: Some(page), pictures: 0 };
             let gap = SECOND + self.exponential(25e6);
-            self.put(at + gap, Actor::Visit(visit));
+            self.schedule(at + gap, Actor::Visit(visit));
         }
         self.entry(at, client, shown, from, "GET")
     }
@@ -182,7 +181,8 @@ impl Sample {
 /// `at` in working hours, otherwise the next opening of the office; a time in working hours of a weekend
 /// becomes the same time on Monday.
 fn working_time(at: i64) -> i64 {
-    let (day, of_day) = (at.div_euclid(DAY), at.rem_euclid(DAY));
+    let day = at.div_euclid(DAY);
+    let of_day = at.rem_euclid(DAY);
     let next = match of_day {
         ..OPENS => day * DAY + OPENS,
         OPENS..CLOSES => at,

@@ -38,17 +38,14 @@ pub(super) fn person(number: u32, random: &mut Random) -> Client {
     let traits = mix(number);
     // Eight people in a hundred are logged in, and fifteen have IPv6.
     let user = (traits % 100 < 8).then_some(number);
-    let ip = match traits / 128 % 100 < 15 {
-        true => {
-            let network = 0x2001_0db8_0000_0000 | u64::from(mix(number ^ 0xbeef));
-            let interface = (random.uniform() * 1e18) as u64;
-            IpAddr::V6(Ipv6Addr::from_bits(u128::from(network) << 64 | u128::from(interface)))
-        }
-        false => {
-            // Each address of 100.64.0.0/10 comes once before any comes again, since the factor is odd.
-            let place = number.wrapping_mul(0x9e37_79b1) & 0x3f_ffff;
-            IpAddr::V4(Ipv4Addr::from_bits(0x6440_0000 | place))
-        }
+    let ip = if traits / 128 % 100 < 15 {
+        let network = 0x2001_0db8_0000_0000 | u64::from(mix(number ^ 0xbeef));
+        let interface = (random.uniform() * 1e18) as u64;
+        IpAddr::V6(Ipv6Addr::from_bits(u128::from(network) << 64 | u128::from(interface)))
+    } else {
+        // Each address of 100.64.0.0/10 comes once before any comes again, since the factor is odd.
+        let place = number.wrapping_mul(0x9e37_79b1) & 0x3f_ffff;
+        IpAddr::V4(Ipv4Addr::from_bits(0x6440_0000 | place))
     };
     let agent = BROWSERS[traits as usize / 16_384 % BROWSERS.len()];
     Client { ip, user, agent }

@@ -70,10 +70,12 @@ struct Parts {
 impl Parts {
     fn of(entry: &Entry) -> Self {
         let civil = Civil(entry.time);
-        let (date, seconds) = (civil.date(), civil.of_day() / SECOND);
+        let date = civil.date();
+        let seconds = civil.of_day() / SECOND;
         let two = |n: i64| [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
-        let ([h, i], [m, n], [s, t]) =
-            (two(seconds / 3600), two(seconds / 60 % 60), two(seconds % 60));
+        let [h, i] = two(seconds / 3600);
+        let [m, n] = two(seconds / 60 % 60);
+        let [s, t] = two(seconds % 60);
         let month = MONTHS.get(usize::from(date.month()) - 1).copied().unwrap_or("");
         Parts {
             year: date.year(),
@@ -128,7 +130,8 @@ fn exim(entry: &Entry, out: &mut String) -> fmt::Result {
     let Entry { ip, user, bytes, .. } = entry;
     let at = Parts::of(entry);
     let id = entry.time.as_micros();
-    let (second, part) = (base62(id / SECOND), base62(id % SECOND));
+    let second = base62(id / SECOND);
+    let part = base62(id % SECOND);
     write!(out, "{}-{:02}-{:02} {} ", at.year, at.month_number, at.day, at.clock())?;
     write!(out, "{second}-{part}-{:02} <= ", id % 97)?;
     match user {

@@ -1,5 +1,6 @@
-//! The answer about a log: the counts so far, and the next ones to make.
+//! The answer about a log: what is known so far, and the stages by which it is found.
 
+use super::curves::Curves;
 use super::plateau::Plateau;
 use super::rows::{LimitRow, rows};
 use super::{Choices, TableOrder};
@@ -8,12 +9,11 @@ use crate::tune::{
     Advice, Clients, Curve, Doubt, Frontier, Imported, LogClock, MarkedKeys, Measure, PERIODS,
     Part, Peak, Replay, advise, scale,
 };
-use core::ops::Range;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::{Span, Time};
 
-/// A log and the choices put to it. Call [`advance`](Self::advance) until nothing is left to do; the
-/// answer so far can be read at any time.
+/// A log and the choices put to it. Call [`step`](Self::step) until nothing is left to do; the answer so far can be read
+/// at any time.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     log: Imported,
@@ -24,9 +24,10 @@ pub struct Analysis {
     cut: Option<Time>,
     /// The places of the marked clients, in order.
     pub(super) marked: Vec<usize>,
-    /// The places of the clients to be stopped, in order, and of all that are no reason for a limit: these, and those
-    /// that the limit should be chosen without.
+    /// The places of the clients to be stopped, in order.
     pub(super) to_stop: Vec<usize>,
+    /// The places of all that are no reason for a limit, in order: those to be stopped, and those that the limit should be
+    /// chosen without.
     aside: Vec<usize>,
     /// The marks that match no client.
     pub(super) unknown_marks: Vec<String>,
@@ -35,43 +36,48 @@ pub struct Analysis {
     /// The periods to compare, if they were given; otherwise the usual ones, and none for a bucket.
     given_periods: Option<Vec<Span>>,
 
-    /// Curves of all clients, without marks; those wanted most recently are at the end.
-    curves: Vec<Curve>,
-    /// The curves being counted, and the place of the next client.
-    job: Option<(Vec<Curve>, usize)>,
+    curves: Curves,
+    stage: Stage,
+    shown: Option<(Curve, Advice)>,
+    rows: Vec<LimitRow>,
+    /// The place of the client that decides the limit, where one does.
+    pub(super) fastest: Option<usize>,
     /// The limiter in force, as far as it has been replayed.
     replay: Option<Replay>,
-    /// The limiter of the row that is being counted, as far as it has been replayed.
-    row_replay: Option<Replay>,
     /// The limiter of today, as far as it has been replayed.
     today: Option<Replay>,
     /// The highest levels of all clients, if the table is sorted by them.
     pub(super) peaks: Vec<Option<Peak>>,
-
-    frontier: Option<Frontier>,
-    shown: Option<(Curve, Advice)>,
-    /// The place of the client that decides the limit, where one does.
-    pub(super) fastest: Option<usize>,
-    periods: Vec<(Span, Advice)>,
-    rows: Vec<LimitRow>,
+    /// The places of the clients far above all others.
+    outliers: Option<Vec<usize>>,
     /// The limit without the outliers, if there are any; the outer `None` until that is known.
     plateau: Option<Option<Plateau>>,
+    frontier: Option<Frontier>,
+    periods: Vec<(Span, Advice)>,
+    /// The limiter of the row that is being counted, as far as it has been replayed.
+    row_replay: Option<Replay>,
 }
 
-/// The number of curves kept for later questions. All curves of one question are kept anyway.
-const CURVES: usize = 64;
-
-/// The two functions that go through many clients: on one thread, or on several.
-#[expect(missing_debug_implementations, reason = "it has functions only")]
-#[derive(Clone, Copy)]
-pub struct Hands<'a> {
-    /// Adds the clients at some places to curves, as [`Clients::measure`] does.
-    pub count: &'a Count<'a>,
-    /// Goes on with a replay for at least about so many events, as [`Replay::advance`] does.
-    pub replay: &'a dyn Fn(&mut Replay, &Clients, u64) -> bool,
+/// What is found, in this order. A stage whose answer is known ends at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    /// The curve that is shown, the limit that it recommends, and the rows of its table.
+    Curve,
+    /// The refusals of the limit in force: a user who moves the limit waits for them.
+    Replay,
+    /// The refusals of today's limit.
+    Today,
+    /// The highest levels, if the table is sorted by them.
+    Peaks,
+    Outliers,
+    /// The limit without the outliers, and its refusals.
+    Plateau,
+    Frontier,
+    Periods,
+    /// The refusals of each row.
+    Rows,
+    Done,
 }
-
-type Count<'a> = dyn Fn(&Clients, &mut [Curve], Option<Time>, Range<usize>) + 'a;
 
 impl Analysis {
     /// The analysis of a log, with nothing counted yet.
@@ -88,18 +94,19 @@ impl Analysis {
             unknown_marks: Vec::new(),
             choices: choices.clone(),
             given_periods: None,
-            curves: Vec::new(),
-            job: None,
+            curves: Curves::default(),
+            stage: Stage::Curve,
+            shown: None,
+            rows: Vec::new(),
+            fastest: None,
             replay: None,
-            row_replay: None,
             today: None,
             peaks: Vec::new(),
-            frontier: None,
-            shown: None,
-            fastest: None,
-            periods: Vec::new(),
-            rows: Vec::new(),
+            outliers: None,
             plateau: None,
+            frontier: None,
+            periods: Vec::new(),
+            row_replay: None,
             log,
         };
         analysis.ask(choices);
@@ -110,12 +117,13 @@ impl Analysis {
     pub fn ask(&mut self, choices: Choices) {
         let choices = Choices { reading: self.log.options.clone(), ..choices };
         // If only the limit, today's limit or the order of the table changes, the curve stays.
-        let Choices { limit, order, .. } = self.choices;
-        let today = self.choices.today;
-        let same = Choices { limit, order, today, ..choices.clone() } == self.choices;
+        let Choices { limit, today, order, .. } = self.choices;
+        let same = Choices { limit, today, order, ..choices.clone() } == self.choices;
         self.choices = choices;
         if !same {
-            self.forget();
+            self.clear();
+        } else if self.shown.is_some() {
+            self.stage = Stage::Replay;
         }
     }
 
@@ -123,10 +131,11 @@ impl Analysis {
     /// events are read only once.
     pub fn compare(&mut self, periods: Vec<Span>) {
         self.given_periods = Some(periods);
-        let wanted = self.measures().into_iter().map(|(_, measure)| measure);
-        let wanted = wanted.chain(Frontier::measures()).chain([self.measure_of_outliers()]);
-        let wanted: Vec<Measure> = wanted.collect();
-        self.want(&wanted);
+        let mut wanted: Vec<Measure> =
+            self.measures().into_iter().map(|(_, measure)| measure).collect();
+        wanted.extend(Frontier::measures());
+        wanted.push(self.measure_of_outliers());
+        self.curves.want(&wanted);
     }
 
     /// Marks clients as legitimate, in place of those marked before.
@@ -148,91 +157,86 @@ impl Analysis {
         self.aside.sort_unstable();
         self.aside.dedup();
         self.marked = marked;
-        self.forget();
+        self.clear();
     }
 
-    fn forget(&mut self) {
-        (self.frontier, self.shown, self.row_replay, self.plateau) = (None, None, None, None);
-        self.periods.clear();
-        self.peaks.clear();
+    /// Drops the answer. The curves stay, and so do the replays, for questions with the same limiters.
+    fn clear(&mut self) {
+        self.stage = Stage::Curve;
+        self.shown = None;
         self.rows.clear();
+        self.peaks.clear();
+        self.outliers = None;
+        self.plateau = None;
+        self.frontier = None;
+        self.periods.clear();
+        self.row_replay = None;
     }
 
-    /// Goes on for about `budget` events; returns whether nothing is left to do.
-    pub fn advance(&mut self, budget: u64) -> bool {
-        self.advance_by(budget, Hands { count: &Clients::measure, replay: &Replay::advance })
-    }
-
-    /// The same as [`advance`](Self::advance), with these functions for the work on many clients.
-    pub fn advance_by(&mut self, budget: u64, hands: Hands<'_>) -> bool {
-        let asked = self.plan();
-        let clients = &self.log.summary.clients;
-        // The replay comes first: a user who moves the limit waits for it.
-        if let Some(replay) = self.replay.as_mut().filter(|replay| !replay.is_done()) {
-            (hands.replay)(replay, clients, budget);
-            return false;
-        }
-        if let Some(today) = self.today.as_mut().filter(|today| !today.is_done()) {
-            (hands.replay)(today, clients, budget);
-            return false;
-        }
-        let plateau = self.plateau.as_mut().and_then(Option::as_mut);
-        if let Some(plateau) = plateau.filter(|plateau| !plateau.replay.is_done()) {
-            (hands.replay)(&mut plateau.replay, clients, budget);
-            return false;
-        }
-        if self.job.is_some() {
-            self.count(budget, hands.count);
-            return false;
-        }
-        !self.count_row(budget, hands) && !asked
-    }
-
-    /// Derives what follows from the curves that are known, and asks for the next curves or replays. Returns
-    /// whether anything changed or is still missing.
-    fn plan(&mut self) -> bool {
-        let Some(measure) = self.choices.measure(self.frontier.as_ref()) else {
-            return self.plan_frontier();
+    /// Goes on with a stage for about `budget` events, or for `u64::MAX` to its end with all processors. Returns whether
+    /// nothing is left to do.
+    pub fn step(&mut self, budget: u64) -> bool {
+        let (is_found, next) = match self.stage {
+            Stage::Curve => (self.find_curve(budget), Stage::Replay),
+            Stage::Replay => (self.replay(budget), Stage::Today),
+            Stage::Today => (self.replay_today(budget), Stage::Peaks),
+            Stage::Peaks => (self.find_peaks(), Stage::Outliers),
+            Stage::Outliers => (self.find_outliers(budget), Stage::Plateau),
+            Stage::Plateau => (self.find_plateau(budget), Stage::Frontier),
+            Stage::Frontier => (self.find_frontier(budget), Stage::Periods),
+            Stage::Periods => (self.find_periods(budget), Stage::Rows),
+            Stage::Rows => (self.count_rows(budget), Stage::Done),
+            Stage::Done => return true,
         };
-        if self.shown.is_none() {
-            let Some(curve) = self.known(&[measure]).and_then(|mut curves| curves.pop()) else {
-                return true;
-            };
-            let advice = advise(&curve, &self.choices.aim);
-            self.rows = rows(&curve, &advice, &self.choices);
-            self.fastest = self.deciding(&curve, &advice);
-            self.shown = Some((curve, advice));
+        if is_found {
+            self.stage = next;
         }
+        self.stage == Stage::Done
+    }
+
+    fn find_curve(&mut self, budget: u64) -> bool {
+        let Some(measure) = self.choices.measure(self.frontier.as_ref()) else {
+            // The rate of the bucket follows from the frontier. If that has no bucket, there is nothing to show.
+            if self.frontier.is_some() {
+                self.stage = Stage::Done;
+            }
+            self.find_frontier(budget);
+            return false;
+        };
+        let Some(curve) = self.curve(measure, budget) else { return false };
+        let advice = advise(&curve, &self.choices.aim);
+        self.rows = rows(&curve, &advice, &self.choices);
+        self.fastest = self.deciding(&curve, &advice);
+        self.shown = Some((curve, advice));
+        true
+    }
+
+    fn replay(&mut self, budget: u64) -> bool {
         let limiter = self.limiter();
         if self.replay.as_ref().map(Replay::limiter) != limiter.as_ref() {
-            let replay = |limiter| self.begin_replay(limiter).counting_labels();
-            self.replay = limiter.map(replay);
-            return true;
+            self.replay = limiter.map(|limiter| self.begin_replay(limiter).counting_labels());
         }
-        let today = self.choices.limiter_of_today();
-        if self.today.as_ref().map(Replay::limiter) != today.as_ref() {
-            self.today = today.map(|limiter| self.begin_replay(limiter));
-            return true;
+        advance(self.replay.as_mut(), &self.log.summary.clients, budget)
+    }
+
+    fn replay_today(&mut self, budget: u64) -> bool {
+        let limiter = self.choices.limiter_of_today();
+        if self.today.as_ref().map(Replay::limiter) != limiter.as_ref() {
+            self.today = limiter.map(|limiter| self.begin_replay(limiter));
         }
-        if matches!(self.choices.order, TableOrder::Peak | TableOrder::PeakAt)
+        advance(self.today.as_mut(), &self.log.summary.clients, budget)
+    }
+
+    fn find_peaks(&mut self) -> bool {
+        let is_wanted = matches!(self.choices.order, TableOrder::Peak | TableOrder::PeakAt);
+        if let Some((curve, _)) = self.shown.as_ref().filter(|_| is_wanted)
             && self.peaks.is_empty()
         {
             let clients = &self.log.summary.clients;
-            let peak = |place| measure.peak(clients.moments(place));
+            let peak = |place| curve.measure.peak(clients.moments(place));
             self.peaks = (0..clients.len()).map(peak).collect();
         }
-        self.plan_plateau() || self.plan_frontier() || self.plan_periods()
-    }
-
-    fn plan_plateau(&mut self) -> bool {
-        if self.plateau.is_some() {
-            return false;
-        }
-        match self.find_plateau() {
-            Some(found) => self.plateau = Some(found),
-            None => return true,
-        }
-        matches!(self.plateau, Some(Some(_)))
+        true
     }
 
     /// The measure by which clients are outliers. For a bucket it is Exim's rate over the period, since the rate of the
@@ -241,33 +245,44 @@ impl Analysis {
         self.choices.over(self.choices.by.unwrap_or_default(), self.choices.period)
     }
 
-    /// The limit without the outliers, if there are any and it is another one than with them; the outer `None` if a curve
-    /// is missing.
-    fn find_plateau(&mut self) -> Option<Option<Plateau>> {
-        let curve = self.known(&[self.measure_of_outliers()])?.pop()?;
+    fn find_outliers(&mut self, budget: u64) -> bool {
+        if self.outliers.is_some() {
+            return true;
+        }
+        let Some(curve) = self.curve(self.measure_of_outliers(), budget) else { return false };
         let is_free = |place: usize| {
             [&self.aside, &self.marked].iter().all(|some| some.binary_search(&place).is_err())
         };
-        let outliers = curve.outliers(&self.log.summary.clients, self.cut, is_free);
+        self.outliers = Some(curve.outliers(&self.log.summary.clients, self.cut, is_free));
+        true
+    }
+
+    fn find_plateau(&mut self, budget: u64) -> bool {
+        if self.plateau.is_none() {
+            self.plateau = self.without_outliers(budget);
+        }
+        let Some(plateau) = &mut self.plateau else { return false };
+        let replay = plateau.as_mut().map(|plateau| &mut plateau.replay);
+        advance(replay, &self.log.summary.clients, budget)
+    }
+
+    /// The limit without the outliers, if there are any and it is another one than with them; the outer `None` if a curve
+    /// is missing.
+    fn without_outliers(&mut self, budget: u64) -> Option<Option<Plateau>> {
+        let outliers = self.outliers.clone()?;
         if outliers.is_empty() {
             return Some(None);
         }
         let mut aside: Vec<usize> = self.aside.iter().chain(&outliers).copied().collect();
         aside.sort_unstable();
-        let without = |curves: &mut [Curve], clients: &Clients, cut| {
-            curves.iter_mut().for_each(|curve| curve.leave_aside(clients, cut, &aside));
-        };
         let mut frontier = None;
         if self.choices.by.is_none() && self.choices.rate.is_none() {
-            let mut curves = self.known(&Frontier::measures())?;
-            without(&mut curves, &self.log.summary.clients, self.cut);
-            let part = curves.first().map_or(Part::Whole, Curve::learned_from);
-            frontier = Some(Frontier::new(&curves, &self.choices.aim, part));
+            let curves = self.marked_curves(&Frontier::measures(), &aside, budget)?;
+            frontier = Some(self.new_frontier(&curves));
         }
         let Some(measure) = self.choices.measure(frontier.as_ref()) else { return Some(None) };
-        let mut curves = self.known(&[measure])?;
-        without(&mut curves, &self.log.summary.clients, self.cut);
-        let limit = curves.first().and_then(|curve| advise(curve, &self.choices.aim).limit);
+        let curve = self.marked_curves(&[measure], &aside, budget)?.pop()?;
+        let limit = advise(&curve, &self.choices.aim).limit;
         let limiter = limit.and_then(|limit| self.choices.limiter(measure, limit));
         let (all, advice) = self.shown.as_ref()?;
         let upper = advice.limit.and_then(|limit| self.choices.limiter(all.measure, limit));
@@ -282,53 +297,46 @@ impl Analysis {
         Some(plateau)
     }
 
-    /// The limit without the clients far above all others, once it is known and counted; `None` if there is none, or it
-    /// refuses them nothing.
-    pub fn plateau(&self) -> Option<&Plateau> {
-        let plateau = self.plateau.as_ref()?.as_ref()?;
-        (plateau.replay.is_done() && plateau.replay.refused() > 0).then_some(plateau)
-    }
-
-    /// Returns whether it is known, and counted, if there is such a limit.
-    fn has_plateau(&self) -> bool {
-        let is_done = |plateau: &Plateau| plateau.replay.is_done();
-        self.plateau.as_ref().is_some_and(|plateau| plateau.as_ref().is_none_or(is_done))
-    }
-
-    fn begin_replay(&self, limiter: AnyLimiter) -> Replay {
-        Replay::new(&self.log.summary.clients, limiter, &self.clock, &self.curves)
-    }
-
-    /// The client that decides the limit: the fastest one, if none may be refused.
-    fn deciding(&self, curve: &Curve, advice: &Advice) -> Option<usize> {
-        let is_one = |doubt: &Doubt| matches!(doubt, Doubt::FewClients(2..));
-        let limit = advice.limit.filter(|_| advice.doubts.iter().any(is_one))?;
-        let below = scale::nice().take_while(|below| *below < limit).last().unwrap_or(0.0);
-        curve.fastest(&self.log.summary.clients, self.cut, below, &self.aside)
-    }
-
-    fn plan_frontier(&mut self) -> bool {
-        if self.frontier.is_some() {
-            return false;
+    fn find_frontier(&mut self, budget: u64) -> bool {
+        if self.frontier.is_none() {
+            let curves = self.question_curves(&Frontier::measures(), budget);
+            self.frontier = curves.map(|curves| self.new_frontier(&curves));
         }
-        if let Some(curves) = self.known(&Frontier::measures()) {
-            let part = curves.first().map_or(Part::Whole, Curve::learned_from);
-            self.frontier = Some(Frontier::new(&curves, &self.choices.aim, part));
-        }
-        true
+        self.frontier.is_some()
     }
 
-    fn plan_periods(&mut self) -> bool {
-        if !self.periods.is_empty() {
-            return false;
-        }
-        let (periods, measures): (Vec<Span>, Vec<Measure>) = self.measures().into_iter().unzip();
-        if let Some(curves) = self.known(&measures) {
+    fn new_frontier(&self, curves: &[Curve]) -> Frontier {
+        let part = curves.first().map_or(Part::Whole, Curve::learned_from);
+        Frontier::new(curves, &self.choices.aim, part)
+    }
+
+    fn find_periods(&mut self, budget: u64) -> bool {
+        if self.periods.is_empty() {
+            let (periods, measures): (Vec<Span>, Vec<Measure>) =
+                self.measures().into_iter().unzip();
+            let Some(curves) = self.question_curves(&measures, budget) else { return false };
             let advice = curves.iter().map(|curve| advise(curve, &self.choices.aim));
             self.periods = periods.into_iter().zip(advice).collect();
-            return !self.periods.is_empty();
         }
         true
+    }
+
+    /// Counts what the limit of each row refuses, the highest limit first.
+    fn count_rows(&mut self, budget: u64) -> bool {
+        let Some((curve, _)) = &self.shown else { return true };
+        let Some(row) = self.rows.iter_mut().rev().find(|row| row.refused.is_none()) else {
+            return true;
+        };
+        let clients = &self.log.summary.clients;
+        let limiter = self.choices.limiter(curve.measure, row.limit);
+        let begin = || Some(Replay::new(clients, limiter?, &self.clock, self.curves.known()));
+        let Some(mut replay) = self.row_replay.take().or_else(begin) else { return true };
+        if advance(Some(&mut replay), clients, budget) {
+            row.refused = Some(replay.refused());
+        } else {
+            self.row_replay = Some(replay);
+        }
+        false
     }
 
     /// The periods to compare and the measure for each, as far as the rate of a bucket is known.
@@ -349,81 +357,61 @@ impl Analysis {
         periods.into_iter().filter_map(measured).collect()
     }
 
-    /// The curves of some measures with the marked clients; `None` if one is missing; it is then asked for.
-    fn known(&mut self, measures: &[Measure]) -> Option<Vec<Curve>> {
-        if self.want(measures) {
+    fn curve(&mut self, measure: Measure, budget: u64) -> Option<Curve> {
+        self.question_curves(&[measure], budget)?.pop()
+    }
+
+    /// The curves of some measures with the marks of this question, as [`marked_curves`](Self::marked_curves).
+    fn question_curves(&mut self, measures: &[Measure], budget: u64) -> Option<Vec<Curve>> {
+        let aside = self.aside.clone();
+        self.marked_curves(measures, &aside, budget)
+    }
+
+    /// The curves of some measures, with the marked clients, and without those at the places `aside`. If one of them is
+    /// missing, counts about `budget` events for it and returns `None`.
+    fn marked_curves(
+        &mut self,
+        measures: &[Measure],
+        aside: &[usize],
+        budget: u64,
+    ) -> Option<Vec<Curve>> {
+        let clients = &self.log.summary.clients;
+        if !self.curves.want(measures) {
+            self.curves.count(clients, self.cut, budget);
             return None;
         }
         let curve = |measure: &Measure| {
-            let mut curve = self.curves.iter().find(|curve| curve.measure == *measure)?.clone();
-            curve.mark(&self.log.summary.clients, self.cut, &self.marked);
-            curve.leave_aside(&self.log.summary.clients, self.cut, &self.aside);
+            let mut curve = self.curves.get(*measure)?.clone();
+            curve.mark(clients, self.cut, &self.marked);
+            curve.leave_aside(clients, self.cut, aside);
             Some(curve)
         };
         measures.iter().map(curve).collect()
     }
 
-    /// Asks for the curves of some measures. Returns whether one of them is not known yet.
-    fn want(&mut self, measures: &[Measure]) -> bool {
-        let has = |curves: &[Curve], measure| curves.iter().any(|curve| curve.measure == measure);
-        let mut missing: Vec<Measure> = Vec::new();
-        for measure in measures {
-            if !has(&self.curves, *measure) && !missing.contains(measure) {
-                missing.push(*measure);
-            }
-        }
-        let coming = |measure: &Measure| self.job.as_ref().is_some_and(|job| has(&job.0, *measure));
-        if !missing.iter().all(coming) {
-            // A job that was begun for another question starts again, together with these curves.
-            let begun = self.job.take().map_or(Vec::new(), |(curves, _)| curves);
-            let begun = begun.iter().map(|curve| curve.measure);
-            let begun: Vec<Measure> = begun.filter(|begun| !missing.contains(begun)).collect();
-            missing.extend(begun);
-            self.job = Some((missing.iter().copied().map(Curve::new).collect(), 0));
-        }
-        self.curves.sort_by_key(|curve| measures.contains(&curve.measure));
-        !missing.is_empty()
+    fn begin_replay(&self, limiter: AnyLimiter) -> Replay {
+        Replay::new(&self.log.summary.clients, limiter, &self.clock, self.curves.known())
     }
 
-    fn count(&mut self, budget: u64, count: &Count<'_>) {
-        let clients = &self.log.summary.clients;
-        let Some((curves, from)) = &mut self.job else { return };
-        let (mut to, mut work) = (*from, 0u64);
-        while to < clients.len() && work < budget {
-            work = work.saturating_add((clients.requests_of(to) + 1) * curves.len() as u64);
-            to += 1;
-        }
-        count(clients, curves, self.cut, *from..to);
-        *from = to;
-        if to < clients.len() {
-            return;
-        }
-        let most = CURVES.max(curves.len());
-        self.curves.append(curves);
-        self.curves.drain(..self.curves.len().saturating_sub(most));
-        self.job = None;
-    }
-
-    /// Counts what the limit of a row refuses, the highest limit first. Returns whether there was such a row.
-    fn count_row(&mut self, budget: u64, hands: Hands<'_>) -> bool {
-        let Some((curve, _)) = &self.shown else { return false };
-        let missing = |row: &&mut LimitRow| row.refused.is_none();
-        let Some(row) = self.rows.iter_mut().rev().find(missing) else { return false };
-        let clients = &self.log.summary.clients;
-        let limiter = self.choices.limiter(curve.measure, row.limit);
-        let new = || Some(Replay::new(clients, limiter?, &self.clock, &self.curves));
-        let Some(mut replay) = self.row_replay.take().or_else(new) else { return false };
-        match (hands.replay)(&mut replay, clients, budget) {
-            true => row.refused = Some(replay.refused()),
-            false => self.row_replay = Some(replay),
-        }
-        true
+    /// The client that decides the limit: the fastest one, if none may be refused.
+    fn deciding(&self, curve: &Curve, advice: &Advice) -> Option<usize> {
+        let is_one = |doubt: &Doubt| matches!(doubt, Doubt::FewClients(2..));
+        let limit = advice.limit.filter(|_| advice.doubts.iter().any(is_one))?;
+        let below = scale::nice().take_while(|below| *below < limit).last().unwrap_or(0.0);
+        curve.fastest(&self.log.summary.clients, self.cut, below, &self.aside)
     }
 
     /// Returns whether the limit in force and all its refusals are known, and those of the limit of a
     /// [plateau](Self::plateau).
     pub fn is_decided(&self) -> bool {
-        self.replayed().is_some_and(Replay::is_done) && self.has_plateau()
+        self.stage > Stage::Plateau && self.replay.is_some()
+    }
+
+    /// The limit without the clients far above all others, once it is known and counted; `None` if there is none, or it
+    /// refuses them nothing.
+    pub fn plateau(&self) -> Option<&Plateau> {
+        let plateau = self.plateau.as_ref()?.as_ref()?;
+        (plateau.replay.is_done() && plateau.replay.refused() > 0).then_some(plateau)
     }
 
     /// The choices in force.
@@ -448,8 +436,7 @@ impl Analysis {
 
     /// The share of the clients already counted for the missing curves, from 0 to 1; 1 if none is missing.
     pub fn measured(&self) -> f64 {
-        let all = self.clients().len().max(1) as f64;
-        self.job.as_ref().map_or(1.0, |(_, to)| *to as f64 / all)
+        self.curves.measured(self.clients())
     }
 
     /// The curve that is shown, and the limit that it recommends.
@@ -483,7 +470,8 @@ impl Analysis {
 
     /// The replay of today's limiter, once it is done.
     pub fn replayed_today(&self) -> Option<&Replay> {
-        self.today.as_ref().filter(|today| today.is_done())
+        let limiter = self.choices.limiter_of_today()?;
+        self.today.as_ref().filter(|today| today.is_done() && *today.limiter() == limiter)
     }
 
     /// Some limits of the curve and their effects, the lowest limit first.
@@ -500,4 +488,15 @@ impl Analysis {
     pub fn periods(&self) -> &[(Span, Advice)] {
         &self.periods
     }
+}
+
+/// Goes on with a replay, if there is one; returns whether it is done.
+fn advance(replay: Option<&mut Replay>, clients: &Clients, budget: u64) -> bool {
+    let Some(replay) = replay else { return true };
+    if budget == u64::MAX && cfg!(not(target_arch = "wasm32")) {
+        replay.finish(clients);
+    } else {
+        replay.advance(clients, budget);
+    }
+    replay.is_done()
 }

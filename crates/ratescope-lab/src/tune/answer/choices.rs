@@ -102,7 +102,8 @@ impl Choices {
             return (setting.set)(self, value);
         }
         let Some(setting) = find(ReadOptions::SETTINGS, name) else {
-            let (reading, own) = (listed(ReadOptions::SETTINGS), listed(Self::SETTINGS));
+            let reading = listed(ReadOptions::SETTINGS);
+            let own = listed(Self::SETTINGS);
             let help = format!("not a choice; there are {reading}, {own}");
             return Err(ParseError::whole(name, help));
         };
@@ -133,17 +134,22 @@ impl Choices {
 
     fn limit_in(&mut self, period: Span) {
         if self.period != period {
-            (self.period, self.rate, self.limit) = (period, None, None);
+            self.period = period;
+            self.rate = None;
+            self.limit = None;
         }
     }
 
     fn leave_alone(&mut self, untouched: f64) {
-        (self.aim, self.limit) = (Aim { untouched }, None);
+        self.aim = Aim { untouched };
+        self.limit = None;
     }
 
     fn limit_by(&mut self, by: Option<Metric>) {
         if self.by != by {
-            (self.by, self.rate, self.limit) = (by, None, None);
+            self.by = by;
+            self.rate = None;
+            self.limit = None;
         }
     }
 
@@ -233,9 +239,10 @@ impl Choices {
 
 fn by(text: &str) -> Result<Option<Metric>, ParseError> {
     let other = |error: ParseError| format!("{}, or {BUCKET}", error.problem());
-    match is_bucket(text) {
-        true => Ok(None),
-        false => text.parse().map(Some).map_err(|error| ParseError::whole(text, other(error))),
+    if is_bucket(text) {
+        Ok(None)
+    } else {
+        text.parse().map(Some).map_err(|error| ParseError::whole(text, other(error)))
     }
 }
 
@@ -255,7 +262,8 @@ fn limit(text: &str) -> Result<Option<f64>, ParseError> {
 /// The choices that differ from the default ones, as in a link.
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (reading, own) = (self.reading.to_string(), changed(Self::SETTINGS, self));
+        let reading = self.reading.to_string();
+        let own = changed(Self::SETTINGS, self);
         let and = if reading.is_empty() || own.is_empty() { "" } else { "&" };
         write!(f, "{reading}{and}{own}")
     }

@@ -19,7 +19,7 @@ pub(super) fn in_words(limiter: &AnyLimiter, noun: &str) -> String {
     if let AnyLimiter::Envoy(own) = limiter {
         return bucket(own.fill(), own.burst() as f64);
     }
-    let Some((measure, limit)) = Measure::of(limiter) else { return limiter.to_string() };
+    let Some((measure, limit)) = Measure::from_limiter(limiter) else { return limiter.to_string() };
     match measure {
         Measure::Bucket(of) | Measure::Nginx(of) => bucket(of, limit),
         Measure::Haproxy(per, _) => format!("{}, as it counts them", rate(limit, per)),
@@ -42,7 +42,7 @@ pub(super) fn briefly(limiter: &AnyLimiter) -> String {
     if let AnyLimiter::Envoy(own) = limiter {
         return bucket(own.fill(), own.burst() as f64);
     }
-    match Measure::of(limiter) {
+    match Measure::from_limiter(limiter) {
         Some((Measure::Bucket(of) | Measure::Nginx(of), burst)) => bucket(of, burst),
         Some((measure, limit)) => format!("{} {}", number(limit), a(measure.period())),
         None => limiter.to_string(),

@@ -22,14 +22,12 @@ impl LabelRow {
         let shown = self.text.chars().map(visible).collect();
         [shown, grouped(self.refused), grouped(self.requests)]
     }
-}
 
-impl Analysis {
     /// The paths, then the agents, whose requests are refused most: at most `most` of each, and the number
     /// of all that have refused requests. Empty if the log has no such field.
-    pub fn labels(&self, most: usize) -> [(Vec<LabelRow>, usize); 2] {
-        let mut tables = <[(Vec<LabelRow>, usize); 2]>::default();
-        let (Some(labels), Some(replay)) = (&self.clients().labels, self.replayed()) else {
+    pub fn tables(analysis: &Analysis, most: usize) -> [(Vec<Self>, usize); 2] {
+        let mut tables = <[(Vec<Self>, usize); 2]>::default();
+        let (Some(labels), Some(replay)) = (&analysis.clients().labels, analysis.replayed()) else {
             return tables;
         };
         for ((table, labels), refused) in tables.iter_mut().zip(labels).zip(replay.refused_by()) {

@@ -13,7 +13,8 @@ impl Choices {
     /// The differences between the events of the log and those that the server will count, one sentence
     /// each.
     pub(super) fn notes(&self, limiter: &AnyLimiter, per: &Per) -> Vec<String> {
-        let (options, server) = (&self.reading.options, self.target);
+        let options = &self.reading.options;
+        let server = self.target;
         // In Rust, the program itself chooses the events and their fields.
         if server == Target::Rust {
             return Vec::new();

@@ -42,35 +42,34 @@ pub struct Refusals {
     pub done: bool,
 }
 
-impl Analysis {
+impl PictureData {
     /// The data known by now.
-    pub fn picture_data(&self) -> PictureData {
+    pub fn new(analysis: &Analysis) -> Self {
         let mut data = PictureData {
-            requests: self.clients().requests(),
-            events: self.imported().events(),
-            frontier: self.frontier().cloned().unwrap_or_default(),
-            zone: self.clock().zone,
+            requests: analysis.clients().requests(),
+            events: analysis.imported().events(),
+            frontier: analysis.frontier().cloned().unwrap_or_default(),
+            zone: analysis.clock().zone,
             ..PictureData::default()
         };
-        if let Some((curve, advice)) = self.shown() {
+        if let Some((curve, advice)) = analysis.shown() {
             data.staircase = curve.staircase();
-            (data.recommended, data.knee) = (advice.limit, advice.knee);
-            let replayed = self.rows().iter().filter(|_| !curve.measure.counts_all());
+            data.recommended = advice.limit;
+            data.knee = advice.knee;
+            let replayed = analysis.rows().iter().filter(|_| !curve.measure.counts_all());
             let counted = replayed.filter_map(|row| Some([row.limit, row.refused? as f64]));
             data.counted = counted.collect();
         }
-        data.refusals = self.replayed().map(|replay| Refusals {
+        data.refusals = analysis.replayed().map(|replay| Refusals {
             hours: *replay.hours(),
             refused: replay.refused(),
-            touched: replay.touched(self.clients()).touched,
+            touched: replay.touched(analysis.clients()).touched,
             done: replay.is_done(),
         });
         data
     }
-}
 
-impl PictureData {
-    /// Writes the data as numbers, for [`of_numbers`](Self::of_numbers).
+    /// Writes the data as numbers, for [`from_numbers`](Self::from_numbers).
     pub fn to_numbers(&self) -> Vec<f64> {
         let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
         let [low, high] = self.zone.0.map_or([f64::NAN; 2], |range| range.map(f64::from));
@@ -78,8 +77,8 @@ impl PictureData {
         let word = NOUNS.iter().position(|noun| *noun == self.events);
         let word = word.map_or(0, |place| place + 1) as f64;
         let mut numbers = vec![self.requests as f64, word, recommended, knee, low, high];
-        put(&mut numbers, self.counted.iter().copied());
-        put(
+        write_rows(&mut numbers, self.counted.iter().copied());
+        write_rows(
             &mut numbers,
             self.frontier
                 .bursts
@@ -87,14 +86,14 @@ impl PictureData {
                 .map(|at| [at.burst, at.rate.count(), at.rate.per().secs(), at.touched as f64]),
         );
         let refusals = self.refusals.iter();
-        put(
+        write_rows(
             &mut numbers,
             refusals.clone().map(|r| [r.refused, r.touched, r.done.into()].map(float)),
         );
-        put(&mut numbers, refusals.flat_map(|r| &r.hours.0).map(|day| day.map(float)));
+        write_rows(&mut numbers, refusals.flat_map(|r| &r.hours.0).map(|day| day.map(float)));
         let Staircase { clients: [a, b, c], marked, requests, stairs } = &self.staircase;
-        put(&mut numbers, [[a, b, c, marked, requests].map(|n| float(*n))].into_iter());
-        put(
+        write_rows(&mut numbers, [[a, b, c, marked, requests].map(|n| float(*n))].into_iter());
+        write_rows(
             &mut numbers,
             stairs.iter().map(|stair| {
                 let Stair { limit, touched: [a, b, c], .. } = *stair;
@@ -107,26 +106,26 @@ impl PictureData {
     }
 
     /// Reads what [`to_numbers`](Self::to_numbers) wrote. Other numbers give data without meaning.
-    pub fn of_numbers(numbers: &[f64]) -> Self {
+    pub fn from_numbers(numbers: &[f64]) -> Self {
         let Some((&[requests, word, recommended, knee, low, high], mut rest)) =
             numbers.split_first_chunk()
         else {
             return PictureData::default();
         };
         let known = |n: f64| n.is_finite().then_some(n);
-        let counted = take(&mut rest);
+        let counted = read_rows(&mut rest);
         let burst = |[burst, count, per, touched]: [f64; 4]| {
             let rate = Rate::new(count, Span::from_secs(per).ok()?).ok()?;
             Some(Burst { burst, rate, touched: touched as u64 })
         };
-        let bursts = take(&mut rest).into_iter().filter_map(burst).collect();
-        let refusals = take(&mut rest).pop();
-        let hours = take::<24>(&mut rest).into_iter().flatten().map(|n| n as u64).collect();
+        let bursts = read_rows(&mut rest).into_iter().filter_map(burst).collect();
+        let refusals = read_rows(&mut rest).pop();
+        let hours = read_rows::<24>(&mut rest).into_iter().flatten().map(|n| n as u64).collect();
         let refusals = refusals.map(|[refused, touched, done]| {
             let [refused, touched] = [refused, touched].map(|n| n as u64);
             Refusals { hours, refused, touched, done: done == 1.0 }
         });
-        let head = take(&mut rest).pop().unwrap_or_default();
+        let head = read_rows(&mut rest).pop().unwrap_or_default();
         let [a, b, c, marked, requests_measured] = head.map(|n| n as u64);
         let stair = |[limit, counts @ ..]: [f64; 6]| {
             let [a, b, c, marked, refused] = counts.map(|n| n as u64);
@@ -137,7 +136,7 @@ impl PictureData {
                 clients: [a, b, c],
                 marked,
                 requests: requests_measured,
-                stairs: take(&mut rest).into_iter().map(stair).collect(),
+                stairs: read_rows(&mut rest).into_iter().map(stair).collect(),
             },
             counted,
             requests: requests as u64,
@@ -156,7 +155,7 @@ fn float(n: u64) -> f64 {
 }
 
 /// Appends the number of rows, and then the rows.
-fn put<const N: usize>(numbers: &mut Vec<f64>, rows: impl Iterator<Item = [f64; N]>) {
+fn write_rows<const N: usize>(numbers: &mut Vec<f64>, rows: impl Iterator<Item = [f64; N]>) {
     let at = numbers.len();
     numbers.push(0.0);
     numbers.extend(rows.flatten());
@@ -166,8 +165,8 @@ fn put<const N: usize>(numbers: &mut Vec<f64>, rows: impl Iterator<Item = [f64; 
     }
 }
 
-/// Takes the rows that [`put`] appended from the beginning of `numbers`; fewer if the numbers end early.
-fn take<const N: usize>(numbers: &mut &[f64]) -> Vec<[f64; N]> {
+/// Takes the rows that [`write_rows`] appended from the beginning of `numbers`; fewer if the numbers end early.
+fn read_rows<const N: usize>(numbers: &mut &[f64]) -> Vec<[f64; N]> {
     let Some((n, rest)) = numbers.split_first() else { return Vec::new() };
     let (rows, rest) = rest.split_at((*n as usize).saturating_mul(N).min(rest.len()));
     *numbers = rest;

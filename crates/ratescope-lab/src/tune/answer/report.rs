@@ -2,7 +2,7 @@
 
 use super::Analysis;
 use super::in_words::in_words;
-use crate::tune::{Clients, Doubt, Imported, Summary, percent};
+use crate::tune::{Clients, Doubt, Imported, RefusedClient, Summary, percent};
 use ratescope::address::{is_internal, parse};
 use ratescope::internal::{grouped, plural};
 use ratescope_log::Corrections;
@@ -58,7 +58,8 @@ pub struct LimitEffect {
 impl Report {
     /// The sentences about the counts so far.
     pub fn new(analysis: &Analysis) -> Self {
-        let (log, clients) = (analysis.imported(), analysis.clients());
+        let log = analysis.imported();
+        let clients = analysis.clients();
         let (headline, done) = headline(analysis);
         let mut report = Report {
             read: read(analysis),
@@ -68,8 +69,8 @@ impl Report {
             room: room(clients),
             headline,
             today: today(analysis).unwrap_or_default(),
-            plateau: analysis.plateau_says().unwrap_or_default(),
-            stops: analysis.stops(STOPPED),
+            plateau: analysis.plateau().map_or(String::new(), |plateau| plateau.sentence(analysis)),
+            stops: stops(analysis, STOPPED),
             done,
             ..Report::default()
         };
@@ -84,21 +85,22 @@ impl Report {
     }
 }
 
-impl Analysis {
+impl LimitEffect {
     /// The effect of the limiter in force, once it has been replayed.
-    pub fn effect(&self) -> Option<LimitEffect> {
-        let replay = self.replayed().filter(|replay| replay.is_done())?;
-        let (limiter, noun) = (replay.limiter(), one(self.imported().events()));
-        let does = replay.says(&self.imported().summary, noun);
+    pub fn new(analysis: &Analysis) -> Option<Self> {
+        let replay = analysis.replayed().filter(|replay| replay.is_done())?;
+        let limiter = replay.limiter();
+        let noun = one(analysis.imported().events());
+        let does = replay.describe(&analysis.imported().summary, noun);
         Some(LimitEffect {
             limit: limiter.to_string(),
-            touched: replay.touched(self.clients()).touched,
+            touched: replay.touched(analysis.clients()).touched,
             refused: replay.refused(),
             says: format!("{limiter} {does}."),
             headline: format!(
                 "For {}: {}. It {does}.",
-                self.choices().target.title(),
-                in_words(limiter, one(self.choices().reading.field_of_costs().unwrap_or(noun)))
+                analysis.choices().target.title(),
+                in_words(limiter, one(analysis.choices().reading.field_of_costs().unwrap_or(noun)))
             ),
         })
     }
@@ -110,13 +112,16 @@ pub(super) fn one(events: &str) -> &str {
 }
 
 fn read(analysis: &Analysis) -> String {
-    let (clients, clock, log) = (analysis.clients(), analysis.clock(), analysis.imported());
+    let clients = analysis.clients();
+    let clock = analysis.clock();
+    let log = analysis.imported();
     let Summary { per, lines, .. } = &log.summary;
     let [requests, senders] = [clients.requests(), clients.clients()];
     let others = !["requests", "events"].contains(&log.events());
-    let among = match others && *lines > requests {
-        true => format!(" among {} line{},", grouped(*lines), plural(*lines)),
-        false => String::new(),
+    let among = if others && *lines > requests {
+        format!(" among {} line{},", grouped(*lines), plural(*lines))
+    } else {
+        String::new()
     };
     let mut text = format!(
         "{} {}{}{among} from {} client{} (per {per})",
@@ -127,7 +132,7 @@ fn read(analysis: &Analysis) -> String {
         plural(senders),
     );
     if let Some((first, last)) = clients.times() {
-        let [first, last] = [first, last].map(|time| clock.shown(time));
+        let [first, last] = [first, last].map(|time| clock.date_and_time(time));
         text += &format!(", {first} to {last} {}", clock.zone);
     }
     text
@@ -146,7 +151,8 @@ fn notes(analysis: &Analysis) -> Vec<String> {
         format!("Only those with {}; {n} others are left out.", options.options.filter)
     });
     note(counts.keyless, &|n, s| {
-        let (per, all) = (&summary.per, grouped(counts.events));
+        let per = &summary.per;
+        let all = grouped(counts.events);
         match (options.options.only_keyed, s) {
             (true, _) => format!("{n} without {per} left out."),
             _ if counts.keyless == counts.events => {
@@ -189,7 +195,8 @@ const PROXIES: usize = 64;
 
 /// A warning that nearly all events are those of proxies, if the log also names the clients of these.
 fn proxy(analysis: &Analysis) -> Option<String> {
-    let (log, clients) = (analysis.imported(), analysis.clients());
+    let log = analysis.imported();
+    let clients = analysis.clients();
     if !log.has_forwarded {
         return None;
     }
@@ -224,7 +231,8 @@ fn room(clients: &Clients) -> Option<String> {
     if clients.left_out() == 0 {
         return None;
     }
-    let (share, count) = (percent(clients.share_kept()), grouped(clients.len() as u64));
+    let share = percent(clients.share_kept());
+    let count = grouped(clients.len() as u64);
     let mut said =
         format!("There was no room for all: {share} of the requests are kept, of {count} clients.");
     if clients.has_full() {
@@ -243,7 +251,7 @@ fn room(clients: &Clients) -> Option<String> {
 
 /// The headline, and whether it is final.
 fn headline(analysis: &Analysis) -> (String, bool) {
-    match analysis.effect() {
+    match LimitEffect::new(analysis) {
         Some(effect) => (effect.headline, true),
         None if analysis.shown().is_some() && analysis.limiter().is_none() => {
             ("No limit leaves so many clients alone.".to_owned(), true)
@@ -258,16 +266,18 @@ fn headline(analysis: &Analysis) -> (String, bool) {
 fn today(analysis: &Analysis) -> Option<String> {
     let replay = analysis.replayed_today()?;
     let noun = one(analysis.imported().events());
-    let (limiter, does) = (replay.limiter(), replay.says(&analysis.imported().summary, noun));
+    let limiter = replay.limiter();
+    let does = replay.describe(&analysis.imported().summary, noun);
     Some(format!("Today, {limiter} {does}."))
 }
 
 fn learned(analysis: &Analysis) -> Option<String> {
     let (_, advice) = analysis.shown()?;
     let limit = advice.limit?;
-    let recommended = match analysis.limit() == Some(limit) {
-        true => "Recommended".to_owned(),
-        false => format!("Recommended would be {limit}"),
+    let recommended = if analysis.limit() == Some(limit) {
+        "Recommended".to_owned()
+    } else {
+        format!("Recommended would be {limit}")
     };
     let learned = format!("{recommended}: it touches {}", advice.learned);
     Some(match advice.checked {
@@ -277,4 +287,32 @@ fn learned(analysis: &Analysis) -> Option<String> {
              {checked}."
         ),
     })
+}
+
+/// What the limit in force does to each client that is to be stopped, a sentence each, at most `most`; empty until it
+/// is counted.
+pub fn stops(analysis: &Analysis, most: usize) -> Vec<String> {
+    let Some(replay) = analysis.replayed().filter(|replay| replay.is_done()) else {
+        return Vec::new();
+    };
+    let noun = one(analysis.imported().events());
+    let says = |place: &usize| {
+        let name = analysis.imported().summary.name(*place);
+        let all = analysis.clients().requests_of(*place);
+        let found = replay.refused_clients().iter().find(|client| client.place == *place);
+        match found {
+            Some(RefusedClient { refused, first, .. }) => format!(
+                "{name} is stopped: {} of its {} {noun}{} are refused, the first on {}.",
+                grouped(*refused),
+                grouped(all),
+                plural(all),
+                analysis.clock().in_words(*first),
+            ),
+            None => format!(
+                "{name} is not stopped: it came no faster than those who are left alone. A longer period shows who \
+                 is slow but steady."
+            ),
+        }
+    };
+    analysis.to_stop.iter().take(most).map(says).collect()
 }

@@ -29,9 +29,9 @@ const ROWS: usize = 24;
 /// A client, and its requests that the limit in force refuses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientRow {
-    /// Its place among the clients.
+    /// The place among the clients.
     pub place: usize,
-    /// Its key.
+    /// The key.
     pub key: String,
     /// Whether it is marked as legitimate.
     pub marked: bool,
@@ -39,7 +39,7 @@ pub struct ClientRow {
     pub stop: bool,
     /// The number of its requests.
     pub requests: u64,
-    /// Its highest level.
+    /// The highest level.
     pub peak: Option<Peak>,
     /// The number of its requests that are refused.
     pub refused: u64,
@@ -120,7 +120,8 @@ impl Analysis {
     }
 
     fn row(&self, place: usize, refused: Option<&RefusedClient>) -> ClientRow {
-        let (clients, measure) = (self.clients(), self.shown().map(|(curve, _)| curve.measure));
+        let clients = self.clients();
+        let measure = self.shown().map(|(curve, _)| curve.measure);
         ClientRow {
             place,
             key: clients.key(place).to_owned(),
@@ -137,7 +138,7 @@ impl Analysis {
     /// its [mark](ClientRow::mark), its requests, its peak, the time of the peak, its refused requests, and the time of
     /// the first of them.
     pub fn cells(&self, client: &ClientRow) -> [String; 7] {
-        let when = |time: Time| self.clock().shown(time);
+        let when = |time: Time| self.clock().date_and_time(time);
         let peak = client.peak.map(|peak| (level(peak.level), when(peak.at)));
         let (peak, at) = peak.unwrap_or_default();
         let marked = client.mark().to_owned();

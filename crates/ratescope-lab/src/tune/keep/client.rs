@@ -44,10 +44,12 @@ impl Client {
     /// Forgets the events.
     pub(super) fn clear(&mut self) {
         self.events.clear();
-        (self.requests, self.waits, self.last) = (0, 0, i64::MIN);
+        self.requests = 0;
+        self.waits = 0;
+        self.last = i64::MIN;
     }
 
-    /// Its events, in order, with the numbers of their labels where these are kept.
+    /// The events, in order, with the numbers of their labels where these are kept.
     pub(super) fn moments(&self, labelled: bool) -> Moments<'_> {
         let waiting = self.waiting.get(..self.waits as usize).unwrap_or(&[]);
         Moments::new([&self.events, waiting], labelled)

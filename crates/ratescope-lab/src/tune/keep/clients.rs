@@ -7,7 +7,7 @@
 //! depends on the seed: clients are numbered in the order of their first events.
 
 use super::client::Client;
-use super::dictionary::Codes;
+use super::dictionary::{Codes, Dictionary, MOST};
 use super::labels::Labels;
 use super::sample::MOST_HALVINGS;
 use super::stream::{Moment, Moments, Written, first, is_near};
@@ -115,11 +115,11 @@ impl Clients {
     }
 
     /// Adds an event of the client called `key`: takes a [`ticket`](Self::ticket) and
-    /// [puts](Self::put) the event.
+    /// [adds](Self::add_event) the event.
     #[inline]
     pub fn add(&mut self, key: &str, time: Time, cost: f64) {
         let ticket = self.ticket(key);
-        self.put(ticket, time, cost, Codes::default());
+        self.add_event(ticket, time, cost, Codes::default());
     }
 
     /// The client called `key`, for an event that is added later. So an event that waits for earlier ones
@@ -141,7 +141,7 @@ impl Clients {
     /// [`MAX_COST`](ratescope::limit::MAX_COST), or that is 18,000 years or more from the origin, is
     /// [`unusable`](Self::unusable).
     #[inline]
-    pub fn put(&mut self, ticket: Ticket, time: Time, cost: f64, codes: Codes) {
+    pub fn add_event(&mut self, ticket: Ticket, time: Time, cost: f64, codes: Codes) {
         self.counts.requests += 1;
         for (labels, code) in self.labels.iter_mut().flatten().zip(codes) {
             labels.count(code, 1);
@@ -174,7 +174,9 @@ impl Clients {
         let key_len = u32::try_from(key.len()).ok()?;
         self.keys.push_str(key);
         self.list.push(Client::new(key_at, key_len, halvings.unwrap_or(self.halvings)));
-        let (keys, list, hasher) = (&self.keys, &self.list, &self.hasher);
+        let keys = &self.keys;
+        let list = &self.list;
+        let hasher = &self.hasher;
         let rehash = |&place: &u32| hasher.hash_one(text(keys, list, place).as_bytes());
         self.table.insert_unique(hash, place, rehash);
         Some(place as usize)
@@ -190,12 +192,11 @@ impl Clients {
         }
         let micros = moment.time.as_micros();
         let begins = client.requests == 0;
-        let step = match begins {
-            true => first(moment.time),
-            false => {
-                self.counts.late += u64::from(micros < client.last);
-                micros.saturating_sub(client.last).max(0).unsigned_abs()
-            }
+        let step = if begins {
+            first(moment.time)
+        } else {
+            self.counts.late += u64::from(micros < client.last);
+            micros.saturating_sub(client.last).max(0).unsigned_abs()
         };
         let Some(requests) = client.requests.checked_add(1) else {
             self.counts.left_out += 1;
@@ -208,6 +209,50 @@ impl Clients {
         self.highest_cost = ratescope::internal::larger(self.highest_cost, moment.cost);
         let written = Written::new(step, moment.cost, self.labels.is_some().then_some(codes));
         client.write(written.bytes(), &mut self.outside) || begins
+    }
+
+    /// From now on keeps the labels of each event, too: its path and its agent, in four bytes. Call it only
+    /// before the first event.
+    pub fn keep_labels(&mut self) {
+        // Labels are never dropped, so they get a part of the room only.
+        let most = MOST.min(self.room.bytes / 16);
+        self.labels =
+            Some([(); 2].map(|()| Labels { texts: Dictionary::new(most), requests: Vec::new() }));
+    }
+
+    /// The numbers here of the labels that have the numbers `codes` in the dictionaries `of`. `known` keeps
+    /// what was found for the next call.
+    #[inline]
+    pub(in crate::tune) fn translate(
+        &mut self,
+        of: &[Dictionary; 2],
+        codes: Codes,
+        known: &mut [Vec<u16>; 2],
+    ) -> Codes {
+        let Some(labels) = &mut self.labels else { return Codes::default() };
+        let mut own = Codes::default();
+        let fields = labels.iter_mut().zip(of).zip(known).zip(codes);
+        for (own, (((labels, of), known), code)) in own.iter_mut().zip(fields) {
+            for next in known.len()..=code.into() {
+                known.push(labels.texts.translated(of, next as u16));
+            }
+            *own = known.get(usize::from(code)).copied().unwrap_or_default();
+        }
+        own
+    }
+
+    #[inline]
+    pub(super) fn label_bytes(&self) -> usize {
+        self.labels.iter().flatten().map(|labels| labels.texts.bytes()).sum()
+    }
+
+    /// The events of the client at `place`, with the numbers of their labels.
+    pub(in crate::tune) fn labelled_moments(
+        &self,
+        place: usize,
+    ) -> impl Iterator<Item = (Moment, Codes)> + '_ {
+        let mut moments = self.read(place);
+        core::iter::from_fn(move || moments.next_labelled())
     }
 
     /// Whether later events of a client are left out, so that there is room for others.
@@ -323,7 +368,8 @@ impl Clients {
     pub(super) fn retain(&mut self, stays: impl Fn(usize) -> bool) -> Vec<u32> {
         let list = core::mem::take(&mut self.list);
         let keys = core::mem::take(&mut self.keys);
-        (self.table, self.outside) = (HashTable::new(), 0);
+        self.table = HashTable::new();
+        self.outside = 0;
         let mut moved = vec![NOBODY; list.len()];
         for (place, mut client) in list.into_iter().enumerate() {
             if !stays(place) {
@@ -354,12 +400,12 @@ impl Clients {
     /// second step of halvings after it.
     #[inline]
     fn current(&self, ticket: Ticket) -> Option<usize> {
-        let place = match ticket.halvings == self.halvings {
-            true => Some(ticket.place),
-            false if ticket.halvings == self.moved.0 => {
-                self.moved.1.get(ticket.place as usize).copied()
-            }
-            false => None,
+        let place = if ticket.halvings == self.halvings {
+            Some(ticket.place)
+        } else if ticket.halvings == self.moved.0 {
+            self.moved.1.get(ticket.place as usize).copied()
+        } else {
+            None
         };
         place.filter(|place| *place != NOBODY).map(|place| place as usize)
     }

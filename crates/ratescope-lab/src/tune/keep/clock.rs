@@ -14,7 +14,7 @@
 
 use core::fmt;
 use ratescope::time::Time;
-use ratescope_log::civil::{Civil, DAY, Date, SECOND};
+use ratescope_log::civil::{Civil, DAY, Date, LONG_MONTHS, SECOND};
 use std::collections::BTreeMap;
 
 /// An hour in microseconds.
@@ -41,20 +41,20 @@ impl Default for Zones {
 impl Zones {
     /// Notes that a line of this time is by a clock `east` minutes ahead of UTC.
     #[inline]
-    pub fn see(&mut self, time: Time, east: i16) {
+    pub fn add_line(&mut self, time: Time, east: i16) {
         let hour = time.as_micros().div_euclid(HOUR);
         if self.last != (hour, east) {
             self.last = (hour, east);
-            self.put(hour, [east, east]);
+            self.widen(hour, [east, east]);
         }
     }
 
     /// Adds the notes of other lines.
     pub fn add(&mut self, other: &Zones) {
-        other.hours.iter().for_each(|(hour, range)| self.put(*hour, *range));
+        other.hours.iter().for_each(|(hour, range)| self.widen(*hour, *range));
     }
 
-    fn put(&mut self, hour: i64, [low, high]: [i16; 2]) {
+    fn widen(&mut self, hour: i64, [low, high]: [i16; 2]) {
         if self.hours.len() < MOST || self.hours.contains_key(&hour) {
             let range = self.hours.entry(hour).or_insert([low, high]);
             *range = [range[0].min(low), range[1].max(high)];
@@ -94,7 +94,7 @@ impl Zones {
     pub(super) fn restore(&mut self, hour: i64, range: [i16; 2]) -> Option<()> {
         let first = hour.checked_mul(HOUR)?;
         first.checked_add(HOUR)?;
-        self.put(hour, range);
+        self.widen(hour, range);
         Some(())
     }
 }
@@ -102,7 +102,7 @@ impl Zones {
 /// A wall clock: that of a log, or UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogClock {
-    /// Its name.
+    /// The name.
     pub zone: Zone,
     /// Whether it shows UTC because the lines are of several zones.
     pub is_of_several: bool,
@@ -113,21 +113,21 @@ pub struct LogClock {
 
 impl LogClock {
     /// The time that the clock shows at `time`, as if it were a time of UTC.
-    pub fn shows(&self, time: Time) -> Time {
+    pub fn local(&self, time: Time) -> Time {
         let east = i64::from(self.east(time));
         Time::from_micros(time.as_micros().saturating_add(east * 60_000_000))
     }
 
     /// The date and the time of day that it shows, in whole seconds, as in `2026-03-02 12:00:00`.
-    pub fn shown(&self, time: Time) -> String {
-        let shown = self.shows(time).as_micros();
+    pub fn date_and_time(&self, time: Time) -> String {
+        let shown = self.local(time).as_micros();
         Civil(Time::from_micros(shown - shown.rem_euclid(SECOND))).to_string()
     }
 
-    /// The same in the form of RFC 3339, with the offset from UTC if that is known, as in
+    /// The date and the time of day in the form of RFC 3339, with the offset from UTC if that is known, as in
     /// `2026-03-02T12:00:00+02:00`.
-    pub fn written(&self, time: Time) -> String {
-        let text = self.shown(time).replace(' ', "T");
+    pub fn rfc3339(&self, time: Time) -> String {
+        let text = self.date_and_time(time).replace(' ', "T");
         match self.zone.0 {
             Some(_) => text + &offset(self.east(time)),
             None => text,
@@ -135,24 +135,11 @@ impl LogClock {
     }
 
     /// The day and the time of day that it shows, as in a sentence: `18 May at 08:05`.
-    pub fn told(&self, time: Time) -> String {
-        const MONTHS: [&str; 12] = [
-            "January",
-            "February",
-            "March",
-            "April",
-            "May",
-            "June",
-            "July",
-            "August",
-            "September",
-            "October",
-            "November",
-            "December",
-        ];
-        let shown = self.shows(time).as_micros();
-        let (day, minutes) = (Date::at(shown.div_euclid(DAY)), shown.rem_euclid(DAY) / SECOND / 60);
-        let month = MONTHS.get(usize::from(day.month()) - 1).unwrap_or(&"");
+    pub fn in_words(&self, time: Time) -> String {
+        let shown = self.local(time).as_micros();
+        let day = Date::at(shown.div_euclid(DAY));
+        let minutes = shown.rem_euclid(DAY) / SECOND / 60;
+        let month = LONG_MONTHS.get(usize::from(day.month()) - 1).unwrap_or(&"");
         format!("{} {month} at {:02}:{:02}", day.day(), minutes / 60, minutes % 60)
     }
 
@@ -171,7 +158,8 @@ pub struct Zone(pub Option<[i16; 2]>);
 
 /// Minutes as hours and minutes, as in `+02:00`.
 fn offset(east: i16) -> String {
-    let (sign, size) = (if east < 0 { '-' } else { '+' }, east.unsigned_abs());
+    let sign = if east < 0 { '-' } else { '+' };
+    let size = east.unsigned_abs();
     format!("{sign}{:02}:{:02}", size / 60, size % 60)
 }
 

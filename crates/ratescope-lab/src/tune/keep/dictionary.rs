@@ -42,8 +42,13 @@ impl Default for Dictionary {
 impl Dictionary {
     /// No texts yet, with room for `most` bytes of them.
     pub(super) fn new(most: usize) -> Self {
-        let (texts, ends, table, hasher) = Default::default();
-        Dictionary { texts, most, ends, table, hasher }
+        Dictionary {
+            texts: String::new(),
+            most,
+            ends: Vec::new(),
+            table: HashTable::new(),
+            hasher: RandomState::default(),
+        }
     }
 
     /// The number of a text. A new text is added if there is room; otherwise it has the number of all others.
@@ -52,7 +57,8 @@ impl Dictionary {
     pub fn code(&mut self, text: Option<&str>) -> u16 {
         let Some(text) = text else { return NONE };
         let text = beginning(text, LONGEST);
-        let (bytes, hash) = (self.texts.as_bytes(), hash(&self.hasher, text));
+        let bytes = self.texts.as_bytes();
+        let hash = hash(&self.hasher, text);
         let found = self.table.find(hash, |code| {
             let place = place(&self.ends, *code);
             place.and_then(|place| bytes.get(place)).is_some_and(|one| same(one, text.as_bytes()))
@@ -68,8 +74,10 @@ impl Dictionary {
         };
         self.texts.push_str(text);
         self.ends.push(self.texts.len() as u32);
-        let (texts, ends, hasher) = (&self.texts, &self.ends, &self.hasher);
-        let rehash = |code: &u16| self::hash(hasher, of(texts, ends, *code).unwrap_or(""));
+        let texts = &self.texts;
+        let ends = &self.ends;
+        let hasher = &self.hasher;
+        let rehash = |code: &u16| self::hash(hasher, text_of(texts, ends, *code).unwrap_or(""));
         self.table.insert_unique(hash, code, rehash);
         code
     }
@@ -77,7 +85,7 @@ impl Dictionary {
     /// The number here of the text that has the number `code` in `from`. A new text is added, as by
     /// [`code`](Self::code).
     pub fn translated(&mut self, from: &Dictionary, code: u16) -> u16 {
-        if code == OTHERS { OTHERS } else { self.code(of(&from.texts, &from.ends, code)) }
+        if code == OTHERS { OTHERS } else { self.code(text_of(&from.texts, &from.ends, code)) }
     }
 
     /// One more than the highest number in use.
@@ -95,7 +103,7 @@ impl Dictionary {
         match code {
             NONE => "(none)",
             OTHERS => "others",
-            _ => of(&self.texts, &self.ends, code).unwrap_or(""),
+            _ => text_of(&self.texts, &self.ends, code).unwrap_or(""),
         }
     }
 }
@@ -114,7 +122,8 @@ fn same(one: &[u8], other: &[u8]) -> bool {
     if cfg!(not(any(test, target_arch = "wasm32"))) {
         return one == other;
     }
-    let ((words, rest), (others, other_rest)) = (one.as_chunks::<8>(), other.as_chunks::<8>());
+    let (words, rest) = one.as_chunks::<8>();
+    let (others, other_rest) = other.as_chunks::<8>();
     one.len() == other.len()
         && words.iter().zip(others).all(|(a, b)| u64::from_ne_bytes(*a) == u64::from_ne_bytes(*b))
         && rest.iter().zip(other_rest).all(|(a, b)| a == b)
@@ -130,7 +139,7 @@ fn place(ends: &[u32], code: u16) -> Option<Range<usize>> {
 
 /// The text with a number; `None` if there is none.
 #[inline]
-fn of<'a>(texts: &'a str, ends: &[u32], code: u16) -> Option<&'a str> {
+fn text_of<'a>(texts: &'a str, ends: &[u32], code: u16) -> Option<&'a str> {
     texts.get(place(ends, code)?)
 }
 

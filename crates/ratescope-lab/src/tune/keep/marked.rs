@@ -43,7 +43,8 @@ impl MarkedKeys {
             for &(_, bits) in lengths.iter().filter(|(is_ipv4, _)| *is_ipv4 == address.is_ipv4()) {
                 let network = Network::of(address, bits);
                 if let Some(is_found) = network.and_then(|network| networks.get_mut(&network)) {
-                    (*is_found, *marked) = (true, true);
+                    *is_found = true;
+                    *marked = true;
                 }
             }
         }

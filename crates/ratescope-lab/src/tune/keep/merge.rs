@@ -59,11 +59,27 @@ impl Clients {
                 self.make_room();
             }
         }
-        let (mine, its) = (&mut self.counts, &other.counts);
+        let mine = &mut self.counts;
+        let its = &other.counts;
         mine.requests = mine.requests.saturating_add(its.requests);
         mine.late = mine.late.saturating_add(its.late);
         mine.unusable = mine.unusable.saturating_add(its.unusable);
         mine.left_out = mine.left_out.saturating_add(its.left_out);
+    }
+
+    /// Adds the labels of another reading. Returns the number here of each label, by its number there; no
+    /// numbers if one of the two keeps no labels.
+    pub(super) fn absorb_labels(&mut self, other: &Clients) -> [Vec<u16>; 2] {
+        let mut translated = <[Vec<u16>; 2]>::default();
+        let (Some(mine), Some(its)) = (&mut self.labels, &other.labels) else { return translated };
+        for ((mine, its), all) in mine.iter_mut().zip(its).zip(&mut translated) {
+            let code = |code: usize| mine.texts.translated(&its.texts, code as u16);
+            *all = (0..its.texts.codes()).map(code).collect();
+            for (code, n) in all.iter().zip(&its.requests) {
+                mine.count(*code, *n);
+            }
+        }
+        translated
     }
 
     /// Adds a client from a summary.

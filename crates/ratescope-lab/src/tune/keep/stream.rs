@@ -12,9 +12,9 @@ use ratescope::time::Time;
 /// An event of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moment {
-    /// Its time.
+    /// The time.
     pub time: Time,
-    /// Its cost, from 0 to [`MAX_COST`](ratescope::limit::MAX_COST).
+    /// The cost, from 0 to [`MAX_COST`](ratescope::limit::MAX_COST).
     pub cost: f64,
 }
 
@@ -59,7 +59,7 @@ impl Written {
             written.cost(cost);
         }
         if let Some([path, agent]) = codes {
-            written.put((u32::from(path) | u32::from(agent) << 16).to_le_bytes(), 4);
+            written.append((u32::from(path) | u32::from(agent) << 16).to_le_bytes(), 4);
         }
         written
     }
@@ -76,7 +76,7 @@ impl Written {
             return self.number((cost as u64) << 1);
         }
         self.number(1);
-        self.put(cost.to_bits().to_le_bytes(), 8);
+        self.append(cost.to_bits().to_le_bytes(), 8);
     }
 
     /// Writes seven bits a byte, the lowest first; all but the last byte have the highest bit set. Nearly all numbers
@@ -84,7 +84,7 @@ impl Written {
     #[inline]
     fn number(&mut self, mut n: u64) {
         while n >= 1 << 56 {
-            self.put([n as u8 | 0x80], 1);
+            self.append([n as u8 | 0x80], 1);
             n >>= 7;
         }
         let n = n & 0x0fff_ffff | n << 4 & 0x0fff_ffff << 32;
@@ -92,12 +92,12 @@ impl Written {
         let n = n & 0x007f_007f_007f_007f | n << 1 & 0x7f00_7f00_7f00_7f00;
         let last = (n | 1).ilog2() / 8;
         let more = CONTINUES & ((1 << (8 * last)) - 1);
-        self.put((n | more).to_le_bytes(), last as usize + 1);
+        self.append((n | more).to_le_bytes(), last as usize + 1);
     }
 
     /// Writes the first `len` of some bytes.
     #[inline]
-    fn put<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
+    fn append<const N: usize>(&mut self, bytes: [u8; N], len: usize) {
         if let Some(place) = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut) {
             *place = bytes;
             self.len += len;
@@ -146,15 +146,18 @@ impl<'a> Moments<'a> {
             None if step & 1 == 0 => (step >> 1).cast_signed(),
             None => -(step >> 1).cast_signed(),
         };
-        let (mut cost, mut codes) = (1.0, Codes::default());
+        let mut cost = 1.0;
+        let mut codes = Codes::default();
         if head & 1 == 1 {
             (cost, rest) = self::cost(rest)?;
         }
         if self.labelled {
             let (&[a, b, c, d], after) = rest.split_first_chunk()?;
-            (codes, rest) = ([u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])], after);
+            codes = [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])];
+            rest = after;
         }
-        (self.parts[0], self.last) = (rest, Some(micros));
+        self.parts[0] = rest;
+        self.last = Some(micros);
         Some((Moment { time: Time::from_micros(micros), cost }, codes))
     }
 
@@ -183,7 +186,8 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
 
 /// The same for a number of more than eight bytes, or among the last eight.
 fn bytewise(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let (mut n, mut shift) = (0, 0);
+    let mut n = 0;
+    let mut shift = 0;
     loop {
         let (byte, rest) = bytes.split_first()?;
         bytes = rest;
@@ -227,14 +231,17 @@ mod tests {
     fn what_is_written_is_read() {
         let costs = [1.0, 0.0, 2.0, 0.1, 1e12, 1e12 + 0.5, 4096.0, f64::MIN_POSITIVE];
         for begin in [0, 1, -1, -1_431_857_100_000_000, FURTHEST.cast_signed() - 1] {
-            let (mut bytes, mut wanted, mut micros) = (Vec::new(), Vec::new(), begin);
+            let mut bytes = Vec::new();
+            let mut wanted = Vec::new();
+            let mut micros = begin;
             let mut step = first(Time::from_micros(begin));
             let mut ends = vec![0];
             for (cost, next) in costs.iter().zip([0u64, 1, 999, 1_000, 15_000_000, 7 << 40, 3, 0]) {
                 bytes.extend(Written::new(step, *cost, None).bytes());
                 ends.push(bytes.len());
                 wanted.push(Moment { time: Time::from_micros(micros), cost: *cost });
-                (step, micros) = (next, micros + next.cast_signed());
+                step = next;
+                micros += next.cast_signed();
             }
             for cut in 0..=bytes.len() {
                 let (a, b) = bytes.split_at(cut);

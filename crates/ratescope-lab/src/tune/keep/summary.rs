@@ -95,8 +95,14 @@ impl Summary {
 
     /// A summary without events, of clients made by `per`.
     pub fn new(per: Per, room: Room) -> Self {
-        let (zones, origin) = Default::default();
-        Summary { per, lines: 0, unread: 0, clients: Clients::new(room), zones, origin }
+        Summary {
+            per,
+            lines: 0,
+            unread: 0,
+            clients: Clients::new(room),
+            zones: Zones::default(),
+            origin: None,
+        }
     }
 
     /// The clock of the log.
@@ -180,7 +186,7 @@ impl Summary {
         while !rest.0.is_empty() {
             let key = rest.text()?;
             let [halvings, count, length] = rest.numbers()?;
-            let mut moments = Moments::new([rest.take(length)?, &[]], false);
+            let mut moments = Moments::new([rest.bytes(length)?, &[]], false);
             let all: Vec<Moment> = moments.by_ref().collect();
             if all.len() as u64 != count || !moments.is_at_end() {
                 return Err(BadSummary::Damaged("the events of a client"));
@@ -230,14 +236,16 @@ fn origin(origin: &Origin, out: &mut impl Write) -> io::Result<()> {
 fn zones(zones: &Zones, out: &mut impl Write) -> io::Result<()> {
     let hours = zones.hours();
     number(hours.len() as u64, out)?;
-    let (mut last, mut known) = (0, None);
+    let mut last = 0;
+    let mut known = None;
     for (hour, range) in hours {
         let other = known != Some(range);
         number(zigzag(hour - last) << 1 | u64::from(other), out)?;
         if other {
             range.into_iter().try_for_each(|east| number(zigzag(east.into()), out))?;
         }
-        (last, known) = (hour, Some(range));
+        last = hour;
+        known = Some(range);
     }
     Ok(())
 }
@@ -256,7 +264,7 @@ fn unzigzag(n: u64) -> i64 {
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
-    fn take(&mut self, n: u64) -> Result<&'a [u8], BadSummary> {
+    fn bytes(&mut self, n: u64) -> Result<&'a [u8], BadSummary> {
         let n = usize::try_from(n).map_err(|_| BadSummary::Short)?;
         let (taken, rest) = self.0.split_at_checked(n).ok_or(BadSummary::Short)?;
         self.0 = rest;
@@ -266,7 +274,7 @@ impl<'a> Rest<'a> {
     fn number(&mut self) -> Result<u64, BadSummary> {
         let mut n = 0;
         for shift in (0..63).step_by(7) {
-            let byte = *self.take(1)?.first().ok_or(BadSummary::Short)?;
+            let byte = *self.bytes(1)?.first().ok_or(BadSummary::Short)?;
             n |= u64::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Ok(n);
@@ -296,7 +304,9 @@ impl<'a> Rest<'a> {
     }
 
     fn zones(&mut self) -> Result<Zones, BadSummary> {
-        let (mut zones, mut hour, mut range) = (Zones::default(), 0i64, None);
+        let mut zones = Zones::default();
+        let mut hour = 0i64;
+        let mut range = None;
         for _ in 0..self.number()? {
             let n = self.number()?;
             hour = hour.wrapping_add(unzigzag(n >> 1));
@@ -312,7 +322,7 @@ impl<'a> Rest<'a> {
 
     fn text(&mut self) -> Result<&'a str, BadSummary> {
         let length = self.number()?;
-        str::from_utf8(self.take(length)?).map_err(|_| BadSummary::Damaged("a text"))
+        str::from_utf8(self.bytes(length)?).map_err(|_| BadSummary::Damaged("a text"))
     }
 }
 

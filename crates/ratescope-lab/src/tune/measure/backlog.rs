@@ -34,7 +34,8 @@ impl Backlog {
 
     /// Whether nothing of these events overflows 64 bits.
     pub(super) fn fits(&self, events: &Events) -> bool {
-        let (first, last) = (events.moments.first(), events.moments.last());
+        let first = events.moments.first();
+        let last = events.moments.last();
         let span = first.zip(last).map(|(a, b)| b.time.as_micros().abs_diff(a.time.as_micros()));
         let fits = |n: u128| u64::try_from(n).is_ok();
         fits(events.total.saturating_mul(self.fills.into()))

@@ -6,8 +6,10 @@ use super::histogram::{Histogram, Rank};
 use super::level::{Events, Measure, Meter};
 use super::scale::{Over, Scale, mark, place};
 use crate::tune::outliers::outliers;
+use crate::tune::threads::on_each;
 use crate::tune::{Clients, Moment};
 use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use ratescope::time::{Span, Time};
 
 /// A part of a log.
@@ -46,6 +48,10 @@ pub struct Curve {
     /// The highest level of each client.
     highest: Highest,
 }
+
+/// How many clients a thread takes at once. Busy clients come early in the list, and no single thread must get all of
+/// them.
+const AT_ONCE: usize = 1024;
 
 /// The share of a log from which a limit is usually learned.
 const LEARNED: f64 = 2.0 / 3.0;
@@ -104,37 +110,38 @@ impl Tally {
         levels: &mut Vec<f64>,
     ) -> Option<Rank> {
         if meter.is_idle(events) {
-            return self.put(alone, weight);
+            return self.add_client(alone, weight);
         }
-        let (measure, scale) = (meter.measure, Scale::new());
+        let measure = meter.measure;
+        let scale = Scale::new();
         let over = measure.over();
         if !measure.counts_all() {
             let peaks = meter.peaks(events, split, levels);
-            return self.put(peaks.map(|peak| Some(scale.over(over, peak?.0))), weight);
+            return self.add_client(peaks.map(|peak| Some(scale.over(over, peak?.0))), weight);
         }
         meter.levels(events, levels);
         let (before, after) = levels.split_at_checked(split).unwrap_or_default();
         let [learned, checked] = &mut self.requests;
         let highest = [(before, learned), (after, checked)].map(|(levels, requests)| {
             let ranks = levels.iter().map(|level| scale.over(over, *level));
-            ranks.inspect(|marks| requests.put(*marks, weight)).max()
+            ranks.inspect(|marks| requests.add_n(*marks, weight)).max()
         });
-        self.put(highest, weight)
+        self.add_client(highest, weight)
     }
 
     /// Adds a client by the number of marks below its highest levels, before the cut and after it. Returns the higher one.
     #[inline(always)]
-    fn put(&mut self, [learned, checked]: [Option<Rank>; 2], weight: u64) -> Option<Rank> {
+    fn add_client(&mut self, [learned, checked]: [Option<Rank>; 2], weight: u64) -> Option<Rank> {
         let [whole, before, after] = &mut self.clients;
-        let put = |histogram: &mut Histogram, marks: Option<Rank>| {
+        let add = |histogram: &mut Histogram, marks: Option<Rank>| {
             if let Some(marks) = marks {
-                histogram.put(marks, weight);
+                histogram.add_n(marks, weight);
             }
         };
         let highest = learned.max(checked);
-        put(whole, highest);
-        put(before, learned);
-        put(after, checked);
+        add(whole, highest);
+        add(before, learned);
+        add(after, checked);
         highest
     }
 }
@@ -142,8 +149,14 @@ impl Tally {
 impl Curve {
     /// The curve of no clients.
     pub fn new(measure: Measure) -> Self {
-        let (all, marked, aside, times, highest) = Default::default();
-        Curve { measure, all, marked, aside, times, highest }
+        Curve {
+            measure,
+            all: Tally::default(),
+            marked: Tally::default(),
+            aside: Tally::default(),
+            times: None,
+            highest: Highest::default(),
+        }
     }
 
     /// The part from which a limit is learned: the whole log if one of its two parts is empty.
@@ -305,12 +318,42 @@ impl Clients {
         curve
     }
 
+    /// Adds the clients at some places to curves, as [`measure`](Self::measure) does, with all processors.
+    pub(in crate::tune) fn measure_on_all(
+        &self,
+        curves: &mut [Curve],
+        cut: Option<Time>,
+        places: Range<usize>,
+    ) {
+        if places.len() <= AT_ONCE || cfg!(target_arch = "wasm32") {
+            self.measure(curves, cut, places);
+            return;
+        }
+        let next = AtomicUsize::new(places.start);
+        let empty: Vec<Curve> = curves.iter().map(|curve| Curve::new(curve.measure)).collect();
+        let parts = on_each(|| {
+            let mut curves = empty.clone();
+            loop {
+                let from = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+                if from >= places.end {
+                    return curves;
+                }
+                self.measure(&mut curves, cut, from..places.end.min(from + AT_ONCE));
+            }
+        });
+        for part in parts {
+            curves.iter_mut().zip(&part).for_each(|(all, part)| all.add(part));
+        }
+    }
+
     /// Adds the clients at some places to curves. Each client's events are read once for all curves.
     /// Neither the steps nor the order in which places are added matter.
     pub fn measure(&self, curves: &mut [Curve], cut: Option<Time>, places: Range<usize>) {
-        let (mut events, mut levels) = (Events::default(), Vec::new());
+        let mut events = Events::default();
+        let mut levels = Vec::new();
         let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
-        let (scale, mut times) = (Scale::new(), None);
+        let scale = Scale::new();
+        let mut times = None;
         for at in places.start..places.end.min(self.len()) {
             events.fill(self.moments(at));
             let before = |at| events.moments.partition_point(|moment| moment.time < at);
@@ -322,7 +365,7 @@ impl Clients {
                 let all = &mut curve.all;
                 let highest =
                     all.client(meter, (&events, split), alone, self.weight(at), &mut levels);
-                highest.into_iter().for_each(|highest| curve.highest.put(at, highest));
+                highest.into_iter().for_each(|highest| curve.highest.set(at, highest));
             }
         }
         curves.iter_mut().for_each(|curve| curve.times = span(curve.times, times));

@@ -18,7 +18,7 @@ pub(super) struct Highest(Vec<u8>);
 impl Highest {
     /// Keeps that the highest level of a client is over the first `marks` marks.
     #[inline]
-    pub(super) fn put(&mut self, client: usize, marks: Rank) {
+    pub(super) fn set(&mut self, client: usize, marks: Rank) {
         if client >= self.0.len() && client < MOST {
             self.0.resize(client + 1, 0);
         }
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn it_takes_a_byte_each_up_to_a_bound() {
         let mut highest = Highest::default();
-        [MOST - 1, MOST, 2 * MOST].into_iter().for_each(|client| highest.put(client, 1));
+        [MOST - 1, MOST, 2 * MOST].into_iter().for_each(|client| highest.set(client, 1));
         assert_eq!(highest.0.len(), MOST);
         let within = highest.within(10.0);
         assert_eq!([0, MOST - 1, MOST, 2 * MOST].map(within), [false, true, false, false]);
@@ -61,7 +61,7 @@ mod tests {
         let mut highest = Highest::default();
         let levels: Vec<f64> = (0..MARKS).step_by(7).map(mark).chain([0.0, 1e15]).collect();
         for (client, level) in levels.iter().enumerate() {
-            highest.put(2 * client, Scale::new().over(Over::AtLimit, *level));
+            highest.set(2 * client, Scale::new().over(Over::AtLimit, *level));
         }
         for at in (128..MARKS).step_by(61) {
             for limit in [mark(at), mark(at).next_up(), mark(at).next_down()] {

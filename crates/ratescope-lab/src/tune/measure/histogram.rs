@@ -17,7 +17,7 @@ pub(super) struct Histogram {
 impl Histogram {
     /// Counts `n` levels that are over the first `marks` marks.
     #[inline]
-    pub(super) fn put(&mut self, marks: Rank, n: u64) {
+    pub(super) fn add_n(&mut self, marks: Rank, n: u64) {
         self.total += n;
         match marks.checked_sub(self.from).and_then(|at| self.counts.get_mut(at)) {
             Some(count) => *count += n,
@@ -66,7 +66,7 @@ impl Histogram {
     /// Adds the counts of another.
     pub(super) fn add(&mut self, other: &Histogram) {
         for (marks, n) in other.counted() {
-            self.put(marks, n);
+            self.add_n(marks, n);
         }
     }
 }
@@ -79,7 +79,7 @@ mod tests {
     fn sums_from_a_mark_on() {
         let mut all = Histogram::default();
         for (marks, n) in [(7, 2), (3, 1), (7, 1), (12, 5), (0, 4), (MARKS, 1)] {
-            all.put(marks, n);
+            all.add_n(marks, n);
         }
         let over: Vec<u64> = [0, 2, 3, 6, 7, 11, 12, MARKS - 1, MARKS].map(|i| all.over(i)).into();
         assert_eq!(over, [10, 10, 9, 9, 6, 6, 1, 1, 0]);

@@ -10,7 +10,8 @@ impl Hours {
     /// Counts `n` at a time, as a [`LogClock`](crate::tune::LogClock) shows it.
     pub fn add(&mut self, time: Time, n: u64) {
         let hours = time.as_micros().div_euclid(3_600_000_000);
-        let (day, hour) = (hours.div_euclid(24), hours.rem_euclid(24));
+        let day = hours.div_euclid(24);
+        let hour = hours.rem_euclid(24);
         // The epoch began on a Thursday.
         let day = (day + 3).rem_euclid(7);
         let row = usize::try_from(day).ok().and_then(|day| self.0.get_mut(day));

@@ -91,11 +91,14 @@ impl Events {
     pub(super) fn fill(&mut self, moments: impl Iterator<Item = Moment>) {
         self.moments.clear();
         self.amounts.clear();
-        (self.total, self.each, self.shortest_gap) = (0, None, u64::MAX);
+        self.total = 0;
+        self.each = None;
+        self.shortest_gap = u64::MAX;
         let mut last: Option<(i64, u64)> = None;
         let mut alike = true;
         for moment in moments {
-            let (micros, amount) = (moment.time.as_micros(), amount(moment.cost));
+            let micros = moment.time.as_micros();
+            let amount = amount(moment.cost);
             if let Some((before, other)) = last {
                 self.shortest_gap = self.shortest_gap.min(micros.abs_diff(before));
                 alike &= amount == other;
@@ -229,7 +232,7 @@ impl Measure {
 
     /// The measure of a limiter, and its limit; `None` if its level depends on the limit, or it counts
     /// nothing.
-    pub fn of(limiter: &AnyLimiter) -> Option<(Measure, f64)> {
+    pub fn from_limiter(limiter: &AnyLimiter) -> Option<(Measure, f64)> {
         let rated = |of: fn(Span) -> Measure, rate: Rate| Some((of(rate.per()), rate.count()));
         match limiter {
             AnyLimiter::Exim(l) if l.mode == Mode::Readonly || l.measures_only() => None,

@@ -1,16 +1,19 @@
 //! The replay of a limiter over the kept events: its refusals, by client and by hour.
 
 use super::{Curve, Hours, Measure, Share};
+use crate::tune::threads::{lock, on_each};
 use crate::tune::{Clients, LogClock, Summary};
 use core::cmp::Reverse;
+use core::mem;
 use ratescope::internal::{grouped, plural};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::Time;
+use std::sync::Mutex;
 
 /// A client that was refused something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedClient {
-    /// Its place among the clients.
+    /// The place among the clients.
     pub place: usize,
     /// The number of its requests.
     pub requests: u64,
@@ -47,13 +50,17 @@ pub struct Replay {
     refused_by: Option<[Vec<u64>; 2]>,
 }
 
+/// The parts that the processors share: enough that none waits long for another.
+const PARTS: usize = 64;
+
 impl Replay {
     /// Begins a replay. `clock` decides about days and hours.
     ///
     /// Clients whose requests would pass even all at once are left out. So are those whose levels stay within the limit,
     /// if one of `curves`, which must be of these clients, has measured them.
     pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock, curves: &[Curve]) -> Self {
-        let (measured, most) = (Measure::of(&limiter), clients.highest_cost());
+        let measured = Measure::from_limiter(&limiter);
+        let most = clients.highest_cost();
         let low = measured.and_then(|(measure, limit)| {
             let curve = curves.iter().find(|curve| curve.measure == measure)?;
             Some(curve.within(limit))
@@ -65,12 +72,20 @@ impl Replay {
         };
         let mut ahead = clients.busiest_of(|place| !within(place));
         ahead.reverse();
-        Replay::of(limiter, ahead, clock.clone())
+        Replay::begin(limiter, ahead, clock.clone())
     }
 
-    fn of(limiter: AnyLimiter, ahead: Vec<usize>, clock: LogClock) -> Self {
-        let (refused_clients, touched, refused, hours, refused_by) = Default::default();
-        Replay { limiter, ahead, refused_clients, touched, refused, hours, clock, refused_by }
+    fn begin(limiter: AnyLimiter, ahead: Vec<usize>, clock: LogClock) -> Self {
+        Replay {
+            limiter,
+            ahead,
+            refused_clients: Vec::new(),
+            touched: 0,
+            refused: 0,
+            hours: Hours::default(),
+            clock,
+            refused_by: None,
+        }
     }
 
     /// Counts the refusals by label, too: by path and by agent.
@@ -89,36 +104,43 @@ impl Replay {
         self.ahead.is_empty()
     }
 
-    /// Takes out what is left to do, as replays of their own that several threads can share: about as many clients in
-    /// each, as busy as those in the others. [`join`](Self::join) adds them again.
-    pub fn split(&mut self, parts: usize) -> Vec<Replay> {
-        let (ahead, parts) = (core::mem::take(&mut self.ahead), parts.max(1));
+    /// Does all that is left, with all processors.
+    pub fn finish(&mut self, clients: &Clients) {
+        let ahead = mem::take(&mut self.ahead);
+        // About as many clients in each part, as busy as those in the others.
         let part = |first| {
-            let ahead = ahead.iter().skip(first).step_by(parts).copied().collect();
-            let part = Replay::of(self.limiter.clone(), ahead, self.clock.clone());
+            let ahead = ahead.iter().skip(first).step_by(PARTS).copied().collect();
+            let part = Replay::begin(self.limiter.clone(), ahead, self.clock.clone());
             if self.refused_by.is_some() { part.counting_labels() } else { part }
         };
-        (0..parts).map(part).collect()
-    }
-
-    /// Adds the parts of it that were [taken out](Self::split) and are done, in any order.
-    pub fn join(&mut self, parts: impl IntoIterator<Item = Replay>) {
-        for part in parts {
-            self.touched += part.touched;
-            self.refused += part.refused;
-            self.hours.add_all(&part.hours);
-            self.refused_clients.extend(part.refused_clients);
-            let by = self.refused_by.iter_mut().flatten();
-            for (mine, its) in by.zip(part.refused_by.into_iter().flatten()) {
-                mine.resize(mine.len().max(its.len()), 0);
-                mine.iter_mut().zip(its).for_each(|(mine, its)| *mine += its);
+        let parts = Mutex::new((0..PARTS).map(part).collect::<Vec<Replay>>());
+        let some = || {
+            let mut done = Vec::new();
+            loop {
+                let next = lock(&parts).pop();
+                let Some(mut part) = next else { return done };
+                part.advance(clients, u64::MAX);
+                done.push(part);
             }
-        }
+        };
+        on_each(some).into_iter().flatten().for_each(|part| self.add(part));
         self.refused_clients
             .sort_unstable_by_key(|client| (Reverse(client.requests), client.place));
     }
 
-    /// Runs a whole replay.
+    fn add(&mut self, part: Replay) {
+        self.touched += part.touched;
+        self.refused += part.refused;
+        self.hours.add_all(&part.hours);
+        self.refused_clients.extend(part.refused_clients);
+        let by = self.refused_by.iter_mut().flatten();
+        for (mine, its) in by.zip(part.refused_by.into_iter().flatten()) {
+            mine.resize(mine.len().max(its.len()), 0);
+            mine.iter_mut().zip(its).for_each(|(mine, its)| *mine += its);
+        }
+    }
+
+    /// Runs a whole replay on this thread.
     pub fn run(clients: &Clients, limiter: AnyLimiter, clock: &LogClock) -> Self {
         let mut replay = Replay::new(clients, limiter, clock, &[]);
         replay.advance(clients, u64::MAX);
@@ -126,9 +148,11 @@ impl Replay {
     }
 
     fn client(&mut self, clients: &Clients, place: usize) {
-        let (weight, requests) = (clients.weight(place), clients.requests_of(place));
+        let weight = clients.weight(place);
+        let requests = clients.requests_of(place);
         let mut client: Option<RefusedClient> = None;
-        let (mut nth, mut refused) = (0, Vec::new());
+        let mut nth = 0;
+        let mut refused = Vec::new();
         let counts_labels = self.refused_by.is_some();
         let moments = clients.moments(place).map(|moment| (moment.time, moment.cost));
         self.limiter.outcomes(moments, |time, outcome| {
@@ -139,7 +163,7 @@ impl Replay {
             if counts_labels {
                 refused.push(nth - 1);
             }
-            self.hours.add(self.clock.shows(time), weight);
+            self.hours.add(self.clock.local(time), weight);
             let first = RefusedClient { place, requests, refused: 0, first: time };
             client.get_or_insert(first).refused += 1;
         });
@@ -154,7 +178,8 @@ impl Replay {
     /// Counts the labels of a client's refused events, which have these places among all its events.
     fn count_by(&mut self, clients: &Clients, place: usize, refused: &[usize]) {
         let Some(by) = &mut self.refused_by else { return };
-        let (mut from, mut moments) = (0, clients.labelled_moments(place));
+        let mut from = 0;
+        let mut moments = clients.labelled_moments(place);
         for at in refused {
             let Some((_, codes)) = moments.nth(at - from) else { return };
             from = at + 1;
@@ -210,10 +235,11 @@ impl Replay {
 
     /// In words, for these events, as in "would have refused 92 of 10,000 requests, all from 2 of 1,753
     /// clients; 74 of these requests came from 192.0.2.9, first on 18 May at 08:05".
-    pub fn says(&self, summary: &Summary, noun: &str) -> String {
+    pub fn describe(&self, summary: &Summary, noun: &str) -> String {
         let clients = &summary.clients;
         let Share { touched, clients: all } = self.touched(clients);
-        let (of_all, s) = (grouped(all), plural(all));
+        let of_all = grouped(all);
+        let s = plural(all);
         // The busiest of those that were refused most often: `max_by_key` takes the last.
         let from_behind = self.refused_clients.iter().rev();
         let Some(most) = from_behind.max_by_key(|client| client.refused) else {
@@ -229,8 +255,9 @@ impl Replay {
             grouped(touched),
         );
         let key = summary.name(most.place);
-        let first = self.clock.told(most.first);
-        let (n, whole) = (grouped(most.refused), self.refused);
+        let first = self.clock.in_words(most.first);
+        let n = grouped(most.refused);
+        let whole = self.refused;
         match most.refused {
             _ if touched == 1 => format!("{refused}: {key}, first on {first}"),
             many if 2 * many > whole => {

@@ -28,7 +28,8 @@ pub const MARKS: usize = IN_DECADE * DECADES;
 /// The mark at `place`, counted from 0; the last for any beyond.
 pub fn mark(place: usize) -> f64 {
     let place = place.min(MARKS - 1);
-    let (decade, digits) = (place / IN_DECADE, (place % IN_DECADE + 100) as f64);
+    let decade = place / IN_DECADE;
+    let digits = (place % IN_DECADE + 100) as f64;
     // Both numbers are whole, so that the quotient is the nearest f64 to the decimal. In decade 5 the digits are the
     // mark itself, from 100 to 999.
     match TENS.get(decade.saturating_sub(5)) {

@@ -17,7 +17,8 @@ impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Share { touched, clients } = self;
         let share = percent(*touched as f64 / (*clients).max(1) as f64);
-        let (touched, of_all) = (grouped(*touched), grouped(*clients));
+        let touched = grouped(*touched);
+        let of_all = grouped(*clients);
         write!(f, "{touched} of {of_all} client{} ({share})", plural(*clients))
     }
 }

@@ -32,12 +32,19 @@ pub struct Trial {
 impl Trial {
     /// A trial that remembers at most `keys` keys of each limit, and as many touched clients.
     pub fn new(policy: Policy, keys: usize) -> Self {
-        let (touched, hasher, has_more, refused, keyless) = Default::default();
-        Trial { store: Store::new(policy, keys), touched, hasher, keys, has_more, refused, keyless }
+        Trial {
+            store: Store::new(policy, keys),
+            touched: HashMap::new(),
+            hasher: RandomState::new(),
+            keys,
+            has_more: false,
+            refused: 0,
+            keyless: 0,
+        }
     }
 
     /// Decides about an event. `per` makes the key of its client.
-    pub fn see(&mut self, event: &Event<'_>, per: &Per) {
+    pub fn check(&mut self, event: &Event<'_>, per: &Per) {
         let lacks = |limit: &Limit| {
             let fields = limit.per.fields();
             !fields.is_empty() && fields.iter().all(|field| event.field(field).is_empty())

@@ -8,10 +8,10 @@ use ratescope_log::{Corrections, Names, Order, Record, Row, Spread, When};
 
 /// The events of a piece of a log. One thread can find them, and another add them to their clients.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub(super) struct Batch {
     /// The keys of their clients, one after the other.
     keys: String,
-    events: Vec<Seen>,
+    events: Vec<Line>,
     /// Their fields, if limits are to be tried on them.
     rows: Vec<Row>,
     zones: Zones,
@@ -23,7 +23,7 @@ pub struct Batch {
 
 /// The events of a line. Its key begins in `keys` where the key of the line before ends.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct Line {
     when: When,
     cost: f64,
     key_to: u32,
@@ -36,12 +36,12 @@ const LABELS: usize = 1 << 19;
 impl Batch {
     /// Adds the events of a line. `per` makes the key of their client. The values of `fields` are kept, too.
     #[inline]
-    pub fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Names>) {
+    pub(super) fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Names>) {
         self.keys.push_str(&key(record, per));
         if let Some(east) = record.minutes_east() {
-            self.zones.see(record.time(), east);
+            self.zones.add_line(record.time(), east);
         }
-        self.events.push(Seen {
+        self.events.push(Line {
             when: record.when(),
             cost: record.cost(),
             key_to: self.keys.len() as u32,
@@ -58,14 +58,14 @@ impl Batch {
         self.rows.clear();
         self.zones = Zones::default();
         if self.labels.iter().any(|labels| labels.bytes() > LABELS) {
-            (self.labels, self.known) = Default::default();
+            self.labels = <[Dictionary; 2]>::default();
+            self.known = [Vec::new(), Vec::new()];
         }
     }
 }
 
-/// A function that gets each event with its fields, in the order of time, and may hand it to a [`Trial`](crate::tune::Trial).
-/// The page has no trials; a function keeps their code out of it.
-pub type See<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
+/// Gets each event with its fields, in the order of time. The page tries no limits; a function keeps their code out of it.
+pub(super) type OnEvent<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
 /// The events of a line, which wait for those before them.
 #[derive(Clone, Debug)]
@@ -81,11 +81,11 @@ const BYTES: usize = size_of::<Held>() + size_of::<When>();
 
 impl Held {
     #[inline]
-    fn put(&self, time: Time, clients: &mut Clients, see: &mut See<'_>, per: &Per) {
-        clients.put(self.ticket, time, self.cost, self.codes);
+    fn add(&self, time: Time, clients: &mut Clients, on_event: &mut OnEvent<'_>, per: &Per) {
+        clients.add_event(self.ticket, time, self.cost, self.codes);
         if let Some(row) = &self.row {
             let event = Event { time, ..row.event() };
-            see(&event, per);
+            on_event(&event, per);
         }
     }
 }
@@ -96,7 +96,7 @@ const AT_ONCE: usize = 64;
 
 /// Sorts the events of one log by time, and adds them to their clients.
 #[derive(Clone, Debug)]
-pub struct Queue {
+pub(super) struct Queue {
     order: Option<Order<Held>>,
     tickets: Vec<Ticket>,
 }
@@ -104,16 +104,23 @@ pub struct Queue {
 impl Queue {
     /// A queue for lines that are up to `slack` late. Waiting lines take at most `bytes`. Without a slack,
     /// the lines are taken to be in order.
-    pub fn new(slack: Option<Span>, bytes: usize, spread: Spread) -> Self {
+    pub(super) fn new(slack: Option<Span>, bytes: usize, spread: Spread) -> Self {
         let order = slack.map(|slack| Order::new(slack, bytes, spread));
         Queue { order, tickets: Vec::new() }
     }
 
     /// Takes all events of a batch, the next ones of the log.
-    pub fn take(&mut self, batch: &mut Batch, into: &mut Summary, see: &mut See<'_>) {
+    pub(super) fn add(
+        &mut self,
+        batch: &mut Batch,
+        into: &mut Summary,
+        on_event: &mut OnEvent<'_>,
+    ) {
         let Summary { per, clients, zones, .. } = into;
         zones.add(&batch.zones);
-        let (mut key_from, mut from, mut rows) = (0, 0, batch.rows.drain(..));
+        let mut key_from = 0;
+        let mut from = 0;
+        let mut rows = batch.rows.drain(..);
         while let Some(next) = batch.events.get(from..).filter(|next| !next.is_empty()) {
             self.tickets.clear();
             for found in next.iter().take(AT_ONCE) {
@@ -126,16 +133,16 @@ impl Queue {
                 }
             }
             from += self.tickets.len();
-            for (&Seen { when, cost, codes, .. }, &ticket) in next.iter().zip(&self.tickets) {
+            for (&Line { when, cost, codes, .. }, &ticket) in next.iter().zip(&self.tickets) {
                 let codes = clients.translate(&batch.labels, codes, &mut batch.known);
                 let held = Held { ticket, cost, codes, row: rows.next().map(Box::new) };
-                let mut put = |time, held: &Held| held.put(time, clients, see, per);
+                let mut add = |time, held: &Held| held.add(time, clients, on_event, per);
                 match &mut self.order {
                     Some(order) => {
                         let bytes = BYTES + held.row.as_ref().map_or(0, |row| row.bytes());
-                        order.push(when, bytes, held, &mut put);
+                        order.push(when, bytes, held, &mut add);
                     }
-                    None => (0..when.times).for_each(|_| put(when.time, &held)),
+                    None => (0..when.times).for_each(|_| add(when.time, &held)),
                 }
             }
         }
@@ -144,20 +151,20 @@ impl Queue {
     }
 
     /// Ends the log: adds the waiting events to their clients.
-    pub fn finish(&mut self, into: &mut Summary, see: &mut See<'_>) {
+    pub(super) fn finish(&mut self, into: &mut Summary, on_event: &mut OnEvent<'_>) {
         let Summary { per, clients, .. } = into;
         if let Some(order) = &mut self.order {
-            order.finish(&mut |time, held| held.put(time, clients, see, per));
+            order.finish(&mut |time, held| held.add(time, clients, on_event, per));
         }
     }
 
     /// Whether the newest line of the log is the first, so that it has to be reversed.
-    pub fn is_newest_first(&self) -> bool {
+    pub(super) fn is_newest_first(&self) -> bool {
         self.order.as_ref().is_some_and(Order::is_newest_first)
     }
 
     /// The corrections of times by now.
-    pub fn corrections(&self) -> Corrections {
+    pub(super) fn corrections(&self) -> Corrections {
         self.order.as_ref().map_or(Corrections::default(), Order::corrections)
     }
 }

@@ -1,8 +1,9 @@
 //! Logs, read one after the other: lines become events, and these are kept by client.
 
-use super::{Batch, Queue, ReadOptions, See};
+use super::batch::{Batch, OnEvent, Queue};
+use super::{ReadOptions, parallel};
 use crate::export::Target;
-use crate::tune::{BadSummary, Origin, Room, Summary};
+use crate::tune::{BadSummary, Origin, Room, Summary, Trial};
 use core::error::Error;
 use core::mem;
 use memchr::memrchr;
@@ -10,9 +11,10 @@ use ratescope::event::Event;
 use ratescope::policy::Per;
 use ratescope::text::ParseError;
 use ratescope_log::{
-    Corrections, Cost, Counts, Format, HELD, LogShape, NOUNS, Proposal, Reader, Record, Unread,
-    recognize,
+    Corrections, Cost, Counts, Format, HELD, LogShape, NOUNS, Names, Pieces, Proposal, Reader,
+    Record, Unread, recognize,
 };
+use std::io::Read;
 
 /// The reason why a log can't be read.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -38,10 +40,16 @@ pub struct Imported {
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
         let mut options = ReadOptions::default();
-        let (has_forwarded, counts, times, shape) = Default::default();
         let cost = summary.origin.as_ref().map(|origin| &origin.cost);
         options.options.cost = cost.filter(|cost| !cost.is_empty()).cloned().map(Cost::Field);
-        Imported { summary, options, has_forwarded, counts, times, shape }
+        Imported {
+            summary,
+            options,
+            has_forwarded: false,
+            counts: Counts::default(),
+            times: Corrections::default(),
+            shape: None,
+        }
     }
 }
 
@@ -105,15 +113,14 @@ impl Imported {
     }
 }
 
-/// Reads logs, one after the other. For a log in pieces, call [`feed`](Self::feed) and
-/// [`end`](Self::end). To find the events elsewhere, perhaps in several threads, call
-/// [`begin`](Self::begin), [`take`](Self::take) and [`close`](Self::close).
+/// Reads logs, one after the other. [`read`](Self::read) reads a whole one with all processors. For a log that comes
+/// in pieces, call [`feed`](Self::feed) and [`end`](Self::end).
 #[derive(Debug)]
 pub struct Import {
     options: ReadOptions,
     room: Room,
-    /// The log that is being read, and its shape.
-    open: Option<(Queue, Summary, LogShape)>,
+    /// The log that is being read.
+    open: Option<Open>,
     /// The reader of a log in pieces. Before its format is recognized, `head` holds its beginning.
     reader: Option<(Reader, Batch)>,
     head: Vec<u8>,
@@ -125,11 +132,27 @@ pub struct Import {
     ended: Option<Imported>,
 }
 
+/// A log on its way to its clients.
+#[derive(Clone, Debug)]
+struct Open {
+    shape: LogShape,
+    queue: Queue,
+    summary: Summary,
+}
+
 impl Import {
     /// An import that keeps what fits the room.
     pub fn new(options: ReadOptions, room: Room) -> Self {
-        let (open, reader, head, tried, name, ended) = Default::default();
-        Import { options, room, open, reader, head, tried, name, ended }
+        Import {
+            options,
+            room,
+            open: None,
+            reader: None,
+            head: Vec::new(),
+            tried: 0,
+            name: String::new(),
+            ended: None,
+        }
     }
 
     /// Sets the name of the next logs. Lines that could not be read are reported under it.
@@ -137,46 +160,72 @@ impl Import {
         name.clone_into(&mut self.name);
     }
 
-    /// Begins a log of this shape. Returns the key by which its events are divided into clients.
+    /// The key by which the events of a log of this shape are divided into clients.
     ///
     /// # Errors
     /// When the log does not have the fields of the key.
-    pub fn begin(&mut self, shape: &LogShape) -> Result<Per, ParseError> {
-        let ReadOptions { options, spread, slack } = &self.options;
-        let per = shape.key(options);
+    pub fn key(&self, shape: &LogShape) -> Result<Per, ParseError> {
+        let per = shape.key(&self.options.options);
         shape.check_key(&per)?;
+        Ok(per)
+    }
+
+    /// Reads a whole log with all processors, and tries limits on each of its events.
+    ///
+    /// # Errors
+    /// When the log does not have the fields of the key or can't be read, when its clients are made by another key than
+    /// those of the logs before it, or when its newest line is the first. Then only this log is given up.
+    pub fn read<R: Read + Send>(
+        &mut self,
+        pieces: Pieces<R>,
+        trials: &mut [Trial],
+    ) -> Result<(), Failure> {
+        let Open { shape, mut queue, mut summary } = self.begin(pieces.shape())?;
+        let per = summary.per.clone();
+        let limits = trials.iter().flat_map(|trial| trial.policy().fields());
+        let fields: Names = limits.chain(per.fields().iter().map(String::as_str)).collect();
+        let fields = (!trials.is_empty()).then_some(fields);
+        let mut try_limits = |event: &Event<'_>, per: &Per| {
+            trials.iter_mut().for_each(|trial| trial.check(event, per));
+        };
+        let counts = parallel::read(
+            pieces,
+            &self.options.options,
+            |record, batch| batch.add(record, &per, fields.as_ref()),
+            |batch| queue.add(batch, &mut summary, &mut try_limits),
+        )?;
+        self.close(Open { shape, queue, summary }, &counts, &mut try_limits)
+    }
+
+    fn begin(&self, shape: &LogShape) -> Result<Open, ParseError> {
+        let ReadOptions { spread, slack, .. } = &self.options;
+        let per = self.key(shape)?;
         // Lines that wait to be put in order may take up to an eighth of the memory.
         let waiting = HELD.min(self.room.bytes / 8);
         let room = Room { bytes: self.room.bytes - waiting, ..self.room };
         let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
-        let mut summary = Summary::new(per.clone(), room);
+        let mut summary = Summary::new(per, room);
         if shape.fields().is_none_or(|all| all.iter().any(|one| matches!(&**one, "path" | "agent")))
         {
             summary.clients.keep_labels();
         }
-        self.open = Some((queue, summary, shape.clone()));
-        Ok(per)
+        Ok(Open { shape: shape.clone(), queue, summary })
     }
 
-    /// Takes the next events of the log. `see` is given each with its fields.
-    pub fn take(&mut self, batch: &mut Batch, see: &mut See<'_>) {
-        if let Some((queue, into, _)) = &mut self.open {
-            queue.take(batch, into, see);
-        }
-    }
-
-    /// Ends the log and adds it to those before it. `counts` are the counts of its lines.
-    ///
-    /// # Errors
-    /// When its clients are made by another key than those of the logs before it, or its newest line is the
-    /// first. Then only this log is given up.
-    pub fn close(&mut self, counts: &Counts, see: &mut See<'_>) -> Result<(), Failure> {
-        let Some((mut queue, mut summary, shape)) = self.open.take() else { return Ok(()) };
-        queue.finish(&mut summary, see);
+    /// Ends a log and adds it to those before it. `counts` are the counts of its lines.
+    fn close(
+        &mut self,
+        open: Open,
+        counts: &Counts,
+        on_event: &mut OnEvent<'_>,
+    ) -> Result<(), Failure> {
+        let Open { shape, mut queue, mut summary } = open;
+        queue.finish(&mut summary, on_event);
         if queue.is_newest_first() {
             return Err("the newest line is the first; reverse the log, as tac FILE does".into());
         }
-        (summary.lines, summary.unread) = (counts.lines, counts.unread);
+        summary.lines = counts.lines;
+        summary.unread = counts.unread;
         let mut counts = counts.clone();
         counts.problems.iter_mut().for_each(|unread| unread.log.clone_from(&self.name));
         summary.origin = Some(Origin {
@@ -211,20 +260,22 @@ impl Import {
             let is_due = self.head.len() >= self.tried + self.tried / 10;
             return if is_due { self.recognize(false) } else { Ok(()) };
         }
-        self.read(|reader, find| reader.feed(piece, find))
+        self.advance(|reader, find| reader.feed(piece, find))
     }
 
     /// Ends a log that came in pieces; another may begin.
     ///
     /// # Errors
-    /// As for [`feed`](Self::feed) and [`close`](Self::close).
+    /// As for [`feed`](Self::feed) and [`read`](Self::read).
     pub fn end(&mut self) -> Result<(), Failure> {
         if self.reader.is_none() {
             self.recognize(true)?;
         }
-        self.read(|reader, find| reader.finish(find))?;
-        let Some((reader, _)) = self.reader.take() else { return Ok(()) };
-        self.close(reader.counts(), &mut nobody)
+        self.advance(|reader, find| reader.finish(find))?;
+        match self.reader.take().zip(self.open.take()) {
+            Some(((reader, _), open)) => self.close(open, reader.counts(), &mut ignore),
+            None => Ok(()),
+        }
     }
 
     /// Goes on with another file of the same log, as after its rotation.
@@ -235,7 +286,7 @@ impl Import {
         if self.reader.is_none() && self.head.last().is_some_and(|last| *last != b'\n') {
             self.head.push(b'\n');
         }
-        self.read(|reader, find| reader.finish(find))
+        self.advance(|reader, find| reader.finish(find))
     }
 
     /// The logs as far as they were read, while more pieces may come. A last line without an end is left out.
@@ -244,11 +295,13 @@ impl Import {
     /// # Errors
     /// As for [`end`](Self::end) and [`finish`](Self::finish).
     pub fn so_far(&self) -> Result<Imported, Failure> {
-        let mut now = Import::new(self.options.clone(), self.room);
-        (now.name, now.ended) = (self.name.clone(), self.ended.clone());
-        if let Some((reader, _)) = &self.reader {
-            now.open = self.open.clone();
-            now.close(reader.counts(), &mut nobody)?;
+        let mut now = Import {
+            name: self.name.clone(),
+            ended: self.ended.clone(),
+            ..Import::new(self.options.clone(), self.room)
+        };
+        if let Some(((reader, _), open)) = self.reader.as_ref().zip(self.open.clone()) {
+            now.close(open, reader.counts(), &mut ignore)?;
         } else {
             let whole = memrchr(b'\n', &self.head).map_or(0, |end| end + 1);
             now.feed(self.head.get(..whole).unwrap_or_default())?;
@@ -266,23 +319,22 @@ impl Import {
         };
         self.tried = 0;
         let reader = Reader::new(&shape, &self.options.options)?;
-        self.begin(&shape)?;
+        self.open = Some(self.begin(&shape)?);
         self.reader = Some((reader, Batch::default()));
         let head = mem::take(&mut self.head);
         self.feed(&head)
     }
 
     /// Calls `read` with the reader, and takes the events that it finds. Does nothing before a log has begun.
-    fn read(
+    fn advance(
         &mut self,
         read: impl FnOnce(&mut Reader, &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread>,
     ) -> Result<(), Failure> {
-        let (Some((reader, batch)), Some((queue, into, _))) = (&mut self.reader, &mut self.open)
-        else {
+        let (Some((reader, batch)), Some(open)) = (&mut self.reader, &mut self.open) else {
             return Ok(());
         };
-        let done = read(reader, &mut |record| batch.add(record, &into.per, None));
-        queue.take(batch, into, &mut nobody);
+        let done = read(reader, &mut |record| batch.add(record, &open.summary.per, None));
+        open.queue.add(batch, &mut open.summary, &mut ignore);
         Ok(done?)
     }
 
@@ -293,7 +345,8 @@ impl Import {
 
     /// Gives up the log that has begun; the logs before it stay.
     pub fn drop_log(&mut self) {
-        (self.open, self.reader) = (None, None);
+        self.open = None;
+        self.reader = None;
         self.head.clear();
     }
 
@@ -312,5 +365,5 @@ impl Import {
     }
 }
 
-/// Sees events and does nothing.
-fn nobody(_: &Event<'_>, _: &Per) {}
+/// For logs on which no limits are tried.
+fn ignore(_: &Event<'_>, _: &Per) {}

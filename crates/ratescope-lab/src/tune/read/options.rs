@@ -92,9 +92,10 @@ fn depth(text: &str) -> Result<Option<NonZeroU8>, ParseError> {
 /// # Errors
 /// When it does not begin as paths do.
 pub fn path(text: &str) -> Result<String, ParseError> {
-    match text.starts_with('/') {
-        true => Ok(text.to_owned()),
-        false => Err(ParseError::whole(text, format!("paths begin with /; write /{text}"))),
+    if text.starts_with('/') {
+        Ok(text.to_owned())
+    } else {
+        Err(ParseError::whole(text, format!("paths begin with /; write /{text}")))
     }
 }
 
@@ -146,7 +147,8 @@ fn tests(text: &str) -> Result<Vec<Test>, ParseError> {
             *end = at + part.len();
         }
     }
-    let (mut from, mut tests) = (0, Vec::new());
+    let mut from = 0;
+    let mut tests = Vec::new();
     for end in ends {
         let part = text.get(from..end).unwrap_or("");
         let test = part.trim();

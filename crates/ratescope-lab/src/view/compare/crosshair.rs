@@ -113,11 +113,13 @@ fn snap(layout: &Layout, comparison: &Comparison, columns: &[Columns<'_>], at: T
     let at = at.min(comparison.now());
     let Some(columns) = elder(comparison).and_then(|(i, _)| columns.get(i)) else { return at };
     let near = NEAR / layout.time.pace;
-    let (mut nearest, mut distance) = (at, near);
+    let mut nearest = at;
+    let mut distance = near;
     for (event, _) in columns.iter().filter_map(|column| column.judged) {
         let away = event.since(at).abs();
         if away <= distance {
-            (nearest, distance) = (event, away);
+            nearest = event;
+            distance = away;
         }
     }
     nearest

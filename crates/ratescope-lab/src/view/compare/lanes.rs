@@ -48,9 +48,10 @@ pub(super) fn draw(
     level::draw(marks, &layout.time, scale, lane, columns, comparison.now(), layout.ink(i));
     events(marks, layout, &parts, columns);
     // The reading now, or at the right edge of a picture of the past. Recorded events are decided beyond that edge.
-    let stands = match view.live && comparison.now() <= view.right {
-        true => Some(lane.level(comparison.now())),
-        false => numbers::column(comparison.now(), lane, view.right).map(|c| (c.end, c.limit)),
+    let stands = if view.live && comparison.now() <= view.right {
+        Some(lane.level(comparison.now()))
+    } else {
+        numbers::column(comparison.now(), lane, view.right).map(|c| (c.end, c.limit))
     };
     if let Some((level, limit)) = stands {
         stand(marks, layout, scale, layout.ink(i), level, limit);
@@ -77,7 +78,8 @@ fn values(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, parts: &Parts) {
 
 /// Refused events above the level and allowed ones below it.
 fn events(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts, columns: &Columns<'_>) {
-    let (mut allowed, mut refused) = (Vec::new(), Vec::new());
+    let mut allowed = Vec::new();
+    let mut refused = Vec::new();
     for (column, edges) in places(&layout.time, columns) {
         for (groups, events, passed) in
             [(&mut allowed, column.allowed, true), (&mut refused, column.refused, false)]

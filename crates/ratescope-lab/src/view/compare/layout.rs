@@ -68,7 +68,8 @@ impl Layout {
         let pitch = pitch(lanes.len(), view.size);
         let below = lanes.len() as f64 * pitch;
         let y = below + AXIS + TITLE;
-        let (width, height) = (right - left, view.size[1] - FOOT - y);
+        let width = right - left;
+        let height = view.size[1] - FOOT - y;
         Layout {
             time: Timebase::new([left, right], view.right, view.window).in_own_time(view.own_time),
             left,
@@ -88,15 +89,16 @@ impl Layout {
         self.inks.get(i).copied().unwrap_or(Ink::Text)
     }
 
-    /// Whether there is a plot to draw in.
     pub(super) fn has_room(&self) -> bool {
         self.right > self.left && self.totals.height > 0.0 && self.time.pace.is_finite()
     }
 
     /// Lane `i`, from 0.
     pub(super) fn lane(&self, i: usize) -> Parts {
-        let (x, width) = (self.left, self.right - self.left);
-        let (head, pitch) = (head(self.width), self.pitch);
+        let x = self.left;
+        let width = self.right - self.left;
+        let head = head(self.width);
+        let pitch = self.pitch;
         let y = i as f64 * pitch + head;
         let height = pitch - head - 1.0;
         let origin = self.time.x(Time::ZERO);

@@ -57,7 +57,8 @@ fn lines(
     columns: &Columns<'_>,
     now: Time,
 ) -> (Vec<Point>, Vec<Point>) {
-    let (mut level, mut limit) = (Trail::with_capacity(columns.len()), Trail::default());
+    let mut level = Trail::with_capacity(columns.len());
+    let mut limit = Trail::default();
     let end_of_run = time.x(now);
     let begun = time.x(lane.history().oldest());
     for (column, [start, end]) in places(time, columns) {
@@ -88,7 +89,8 @@ fn lines(
 /// last event. The stretch ends on the side that is nearer to the level at the end of the column.
 fn jump(level: &mut Trail, time: &Timebase, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
     let Some((at, _)) = column.judged else { return };
-    let (low, high) = (scale.y(column.low), scale.y(column.high));
+    let low = scale.y(column.low);
+    let high = scale.y(column.high);
     if low - high > VISIBLE {
         let x = time.x(at).max(start).min(end);
         let at_end = scale.y(column.end);

@@ -53,9 +53,10 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     // event has that level afterwards.
     let rounding = 1e-6 * judged.limit;
     let is_level = (column.low - rounding..=column.high + rounding).contains(&judged.level);
-    Some(match brief || is_level && judged.limit == column.limit {
-        true => verdict,
-        false => format!("{verdict}: judged at {}", level(judged.level, judged.limit)),
+    Some(if brief || is_level && judged.limit == column.limit {
+        verdict
+    } else {
+        format!("{verdict}: judged at {}", level(judged.level, judged.limit))
     })
 }
 
@@ -72,9 +73,10 @@ pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     // itself.
     let mut fields = lane.policy().limits().iter().flat_map(|limit| limit.per.fields());
     let each = if fields.any(|field| field == "user") { " per user" } else { "" };
-    match most.is_finite() {
-        true => format!("at most {} in any {}{each}", short(most), spaced(period)),
-        false => "no bound on what passes".to_owned(),
+    if most.is_finite() {
+        format!("at most {} in any {}{each}", short(most), spaced(period))
+    } else {
+        "no bound on what passes".to_owned()
     }
 }
 

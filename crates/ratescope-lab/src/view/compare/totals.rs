@@ -149,7 +149,8 @@ fn insert(rows: &mut Vec<Row>, row: Row) {
 /// others.
 fn names(marks: &mut Vec<Mark>, layout: &Layout, rows: &mut [Row]) {
     let plot = layout.totals;
-    let (above, below) = (plot.y - 4.0, plot.bottom() + 4.0);
+    let above = plot.y - 4.0;
+    let below = plot.bottom() + 4.0;
     let pitch = ((below - above) / rows.len().max(1) as f64).min(ROW);
     let ends: Vec<f64> = rows.iter().map(|row| row.y).collect();
     let mut least = above + pitch / 2.0;
@@ -188,6 +189,7 @@ const CHIP: f64 = 18.0;
 pub(super) fn chip(marks: &mut Vec<Mark>, x: f64, y: f64, height: f64, i: usize, ink: Ink) {
     let rect = Rect { x, y: y - height / 2.0, width: CHIP, height };
     marks.push(Mark::Rounded { rect, radius: 3.0, fill: Fill::new(ink, 1.0) });
-    let (text, size) = ((i + 1).to_string(), SMALL.min(height));
+    let text = (i + 1).to_string();
+    let size = SMALL.min(height);
     marks.push(bold(x + CHIP / 2.0, y, &text, Ink::Panel, size, Anchor::Middle));
 }

@@ -22,7 +22,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport, tags
 fn rates(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
     let plot = layout.plot;
     let rows = (plot.height / ROW).max(2.0) as usize;
-    let (per_decay, per_second) = (layout.per_decay(layout.top), layout.top);
+    let per_decay = layout.per_decay(layout.top);
+    let per_second = layout.top;
     let ticks = axis::ticks(0.0, per_decay, rows);
     let line = |tick: &Tick| plot.across(height(layout, tick, per_decay));
     let pairs = ticks.iter().map(line).collect();

@@ -55,7 +55,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
 /// Marks a value of a line: a disc on the red line, and a square on the blue one. On the thin lines it is a
 /// diamond, a triangle with a corner up, and a triangle with a corner down.
 fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
-    let (half, fill) = (3.5, Fill::new(ink, 1.0));
+    let half = 3.5;
+    let fill = Fill::new(ink, 1.0);
     let corners: &[(f64, f64)] = match ink {
         Ink::Bucket => &[(0.0, -4.5), (4.5, 0.0), (0.0, 4.5), (-4.5, 0.0)],
         Ink::Mean => &[(0.0, -4.0), (4.0, 3.0), (-4.0, 3.0)],
@@ -85,11 +86,10 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
     let per = spaced(interval);
     let line = |name: &str, value: f64| {
         let per_decay = axis::readout(layout.per_decay(value));
-        match brief {
-            true => format!("{name} {per_decay} per {per}"),
-            false => {
-                format!("{name} {per_decay} per {per}, {} per second", axis::readout(value))
-            }
+        if brief {
+            format!("{name} {per_decay} per {per}")
+        } else {
+            format!("{name} {per_decay} per {per}, {} per second", axis::readout(value))
         }
     };
     let mut words = vec![layout.time.when(at, scope.now())];
@@ -148,10 +148,12 @@ fn verdict(column: &Column, brief: bool) -> Vec<String> {
             return vec![format!("{allowed} allowed, {refused} refused")];
         }
     }
-    let (rate, limit) = (axis::readout(end.judged), Decimal(end.limit));
-    let reason = match brief {
-        true => format!("limit {limit}"),
-        false => format!("rate {rate} per {}, limit {limit}", spaced(end.decay)),
+    let rate = axis::readout(end.judged);
+    let limit = Decimal(end.limit);
+    let reason = if brief {
+        format!("limit {limit}")
+    } else {
+        format!("rate {rate} per {}, limit {limit}", spaced(end.decay))
     };
     if end.allowed == 1 {
         return vec![format!("allowed: {reason}")];

@@ -10,12 +10,15 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, columns: &[&Column]) 
     let inside = columns.partition_point(|c| c.last() < layout.time.from);
     let groups = |events: fn(&Column) -> u32| -> Vec<Group> {
         let group = |c: &&Column| {
-            let (first, last) = (layout.x(c.first), layout.x(c.last()));
+            let first = layout.x(c.first);
+            let last = layout.x(c.last());
             Group { first, last, events: events(c) }
         };
         columns[inside..].iter().filter(|c| events(c) > 0).map(group).collect()
     };
-    let (left, right, top) = (layout.plot.x, layout.plot.right(), layout.plot.bottom() + 4.0);
+    let left = layout.plot.x;
+    let right = layout.plot.right();
+    let top = layout.plot.bottom() + 4.0;
     let origin = layout.x(Time::ZERO);
     let strip = |top: f64| Strip { left, right, top, height: STRIP, origin };
     strip::allowed(marks, strip(top), &groups(|c| c.end.allowed));

@@ -10,15 +10,14 @@ use ratescope::internal::Decimal;
 pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
     let instrument = scope.instrument();
     let event = instrument.last()?;
-    let (outcome, refused) = (event.outcome, !event.outcome.is_allowed());
-    let words = match refused {
-        true => {
-            format!("refused now: {} of {}", axis::readout(outcome.level), Decimal(outcome.limit))
-        }
-        false if instrument.lane().is_none() && event.limiter.measures_only() => {
-            format!("measured now: {}", axis::readout(outcome.level))
-        }
-        false => "allowed now".to_owned(),
+    let outcome = event.outcome;
+    let refused = !event.outcome.is_allowed();
+    let words = if refused {
+        format!("refused now: {} of {}", axis::readout(outcome.level), Decimal(outcome.limit))
+    } else if instrument.lane().is_none() && event.limiter.measures_only() {
+        format!("measured now: {}", axis::readout(outcome.level))
+    } else {
+        "allowed now".to_owned()
     };
     let row = if refused { 1.5 } else { 0.5 };
     let marks = vec![plot(size).bottom() + 4.0 + row * STRIP];

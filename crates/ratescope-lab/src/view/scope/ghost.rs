@@ -35,9 +35,10 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
         [("at once", burst(visible.min(later))), ("even", even(visible.min(last + later)))]
     {
         let Some(at) = at else { continue };
-        let (x, up, anchor) = match at.x + 60.0 < plot.right() {
-            true => (at.x + 6.0, 3.0, Anchor::Start),
-            false => (plot.right() - 6.0, 9.0, Anchor::End),
+        let (x, up, anchor) = if at.x + 60.0 < plot.right() {
+            (at.x + 6.0, 3.0, Anchor::Start)
+        } else {
+            (plot.right() - 6.0, 9.0, Anchor::End)
         };
         marks.push(small(x, at.y - up, name, Ink::Limit, anchor));
     }

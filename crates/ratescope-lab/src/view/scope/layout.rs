@@ -27,14 +27,16 @@ pub(super) struct Layout {
 /// The plot within a canvas of the given size.
 pub(super) fn plot([width, height]: [f64; 2]) -> Rect {
     let [left, right] = edges(width);
-    let (above, below) = (30.0, 2.0 * STRIP + 34.0);
+    let above = 30.0;
+    let below = 2.0 * STRIP + 34.0;
     Rect { x: left, y: above, width: right - left, height: height - above - below }
 }
 
 impl Layout {
     pub(super) fn new(scope: &Scope, view: &Viewport) -> Self {
         let plot = plot(view.size);
-        let (settings, lane) = (scope.settings(), scope.instrument().lane());
+        let settings = scope.settings();
+        let lane = scope.instrument().lane();
         let limit = lane.map_or(settings.limit, |lane| lane.level(scope.now()).1);
         Layout {
             plot,
@@ -68,7 +70,6 @@ impl Layout {
         rate * self.period
     }
 
-    /// Whether there is a limit to draw.
     pub(super) fn has_limit(&self) -> bool {
         self.limit > 0.0
     }

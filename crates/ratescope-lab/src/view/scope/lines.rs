@@ -27,7 +27,7 @@ enum Line {
 }
 
 impl Line {
-    /// Its value at `at` in events per second, if nothing happened after the point.
+    /// The value at `at` in events per second, if nothing happened after the point.
     fn at(self, point: &trace::TracePoint, at: Time) -> f64 {
         match self {
             Line::Red => point.rate_at(at),
@@ -35,7 +35,7 @@ impl Line {
         }
     }
 
-    /// Its course in a column.
+    /// The stretch of the line in a column.
     fn of(self, column: &Column) -> Stretch {
         let (end, range) = match self {
             Line::Red => (column.end.rate, column.rate),
@@ -54,9 +54,10 @@ pub(super) fn at(scope: &Scope, at: Time) -> (f64, f64) {
 /// The level of the lane that decides, as it was at an instant; `None` if Exim's limiter decides.
 pub(super) fn level(scope: &Scope, at: Time) -> Option<f64> {
     let lane = scope.instrument().lane()?;
-    match at < scope.now() {
-        true => numbers::column(scope.now(), lane, at).map(|column| column.end),
-        false => Some(lane.level(at).0),
+    if at < scope.now() {
+        numbers::column(scope.now(), lane, at).map(|column| column.end)
+    } else {
+        Some(lane.level(at).0)
     }
 }
 
@@ -80,7 +81,8 @@ pub(super) fn draw(
     let lane = scope.instrument().lane();
     let width = if view.on_limit { 3.0 } else { 1.5 };
     if let Some(lane) = lane {
-        let (from, to) = (layout.time.from, layout.time.to);
+        let from = layout.time.from;
+        let to = layout.time.to;
         let columns = lane.history().columns(from, to, 1.0 / layout.time.pace);
         let scale = Scale { plot: layout.plot, top: layout.per_decay(layout.top) };
         level::draw(marks, &layout.time, scale, lane, &columns, scope.now(), LEVEL);
@@ -99,7 +101,7 @@ pub(super) fn draw(
 pub(super) struct Stretch {
     pub(super) first: Time,
     pub(super) last: Time,
-    /// Its value just after the last point, in events per second.
+    /// The value just after the last point, in events per second.
     pub(super) end: f64,
     pub(super) range: Extent,
 }
@@ -151,7 +153,8 @@ fn curve(
     [last, until]: [Time; 2],
     at: &dyn Fn(Time) -> f64,
 ) {
-    let (from, to) = (layout.x(last), layout.x(until));
+    let from = layout.x(last);
+    let to = layout.x(until);
     // Adjacent columns need nothing between them.
     if to - from < 1.0 {
         return;
@@ -169,7 +172,8 @@ fn curve(
 /// The points of the exact count, the number of events in the last decay interval, as far as it is remembered.
 fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
     let instrument = scope.instrument();
-    let (trace, period) = (instrument.trace(), instrument.period());
+    let trace = instrument.trace();
+    let period = instrument.period();
     let start = layout.x(Time::ZERO).max(layout.plot.x);
     let steps = libm::floor((layout.x(now) - start) / STEP).max(0.0) as usize;
     let mut points: Vec<Point> = Vec::with_capacity(2 * steps);

@@ -67,9 +67,12 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: T
 pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], step: f64) -> f64 {
     let bounded = || shown(settings).filter(|model| *model != Model::Mean);
     let highest = |column: &&ModelColumn| {
-        let seen = |model| match column.end.at < from {
-            true => column.end.value_at(model, from),
-            false => column.range(model).high,
+        let seen = |model| {
+            if column.end.at < from {
+                column.end.value_at(model, from)
+            } else {
+                column.range(model).high
+            }
         };
         bounded().map(seen).fold(0.0, f64::max)
     };
@@ -79,8 +82,10 @@ pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], s
 /// A sentence for each line, in the order of [`Model::ALL`]: its value for even events at the rate of the
 /// automatic ones.
 pub fn models(settings: &Settings) -> [String; 3] {
-    let (per_second, period) = (settings.common.auto_rate, settings.decay.secs());
-    let (steady, rate) = (per_second * period, plain(per_second));
+    let per_second = settings.common.auto_rate;
+    let period = settings.decay.secs();
+    let steady = per_second * period;
+    let rate = plain(per_second);
     let at = |said: String| format!("At an even {rate} a second: {said}.");
     let bucket = match settings.leaky_bucket().map(|bucket| bucket.passing(steady)) {
         None => "There is none without a limit.".to_owned(),
@@ -94,7 +99,8 @@ pub fn models(settings: &Settings) -> [String; 3] {
         axis::readout(steady),
         plain(f64::from(settings.last) + 1.0)
     );
-    let (n, above) = (settled(steady), settled(steady) - steady);
+    let n = settled(steady);
+    let above = settled(steady) - steady;
     let recent = format!("{}, which is {} above the rate", axis::readout(n), axis::readout(above));
     [bucket, at(mean), at(recent)]
 }

@@ -27,10 +27,12 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
     for tag in values.into_iter().map(tag) {
         tags.insert(tags.partition_point(|above| above.0 <= tag.0), tag);
     }
-    let (mut least, mut below) = (plot.y, tags.len() as f64 - 1.0);
+    let mut least = plot.y;
+    let mut below = tags.len() as f64 - 1.0;
     for tag in &mut tags {
         tag.0 = tag.0.max(least).min(plot.bottom() - TAG / 2.0 - below * (TAG + 1.0));
-        (least, below) = (tag.0 + TAG + 1.0, below - 1.0);
+        least = tag.0 + TAG + 1.0;
+        below -= 1.0;
     }
     tags
 }

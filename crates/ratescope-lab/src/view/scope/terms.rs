@@ -40,8 +40,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, term: 
         Term::Sum => [0.0, event.rate],
     };
     let per_second = event.limiter.limit.per().secs().recip();
-    let (x, [top, bottom]) =
-        (layout.x(event.at), [to, from].map(|rate| layout.y(rate * per_second)));
+    let x = layout.x(event.at);
+    let [top, bottom] = [to, from].map(|rate| layout.y(rate * per_second));
     if x < layout.plot.x {
         return;
     }

@@ -29,7 +29,8 @@ pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, strok
     let mut line = |from: Option<Point>, to: Option<Point>| {
         marks.extend(from.zip(to).map(|(from, to)| Mark::Line { from, to, stroke }));
     };
-    let (mut settings, mut right) = (scope.settings().clone(), layout.plot.right());
+    let mut settings = scope.settings().clone();
+    let mut right = layout.plot.right();
     for (x, turned) in seen(layout, scope) {
         let now = y(&settings);
         // A setting reads its own text, so this cannot fail.
@@ -48,7 +49,8 @@ pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, strok
 /// A flag at each change, with its text where there is room.
 pub(super) fn flags(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     let plot = layout.plot;
-    let (mut poles, mut free) = (Vec::new(), plot.right());
+    let mut poles = Vec::new();
+    let mut free = plot.right();
     let mut flags = seen(layout, scope).filter(|(x, _)| *x <= plot.right()).peekable();
     while let Some((x, turned)) = flags.next() {
         poles.push(plot.upright(x));

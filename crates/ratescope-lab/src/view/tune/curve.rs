@@ -186,7 +186,8 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let title = "What every limit would do, in %";
     marks.push(label(8.0, 11.0, title, Anchor::Start));
     let size = if layout.narrow { 11.0 } else { SIZE };
-    let (mut x, mut y) = (8.0, 27.0);
+    let mut x = 8.0;
+    let mut y = 27.0;
     let replayed = (!picture.data.counted.is_empty()).then_some(&LINES[0]);
     // The most important line first.
     let mut names: Vec<&Line> = Vec::new();
@@ -199,9 +200,11 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
         let room = 30.0 + width(&name, size);
         if x + room > plot.right() + 14.0 {
             // On a narrow screen there is room for another row.
-            (x, y) = (8.0, y + 17.0);
+            x = 8.0;
+            y += 17.0;
         }
-        let (from, to) = (Point::new(x, y), Point::new(x + 22.0, y));
+        let from = Point::new(x, y);
+        let to = Point::new(x + 22.0, y);
         marks.push(Mark::Line { from, to, stroke: line.stroke });
         marks.push(small(x + 27.0, y, &name, Ink::Text, Anchor::Start));
         x += room + 8.0;
@@ -214,14 +217,17 @@ const SIGNS: f64 = 18.0;
 /// Marks the recommended limit and the knee. A name is beside its sign, on the right if there is room. A knee that the
 /// name of the recommended limit has to cover is left out.
 fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
-    let (y, right, ink) = (layout.curve.y, layout.curve.right(), Ink::Limit);
+    let y = layout.curve.y;
+    let right = layout.curve.right();
+    let ink = Ink::Limit;
     let limits = [picture.data.recommended, picture.data.knee];
     let [recommended, knee] = limits.map(|limit| limit.map(|limit| layout.x(limit)));
     let apart = |[a, b]: [f64; 2], [from, to]: [f64; 2]| b < from || a > to;
     let mut taken: Vec<[f64; 2]> = Vec::new();
     for (x, name, other) in [(recommended, "recommended", knee), (knee, "knee", recommended)] {
         let Some(x) = x else { continue };
-        let (sign, room) = ([x - 5.0, x + 5.0], width(name, SMALL));
+        let sign = [x - 5.0, x + 5.0];
+        let room = width(name, SMALL);
         if !taken.iter().all(|other| apart(sign, *other)) {
             continue;
         }
@@ -255,7 +261,8 @@ fn limit(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     let plot = layout.curve;
     let x = layout.x(limit);
     let stroke = Stroke::dashed(Ink::Limit, if view.on_limit { 3.0 } else { 2.0 });
-    let (from, to) = (Point::new(x, plot.y), Point::new(x, plot.bottom() + 3.0));
+    let from = Point::new(x, plot.y);
+    let to = Point::new(x, plot.bottom() + 3.0);
     marks.push(Mark::Line { from, to, stroke });
     let text = limit_tag(Some(limit));
     let room = (width(&text, SIZE) + 14.0).max(30.0);
@@ -295,14 +302,14 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     // Curves fall to the right, so there is room above them to the right of `x`, and below them to the left.
     let top = plot.y + 8.0;
     let covers = highest < top + height && x - 12.0 - room >= plot.x;
-    let (left, top) = match x + 12.0 + room <= plot.right() && !covers {
+    let (left, top) = if layout.narrow {
         // On a narrow canvas there is no room beside them, so the box is above the plot.
-        _ if layout.narrow => {
-            let most = plot.right() + 16.0 - room;
-            ((x - room / 2.0).min(most).max(4.0), plot.y - SIGNS - height)
-        }
-        true => (x + 12.0, top),
-        false => ((x - 12.0 - room).max(4.0), plot.bottom() - 12.0 - height),
+        let most = plot.right() + 16.0 - room;
+        ((x - room / 2.0).min(most).max(4.0), plot.y - SIGNS - height)
+    } else if x + 12.0 + room <= plot.right() && !covers {
+        (x + 12.0, top)
+    } else {
+        ((x - 12.0 - room).max(4.0), plot.bottom() - 12.0 - height)
     };
     panel(marks, Rect { x: left, y: top, width: room, height }, 6.0);
     for (line, i) in lines.iter().zip(0..) {

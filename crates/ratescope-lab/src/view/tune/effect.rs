@@ -27,7 +27,8 @@ pub(super) fn limit_in_words(picture: &Picture<'_>, limit: f64) -> String {
 
 /// The effect of a limit, as lines of text.
 pub fn words(picture: &Picture<'_>, limit: f64) -> Vec<String> {
-    let (steps, step) = (picture.stairs(), picture.stairs().at(limit));
+    let steps = picture.stairs();
+    let step = picture.stairs().at(limit);
     let mut lines = vec![format!("touches {}", of(step.touched[0], steps.clients[0], "clients"))];
     if steps.clients[2] > 0 {
         let share = |part: usize| match (step.touched.get(part), steps.clients.get(part)) {

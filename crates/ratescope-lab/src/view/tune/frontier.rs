@@ -43,16 +43,18 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
         marks.push(disc(Point::new(x, y), 6.5, Ink::Limit));
         let text = format!("burst {} at {}", burst.burst, burst.rate);
         let room = width(&text, SIZE);
-        let (at, anchor) = match x + 12.0 + room > plot.right() {
-            true => (x - 4.0, Anchor::End),
-            false => (x + 8.0, Anchor::Start),
+        let (at, anchor) = if x + 12.0 + room > plot.right() {
+            (x - 4.0, Anchor::End)
+        } else {
+            (x + 8.0, Anchor::Start)
         };
         // The line falls to the right, so that there is room above it.
         let y = (y - 14.0).max(plot.y + 8.0);
         marks.push(bold(at, y, &text, Ink::Text, SIZE, anchor));
     }
     if picture.bursts().is_empty() {
-        let (x, y) = (plot.x + plot.width / 2.0, plot.y + plot.height / 2.0);
+        let x = plot.x + plot.width / 2.0;
+        let y = plot.y + plot.height / 2.0;
         marks.push(label(x, y, "still counting", Anchor::Middle));
     }
 }

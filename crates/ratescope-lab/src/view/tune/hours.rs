@@ -15,7 +15,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     let plot = layout.hours;
     let title = format!("When the limit refuses, {}", picture.data.zone);
     marks.push(label(plot.x - 52.0, plot.y - 30.0, &title, Anchor::Start));
-    let (across, down) = (plot.width / 24.0, plot.height / 7.0);
+    let across = plot.width / 24.0;
+    let down = plot.height / 7.0;
     for (day, i) in DAYS.iter().zip(0..) {
         let y = plot.y + (f64::from(i) + 0.5) * down;
         marks.push(label(plot.x - 8.0, y, day, Anchor::End));
@@ -51,7 +52,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
         }
     }
     let pointed = view.pointer.and_then(|[x, y]| {
-        let (day, hour) = ((y - plot.y) / down, (x - plot.x) / across);
+        let day = (y - plot.y) / down;
+        let hour = (x - plot.x) / across;
         let inside = (0.0..7.0).contains(&day) && (0.0..24.0).contains(&hour);
         inside.then_some((day as usize, hour as usize))
     });

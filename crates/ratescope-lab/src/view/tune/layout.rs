@@ -73,12 +73,11 @@ impl Layout {
         let about = if picture.stairs().marked > 0 { ABOUT + LINE } else { ABOUT };
         let row = if narrow { ROW + about } else { 0.0 };
         let curve = Rect { y: curve.y + row, height: curve.height - 8.0 - row, ..curve };
-        let (frontier, hours) = match narrow {
-            true => (plot(0.0, first, width, below), plot(0.0, first + below, width, below)),
-            false => {
-                let half = width / 2.0;
-                (plot(0.0, first, half, below), plot(half, first, half, below))
-            }
+        let (frontier, hours) = if narrow {
+            (plot(0.0, first, width, below), plot(0.0, first + below, width, below))
+        } else {
+            let half = width / 2.0;
+            (plot(0.0, first, half, below), plot(half, first, half, below))
         };
         let across = |rect: Rect| [rect.x, rect.right()];
         let up = |rect: Rect| [rect.bottom(), rect.y];
@@ -138,7 +137,8 @@ fn limits(picture: &Picture<'_>) -> [f64; 2] {
     let [mut from, mut to] = picture.stairs().ends().unwrap_or([1.0, 10.0]);
     for limit in [picture.limit, picture.data.recommended, picture.data.knee].into_iter().flatten()
     {
-        (from, to) = (from.min(limit), to.max(limit));
+        from = from.min(limit);
+        to = to.max(limit);
     }
     [from / 1.25, to * 1.4]
 }

@@ -120,7 +120,7 @@ impl Experiment for Counter {
         Ok(())
     }
 
-    fn afresh(&self, _: Time, _: Grain) -> Self {
+    fn with_new_history(&self, _: Time, _: Grain) -> Self {
         self.clone()
     }
 }

@@ -44,37 +44,6 @@ fn a_template_is_kept_as_it_is_written() {
     }
 }
 
-/// In old links the ip is an address, and `+` stands between limits and between phases of a script. Nothing else is
-/// read so: a field may have the name of a limiter.
-#[test]
-fn links_alone_are_read_in_their_old_form() {
-    let by_hour = "adaptive x3 decay 1m floor 5 by hour offset +1h per user";
-    for (old, now) in [
-        ("fixed-window+gcra".to_owned(), "fixed-window & gcra".to_owned()),
-        ("gcra per address".to_owned(), "gcra per ip".to_owned()),
-        ("3/1s per user+address + exim".to_owned(), "3/1s per user+ip & exim".to_owned()),
-        (format!("{by_hour}+gcra"), format!("{by_hour} & gcra")),
-    ] {
-        assert!(old.parse::<Template>().is_err(), "{old}");
-        let coded = old.replace('+', "%2B").replace(' ', "%20");
-        for link in [format!("lanes=exim;{coded}"), format!("do=1:lanes=exim%3B{coded}")] {
-            let link: Link = link.parse().unwrap();
-            let mut run = Comparison::open(&link).unwrap();
-            run.advance(at(2.0), usize::MAX);
-            assert_eq!(run.settings().lanes[1].as_str(), now, "{old}");
-        }
-    }
-    let old = "1 at 1s + 2 at 2s";
-    wrong(old.parse::<Script>(), "+", "not read; write phases such as");
-    for link in [format!("script={old}"), format!("do=1:script={old}")] {
-        let mut run = Comparison::open(&link.parse().unwrap()).unwrap();
-        run.advance(at(2.0), usize::MAX);
-        assert_eq!(run.settings().script.to_string(), "1 at 1s, 2 at 2s", "{link}");
-    }
-    let wrong_lane = "lanes=gcra%20per%20address%20strikt".parse::<Link>().unwrap_err();
-    assert!(wrong_lane.to_string().contains("the key of a limit comes last"), "{wrong_lane}");
-}
-
 #[test]
 fn a_template_that_is_wrong_says_where() {
     let template = |text: &str| text.parse::<Template>();

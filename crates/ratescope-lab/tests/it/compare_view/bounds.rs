@@ -84,7 +84,7 @@ fn a_link() -> impl Strategy<Value = String> {
             "token-bucket burst 30",
             "leaky-bucket",
             "sliding-window per user",
-            "token-bucket + fixed-window 100/1m",
+            "token-bucket %26 fixed-window 100/1m",
             "adaptive x2 decay 1m increase 10m floor 5 leaky",
             "sliding-log 0/1s",
         ],

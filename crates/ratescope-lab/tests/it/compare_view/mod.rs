@@ -72,7 +72,7 @@ fn limits_that_move() {
     let lanes = "adaptive x2 decay 10s increase 1m floor 5 leaky;token-bucket & 30/1m per user;\
                  leaky-bucket queue 5";
     let script = "1/500ms from 5s to 40s,20 at 45s,1/2s from 50s";
-    let link = format!("auto=off&at=70&lanes={}&script={script}", lanes.replace('&', "+"));
+    let link = format!("auto=off&at=70&lanes={}&script={script}", lanes.replace('&', "%26"));
     picture("compare-adaptive", &link, 1000.0);
 }
 

@@ -50,11 +50,11 @@ fn a_sentence() {
     let some = replay("sliding-log 10/1m");
     let says = "would have refused 3,000 of 61,000 requests, all from 1 of 1,001 clients: script, first \
                 on 2 January at 02:00";
-    assert_eq!(some.says(&summary, "request"), says);
+    assert_eq!(some.describe(&summary, "request"), says);
     let days = &some.hours().0;
     assert!(days.iter().all(|hours| hours.iter().sum::<u64>() == hours[2]));
     let says = "would have refused no request of 1,001 clients";
-    assert_eq!(replay("sliding-log 1000/1m").says(&summary, "request"), says);
+    assert_eq!(replay("sliding-log 1000/1m").describe(&summary, "request"), says);
 }
 
 #[test]

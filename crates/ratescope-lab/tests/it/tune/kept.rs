@@ -57,7 +57,7 @@ fn a_ticket_leads_to_its_client() {
     assert_eq!(clients.one_in(), 4);
     let left_out = clients.left_out();
     for (i, ticket) in &tickets {
-        clients.put(*ticket, Time::ZERO, *i as f64 + 2.0, Codes::default());
+        clients.add_event(*ticket, Time::ZERO, *i as f64 + 2.0, Codes::default());
     }
     let stayed: Vec<u64> = kept.into_iter().filter(|i| clients.find(&key(*i)).is_some()).collect();
     assert!(!stayed.is_empty() && stayed.len() < tickets.len());

@@ -204,7 +204,7 @@ proptest! {
         for (key, moments) in &traffic {
             for moment in moments {
                 let fields = [("ip", key)];
-                trial.see(&Event { time: moment.time, cost: moment.cost, fields: &fields }, &per);
+                trial.check(&Event { time: moment.time, cost: moment.cost, fields: &fields }, &per);
             }
         }
         let clients = clients(&traffic);
@@ -213,11 +213,11 @@ proptest! {
         prop_assert_eq!(trial.touched(), replay.touched(&clients).touched);
     }
 
-    /// A replay finds the same if several threads share it, and if it leaves out those whom a curve knows to be below the
-    /// limit.
+    /// A replay finds the same if several threads share what is left of it, and if it leaves out those whom a curve knows
+    /// to be below the limit.
     #[test]
     fn a_replay_in_parts_is_the_whole(
-        traffic in traffic(), measure in measure(), limit in limit(), parts in 1..5usize, known: bool,
+        traffic in traffic(), measure in measure(), limit in limit(), alone in 1..5u64, known: bool,
     ) {
         let Ok(limiter) = measure.limiter(limit) else { return Ok(()) };
         let clients = clients(&traffic);
@@ -225,10 +225,8 @@ proptest! {
         let whole = Replay::run(&clients, limiter.clone(), &clock);
         let curves = [Measure::Exim(Span::minutes(3)), measure].map(|measure| clients.curve(measure, None));
         let mut sum = Replay::new(&clients, limiter, &clock, if known { &curves } else { &[] });
-        sum.advance(&clients, 1);
-        let mut parts = sum.split(parts);
-        parts.iter_mut().for_each(|part| _ = part.advance(&clients, u64::MAX));
-        sum.join(parts);
+        sum.advance(&clients, alone);
+        sum.finish(&clients);
         prop_assert_eq!(format!("{sum:?}"), format!("{whole:?}"));
     }
 }
@@ -242,7 +240,7 @@ fn a_trial_is_bounded() {
         let mut trial = Trial::new(policy.clone(), 8);
         for i in 0..2 * clients {
             let fields = [("ip", (i / 2).to_string()), ("path", "/".to_owned())];
-            trial.see(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }, &per);
+            trial.check(&Event { time: Time::ZERO, cost: 1.0, fields: &fields }, &per);
         }
         assert_eq!((trial.touched(), trial.has_more), (counted, clients > 8), "{clients}");
         assert!(trial.refused >= clients);

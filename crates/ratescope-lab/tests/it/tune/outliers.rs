@@ -181,7 +181,7 @@ fn answer(choices: &str, stop: &str, without: &str) -> Report {
     let mut analysis = Analysis::new(import.finish().unwrap(), choices);
     let marks = |keys: &str| keys.parse::<MarkedKeys>().unwrap();
     analysis.mark_all(&marks(""), &marks(stop), &marks(without));
-    while !analysis.advance(1 << 30) {}
+    while !analysis.step(1 << 30) {}
     Report::new(&analysis)
 }
 

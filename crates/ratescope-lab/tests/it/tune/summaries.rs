@@ -102,20 +102,20 @@ fn what_lines_say_of_their_clock_is_kept() {
     let time = |hour: i64| Time::from_micros(hour * 3_600_000_000 + 7);
     for (hour, east) in [(-30, -210), (-29, -210), (0, -210), (5, -150), (6, -150), (90_000, -150)]
     {
-        written.zones.see(time(hour), east);
+        written.zones.add_line(time(hour), east);
     }
     let read = Summary::read(&bytes(&written), Room::default()).unwrap();
     assert_eq!(read.clock(), written.clock());
     assert_eq!(read.clock().zone.to_string(), "UTC-03:30, in summer UTC-02:30");
     for (hour, east) in [(-9000, -210), (4, -210), (5, -150), (90_001, -150)] {
         let shown = Time::from_micros(time(hour).as_micros() + east * 60_000_000);
-        assert_eq!(read.clock().shows(time(hour)), shown, "{hour}");
+        assert_eq!(read.clock().local(time(hour)), shown, "{hour}");
     }
     let clock = read.clock();
-    assert_eq!(clock.written(time(4)), "1970-01-01T00:30:00-03:30");
-    assert_eq!(clock.written(time(5)), "1970-01-01T02:30:00-02:30");
-    assert_eq!(Zones::default().clock().written(time(5)), "1970-01-01T05:00:00");
-    assert_eq!(LogClock::default().written(time(-1)), "1969-12-31T23:00:00+00:00");
+    assert_eq!(clock.rfc3339(time(4)), "1970-01-01T00:30:00-03:30");
+    assert_eq!(clock.rfc3339(time(5)), "1970-01-01T02:30:00-02:30");
+    assert_eq!(Zones::default().clock().rfc3339(time(5)), "1970-01-01T05:00:00");
+    assert_eq!(LogClock::default().rfc3339(time(-1)), "1969-12-31T23:00:00+00:00");
 }
 
 #[test]

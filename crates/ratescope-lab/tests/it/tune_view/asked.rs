@@ -67,7 +67,7 @@ fn the_steps_in_which_it_is_counted_do_not_matter() {
     for budget in [1000, 300_000] {
         let mut analysis = Analysis::new(log.clone(), "by=sliding-log".parse().unwrap());
         let mut calls = 0;
-        while !analysis.advance(budget) {
+        while !analysis.step(budget) {
             calls += 1;
             assert!(calls < 100_000, "it does not end");
         }
@@ -86,18 +86,18 @@ fn another_question_is_answered_as_if_it_were_the_first() {
     for (link, i) in LINKS.iter().cycle().zip(0..9) {
         analysis.ask(link.parse().unwrap());
         for _ in 0..i {
-            analysis.advance(5_000);
+            analysis.step(5_000);
         }
     }
     for link in LINKS {
         analysis.ask(link.parse().unwrap());
-        while !analysis.advance(1 << 20) {}
+        while !analysis.step(1 << 20) {}
         let fresh = answer(link, "");
         assert_eq!(analysis.shown(), fresh.shown(), "{link}");
         assert_eq!(analysis.frontier(), fresh.frontier(), "{link}");
         assert_eq!(analysis.limiter(), fresh.limiter(), "{link}");
         assert_eq!(analysis.replayed().map(Replay::refused), fresh.replayed().map(Replay::refused));
-        assert!(analysis.advance(1), "nothing is left to do");
+        assert!(analysis.step(1), "nothing is left to do");
     }
 }
 
@@ -133,7 +133,7 @@ fn the_table_is_searched_and_sorted() {
     assert_eq!(analysis.table("nobody", 3).1, 0);
     let mut by = |order: &str| {
         analysis.ask(format!("for=exim&limit=4&order={order}").parse().unwrap());
-        while !analysis.advance(u64::MAX) {}
+        while !analysis.step(u64::MAX) {}
         analysis.table("", 40).0
     };
     let level = |client: &ClientRow| client.peak.unwrap().level;
@@ -158,7 +158,7 @@ fn who_has_no_time_comes_last() {
     for order in ["peak-at", "first"] {
         let choices = format!("for=exim&limit=4&order={order}").parse().unwrap();
         let mut analysis = Analysis::new(summary.clone().into(), choices);
-        while !analysis.advance(u64::MAX) {}
+        while !analysis.step(u64::MAX) {}
         let rows = analysis.table("", 9).0;
         let keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
         assert_eq!(keys, ["early", "late", "nowhere"], "{order}");
@@ -175,7 +175,7 @@ fn the_limit_of_today_is_told() {
         "nginx 10/1s burst 2 nodelay".parse().unwrap(),
         analysis.clock(),
     );
-    let says = replay.says(&analysis.imported().summary, "request");
+    let says = replay.describe(&analysis.imported().summary, "request");
     assert_eq!(today, format!("Today, nginx 10/1s burst 2 nodelay {says}."));
     let sorted = Report::new(&answer("for=caddy&today=7/10s", "")).today;
     assert!(sorted.starts_with("Today, sliding-log 7/10s would have refused "), "{sorted}");
@@ -192,7 +192,7 @@ fn old_questions_are_forgotten() {
         let asked = allocation_counter::measure(|| {
             for second in periods {
                 analysis.ask(format!("for=exim&period={second}s").parse().unwrap());
-                while !analysis.advance(1 << 20) {}
+                while !analysis.step(1 << 20) {}
             }
         });
         // Also what was asked first and then forgotten is answered.
@@ -228,16 +228,16 @@ fn the_staircase_is_the_curve() {
 #[test]
 fn what_was_found_passes_as_numbers() {
     for link in LINKS {
-        let found = answer(link, OFFICE).picture_data();
+        let found = PictureData::new(&answer(link, OFFICE));
         assert!(found.refusals.is_some() && !found.frontier.bursts.is_empty());
         let numbers = found.to_numbers();
-        assert_eq!(PictureData::of_numbers(&numbers), found);
+        assert_eq!(PictureData::from_numbers(&numbers), found);
         // Half a message is something else, and never a panic.
-        (0..numbers.len()).step_by(7).for_each(|n| drop(PictureData::of_numbers(&numbers[..n])));
+        (0..numbers.len()).step_by(7).for_each(|n| drop(PictureData::from_numbers(&numbers[..n])));
     }
     assert_eq!(
-        PictureData::of_numbers(&PictureData::default().to_numbers()),
+        PictureData::from_numbers(&PictureData::default().to_numbers()),
         PictureData::default()
     );
-    assert_eq!(PictureData::of_numbers(&[]), PictureData::default());
+    assert_eq!(PictureData::from_numbers(&[]), PictureData::default());
 }

@@ -13,7 +13,7 @@ use ratescope_lab::view::{Hit, Viewport, scope};
 
 /// The picture of an answer.
 fn shown<T>(analysis: &Analysis, then: impl FnOnce(&Picture<'_>) -> T) -> T {
-    then(&Picture::new(&analysis.picture_data(), analysis.choices()).unwrap())
+    then(&Picture::new(&PictureData::new(&analysis), analysis.choices()).unwrap())
 }
 
 fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport<'static> {
@@ -66,7 +66,7 @@ fn nothing_covers_the_lines_on_a_phone() {
 #[test]
 fn a_name_covers_no_sign() {
     let analysis = answer("for=exim&limit=8", "");
-    let all = analysis.picture_data();
+    let all = PictureData::new(&analysis);
     let limits = [1.0, 4.0, 12.0, 20.0, 25.0, 30.0, 33.0];
     for (recommended, knee) in limits.iter().flat_map(|a| limits.iter().map(move |b| (*a, *b))) {
         let data = PictureData { recommended: Some(recommended), knee: Some(knee), ..all.clone() };
@@ -96,8 +96,8 @@ fn a_name_covers_no_sign() {
 #[test]
 fn events_are_called_as_in_the_log() {
     let analysis = answer("for=exim&limit=8", "");
-    let data = PictureData { events: "failed logins", ..analysis.picture_data() };
-    assert_eq!(PictureData::of_numbers(&data.to_numbers()), data);
+    let data = PictureData { events: "failed logins", ..PictureData::new(&analysis) };
+    assert_eq!(PictureData::from_numbers(&data.to_numbers()), data);
     let picture = Picture::new(&data, analysis.choices()).unwrap();
     let marks = draw(&picture, &viewport(1200.0, None));
     let says = |end: &str| {
@@ -191,7 +191,7 @@ fn words_say_what_the_curve_does() {
 #[test]
 fn odd_pictures_are_harmless() {
     let analysis = answer("", "");
-    let whole = analysis.picture_data();
+    let whole = PictureData::new(&analysis);
     let none = PictureData::default();
     let measure = analysis.shown().unwrap().0.measure;
     for width in [0.0, 1.0, 90.0, 320.0, 5000.0] {

@@ -36,6 +36,6 @@ pub(crate) fn answer(fragment: &str, marks: &str) -> Analysis {
     let mut analysis = Analysis::new(imported(&log(Style::Combined), 1 << 16), choices);
     let marks: MarkedKeys = marks.parse().unwrap();
     analysis.mark(&marks);
-    while !analysis.advance(1 << 30) {}
+    while !analysis.step(1 << 30) {}
     analysis
 }

@@ -4,7 +4,7 @@ use crate::tune_view::{imported, log};
 use ratescope::Span;
 use ratescope_lab::traffic::sample::Style;
 use ratescope_lab::tune::{
-    Analysis, Choices, Import, Imported, ReadOptions, Report, Room, Summary,
+    Analysis, Choices, Import, Imported, LabelRow, LimitEffect, ReadOptions, Report, Room, Summary,
 };
 use ratescope_log::Options;
 
@@ -41,12 +41,13 @@ fn texts_of_a_log_do_not_change_their_direction() {
     import.feed(log.as_bytes()).unwrap();
     import.end().unwrap();
     let mut analysis = Analysis::new(import.finish().unwrap(), "limit=1".parse().unwrap());
-    while !analysis.advance(1 << 30) {}
+    while !analysis.step(1 << 30) {}
     let client = analysis.table("", 1).0.remove(0);
     assert_eq!((client.key.as_str(), analysis.cells(&client)[0].as_str()), (turned, shown));
-    let says = analysis.effect().unwrap().headline;
+    let says = LimitEffect::new(&analysis).unwrap().headline;
     assert!(says.contains(shown) && !says.contains(turned), "{says}");
-    let [paths, agents] = analysis.labels(1).map(|(mut rows, _)| rows.remove(0).cells());
+    let [paths, agents] =
+        LabelRow::tables(&analysis, 1).map(|(mut rows, _)| rows.remove(0).cells());
     assert_eq!([&paths[0], &agents[0]], [&format!("/{shown}"), shown]);
 
     let mut import = Import::new(ReadOptions::default(), Room::default());
