@@ -162,7 +162,7 @@ pub fn is_unavailable(decision: &Decision) -> bool {
 /// Makes the responses to refused requests, with the body type of the service.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not answer with a `Response<{B}>`",
-    note = "write the types of a closure: `|refused: &Refused<'_>| -> Response<Body> { .. }`, with the body of the service"
+    note = "write the types of a closure: `|refused: &Refused<'_>| -> Response<Body>`, with the body of the service"
 )]
 pub trait Answer<B>: Send + Sync + 'static {
     /// Makes a response.

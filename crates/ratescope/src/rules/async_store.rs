@@ -42,6 +42,10 @@ use std::sync::Arc;
 /// An implementation can write its methods as `async fn`. One call asks for everything, so a store that is
 /// far away is asked once for an event. A future that is dropped while it waits leaves nothing behind, but
 /// the event may have been counted.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a store that decides by rules",
+    note = "for a policy, take `Ruled::new(Rules::from(policy), capacity)`"
+)]
 pub trait AsyncStore: Send + Sync + 'static {
     /// The rules that are in force.
     fn rules(&self) -> Arc<Rules>;

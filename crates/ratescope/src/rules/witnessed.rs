@@ -13,7 +13,7 @@ pub trait Witness: Send + Sync + 'static {
 }
 
 /// A store whose decisions a [`Witness`] sees. All other calls go to the store unchanged.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Witnessed<S, W> {
     /// The store that decides.
     pub store: S,

@@ -90,6 +90,13 @@ impl BuildHasher for Secret {
 #[derive(Clone)]
 pub struct SecretHasher(SipHasher13);
 
+/// Does not print the secret.
+impl fmt::Debug for SecretHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretHasher").finish_non_exhaustive()
+    }
+}
+
 impl Hasher for SecretHasher {
     #[inline(always)]
     fn write(&mut self, bytes: &[u8]) {
