@@ -1,5 +1,22 @@
-//! The command line, with one file for each command beside this one. Built with the feature `serve`
-//! alone, it has only that command, and builds in a third of the time.
+//! The command `ratescope`. Each subcommand is a file beside this one, with its arguments (`Args`, which are also its help)
+//! and a function `run`:
+//!
+//! | file | what it does | made of |
+//! |---|---|---|
+//! | `run` | the rate limit service: gRPC, HTTP, and a port for operators | `ratescope-service`, `ratescope-live` |
+//! | `serve` | the page, for browsers on this machine | the page within `ratescope-live`, or a folder |
+//! | `simulate` | the events of a log against limits or rules, in memory or on Redis | `ratescope`, `ratescope-log` |
+//! | `tune` | a limit from a log | `ratescope-lab` |
+//! | `sample` | made-up logs | `ratescope-lab` |
+//! | `check`, `explain`, `test` | rule files | `ratescope` |
+//! | `limiters`, `completions`, `manual` | about the command itself | |
+//!
+//! `server` has what all servers share: connections that are bounded in number, bytes and time, and their end. `terminal`
+//! prints: what came from outside reaches a terminal only as visible characters, and shortened. `source` finds logs and
+//! their options, `bounded` reads small files, and `store` the address of Redis.
+//!
+//! Errors are one line on standard error, and the exit status is 0, 1 or 2 as the help says. Strangers who reach a port can
+//! exhaust neither memory nor connections, nor keep the program from ending.
 
 mod bounded;
 mod check;

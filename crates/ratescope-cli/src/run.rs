@@ -1,12 +1,12 @@
 //! `ratescope run`: the rate limit service.
 
 mod admin;
-mod held;
+mod budgeted_body;
 mod log;
 mod ports;
 
 use crate::bounded;
-use crate::server::{self, Manner};
+use crate::server::{self, Settings};
 use crate::store;
 use crate::terminal::{Visible, above_zero, at_least_one, until_closed};
 use admin::Admin;
@@ -25,7 +25,7 @@ use ratescope_tower::Networks;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -213,14 +213,12 @@ fn form(text: &str) -> Result<(String, Form), String> {
 
 fn origin(text: &str) -> Result<HeaderValue, String> {
     let host = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    let is_host = |host: &str| {
-        let ends = ['/', '?', '#', '@', ' '];
-        !host.is_empty() && !host.contains(ends) && !host.contains(|c: char| c.is_uppercase())
-    };
-    match (host.is_some_and(is_host), text.parse()) {
-        (true, Ok(origin)) => Ok(origin),
-        _ => Err("write an origin as browsers do, as in https://example.org:8443".to_owned()),
-    }
+    let is_origin = host.is_some_and(|host| {
+        let is_wrong = |c: char| c.is_uppercase() || ['/', '?', '#', '@', ' '].contains(&c);
+        !host.is_empty() && !host.contains(is_wrong)
+    });
+    let origin = text.parse().ok().filter(|_| is_origin);
+    origin.ok_or("write an origin as browsers do, as in https://example.org:8443".to_owned())
 }
 
 /// Reads how often to look. Without a pause, the program would do nothing else.
@@ -253,13 +251,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     if let Some((name, _)) = args.field.iter().find(|(name, _)| !names.insert(name)) {
         return Err(format!("--field takes the field {name} from two headers; leave one").into());
     }
-    let probe = Probe::default();
-    let probe = Arc::new(if args.hide_keys { probe.hiding_keys() } else { probe });
-    let live = Routes::new(Arc::clone(&probe));
-    let live = match &args.admin_token_file {
-        Some(path) => asking(live, path)?,
-        None => live,
-    };
+    let mut probe = Probe::default();
+    if args.hide_keys {
+        probe = probe.hiding_keys();
+    }
+    let probe = Arc::new(probe);
+    let mut live = Routes::new(Arc::clone(&probe));
+    if let Some(path) = &args.admin_token_file {
+        let token = bounded::first_line(path)?;
+        live = live.token(&token).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
     if let Some(address) = args.admin.0.filter(|at| !at.ip().is_loopback())
         && args.admin_token_file.is_none()
     {
@@ -272,10 +273,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let ended = runtime.block_on(async {
         match &args.store {
-            None => serve(args, (probe, live), States::in_memory(args.keys)).await,
+            None => serve(args, probe, live, States::in_memory(args.keys)).await,
             Some(url) => {
                 let url = store::address(url, args.store_password_file.as_deref())?;
-                serve(args, (probe, live), States::on_redis(&url, options(args))?).await
+                serve(args, probe, live, States::on_redis(&url, options(args))?).await
             }
         }
     });
@@ -296,11 +297,6 @@ fn options(args: &Args) -> Options {
     }
 }
 
-/// Makes the admin port ask for a token, which is the first line of the file at `path`.
-fn asking(live: Routes, path: &Path) -> Result<Routes, String> {
-    live.token(&bounded::first_line(path)?).map_err(|error| format!("{}: {error}", path.display()))
-}
-
 /// Warns of fields whose hashes are made without a secret.
 fn note_secrets(service: &Service, fields: &[(String, HeaderName)]) {
     let of_headers = fields.iter().any(|(_, header)| is_credential(header.as_str()));
@@ -315,15 +311,16 @@ fn note_secrets(service: &Service, fields: &[(String, HeaderName)]) {
 
 async fn serve(
     args: &Args,
-    (probe, live): (Arc<Probe>, Routes),
+    probe: Arc<Probe>,
+    live: Routes,
     states: States,
 ) -> Result<(), Box<dyn Error>> {
     let metrics = record()?;
-    let (secret, is_shared) = (args.key_secret_file.as_deref(), args.store.is_some());
-    let secret = match (secret, is_shared) {
-        (Some(path), _) => KeySecret::new(bounded::first_line(path)?.as_bytes()),
-        (None, false) => KeySecret::random(),
-        (None, true) => KeySecret::EMPTY,
+    let secret = match &args.key_secret_file {
+        Some(path) => KeySecret::new(bounded::first_line(path)?.as_bytes()),
+        // Another process on the same Redis has to make the same hashes.
+        None if args.store.is_some() => KeySecret::EMPTY,
+        None => KeySecret::random(),
     };
     let is_empty = secret == KeySecret::EMPTY;
     let mut forms = Forms {
@@ -348,13 +345,14 @@ async fn serve(
         grpc: listen(args.grpc, "--grpc").await?,
         http: listen(args.http, "--http").await?,
         admin: listen(args.admin, "--admin").await?,
-        manner: Manner {
+        settings: Settings {
             unread: Duration::try_from(args.unread).unwrap_or(Duration::MAX),
             is_ending: Arc::default(),
-            warn: |said| tracing::warn!(target: "ratescope", "{said}"),
+            warn,
         },
     };
-    let (health, (end, ends)) = (HealthReporter::new(), watch::channel(false));
+    let health = HealthReporter::new();
+    let (end, ends) = watch::channel(false);
     let calls = Calls::new(Arc::clone(&service), health.clone(), ends)?;
     let settings = HttpSettings {
         trusted: args.trusted_proxies.clone(),
@@ -371,17 +369,15 @@ async fn serve(
         fault: Mutex::default(),
     });
     health.set_service_status(NAME, ServingStatus::Serving).await;
-    let addresses = ports.say()?;
-    server::announce(&format!("Ratescope limits: {addresses}"), |said| {
-        tracing::warn!(target: "ratescope", "{said}");
-    });
+    server::announce(&format!("Ratescope limits: {}", ports.addresses()?), warn);
 
-    let (open, open_calls) = (GracefulShutdown::new(), GracefulShutdown::new());
+    let open_http = GracefulShutdown::new();
+    let open_grpc = GracefulShutdown::new();
     let interval = Duration::try_from(args.watch).unwrap_or(Duration::MAX);
     let notice = async {
         signal().await;
         admin.is_ready.store(false, Ordering::Relaxed);
-        ports.manner.is_ending.store(true, Ordering::Relaxed);
+        ports.settings.is_ending.store(true, Ordering::Relaxed);
         for name in ["", NAME] {
             health.set_service_status(name, ServingStatus::NotServing).await;
         }
@@ -393,7 +389,7 @@ async fn serve(
     };
     // Whether to end without waiting for requests: after a second signal, or if serving stopped by itself.
     let is_hurried = tokio::select! {
-        () = ports.serve([&open, &open_calls], &calls, http, &admin) => true,
+        () = ports.serve(&open_http, &open_grpc, &calls, http, &admin) => true,
         () = follow(&service, interval) => true,
         () = keep_up(&admin) => true,
         is_hurried = notice => is_hurried,
@@ -405,17 +401,20 @@ async fn serve(
     end.send_replace(true);
     admin.live.end();
     let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
-    server::end(open, LINGER, open_calls.shutdown(), drain, signal).await;
+    server::end(open_http, LINGER, open_grpc.shutdown(), drain, signal).await;
     Ok(())
+}
+
+fn warn(text: &str) {
+    tracing::warn!(target: "ratescope", "{text}");
 }
 
 /// Prints the domain, the number of rules and the name of each rule file.
 fn check(service: &Service) -> io::Result<()> {
-    let each = service.rules();
     let mut out = Visible(io::stdout());
-    for rules in each {
-        let (domain, file, n) = (rules.domain(), rules.file(), rules.rules().len());
-        writeln!(out, "{domain}: {n} rule{} in {file}", plural(n as u64))?;
+    for rules in service.rules() {
+        let n = rules.rules().len();
+        writeln!(out, "{}: {n} rule{} in {}", rules.domain(), plural(n as u64), rules.file())?;
     }
     Ok(())
 }
@@ -442,9 +441,10 @@ async fn follow(service: &Arc<Service>, interval: Duration) {
         let looks = Arc::clone(service);
         let changes = tokio::task::spawn_blocking(move || looks.look()).await;
         for change in changes.unwrap_or_default() {
-            match change.is_good() {
-                true => tracing::info!(target: "ratescope", "{change}"),
-                false => tracing::error!(target: "ratescope", "{change}"),
+            if change.is_good() {
+                tracing::info!(target: "ratescope", "{change}");
+            } else {
+                tracing::error!(target: "ratescope", "{change}");
             }
         }
     }
@@ -455,7 +455,7 @@ async fn follow(service: &Arc<Service>, interval: Duration) {
 async fn keep_up(admin: &Admin) {
     let Admin { service, metrics, .. } = admin;
     loop {
-        admin.hear(service.ping().await);
+        admin.record_ping(service.ping().await);
         sleep(UPKEEP).await;
         service.probe().forget(service.clock().now());
         // As the layers of `/auth` name theirs, which are the same.
@@ -465,6 +465,6 @@ async fn keep_up(admin: &Admin) {
             metrics::counter!("ratescope_keys_forgotten_total", &layer).absolute(memory.forgotten);
         }
         metrics.run_upkeep();
-        log::tell();
+        log::report_left_out();
     }
 }

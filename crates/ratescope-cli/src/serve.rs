@@ -5,7 +5,7 @@ mod lanes;
 mod site;
 
 use crate::rules;
-use crate::server::{self, Manner};
+use crate::server::{self, Settings};
 use crate::terminal::say;
 use hyper_util::server::graceful::GracefulShutdown;
 use lanes::Lanes;
@@ -50,26 +50,24 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     served
 }
 
-/// Checks that the WebAssembly module of the page is there. Without them a browser would show an empty
-/// page.
+/// Checks that the WebAssembly module of the page is there. Without it a browser would show an empty page.
 fn check_built(dir: Option<&Path>) -> Result<(), String> {
     let Some(dir) = dir else {
-        return match page::is_built() {
-            true => Ok(()),
-            false => {
-                Err("this program was built without the page: run ./scripts/build and build it \
-                          again, or name the folder of the page with --dir"
-                    .to_owned())
-            }
-        };
+        if page::is_built() {
+            return Ok(());
+        }
+        return Err("this program was built without the page: run ./scripts/build and build it again, or name the \
+                    folder of the page with --dir"
+            .to_owned());
     };
     let module = dir.join(page::MODULE);
-    match module.is_file() {
-        true => Ok(()),
-        false => {
-            Err(format!("{} is missing: build the page with ./scripts/build", module.display()))
-        }
+    if !module.is_file() {
+        return Err(format!(
+            "{} is missing: build the page with ./scripts/build",
+            module.display()
+        ));
     }
+    Ok(())
 }
 
 async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
@@ -92,12 +90,12 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let drain = Duration::try_from(args.drain).unwrap_or(Duration::MAX);
     let open = GracefulShutdown::new();
     let answer = move |request, _| site.clone().answer(request);
-    let mut spoken = server::http(server::HEAD);
+    let mut http = server::http(server::HEAD);
     // A client that closes its half of the connection after its requests still gets the answers.
-    spoken.half_close(true);
-    let manner = Manner { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
+    http.half_close(true);
+    let settings = Settings { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
     tokio::select! {
-        () = server::accept_http(&listener, &open, spoken, manner, answer) => {}
+        () = server::accept_http(&listener, &open, http, settings, answer) => {}
         () = signal() => {}
     }
     drop(listener);

@@ -1,10 +1,11 @@
 //! Connections, and their end: a client that never finishes its request, or never reads the answer,
 //! must neither keep the program alive nor keep others from being served.
 
-mod unfinished;
-mod unread;
+mod budget;
 
 use crate::terminal::Visible;
+pub(crate) use budget::{Budget, Reservation};
+use budget::{BudgetedReader, HTTP};
 use hyper::body::{Body, Incoming};
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
@@ -16,17 +17,17 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::io::join;
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{sleep, timeout};
-use unfinished::{HTTP, Holding};
-pub(crate) use unfinished::{Sum, Unfinished};
-pub(crate) use unread::Unread;
+use tokio_io_timeout::TimeoutWriter;
 
 /// The most connections of a listener at once. More wait until others end.
 const MOST: usize = 16_384;
@@ -49,14 +50,14 @@ const WARNED: Duration = Duration::from_secs(60);
 /// How often to look whether all connections have ended by themselves.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How a server treats its connections.
+/// The settings of a server that hold for all of its connections.
 #[derive(Clone)]
-pub(crate) struct Manner {
+pub(crate) struct Settings {
     /// How long a client may read nothing of an answer.
     pub(crate) unread: Duration,
     /// Whether the server is about to end, so that an answer is the last one of its connection.
     pub(crate) is_ending: Arc<AtomicBool>,
-    /// Tells of what an operator should know.
+    /// Writes to the log.
     pub(crate) warn: fn(&str),
 }
 
@@ -71,31 +72,31 @@ pub(crate) async fn listen(address: SocketAddr, option: &str) -> Result<TcpListe
     })
 }
 
-/// Prints where a server listens. If that can't be printed, as on a full disk or where nobody reads any more,
-/// `instead` says it: that ends no server.
-pub(crate) fn announce(lines: &str, instead: impl FnOnce(&str)) {
+/// Prints where a server listens. If that can't be printed, as on a full disk or where nobody reads any more, it is
+/// logged by `warn`: that ends no server.
+pub(crate) fn announce(lines: &str, warn: fn(&str)) {
     if let Err(error) = writeln!(Visible(io::stdout()), "{lines}") {
-        instead(&format!("standard output can't be written: {error}; {lines}"));
+        warn(&format!("standard output can't be written: {error}; {lines}"));
     }
 }
 
 /// Accepts connections for ever, and hands each to `serve` with a permit. The connection counts as open until
-/// `serve` drops the permit. If none can be accepted, `warn` tells of it once a minute.
+/// `serve` drops the permit. If none can be accepted, `warn` logs it once a minute.
 pub(crate) async fn accept(
     listener: &TcpListener,
     warn: fn(&str),
     mut serve: impl FnMut(TcpStream, SocketAddr, OwnedSemaphorePermit),
 ) {
-    let places = Arc::new(Semaphore::new(MOST));
+    let permits = Arc::new(Semaphore::new(MOST));
     let mut warned: Option<Instant> = None;
     loop {
         // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, peer)) => {
                 // Without this the kernel may hold an answer back until the client confirms the one before.
                 _ = stream.set_nodelay(true);
-                serve(stream, peer, place);
+                serve(stream, peer, permit);
             }
             // The client has gone again.
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
@@ -113,6 +114,18 @@ pub(crate) async fn accept(
     }
 }
 
+/// The writing half of a connection, which fails once the client has read nothing for the time `unread`: otherwise a
+/// client that does not read would hold its connection for ever.
+pub(crate) fn writer(
+    half: OwnedWriteHalf,
+    unread: Duration,
+) -> Pin<Box<TimeoutWriter<OwnedWriteHalf>>> {
+    let mut writer = TimeoutWriter::new(half);
+    // The crate adds it to the time of now: a longer one than fits is no limit.
+    writer.set_timeout(Some(unread).filter(|unread| Instant::now().checked_add(*unread).is_some()));
+    Box::pin(writer)
+}
+
 /// The settings of HTTP/1. The head of a request has to arrive within `head`, also the head of a later request on the
 /// same connection.
 pub(crate) fn http(head: Duration) -> http1::Builder {
@@ -127,7 +140,7 @@ pub(crate) async fn accept_http<A, F, B>(
     listener: &TcpListener,
     open: &GracefulShutdown,
     http: http1::Builder,
-    manner: Manner,
+    settings: Settings,
     answer: A,
 ) where
     A: Fn(Request<Incoming>, SocketAddr) -> F + Clone + Send + 'static,
@@ -136,29 +149,31 @@ pub(crate) async fn accept_http<A, F, B>(
     B::Data: Send,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
-    accept(listener, manner.warn, |stream, peer, place| {
-        let (answer, by) = (answer.clone(), Unfinished::new(&HTTP));
-        let (held, is_ending) = (Arc::clone(&by), Arc::clone(&manner.is_ending));
-        let answer = move |request| {
+    accept(listener, settings.warn, |stream, peer, permit| {
+        let (reader, half) = stream.into_split();
+        let reservation = Reservation::new(&HTTP);
+        let reader = BudgetedReader { reader, reservation: Arc::clone(&reservation) };
+        let stream = TokioIo::new(join(reader, writer(half, settings.unread)));
+        let answer = answer.clone();
+        let is_ending = Arc::clone(&settings.is_ending);
+        let service = service_fn(move |request| {
             let response = answer(request, peer);
-            let (held, is_ending) = (Arc::clone(&held), Arc::clone(&is_ending));
+            let reservation = Arc::clone(&reservation);
+            let is_ending = Arc::clone(&is_ending);
             async move {
                 let mut response = response.await;
-                held.clear();
+                reservation.release_all();
                 if is_ending.load(Ordering::Relaxed) {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, Infallible>(response)
             }
-        };
-        let (stream, writer) = stream.into_split();
-        let stream = join(Holding { stream, by }, Unread::new(writer, manner.unread));
-        let connection = http.serve_connection(TokioIo::new(stream), service_fn(answer));
-        // An error is the client's: it has gone, or sent something else than HTTP.
-        let connection = open.watch(connection);
+        });
+        let connection = open.watch(http.serve_connection(stream, service));
         tokio::spawn(async move {
+            // An error is the client's: it has gone, or sent something else than HTTP.
             _ = connection.await;
-            drop(place);
+            drop(permit);
         });
     })
     .await;
@@ -198,23 +213,25 @@ pub(crate) async fn end(
 /// `nohup` it is meant to, and elsewhere the signal asks to read files again, as the program does by itself.
 pub(crate) fn catch_signals() -> io::Result<impl AsyncFnMut()> {
     #[cfg(unix)]
-    let (mut pressed, mut asked, mut closed) = {
-        use signal::unix::{SignalKind, signal};
-        let [pressed, asked, closed] =
-            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-        (pressed?, asked?, closed?)
-    };
+    use signal::unix::{SignalKind, signal};
+    #[cfg(unix)]
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    #[cfg(unix)]
+    let mut terminate = signal(SignalKind::terminate())?;
+    #[cfg(unix)]
+    let mut hangup = signal(SignalKind::hangup())?;
     #[cfg(windows)]
-    let (mut pressed, mut asked, mut closed) = {
-        use signal::windows::{ctrl_break, ctrl_c, ctrl_close};
-        (ctrl_c()?, ctrl_break()?, ctrl_close()?)
-    };
-    let ends = cfg!(windows) || io::stdin().is_terminal();
+    let mut interrupt = signal::windows::ctrl_c()?;
+    #[cfg(windows)]
+    let mut terminate = signal::windows::ctrl_break()?;
+    #[cfg(windows)]
+    let mut hangup = signal::windows::ctrl_close()?;
+    let hangup_ends = cfg!(windows) || io::stdin().is_terminal();
     Ok(async move || {
         tokio::select! {
-            _ = pressed.recv() => {}
-            _ = asked.recv() => {}
-            _ = closed.recv(), if ends => {}
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv(), if hangup_ends => {}
         }
     })
 }

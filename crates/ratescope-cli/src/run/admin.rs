@@ -59,8 +59,8 @@ impl Admin {
         plain(status, text)
     }
 
-    /// Remembers whether the store answers.
-    pub(super) fn hear(&self, answer: Result<(), Fault>) {
+    /// Keeps what the store answered when it was last asked.
+    pub(super) fn record_ping(&self, answer: Result<(), Fault>) {
         let fault = answer.err().map(|fault| match fault.cause() {
             Some(cause) => format!("{fault}: {cause}"),
             None => fault.to_string(),
@@ -70,32 +70,30 @@ impl Admin {
 
     /// Whether new requests are welcome.
     pub(super) fn readiness(&self) -> (StatusCode, Bytes) {
-        match self.is_ready.load(Ordering::Relaxed) {
-            true => (StatusCode::OK, "ok\n".into()),
-            false => (StatusCode::SERVICE_UNAVAILABLE, "the service is about to end\n".into()),
+        if self.is_ready.load(Ordering::Relaxed) {
+            return (StatusCode::OK, "ok\n".into());
         }
+        (StatusCode::SERVICE_UNAVAILABLE, "the service is about to end\n".into())
     }
 
     fn health(&self) -> String {
         let files = self.service.health();
-        let count = |is_wrong, is_in_force| {
-            let each = files.iter().map(|file| (file.problem.is_some(), file.is_in_force));
-            each.filter(|file| *file == (is_wrong, is_in_force)).count()
-        };
-        let (old, none, new) = (count(true, true), count(true, false), count(false, false));
         let all = files.len();
+        let without_rules = files.iter().filter(|f| f.problem.is_some() && !f.is_in_force).count();
+        let outdated = files.iter().filter(|f| f.problem.is_some() && f.is_in_force).count();
+        let new = files.iter().filter(|f| f.problem.is_none() && !f.is_in_force).count();
         // Writing to a String does not fail.
         let mut text = String::new();
-        if none > 0 {
+        if without_rules > 0 {
             _ = writeln!(
                 text,
-                "red: mistakes in {none} of {all} files, which have no rules in force"
+                "red: mistakes in {without_rules} of {all} files, which have no rules in force"
             );
         }
-        if old > 0 {
+        if outdated > 0 {
             _ = writeln!(
                 text,
-                "yellow: mistakes in {old} of {all} files, whose earlier rules stay in force"
+                "yellow: mistakes in {outdated} of {all} files, whose earlier rules stay in force"
             );
         }
         if new > 0 {
@@ -109,8 +107,8 @@ impl Admin {
         }
         for file in files {
             let fine = if file.is_in_force { "ok" } else { "waits for the next look" };
-            let said = file.problem.as_deref().unwrap_or(fine);
-            _ = writeln!(text, "{}: {said}", file.path.display());
+            let status = file.problem.as_deref().unwrap_or(fine);
+            _ = writeln!(text, "{}: {status}", file.path.display());
         }
         for (domain, Memory { keys, forgotten, .. }) in self.service.memory() {
             let s = plural(keys as u64);

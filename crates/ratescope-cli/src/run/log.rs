@@ -55,8 +55,8 @@ pub(super) fn begin(form: Log) -> Result<(), Box<dyn Error>> {
     Ok(begun?)
 }
 
-/// Tells how many lines were left out of each target whose period is over, and begins the next one.
-pub(super) fn tell() {
+/// Logs how many lines were left out of each target whose period is over, and begins the next one.
+pub(super) fn report_left_out() {
     let mut left_out = Vec::new();
     LINES.lock().unwrap_or_else(PoisonError::into_inner).retain(|target, lines| {
         let is_over = lines.since.elapsed() >= PERIOD;
@@ -65,7 +65,7 @@ pub(super) fn tell() {
         }
         !is_over
     });
-    for (of, lines) in left_out {
-        tracing::warn!(target: "ratescope", lines, of, "lines of the log were left out");
+    for (from, lines) in left_out {
+        tracing::warn!(target: "ratescope", lines, from, "lines of the log were left out");
     }
 }

@@ -1,8 +1,8 @@
 //! The ports of the service: gRPC, HTTP, and the one for those who run it.
 
 use super::admin::{Admin, plain};
-use super::held::{CALLS, Held};
-use crate::server::{self, Manner, Unfinished, Unread};
+use super::budgeted_body::{BudgetedBody, GRPC};
+use crate::server::{self, Reservation, Settings};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hyper::body::Incoming;
 use hyper::rt::Executor;
@@ -28,9 +28,11 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tonic::Status;
 use tonic::body::Body;
+use tonic::service::Routes;
 use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 use tonic_reflection::server::Builder;
+use tower_service::Service as _;
 
 /// The most calls at once on one connection.
 const STREAMS: u32 = 256;
@@ -76,102 +78,102 @@ pub(super) struct Ports {
     pub(super) grpc: Option<TcpListener>,
     pub(super) http: Option<TcpListener>,
     pub(super) admin: Option<TcpListener>,
-    pub(super) manner: Manner,
+    pub(super) settings: Settings,
 }
 
 impl Ports {
     /// The addresses at which it listens, as in `gRPC at 127.0.0.1:8081, HTTP at http://127.0.0.1:8080`.
-    pub(super) fn say(&self) -> io::Result<String> {
-        let mut said = Vec::new();
+    pub(super) fn addresses(&self) -> io::Result<String> {
+        let mut addresses = Vec::new();
         for (name, listener) in [
             ("gRPC at ", &self.grpc),
             ("HTTP at http://", &self.http),
             ("admin at http://", &self.admin),
         ] {
             if let Some(listener) = listener {
-                said.push(format!("{name}{}", listener.local_addr()?));
+                addresses.push(format!("{name}{}", listener.local_addr()?));
             }
         }
         if let Some(listener) = &self.admin {
-            said.push(format!("Live at http://{}/live.html", listener.local_addr()?));
+            addresses.push(format!("Live at http://{}/live.html", listener.local_addr()?));
         }
-        Ok(said.join(", "))
+        Ok(addresses.join(", "))
     }
 
-    /// Serves all ports for ever. `open` watches the connections of HTTP, and the other one those of gRPC, so that they
-    /// can be ended.
+    /// Serves all ports for ever. `open_http` and `open_grpc` watch their connections, so that they can be ended.
     pub(super) async fn serve(
         &self,
-        [open, open_calls]: [&GracefulShutdown; 2],
+        open_http: &GracefulShutdown,
+        open_grpc: &GracefulShutdown,
         calls: &Calls,
         http: Http,
         admin: &Arc<Admin>,
     ) {
-        let (http, admins) = (Arc::new(http), Arc::clone(admin));
+        tokio::join!(
+            self.serve_grpc(open_grpc, calls),
+            self.serve_http(open_http, http, admin),
+            self.serve_admin(open_http, admin)
+        );
+    }
+
+    async fn serve_grpc(&self, open: &GracefulShutdown, calls: &Calls) {
+        let Some(listener) = &self.grpc else { return };
+        let unread = self.settings.unread;
+        server::accept(listener, self.settings.warn, |stream, _, permit| {
+            let watcher = open.watcher();
+            let calls = calls.clone();
+            tokio::spawn(async move {
+                calls.serve(stream, unread, watcher).await;
+                drop(permit);
+            });
+        })
+        .await;
+    }
+
+    async fn serve_http(&self, open: &GracefulShutdown, http: Http, admin: &Arc<Admin>) {
+        let Some(listener) = &self.http else { return };
+        let mut protocol = server::http(HEAD);
+        // These answers are short, and are sent faster if head and body are copied into one buffer.
+        protocol.writev(false);
+        // A client that closes its half of the connection after its requests still gets the answers.
+        protocol.half_close(true);
+        let http = Arc::new(http);
+        let admin = Arc::clone(admin);
         let answer = move |request: Request<Incoming>, peer: SocketAddr| {
-            let (http, admin) = (Arc::clone(&http), Arc::clone(&admins));
+            let http = Arc::clone(&http);
+            let admin = Arc::clone(&admin);
             async move {
-                match request.uri().path() {
-                    "/healthcheck" => {
-                        let (status, text) = admin.readiness();
-                        plain(status, text)
-                    }
-                    _ => http.answer(request, Some(peer.ip())).await,
+                if request.uri().path() == "/healthcheck" {
+                    let (status, text) = admin.readiness();
+                    return plain(status, text);
                 }
+                http.answer(request, Some(peer.ip())).await
             }
         };
-        let (admin, manner) = (Arc::clone(admin), &self.manner);
-        let answer_admin = move |mut request: Request<Incoming>, peer: SocketAddr| {
+        server::accept_http(listener, open, protocol, self.settings.clone(), answer).await;
+    }
+
+    async fn serve_admin(&self, open: &GracefulShutdown, admin: &Arc<Admin>) {
+        let Some(listener) = &self.admin else { return };
+        let admin = Arc::clone(admin);
+        let answer = move |mut request: Request<Incoming>, peer: SocketAddr| {
             request.extensions_mut().insert(peer);
             ready(admin.answer(&request))
         };
-        let grpc = async {
-            if let Some(listener) = &self.grpc {
-                let unread = manner.unread;
-                server::accept(listener, manner.warn, |stream, _, place| {
-                    let (watcher, calls) = (open_calls.watcher(), calls.clone());
-                    tokio::spawn(async move {
-                        calls.serve(stream, unread, watcher).await;
-                        drop(place);
-                    });
-                })
-                .await;
-            }
-        };
-        let http = async {
-            if let Some(listener) = &self.http {
-                let mut spoken = server::http(HEAD);
-                // These answers are short, and are sent faster if head and body are copied into one buffer.
-                spoken.writev(false);
-                // A client that closes its half of the connection after its requests still gets the answers.
-                spoken.half_close(true);
-                server::accept_http(listener, open, spoken, manner.clone(), answer).await;
-            }
-        };
-        let admin = async {
-            if let Some(listener) = &self.admin {
-                let spoken = server::http(HEAD);
-                server::accept_http(listener, open, spoken, manner.clone(), answer_admin).await;
-            }
-        };
-        tokio::join!(grpc, http, admin);
+        server::accept_http(listener, open, server::http(HEAD), self.settings.clone(), answer)
+            .await;
     }
 }
 
 /// The services of gRPC.
 #[derive(Clone)]
 pub(super) struct Calls {
-    limits: Call,
-    health: Call,
-    reflection: Call,
-    old_reflection: Call,
+    limits: Grpc,
+    /// Health and reflection.
+    others: Routes,
     /// Whether the program is about to end.
     ends: watch::Receiver<bool>,
 }
-
-type Call = Arc<dyn Fn(Request<Held>) -> Responding + Send + Sync>;
-
-type Responding = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
 
 impl Calls {
     pub(super) fn new(
@@ -183,56 +185,65 @@ impl Calls {
             Builder::configure()
                 .register_encoded_file_descriptor_set(ratescope_service::DESCRIPTORS)
         };
-        Ok(Calls {
-            limits: call(Grpc::new(service)),
-            health: call(HealthServer::new(HealthService::from_health_reporter(health))),
-            reflection: call(described().build_v1()?),
-            old_reflection: call(described().build_v1alpha()?),
-            ends,
-        })
+        let others = Routes::new(HealthServer::new(HealthService::from_health_reporter(health)))
+            .add_service(described().build_v1()?)
+            .add_service(described().build_v1alpha()?);
+        Ok(Calls { limits: Grpc::new(service), others, ends })
     }
 
-    /// Answers a call. `is_made` is set when the answer is made, unless it is a stream.
-    async fn answer(&self, request: Request<Held>, is_made: &AtomicBool) -> Response<Body> {
-        let name = request.uri().path().split('/').nth(1).unwrap_or_default();
-        let is_whole = name == NAME;
-        let call = match name {
-            NAME => &self.limits,
-            "grpc.health.v1.Health" => &self.health,
-            "grpc.reflection.v1.ServerReflection" => &self.reflection,
-            "grpc.reflection.v1alpha.ServerReflection" => &self.old_reflection,
-            _ => return Status::unimplemented("no service of this name").into_http(),
+    /// Answers a call. `is_answered` is set when the answer is made, unless it may be a stream.
+    async fn answer(
+        &self,
+        request: Request<BudgetedBody>,
+        is_answered: &AtomicBool,
+    ) -> Response<Body> {
+        let timeout_header = request.headers().get("grpc-timeout").and_then(|h| h.to_str().ok());
+        let longest = timeout_header.and_then(parse_timeout).map_or(CALL, |asked| asked.min(CALL));
+        let is_limits = request.uri().path().split('/').nth(1) == Some(NAME);
+        let answer = if is_limits {
+            timeout(longest, self.limits.clone().call(request)).await
+        } else {
+            timeout(longest, self.others.clone().call(request.map(Body::new))).await
         };
-        let given = request.headers().get("grpc-timeout").and_then(|given| given.to_str().ok());
-        let longest = given.and_then(time_given).map_or(CALL, |given| given.min(CALL));
-        let answer = timeout(longest, call(request)).await;
-        let late = |_| Status::deadline_exceeded("there was no answer in time").into_http();
-        is_made.store(is_whole, Ordering::Relaxed);
-        answer.unwrap_or_else(late)
+        is_answered.store(is_limits, Ordering::Relaxed);
+        match answer {
+            Ok(Ok(answer)) => answer,
+            Err(_) => Status::deadline_exceeded("there was no answer in time").into_http(),
+        }
     }
 
     /// Serves a connection until it ends. A client that does not begin with HTTP/2 is told so in HTTP/1.
+    ///
+    /// `hyper_util::server::conn::auto` can tell the two apart as well, but it would hold the head of a request of
+    /// HTTP/1 for each stranger, and wait for its first bytes for ever.
     async fn serve(mut self, stream: TcpStream, unread: Duration, watcher: Watcher) {
-        let (mut reader, writer) = stream.into_split();
-        let mut writer = Unread::new(writer, unread);
-        let mut begin = [0; PREFACE.len()];
+        let (mut reader, half) = stream.into_split();
+        let mut writer = server::writer(half, unread);
+        let mut start = [0; PREFACE.len()];
         tokio::select! {
-            begun = timeout(HEAD, reader.read_exact(&mut begin)) => {
-                if !matches!(begun, Ok(Ok(_))) {
+            read = timeout(HEAD, reader.read_exact(&mut start)) => {
+                if !matches!(read, Ok(Ok(_))) {
                     return;
                 }
             }
             _ = self.ends.wait_for(|ends| *ends) => return,
         }
-        if begin != *PREFACE {
+        if start != *PREFACE {
             _ = writer.write_all(NOT_HERE).await;
             return;
         }
-        let stream = tokio::io::join(Cursor::new(begin).chain(reader), writer);
-        let beside = Beside { calls: Arc::default(), is_made: Arc::default(), unread };
-        let calls = Arc::new((self, Arc::clone(&beside.is_made)));
-        let held = Unfinished::new(&CALLS);
-        let connection = http2::Builder::new(beside.clone())
+        let stream = tokio::io::join(Cursor::new(start).chain(reader), writer);
+        let executor = ConnectionExecutor::new(unread);
+        let is_answered = Arc::clone(&executor.is_answered);
+        let reservation = Reservation::new(&GRPC);
+        let calls = Arc::new(self);
+        let service = service_fn(move |request| {
+            let request = BudgetedBody::wrap(request, &reservation);
+            let calls = Arc::clone(&calls);
+            let is_answered = Arc::clone(&is_answered);
+            async move { Ok::<_, Infallible>(calls.answer(request, &is_answered).await) }
+        });
+        let connection = http2::Builder::new(executor.clone())
             .timer(TokioTimer::new())
             .keep_alive_interval(Some(HEAD))
             .keep_alive_timeout(HEAD)
@@ -243,53 +254,58 @@ impl Calls {
             // What has arrived and is not read yet.
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
-            .serve_connection(
-                TokioIo::new(stream),
-                service_fn(move |request| {
-                    let (calls, request) = (Arc::clone(&calls), Held::of(request, &held));
-                    async move { Ok::<_, Infallible>(calls.0.answer(request, &calls.1).await) }
-                }),
-            );
+            .serve_connection(TokioIo::new(stream), service);
         // An error is the client's: it has gone, or sent something else than HTTP/2.
-        _ = beside.run(watcher.watch(connection)).await;
+        _ = executor.run(watcher.watch(connection)).await;
     }
 }
 
-/// Runs the calls of a connection on the task of the connection, instead of a task for each. So the answers
-/// to calls that came together are written together. To write each by itself costs as much as all else.
+/// Runs the calls of a connection on the task of the connection, instead of a task for each. So the answers to calls that
+/// came together are written together: to write each by itself costs as much as all else. It also ends a call whose client
+/// leaves no room for the answer, which the executor of a server such as tonic's would hold for ever.
 #[derive(Clone)]
-struct Beside {
-    calls: Arc<Mutex<Vec<Running>>>,
+struct ConnectionExecutor {
+    /// The calls that the connection has begun since it was last polled.
+    new: Arc<Mutex<Vec<BoxedCall>>>,
     /// Whether the call that is polled has just made its answer, which remains to be sent.
-    is_made: Arc<AtomicBool>,
-    /// How long a client may leave no room for an answer, before the call ends. The answers to its pings go on.
+    is_answered: Arc<AtomicBool>,
+    /// How long a client may leave no room for an answer. The answers to its pings go on.
     unread: Duration,
 }
 
-type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+type BoxedCall = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Beside {
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for ConnectionExecutor {
     fn execute(&self, call: F) {
-        let (is_made, unread) = (Arc::clone(&self.is_made), self.unread);
-        let call = async move {
-            let (mut call, mut end) = (pin!(call), None);
+        let is_answered = Arc::clone(&self.is_answered);
+        let unread = self.unread;
+        let bounded = async move {
+            let mut call = pin!(call);
+            let mut end = None;
             poll_fn(|context| {
-                let polled = call.as_mut().poll(context);
-                if is_made.swap(false, Ordering::Relaxed) && polled.is_pending() {
+                if call.as_mut().poll(context).is_ready() {
+                    is_answered.store(false, Ordering::Relaxed);
+                    return Poll::Ready(());
+                }
+                if is_answered.swap(false, Ordering::Relaxed) {
                     end = Some(Box::pin(sleep(unread)));
                 }
                 match &mut end {
-                    Some(end) if polled.is_pending() => end.as_mut().poll(context),
-                    _ => polled,
+                    Some(end) => end.as_mut().poll(context),
+                    None => Poll::Pending,
                 }
             })
             .await;
         };
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Box::pin(call));
+        self.new.lock().unwrap_or_else(PoisonError::into_inner).push(Box::pin(bounded));
     }
 }
 
-impl Beside {
+impl ConnectionExecutor {
+    fn new(unread: Duration) -> Self {
+        ConnectionExecutor { new: Arc::default(), is_answered: Arc::default(), unread }
+    }
+
     /// Polls the connection and its calls until the connection ends.
     async fn run<T>(self, connection: impl Future<Output = T>) -> T {
         let mut connection = pin!(connection);
@@ -299,7 +315,7 @@ impl Beside {
                 if let Poll::Ready(end) = connection.as_mut().poll(context) {
                     return Poll::Ready(end);
                 }
-                calls.extend(self.calls.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
+                calls.extend(self.new.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
                 let before = calls.len();
                 while let Poll::Ready(Some(())) = calls.poll_next_unpin(context) {}
                 // If no call has ended, there is no answer that the connection could write.
@@ -315,7 +331,7 @@ impl Beside {
 /// The timeout that a caller gives, as in `250m`: up to eight digits, and a unit. `None` if it is malformed.
 ///
 /// Source: "gRPC over HTTP2", Timeout.
-fn time_given(text: &str) -> Option<Duration> {
+fn parse_timeout(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let is_number = (1..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
     let n = digits.parse().ok().filter(|_| is_number)?;
@@ -328,20 +344,4 @@ fn time_given(text: &str) -> Option<Duration> {
         "n" => Some(Duration::from_nanos(n)),
         _ => None,
     }
-}
-
-/// A service as a closure. It is not asked whether it is ready, since these services always are.
-fn call<S>(service: S) -> Call
-where
-    S: tower_service::Service<Request<Held>, Response = Response<Body>, Error = Infallible>,
-    S: Clone + Send + Sync + 'static,
-    S::Future: Send,
-{
-    Arc::new(move |request| {
-        let answer = service.clone().call(request);
-        Box::pin(async {
-            let Ok(answer) = answer.await;
-            answer
-        })
-    })
 }

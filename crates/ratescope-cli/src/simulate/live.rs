@@ -1,7 +1,7 @@
 //! A simulation that is seen in Live: its events pass at a pace, and a probe sees the decisions.
 
 use super::lane::Lane;
-use crate::server::{self, Manner};
+use crate::server::{self, Settings};
 use crate::terminal::say;
 use hyper_util::server::graceful::GracefulShutdown;
 use ratescope::clock::Clock;
@@ -107,7 +107,8 @@ impl Screen {
         }
         for rules in files {
             if domains.iter().any(|domain| domain == rules.domain()) {
-                let (file, domain) = (rules.file(), rules.domain());
+                let file = rules.file();
+                let domain = rules.domain();
                 return Err(
                     format!("{file}: Live has rules for the domain {domain} already").into()
                 );
@@ -182,12 +183,14 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     let mut signal = server::catch_signals()?;
     let screen = Screen::new(speed)?;
     let routes = Routes::new(Arc::clone(&screen.0.probe)).clock(screen.clone());
-    let (address, window) = (listener.local_addr()?, window(speed));
+    let address = listener.local_addr()?;
+    let window = window(speed);
     let page = format!("http://{address}/live.html{window}");
     server::announce(&format!("The events begin when {page} is opened (Ctrl-C stops it)"), say);
     let ended = start(args, screen.clone());
     let open = GracefulShutdown::new();
-    let (live, clock) = (routes.clone(), screen.clone());
+    let live = routes.clone();
+    let clock = screen.clone();
     let answer = move |mut request: hyper::Request<_>, peer: SocketAddr| {
         request.extensions_mut().insert(peer);
         let answer = live.answer(&request);
@@ -197,8 +200,8 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
     let served = async {
         // Until the first event there is no time to show.
         screen.0.has_events.notified().await;
-        let manner = Manner { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
-        server::accept_http(&listener, &open, server::http(server::HEAD), manner, answer).await;
+        let settings = Settings { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
+        server::accept_http(&listener, &open, server::http(server::HEAD), settings, answer).await;
     };
     let result = tokio::select! {
         () = served => Ok(()),
