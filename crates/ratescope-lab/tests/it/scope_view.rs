@@ -1,9 +1,8 @@
-//! The scope's picture of typical runs, each written as the link that one would share, held by
-//! golden pictures in tests/plots.
+//! The scope's picture of typical runs, each written as the link that one would share. The whole picture of one of them is
+//! that of the README.
 
-use crate::picture;
+use crate::compare_view::bounds::reaches;
 use crate::recorded;
-use picture::in_both_themes;
 use ratescope::{Retry, Span, Time};
 use ratescope_lab::plot::axis::seconds;
 use ratescope_lab::plot::{Ink, Mark, Rect};
@@ -30,49 +29,76 @@ fn view(scope: &Scope, size: [f64; 2]) -> Viewport<'static> {
     }
 }
 
-#[track_caller]
-fn picture(name: &str, link: &str, size: [f64; 2]) {
+/// Typical runs under a crosshair: all is on the canvas, made of no more points than the canvas has room for.
+#[test]
+fn everything_is_on_the_canvas() {
+    for (link, size) in [
+        ("auto=off&limit=10&at=45&do=15:events*10", DESK),
+        ("mode=strict&auto-rate=3&pattern=steady&at=55&do=30:auto-rate=0.5", DESK),
+        ("mode=leaky&auto-rate=3&exact=on&at=55", DESK),
+        ("mode=strict&auto-rate=2&pattern=steady&ghost=on&at=55", DESK),
+        ("auto-rate=0.9&ghost=on&at=55", PHONE),
+        ("pattern=steady&auto-rate=2&bucket=on&mean=on&recent=on&at=40&do=40:auto=off", DESK),
+        ("mode=leaky&auto-rate=1.2&bucket=on&mean=on&recent=on&at=60&do=20:events*12", PHONE),
+        ("auto-rate=1000000&decay=1s&limit=800000&window=10s&at=4", DESK),
+        ("auto-rate=1.5&at=50&do=20:events*4", PHONE),
+        ("mode=leaky&auto-rate=2&at=55&do=20:limit=4,35:mode=strict,40:limit=8", DESK),
+        ("limiter=token-bucket burst 15&auto-rate=1.5&at=55&do=30:events*20", DESK),
+    ] {
+        let scope = run(link);
+        let [width, height] = size;
+        let view = Viewport { pointer: Some([0.6 * width, 0.0]), ..view(&scope, size) };
+        let mut is_clipped = false;
+        let mut points = 0;
+        for mark in draw(&scope, &view) {
+            match mark {
+                Mark::Clip(_) => is_clipped = true,
+                Mark::Unclip => is_clipped = false,
+                _ => {}
+            }
+            for reach in reaches(&mark) {
+                points += 1;
+                let numbers = [reach.x, reach.y, reach.width, reach.height];
+                assert!(numbers.iter().all(|n| n.is_finite()), "{link}: {mark:?}");
+                let is_inside = reach.x >= -0.1
+                    && reach.right() <= width + 0.1
+                    && reach.y >= 0.0
+                    && reach.bottom() <= height;
+                assert!(is_clipped || is_inside, "{link}: {mark:?}");
+            }
+        }
+        assert!(points < 10 * width as usize, "{link}: {points} points");
+    }
+}
+
+/// The lines of an ink in the picture of a run.
+fn lines(link: &str, ink: Ink) -> usize {
     let scope = run(link);
-    in_both_themes(name, &draw(&scope, &view(&scope, size)), size);
+    let marks = draw(&scope, &view(&scope, DESK));
+    let is_line = |mark: &&Mark| matches!(mark, Mark::Polyline { stroke, .. } if stroke.ink == ink);
+    marks.iter().filter(is_line).count()
 }
 
 #[test]
-fn runs_are_drawn_as_their_links_say() {
-    for (name, link, size) in [
-        ("scope-burst", "auto=off&limit=10&at=45&do=15:events*10", DESK),
-        ("scope-strict", "mode=strict&auto-rate=3&pattern=steady&at=55&do=30:auto-rate=0.5", DESK),
-        ("scope-leaky", "mode=leaky&auto-rate=3&exact=on&at=55", DESK),
-        ("scope-ghost", "mode=strict&auto-rate=2&pattern=steady&ghost=on&at=55", DESK),
-        ("scope-ghost-phone", "auto-rate=0.9&ghost=on&at=55", PHONE),
-        (
-            "scope-models",
-            "pattern=steady&auto-rate=2&bucket=on&mean=on&recent=on&at=40&do=40:auto=off",
-            DESK,
-        ),
-        ("scope-million", "auto-rate=1000000&decay=1s&limit=800000&window=10s&at=4", DESK),
-        ("scope-phone", "auto-rate=1.5&at=50&do=20:events*4", PHONE),
+fn a_line_is_drawn_if_the_link_asks_for_it() {
+    for (setting, ink, n) in [
+        ("exact=on", Ink::Exact, 1),
+        ("bucket=on", Ink::Bucket, 1),
+        ("mean=on", Ink::Mean, 1),
+        ("recent=on", Ink::Recent, 1),
+        // A sender that sends all at once, and one that sends evenly.
+        ("ghost=on", Ink::Limit, 2),
+        ("limiter=token-bucket burst 15", Ink::Lane(7), 1),
     ] {
-        picture(name, link, size);
+        let link = "pattern=steady&auto-rate=2&at=40";
+        let drawn = [lines(link, ink), lines(&format!("{link}&{setting}"), ink)];
+        assert_eq!(drawn, [0, n], "{setting}");
     }
 }
 
 #[test]
 fn a_limit_that_lets_nothing_pass_has_no_ghost() {
-    let marks = |ghost| {
-        let scope = run(&format!("limit=1&ghost={ghost}&at=5"));
-        draw(&scope, &view(&scope, DESK))
-            .into_iter()
-            .filter(|mark| matches!(mark, Mark::Polyline { .. }))
-            .count()
-    };
-    assert_eq!(marks("on"), marks("off"));
-}
-
-#[test]
-fn the_models_under_a_crosshair_on_a_phone() {
-    let scope = run("mode=leaky&auto-rate=1.2&bucket=on&mean=on&recent=on&at=60&do=20:events*12");
-    let view = Viewport { pointer: Some([200.0, 0.0]), ..view(&scope, PHONE) };
-    in_both_themes("scope-models-phone", &draw(&scope, &view), PHONE);
+    assert_eq!(lines("limit=1&ghost=on&at=5", Ink::Limit), 0);
 }
 
 /// Ten events in an instant, and one more an interval later: of 10 are left 3.68 then, and the event adds 0.63.
@@ -210,13 +236,24 @@ fn the_picture_has_room_for_what_is_bounded() {
     assert!((off - 1.0).abs() < 1e-6 && (on - 1.582).abs() < 1e-3, "{off} and {on}");
 }
 
+/// In the past as well. What was not seen is shaded, with the reason.
 #[test]
-fn the_crosshair_over_the_past_and_a_gap() {
+fn a_gap_is_shaded_where_it_was() {
     let scope = run("mode=leaky&auto-rate=2&at=80");
     let gaps = [Gap { from: at(12.0), to: at(32.0), skipped: Span::seconds(90), hidden: true }];
-    let (right, pointer) = (at(70.0), Some([705.0, 0.0]));
-    let view = Viewport { right, live: false, pointer, gaps: &gaps, ..view(&scope, DESK) };
-    in_both_themes("scope-past", &draw(&scope, &view), DESK);
+    let view = Viewport { right: at(70.0), live: false, gaps: &gaps, ..view(&scope, DESK) };
+    let marks = draw(&scope, &view);
+    let [left, right] = edges(DESK[0]);
+    let x = |seconds: f64| left + (seconds - 10.0) / 60.0 * (right - left);
+    let shade = marks.iter().find_map(|mark| match mark {
+        Mark::Rects { rects, fill } if fill.ink == Ink::Gap => Some(rects[0]),
+        _ => None,
+    });
+    let shade = shade.unwrap();
+    assert!((shade.x - x(12.0)).abs() < 1e-6 && (shade.right() - x(32.0)).abs() < 1e-6);
+    let reason =
+        |mark: &Mark| matches!(mark, Mark::Text(text) if text.text.starts_with("while hidden; "));
+    assert!(marks.iter().any(reason));
 }
 
 /// It says what the readout said then. In leaky a refused event leaves the limiter as it was,
@@ -252,7 +289,6 @@ fn the_crosshair_on_a_refusal_knows_when_to_come_back() {
 #[test]
 fn a_change_in_the_middle_has_a_flag_at_a_step_of_the_limit() {
     let link = "mode=leaky&auto-rate=2&at=55&do=20:limit=4,35:mode=strict,40:limit=8";
-    picture("scope-turned", link, DESK);
     let scope = run(link);
     let view = view(&scope, DESK);
     let [left, right] = edges(DESK[0]);
@@ -306,7 +342,6 @@ fn the_line_of_the_limit_is_where_there_was_one() {
 #[test]
 fn another_limiter_in_place_of_exims() {
     let link = "limiter=token-bucket burst 15&auto-rate=1.5&at=55&do=30:events*20";
-    picture("scope-limiter", link, DESK);
     let scope = run(link);
     let view = view(&scope, DESK);
     let [left, right] = edges(DESK[0]);

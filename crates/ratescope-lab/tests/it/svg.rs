@@ -1,4 +1,4 @@
-//! Marks as SVG files, held by golden pictures in tests/plots.
+//! Marks as SVG files, held by pictures in tests/plots.
 
 use crate::picture;
 use picture::in_both_themes;

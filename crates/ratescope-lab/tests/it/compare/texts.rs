@@ -47,7 +47,7 @@ fn a_template_is_kept_as_it_is_written() {
 #[test]
 fn a_template_that_is_wrong_says_where() {
     let template = |text: &str| text.parse::<Template>();
-    wrong(template("exim  strikt"), "strikt", "not read; write exim RATE");
+    wrong(template("exim  strikt"), "strikt", "unexpected word; write exim RATE");
     wrong(template("gcra 10/1x & exim"), "x", "not a unit");
     let fields = "write per user, per ip, per all";
     wrong(
@@ -92,7 +92,7 @@ fn a_script_that_is_wrong_says_where() {
     wrong(script("1/1s, 20000/1s"), "20000/1s", "above 0 and up to 10000 a second");
     wrong(script("1/1s from 10s to 10s"), "10s", "not after the beginning");
     wrong(script("1/1s evenly"), "evenly", "not a pattern");
-    wrong(script("1/1s steady 2m"), "2m", "not read");
+    wrong(script("1/1s steady 2m"), "2m", "unexpected word");
     wrong(script("1/1s day-and-night 0s"), "0s", "a day must be longer than zero");
     wrong(script("1 at 1s user x-y"), "x-y", "letters and digits");
     wrong(script("1 at 1s cost 2000000"), "2000000", "from 0 to 1000000");
@@ -113,7 +113,7 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
         cost | -1 | "-1": out of range; choose from 0 to 1000000
         speed | 2000 | "2000": out of range; choose from 0.1 to 1000
         window | 5s | "5s": out of range; choose from 10s to 1d
-        lanes | gcra;exim strikt | "strikt" in "gcra;exim strikt": not read; write exim RATE [leaky|strict|readonly], such as exim 10/1m strict
+        lanes | gcra;exim strikt | "strikt" in "gcra;exim strikt": unexpected word; write exim RATE [leaky|strict|readonly], such as exim 10/1m strict
         decay | 5 | "decay": not a setting; there are limit, lanes, auto, pattern, auto-rate, seed, cost, script, speed, window
         "#,
     ) {

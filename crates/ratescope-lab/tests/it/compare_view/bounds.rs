@@ -58,7 +58,7 @@ fn without_room_nothing_is_drawn() {
 }
 
 /// Every point that a mark is made of, with how far it reaches from there.
-fn reaches(mark: &Mark) -> Vec<Rect> {
+pub(crate) fn reaches(mark: &Mark) -> Vec<Rect> {
     let point = |p: &Point| Rect { x: p.x, y: p.y, width: 0.0, height: 0.0 };
     match mark {
         Mark::Line { from, to, .. } => vec![point(from), point(to)],

@@ -1,13 +1,13 @@
 //! The comparison's picture: what it shows is what the lanes say, wherever it is looked at.
 
-mod bounds;
+pub(crate) mod bounds;
 mod feedback;
 
-use crate::picture;
-use picture::in_both_themes;
+use crate::picture::in_both_themes;
+use bounds::reaches;
 use ratescope::{Span, Time};
 use ratescope_lab::compare::{Comparison, Lanes, Link};
-use ratescope_lab::plot::{Anchor, Ink, Mark, Point, Text};
+use ratescope_lab::plot::{Anchor, Ink, Mark, Point, Rect, Text};
 use ratescope_lab::run::pace::Gap;
 use ratescope_lab::run::past::Past;
 use ratescope_lab::view::compare::{
@@ -47,46 +47,66 @@ fn view<'a>(comparison: &Comparison, width: f64, tops: &'a [f64]) -> Viewport<'a
     }
 }
 
-#[track_caller]
-fn picture(name: &str, link: &str, width: f64) {
-    let comparison = run(link);
+#[test]
+fn eight_lanes_in_both_themes() {
+    let comparison = run("at=75");
     let tops = tops(&comparison, comparison.now());
-    let view = view(&comparison, width, &tops);
-    in_both_themes(name, &draw(&comparison, &view), view.size);
+    let view = view(&comparison, 1200.0, &tops);
+    in_both_themes("compare-eight", &draw(&comparison, &view), view.size);
 }
 
+/// However many events there are, the canvas has room for so many points.
 #[test]
-fn runs_are_drawn_as_their_links_say() {
-    for (name, link, width) in [
-        ("compare-eight", "at=75", 1200.0),
-        ("compare-start", "at=20&lanes=exim leaky;token-bucket;fixed-window", 1000.0),
-        ("compare-phone", "at=50", 320.0),
-        ("compare-busy", "limit=100/10s&auto-rate=10000&window=10s&at=12", 1200.0),
-    ] {
-        picture(name, link, width);
+fn a_busy_run_has_no_more_points_than_pixels() {
+    let comparison = run("limit=100/10s&auto-rate=2000&window=10s&at=11");
+    let tops = tops(&comparison, comparison.now());
+    let marks = draw(&comparison, &view(&comparison, 1200.0, &tops));
+    let points: usize = marks.iter().map(|mark| reaches(mark).len()).sum();
+    assert!(points < comparison.lanes().len() * 3 * 1200, "{points}");
+}
+
+/// The line of a limit that moves is level before it has learned anything, and then follows.
+#[test]
+fn limits_that_move() {
+    for (lane, moves) in
+        [("adaptive x2 decay 10s increase 1m floor 5 leaky", true), ("sliding-log 10/1m", false)]
+    {
+        let script = "1/500ms from 5s to 40s,20 at 45s,1/2s from 50s";
+        let comparison = run(&format!("auto=off&at=70&lanes={lane}&script={script}"));
+        let tops = tops(&comparison, comparison.now());
+        let marks = draw(&comparison, &view(&comparison, 1000.0, &tops));
+        let limit = marks.iter().find_map(|mark| match mark {
+            Mark::Polyline { points, stroke } if stroke.ink == Ink::Limit => Some(points),
+            _ => None,
+        });
+        let limit = limit.unwrap();
+        assert_eq!(limit.iter().any(|point| point.y != limit[0].y), moves, "{lane}");
     }
 }
 
+/// In every lane, and in the past as well.
 #[test]
-fn limits_that_move() {
-    let lanes = "adaptive x2 decay 10s increase 1m floor 5 leaky;token-bucket & 30/1m per user;\
-                 leaky-bucket queue 5";
-    let script = "1/500ms from 5s to 40s,20 at 45s,1/2s from 50s";
-    let link = format!("auto=off&at=70&lanes={}&script={script}", lanes.replace('&', "%26"));
-    picture("compare-adaptive", &link, 1000.0);
-}
-
-#[test]
-fn the_crosshair_over_the_past_and_a_gap() {
+fn a_gap_is_shaded_where_it_was() {
     let comparison = run("at=100");
     let right = at(80.0);
     let tops = tops(&comparison, right);
     let gaps = [Gap { from: at(24.0), to: at(36.0), skipped: Span::ZERO, hidden: true }];
     let view = view(&comparison, 1000.0, &tops);
     let top = total(&comparison, right, view.window);
-    let view =
-        Viewport { right, live: false, top, pointer: Some([620.0, 0.0]), gaps: &gaps, ..view };
-    in_both_themes("compare-past", &draw(&comparison, &view), view.size);
+    let view = Viewport { right, live: false, top, gaps: &gaps, ..view };
+    let [left, edge] = edges(1000.0);
+    let x = |seconds: f64| left + (seconds - 20.0) / 60.0 * (edge - left);
+    let marks = draw(&comparison, &view);
+    let shades = marks.iter().filter_map(|mark| match mark {
+        Mark::Rects { rects, fill } if fill.ink == Ink::Gap => Some(rects[0]),
+        _ => None,
+    });
+    let shades: Vec<Rect> = shades.collect();
+    // The lanes and the totals under them.
+    assert_eq!(shades.len(), comparison.lanes().len() + 1);
+    for shade in shades {
+        assert!((shade.x - x(24.0)).abs() < 1e-6 && (shade.right() - x(36.0)).abs() < 1e-6);
+    }
 }
 
 /// On a phone too: beside the crosshair, half of the canvas at most.

@@ -20,25 +20,11 @@ fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport<'static> {
     Viewport { size: [width, height(width)], pointer, ..Viewport::default() }
 }
 
-#[track_caller]
-fn picture(name: &str, link: &str, marks: &str, view: Viewport) {
-    let analysis = answer(link, marks);
-    shown(&analysis, |picture| in_both_themes(name, &draw(picture, &view), view.size));
-}
-
 #[test]
 fn a_bucket_as_on_the_page() {
-    picture("tune-bucket", "limit=9", "", viewport(1200.0, None));
-}
-
-#[test]
-fn exim_with_a_marked_client_and_the_crosshair() {
-    picture("tune-marked", "for=exim", OFFICE, viewport(1000.0, Some([300.0, 150.0])));
-}
-
-#[test]
-fn a_phone() {
-    picture("tune-phone", "for=exim&limit=8", "", viewport(340.0, None));
+    let analysis = answer("limit=9", "");
+    let view = viewport(1200.0, None);
+    shown(&analysis, |picture| in_both_themes("tune-bucket", &draw(picture, &view), view.size));
 }
 
 /// The text about the limit stands above the lines, not on them.
@@ -127,9 +113,34 @@ fn every_line_has_its_name_at_every_width() {
     }
 }
 
+/// The cell under the pointer has its count in words, which add up to all refusals.
 #[test]
-fn pointed_at_an_hour_and_a_bucket() {
-    picture("tune-hour", "by=sliding-log", "", viewport(1000.0, Some([740.0, 440.0])));
+fn pointed_at_the_hours() {
+    let analysis = answer("for=exim&limit=5", "");
+    let texts = |pointer| -> Vec<String> {
+        let marks = shown(&analysis, |picture| draw(picture, &viewport(1000.0, pointer)));
+        let texts = marks.into_iter().filter_map(|mark| match mark {
+            Mark::Text(text) => Some(text.text),
+            _ => None,
+        });
+        texts.collect()
+    };
+    let unpointed = texts(None);
+    assert!(unpointed.iter().any(|text| text.starts_with("darkest: ")), "{unpointed:?}");
+    let mut cells = std::collections::BTreeMap::new();
+    for x in (0..1000).step_by(12) {
+        for y in (300..height(1000.0) as u32).step_by(12) {
+            let all = texts(Some([f64::from(x), f64::from(y)]));
+            let said = all.iter().find_map(|text| text.split_once(" h: "));
+            if let Some((cell, n)) = said {
+                cells.insert(cell.to_owned(), n.replace(',', "").parse::<u64>().unwrap());
+            }
+        }
+    }
+    assert_eq!(cells.len(), 7 * 24);
+    let data = analysis.picture_data();
+    let hours = &data.refusals.unwrap().hours.0;
+    assert_eq!(cells.values().sum::<u64>(), hours.iter().flatten().sum::<u64>());
 }
 
 #[test]
@@ -236,7 +247,10 @@ fn a_client_under_the_scope() {
         ..Viewport::default()
     };
     assert!(scope::words(scope, &view)[0].starts_with("2026-03-0"), "a date and no \"ago\"");
-    in_both_themes("tune-client", &scope::draw(scope, &view), view.size);
+    let marks = scope::draw(scope, &view);
+    let crosses =
+        |mark: &Mark| matches!(mark, Mark::Segments { stroke, .. } if stroke.ink == Ink::Refused);
+    assert_eq!(marks.iter().any(crosses), refused > 0);
 }
 
 /// Costs are those of the events.

@@ -9,6 +9,7 @@ use crate::picture;
 use ratescope::Span;
 use ratescope_lab::traffic::sample::{Sample, Style};
 use ratescope_lab::tune::{Analysis, Choices, Import, Imported, MarkedKeys, ReadOptions, Room};
+use std::sync::LazyLock;
 
 /// The office of the made-up log, which is as busy as many people are.
 pub(crate) const OFFICE: &str = "203.0.113.10";
@@ -32,8 +33,10 @@ pub(crate) fn imported(text: &str, piece: usize) -> Imported {
 
 /// The whole answer about the made-up log.
 pub(crate) fn answer(fragment: &str, marks: &str) -> Analysis {
+    static IMPORTED: LazyLock<Imported> =
+        LazyLock::new(|| imported(&log(Style::Combined), 1 << 16));
     let choices: Choices = fragment.parse().unwrap();
-    let mut analysis = Analysis::new(imported(&log(Style::Combined), 1 << 16), choices);
+    let mut analysis = Analysis::new(IMPORTED.clone(), choices);
     let marks: MarkedKeys = marks.parse().unwrap();
     analysis.mark(&marks);
     while !analysis.step(1 << 30) {}
