@@ -27,7 +27,7 @@
 //! let wrong = text.replace("gcra 3/1m", "gcra 3/1m brust 2");
 //! let reloaded = rules.reload("rules.yaml", &wrong, Time::ZERO);
 //! let Reloaded::Rejected(error) = reloaded else { panic!() };
-//! assert!(error.to_string().starts_with("rules.yaml:5:22: \"brust\": not read;"));
+//! assert!(error.to_string().starts_with("rules.yaml:5:22: \"brust\": unexpected word;"));
 //! # Ok::<(), ratescope::rules::RulesError>(())
 //! ```
 //!

@@ -119,7 +119,7 @@ impl Script {
             burst(&mut words, first)
         }?;
         if let Some(word) = words.next_word() {
-            return Err(words.wrong(word, format!("not read; {HELP}")));
+            return Err(words.wrong(word, format!("unexpected word; {HELP}")));
         }
         let user = match user {
             None => 0,

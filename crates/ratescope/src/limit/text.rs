@@ -268,7 +268,7 @@ impl<'a> Given<'a> {
     fn finish(&mut self) -> Result<(), ParseError> {
         match self.words.next_word() {
             None => Ok(()),
-            Some(word) => Err(self.words.wrong(word, self.advised("not read"))),
+            Some(word) => Err(self.words.wrong(word, self.advised("unexpected word"))),
         }
     }
 }

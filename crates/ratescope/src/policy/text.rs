@@ -87,7 +87,7 @@ impl Limit {
             );
         };
         if let Some(extra) = all.get(at + 2) {
-            return Err(words.wrong(*extra, "not read; the key of a limit comes last"));
+            return Err(words.wrong(*extra, "unexpected word; the key of a limit comes last"));
         }
         let per: Per = words.read(*key)?;
         let unknown =

@@ -252,7 +252,7 @@ impl<'a> File<'a> {
             let Some(rule) = self.rules.get(rule) else { continue };
             let in_circle = |name: &str| circles.contains(name);
             if rule.label().is_some_and(in_circle) && rule.replaces().iter().any(|n| in_circle(n)) {
-                let problem = "it replaces what replaces it, so that neither would be left";
+                let problem = "rules replace each other in a cycle";
                 self.reader.wrong(node, problem);
             }
             let read: HashSet<&str> = rule.replaces().iter().map(String::as_str).collect();

@@ -157,7 +157,7 @@ fn rate_limit(
     let (unit, count) = (map.pair("unit"), map.pair("requests_per_unit"));
     if unlimited {
         for (key, _) in [unit, count].into_iter().flatten() {
-            reader.wrong(key, "unlimited, and yet a number; leave one of the two out");
+            reader.wrong(key, "`unlimited` conflicts with it; leave one of the two out");
         }
         return;
     }

@@ -141,7 +141,7 @@ impl FromStr for Throttle {
         };
         match words.next_word() {
             None => Ok(throttle),
-            Some(word) => Err(words.wrong(word, format!("not read; {FORMS}"))),
+            Some(word) => Err(words.wrong(word, format!("unexpected word; {FORMS}"))),
         }
     }
 }

@@ -84,7 +84,7 @@ pub enum SavedError {
 impl fmt::Display for SavedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SavedError::Foreign => f.write_str("these are no saved states"),
+            SavedError::Foreign => f.write_str("not a ratescope state file"),
             SavedError::Version { found } => {
                 write!(f, "the saved states have version {found}, and this reads version {VERSION}")
             }

@@ -168,7 +168,7 @@ fn what_has_a_text_form_is_that_text_in_json() {
 
     let wrong = text.replace("burst 20", "brust 20");
     let error = serde_json::from_str::<Config>(&wrong).unwrap_err().to_string();
-    assert!(error.starts_with(r#""brust" in "gcra 10/1s brust 20": not read"#), "{error}");
+    assert!(error.starts_with(r#""brust" in "gcra 10/1s brust 20": unexpected word"#), "{error}");
     let wrong = serde_json::from_str::<Span>("90").unwrap_err().to_string();
     assert!(wrong.contains("expected a span, such as \"1h30m\""), "{wrong}");
 }

@@ -265,7 +265,8 @@ fn a_wrong_line_comes_after_the_right_ones() {
 fn a_wrong_limiter_is_pointed_at() {
     let output = simulate(&["gcra 10/1s size 3"], "time\n");
     assert_eq!(output.status.code(), Some(2));
-    let says = "\"size\" in \"gcra 10/1s size 3\": not read; write gcra RATE [burst N], such as";
+    let says =
+        "\"size\" in \"gcra 10/1s size 3\": unexpected word; write gcra RATE [burst N], such as";
     assert!(text(&output.stderr).contains(says), "{}", text(&output.stderr));
     assert!(!simulate(&[], "time\n").status.success());
     // As a shell hands it over when the quotes are forgotten.

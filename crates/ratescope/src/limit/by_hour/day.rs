@@ -55,7 +55,7 @@ impl Day {
     pub(in crate::limit) fn read(given: &mut Given<'_>) -> Result<Option<Day>, Unreadable> {
         let Some(what) = given.value("by")? else { return Ok(None) };
         if !what.is("hour") {
-            return Err(given.wrong(what, "not read; write by hour").into());
+            return Err(given.wrong(what, "unexpected word; write by hour").into());
         }
         let ahead = match given.value("offset")? {
             None => 0.0,

@@ -229,7 +229,7 @@ fn what_would_not_work_is_refused() {
             the decay in seconds cannot be 3660: it must be at most an hour of the day
         decay 1m increase 47h floor 5 by hour | \
             the increase in seconds cannot be 169200: it must be at least two days, by hour
-        decay 1m floor 5 by day | not read; write by hour
+        decay 1m floor 5 by day | unexpected word; write by hour
         decay 1m floor 5 by hour offset 1h | a sign is missing; write an offset as +1h or -5h30m
         decay 1m floor 5 by hour offset +25h | the offset cannot be 90000: it must be at most a day
         decay 1m floor 5 by hour day 0s | the day cannot be 0: it must be from a millisecond to a century

@@ -129,21 +129,21 @@ fn mistakes_are_pointed_at() {
         quota 10/1m | quota | not a limiter; write a rate such as 10/1m, or a name and
         exim | "" | a rate is missing; write exim RATE [leaky|strict|readonly], such as
         exim 10/1x | x | not a unit; the units are w, d, h, m, s, ms and us
-        exim 10/1m s | s | not read; write exim RATE [leaky|strict|readonly]
-        exim 10 /1m s | s | not read; write exim RATE [leaky|strict|readonly]
+        exim 10/1m s | s | unexpected word; write exim RATE [leaky|strict|readonly]
+        exim 10 /1m s | s | unexpected word; write exim RATE [leaky|strict|readonly]
         exim many / 1m | many | not a rate; write a rate as
         exim many per minute | many | not a rate; write a rate as
         exim 10 each minute | 10 | not a rate; write a rate as
         exim many /1m | many | not a rate; write a rate as
         exim 100 per two minutes | 100 | not a rate; write a rate as
         exim 100 per 10 users | 100 | not a rate; write a rate as
-        exim 10/1m strikt | strikt | not read; write exim RATE [leaky|strict|readonly]
+        exim 10/1m strikt | strikt | unexpected word; write exim RATE [leaky|strict|readonly]
         gcra 10/1s burst | burst | a value is missing after burst; write one, or leave burst out
         gcra 10/1s burst many | many | not a number; write digits such as 20, 0.5 or 300k
         gcra 10/1s burst 0 | 0 | the burst cannot be 0: it must be from 0.001 to 1e12
         gcra 0/1s burst 5 | 0/1s | the count of a rate cannot be 0: it must be
-        gcra 10/1s burst 5 burst 6 | burst | not read; write gcra RATE [burst N]
-        leaky-bucket 10/1s burst 5 | burst | not read; write leaky-bucket RATE [queue N]
+        gcra 10/1s burst 5 burst 6 | burst | unexpected word; write gcra RATE [burst N]
+        leaky-bucket 10/1s burst 5 | burst | unexpected word; write leaky-bucket RATE [queue N]
         sliding-window 10/1m precision 2m | 2m | the precision in seconds cannot be 120: it must be
         sliding-window 10/1d precision 1s | 1s | the precision in seconds cannot be 1: it must be at least
         earrrl 1/1s half-life 0s | 0s | the half-life in seconds cannot be 0: it must be at least
@@ -158,10 +158,10 @@ fn mistakes_are_pointed_at() {
         nginx 10/1s burst +5 | +5 | not a whole number from 1
         nginx 10/1s burst 2000000000000 | 2000000000000 | the burst cannot be 2000000000000
         nginx 10/1s burst 5 delay many | many | not a whole number from 1
-        nginx 10/1s burst 5 delay 3 nodelay | delay | not read; write nginx RATE [burst N]
+        nginx 10/1s burst 5 delay 3 nodelay | delay | unexpected word; write nginx RATE [burst N]
         nginx | "" | a rate is missing; write nginx RATE [burst N] [nodelay|delay N]
         haproxy 2.5/10s | 2.5/10s | the count of a rate cannot be 2.5: it must be a whole
-        haproxy 20/10s burst 5 | burst | not read; write haproxy RATE [allowed], such as
+        haproxy 20/10s burst 5 | burst | unexpected word; write haproxy RATE [allowed], such as
         haproxy 20/1500us | 20/1500us | the period of a rate in seconds cannot be 0.0015: it must be whole
         haproxy 20/30d | 20/30d | the period of a rate in seconds cannot be 2592000: it must be whole
         envoy 5/1s burst 10.5 | 10.5 | not a whole number from 1
@@ -169,12 +169,12 @@ fn mistakes_are_pointed_at() {
         envoy 0.5/1s | 0.5/1s | the count of a rate cannot be 0.5: it must be a whole number
         envoy 5/49ms | 5/49ms | the period of a rate in seconds cannot be 0.049: it must be whole
         # Several limits are a policy.
-        10/1s & 5/1s | & | not read; write a rate as in 240/1h
-        gcra 10/1s per user | per | not read; write gcra RATE [burst N]
+        10/1s & 5/1s | & | unexpected word; write a rate as in 240/1h
+        gcra 10/1s per user | per | unexpected word; write gcra RATE [burst N]
         # It would keep as many events, for every key.
         sliding-log 1000000000000/1d | 1000000000000/1d | the count of a rate cannot be 1000000000000: it must be at most 100000; a sliding-window
         sliding-log 100001/1d | 100001/1d | the count of a rate cannot be 100001
-        10/1s precision 100ms strict | strict | not read; write a rate as in 240/1h
+        10/1s precision 100ms strict | strict | unexpected word; write a rate as in 240/1h
         "#,
     ) {
         let error = text.parse::<AnyLimiter>().unwrap_err();

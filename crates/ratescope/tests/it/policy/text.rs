@@ -99,22 +99,22 @@ fn mistakes_are_pointed_at() {
             "the key after per is missing; write a field, several as in per ip+path,",
         ),
         ("10/1s per & 5/1s", "", "the key after per is missing"),
-        ("gcra 10/1s per user burst 3", "burst", "not read; the key of a limit comes last"),
-        ("10/1s per user per ip", "per", "not read; the key of a limit comes last"),
+        ("gcra 10/1s per user burst 3", "burst", "unexpected word; the key of a limit comes last"),
+        ("10/1s per user per ip", "per", "unexpected word; the key of a limit comes last"),
         ("5/1s & 10/1s per us=er", "us=er", "not the name of a field"),
         ("5/1s & 10/1s per user+all", "all", "everybody together is not a field"),
         ("10/1s per ip+ip", "ip", "a field that is there already"),
         ("10/1s per ip+", "", "a field is missing"),
         // Only in old links a `+` joins limits.
-        ("10/1s + 5/1s", "+", "not read; write a rate as in 240/1h"),
-        ("10/1s per user + 5/1s", "+", "not read; the key of a limit comes last"),
-        ("10/1s per user+gcra 5/1s", "5/1s", "not read; the key of a limit comes last"),
+        ("10/1s + 5/1s", "+", "unexpected word; write a rate as in 240/1h"),
+        ("10/1s per user + 5/1s", "+", "unexpected word; the key of a limit comes last"),
+        ("10/1s per user+gcra 5/1s", "5/1s", "unexpected word; the key of a limit comes last"),
         ("10/1s per user+5/1s", "5/1s", "not the name of a field"),
     ] {
         wrong(text.parse::<Policy>(), text, word, problem);
     }
     let text = "gcra 1/1s per ip & 1/1s";
-    wrong(text.parse::<Limit>(), text, "&", "not read; the key of a limit comes last");
+    wrong(text.parse::<Limit>(), text, "&", "unexpected word; the key of a limit comes last");
 }
 
 #[test]
