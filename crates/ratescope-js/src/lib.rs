@@ -1,5 +1,11 @@
-//! Limiters and stores for programs in JavaScript: the package in `npm/`. Times are milliseconds from any origin, such
-//! as those of `Date.now()`; spans are milliseconds, too.
+//! Limiters and stores for programs in JavaScript: the package in `npm/`, whose README and tests are there.
+//!
+//! `Limiter` is an algorithm without memory, `State` its memory of one sender, and `Store` a policy with the states of its
+//! keys. A limiter answers an `Outcome`, a store a `Decision`: plain objects, which JavaScript frees by itself. Times are
+//! milliseconds from any origin, such as those of `Date.now()`; spans are milliseconds, too.
+//!
+//! Whatever JavaScript passes, the answer or an `Error` comes back: an argument of another type, a getter that throws and a
+//! number that is none must not end the module, whose memory all its stores share.
 #![cfg(target_arch = "wasm32")]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -16,7 +22,7 @@ use wasm_bindgen::prelude::*;
 /// The answers as plain objects, which JavaScript frees by itself.
 #[wasm_bindgen(inline_js = "
 export const outcome = (allowed, wait, level, limit) => ({ allowed, wait, level, limit });
-export const verdict = (allowed, wait, level, limit, by) => ({ allowed, wait, level, limit, by });
+export const decision = (allowed, wait, level, limit, by) => ({ allowed, wait, level, limit, by });
 export const random = () => {
   const words = new Uint32Array(4);
   return globalThis.crypto ? crypto.getRandomValues(words) : words.map(() => Math.random() * 2 ** 32);
@@ -28,8 +34,8 @@ extern "C" {
     #[wasm_bindgen(typescript_type = "Outcome")]
     pub type Outcome;
     /// The answer of a store: an `Outcome` with one more field, `by`, the text of the limit that decided.
-    #[wasm_bindgen(typescript_type = "Verdict")]
-    pub type Verdict;
+    #[wasm_bindgen(typescript_type = "Decision")]
+    pub type Decision;
     /// The texts that keys are made of, by name.
     #[wasm_bindgen(typescript_type = "Record<string, unknown>")]
     pub type Named;
@@ -37,7 +43,7 @@ extern "C" {
     /// Four random words of 32 bits.
     fn random() -> Vec<u32>;
     fn outcome(allowed: bool, wait: f64, level: f64, limit: f64) -> Outcome;
-    fn verdict(allowed: bool, wait: f64, level: f64, limit: f64, by: &str) -> Verdict;
+    fn decision(allowed: bool, wait: f64, level: f64, limit: f64, by: &str) -> Decision;
     /// Fails if a getter or the text of a value does, as of `{"toString": 1}`, which a client may have sent as JSON.
     /// Without `catch`, the error would leave the module with what it borrowed, and after a thousand with no room.
     #[wasm_bindgen(catch)]
@@ -59,7 +65,7 @@ export interface Outcome {
 }
 
 /** The answer of a store about an event. */
-export interface Verdict extends Outcome {
+export interface Decision extends Outcome {
   /** The limit that decided, as a text. */
   by: string;
 }
@@ -95,12 +101,12 @@ impl Limiter {
         now: f64,
         cost: Option<f64>,
     ) -> Result<Outcome, JsError> {
-        Ok(told(self.0.check(&mut state.0, time(now)?, cost.unwrap_or(1.0))))
+        Ok(to_outcome(self.0.check(&mut state.0, time(now)?, cost.unwrap_or(1.0))))
     }
 
     /// Answers as `check` would, and counts nothing.
     pub fn peek(&self, state: &State, now: f64, cost: Option<f64>) -> Result<Outcome, JsError> {
-        Ok(told(self.0.peek(&state.0, time(now)?, cost.unwrap_or(1.0))))
+        Ok(to_outcome(self.0.peek(&state.0, time(now)?, cost.unwrap_or(1.0))))
     }
 
     /// The milliseconds until the event would pass; `Infinity` if it never will.
@@ -146,25 +152,25 @@ impl Store {
 
     /// Decides about an event with these fields, such as `{ user, ip }`, at `now`, and counts it in all
     /// limits or in none.
-    pub fn check(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsValue> {
-        Ok(self.told(self.with(fields, now, cost, |event| self.0.check(event))?))
+    pub fn check(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Decision, JsValue> {
+        Ok(self.answer(self.decide(fields, now, cost, |event| self.0.check(event))?))
     }
 
     /// Answers as `check` would, and counts nothing.
-    pub fn peek(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Verdict, JsValue> {
-        Ok(self.told(self.with(fields, now, cost, |event| self.0.peek(event))?))
+    pub fn peek(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<Decision, JsValue> {
+        Ok(self.answer(self.decide(fields, now, cost, |event| self.0.peek(event))?))
     }
 
     /// Counts an event that passed, at a cost that is known only afterwards.
     pub fn charge(&self, fields: &Named, now: f64, cost: f64) -> Result<(), JsValue> {
-        let charged = self.with(fields, now, Some(cost), |event| self.0.charge(event))?;
+        let charged = self.decide(fields, now, Some(cost), |event| self.0.charge(event))?;
         Ok(charged.map_err(JsError::from)?)
     }
 
     /// The milliseconds until the event would pass; `Infinity` if it never will.
     #[wasm_bindgen(js_name = retryAfter)]
     pub fn retry_after(&self, fields: &Named, now: f64, cost: Option<f64>) -> Result<f64, JsValue> {
-        Ok(milliseconds(self.with(fields, now, cost, |event| self.0.retry_after(event))?))
+        Ok(milliseconds(self.decide(fields, now, cost, |event| self.0.retry_after(event))?))
     }
 
     /// How many keys are remembered.
@@ -179,7 +185,7 @@ impl Store {
         self.0.policy().to_string()
     }
 
-    fn with<T>(
+    fn decide<T>(
         &self,
         fields: &Named,
         now: f64,
@@ -194,11 +200,11 @@ impl Store {
         Ok(ask(&Event { time: time(now)?, cost: cost.unwrap_or(1.0), fields }))
     }
 
-    fn told(&self, verdict: policy::PolicyOutcome) -> Verdict {
-        let by = self.0.policy().limits().get(verdict.by).map(ToString::to_string);
-        let outcome::Outcome { level, limit, .. } = verdict.outcome;
-        let wait = wait(verdict.outcome);
-        self::verdict(verdict.is_allowed(), wait, level, limit, by.as_deref().unwrap_or_default())
+    fn answer(&self, answer: policy::PolicyOutcome) -> Decision {
+        let by = self.0.policy().limits().get(answer.by).map(ToString::to_string);
+        let outcome::Outcome { level, limit, .. } = answer.outcome;
+        let wait = wait(answer.outcome);
+        self::decision(answer.is_allowed(), wait, level, limit, by.as_deref().unwrap_or_default())
     }
 }
 
@@ -207,7 +213,7 @@ fn string(value: &JsValue, what: &str) -> Result<String, JsError> {
     value.as_string().ok_or_else(|| JsError::new(&format!("{what} must be given as a string")))
 }
 
-fn told(answer: outcome::Outcome) -> Outcome {
+fn to_outcome(answer: outcome::Outcome) -> Outcome {
     outcome(answer.is_allowed(), wait(answer), answer.level, answer.limit)
 }
 
