@@ -2,8 +2,6 @@
 
 #[path = "../../../../tests/common/committed.rs"]
 mod committed;
-#[path = "../../../../tests/common/mod.rs"]
-mod common;
 #[path = "../../../../tests/common/growth.rs"]
 mod growth;
 mod hostile;

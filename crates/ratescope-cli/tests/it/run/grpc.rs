@@ -3,7 +3,11 @@
 use super::core::{RULES, descriptor, request};
 use super::program::{Channel, Program, get};
 use prost::Message;
-use ratescope_service::Code;
+use ratescope_service::{
+    Code, DescriptorStatus, Entry, HeaderValue, RateLimit, RateLimitDescriptor, RateLimitOverride,
+    RateLimitRequest, RateLimitResponse,
+};
+use std::collections::BTreeSet;
 
 /// Asks for the health of a service: returns the code of gRPC, and a message whose value is 1 if it serves
 /// and 2 if not.
@@ -80,31 +84,84 @@ async fn health_and_reflection() {
     }
 }
 
-/// The messages have the same fields as their description, which is made from the files beside it.
+/// Each field has the name and the number that the description has, which is made from the files beside it: every text
+/// below is the name of its field, and every number is as long as the name is.
 #[test]
 fn messages_are_as_they_are_described() {
-    let set = ratescope_service::DESCRIPTORS;
-    let set = prost_types::FileDescriptorSet::decode(set).unwrap();
-    let code = include_str!("../../../../ratescope-service/src/message.rs");
-    let ours = set.file.iter().filter(|file| file.package().starts_with("envoy.service"));
-    let ours = ours.chain(set.file.iter().filter(|file| file.package().contains("common")));
-    let mut fields = 0;
-    for file in ours {
-        let mut messages: Vec<_> = file.message_type.iter().collect();
-        while let Some(message) = messages.pop() {
-            messages.extend(&message.nested_type);
-            let own = code.split(&format!("pub struct {} {{", message.name())).nth(1);
-            let own = own.unwrap_or_else(|| panic!("no struct {}", message.name()));
-            let own = own.split("\n}\n").next().unwrap();
-            for field in &message.field {
-                let field_of = format!("pub {}:", field.name());
-                let before = own.split(&field_of).next().unwrap();
-                assert!(before.len() < own.len(), "{}.{}", message.name(), field.name());
-                let tag = before.rsplit("tag = \"").next().unwrap().split('"').next().unwrap();
-                assert_eq!(tag, field.number().to_string(), "{}.{}", message.name(), field.name());
-                fields += 1;
-            }
+    let entry = Entry { key: "key".into(), value: "value".into() };
+    let limit = RateLimitOverride { requests_per_unit: 17, unit: 4, unit_multiplier: Some(15) };
+    let described = RateLimitDescriptor {
+        entries: vec![entry],
+        limit: Some(limit),
+        hits_addend: Some(11),
+        is_negative_hits: true,
+    };
+    let request = RateLimitRequest {
+        domain: "domain".into(),
+        descriptors: vec![described],
+        hits_addend: 11,
+    };
+    let limit =
+        RateLimit { name: "name".into(), requests_per_unit: 17, unit: 4, unit_multiplier: Some(15) };
+    let status = DescriptorStatus {
+        code: 4,
+        current_limit: Some(limit),
+        limit_remaining: 15,
+        duration_until_reset: Some(prost_types::Duration::default()),
+    };
+    let response = RateLimitResponse {
+        overall_code: 12,
+        statuses: vec![status],
+        response_headers_to_add: vec![HeaderValue { key: "key".into(), value: "value".into() }],
+        dynamic_metadata: Some(prost_types::Struct::default()),
+    };
+    let service = "envoy.service.ratelimit.v3";
+    let fields = assert_described(&format!(".{service}.RateLimitRequest"), request.encode_to_vec())
+        + assert_described(&format!(".{service}.RateLimitResponse"), response.encode_to_vec());
+    assert_eq!(fields, 26);
+}
+
+/// Asserts that the fields of an encoded message are those of its description, and returns their number.
+fn assert_described(name: &str, bytes: Vec<u8>) -> usize {
+    let set = prost_types::FileDescriptorSet::decode(ratescope_service::DESCRIPTORS).unwrap();
+    let mut all = set.file.iter().flat_map(|file| {
+        let package = format!(".{}", file.package());
+        let messages = file.message_type.iter().flat_map(|outer| {
+            let inner = outer.nested_type.iter();
+            let inner = inner.map(|inner| (format!("{}.{}", outer.name(), inner.name()), inner));
+            inner.chain([(outer.name().to_owned(), outer)])
+        });
+        messages.map(move |(name, message)| (format!("{package}.{name}"), message))
+    });
+    let (_, message) = all.find(|(found, _)| found == name).unwrap();
+    let mut missing: BTreeSet<i32> = message.field.iter().map(|field| field.number()).collect();
+    let mut fields = message.field.len();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let mut left = rest.as_slice();
+        let tag = prost::encoding::decode_varint(&mut left).unwrap();
+        let value = prost::encoding::decode_varint(&mut left).unwrap();
+        let number = (tag >> 3) as i32;
+        let field = message.field.iter().find(|field| field.number() == number);
+        let field = field.unwrap_or_else(|| panic!("{name} has no field {number}"));
+        assert!(missing.remove(&number), "{name}.{} comes twice", field.name());
+        // A varint, or a length and as many bytes.
+        if tag & 7 == 0 {
+            let expected = if field.name() == "is_negative_hits" { 1 } else { field.name().len() };
+            assert_eq!(value, expected as u64, "{name}.{}", field.name());
+            rest = left.to_vec();
+            continue;
         }
+        let (part, after) = left.split_at(value as usize);
+        match field.type_name() {
+            "" => assert_eq!(part, field.name().as_bytes(), "{name}.{}", field.name()),
+            inner if inner.starts_with(".envoy.") => {
+                fields += assert_described(inner, part.to_vec());
+            }
+            _ => {}
+        }
+        rest = after.to_vec();
     }
-    assert_eq!(fields, 24);
+    assert!(missing.is_empty(), "{name} has no {missing:?}");
+    fields
 }

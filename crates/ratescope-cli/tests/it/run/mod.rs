@@ -19,10 +19,8 @@ mod routes;
 mod secrets;
 mod shared;
 mod spellings;
-mod vectors;
 mod whole;
 
-use crate::common;
 use crate::growth;
 use crate::nodes;
 use crate::server;

@@ -266,6 +266,41 @@ fn marks_are_heeded() {
     );
 }
 
+/// A client that asks 40 times a minute for half an hour is no reason for a higher limit if it is to be stopped, or left
+/// out, itself or by its network.
+#[test]
+fn clients_to_stop_and_clients_left_out() {
+    let scraped = |i: u32| {
+        let (minute, second) = (10 + i / 40, i % 40);
+        format!(
+            "203.0.113.9 - - [10/Oct/2000:00:{minute:02}:{second:02} +0000] \"GET / HTTP/1.1\" 200 1\n"
+        )
+    };
+    let scraped: String = (0..1200).map(scraped).collect();
+    let answer = |args: &[&str], log: &str| {
+        tune(&[&["--untouched", "100", "--only", "--period", "1m"], args].concat(), log.as_bytes())
+    };
+    let all = log() + &scraped;
+    let quiet = answer(&[], &log())["recommended"].clone();
+    let as_it_is = answer(&[], &all);
+    assert_ne!(as_it_is["recommended"][0]["limit"], quiet[0]["limit"]);
+    assert_eq!(as_it_is["stops"], json!([]));
+    for key in ["203.0.113.9", "203.0.113.0/24"] {
+        let stopped = answer(&["--stop", key], &all);
+        assert_eq!(stopped["recommended"][0]["limit"], quiet[0]["limit"], "{key}");
+        let [stop] = &stopped["stops"].as_array().unwrap()[..] else { panic!("{stopped}") };
+        assert!(stop.as_str().unwrap().starts_with("203.0.113.9 is stopped: "), "{stop}");
+        let rows = stopped["most_refused"].as_array().unwrap();
+        let [most, others @ ..] = &rows[..] else { panic!("{stopped}") };
+        assert_eq!((&most["key"], &most["stop"]), (&json!("203.0.113.9"), &json!(true)));
+        assert!(others.iter().all(|row| row["stop"] == false && row["refused"] == 0), "{rows:?}");
+
+        let left_out = answer(&["--without", key], &all);
+        assert_eq!(left_out["recommended"], quiet, "{key}");
+        assert_eq!(left_out["stops"], json!([]));
+    }
+}
+
 /// The report for people, whole.
 #[test]
 fn a_report() {
