@@ -6,9 +6,10 @@ use std::path::Path;
 
 /// At most the first `most` bytes of a file, or of standard input for `-`.
 pub(crate) fn beginning(path: &Path, most: usize) -> io::Result<Vec<u8>> {
-    let file: Box<dyn Read> = match path.as_os_str() == "-" {
-        true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(path)?),
+    let file: Box<dyn Read> = if path.as_os_str() == "-" {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(path)?)
     };
     let mut bytes = Vec::new();
     file.take(most as u64).read_to_end(&mut bytes)?;

@@ -25,14 +25,16 @@ pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
     let known: HashSet<&str> = rules.fields().into_iter().collect();
     let unknown: Vec<&str> = fields.iter().copied().filter(|name| !known.contains(name)).collect();
     if !unknown.is_empty() {
-        let (file, unknown) = (rules.file(), unknown.join(", "));
+        let file = rules.file();
+        let unknown = unknown.join(", ");
         say(&format!("note: {place} has fields that no rule of {file} is about: {unknown}"));
     }
 }
 
 /// Prints the values that are networks, since they are compared as texts and no address equals one.
 pub(crate) fn note_networks(rules: &Rules) {
-    let (file, mut told) = (rules.file(), HashSet::new());
+    let file = rules.file();
+    let mut told = HashSet::new();
     let steps =
         rules.rules().iter().flat_map(|rule| rule.path().iter().map(move |step| (rule, step)));
     for (rule, step) in steps {

@@ -136,17 +136,15 @@ impl FromStr for Given {
 
 /// Reads all events, and prints every decision or shows them in Live.
 pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
-    match args.live.is_on() {
-        true => live::run(args),
-        false => decide(args, None),
-    }
+    if args.live.is_on() { live::run(args) } else { decide(args, None) }
 }
 
 /// Reads all events and prints every decision, or hands them to a screen.
 fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     let files = args.rules.iter().map(|path| rules::read(path)).collect::<Result<Vec<_>, _>>()?;
     let options = args.source.options();
-    let (mut policies, mut logs) = (Vec::new(), Vec::new());
+    let mut policies = Vec::new();
+    let mut logs = Vec::new();
     for given in args.given {
         match given {
             Given::Policy(text) => policies.push(text),
@@ -199,7 +197,8 @@ fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
         ended => ended?,
     }
     read?;
-    let (mut out, log) = (Visible(io::stderr().lock()), &logs.log);
+    let mut out = Visible(io::stderr().lock());
+    let log = &logs.log;
     summary::of_log(log, order.as_ref(), &run.per, options.only_keyed, &mut out)?;
     let counts = log.counts();
     if !is_csv && counts.events + counts.filtered == 0 {
@@ -281,7 +280,8 @@ fn warn_of_fields(rules: &Rules, known: &[String]) {
     let mut missing: Vec<&str> = rules.fields();
     missing.retain(|field| !known.contains(field));
     if !missing.is_empty() {
-        let (file, missing) = (rules.file(), missing.join(", "));
+        let file = rules.file();
+        let missing = missing.join(", ");
         say(&format!("note: {file} has rules for fields that are no columns here: {missing}"));
     }
 }

@@ -323,7 +323,8 @@ impl Question<'_> {
         out: &mut impl Write,
     ) -> Result<(Analysis, io::Result<()>), ParseError> {
         let Question { args, marks } = self;
-        let (aim, periods) = (args.aim(), args.periods());
+        let aim = args.aim();
+        let periods = args.periods();
         let period = periods.first().copied().unwrap_or(PERIODS[0]);
         let order = TableOrder::Refused;
         let asked = |choices: &Choices| Choices { period, aim, order, ..choices.clone() };
@@ -372,9 +373,10 @@ impl Question<'_> {
         let above = Above::new(&analysis);
         let answer =
             Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused, above };
-        let printed = match args.json {
-            true => json::write(&answer, args.follow, out),
-            false => text::write(&answer, &mut Visible(out)),
+        let printed = if args.json {
+            json::write(&answer, args.follow, out)
+        } else {
+            text::write(&answer, &mut Visible(out))
         };
         Ok((analysis, printed))
     }

@@ -92,9 +92,10 @@ impl Forms {
                 let Some(address) = parse(value) else { return Cow::Borrowed(value) };
                 let mut made = Made::EMPTY;
                 made.write_address(address, IPV6_PREFIX);
-                match made.as_str() == value {
-                    true => Cow::Borrowed(value),
-                    false => Cow::Owned(made.as_str().to_owned()),
+                if made.as_str() == value {
+                    Cow::Borrowed(value)
+                } else {
+                    Cow::Owned(made.as_str().to_owned())
                 }
             }
         }
@@ -150,8 +151,10 @@ impl Forms {
     pub(super) fn check(&self, rules: &Rules) -> Result<(), RulesError> {
         let first = not_normal(rules, |field, value| self.read(field, value)).next();
         first.map_or(Ok(()), |first| {
-            let (field, value) = (first.field, shown(first.value, ECHO));
-            let (line, normal) = (first.rule.line(), shown(&first.normal, ECHO));
+            let field = first.field;
+            let value = shown(first.value, ECHO);
+            let line = first.rule.line();
+            let normal = shown(&first.normal, ECHO);
             Err(rules.wrong(format!(
                 "line {line}: no request has the {field} {value}, since it is read as {normal}; write {normal}, or \
                  run with --form {field}=text"

@@ -188,7 +188,8 @@ impl<C: Clock + Clone> Http<C> {
     async fn check_query<Q>(&self, request: Request<Q>) -> HttpResult {
         let request = request.map(drop);
         let query = request.uri().query().unwrap_or_default();
-        let (mut domain, mut hits) = (None, None);
+        let mut domain = None;
+        let mut hits = None;
         let mut fields = List::new();
         for (name, value) in pairs(query) {
             match &*name {
@@ -255,9 +256,10 @@ impl<C: Clock + Clone> Http<C> {
         let cost = if hits == 0.0 { 1.0 } else { hits };
         let event = Event { time: self.service.clock.now(), cost, fields: &fields.as_slice() };
         let details = Details::ALL.at_once();
-        let answered = match hits > 0.0 {
-            true => known.check(&event, details).await,
-            false => known.peek(&event, details).await,
+        let answered = if hits > 0.0 {
+            known.check(&event, details).await
+        } else {
+            known.peek(&event, details).await
         };
         let teller = &known.witness.teller;
         if hits > 0.0 {
@@ -396,9 +398,12 @@ where
     let body = Limited::new(request.into_body(), LONGEST);
     let late = || wrong(StatusCode::REQUEST_TIMEOUT, "the body did not arrive within 5 s");
     let body = timeout(ARRIVAL, Box::pin(body.collect())).await.map_err(|_| late())?;
-    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
-        true => wrong(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 64 KiB"),
-        false => bad("the body broke off"),
+    let body = body.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            wrong(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 64 KiB")
+        } else {
+            bad("the body broke off")
+        }
     });
     let body = body?.to_bytes();
     serde_json::from_slice(&body).map_err(|error| bad(&format!("the body: {error}")))

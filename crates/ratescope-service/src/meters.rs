@@ -135,9 +135,10 @@ pub(super) fn count_error(error: &'static str) {
 
 /// Counts a changed file, and says how many are `broken` now.
 pub(super) fn count_load(is_good: bool, broken: usize) {
-    match is_good {
-        true => counter!("ratelimit_service_config_load_success").increment(1),
-        false => counter!("ratelimit_service_config_load_error").increment(1),
+    if is_good {
+        counter!("ratelimit_service_config_load_success").increment(1)
+    } else {
+        counter!("ratelimit_service_config_load_error").increment(1)
     }
     gauge!("ratescope_rules_broken").set(broken as f64);
 }

@@ -29,9 +29,10 @@ impl Folder {
     where
         B: Send + 'static,
     {
-        match self.is_inside(request.uri().path()).await {
-            true => Some(self.files.try_call(request).await),
-            false => None,
+        if self.is_inside(request.uri().path()).await {
+            Some(self.files.try_call(request).await)
+        } else {
+            None
         }
     }
 

@@ -20,7 +20,8 @@ pub(super) struct Lanes {
 
 impl Lanes {
     pub(super) fn new(rules: &Rules) -> Self {
-        let (mut lanes, mut missing) = (Vec::new(), Vec::new());
+        let mut lanes = Vec::new();
+        let mut missing = Vec::new();
         for rule in rules.rules() {
             let shown = match lanes.len() {
                 LANES => Err(format!("there are {LANES} lanes already")),

@@ -32,9 +32,10 @@ impl Site {
         B: Send + 'static,
     {
         // Another site could have a name of its own lead to this machine, and so read the folder.
-        let mut response = match page::is_local(request.headers(), Some(self.port)) {
-            true => self.found(request).await,
-            false => refuse(StatusCode::MISDIRECTED_REQUEST),
+        let mut response = if page::is_local(request.headers(), Some(self.port)) {
+            self.found(request).await
+        } else {
+            refuse(StatusCode::MISDIRECTED_REQUEST)
         };
         page::guard(response.headers_mut());
         response

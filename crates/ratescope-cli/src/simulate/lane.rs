@@ -63,11 +63,20 @@ impl Lane {
             Some(store) => Decider::Shared(store),
             None => Decider::Here(Ruled::new(rules, keys)),
         };
-        let (taps, allowed, refused, softly, shadowed) = (None, 0, 0, 0, 0);
-        Lane { text, is_rules, decider, taps, keys, allowed, refused, softly, shadowed }
+        Lane {
+            text,
+            is_rules,
+            decider,
+            taps: None,
+            keys,
+            allowed: 0,
+            refused: 0,
+            softly: 0,
+            shadowed: 0,
+        }
     }
 
-    /// The same, with decisions that a probe sees.
+    /// A lane whose decisions a probe sees.
     pub(crate) fn seen(
         rules: Rules,
         text: Option<String>,
@@ -115,9 +124,12 @@ impl Lane {
         self.shadowed += u64::from(!shadows.is_empty());
         *(if decision.is_allowed() { &mut self.allowed } else { &mut self.refused }) += 1;
         let by = decision.decided_by();
-        let name = |by: &LimitOutcome<'_>| match self.is_rules {
-            true => format!("{}: {}", by.rule.name(), by.limit),
-            false => by.limit.to_string(),
+        let name = |by: &LimitOutcome<'_>| {
+            if self.is_rules {
+                format!("{}: {}", by.rule.name(), by.limit)
+            } else {
+                by.limit.to_string()
+            }
         };
         Ok(DecisionRow {
             text: &self.text,

@@ -58,7 +58,8 @@ impl Logs {
         paths: Vec<PathBuf>,
         options: &Options,
     ) -> Result<Self, String> {
-        let (are_several, begin) = (paths.len() > 1, earlier.unwrap_or(place));
+        let are_several = paths.len() > 1;
+        let begin = earlier.unwrap_or(place);
         let mut ahead = paths.into_iter();
         let path = ahead.nth(begin).unwrap_or_default();
         let name = terminal::name(&path);

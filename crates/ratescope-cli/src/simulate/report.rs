@@ -160,7 +160,9 @@ impl<W: Write> Printer<W> {
                 let [level, limit] = [|o: Outcome| o.level, |o: Outcome| o.limit]
                     .map(|of| decided.outcome.map_or(String::new(), |outcome| short(of(outcome))));
                 let time = if *dates { Civil(time).to_string() } else { time.to_string() };
-                let (key, cost, words) = (visible(key), short(cost), decided.words());
+                let key = visible(key);
+                let cost = short(cost);
+                let words = decided.words();
                 let cells: [&str; 7] = [&time, &key, &cost, decided.text, &level, &limit, &words];
                 widths[1] = widths[1].max(column([&*key].into_iter()));
                 row(out, *widths, cells)

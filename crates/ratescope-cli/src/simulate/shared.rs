@@ -50,7 +50,8 @@ impl At {
         let run = format!("{PREFIX}:{}-{}", std::process::id(), now.as_nanos());
         let at = At { url, run, opened: Cell::new(0), runtime, turn: Turn::default() };
         if let Some(url) = at.url.clone() {
-            let (prefix, turn) = (format!("{}:", at.run), Arc::clone(&at.turn));
+            let prefix = format!("{}:", at.run);
+            let turn = Arc::clone(&at.turn);
             std::thread::spawn(move || when_interrupted(&url, &prefix, &turn));
         }
         Ok(at)
@@ -66,7 +67,8 @@ impl At {
         // spread over all nodes.
         options.one_node = rules.subjects().len() > 1;
         let store = RedisStore::open(url, rules.clone(), options)?;
-        let (runtime, turn) = (Rc::clone(&self.runtime), Arc::clone(&self.turn));
+        let runtime = Rc::clone(&self.runtime);
+        let turn = Arc::clone(&self.turn);
         Ok(Some(Shared { store, runtime, turn, cleared: Cell::new(false) }))
     }
 }

@@ -17,8 +17,10 @@ pub(crate) fn of_log<T>(
 ) -> io::Result<()> {
     let counts = log.counts();
     if log.shape().format() != Format::Csv || counts.filtered > 0 {
-        let (lines, events) = (counts.lines, counts.events);
-        let (s, those) = (plural(lines), plural(events));
+        let lines = counts.lines;
+        let events = counts.events;
+        let s = plural(lines);
+        let those = plural(events);
         write!(out, "{}: {lines} line{s}, {events} event{those}", log.shape())?;
         let others = if counts.others == 1 { "that is no event" } else { "that are no events" };
         for (count, what) in [

@@ -151,7 +151,8 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
     }
     let replay = Replay::run(&summary.clients, limit.limiter.clone(), &LogClock::default());
     let touched = replay.touched(&summary.clients).touched;
-    let (text, refused) = (text.to_owned(), replay.refused());
+    let text = text.to_owned();
+    let refused = replay.refused();
     let nobody =
         summary.clients.find(&key(&(), &summary.per)).filter(|_| !summary.per.fields().is_empty());
     let keyless = nobody.map_or(0, |place| summary.clients.requests_of(place));

@@ -28,9 +28,10 @@ pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
         [path] => path,
         _ => return Err("--follow reads one log".into()),
     };
-    let input = match path.as_os_str() == "-" {
-        true => Input::Stream(stream(io::stdin())),
-        false => Input::File(Tail::new(path)),
+    let input = if path.as_os_str() == "-" {
+        Input::Stream(stream(io::stdin()))
+    } else {
+        Input::File(Tail::new(path))
     };
     let import = Import::new(args.source.reading(), args.room());
     let mut wait = || thread::sleep(PAUSE);
@@ -137,10 +138,13 @@ fn follow(
 ) -> Result<(), Failure> {
     // A file is shown at once, also if it is empty; a stream once its first bytes have come.
     let mut is_first = matches!(input, Input::File(_));
-    let (mut piece, mut ended) = (Vec::new(), false);
-    let (mut begins, mut has_begun) = (true, false);
+    let mut piece = Vec::new();
+    let mut ended = false;
+    let mut begins = true;
+    let mut has_begun = false;
     while !ended {
-        let (mut is_new, mut is_all) = (mem::take(&mut is_first), false);
+        let mut is_new = mem::take(&mut is_first);
+        let mut is_all = false;
         for _ in 0..AT_ONCE {
             match input.look(&mut piece)? {
                 Some(Look::More) => {
@@ -243,7 +247,8 @@ mod tests {
     /// Follows a log, and takes the next step each time that nothing is new; stops at an error. Returns the
     /// requests and the lines of each report, or its problem.
     fn reports(path: &Path, steps: Vec<Box<dyn FnOnce()>>) -> Vec<String> {
-        let (mut steps, mut seen) = (VecDeque::from(steps), Vec::new());
+        let mut steps = VecDeque::from(steps);
+        let mut seen = Vec::new();
         let mut wait = || steps.pop_front().unwrap()();
         let mut show = |read: Result<Imported, Failure>| {
             seen.push(match read {
@@ -269,10 +274,12 @@ mod tests {
 
     fn follow_rotations(before: u32) {
         let folder = folder(&format!("follow-{before}"));
-        let (log, old) = (folder.join("access.log"), folder.join("access.log.1"));
+        let log = folder.join("access.log");
+        let old = folder.join("access.log.1");
         let _ = (fs::remove_file(&log), fs::remove_file(&old));
         let text = |from: u32, to: u32| (from..to).map(line).collect::<String>();
-        let (half, rest) = (line(3)[..30].to_owned(), line(3)[30..].to_owned());
+        let half = line(3)[..30].to_owned();
+        let rest = line(3)[30..].to_owned();
         let write = |path: &PathBuf, text: String| {
             let path = path.clone();
             Box::new(move || append(&path, &text)) as Box<dyn FnOnce()>
@@ -282,7 +289,8 @@ mod tests {
             write(&log, rest),
             {
                 // Renamed, and still written to.
-                let (log, old) = (log.clone(), old.clone());
+                let log = log.clone();
+                let old = old.clone();
                 Box::new(move || {
                     fs::rename(&log, &old).unwrap();
                     append(&old, &line(4));

@@ -12,7 +12,8 @@ use std::io::{self, Write};
 pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> io::Result<()> {
     let Tuned { analysis, tried, effect, bucket, servers, most_refused, above } = answer;
     let log = analysis.imported();
-    let (summary, clients) = (&log.summary, analysis.clients());
+    let summary = &log.summary;
+    let clients = analysis.clients();
     let times = clients.times();
     let tried = tried.iter().map(|tried| {
         json!({

@@ -68,7 +68,8 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     )?;
     for Tried { text, touched, has_more, refused, forgotten, keyless, .. } in answer.tried {
         let share = percent(*refused as f64 / all);
-        let (refused, touched) = (grouped(*refused), grouped(*touched));
+        let refused = grouped(*refused);
+        let touched = grouped(*touched);
         writeln!(out, "{text:width$}  {refused:>12}  {share:>11}  {touched:>10}")?;
         if *has_more {
             writeln!(out, "  at least {touched} clients: more than --clients")?;
@@ -77,7 +78,8 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "  {forgotten} keys were forgotten: more than --clients")?;
         }
         if *keyless > 0 {
-            let (n, events) = (grouped(*keyless), answer.analysis.imported().events());
+            let n = grouped(*keyless);
+            let events = answer.analysis.imported().events();
             writeln!(
                 out,
                 "  {n} of the {events} have no key for a limit, which counts them as one client"
@@ -116,7 +118,8 @@ fn curve(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let analysis = answer.analysis;
     let Some((curve, advice)) = analysis.shown() else { return Ok(()) };
     let of = |n: u64, all: u64| n as f64 / all.max(1) as f64;
-    let (clients, requests) = (analysis.clients().clients(), analysis.clients().requests());
+    let clients = analysis.clients().clients();
+    let requests = analysis.clients().requests();
     let events = analysis.imported().events();
     writeln!(
         out,
@@ -127,7 +130,8 @@ fn curve(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     write!(out, "{:>9}  {:>12} {:>9}  {:>12} {:>9}", "N", "clients", "", events, "")?;
     writeln!(out, "{}", if is_marked { "    marked" } else { "" })?;
     for &LimitRow { limit, touched, marked, refused } in analysis.rows() {
-        let (share, refused) = (of(touched, clients), refused.unwrap_or(0));
+        let share = of(touched, clients);
+        let refused = refused.unwrap_or(0);
         write!(out, "{limit:>9}  {:>12} {:>9}", grouped(touched), percent(share))?;
         write!(out, "  {:>12} {:>9}", grouped(refused), percent(of(refused, requests)))?;
         if is_marked {
@@ -147,7 +151,8 @@ fn buckets(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let tightest = frontier.tightest(answer.analysis.choices().period);
     for at in &frontier.bursts {
         let here = if Some(*at) == tightest { "  <- recommended" } else { "" };
-        let (rate, touched) = (at.rate.to_string(), grouped(at.touched));
+        let rate = at.rate.to_string();
+        let touched = grouped(at.touched);
         writeln!(out, "{:>9}  {rate:>10}  {touched:>8}{here}", at.burst)?;
     }
     Ok(())
@@ -189,7 +194,8 @@ fn labels(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
             continue;
         };
         let width = width.clamp(6, WIDEST);
-        let (of, s) = (grouped(all as u64), plural(all as u64));
+        let of = grouped(all as u64);
+        let s = plural(all as u64);
         writeln!(out, "\nThe limit refuses requests of {of} {name}{s}:")?;
         writeln!(out, "{name:width$}  {:>10}  {:>10}", "refused", "requests")?;
         for [text, refused, requests] in rows {
@@ -249,9 +255,10 @@ fn above(above: Option<&Above>, stops: &[String], out: &mut impl Write) -> io::R
 /// A key for a shell.
 fn quoted(key: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._:/@-".contains(c);
-    match !key.is_empty() && key.chars().all(plain) {
-        true => key.to_owned(),
-        false => format!("'{}'", key.replace('\'', r"'\''")),
+    if !key.is_empty() && key.chars().all(plain) {
+        key.to_owned()
+    } else {
+        format!("'{}'", key.replace('\'', r"'\''"))
     }
 }
 

@@ -57,7 +57,9 @@ pub(super) fn layer<C: Clock + Clone>(
             known.next().filter(|_| is_trusted).map(|value| text(value.as_bytes()).into_owned())
         }
     };
-    let (method, path, host) = (of(METHOD), of(PATH), of(HOST));
+    let method = of(METHOD);
+    let path = of(PATH);
+    let host = of(HOST);
     let [of_method, of_path, of_host] = [(); 3].map(|()| Arc::clone(forms));
     let name = domain.rules().domain().to_owned();
     let outages = Arc::clone(domain.witness.teller.outages());
@@ -81,7 +83,9 @@ pub(super) fn layer<C: Clock + Clone>(
             Some(Cow::Owned(of_host.read("host", &host(head)?).into_owned()))
         });
     for (field, header) in fields {
-        let (forms, name, header) = (Arc::clone(forms), field.clone(), header.clone());
+        let forms = Arc::clone(forms);
+        let name = field.clone();
+        let header = header.clone();
         if forms.of(field) == Form::Text {
             limit = limit.header(field, header);
             continue;

@@ -23,7 +23,8 @@ pub(super) fn origin<'a, Q>(
     origins: &'a [HeaderValue],
 ) -> Result<Option<&'a HeaderValue>, &'static str> {
     let headers = request.headers();
-    let (origin, site) = (headers.get(ORIGIN), headers.get("sec-fetch-site"));
+    let origin = headers.get(ORIGIN);
+    let site = headers.get("sec-fetch-site");
     if origin.is_none() && site.is_none() {
         return Ok(None);
     }
