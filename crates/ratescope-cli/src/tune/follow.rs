@@ -35,7 +35,7 @@ pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
     };
     let import = Import::new(args.source.reading(), args.room());
     let mut wait = || thread::sleep(PAUSE);
-    let mut said = String::new();
+    let mut last_problem = String::new();
     let show = &mut |read: Result<Imported, Failure>| {
         let shown = read.and_then(|log| {
             let tried = files::tried_all(&log.summary, &args.limits)?;
@@ -46,9 +46,9 @@ pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
             // More of the log may come, so this does not end the program. A problem is not said twice in a row.
             Err(error) => {
                 let problem = format!("{}: {error}", terminal::name(path));
-                if said != problem {
+                if last_problem != problem {
                     terminal::say(&problem);
-                    said = problem;
+                    last_problem = problem;
                 }
                 Ok(true)
             }
@@ -63,16 +63,13 @@ fn show(question: &Question<'_>, log: Imported, tried: &[files::Tried]) -> Resul
     let mut report = Vec::new();
     question.answer(log, tried, &mut report)?.1?;
     let term = Term::stdout();
-    let printed = match term.is_term() && !question.args.json {
-        true => {
-            let (rows, columns) = term.size();
-            let report = fit(&String::from_utf8_lossy(&report), rows.into(), columns.into());
-            term.clear_screen().and_then(|()| term.write_str(&report)).and_then(|()| term.flush())
-        }
-        false => {
-            let mut out = io::stdout().lock();
-            out.write_all(&report).and_then(|()| out.flush())
-        }
+    let printed = if term.is_term() && !question.args.json {
+        let (rows, columns) = term.size();
+        let report = fit(&String::from_utf8_lossy(&report), rows.into(), columns.into());
+        term.clear_screen().and_then(|()| term.write_str(&report)).and_then(|()| term.flush())
+    } else {
+        let mut out = io::stdout().lock();
+        out.write_all(&report).and_then(|()| out.flush())
     };
     match printed {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),

@@ -96,13 +96,14 @@ fn messages_are_as_they_are_described() {
         hits_addend: Some(11),
         is_negative_hits: true,
     };
-    let request = RateLimitRequest {
-        domain: "domain".into(),
-        descriptors: vec![described],
-        hits_addend: 11,
+    let request =
+        RateLimitRequest { domain: "domain".into(), descriptors: vec![described], hits_addend: 11 };
+    let limit = RateLimit {
+        name: "name".into(),
+        requests_per_unit: 17,
+        unit: 4,
+        unit_multiplier: Some(15),
     };
-    let limit =
-        RateLimit { name: "name".into(), requests_per_unit: 17, unit: 4, unit_multiplier: Some(15) };
     let status = DescriptorStatus {
         code: 4,
         current_limit: Some(limit),

@@ -277,11 +277,16 @@ fn clients_to_stop_and_clients_left_out() {
         )
     };
     let scraped: String = (0..1200).map(scraped).collect();
+    let in_order = |log: &str| {
+        let mut lines: Vec<&str> = log.lines().collect();
+        lines.sort_by_key(|line| line.split('[').nth(1));
+        lines.join("\n")
+    };
     let answer = |args: &[&str], log: &str| {
         tune(&[&["--untouched", "100", "--only", "--period", "1m"], args].concat(), log.as_bytes())
     };
-    let all = log() + &scraped;
-    let quiet = answer(&[], &log())["recommended"].clone();
+    let all = in_order(&(log() + &scraped));
+    let quiet = answer(&[], &in_order(&log()))["recommended"].clone();
     let as_it_is = answer(&[], &all);
     assert_ne!(as_it_is["recommended"][0]["limit"], quiet[0]["limit"]);
     assert_eq!(as_it_is["stops"], json!([]));
@@ -296,7 +301,7 @@ fn clients_to_stop_and_clients_left_out() {
         assert!(others.iter().all(|row| row["stop"] == false && row["refused"] == 0), "{rows:?}");
 
         let left_out = answer(&["--without", key], &all);
-        assert_eq!(left_out["recommended"], quiet, "{key}");
+        assert_eq!(left_out["recommended"][0]["limit"], quiet[0]["limit"], "{key}");
         assert_eq!(left_out["stops"], json!([]));
     }
 }
