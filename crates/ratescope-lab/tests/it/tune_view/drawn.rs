@@ -118,8 +118,7 @@ fn every_line_has_its_name_at_every_width() {
 #[test]
 fn pointed_at_the_hours() {
     let analysis = answer("for=exim&limit=5", "");
-    let data = analysis.picture_data();
-    let hours = &data.refusals.as_ref().unwrap().hours.0;
+    let hours = &analysis.replayed().unwrap().hours().0;
     let texts = |pointer| -> Vec<String> {
         let marks = shown(&analysis, |picture| draw(picture, &viewport(1000.0, pointer)));
         let texts = marks.into_iter().filter_map(|mark| match mark {
