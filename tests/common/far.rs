@@ -6,7 +6,7 @@ use core::future::poll_fn;
 use core::task::Poll;
 use core::time::Duration;
 use ratescope::Event;
-use ratescope::rules::{AsyncStore, Decision, Details, Fault, Ruled, Rules};
+use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, Store};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,7 +26,7 @@ pub(crate) async fn pending(mut polls: usize) {
 /// A store elsewhere: answers as the one within, after so many polls.
 #[derive(Clone)]
 pub(crate) struct Far {
-    pub(crate) ruled: Ruled,
+    pub(crate) ruled: MemoryStore,
     pub(crate) polls: usize,
     pub(crate) fault: Option<Fault>,
     /// Sleeps while it is charged, and so panics outside of a runtime; else it decides at once.
@@ -42,7 +42,7 @@ impl Far {
     }
 }
 
-impl AsyncStore for Far {
+impl Store for Far {
     fn rules(&self) -> Arc<Rules> {
         self.ruled.rules()
     }
@@ -51,36 +51,50 @@ impl AsyncStore for Far {
         if self.sleeps { self.ruled.check_now(event, details) } else { None }
     }
 
-    async fn check(&self, event: &Event<'_>, details: Details) -> Decision {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        let mut answer = AsyncStore::check(&self.ruled, event, details).await;
-        pending(self.polls).await;
-        answer.fault.clone_from(&self.fault);
-        answer
+    fn check_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        details: Details,
+    ) -> BoxFuture<'a, Decision> {
+        Box::pin(async move {
+            self.asked.fetch_add(1, Ordering::SeqCst);
+            let mut answer = Store::check_async(&self.ruled, event, details).await;
+            pending(self.polls).await;
+            answer.fault.clone_from(&self.fault);
+            answer
+        })
     }
 
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Decision {
-        let mut answer = AsyncStore::peek(&self.ruled, event, details).await;
-        pending(self.polls).await;
-        if self.fault.is_some() {
-            (answer.retry_after, answer.fault) = (None, self.fault.clone());
-        }
-        answer
+    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
+        Box::pin(async move {
+            let mut answer = Store::peek_async(&self.ruled, event, details).await;
+            pending(self.polls).await;
+            if self.fault.is_some() {
+                (answer.retry_after, answer.fault) = (None, self.fault.clone());
+            }
+            answer
+        })
     }
 
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
-        if self.sleeps {
-            tokio::time::sleep(Duration::from_secs(1)).await;
-        }
-        let charged = AsyncStore::charge(&self.ruled, event, passed).await;
-        pending(self.polls).await;
-        charged?;
-        self.fault.clone().map_or(Ok(()), Err)
+    fn charge_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        Box::pin(async move {
+            if self.sleeps {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            let charged = Store::charge_async(&self.ruled, event, passed).await;
+            pending(self.polls).await;
+            charged?;
+            self.fault.clone().map_or(Ok(()), Err)
+        })
     }
 }
 
 #[track_caller]
-pub(crate) fn ruled(rules: &str) -> Ruled {
+pub(crate) fn ruled(rules: &str) -> MemoryStore {
     let rules = Rules::read("rules.yaml", rules).unwrap_or_else(|error| panic!("{error}"));
-    Ruled::new(rules, 1000)
+    MemoryStore::new(rules, 1000)
 }

@@ -6,7 +6,7 @@ pub mod checksum;
 use super::earrrl;
 use checksum::Checksum;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::{Event, Limiter, Policy, Store, Time};
+use ratescope::{Event, KeyedPolicy, Limiter, Policy, Time};
 
 /// The limiters and the policy of each line of `limiters.txt`, and their decisions about the same 2,000
 /// events: how many they allow, and a checksum of every number in every outcome and answer. A new limiter
@@ -33,7 +33,7 @@ fn limiter(limiter: &AnyLimiter) -> String {
 }
 
 fn policy(policy: Policy) -> String {
-    let store = Store::new(policy, 1);
+    let store = KeyedPolicy::new(policy, 1);
     decide(|sum, time, cost| {
         let event = Event { time, cost, fields: &() };
         let verdict = store.check(&event);

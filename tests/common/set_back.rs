@@ -1,7 +1,7 @@
 //! Waiting for a store after the clock was set back.
 
 use ratescope::clock::{Clock, FakeClock};
-use ratescope::rules::{AsyncStore, Details};
+use ratescope::rules::{Details, Store};
 use ratescope::waiting::{GaveUp, Waiting, until_allowed};
 use ratescope::{Event, Span, Time};
 
@@ -21,13 +21,13 @@ impl Clock for Asleep {
 
 /// Fails unless a clock that is set back by an hour lengthens a wait by a period at most: that of an event that waits
 /// as long as it takes, or of one that is sent again and again and hardly waits; after one event, or as many as pass.
-pub(crate) async fn assert_followed(store: &impl AsyncStore) {
+pub(crate) async fn assert_followed(store: &impl Store) {
     for (is_patient, is_full) in [(true, true), (true, false), (false, true), (false, false)] {
         let user = format!("{is_patient} {is_full}");
         let (fields, clock) = ([("user", user.as_str())], Asleep::default());
         let late = Event { time: Time::ZERO.after(Span::hours(1)), cost: 1.0, fields: &fields };
-        while store.check(&late, Details::default()).await.is_allowed() && is_full {}
-        let retry = store.peek(&late, Details::default().with_retry()).await.retry_after;
+        while store.check_async(&late, Details::default()).await.is_allowed() && is_full {}
+        let retry = store.peek_async(&late, Details::default().with_retry()).await.retry_after;
         let longest = Span::seconds(1).max(retry.map_or(Span::ZERO, |retry| retry.wait().unwrap()));
         let tenth = Span::from_secs(longest.secs() / 10.0).unwrap();
         let waiting = Waiting::DEFAULT;

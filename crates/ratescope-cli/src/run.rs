@@ -462,7 +462,7 @@ async fn keep_up(admin: &Admin) {
         for (domain, memory) in service.memory() {
             let layer = [("layer", domain)];
             metrics::gauge!("ratescope_keys", &layer).set(memory.keys as f64);
-            metrics::counter!("ratescope_keys_forgotten_total", &layer).absolute(memory.forgotten);
+            metrics::counter!("ratescope_keys_forgotten_total", &layer).absolute(memory.evicted);
         }
         metrics.run_upkeep();
         log::report_left_out();

@@ -124,7 +124,7 @@ impl Limiter {
 
 /// One or several limits, and the states of their keys.
 #[wasm_bindgen]
-pub struct Store(store::Store);
+pub struct Store(store::KeyedPolicy);
 
 #[wasm_bindgen]
 impl Store {
@@ -147,7 +147,7 @@ impl Store {
             let word = |high: &u32, low: &u32| u64::from(*high) << 32 | u64::from(*low);
             store::Secret::seed([word(a, b), word(c, d)]);
         }
-        Ok(Store(store::Store::new(policy, capacity as usize)))
+        Ok(Store(store::KeyedPolicy::new(policy, capacity as usize)))
     }
 
     /// Decides about an event with these fields, such as `{ user, ip }`, at `now`, and counts it in all

@@ -13,7 +13,7 @@ use history::{Column, Grain, History};
 use ratescope::event::Event;
 use ratescope::outcome::{Outcome, Retry};
 use ratescope::policy::Policy;
-use ratescope::store::Store;
+use ratescope::store::KeyedPolicy;
 use ratescope::time::{Span, Time};
 
 /// The most keys of a limit in a lane: more than the users of a script.
@@ -23,7 +23,7 @@ const KEYS: usize = 64;
 #[derive(Debug)]
 pub struct Lane {
     template: Template,
-    store: Store,
+    store: KeyedPolicy,
     allowed: u64,
     refused: u64,
     waits: Waits,
@@ -51,7 +51,7 @@ impl Clone for Lane {
 impl Lane {
     /// A lane that begins at `now` without states, after `sent` events of the run.
     pub(crate) fn new(template: Template, policy: Policy, now: Time, sent: u64) -> Self {
-        let store = Store::new(policy, KEYS);
+        let store = KeyedPolicy::new(policy, KEYS);
         let history = History::new(Grain::default(), now, store.tightest(now), 0, sent);
         let asked = (1.0, Span::ZERO);
         let allowed = 0;

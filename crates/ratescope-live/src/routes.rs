@@ -45,16 +45,16 @@ type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 /// ```
 /// use axum::extract::ConnectInfo;
 /// use axum::{Router, routing::get};
-/// use ratescope_live::{Probe, Routes, Seen};
+/// use ratescope_live::{Probe, Routes};
 /// use ratescope_tower::RateLimit;
-/// use ratescope::rules::{Ruled, Rules};
+/// use ratescope::rules::{MemoryStore, Rules};
 /// use std::net::SocketAddr;
 /// use std::sync::Arc;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 10/1m per ip\n")?;
 /// let probe = Arc::new(Probe::default());
-/// let store = Seen::new(Ruled::new(rules, 100_000), Arc::clone(&probe));
+/// let store = probe.observe(MemoryStore::new(rules, 100_000));
 /// let peer = |peer: &ConnectInfo<SocketAddr>| peer.0.ip();
 /// let live = Routes::new(probe).peer(peer);
 /// // Or for anybody who has this token, from anywhere:
@@ -132,8 +132,8 @@ impl Routes {
         }
         let file = page::file(request.method(), path, request.headers());
         let mut response = file.unwrap_or_else(|| match page::is_built() {
-            true => said(StatusCode::NOT_FOUND, "there is live.html\n"),
-            false => said(StatusCode::NOT_FOUND, "this program was built without the page\n"),
+            true => text(StatusCode::NOT_FOUND, "there is live.html\n"),
+            false => text(StatusCode::NOT_FOUND, "this program was built without the page\n"),
         });
         page::guard(response.headers_mut());
         response
@@ -144,13 +144,13 @@ impl Routes {
     /// `None` if the request may be answered. Other routes for the same readers can use it, too.
     pub fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
         if !self.is_known(request) {
-            let mut response = said(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
+            let mut response = text(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
             let bearer = HeaderValue::from_static("Bearer");
             response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
             return Some(response);
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            let mut response = said(StatusCode::METHOD_NOT_ALLOWED, "the method must be GET\n");
+            let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "the method must be GET\n");
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Some(response);
         }
@@ -160,11 +160,11 @@ impl Routes {
         let peer = (self.peer)(request.extensions());
         if !peer.is_some_and(|peer| peer.to_canonical().is_loopback()) {
             let why = "without a token, only this machine gets an answer\n";
-            return Some(said(StatusCode::FORBIDDEN, why));
+            return Some(text(StatusCode::FORBIDDEN, why));
         }
         let why = "without a token, the host must be localhost or a loopback address\n";
         (!page::is_local(request.headers(), None))
-            .then(|| said(StatusCode::MISDIRECTED_REQUEST, why))
+            .then(|| text(StatusCode::MISDIRECTED_REQUEST, why))
     }
 
     /// The stream of events for a viewer, or an error.
@@ -173,7 +173,7 @@ impl Routes {
         let wanted = Wanted::read(request.uri().query().unwrap_or_default(), last);
         let Some(viewer) = self.probe.look(&wanted, (self.now)()) else {
             let why = "too many viewers are connected; close one, and try again\n";
-            return said(StatusCode::SERVICE_UNAVAILABLE, why);
+            return text(StatusCode::SERVICE_UNAVAILABLE, why);
         };
         let news = Body::news(viewer, Arc::clone(&self.now), Arc::clone(&self.ends));
         let mut response = Response::new(news);
@@ -221,7 +221,7 @@ fn is_same(a: &[u8], b: &[u8]) -> bool {
 }
 
 /// A response in plain text.
-fn said(status: StatusCode, text: &'static str) -> Response<Body> {
+fn text(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = Response::new(Bytes::from_static(text.as_bytes()).into());
     *response.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -99,7 +99,7 @@ fn with_port(host: &str) -> String {
 }
 
 /// The address of a client's server, its user and its database.
-pub(super) fn of(client: &Client) -> ConnectionInfo {
+pub(super) fn connection(client: &Client) -> ConnectionInfo {
     client.get_connection_info().clone()
 }
 

@@ -1,12 +1,12 @@
 //! Removing keys.
 
+use super::Redis;
 use super::address::Address;
 use super::keys::Scan;
 use super::link::Link;
 use super::options::Options;
 use super::plan;
 use super::server::Server;
-use super::{Inner, RedisStore};
 use core::time::Duration;
 use ratescope::rules::Fault;
 use redis::{Pipeline, from_redis_value};
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 /// Removes all keys of stores whose [prefix](Options::prefix) begins with `prefix`, and returns how many
 /// there were. `url` is the address of a Redis or a cluster, as in
-/// [`RedisStore::open`](super::RedisStore::open).
+/// [`Redis::open`].
 ///
 /// # Errors
 /// When the address can't be read; when Redis can't be reached, refuses, or does not answer within ten
@@ -27,14 +27,13 @@ pub async fn clear(url: &str, prefix: &str) -> Result<u64, Fault> {
     Ok(all(&link, prefix).await? + all(&link, &format!("{{{prefix}")).await?)
 }
 
-impl RedisStore {
-    /// Removes all keys with the prefix of this store, on all nodes, and returns how many there were.
+impl Redis {
+    /// Removes all keys with the [prefix](Options::prefix), on all nodes, and returns how many there were.
     ///
     /// # Errors
     /// When Redis can't be reached, refuses, or does not answer within ten seconds.
     pub async fn clear(&self) -> Result<u64, Fault> {
-        let Inner { link, options, .. } = &*self.0;
-        all(link, &plan::begin(options)).await
+        all(&self.link, &plan::begin(&self.options)).await
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::link::{Link, within_a_runtime};
 use super::options::TimeSource;
-use super::plan::{self, Deed, Question};
+use super::plan::{self, Op, Question};
 use super::reply::{self, Reply};
 use super::slots::slot;
 use ratescope::internal::Few;
@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout_at};
 pub(super) struct Request {
     pub(super) link: Arc<Link>,
     pub(super) questions: Few<Question>,
-    pub(super) deed: Deed,
+    pub(super) op: Op,
     pub(super) with_states: bool,
     pub(super) clock: TimeSource,
     pub(super) now: Time,
@@ -44,8 +44,8 @@ impl Request {
 
     /// In one call.
     async fn together(mut self, until: Instant) -> Result<Decided, Fault> {
-        let Request { link, questions, deed, with_states, clock, now } = &mut self;
-        let Some(call) = plan::call(questions, *deed, *with_states, *clock, *now) else {
+        let Request { link, questions, op, with_states, clock, now } = &mut self;
+        let Some(call) = plan::call(questions, *op, *with_states, *clock, *now) else {
             let replies = questions.iter().map(|_| Reply::nothing()).collect();
             return Ok((self.questions, replies));
         };
@@ -72,15 +72,15 @@ impl Request {
     }
 
     /// The same about these questions only, if any are of this kind.
-    fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, deed: Deed) -> Option<Request> {
+    fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, op: Op) -> Option<Request> {
         let chosen = which.iter().filter_map(|q| self.questions.get(*q));
         let questions: Few<Question> =
             chosen.filter(|question| of(question.intent)).cloned().collect();
         let link = Arc::clone(&self.link);
         let Request { with_states, clock, now, .. } = *self;
         // What is left of a limit says which is counted in first.
-        let with_states = with_states || deed == Deed::Peek;
-        let part = Request { link, questions, deed, with_states, clock, now };
+        let with_states = with_states || op == Op::Peek;
+        let part = Request { link, questions, op, with_states, clock, now };
         (!part.questions.is_empty()).then_some(part)
     }
 
@@ -92,7 +92,7 @@ impl Request {
         let is_asked = |intent| intent != Intent::GiveBack;
         let mut looks = JoinSet::new();
         for (i, which) in slots.iter().enumerate() {
-            if let Some(part) = self.part(which, is_asked, Deed::Peek) {
+            if let Some(part) = self.part(which, is_asked, Op::Peek) {
                 looks.spawn(async move { (i, part.together(until).await) });
             }
         }
@@ -103,14 +103,14 @@ impl Request {
             parts.push((&slots[i], least_left(&looked), self.passes(&looked)));
             self.take(&slots[i], looked, is_asked, &mut decided);
         }
-        if self.deed == Deed::Peek {
+        if self.op == Op::Peek {
             return Ok(decided);
         }
         let is_counted = |intent| intent == Intent::Count;
-        if self.deed != Deed::Charge && !parts.iter().all(|(.., passes)| *passes) {
+        if self.op != Op::Charge && !parts.iter().all(|(.., passes)| *passes) {
             // Limiters that count what they refuse do so.
             for (which, ..) in parts.into_iter().filter(|(.., passes)| !passes) {
-                let Some(part) = self.part(which, is_counted, Deed::Refuse) else { continue };
+                let Some(part) = self.part(which, is_counted, Op::Refuse) else { continue };
                 // The request is refused, also if a limit has room again by now or its node is gone.
                 if let Ok(part) = part.together(until).await
                     && !self.passes(&part)
@@ -123,7 +123,7 @@ impl Request {
         parts.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
         let mut counted: Vec<Decided> = Vec::new();
         for (which, ..) in parts {
-            let Some(part) = self.part(which, is_counted, self.deed) else { continue };
+            let Some(part) = self.part(which, is_counted, self.op) else { continue };
             let part = match part.together(until).await {
                 Ok(part) => part,
                 Err(fault) => {
@@ -131,7 +131,7 @@ impl Request {
                     return Err(fault);
                 }
             };
-            let passes = self.deed == Deed::Charge || self.passes(&part);
+            let passes = self.op == Op::Charge || self.passes(&part);
             self.take(which, part.clone(), is_counted, &mut decided);
             if !passes {
                 self.take_back(counted, until).await;
@@ -141,7 +141,7 @@ impl Request {
         }
         let gives_back = |intent| intent == Intent::GiveBack;
         for which in &slots {
-            if let Some(part) = self.part(which, gives_back, self.deed) {
+            if let Some(part) = self.part(which, gives_back, self.op) {
                 self.take(which, part.together(until).await?, gives_back, &mut decided);
             }
         }
@@ -171,7 +171,7 @@ impl Request {
             let mut each = question.asks.iter().zip(&reply.outcomes);
             each.all(|(ask, outcome)| {
                 let waits = || outcome.wait.is_some_and(|wait| wait > ratescope::time::Span::ZERO);
-                let is_late = self.deed == Deed::CheckAtOnce && waits();
+                let is_late = self.op == Op::CheckAtOnce && waits();
                 !ask.is_firm() || outcome.is_allowed() && !is_late
             })
         })
@@ -191,8 +191,8 @@ impl Request {
                     }
                 }
             }
-            let (link, deed, with_states) = (Arc::clone(&self.link), Deed::Check, false);
-            let back = Request { link, questions, deed, with_states, clock, now };
+            let (link, op, with_states) = (Arc::clone(&self.link), Op::Check, false);
+            let back = Request { link, questions, op, with_states, clock, now };
             let own = back.link.until();
             tasks.spawn(back.together(own));
         }

@@ -2,7 +2,7 @@
 
 use super::clear::in_ten_seconds;
 use super::server::Server;
-use super::{Inner, RedisStore, plan};
+use super::{Inner, Redis, RedisStore, plan};
 use ratescope::rules::{Fault, StoredKey};
 use redis::from_redis_value;
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ impl RedisStore {
     /// # Errors
     /// When Redis can't be reached, refuses, or does not answer within ten seconds.
     pub async fn keys(&self, most: usize) -> Result<Vec<StoredKey>, Fault> {
-        let Inner { link, plan, options, .. } = &*self.0;
+        let Inner { redis: Redis { link, options, .. }, plan, .. } = &*self.0;
         let (plan, begin) = (plan.load_full(), plan::before_subject(options));
         let rules = plan.by_tag();
         let read = |key: &Vec<u8>| {

@@ -25,11 +25,11 @@ const PAUSE: Duration = Duration::from_millis(1);
 const REDIRECTIONS: u32 = 3;
 
 pub(super) struct Link {
-    way: Way,
+    target: Target,
     deadline: Duration,
 }
 
-enum Way {
+enum Target {
     One(Arc<Server>),
     Cluster(Masters),
     /// The master that sentinels name.
@@ -45,18 +45,18 @@ impl core::fmt::Debug for Link {
 impl Link {
     /// A way to what is at this address. Nothing is sent yet.
     pub(super) fn new(address: Address, options: &Options) -> RedisResult<Self> {
-        let way = match address {
-            Address::One(info) => Way::One(Arc::new(Server::new(*info, options)?)),
+        let target = match address {
+            Address::One(info) => Target::One(Arc::new(Server::new(*info, options)?)),
             Address::Cluster(nodes) => {
                 let none = || (ErrorKind::InvalidClientConfig, "no node is named");
                 let info = nodes.first().cloned().ok_or_else(none)?;
-                Way::Cluster(Masters::new(nodes, None, info, options)?)
+                Target::Cluster(Masters::new(nodes, None, info, options)?)
             }
             Address::Watched { sentinels, name, master } => {
-                Way::Watched(Masters::new(sentinels, Some(name), *master, options)?)
+                Target::Watched(Masters::new(sentinels, Some(name), *master, options)?)
             }
         };
-        Ok(Link { way, deadline: options.deadline })
+        Ok(Link { target, deadline: options.deadline })
     }
 
     /// When the answer to a decision that begins now must be there, at the latest.
@@ -66,7 +66,7 @@ impl Link {
 
     /// Whether keys of different slots may be on different nodes.
     pub(super) fn is_cluster(&self) -> bool {
-        matches!(self.way, Way::Cluster(_))
+        matches!(self.target, Target::Cluster(_))
     }
 
     /// Runs a script and returns its answer, as `read` understands it.
@@ -78,26 +78,26 @@ impl Link {
     ) -> Result<T, Fault> {
         within_a_runtime()?;
         let key = call.keys.first().map_or(&[][..], Vec::as_slice);
-        let mut course = Course::begin(&self.way, key, until).await?;
+        let mut attempt = Attempt::begin(&self.target, key, until).await?;
         let mut is_known = true;
         loop {
-            let (error, connection) = match course.send(call.command(is_known)).await {
-                Ok(answer) => return course.answered(answer, read),
+            let (error, connection) = match attempt.send(call.command(is_known)).await {
+                Ok(answer) => return attempt.answered(answer, read),
                 Err(Failure::Refused(error, connection)) => (error, connection),
-                Err(Failure::Over(fault)) => return Err(course.broke(fault)),
+                Err(Failure::Over(fault)) => return Err(attempt.broke(fault)),
                 Err(Failure::Crowded(fault)) => return Err(fault),
             };
-            match Meaning::of(&error) {
+            match Meaning::new(&error) {
                 Meaning::Unknown if is_known => is_known = false,
-                Meaning::Unknown | Meaning::NotNow => course.pause(error, false).await?,
+                Meaning::Unknown | Meaning::NotNow => attempt.pause(error, false).await?,
                 Meaning::Elsewhere => {
-                    course.renew(&connection);
-                    course.pause(error, true).await?;
+                    attempt.renew(&connection);
+                    attempt.pause(error, true).await?;
                 }
                 Meaning::Redirected { address, asking } => {
-                    course.redirected(error, &address, asking).await?;
+                    attempt.redirected(error, &address, asking).await?;
                 }
-                Meaning::Never => return Err(course.ended(error.to_string())),
+                Meaning::Never => return Err(attempt.ended(error.to_string())),
             }
         }
     }
@@ -110,7 +110,7 @@ impl Link {
         let mut nothing = redis::cmd("EVAL");
         nothing.arg("return 0").arg(0);
         for server in self.servers(until).await? {
-            server.send(nothing.clone(), until).await.inspect_err(|_| self.way.refresh())?;
+            server.send(nothing.clone(), until).await.inspect_err(|_| self.target.refresh())?;
         }
         Ok(())
     }
@@ -118,16 +118,16 @@ impl Link {
     /// All servers that have keys: the masters of a cluster, or the one server.
     pub(super) async fn servers(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
         within_a_runtime()?;
-        match &self.way {
-            Way::One(server) => Ok(vec![Arc::clone(server)]),
-            Way::Cluster(masters) | Way::Watched(masters) => masters.all(until).await,
+        match &self.target {
+            Target::One(server) => Ok(vec![Arc::clone(server)]),
+            Target::Cluster(masters) | Target::Watched(masters) => masters.all(until).await,
         }
     }
 }
 
-/// One call on its way: the server that is asked, and the attempts so far.
-struct Course<'a> {
-    way: &'a Way,
+/// An attempt to get the answer to one call: the server that is asked, and what was tried so far.
+struct Attempt<'a> {
+    target: &'a Target,
     key: &'a [u8],
     until: Instant,
     server: Arc<Server>,
@@ -142,12 +142,12 @@ struct Course<'a> {
     is_put_off: bool,
 }
 
-impl<'a> Course<'a> {
-    async fn begin(way: &'a Way, key: &'a [u8], until: Instant) -> Result<Self, Fault> {
-        let server = way.server(key, until).await?;
-        let permit = way.permit(&server)?;
-        Ok(Course {
-            way,
+impl<'a> Attempt<'a> {
+    async fn begin(target: &'a Target, key: &'a [u8], until: Instant) -> Result<Self, Fault> {
+        let server = target.server(key, until).await?;
+        let permit = target.permit(&server)?;
+        Ok(Attempt {
+            target,
             key,
             until,
             server,
@@ -183,7 +183,7 @@ impl<'a> Course<'a> {
     /// Goes on with another server, if it may be asked.
     fn turn_to(&mut self, server: Arc<Server>) -> Result<(), Fault> {
         if !Arc::ptr_eq(&server, &self.server) {
-            let permit = core::mem::replace(&mut self.permit, self.way.permit(&server)?);
+            let permit = core::mem::replace(&mut self.permit, self.target.permit(&server)?);
             // A refusal, too, proves that a server is up.
             permit.succeeded();
             self.server = server;
@@ -196,12 +196,12 @@ impl<'a> Course<'a> {
     async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
         self.is_put_off = true;
         if moved {
-            self.way.refresh();
+            self.target.refresh();
         }
         let paused = timeout_at(self.until, sleep(self.pause)).await;
         paused.map_err(|_| Fault::failed(error))?;
         self.pause *= 2;
-        let server = self.way.server(self.key, self.until).await?;
+        let server = self.target.server(self.key, self.until).await?;
         self.is_put_off = false;
         self.turn_to(server)
     }
@@ -212,7 +212,7 @@ impl<'a> Course<'a> {
         address: &str,
         asking: bool,
     ) -> Result<(), Fault> {
-        let Way::Cluster(cluster) = self.way else {
+        let Target::Cluster(cluster) = self.target else {
             let help = "this is a node of a cluster; write redis-cluster:// for its address";
             return Err(self.ended(format!("{error}; {help}")));
         };
@@ -232,7 +232,7 @@ impl<'a> Course<'a> {
 
     /// Replaces the connection, at most once in a call: a new one may lead to another server.
     fn renew(&mut self, connection: &Arc<Connection>) {
-        if matches!(self.way, Way::One(_)) && !core::mem::replace(&mut self.renewed, true) {
+        if matches!(self.target, Target::One(_)) && !core::mem::replace(&mut self.renewed, true) {
             self.server.renew(connection);
         }
     }
@@ -246,13 +246,13 @@ impl<'a> Course<'a> {
     /// Reports that the server can't be asked, and returns this `fault`.
     fn broke(&self, fault: Fault) -> Fault {
         self.permit.failed(std::time::Instant::now());
-        self.way.refresh();
+        self.target.refresh();
         fault
     }
 }
 
 /// A call that ends while the server puts it off has failed: at its deadline, or sooner if the task ends that it is in.
-impl Drop for Course<'_> {
+impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if self.is_put_off {
             self.permit.failed(std::time::Instant::now());
@@ -260,11 +260,11 @@ impl Drop for Course<'_> {
     }
 }
 
-impl Way {
+impl Target {
     async fn server(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         match self {
-            Way::One(server) => Ok(Arc::clone(server)),
-            Way::Cluster(masters) | Way::Watched(masters) => masters.master(key, until).await,
+            Target::One(server) => Ok(Arc::clone(server)),
+            Target::Cluster(masters) | Target::Watched(masters) => masters.master(key, until).await,
         }
     }
 
@@ -275,7 +275,7 @@ impl Way {
     }
 
     fn refresh(&self) {
-        if let Way::Cluster(masters) | Way::Watched(masters) = self {
+        if let Target::Cluster(masters) | Target::Watched(masters) = self {
             masters.refresh();
         }
     }

@@ -18,7 +18,7 @@ pub(super) enum Meaning {
 }
 
 impl Meaning {
-    pub(super) fn of(error: &RedisError) -> Self {
+    pub(super) fn new(error: &RedisError) -> Self {
         let redirected = |asking| match error.redirect_node() {
             Some((address, _)) => Meaning::Redirected { address: address.to_owned(), asking },
             None => Meaning::NotNow,

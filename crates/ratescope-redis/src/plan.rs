@@ -49,12 +49,12 @@ pub(super) struct Item {
     pub(super) in_f64: InF64,
     pub(super) limiter: AnyLimiter,
     /// The value that its level is compared with, unless that changes with the state.
-    pub(super) held_against: f64,
+    pub(super) bound: f64,
 }
 
 /// An operation on the limits of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum Op {
     Check,
     /// Decides about events that can't wait: if any would have to wait, none is counted.
     CheckAtOnce,
@@ -183,7 +183,7 @@ impl Question {
 /// key, are asked once, for the sum.
 pub(super) fn call(
     questions: &mut [Question],
-    deed: Deed,
+    op: Op,
     with_states: bool,
     clock: TimeSource,
     now: Time,
@@ -250,17 +250,17 @@ pub(super) fn call(
     if limits.is_empty() {
         return None;
     }
-    let said = Said { questions, groups: &groups, asked_keys, limits: &limits };
+    let arguments = Arguments { questions, groups: &groups, asked_keys, limits: &limits };
     let is_given = clock != TimeSource::Redis;
-    let (script, numbers) = said.few(deed, is_given).or_else(|| said.any(deed, is_given))?;
-    let mode = match (deed, with_states) {
-        (Deed::Check | Deed::CheckAtOnce, false) => "check",
-        (Deed::Check | Deed::CheckAtOnce, true) => "check+",
-        (Deed::Peek, false) => "peek",
-        (Deed::Peek, true) => "peek+",
-        (Deed::Charge, _) => "charge",
-        (Deed::Refuse, false) => "refuse",
-        (Deed::Refuse, true) => "refuse+",
+    let (script, numbers) = arguments.few(op, is_given).or_else(|| arguments.any(op, is_given))?;
+    let mode = match (op, with_states) {
+        (Op::Check | Op::CheckAtOnce, false) => "check",
+        (Op::Check | Op::CheckAtOnce, true) => "check+",
+        (Op::Peek, false) => "peek",
+        (Op::Peek, true) => "peek+",
+        (Op::Charge, _) => "charge",
+        (Op::Refuse, false) => "refuse",
+        (Op::Refuse, true) => "refuse+",
     };
     let clock = clock_of(clock, now);
     // The usual operation is the default of the scripts, so it is not sent.
@@ -292,7 +292,7 @@ fn earlier(
 }
 
 /// What a script is told of the limits.
-struct Said<'a> {
+struct Arguments<'a> {
     questions: &'a [Question],
     groups: &'a [(usize, [usize; 2])],
     /// How many of the keys are asked, and not only given back to.
@@ -300,15 +300,15 @@ struct Said<'a> {
     limits: &'a [(usize, usize, [usize; 2])],
 }
 
-impl Said<'_> {
+impl Arguments<'_> {
     fn items(&self, (q, group): (usize, [usize; 2])) -> &[Item] {
         self.questions.get(q).map_or(&[], |question| question.plan.items(group))
     }
 
     /// The script for a few limits that are all in force, and what is told to it.
-    fn few(&self, deed: Deed, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
+    fn few(&self, op: Op, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
         let [question] = self.questions else { return None };
-        let at_once = deed == Deed::CheckAtOnce;
+        let at_once = op == Op::CheckAtOnce;
         let is_plain = |ask: &Ask| {
             let delays = || question.plan.limiter(ask).is_none_or(AnyLimiter::delays);
             ask.is_plain() && !(at_once && delays())
@@ -334,18 +334,18 @@ impl Said<'_> {
             }
         }
         let mut purpose = Purpose { is_given, gives_back: false, algorithms, is_few: true };
-        Some((Script::of(&mut purpose)?, numbers))
+        Some((Script::for_purpose(&mut purpose)?, numbers))
     }
 
     /// The script for any limits, and what is told to it.
-    fn any(&self, deed: Deed, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
+    fn any(&self, op: Op, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
         let items = || self.groups.iter().flat_map(|at| self.items(*at));
         let mut algorithms: Few<u8> = items().map(|item| item.algorithm).collect();
         algorithms.sort_unstable();
         algorithms.dedup();
         let gives_back = self.asked_keys < self.groups.len();
         let mut purpose = Purpose { is_given, gives_back, algorithms, is_few: false };
-        let script = Script::of(&mut purpose)?;
+        let script = Script::for_purpose(&mut purpose)?;
         let mut out = u16::try_from(self.asked_keys).ok()?.to_le_bytes().to_vec();
         let (mut limits, mut rules, mut rule) = (self.limits.iter(), 0u16, None);
         for at in self.groups {
@@ -361,7 +361,7 @@ impl Said<'_> {
                 let ask = question.asks.get(*place)?;
                 let kind = purpose.algorithms.iter().position(|known| *known == item.algorithm)?;
                 let kind = u8::try_from(kind + 1).ok()?;
-                out.extend([kind, item.flags(ask, question.intent, deed)]);
+                out.extend([kind, item.flags(ask, question.intent, op)]);
                 out.extend(rules.to_le_bytes());
                 out.extend(u16::try_from(*q).ok()?.to_le_bytes());
                 item.write(ask.cost, &mut out);
@@ -376,8 +376,8 @@ impl Item {
         let in_f64 = limiter.in_f64()?;
         let algorithm = algorithm::number(in_f64.lua)?;
         let limiter = limiter.clone();
-        let held_against = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
-        Some(Item { limit, is_stretched, place, algorithm, in_f64, limiter, held_against })
+        let bound = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
+        Some(Item { limit, is_stretched, place, algorithm, in_f64, limiter, bound })
     }
 
     /// Whether its states are in rings.
@@ -386,10 +386,10 @@ impl Item {
     }
 
     /// The settings of a question as the sum of bits that `any.lua` reads.
-    fn flags(&self, ask: &Ask, intent: Intent, deed: Deed) -> u8 {
+    fn flags(&self, ask: &Ask, intent: Intent, op: Op) -> u8 {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
         // Whether an event that would have to wait for this limit is not counted.
-        let refuses_waits = deed == Deed::CheckAtOnce && ask.is_firm() && self.limiter.delays();
+        let refuses_waits = op == Op::CheckAtOnce && ask.is_firm() && self.limiter.delays();
         flag(ask.in_force, 1)
             | flag(ask.is_shadow, 2)
             | flag(ask.is_stretched, 4)

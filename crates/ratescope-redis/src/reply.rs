@@ -25,10 +25,10 @@ pub(super) fn read(
     mut bytes: &[u8],
 ) -> Option<Few<Reply>> {
     let bytes = &mut bytes;
-    let mut said: Few<(bool, f64, f64)> = Few::new();
+    let mut answers: Few<(bool, f64, f64)> = Few::new();
     for _ in 0..call.asked {
         let [passes] = take(bytes)?;
-        said.push((passes == 1, double(bytes)?, double(bytes)?));
+        answers.push((passes == 1, double(bytes)?, double(bytes)?));
     }
     let states = if with_states { Some(states(questions, call, bytes)?) } else { None };
     // More than was asked for is the answer to something else.
@@ -46,7 +46,7 @@ pub(super) fn read(
         };
         let outcome = |(i, (ask, place)): (usize, (&Ask, &usize))| {
             let item = question.plan.item(ask)?;
-            if let Some((passes, level, extra)) = said.get(*place) {
+            if let Some((passes, level, extra)) = answers.get(*place) {
                 return Some(item.outcome(ask, *passes, *level, *extra));
             }
             // A cost that is given back is not asked about.
@@ -128,7 +128,7 @@ fn bucket(bytes: &mut &[u8]) -> Option<Kept> {
 impl Item {
     fn outcome(&self, ask: &Ask, passes: bool, level: f64, extra: f64) -> Outcome {
         let algorithm = self.in_f64.lua.name;
-        let limit = if algorithm == "adaptive" { extra } else { self.held_against };
+        let limit = if algorithm == "adaptive" { extra } else { self.bound };
         if self.in_f64.weight(ask.cost).is_nan() {
             // A cost that can't be counted is refused. The level is that cost, except for EARRRL, whose
             // level is the one before the event.

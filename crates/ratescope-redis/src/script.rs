@@ -76,7 +76,7 @@ const LOCALS: [(&str, &str); 9] = [
 impl Script {
     /// The script for a purpose. If there are too many already, a few limits have none, and any
     /// others have one with all algorithms, by whose order `purpose` then goes.
-    pub(super) fn of(purpose: &mut Purpose) -> Option<Arc<Self>> {
+    pub(super) fn for_purpose(purpose: &mut Purpose) -> Option<Arc<Self>> {
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(script) = made.get(purpose) {
             return Some(Arc::clone(script));
@@ -280,7 +280,7 @@ mod tests {
                 for is_few in [false, true] {
                     let algorithms = Few::from_slice(&[number]);
                     let mut purpose = Purpose { is_given, gives_back, algorithms, is_few };
-                    let script = Script::of(&mut purpose).unwrap();
+                    let script = Script::for_purpose(&mut purpose).unwrap();
                     assert!(!script.text.contains("---"), "{}", script.text);
                     assert_eq!(script.sha.len(), 40);
                 }

@@ -242,7 +242,7 @@ impl Connection {
 pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
     let has_failed = match answer {
         Ok(_) => false,
-        Err(Failure::Refused(error, _)) => Meaning::of(error).is_put_off(),
+        Err(Failure::Refused(error, _)) => Meaning::new(error).is_put_off(),
         Err(Failure::Over(_)) => true,
         Err(Failure::Crowded(_)) => return,
     };

@@ -7,7 +7,7 @@
 use super::message::{
     DescriptorStatus, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
 };
-use super::{DomainStore, Service, meters, response};
+use super::{Domain, Service, meters, response};
 use core::fmt;
 use ratescope::clock::Clock;
 use ratescope::event::{Descriptor, Event, Fields};
@@ -15,7 +15,7 @@ use ratescope::internal::escaped;
 use ratescope::limit::MAX_COST;
 use ratescope::outcome::Retry;
 use ratescope::policy::is_credential;
-use ratescope::rules::{AsyncStore, Decision, Details, Fault, Intent, Part, Rule, Rules};
+use ratescope::rules::{Decision, Details, Fault, Intent, Part, Rule, Rules, Store};
 use ratescope::time::Time;
 use ratescope_tower::internal::{is_unavailable, retry};
 use smallvec::SmallVec;
@@ -119,7 +119,7 @@ impl Fields for Listed<'_> {
 }
 
 /// A store in place of the rules' store, and the key there.
-type Instead = (Arc<DomainStore>, [(&'static str, String); 1]);
+type Instead = (Arc<Domain>, [(&'static str, String); 1]);
 
 /// One descriptor that is asked about.
 struct Question<'a> {
@@ -173,7 +173,7 @@ impl<C: Clock> Service<C> {
                 ..RateLimitResponse::default()
             });
         };
-        let request = match self.forms.request(request, &domain.rules()) {
+        let request = match self.forms.request(request, &domain.store.rules()) {
             Ok(request) => request,
             Err(why) => return Ok(self.refuse_unread(&why, request.descriptors.len())),
         };
@@ -202,11 +202,11 @@ impl<C: Clock> Service<C> {
 
     fn questions<'a>(
         &self,
-        domain: &Arc<DomainStore>,
+        domain: &Arc<Domain>,
         request: &'a RateLimitRequest,
     ) -> Result<SmallVec<[Question<'a>; 2]>, NoAnswer> {
         let all = request.descriptors.as_slice();
-        let rules = domain.rules();
+        let rules = domain.store.rules();
         let of = |descriptor: &'a RateLimitDescriptor| {
             let fields = Listed::new(&descriptor.entries, all, false);
             let instead = match &descriptor.limit {
@@ -242,12 +242,12 @@ impl<C: Clock> Service<C> {
     /// Fails if hits are to be given back to limits that can't.
     fn check_refunds(
         &self,
-        domain: &Arc<DomainStore>,
+        domain: &Arc<Domain>,
         questions: &[Question<'_>],
     ) -> Result<(), NoAnswer> {
         for question in questions.iter().filter(|question| question.is_refund) {
             let (domain, event) = self.event(domain, question, Time::ZERO);
-            if !question.is_replaced && !domain.can_give_back(&event) {
+            if !question.is_replaced && !domain.store.can_give_back(&event) {
                 return Err(NoAnswer::no_refund());
             }
         }
@@ -255,24 +255,24 @@ impl<C: Clock> Service<C> {
     }
 
     /// The answers to all questions, which are decided as one; `None` where no rule is asked.
-    async fn answers(&self, domain: &Arc<DomainStore>, questions: &[Question<'_>]) -> Answers {
+    async fn answers(&self, domain: &Arc<Domain>, questions: &[Question<'_>]) -> Answers {
         let asked = || questions.iter().filter(|question| !question.is_replaced);
         let now = self.clock.now();
         let events: SmallVec<[_; 2]> =
             asked().map(|question| self.event(domain, question, now)).collect();
-        let mut parts: Vec<Part<'_, DomainStore>> = Vec::with_capacity(events.len());
-        for ((store, event), question) in events.iter().zip(asked()) {
-            parts.push(Part { store, event, intent: question.intent() });
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(events.len());
+        for ((domain, event), question) in events.iter().zip(asked()) {
+            parts.push(Part { store: &domain.store, event, intent: question.intent() });
         }
-        let answers = DomainStore::check_all(&parts, DETAILS).await;
+        let answers = domain.store.check_all(&parts, DETAILS).await;
         let decided = DETAILS.decided(&parts, &answers);
-        for ((part, decision), is_decided) in parts.iter().zip(&answers).zip(decided) {
+        for (((domain, _), decision), is_decided) in events.iter().zip(&answers).zip(decided) {
             if is_decided {
-                part.store.witness.teller.count(decision, now);
+                domain.headers.count(decision, now);
             }
         }
-        let stores = events.iter().map(|(store, _)| Arc::clone(store));
-        let mut each = stores.zip(answers);
+        let domains = events.iter().map(|(domain, _)| Arc::clone(domain));
+        let mut each = domains.zip(answers);
         questions
             .iter()
             .map(|question| if question.is_replaced { None } else { each.next() })
@@ -282,10 +282,10 @@ impl<C: Clock> Service<C> {
     /// The event of a question, and the domain whose rules it is for.
     fn event<'a>(
         &self,
-        domain: &'a Arc<DomainStore>,
+        domain: &'a Arc<Domain>,
         question: &'a Question<'_>,
         time: Time,
-    ) -> (&'a Arc<DomainStore>, Event<'a>) {
+    ) -> (&'a Arc<Domain>, Event<'a>) {
         let cost = question.hits;
         match &question.instead {
             Some((instead, fields)) => (instead, Event { time, cost, fields }),
@@ -294,8 +294,8 @@ impl<C: Clock> Service<C> {
     }
 
     /// Whether a rule is for a descriptor, even a rule that does not limit it.
-    fn is_known(&self, domain: &DomainStore, question: &Question<'_>) -> bool {
-        question.instead.is_some() || !domain.rules().matching(&question.fields).is_empty()
+    fn is_known(&self, domain: &Domain, question: &Question<'_>) -> bool {
+        question.instead.is_some() || !domain.store.rules().matching(&question.fields).is_empty()
     }
 }
 
@@ -304,7 +304,7 @@ impl<C: Clock> Service<C> {
 pub(super) type Answers = SmallVec<[OneAnswer; 2]>;
 
 /// `None` where no rule is asked.
-pub(super) type OneAnswer = Option<(Arc<DomainStore>, Decision)>;
+pub(super) type OneAnswer = Option<(Arc<Domain>, Decision)>;
 
 /// Asks about the rule at the top of the file. It counts as many hits as the descriptor that takes the most; if none
 /// takes any, it gives back as many as the one that gives back the most; and if all of them look, it looks. A request

@@ -1,36 +1,41 @@
-//! The rules of a file with their states: answers are counted, whichever way a question came.
+//! The rules of a file with their states: decisions are counted, whichever way a question came.
 
 use super::meters::FileMeters;
 use ratescope::event::Event;
 use ratescope::internal::ByRules;
-use ratescope::rules::{AnyStore, AsyncStore, Decision, Witness, Witnessed};
-use ratescope_live::{Probe, Seen};
-use ratescope_tower::internal::{Outages, Teller};
+use ratescope::rules::{Decision, Observed, Observer, Rules, Store};
+use ratescope_live::{Probe, ProbeObserver};
+use ratescope_tower::internal::{HeaderWriter, Outages};
 use std::sync::Arc;
 
-/// A store whose answers are counted, and seen by a probe.
-pub(super) type DomainStore = Witnessed<Seen<AnyStore>, Counters>;
-
-/// The counters of answers.
-#[derive(Clone)]
-pub(super) struct Counters {
-    by_rules: ByRules<FileMeters>,
-    /// The headers and counters of the layer.
-    pub(super) teller: Arc<Teller>,
+/// The rules of a domain with their states.
+pub(super) struct Domain {
+    /// Its decisions are counted, for dashboards and for the probe.
+    pub(super) store: Observed<Arc<dyn Store>>,
+    pub(super) headers: HeaderWriter,
 }
 
-impl Witness for Counters {
-    fn saw(&self, event: &Event<'_>, decision: &Decision) {
-        let meters = self.by_rules.of(decision.rules(), FileMeters::new);
-        meters.count(decision, event.cost);
+impl Domain {
+    /// The domain whose states are in `store`.
+    pub(super) fn new(store: Arc<dyn Store>, probe: &Arc<Probe>, outages: &Arc<Outages>) -> Self {
+        let probe = ProbeObserver::new(Arc::clone(probe));
+        let store =
+            Observed::new(store).with(Arc::new(probe)).with(Arc::new(RuleCounters::default()));
+        Domain { store, headers: HeaderWriter::new(Arc::clone(outages)) }
     }
 }
 
-/// The domain whose states are in `store`.
-pub(super) fn of(store: AnyStore, probe: &Arc<Probe>, outages: &Arc<Outages>) -> Arc<DomainStore> {
-    let (by_rules, teller) = (ByRules::default(), Arc::new(Teller::new(Arc::clone(outages))));
-    // So that the counters are seen before the first event.
-    by_rules.of(&store.rules(), FileMeters::new);
-    let store = Seen::new(store, Arc::clone(probe));
-    Arc::new(Witnessed { store, witness: Counters { by_rules, teller } })
+/// Counts decisions under the names of envoyproxy/ratelimit.
+#[derive(Default)]
+struct RuleCounters(ByRules<FileMeters>);
+
+impl Observer for RuleCounters {
+    /// So that the counters are seen before the first event.
+    fn begin(&self, rules: &Arc<Rules>) {
+        self.0.get(rules, FileMeters::new);
+    }
+
+    fn decided(&self, event: &Event<'_>, decision: &Decision) {
+        self.0.get(decision.rules(), FileMeters::new).count(decision, event.cost);
+    }
 }

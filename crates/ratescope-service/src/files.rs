@@ -276,7 +276,7 @@ impl<C: Clock> Service<C> {
             };
             let left = others.iter_mut().find(has_left);
             let (domain, renamed) = match left.zip(self.domain(&name)) {
-                None => (self.put(rules)?, None),
+                None => (self.insert(rules)?, None),
                 Some((old, domain)) => {
                     let reloaded = reload(&domain, &self.forms, &file, &text, self.clock().now());
                     if let Reloaded::Rejected(error) = reloaded {

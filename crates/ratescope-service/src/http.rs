@@ -37,7 +37,7 @@ mod sites;
 use self::auth::Auth;
 use super::decide::NoAnswer;
 use super::message::{Code, RateLimitRequest};
-use super::{DomainStore, Service, meters};
+use super::{Domain, Service, meters};
 use bytes::Bytes;
 use core::fmt::Display;
 use core::net::IpAddr;
@@ -50,7 +50,7 @@ use ratescope::clock::Clock;
 use ratescope::event::Event;
 use ratescope::internal::{ECHO, shown};
 use ratescope::limit::MAX_COST;
-use ratescope::rules::{AsyncStore, Details};
+use ratescope::rules::{Details, Store};
 use ratescope_tower::internal::{RECOVERY, retry, text, up};
 use ratescope_tower::{Head, Networks};
 use serde::{Deserialize, Serialize, Serializer};
@@ -79,7 +79,7 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 type Body = Full<Bytes>;
 
 /// A domain that has rules.
-type Known = Arc<DomainStore>;
+type Known = Arc<Domain>;
 
 type HttpResult = Result<Response<Body>, Wrong>;
 
@@ -245,7 +245,7 @@ impl<C: Clock + Clone> Http<C> {
         };
         let forms = &self.service.forms;
         for (name, value) in &mut fields {
-            if let Some(why) = forms.doubt(name, value, &known.rules()) {
+            if let Some(why) = forms.doubt(name, value, &known.store.rules()) {
                 return Err(bad(&why));
             }
             let read = forms.read(name, value);
@@ -257,19 +257,19 @@ impl<C: Clock + Clone> Http<C> {
         let event = Event { time: self.service.clock.now(), cost, fields: &fields.as_slice() };
         let details = Details::ALL.at_once();
         let answered = if hits > 0.0 {
-            known.check(&event, details).await
+            known.store.check_async(&event, details).await
         } else {
-            known.peek(&event, details).await
+            known.store.peek_async(&event, details).await
         };
-        let teller = &known.witness.teller;
+        let headers = &known.headers;
         if hits > 0.0 {
-            teller.count(&answered, event.time);
+            headers.count(&answered, event.time);
         }
         if retry(&answered).is_some() {
-            return Ok(teller.refusal(Head::of(request), &answered));
+            return Ok(headers.refusal(Head::new(request), &answered));
         }
         let mut response = json(Allowed { allowed: true, ruling: &answered }.text());
-        teller.put(&answered, response.headers_mut());
+        headers.write(&answered, response.headers_mut());
         Ok(response)
     }
 

@@ -1,7 +1,7 @@
 //! Limits that requests bring along, in place of those of the rules.
 
 use super::decide::NoAnswer;
-use super::domain::DomainStore;
+use super::domain::Domain;
 use super::message::RateLimitOverride;
 use super::response;
 use ratescope::rules::{Rules, RulesError};
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const MOST: usize = 64;
 
 /// The text of a limit, the same for 60 s and 1 min (`10/1m`), and its store.
-type Opened = (String, Arc<DomainStore>);
+type Opened = (String, Arc<Domain>);
 
 /// The stores of such limits, the one that was used last at the end.
 #[derive(Default)]
@@ -23,7 +23,7 @@ impl Overrides {
     pub(super) fn store(
         &self,
         limit: &RateLimitOverride,
-        open: impl FnOnce(Rules) -> Result<Arc<DomainStore>, RulesError>,
+        open: impl FnOnce(Rules) -> Result<Arc<Domain>, RulesError>,
     ) -> Result<Opened, NoAnswer> {
         let name = name(limit)?;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

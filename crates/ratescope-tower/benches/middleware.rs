@@ -29,9 +29,9 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use metrics_exporter_prometheus::PrometheusBuilder;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::limit::gcra::Gcra;
-use ratescope::rules::{Ruled, Rules};
+use ratescope::rules::{MemoryStore, Rules};
 use ratescope::store::Keyed;
-use ratescope_live::{Probe, Seen, Wanted};
+use ratescope_live::{Probe, Wanted};
 use ratescope_tower::{Headers, RateLimit, RateLimited};
 use std::convert::Infallible;
 use std::env;
@@ -142,8 +142,8 @@ fn ours(rules: &str, headers: Headers, addresses: u32) -> Call {
     timed(limited(rules, headers), addresses, StatusCode::OK)
 }
 
-fn limited(rules: &str, headers: Headers) -> RateLimited<Bare, Ruled> {
-    let ruled = Ruled::new(Rules::read("rules.yaml", rules).unwrap(), 100_000);
+fn limited(rules: &str, headers: Headers) -> RateLimited<Bare, MemoryStore> {
+    let ruled = MemoryStore::new(Rules::read("rules.yaml", rules).unwrap(), 100_000);
     let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     limit.headers(headers).layer().layer(Bare)
 }
@@ -151,8 +151,9 @@ fn limited(rules: &str, headers: Headers) -> RateLimited<Bare, Ruled> {
 /// One rule without headers and with a probe, whether a viewer is there or not; it is told nothing meanwhile.
 fn seen(is_open: bool, addresses: u32) -> Call {
     let rules = Rules::read("rules.yaml", ONE).unwrap();
-    let store = Seen::new(Ruled::new(rules, 100_000), Arc::new(Probe::default()));
-    let look = || store.probe().look(&Wanted::default(), SystemClock.now()).unwrap();
+    let probe = Arc::new(Probe::default());
+    let store = probe.observe(MemoryStore::new(rules, 100_000));
+    let look = || probe.look(&Wanted::default(), SystemClock.now()).unwrap();
     let viewer = is_open.then(look);
     let limit = RateLimit::new(store).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     let mut call =
@@ -164,7 +165,7 @@ fn seen(is_open: bool, addresses: u32) -> Call {
 }
 
 fn refusing(addresses: u32) -> Call {
-    let ruled = Ruled::new(Rules::read("rules.yaml", NONE).unwrap(), 100_000);
+    let ruled = MemoryStore::new(Rules::read("rules.yaml", NONE).unwrap(), 100_000);
     let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     timed(limit.layer().layer(Bare), addresses, StatusCode::TOO_MANY_REQUESTS)
 }

@@ -18,7 +18,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::{get, post};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
-use ratescope::rules::AsyncStore;
+use ratescope::rules::Store;
 use ratescope_tower::watch::{self, Watch};
 use ratescope_tower::{self, Clock, Proxies, RateLimit, SystemClock};
 use std::error::Error;
@@ -64,7 +64,7 @@ struct User(String);
 /// Serves for ever.
 pub(crate) async fn serve(
     listener: TcpListener,
-    store: impl AsyncStore,
+    store: impl Store,
     watch: Watch,
     metrics: PrometheusHandle,
 ) -> Result<(), Box<dyn Error>> {

@@ -7,12 +7,12 @@ use super::{meters, report};
 use ratescope::clock::Clock;
 use ratescope::event::Event;
 use ratescope::limit::MAX_COST;
-use ratescope::rules::AsyncStore;
+use ratescope::rules::Store;
 use ratescope::time::Time;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
+impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     /// Counts the cost that the head of the response tells.
     pub(super) async fn charge_head(&self, debtor: &Debtor, response: ResponseHead<'_>) {
         let Some(cost) = &self.settings.charge else { return };
@@ -68,7 +68,7 @@ impl<S: AsyncStore, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     async fn charge(&self, debtor: &Debtor, time: Time, cost: f64) {
         let Debtor { fields, decision } = debtor;
         let event = Event { time, cost, fields };
-        if let Err(fault) = self.store.charge(&event, Some(decision)).await {
+        if let Err(fault) = self.store.charge_async(&event, Some(decision)).await {
             meters::count_fault(&fault, self.name());
             self.settings.outages.failed(&fault, self.name(), time);
         }

@@ -13,7 +13,7 @@ use http::Response;
 use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
 use ratescope::internal::{ByRules, Reader};
-use ratescope::rules::{AsyncStore, Decision, Details, Rules};
+use ratescope::rules::{Decision, Details, Rules, Store};
 use ratescope::time::Span;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -30,7 +30,7 @@ pub(super) struct Shared<S, A, C> {
     refusals: LogSampler,
     pub(super) bad_costs: LogSampler,
     /// The rules about which the log has been told already what does not fit.
-    told: Weak<Rules>,
+    reported: Weak<Rules>,
 }
 
 /// The next step of a request.
@@ -108,7 +108,7 @@ struct Asked<'a> {
     seat: Option<Seat>,
 }
 
-impl<S: AsyncStore, A, C> Shared<S, A, C> {
+impl<S: Store, A, C> Shared<S, A, C> {
     pub(super) fn new(limit: RateLimit<S, A, C>) -> Self {
         let RateLimit { store, answer, clock, settings } = limit;
         let rules = store.rules();
@@ -121,7 +121,7 @@ impl<S: AsyncStore, A, C> Shared<S, A, C> {
             meters: OnceLock::new(),
             refusals: sample(),
             bad_costs: sample(),
-            told: Arc::downgrade(&rules),
+            reported: Arc::downgrade(&rules),
             store,
             answer,
             clock,
@@ -164,7 +164,7 @@ impl<S, A, C> Shared<S, A, C> {
     }
 }
 
-impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
+impl<S: Store, A, C: Clock> Shared<S, A, C> {
     /// Decides about a request if that needs no waiting; otherwise nothing is counted.
     pub(super) fn decide_now<B>(
         &self,
@@ -204,14 +204,14 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
         let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
-        let decision = self.store.check(event, self.details(asked)).await;
+        let decision = self.store.check_async(event, self.details(asked)).await;
         self.meters().took(event.time.until(self.clock.now()));
         self.judge(asked, &decision)
     }
 
     fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
-        self.preparations.of(rules, |rules| {
-            if self.told.as_ptr() != Arc::as_ptr(rules) {
+        self.preparations.get(rules, |rules| {
+            if self.reported.as_ptr() != Arc::as_ptr(rules) {
                 report::unfit(rules, &self.settings);
                 report::not_normal_for_layer(rules, &self.settings);
             }
@@ -239,7 +239,7 @@ impl<S: AsyncStore, A, C: Clock> Shared<S, A, C> {
         };
         prepared.count(decision);
         meters.count_keys(asked.event.time, || self.store.memory());
-        self.settings.outages.saw(decision.fault.as_ref(), self.name(), asked.event.time);
+        self.settings.outages.note(decision.fault.as_ref(), self.name(), asked.event.time);
         let seat = match (decision.wait(), asked.seat.take()) {
             (Some(Span::ZERO), _) => None,
             (Some(wait), Some(seat)) => Some((wait, seat)),

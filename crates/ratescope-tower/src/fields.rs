@@ -69,7 +69,7 @@ pub struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// The head of `request`.
-    pub fn of<B>(request: &'a Request<B>) -> Self {
+    pub fn new<B>(request: &'a Request<B>) -> Self {
         Head {
             method: request.method(),
             uri: request.uri(),

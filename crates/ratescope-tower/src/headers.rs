@@ -194,7 +194,7 @@ fn numbers(quota: &RawQuota, retry: Option<Span>) -> [u64; 2] {
 
 impl Values {
     /// Moves the headers to those of a response.
-    pub(super) fn put(&mut self, headers: &mut HeaderMap) {
+    pub(super) fn write(&mut self, headers: &mut HeaderMap) {
         if let Some(seconds) = self.retry_after {
             headers.entry(RETRY_AFTER).or_insert(number(seconds));
         }

@@ -15,7 +15,7 @@ use http::header::HeaderName;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::event::normal::doubt;
-use ratescope::rules::AsyncStore;
+use ratescope::rules::Store;
 use ratescope::text::ParseError;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -99,23 +99,23 @@ pub struct ResponseHead<'a> {
 
 impl<'a> ResponseHead<'a> {
     /// The head of `response`.
-    pub fn of<B>(response: &'a Response<B>) -> Self {
+    pub fn new<B>(response: &'a Response<B>) -> Self {
         let (status, headers) = (response.status(), response.headers());
         ResponseHead { status, headers, extensions: response.extensions() }
     }
 }
 
-impl<S: AsyncStore> RateLimit<S> {
-    /// Limits requests by the rules of a store: a [`Ruled`](ratescope::rules::Ruled), which has its states in
-    /// memory; a `RedisStore`, with the feature `redis`; an [`AnyStore`](ratescope::rules::AnyStore), which is
-    /// either; a `live::Seen` around one, with the feature `live`; or any other [`AsyncStore`]. A clone is the same
-    /// store, so the service keeps one at hand.
+impl<S: Store> RateLimit<S> {
+    /// Limits requests by the rules of a store: a [`MemoryStore`](ratescope::rules::MemoryStore); a `RedisStore` of the
+    /// crate `ratescope-redis`; an `Arc<dyn Store>`, which may be either; one that is
+    /// [observed](ratescope::rules::Observed), as by a probe; or any other [`Store`]. A clone is the same store, so the
+    /// service keeps one at hand.
     pub fn new(store: S) -> Self {
         RateLimit { store, answer: Problem, clock: SystemClock, settings: LayerSettings::default() }
     }
 }
 
-impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
+impl<S: Store, A, C> RateLimit<S, A, C> {
     /// Checks that each field that the rules are about has a source, and the [values](Self::values) that they are
     /// for. `ip` has a source if [`peer`](Self::peer) was called.
     ///
@@ -137,11 +137,11 @@ impl<S: AsyncStore, A, C> RateLimit<S, A, C> {
     ///
     /// ```
     /// use ratescope_tower::RateLimit;
-    /// use ratescope::{Policy, rules::Ruled};
+    /// use ratescope::{Policy, rules::MemoryStore};
     /// use std::net::IpAddr;
     ///
     /// let policy: Policy = "gcra 10/1s per ip".parse()?;
-    /// let limit = || RateLimit::new(Ruled::new(policy.clone().into(), 100_000));
+    /// let limit = || RateLimit::new(MemoryStore::new(policy.clone(), 100_000));
     /// assert!(limit().try_layer().is_err_and(|missing| missing.fields == ["ip"]));
     /// assert!(limit().peer(|address: &IpAddr| *address).try_layer().is_ok());
     /// # Ok::<(), ratescope::ParseError>(())
@@ -273,7 +273,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     ///
     /// ```
     /// use ratescope_tower::RateLimit;
-    /// use ratescope::rules::{Ruled, Rules};
+    /// use ratescope::rules::{MemoryStore, Rules};
     ///
     /// let rules = Rules::read("rules.yaml", "
     /// domain: web
@@ -281,7 +281,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// - {key: tier, value: free, limit: gcra 10/1s per user}
     /// - {key: tier, value: glod, limit: gcra 99/1s per user}
     /// ")?;
-    /// let limit = RateLimit::new(Ruled::new(rules, 100_000))
+    /// let limit = RateLimit::new(MemoryStore::new(rules, 100_000))
     ///     .header("user", http::HeaderName::from_static("x-user"))
     ///     .header("tier", http::HeaderName::from_static("x-tier"))
     ///     .limited_values("tier", ["free", "gold"]);
@@ -399,7 +399,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// ```
     /// use axum::{Extension, Router, routing::get};
     /// use ratescope_tower::RateLimit;
-    /// use ratescope::rules::{Decision, Ruled};
+    /// use ratescope::rules::{Decision, MemoryStore};
     ///
     /// async fn left(Extension(answered): Extension<Decision>) -> String {
     ///     let least = answered.quota();
@@ -407,7 +407,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// }
     ///
     /// # let policy: ratescope::Policy = "gcra 10/1s".parse()?;
-    /// # let store = Ruled::new(policy.into(), 100_000);
+    /// # let store = MemoryStore::new(policy, 100_000);
     /// let limit = RateLimit::new(store).tell_handlers();
     /// let app: Router = Router::new().route("/", get(left)).layer(limit.layer());
     /// # let _ = app;
@@ -440,7 +440,7 @@ pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
     bodies: PhantomData<W>,
 }
 
-impl<S: AsyncStore, A, C, W> RateLimitLayer<S, A, C, W> {
+impl<S: Store, A, C, W> RateLimitLayer<S, A, C, W> {
     fn new(limit: RateLimit<S, A, C>) -> Self {
         RateLimitLayer { shared: Arc::new(Shared::new(limit)), bodies: PhantomData }
     }

@@ -1,6 +1,21 @@
-//! The layer between a service and its clients, the one for a client of other services ([`outgoing`]), and rule
-//! files that are read again when they change ([`watch`]). This is a whole service, with axum:
+//! Limits for services of tower: axum, hyper, tonic and the like.
 //!
+//! * [`RateLimit`] has the settings and makes the layer, over any [`Store`](ratescope::rules::Store).
+//! * [`Refused`] is a refused request; an [`Answer`] makes the response to it: [`Problem`], [`GrpcStatus`] or a closure.
+//! * [`outgoing`] has the layer for a client of other services, which waits instead.
+//! * [`watch`] reads a rule file again when it changes.
+//!
+//! **How it works.** `service.rs` takes a request. `decide.rs` reads the fields of its keys (`fields.rs`; the address of
+//! the client by `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with
+//! `headers.rs`, waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`,
+//! made once for each reading of them. `charge.rs` counts costs that are known only afterwards. `meters.rs` and `report.rs`
+//! count and log.
+//!
+//! **What it promises.** A request is counted once, and never panics, whatever it has in it. The queue, the log and the
+//! labels of the counters are bounded, whoever sends. A store that fails is no error of the request: each rule says what
+//! happens then. Readiness of the inner service is kept.
+//!
+//! This is a whole service, with axum:
 #![doc = include_str!("ten_lines.md")]
 #![doc = include_str!("chapter.md")]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -10,6 +25,7 @@ mod charge;
 mod decide;
 mod draft;
 pub mod fields;
+mod header_writer;
 pub mod headers;
 mod lasting;
 mod layer;
@@ -22,7 +38,6 @@ mod queue;
 pub mod refusal;
 mod report;
 mod service;
-mod teller;
 mod unidentified;
 pub mod watch;
 
@@ -42,11 +57,11 @@ pub use unidentified::Unidentified;
 #[doc(hidden)]
 pub mod internal {
     pub use crate::fields::{bytes, text};
+    pub use crate::header_writer::HeaderWriter;
     pub use crate::headers::{up, waiting};
     pub use crate::outages::Outages;
     pub use crate::refusal::{RECOVERY, is_unavailable, retry};
     pub use crate::report::{NotNormal, not_normal};
-    pub use crate::teller::Teller;
 }
 
 /// Runs the chapter of the library's guide that is about this crate.

@@ -114,7 +114,7 @@ impl Meters {
             && let Some(memory) = memory()
         {
             self.keys.set(memory.keys as f64);
-            self.forgotten.absolute(memory.forgotten);
+            self.forgotten.absolute(memory.evicted);
         }
     }
 }

@@ -23,7 +23,7 @@ pub struct Outages {
 
 impl Outages {
     /// Counts a decision that the store, by its answer, made or did not make.
-    pub fn saw(&self, fault: Option<&Fault>, layer: Option<&str>, now: Time) {
+    pub fn note(&self, fault: Option<&Fault>, layer: Option<&str>, now: Time) {
         match fault {
             None => self.answered(layer, now),
             Some(fault) => {

@@ -48,7 +48,7 @@
 //! # Who shares a limit
 //! A limit without `per` is for each host, with its port if the URI has one. Limits can also be `per method`,
 //! `per path`, of several of these, or `per all`. A client that is limited in other ways, such as by account,
-//! asks a [`Store`] itself: see [waiting](ratescope::waiting).
+//! asks a [`KeyedPolicy`] itself: see [waiting](ratescope::waiting).
 //!
 //! # When the service asks for a pause
 //! After a response with status 429 or 503 and `Retry-After`, no call of that host is made before then, and
@@ -61,7 +61,7 @@
 //! * A call that waits holds nothing of the client inside. It makes the client ready after its wait.
 //! * A call that is dropped, or gives up since its wait would be too long, leaves nothing behind, as
 //!   [waiting](ratescope::waiting#what-is-counted) says. One that gives up in a queue, since the host asked for a pause
-//!   meanwhile, is [taken back](Store::undo).
+//!   meanwhile, is [taken back](KeyedPolicy::undo).
 //! * Memory is bounded: [`HOSTS`] keys of each limit, and pauses of as many hosts, are remembered.
 //!
 //! # With reqwest
@@ -97,7 +97,7 @@ pub use service::{CallError, Paced};
 use pause::Pause;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::policy::{Defaults, Policy};
-use ratescope::store::{Keyed, Store};
+use ratescope::store::{Keyed, KeyedPolicy};
 use ratescope::text::ParseError;
 use ratescope::time::Span;
 use ratescope::waiting::Waiting;
@@ -124,7 +124,7 @@ pub struct Pace<C = SystemClock> {
 /// The limits and what they remember.
 #[derive(Debug)]
 struct Limits {
-    store: Store,
+    store: KeyedPolicy,
     /// Until when each host wants no calls.
     pauses: Keyed<Pause>,
 }
@@ -138,7 +138,7 @@ impl Pace {
     pub fn new(policy: &str) -> Result<Self, ParseError> {
         let fields = Some(FIELDS.map(str::to_owned).to_vec());
         let defaults = Defaults { rate: None, per: FIELDS[0].parse()?, fields, cost: 1.0 };
-        let store = Store::new(Policy::read(policy, &defaults)?, HOSTS);
+        let store = KeyedPolicy::new(Policy::read(policy, &defaults)?, HOSTS);
         let limits = Arc::new(Limits { store, pauses: Keyed::new(Pause, HOSTS) });
         let (waiting, longest_pause) = (Waiting::DEFAULT, Span::hours(1));
         Ok(Pace { limits, waiting, longest_pause, clock: Arc::new(SystemClock) })

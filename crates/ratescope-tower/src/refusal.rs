@@ -7,10 +7,10 @@
 //! use http::Response;
 //! use ratescope::Policy;
 //! use ratescope_tower::{RateLimit, Refused};
-//! use ratescope::rules::{Ruled, Rules};
+//! use ratescope::rules::{MemoryStore, Rules};
 //!
 //! let policy: Policy = "gcra 10/1s per ip".parse()?;
-//! let limit = RateLimit::new(Ruled::new(Rules::from(policy), 100_000))
+//! let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
 //!     .answer(|refused: &Refused<'_>| {
 //!         let mut response = Response::new(format!("Slow down: {}.\n", refused.decision));
 //!         *response.status_mut() = refused.status();
@@ -77,7 +77,7 @@ impl<'a> Refused<'a> {
         let mut response = answer.answer(self);
         let retry = Some(self.retry_after());
         if let Some(mut values) = headers.values(self.prepared, self.decision, retry, true) {
-            values.put(response.headers_mut());
+            values.write(response.headers_mut());
         }
         if let Some(challenge) = self.unidentified.and_then(Unidentified::challenge) {
             let headers = response.headers_mut();

@@ -34,7 +34,7 @@ use http::{Request, Response};
 use pin_project_lite::pin_project;
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::internal::Reader;
-use ratescope::rules::AsyncStore;
+use ratescope::rules::Store;
 use std::sync::Arc;
 use tower_service::Service;
 
@@ -68,7 +68,7 @@ impl<I, S, A, C, W, Q, B> Service<Request<Q>> for RateLimited<I, S, A, C, W>
 where
     I: Service<Request<Q>, Response = Response<B>> + Clone + Send + 'static,
     I::Future: Send,
-    S: AsyncStore,
+    S: Store,
     A: Answer<B>,
     C: Clock,
     W: Bodies,
@@ -85,7 +85,7 @@ where
 
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
-        let state = match shared.decide_now(&mut self.reader, &Head::of(&request)) {
+        let state = match shared.decide_now(&mut self.reader, &Head::new(&request)) {
             Some(Next::Call(Passed { headers, rest })) => {
                 let debtor = rest.and_then(|rest| tell_handlers(&mut request, *rest));
                 let inner = self.inner.call(request);
@@ -132,13 +132,13 @@ async fn later<I, S, A, C, Q, B>(
 ) -> Result<(Response<B>, Option<Debt>), I::Error>
 where
     I: Service<Request<Q>, Response = Response<B>>,
-    S: AsyncStore,
+    S: Store,
     A: Answer<B>,
     C: Clock,
 {
     let next = match next {
         Some(next) => next,
-        None => shared.decide(&Head::of(&request)).await,
+        None => shared.decide(&Head::new(&request)).await,
     };
     let Passed { headers, rest } = match next {
         Next::Refuse(response) => return Ok((*response, None)),
@@ -166,16 +166,16 @@ async fn respond<S, A, C, B, E>(
     debtor: Option<Debtor>,
 ) -> Result<(Response<B>, Option<Debt>), E>
 where
-    S: AsyncStore,
+    S: Store,
     A: Answer<B>,
     C: Clock,
 {
     let mut response = response.await?;
     if let Some(debtor) = &debtor {
-        shared.charge_head(debtor, ResponseHead::of(&response)).await;
+        shared.charge_head(debtor, ResponseHead::new(&response)).await;
     }
     if let Some(mut headers) = headers {
-        headers.put(response.headers_mut());
+        headers.write(response.headers_mut());
     }
     Ok((response, debtor.and_then(|debtor| shared.debt(debtor))))
 }
@@ -214,7 +214,7 @@ where
                 if let Poll::Ready(Ok(response)) = &mut polled
                     && let Some(mut headers) = headers.take()
                 {
-                    headers.put(response.headers_mut());
+                    headers.write(response.headers_mut());
                 }
                 return polled.map_ok(|response| W::pass(response, None));
             }

@@ -67,12 +67,12 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// ```
     /// use http::{HeaderValue, StatusCode};
     /// use ratescope_tower::{Head, RateLimit, Unidentified};
-    /// use ratescope::{Policy, rules::Ruled};
+    /// use ratescope::{Policy, rules::MemoryStore};
     ///
     /// const KEYS: [(&str, &str); 1] = [("5ecret", "ann")];
     ///
     /// let policy: Policy = "gcra 10/1s per user".parse()?;
-    /// let limit = RateLimit::new(Ruled::new(policy.into(), 100_000)).key("user", |request: Head<'_>| {
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).key("user", |request: Head<'_>| {
     ///     let unknown = |reason| {
     ///         let why = Unidentified::new(StatusCode::UNAUTHORIZED, reason);
     ///         why.with_challenge(HeaderValue::from_static("ApiKey"))

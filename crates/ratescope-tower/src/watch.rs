@@ -30,7 +30,7 @@
 
 use core::fmt;
 use core::time::Duration;
-use ratescope::rules::{LONGEST, OpenError, Reloaded, Ruled, Rules, decode};
+use ratescope::rules::{LONGEST, MemoryStore, OpenError, Reloaded, Rules, decode};
 use ratescope::time::Time;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -101,11 +101,11 @@ impl fmt::Display for FileNews {
 ///
 /// # Errors
 /// If the file can't be read or its rules are wrong, since there are no old ones to keep.
-pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(Ruled, Watch), OpenError> {
+pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(MemoryStore, Watch), OpenError> {
     let path = path.into();
     let text = read(&path)?;
     let rules = Rules::read(&path.display().to_string(), &text)?;
-    let ruled = Ruled::new(rules, capacity);
+    let ruled = MemoryStore::new(rules, capacity);
     let follows = ruled.clone();
     let watch = Watch::new(path, text, move |file, text, now| follows.reload(file, text, now));
     Ok((ruled, watch))
@@ -125,7 +125,7 @@ impl Watch {
     }
 
     /// Reads the file. Its rules are put in force if they are new and the last reading found the same. Returns `None`
-    /// if there is nothing new. The clock of `now` must be that of the events: see [`Ruled::reload`].
+    /// if there is nothing new. The clock of `now` must be that of the events: see [`MemoryStore::reload`].
     pub fn look(&mut self, now: Time) -> Option<FileNews> {
         let content = read(&self.path);
         let is_settled = content == self.last;

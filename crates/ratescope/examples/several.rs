@@ -3,17 +3,17 @@
 //! `cargo run --example several`
 
 use ratescope::clock::{Clock, SystemClock};
-use ratescope::{Event, ParseError, Store, Time};
+use ratescope::{Event, KeyedPolicy, ParseError, Time};
 
 struct Mails {
-    limits: Store,
+    limits: KeyedPolicy,
 }
 
 impl Mails {
     fn new() -> Result<Self, ParseError> {
         let policy =
             "gcra 3/1m per user & gcra 4/1m per ip & fixed-window 1000/1d per all".parse()?;
-        Ok(Mails { limits: Store::new(policy, 100_000) })
+        Ok(Mails { limits: KeyedPolicy::new(policy, 100_000) })
     }
 
     fn may_send(&self, time: Time, user: &str, ip: &str) -> bool {

@@ -20,8 +20,8 @@
 //! * A **limiter**, such as [`Gcra`](limit::gcra::Gcra), is an algorithm with its numbers. It is pure: a state, a time
 //!   and a cost go in, an [`Outcome`] comes out, and the state has changed ([`Limiter`]).
 //! * A [`RateLimiter`] is a limiter with the states of its keys and a clock. Threads share it, and it can wait.
-//! * A [`Policy`] is several limits, each for a key made of fields, as in `6/10s per user & 10/10s per ip`. A [`Store`]
-//!   counts an event in all of them or in none.
+//! * A [`Policy`] is several limits, each for a key made of fields, as in `6/10s per user & 10/10s per ip`. A
+//!   [`Store`] counts an event in all of them or in none.
 //! * [`Rules`](rules::Rules) are a file that says which policies are for which events; it is read again when it changes.
 //!
 //! An event (a time, a cost, fields) goes down: rules find its policy, a store its keys, a limiter decides. The decision
@@ -70,7 +70,7 @@
 //! | to | take | crate |
 //! |---|---|---|
 //! | limit keys in a process, or wait | [`RateLimiter`] | |
-//! | count an event in several limits, all or none | [`Store`] | |
+//! | count an event in several limits, all or none | [`KeyedPolicy`] | |
 //! | give each user a limit of its own | [`limit::per_key`] | |
 //! | have limits in a file that is read again | [`rules`] | |
 //! | keep quotas over a restart | [`store::saved`] | |
@@ -183,9 +183,9 @@ pub use rate::Rate;
 #[cfg(feature = "std")]
 pub use rate_limiter::{Checked, DirectRateLimiter, RateLimiter};
 #[cfg(feature = "std")]
-pub use rules::Decision;
+pub use rules::{Decision, MemoryStore, Store};
 #[cfg(feature = "std")]
-pub use store::Store;
+pub use store::KeyedPolicy;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};
 
@@ -208,7 +208,7 @@ pub mod internal {
     #[cfg(feature = "std")]
     pub use crate::rules::not_in_f64;
     #[cfg(feature = "std")]
-    pub use crate::rules::together::one_after_the_other;
+    pub use crate::rules::part::{all_of, one_after_the_other};
     #[cfg(feature = "std")]
     pub use crate::store::{Secret, all_or_none::Few};
     pub use crate::text::names::{name_of, named};

@@ -12,11 +12,11 @@
 //! ```
 //! use ratescope::event::Event;
 //! use ratescope::policy::Policy;
-//! use ratescope::store::Store;
+//! use ratescope::store::KeyedPolicy;
 //! use ratescope::Time;
 //!
 //! let policy: Policy = "gcra 3/1m per user & gcra 4/1m per ip".parse()?;
-//! let store = Store::new(policy, 100_000);
+//! let store = KeyedPolicy::new(policy, 100_000);
 //! let mail = |user| store.check(&Event {
 //!     time: Time::ZERO,
 //!     cost: 1.0,
@@ -94,13 +94,13 @@ impl Limit {
     /// ```
     /// use ratescope::limit::gcra::Gcra;
     /// use ratescope::policy::{Limit, Policy};
-    /// use ratescope::{Rate, Store};
+    /// use ratescope::{Rate, KeyedPolicy};
     ///
     /// let often = Limit::from(Gcra::per_second(10)).by("user")?;
     /// let much = Limit::from(Gcra::new(Rate::per_day(5000), 500.0)?).by("user")?.by("path")?;
     /// let policy = Policy::new(vec![often, much])?;
     /// assert_eq!(policy, "gcra 10/1s burst 10 per user & gcra 5000/1d burst 500 per user+path".parse()?);
-    /// let store = Store::new(policy, 100_000);
+    /// let store = KeyedPolicy::new(policy, 100_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

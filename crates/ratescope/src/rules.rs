@@ -1,7 +1,7 @@
 //! Rules: a file that says which limits apply to which events.
 //!
 //! ```
-//! use ratescope::rules::{Reloaded, Ruled, Rules};
+//! use ratescope::rules::{Reloaded, MemoryStore, Rules};
 //! use ratescope::{Event, Time};
 //!
 //! let text = "
@@ -15,7 +15,7 @@
 //!       - key: ip
 //!         rate_limit: {unit: minute, requests_per_unit: 2}
 //! ";
-//! let rules = Ruled::new(Rules::read("rules.yaml", text)?, 100_000);
+//! let rules = MemoryStore::new(Rules::read("rules.yaml", text)?, 100_000);
 //! let login = |user| {
 //!     let fields = &[("user", user), ("path", "/login"), ("ip", "192.0.2.7")];
 //!     rules.check(&Event { time: Time::ZERO, cost: 1.0, fields })
@@ -88,7 +88,7 @@
 //! list, and with `replaces` from others, too:
 //!
 //! ```
-//! use ratescope::rules::{Ruled, Rules};
+//! use ratescope::rules::{MemoryStore, Rules};
 //! use ratescope::{Event, Time};
 //!
 //! let text = "
@@ -98,7 +98,7 @@
 //!   - {key: ip, network: 10.0.0.0/8}
 //!   - {key: user, value: monitor, rate_limit: {unlimited: true, replaces: [{name: addresses}]}}
 //! ";
-//! let rules = Ruled::new(Rules::read("rules.yaml", text)?, 100_000);
+//! let rules = MemoryStore::new(Rules::read("rules.yaml", text)?, 100_000);
 //! let twice = |user, ip| {
 //!     let fields = &[("user", user), ("ip", ip)];
 //!     let event = Event { time: Time::ZERO, cost: 1.0, fields };
@@ -130,10 +130,10 @@
 //! still in doubt begins as a [shadow](#shadows).
 //!
 //! # While a service runs
-//! [`Ruled`] decides; threads can share it. [`Ruled::reload`] replaces the rules, at once and only if
+//! [`MemoryStore`] decides; threads can share it. [`MemoryStore::reload`] replaces the rules, at once and only if
 //! the new ones have no mistakes. [`Reloaded`] says which limits keep their states. `middleware::watch` follows
-//! a file. A service asks an [`AsyncStore`]: a [`Ruled`], the same rules with their states on Redis, or an
-//! [`AnyStore`], if that is chosen at run time. [`Ruled::save`] and [`Ruled::restore`] outlast a restart.
+//! a file. A service asks a [`Store`]: a [`MemoryStore`], or the same rules with their states on Redis; an
+//! `Arc<dyn Store>` is either, chosen at run time. [`MemoryStore::save`] and [`MemoryStore::restore`] outlast a restart.
 //!
 //! # Shadows
 //! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
@@ -143,9 +143,7 @@
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 
-mod any_store;
 pub(crate) mod asked;
-mod async_store;
 pub(crate) mod by_rules;
 pub mod cases;
 mod deciding;
@@ -157,41 +155,41 @@ mod file;
 mod in_code;
 mod in_words;
 mod matching;
+mod memory_store;
 mod nearer;
+mod observed;
 mod opening;
+pub(crate) mod part;
 mod paths;
 mod reader;
 mod reload;
-mod ruled;
 mod saved;
 mod settings;
+mod store;
 mod stored_key;
 mod throttle;
-pub(crate) mod together;
 mod utf8;
 mod value;
 mod wildcards;
-mod witnessed;
 mod yaml;
 
 pub use crate::address::Networks;
-pub use any_store::AnyStore;
-pub use async_store::{AsyncStore, Details, Memory};
 pub use decision::{Decision, LimitOutcome, Place, StateSource};
 pub use error::{Mistake, RulesError};
 pub use explain::Why;
 pub use fault::{Cause, Fault};
 pub use in_code::NewRule;
+pub use memory_store::MemoryStore;
+pub use observed::{Observed, Observer};
 pub use opening::OpenError;
+pub use part::{Intent, Part};
 pub use reload::{Changes, Reloaded};
-pub use ruled::Ruled;
 pub use settings::OnStoreFailure;
+pub use store::{BoxFuture, Details, Memory, Store};
 pub use stored_key::StoredKey;
 pub use throttle::{Load, Throttle};
-pub use together::{Intent, Part};
 pub use utf8::decode;
 pub use value::{Step, Value, Wildcard};
-pub use witnessed::{Witness, Witnessed};
 pub use yaml::LONGEST;
 
 use crate::policy::{KeySecret, Limit, Per};

@@ -1,14 +1,14 @@
 //! Stores: decide a policy about events, and remember the states of the keys.
 //!
-//! A [`Store`] decides a [policy](crate::policy) for many keys, and a [`Keyed`] decides one limiter.
+//! A [`KeyedPolicy`] decides a [policy](crate::policy) for many keys, and a [`Keyed`] decides one limiter.
 //! Threads can share both: every method takes `&self`.
 //!
 //! ```
 //! use ratescope::event::Event;
-//! use ratescope::store::Store;
+//! use ratescope::store::KeyedPolicy;
 //! use ratescope::Time;
 //!
-//! let store = Store::new("3/1m per user & 4/1m per ip".parse()?, 100_000);
+//! let store = KeyedPolicy::new("3/1m per user & 4/1m per ip".parse()?, 100_000);
 //! let mail = |user| {
 //!     let fields = &[("user", user), ("ip", "192.0.2.7")];
 //!     store.check(&Event { time: Time::ZERO, cost: 1.0, fields }).is_allowed()
@@ -129,19 +129,19 @@ use std::sync::Arc;
 /// A clone is the same store: both count in the same states, as a server that clones its state for each
 /// request expects. [`fork`](Self::fork) makes one that goes its own way.
 #[derive(Clone, Debug)]
-pub struct Store {
+pub struct KeyedPolicy {
     policy: Arc<Policy>,
     /// In the order of the policy.
     limits: Arc<[KeyedLimit]>,
 }
 
-impl Store {
+impl KeyedPolicy {
     /// A store for `policy`, with room for `capacity` keys of each limit or slightly more: see
     /// [`Keyed::capacity`].
     pub fn new(policy: Policy, capacity: usize) -> Self {
         let keyed = |limit: &Limit| KeyedLimit::new(limit, capacity);
         let limits = policy.limits().iter().map(keyed).collect();
-        Store { policy: Arc::new(policy), limits }
+        KeyedPolicy { policy: Arc::new(policy), limits }
     }
 
     /// A store with a copy of all states, in which both count apart from now on. An event that another thread
@@ -149,7 +149,7 @@ impl Store {
     #[must_use]
     pub fn fork(&self) -> Self {
         let limits = self.limits.iter().map(KeyedLimit::fork).collect();
-        Store { policy: Arc::clone(&self.policy), limits }
+        KeyedPolicy { policy: Arc::clone(&self.policy), limits }
     }
 
     /// The policy.
@@ -232,7 +232,7 @@ impl Store {
     /// everybody's.
     ///
     /// ```
-    /// # let store = ratescope::Store::new("gcra 1/1m per user & gcra 9/1s per all".parse()?, 10);
+    /// # let store = ratescope::KeyedPolicy::new("gcra 1/1m per user & gcra 9/1s per all".parse()?, 10);
     /// store.reset(&[("user", "ann")], |limit| limit.per.fields() == ["user"]);
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
@@ -281,8 +281,8 @@ impl Store {
     }
 
     /// How many keys were forgotten for want of room.
-    pub fn forgotten(&self) -> u64 {
-        self.each().map(Keyed::forgotten).sum()
+    pub fn evicted(&self) -> u64 {
+        self.each().map(Keyed::evicted).sum()
     }
 
     /// All states as bytes, as of `now`: see [saving](saved).
@@ -307,7 +307,7 @@ impl Store {
         let limit =
             |(name, limit): (String, &Limit)| KeyedLimit::restore(limit, capacity, &name, &saved);
         let limits = each.map(limit).collect::<Result<_, _>>()?;
-        Ok(Store { policy: Arc::new(policy), limits })
+        Ok(KeyedPolicy { policy: Arc::new(policy), limits })
     }
 
     fn each(&self) -> impl Iterator<Item = &Keyed<AnyLimiter>> {
@@ -329,6 +329,6 @@ pub(crate) fn names(limits: &[Limit]) -> Vec<String> {
 /// Asserts that threads can share these.
 const _: fn() = || {
     fn shared<T: Send + Sync>() {}
-    shared::<Store>();
+    shared::<KeyedPolicy>();
     shared::<Keyed<AnyLimiter>>();
 };

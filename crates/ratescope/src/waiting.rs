@@ -8,8 +8,8 @@
 //! | in any executor | `until_ready().await` | `until_key_ready(&key).await` |
 //! | blocking the thread | `block_until_ready()` | `block_until_key_ready(&key)` |
 //!
-//! Each has a form `.._with` that takes a [`Waiting`]: the cost, the longest wait, a jitter. A [`Store`] waits with
-//! [`until_allowed`](Store::until_allowed), and any `AsyncStore` with the function [`until_allowed`]. For calls by HTTP
+//! Each has a form `.._with` that takes a [`Waiting`]: the cost, the longest wait, a jitter. A [`KeyedPolicy`] waits with
+//! [`until_allowed`](KeyedPolicy::until_allowed), and any [`Store`] with the function [`until_allowed`]. For calls by HTTP
 //! there is the layer `outgoing` of `ratescope-tower`, which heeds `Retry-After`, too.
 //!
 //! ```
@@ -52,13 +52,13 @@
 //! * A limiter with a queue, such as the [leaky bucket](crate::limit::leaky_bucket), counts an event when it
 //!   enters the queue, and the future returns when its turn has come. If the future is dropped meanwhile,
 //!   its place in the queue stays empty: the others pass neither sooner nor later.
-//! * An `AsyncStore` whose limits can give back decides and counts in one step. Any other, and one with a queue in
+//! * A [`Store`] whose limits can give back decides and counts in one step. Any other, and one with a queue in
 //!   which the event waits, is asked in two steps: one to look and one to count. If it counts somebody else's event
 //!   between the two, this one is refused, and limiters that count refused events count it. If the future is dropped
 //!   during the step that counts, the event may have been counted.
 //!
 //! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). So that the
-//! limits of an `AsyncStore` follow the clock, an event that finds a queue too long, or no room in limits that can't
+//! limits of a [`Store`] follow the clock, an event that finds a queue too long, or no room in limits that can't
 //! give back, charges a cost of 0 and looks again. Rules with a cost of their own are not charged, and follow the clock
 //! with the next event of their key that is decided.
 //!
@@ -97,8 +97,8 @@ use crate::clock::duration;
 use crate::event::{Event, Fields};
 use crate::outcome::Retry;
 use crate::policy::PolicyOutcome;
-use crate::rules::{AsyncStore, Decision, Details, Fault};
-use crate::store::Store;
+use crate::rules::{Decision, Details, Fault, Store};
+use crate::store::KeyedPolicy;
 use crate::time::{Span, Time};
 use core::fmt;
 use core::future::{Future, ready};
@@ -185,7 +185,7 @@ impl core::error::Error for GaveUp {
     }
 }
 
-impl Store {
+impl KeyedPolicy {
     /// Waits until all limits allow an event with these fields, and counts it then: see
     /// [waiting](crate::waiting).
     ///
@@ -212,7 +212,7 @@ impl Store {
 /// When the event would have to wait for too long, or for ever, or when the store can't be asked and its
 /// rules refuse the event then.
 pub async fn until_allowed(
-    store: &impl AsyncStore,
+    store: &dyn Store,
     fields: &dyn Fields,
     clock: &impl Clock,
     waiting: Waiting,
@@ -223,7 +223,7 @@ pub async fn until_allowed(
         // Limits that can give back count nothing that they refuse, so they are asked in one step.
         let is_counted = store.can_give_back(&event);
         let mut decision = match is_counted {
-            true => store.check(&event, details.at_once()).await,
+            true => store.check_async(&event, details.at_once()).await,
             false => look(store, &event, details).await,
         };
         match decision.wait() {
@@ -232,7 +232,7 @@ pub async fn until_allowed(
                 return Err(Blocked::Until(wait));
             }
             Some(Span::ZERO) if is_counted => {}
-            Some(_) => decision = store.check(&event, details).await,
+            Some(_) => decision = store.check_async(&event, details).await,
             None => {}
         }
         match (decision.wait(), decision.retry_after, &decision.fault) {
@@ -246,19 +246,19 @@ pub async fn until_allowed(
 }
 
 /// Looks whether an event would pass, and again if it would not, since the clock may have been set back.
-async fn look(store: &impl AsyncStore, event: &Event<'_>, details: Details) -> Decision {
-    let decision = store.peek(event, details).await;
+async fn look(store: &dyn Store, event: &Event<'_>, details: Details) -> Decision {
+    let decision = store.peek_async(event, details).await;
     if decision.is_allowed() || decision.fault.is_some() {
         return decision;
     }
     follow(store, event).await;
-    store.peek(event, details).await
+    store.peek_async(event, details).await
 }
 
 /// Has the limits follow a clock that was set back, by counting what costs nothing.
-async fn follow(store: &impl AsyncStore, event: &Event<'_>) {
+async fn follow(store: &dyn Store, event: &Event<'_>) {
     // An error is ignored here, since the next attempt meets it again and returns it.
-    let _ = store.charge(&Event { cost: 0.0, ..*event }, None).await;
+    let _ = store.charge_async(&Event { cost: 0.0, ..*event }, None).await;
 }
 
 /// The result of an attempt that failed.

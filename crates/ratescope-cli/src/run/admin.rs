@@ -110,9 +110,9 @@ impl Admin {
             let status = file.problem.as_deref().unwrap_or(fine);
             _ = writeln!(text, "{}: {status}", file.path.display());
         }
-        for (domain, Memory { keys, forgotten, .. }) in self.service.memory() {
+        for (domain, Memory { keys, evicted, .. }) in self.service.memory() {
             let s = plural(keys as u64);
-            _ = writeln!(text, "{domain}: {keys} key{s} in memory, {forgotten} forgotten");
+            _ = writeln!(text, "{domain}: {keys} key{s} in memory, {evicted} forgotten");
         }
         text
     }

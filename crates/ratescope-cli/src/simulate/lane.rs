@@ -1,7 +1,7 @@
 //! A lane of a simulation: a policy, or the rules of a file, with its counts.
 
 use super::shared::Shared;
-use ratescope::rules::{AsyncStore, Details, LimitOutcome, Load, Ruled, Rules};
+use ratescope::rules::{Details, LimitOutcome, Load, MemoryStore, Rules, Store};
 use ratescope::{Event, Outcome, Retry, Span};
 use ratescope_live::{Probe, Taps};
 use std::io::{self, ErrorKind, Write};
@@ -26,7 +26,7 @@ pub(crate) struct Lane {
 
 /// Rules with their states. A policy is one rule.
 enum Decider {
-    Here(Ruled),
+    Here(MemoryStore),
     /// The states are outside of this process.
     Shared(Shared),
 }
@@ -61,7 +61,7 @@ impl Lane {
         let text = text.unwrap_or_else(|| rules.file().to_owned());
         let decider = match store {
             Some(store) => Decider::Shared(store),
-            None => Decider::Here(Ruled::new(rules, keys)),
+            None => Decider::Here(MemoryStore::new(rules, keys)),
         };
         Lane {
             text,
@@ -158,7 +158,7 @@ impl Lane {
             write!(out, ", shadows would refuse {shadowed} more")?;
         }
         let (len, forgotten) = match &self.decider {
-            Decider::Here(ruled) => (ruled.len(), ruled.forgotten()),
+            Decider::Here(ruled) => (ruled.len(), ruled.evicted()),
             Decider::Shared(store) => (store.clear()?, 0),
         };
         match forgotten {

@@ -1,7 +1,7 @@
 //! A store outside of this process, in a simulation. It has keys of its own, which are removed at the end.
 
 use crate::server;
-use ratescope::rules::{AsyncStore, Decision, Details, Fault, Load, Rules};
+use ratescope::rules::{Decision, Details, Fault, Load, Rules, Store};
 use ratescope::{Event, Span};
 use ratescope_redis::{self, Options, RedisStore, TimeSource};
 use std::cell::Cell;
@@ -85,7 +85,7 @@ fn options(prefix: String) -> Options {
 
 impl Shared {
     pub(crate) fn rules(&self) -> Arc<Rules> {
-        AsyncStore::rules(&self.store)
+        self.store.rules()
     }
 
     /// The answer about an event.
@@ -100,7 +100,7 @@ impl Shared {
     ) -> io::Result<Decision> {
         self.store.set_load(load);
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        let answer = self.runtime.block_on(self.store.check(event, details));
+        let answer = self.runtime.block_on(self.store.check_async(event, details));
         match answer.fault {
             Some(fault) => {
                 let cause = fault.cause().map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -118,7 +118,8 @@ impl Shared {
     /// When the store does not answer.
     pub(crate) fn clear(&self) -> io::Result<usize> {
         self.cleared.set(true);
-        let cleared = self.runtime.block_on(self.store.clear()).map_err(io::Error::other)?;
+        let cleared =
+            self.runtime.block_on(self.store.redis().clear()).map_err(io::Error::other)?;
         Ok(usize::try_from(cleared).unwrap_or(usize::MAX))
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
         touched: trial.touched(),
         has_more: trial.has_more,
         refused: trial.refused,
-        forgotten: trial.forgotten(),
+        forgotten: trial.evicted(),
         keyless: trial.keyless,
         most_refused: trial.most_refused(&log.summary.clients, ROWS),
     };

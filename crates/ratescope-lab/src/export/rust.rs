@@ -23,13 +23,13 @@ pub(super) fn write(policy: &Policy) -> String {
         ),
     };
     format!(
-        "use ratescope::{{Event, ParseError, Store, Time}};\n\n\
+        "use ratescope::{{Event, KeyedPolicy, ParseError, Time}};\n\n\
          pub const LIMITS: &str = \"{policy}\";\n\n\
          /// The limits at work, for up to 100,000 keys of each.\n\
-         pub fn limits() -> Result<Store, ParseError> {{\n    \
-         Ok(Store::new(LIMITS.parse()?, 100_000))\n}}\n\n\
+         pub fn limits() -> Result<KeyedPolicy, ParseError> {{\n    \
+         Ok(KeyedPolicy::new(LIMITS.parse()?, 100_000))\n}}\n\n\
          /// Whether an event passes{about}\n\
-         pub fn passes(limits: &Store, time: Time{argument}) -> bool {{\n{fields}    \
+         pub fn passes(limits: &KeyedPolicy, time: Time{argument}) -> bool {{\n{fields}    \
          limits.check(&Event {{ time, cost: 1.0, fields: {event} }}).is_allowed()\n}}\n"
     )
 }

@@ -2,7 +2,7 @@
 
 use crate::picture;
 use picture::in_both_themes;
-use ratescope::{Event, Span, Store, Time};
+use ratescope::{Event, KeyedPolicy, Span, Time};
 use ratescope_lab::live::Live;
 use ratescope_lab::view::{Viewport, live};
 
@@ -32,7 +32,7 @@ fn reported(seconds: u32) -> Live {
 
     let mut page = Live { window: Span::minutes(10), ..Live::default() };
     page.name(RULES.iter().map(|(name, limits, ..)| (*name, *limits)));
-    let stores = RULES.map(|(_, limits, ..)| Store::new(limits.parse().unwrap(), 100));
+    let stores = RULES.map(|(_, limits, ..)| KeyedPolicy::new(limits.parse().unwrap(), 100));
     let mut sums = [0.0; 9];
     let mut events = events.into_iter().peekable();
     // A column is 2^18 microseconds.

@@ -24,7 +24,7 @@ mod server;
 #[path = "../../../../tests/common/worked.rs"]
 mod worked;
 
-use ratescope::rules::{AsyncStore, Details, Rules};
+use ratescope::rules::{Details, Rules, Store};
 use ratescope::{Event, Policy, Time};
 use ratescope_redis::{Options, RedisStore};
 use server::Server;
@@ -204,7 +204,7 @@ fn ours(server: &Server, text: &str) -> Vec<Vec<u8>> {
         // The first time with the text of the script.
         for _ in 0..2 {
             sent.lock().unwrap().clear();
-            assert_eq!(store.check(&event, Details::default()).await.fault, None);
+            assert_eq!(store.check_async(&event, Details::default()).await.fault, None);
         }
     });
     let sent = sent.lock().unwrap().clone();

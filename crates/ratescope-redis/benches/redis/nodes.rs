@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 use crate::turns::{median, ratio};
 use crate::worked::worked;
 use crate::{SENDERS, figure, processor};
-use ratescope::rules::{AsyncStore, Details, Rules};
+use ratescope::rules::{Details, Rules, Store};
 use ratescope::{Event, Policy, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::cell::Cell;
@@ -65,7 +65,7 @@ async fn decide(store: &RedisStore, callers: usize) -> usize {
                 let user = format!("{:06}", (random >> 33) as usize % SENDERS);
                 let fields = [("user", user.as_str())];
                 let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
-                assert_eq!(store.check(&event, Details::default()).await.fault, None);
+                assert_eq!(store.check_async(&event, Details::default()).await.fault, None);
                 decisions.set(decisions.get() + 1);
             }
         }

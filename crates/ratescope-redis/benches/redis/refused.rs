@@ -5,7 +5,7 @@
 use crate::server::Server;
 use crate::turns::{median, ratio};
 use crate::{Client, overheard, processor};
-use ratescope::rules::{AsyncStore, Details, Rules};
+use ratescope::rules::{Details, Rules, Store};
 use ratescope::{Event, Policy, Span, Time};
 use ratescope_redis::{Options, RedisStore, TimeSource};
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl Refused {
                 })
                 .collect();
             for some in events.chunks(500) {
-                let asked = some.iter().map(|event| store.check(event, Details::default()));
+                let asked = some.iter().map(|event| store.check_async(event, Details::default()));
                 let answers = futures_util::future::join_all(asked).await;
                 assert!(answers.iter().all(|answer| answer.fault.is_none()), "{limit}");
             }
@@ -72,7 +72,7 @@ impl Refused {
             // The first time with the text of the script.
             for _ in 0..2 {
                 sent.lock().unwrap().clear();
-                let answer = store.check(&event, Details::ALL).await;
+                let answer = store.check_async(&event, Details::ALL).await;
                 assert!(answer.fault.is_none() && !answer.is_allowed(), "{limit}");
             }
         });

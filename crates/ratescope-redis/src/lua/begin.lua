@@ -3,11 +3,11 @@
 --   check, peek, charge: as the methods of a store; by default check
 --   refuse: the same as check, where something else has refused the event
 -- With a + at its end, the answer has the states, too.
-local args_, deed_ = ARGV[1], ARGV[2]
+local args_, op_ = ARGV[1], ARGV[2]
 -- Whether all limits let it pass; the outcomes of the limits; the states of the keys.
 local looks_, charges_, tells_, allowed_, reply_, states_ = false, false, false, true, '', ''
-if deed_ then
-  looks_, charges_ = deed_ == 'peek' or deed_ == 'peek+', deed_ == 'charge'
-  tells_ = byte(deed_, #deed_) == 43
-  allowed_ = deed_ ~= 'refuse' and deed_ ~= 'refuse+'
+if op_ then
+  looks_, charges_ = op_ == 'peek' or op_ == 'peek+', op_ == 'charge'
+  tells_ = byte(op_, #op_) == 43
+  allowed_ = op_ ~= 'refuse' and op_ ~= 'refuse+'
 end

@@ -1,20 +1,20 @@
 //! The layer of `/auth`, which finds the fields of a request in the headers that a proxy writes.
 
 use super::HttpSettings;
-use crate::DomainStore;
+use crate::domain::Domain;
 use crate::pass::Pass;
 use crate::{Form, Forms};
 use core::net::IpAddr;
 use http::HeaderMap;
 use ratescope::clock::Clock;
-use ratescope::rules::AsyncStore;
+use ratescope::rules::{Observed, Store};
 use ratescope_tower::internal::text;
 use ratescope_tower::{Head, Problem, Proxies, RateLimit, RateLimited, Unidentified};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tower_layer::Layer;
 
-pub(super) type Auth<C> = RateLimited<Pass, DomainStore, Problem, C>;
+pub(super) type Auth<C> = RateLimited<Pass, Observed<Arc<dyn Store>>, Problem, C>;
 
 const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
 const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];
@@ -41,7 +41,7 @@ pub(super) fn agree(
 
 /// The layer of a domain.
 pub(super) fn layer<C: Clock + Clone>(
-    domain: &DomainStore,
+    domain: &Domain,
     settings: &HttpSettings,
     forms: &Arc<Forms>,
     clock: &C,
@@ -61,9 +61,9 @@ pub(super) fn layer<C: Clock + Clone>(
     let path = of(PATH);
     let host = of(HOST);
     let [of_method, of_path, of_host] = [(); 3].map(|()| Arc::clone(forms));
-    let name = domain.rules().domain().to_owned();
-    let outages = Arc::clone(domain.witness.teller.outages());
-    let mut limit = RateLimit::new(domain.clone())
+    let name = domain.store.rules().domain().to_owned();
+    let outages = Arc::clone(domain.headers.outages());
+    let mut limit = RateLimit::new(domain.store.clone())
         .name(&name)
         .outages(outages)
         .clock(clock.clone())

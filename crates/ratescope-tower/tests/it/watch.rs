@@ -1,7 +1,7 @@
 //! Rules that follow their file, looked at without waiting.
 
 use crate::shell::Folder;
-use ratescope::rules::{OpenError, Reloaded, Ruled};
+use ratescope::rules::{MemoryStore, OpenError, Reloaded};
 use ratescope::{Event, Time};
 use ratescope_tower::watch::{FileNews, Watch, open};
 use std::fs;
@@ -14,7 +14,7 @@ fn rules(limit: &str) -> String {
     format!("domain: web\ndescriptors:\n  - {{key: user, limit: '{limit}'}}\n")
 }
 
-fn opened(path: &Path) -> (Ruled, Watch) {
+fn opened(path: &Path) -> (MemoryStore, Watch) {
     open(path, 100).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -28,7 +28,7 @@ fn settled(watch: &mut Watch) -> FileNews {
 }
 
 #[track_caller]
-fn assert_limit(ruled: &Ruled, limit: usize) {
+fn assert_limit(ruled: &MemoryStore, limit: usize) {
     let fields = [("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 0.0, fields: &fields };
     let decision = ruled.peek(&event);

@@ -10,7 +10,7 @@ use ratescope::limit::exim::{Exim, Mode};
 use ratescope::limit::gcra::Gcra;
 use ratescope::limit::per_key::PerKey;
 use ratescope::store::Keyed;
-use ratescope::{Limiter, Span, Store, Time};
+use ratescope::{KeyedPolicy, Limiter, Span, Time};
 use std::cell::Cell;
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hash};
@@ -163,7 +163,7 @@ where
     let keyed = Arc::new(keyed);
     let same = keyed.clone();
     let passes = move |event: &Event| keyed.check(key(event), event.now, 1.0).is_allowed();
-    Contestant::shared(name, passes).forgets(move || same.forgotten())
+    Contestant::shared(name, passes).forgets(move || same.evicted())
 }
 
 /// The floor of a store: the same limiter over the same texts, and no field to find.
@@ -181,20 +181,20 @@ pub(crate) fn two_texts(capacity: usize) -> Contestant {
         let passes = both[0].check(event.name, event.now, 1.0).is_allowed();
         passes && both[1].check(events::net(event.name), event.now, 1.0).is_allowed()
     };
-    let forgotten = move || same.iter().map(Keyed::forgotten).sum();
+    let forgotten = move || same.iter().map(Keyed::evicted).sum();
     Contestant::shared("two such `Keyed`, one after the other", passes).forgets(forgotten)
 }
 
 /// A policy for texts, as a service has them.
 pub(crate) fn store(policy: &str, capacity: usize) -> Contestant {
-    let name = format!("`Store`, `{policy}`");
-    let store = Arc::new(Store::new(policy.parse().unwrap(), capacity));
+    let name = format!("`KeyedPolicy`, `{policy}`");
+    let store = Arc::new(KeyedPolicy::new(policy.parse().unwrap(), capacity));
     let same = store.clone();
     let passes = move |event: &Event| {
         let fields = &[("user", event.name), ("ip", events::net(event.name))];
         store.check(&ratescope::Event { time: event.now, cost: 1.0, fields }).is_allowed()
     };
-    Contestant::shared(&name, passes).forgets(move || same.forgotten())
+    Contestant::shared(&name, passes).forgets(move || same.evicted())
 }
 
 thread_local! {
@@ -231,7 +231,7 @@ pub(crate) fn rate_limiter(capacity: usize) -> Contestant {
         NOW.set(event.now.as_micros().unsigned_abs() * 1000);
         limiter.check_key(&event.key).is_allowed()
     };
-    Contestant::shared(&name, passes).forgets(move || keyed.forgotten())
+    Contestant::shared(&name, passes).forgets(move || keyed.evicted())
 }
 
 /// A limit that comes with the event: a hundred different ones.
@@ -244,7 +244,7 @@ pub(crate) fn own_limits(capacity: usize) -> Contestant {
         limiter.check_key_with(&limits[event.key as usize % 100], &event.key).is_allowed()
     };
     let name = "`RateLimiter`, a hundred limits of users' own";
-    Contestant::shared(name, passes).forgets(move || keyed.forgotten())
+    Contestant::shared(name, passes).forgets(move || keyed.evicted())
 }
 
 type Governor<S> = RateLimiter<u64, S, Trace, NoOpMiddleware<Nanos>>;

@@ -90,7 +90,7 @@ pub(crate) fn print(keys: usize, rounds: usize) {
     println!("|---|--:|--:|--:|--:|--:|");
     let mut most_lost = 0;
     for (i, contestant) in field.contestants.iter().enumerate() {
-        let lost = contestant.forgotten.as_ref().map(|forgotten| forgotten());
+        let lost = contestant.forgotten.as_ref().map(|evicted| evicted());
         most_lost = most_lost.max(lost.unwrap_or(0));
         println!(
             "| {} | {:.0} ns | {:.2} | {:.1} bytes | {:.2} | {} |",

@@ -55,7 +55,7 @@ impl<T> ByRules<T> {
     }
 
     /// The value for `rules`. It is made if it is not known.
-    pub fn of(&self, rules: &Arc<Rules>, make: impl FnOnce(&Arc<Rules>) -> T) -> Arc<T> {
+    pub fn get(&self, rules: &Arc<Rules>, make: impl FnOnce(&Arc<Rules>) -> T) -> Arc<T> {
         let known = self.0.load();
         let mut each = known.iter().flatten();
         if let Some((_, value)) = each.find(|(of, _)| Arc::ptr_eq(of, rules)) {
@@ -91,10 +91,10 @@ mod tests {
         let old = rules("domain: d\nlimit: 1/1s per user\n");
         let new = rules("domain: d\nlimit: 2/1s per user\n");
         let known = ByRules::default();
-        let first = [&old, &new].map(|rules| known.of(rules, |_| ()));
+        let first = [&old, &new].map(|rules| known.get(rules, |_| ()));
         for _ in 0..3 {
             for (rules, first) in [&old, &new].into_iter().zip(&first) {
-                assert!(Arc::ptr_eq(&known.of(rules, |_| ()), first));
+                assert!(Arc::ptr_eq(&known.get(rules, |_| ()), first));
             }
         }
     }

@@ -3,8 +3,8 @@
 
 use super::asked::{Ask, AskedOutcomes};
 use super::decision::{Decision, Outcomes, PlacedOutcome, RawQuota, RulesRef, StateSource};
-use super::ruled::Generation;
-use super::{Details, Intent, Part, Rule, Ruled};
+use super::memory_store::Generation;
+use super::{Details, Intent, MemoryStore, Part, Rule};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -34,7 +34,7 @@ pub(super) fn in_one_step<const N: usize>(
     let retry = details.retry && !outcomes.iter().all(|outcome| outcome.is_allowed());
     let retry = retry.then(|| retry_after(asked, &held, now));
     drop(held);
-    Decision::of(RulesRef::Guarded(generation), Outcomes::from_slice(&placed), retry)
+    Decision::with(RulesRef::Guarded(generation), Outcomes::from_slice(&placed), retry)
 }
 
 /// The answer of any limits: all of them are asked, and then the event is counted where that says so. Nothing is
@@ -75,18 +75,18 @@ pub(super) fn in_two_steps(
     let retry = details.retry && placed.iter().any(is_by);
     let retry = retry.then(|| retry_after(asked, &held, now));
     drop(held);
-    Decision::of(RulesRef::Guarded(generation), placed, retry)
+    Decision::with(RulesRef::Guarded(generation), placed, retry)
 }
 
 /// The answers about several events that are decided as one. Limits that are counted in twice at the same key are asked
 /// once, for the sum of the costs. An event counts as many `times`.
 pub(super) fn together(
-    parts: &[Part<'_, Ruled>],
+    parts: &[Part<'_, MemoryStore>],
     details: Details,
     times: f64,
     source: impl Fn(&Rule) -> StateSource,
 ) -> Vec<Decision> {
-    let generations = Part::once_each(parts, Ruled::whole_generation);
+    let generations = Part::once_each(parts, MemoryStore::whole_generation);
     let mut each: Vec<Asked<'_>> = Vec::with_capacity(parts.len());
     let mut keys: Vec<Key<'_>> = Vec::new();
     // The first question at each key, if that is counted there.
@@ -178,7 +178,7 @@ pub(super) fn together(
 
 /// What is asked about one of several events.
 struct Asked<'a> {
-    part: &'a Part<'a, Ruled>,
+    part: &'a Part<'a, MemoryStore>,
     generation: &'a Generation,
     asks: Few<Ask>,
     /// The places of its keys among those that are locked.

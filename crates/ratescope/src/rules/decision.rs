@@ -1,7 +1,7 @@
 //! Decisions: the answers of stores to an event.
 
 use super::asked::Ask;
-use super::ruled::Generation;
+use super::memory_store::Generation;
 use super::{Fault, Rule, Rules};
 use crate::event::Event;
 use crate::limit::Limiter;
@@ -183,7 +183,7 @@ impl LimitOutcome<'_> {
 impl Decision {
     /// A decision by these rules, without the outcome of any limit: the event is allowed.
     pub fn new(rules: Arc<Rules>) -> Self {
-        Decision::of(RulesRef::Counted(rules), Outcomes::new(), None)
+        Decision::with(RulesRef::Counted(rules), Outcomes::new(), None)
     }
 
     /// Adds the outcome of a limit, and what is left of it, if that was asked for.
@@ -199,7 +199,7 @@ impl Decision {
     }
 
     #[inline]
-    pub(crate) fn of(rules: RulesRef, outcomes: Outcomes, retry_after: Option<Retry>) -> Self {
+    pub(crate) fn with(rules: RulesRef, outcomes: Outcomes, retry_after: Option<Retry>) -> Self {
         let firm = outcomes.iter().filter(|one| !one.is_shadow);
         let wait = firm.map(|one| one.outcome.wait).fold(Some(Span::ZERO), longer);
         Decision { rules, outcomes, wait, retry_after, fault: None }
@@ -212,7 +212,7 @@ impl Decision {
         outcomes: SmallVec<[PlacedOutcome; 2]>,
         retry_after: Option<Retry>,
     ) -> Self {
-        Decision::of(RulesRef::Counted(rules), outcomes, retry_after)
+        Decision::with(RulesRef::Counted(rules), outcomes, retry_after)
     }
 
     /// The rules that were asked.

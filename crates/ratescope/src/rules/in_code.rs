@@ -42,7 +42,7 @@ impl NewRule {
     }
 
     /// Makes it a rule for events whose field has this value, in which `*` stands for any characters.
-    pub fn of(self, field: &str, value: &str) -> Self {
+    pub fn value(self, field: &str, value: &str) -> Self {
         self.step(field, Value::new(value))
     }
 
@@ -128,16 +128,16 @@ impl Rules {
     /// ```
     /// use ratescope::limit::exim::{Exim, Mode};
     /// use ratescope::limit::gcra::Gcra;
-    /// use ratescope::rules::{NewRule, Ruled, Rules};
+    /// use ratescope::rules::{NewRule, MemoryStore, Rules};
     /// use ratescope::{Event, Rate, Time};
     ///
     /// let guesses = Exim { limit: Rate::per_minute(5), mode: Mode::Strict };
     /// let rules = Rules::new("web", [
     ///     NewRule::new().each("user").limit(Gcra::new(Rate::per_minute(100), 30.0)?),
-    ///     NewRule::new().of("route", "/login").each("ip").limit(guesses),
-    ///     NewRule::new().of("route", "/login").within("ip", "10.0.0.0/8".parse()?), // is not limited
+    ///     NewRule::new().value("route", "/login").each("ip").limit(guesses),
+    ///     NewRule::new().value("route", "/login").within("ip", "10.0.0.0/8".parse()?), // is not limited
     /// ])?;
-    /// let ruled = Ruled::new(rules, 100_000);
+    /// let ruled = MemoryStore::new(rules, 100_000);
     /// let passed = |ip| {
     ///     let fields = &[("route", "/login"), ("ip", ip)];
     ///     let event = Event { time: Time::ZERO, cost: 1.0, fields };

@@ -11,9 +11,9 @@
 //! * A limit starts anew if its rule has another name (its domain, its keys and values), or if the
 //!   limit's key or its shape changes. [`Changes`] says so.
 
+use super::memory_store::{Generation, LimitTable};
 use super::reader::first_of;
-use super::ruled::{Generation, Home};
-use super::{AsyncStore, Rule, Ruled, Rules, RulesError};
+use super::{MemoryStore, Rule, Rules, RulesError, Store};
 use crate::policy::Limit;
 use crate::store::KeyedLimit;
 use crate::time::Time;
@@ -85,11 +85,11 @@ impl fmt::Display for Reloaded {
     }
 }
 
-impl Ruled {
+impl MemoryStore {
     /// Reads rules, and puts them in force if they have no mistakes. `file` is their name, for errors.
     /// States of limits that change are converted at `now`, by the clock of the events.
     pub fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
-        AsyncStore::reload(self, file, text, now)
+        Store::reload(self, file, text, now)
     }
 
     /// Puts `rules` in force.
@@ -99,15 +99,15 @@ impl Ruled {
         if old.rules.say_the_same_as(&rules) {
             // Only the name of the file is new.
             if old.rules.file() != rules.file() {
-                let renamed = Generation::new(Arc::new(rules), old.homes.clone());
+                let renamed = Generation::new(Arc::new(rules), old.tables.clone());
                 self.current.store(Arc::new(renamed));
             }
             return Reloaded::Unchanged;
         }
         let mut carried = Carried::new(&old, now, self.capacity());
-        let homes = rules.rules().iter().map(|rule| carried.homes(rule)).collect();
+        let tables = rules.rules().iter().map(|rule| carried.tables(rule)).collect();
         let changes = carried.finish();
-        self.current.store(Arc::new(Generation::new(Arc::new(rules), homes)));
+        self.current.store(Arc::new(Generation::new(Arc::new(rules), tables)));
         Reloaded::Applied(changes)
     }
 }
@@ -116,7 +116,7 @@ impl Ruled {
 struct Carried<'a> {
     old: &'a Generation,
     /// The states of each old rule, by its name.
-    named: HashMap<&'a str, &'a [Home]>,
+    named: HashMap<&'a str, &'a [LimitTable]>,
     /// The old states that were used. Each is used once: two limits with the same states would lock
     /// the same keys twice, and would count each event twice.
     taken: HashSet<*const KeyedLimit>,
@@ -127,33 +127,33 @@ struct Carried<'a> {
 
 impl<'a> Carried<'a> {
     fn new(old: &'a Generation, now: Time, capacity: usize) -> Self {
-        let each = old.rules.rules().iter().zip(&old.homes);
-        let named = each.map(|(rule, homes)| (rule.name(), homes.as_slice())).collect();
+        let each = old.rules.rules().iter().zip(&old.tables);
+        let named = each.map(|(rule, tables)| (rule.name(), tables.as_slice())).collect();
         Carried { old, named, taken: HashSet::new(), changes: Changes::default(), now, capacity }
     }
 
     /// The states for the limits of a rule: first for unchanged limits, and then, from the states that
     /// are left, for limits that have changed.
-    fn homes(&mut self, rule: &Rule) -> Vec<Home> {
+    fn tables(&mut self, rule: &Rule) -> Vec<LimitTable> {
         let old = self.named.get(rule.name()).copied().unwrap_or_default();
-        let own = || old.iter().map(|home| &home.own);
+        let own = || old.iter().map(|table| &table.own);
         let same: Vec<_> = rule.limits().iter().map(|limit| self.same(limit, own())).collect();
         let each = rule.limits_and_stretched().zip(same);
-        each.map(|(limits, same)| self.home(rule.name(), limits, same, old)).collect()
+        each.map(|(limits, same)| self.table(rule.name(), limits, same, old)).collect()
     }
 
-    fn home(
+    fn table(
         &mut self,
         rule: &str,
         (limit, stretched): (&Limit, Option<&Limit>),
         same: Option<Arc<KeyedLimit>>,
-        old: &'a [Home],
-    ) -> Home {
+        old: &'a [LimitTable],
+    ) -> LimitTable {
         let text = format!("{rule}: {limit}");
         let own = if let Some(states) = same {
             self.changes.kept.push(text);
             states
-        } else if let Some(states) = self.changed(limit, old.iter().map(|home| &home.own)) {
+        } else if let Some(states) = self.changed(limit, old.iter().map(|table| &table.own)) {
             self.changes.changed.push(text);
             states
         } else {
@@ -161,7 +161,7 @@ impl<'a> Carried<'a> {
             self.new_states(limit)
         };
         let stretched = stretched.map(|limit| self.stretched(limit, &own, old));
-        Home { own, stretched }
+        LimitTable { own, stretched }
     }
 
     /// The old states of exactly this limit, if they were not used yet.
@@ -191,8 +191,13 @@ impl<'a> Carried<'a> {
 
     /// The states for a stretched limit. If there was none before, it begins with what the limit
     /// itself has counted, so that nobody gains a burst by the change.
-    fn stretched(&mut self, limit: &Limit, own: &KeyedLimit, old: &'a [Home]) -> Arc<KeyedLimit> {
-        let before = || old.iter().filter_map(|home| home.stretched.as_ref());
+    fn stretched(
+        &mut self,
+        limit: &Limit,
+        own: &KeyedLimit,
+        old: &'a [LimitTable],
+    ) -> Arc<KeyedLimit> {
+        let before = || old.iter().filter_map(|table| table.stretched.as_ref());
         self.same(limit, before())
             .or_else(|| self.changed(limit, before()))
             .or_else(|| own.carried(limit, self.now).map(Arc::new))
@@ -204,9 +209,9 @@ impl<'a> Carried<'a> {
     }
 
     fn finish(mut self) -> Changes {
-        for (rule, homes) in self.old.rules.rules().iter().zip(&self.old.homes) {
-            for (limit, home) in rule.limits().iter().zip(homes) {
-                if !self.taken.contains(&Arc::as_ptr(&home.own)) {
+        for (rule, tables) in self.old.rules.rules().iter().zip(&self.old.tables) {
+            for (limit, table) in rule.limits().iter().zip(tables) {
+                if !self.taken.contains(&Arc::as_ptr(&table.own)) {
                     self.changes.gone.push(format!("{}: {limit}", rule.name()));
                 }
             }

@@ -1,24 +1,24 @@
 //! Saving the states of rules, so that they outlive a restart.
 
-use super::ruled::{Generation, Home};
-use super::{Rule, Ruled, Rules};
+use super::memory_store::{Generation, LimitTable};
+use super::{MemoryStore, Rule, Rules};
 use crate::policy::Limit;
 use crate::store::saved::{Saved, SavedError, Saving};
 use crate::store::{KeyedLimit, names};
 use crate::time::Time;
 use std::sync::Arc;
 
-impl Ruled {
+impl MemoryStore {
     /// All states as bytes, as of `now`: see [saving](crate::store::saved).
     ///
     /// Other threads can go on meanwhile. An event that they decide then may be missing in some limits.
     pub fn save(&self, now: Time) -> Vec<u8> {
         let (generation, mut saving) = (self.generation(), Saving::new());
-        for (rule, homes) in generation.rules.rules().iter().zip(&generation.homes) {
-            for (name, home) in own_names(rule).iter().zip(homes) {
-                saving.add(name, &home.own.keys, now);
+        for (rule, tables) in generation.rules.rules().iter().zip(&generation.tables) {
+            for (name, table) in own_names(rule).iter().zip(tables) {
+                saving.add(name, &table.own.keys, now);
             }
-            let stretched = homes.iter().filter_map(|home| home.stretched.as_ref());
+            let stretched = tables.iter().filter_map(|table| table.stretched.as_ref());
             for (name, limit) in stretched_names(rule).iter().zip(stretched) {
                 saving.add(name, &limit.keys, now);
             }
@@ -37,18 +37,18 @@ impl Ruled {
         let restore = |limit: &Limit, name: &str| -> Result<_, SavedError> {
             Ok(Arc::new(KeyedLimit::restore(limit, capacity, name, &saved)?))
         };
-        let homes = |rule: &Rule| {
+        let tables = |rule: &Rule| {
             let (own, stretched) = (own_names(rule), stretched_names(rule));
             let each = rule.limits_and_stretched().zip(&own).enumerate();
             each.map(|(i, ((limit, other), name))| {
                 let stretched = other.zip(stretched.get(i));
                 let stretched = stretched.map(|(limit, name)| restore(limit, name)).transpose()?;
-                Ok(Home { own: restore(limit, name)?, stretched })
+                Ok(LimitTable { own: restore(limit, name)?, stretched })
             })
             .collect()
         };
-        let homes = rules.rules().iter().map(homes).collect::<Result<_, _>>()?;
-        Ok(Ruled::of(Generation::new(Arc::new(rules), homes), capacity))
+        let tables = rules.rules().iter().map(tables).collect::<Result<_, _>>()?;
+        Ok(MemoryStore::with_generation(Generation::new(Arc::new(rules), tables), capacity))
     }
 }
 

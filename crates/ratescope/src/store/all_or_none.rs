@@ -1,5 +1,5 @@
 //! All or none: the keys of one event are locked in several limits at once. First all limits are
-//! asked, then the event is counted in all of them or in none. A [`Store`](super::Store) and
+//! asked, then the event is counted in all of them or in none. A [`KeyedPolicy`](super::KeyedPolicy) and
 //! [rules](crate::rules) decide so.
 
 use super::held::Held;
@@ -99,7 +99,7 @@ pub(super) fn check<L: Limiter<State: PartialEq>>(
 }
 
 /// The same with a cost for each limit; `see` is told the outcome of each, in their order. Rules with shadows, with
-/// stretched limits or without states decide in another way: see `Ruled::answer_by`.
+/// stretched limits or without states decide in another way: see `MemoryStore::answer_by`.
 #[inline(always)]
 pub(crate) fn check_each<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],

@@ -2,7 +2,7 @@
 //! real threads, with more keys and more limits.
 #![cfg(loom)]
 
-use super::Store;
+use super::KeyedPolicy;
 use crate::event::Event;
 use crate::outcome::Retry;
 use crate::time::{Span, Time};
@@ -17,7 +17,7 @@ fn ask<T>((user, ip): From, cost: f64, ask: impl FnOnce(&Event<'_>) -> T) -> T {
     ask(&Event { time: Time::ZERO, cost, fields: &[("user", user), ("ip", ip)] })
 }
 
-fn check(store: &Store, from: From) -> bool {
+fn check(store: &KeyedPolicy, from: From) -> bool {
     ask(from, 1.0, |event| store.check(event)).is_allowed()
 }
 
@@ -26,13 +26,13 @@ fn check(store: &Store, from: From) -> bool {
 fn every_order(
     policy: &str,
     threads: &'static [&'static [From]],
-    judge: fn(&Store, &[(From, bool)]),
+    judge: fn(&KeyedPolicy, &[(From, bool)]),
 ) {
     let policy = policy.to_owned();
     loom::model(move || {
         let Ok(policy) = policy.parse() else { return assert!(false, "{policy}") };
-        let store = Arc::new(Store::new(policy, 1));
-        let send = |store: &Store, events: &[From]| -> Vec<(From, bool)> {
+        let store = Arc::new(KeyedPolicy::new(policy, 1));
+        let send = |store: &KeyedPolicy, events: &[From]| -> Vec<(From, bool)> {
             events.iter().map(|from| (*from, check(store, *from))).collect()
         };
         let (first, rest) = threads.split_at(1);
@@ -54,7 +54,7 @@ fn every_order(
 
 /// Judges a limit of one event for each user and for each address: passed events fit, refused ones met a
 /// full key, and the store counted exactly the passed ones.
-fn one_each(store: &Store, sent: &[(From, bool)]) {
+fn one_each(store: &KeyedPolicy, sent: &[(From, bool)]) {
     let passed = |same: &dyn Fn(From) -> bool| {
         sent.iter().filter(|(from, passed)| *passed && same(*from)).count()
     };
@@ -108,7 +108,7 @@ fn the_same_keys_everywhere() {
 fn a_charge_beside_looks() {
     loom::model(|| {
         let Ok(policy) = "gcra 2/1h per user & gcra 2/1h per ip".parse() else { return };
-        let store = Arc::new(Store::new(policy, 1));
+        let store = Arc::new(KeyedPolicy::new(policy, 1));
         let other = store.clone();
         let charge = thread::spawn(move || ask(("ann", "x"), 2.0, |event| other.charge(event)));
         // The level of either limit is the same before and after.
@@ -126,13 +126,13 @@ fn a_charge_beside_looks() {
 /// user and for each address. `judge` gets what both returned.
 fn beside<A: 'static, B: 'static>(
     before: &'static [From],
-    other: fn(&Store) -> A,
-    this: fn(&Store) -> B,
-    judge: fn(&Store, A, B),
+    other: fn(&KeyedPolicy) -> A,
+    this: fn(&KeyedPolicy) -> B,
+    judge: fn(&KeyedPolicy, A, B),
 ) {
     loom::model(move || {
         let Ok(policy) = ONE_EACH.parse() else { return assert!(false, "{ONE_EACH}") };
-        let store = Arc::new(Store::new(policy, 1));
+        let store = Arc::new(KeyedPolicy::new(policy, 1));
         assert!(before.iter().all(|from| check(&store, *from)));
         let shared = store.clone();
         let running = thread::spawn(move || other(&shared));
@@ -142,14 +142,14 @@ fn beside<A: 'static, B: 'static>(
     });
 }
 
-fn is_free(store: &Store, from: From) -> bool {
+fn is_free(store: &KeyedPolicy, from: From) -> bool {
     ask(from, 1.0, |event| store.peek(event)).is_allowed()
 }
 
 /// Of two who wait for one place one passes, and the other has counted nothing.
 #[test]
 fn two_who_wait_for_one_place() {
-    fn pass(store: &Store, ip: &'static str) -> bool {
+    fn pass(store: &KeyedPolicy, ip: &'static str) -> bool {
         ask(("ann", ip), 1.0, |event| store.pass(event, Span::ZERO)).is_ok()
     }
     beside(
@@ -166,7 +166,7 @@ fn two_who_wait_for_one_place() {
 /// An event that is taken back makes room in all limits at once, for the next one.
 #[test]
 fn an_event_is_taken_back_beside_another() {
-    fn free(store: &Store) -> [bool; 2] {
+    fn free(store: &KeyedPolicy) -> [bool; 2] {
         [is_free(store, ("ann", "?")), is_free(store, ("?", "x"))]
     }
     beside(
@@ -190,7 +190,7 @@ fn states_are_saved_beside_an_event() {
         |store| store.save(Time::ZERO),
         |store, passed, saved| {
             assert!(passed);
-            let restored = Store::restore(store.policy().clone(), 1, &saved);
+            let restored = KeyedPolicy::restore(store.policy().clone(), 1, &saved);
             let Ok(restored) = restored else { return assert!(false, "it is not whole") };
             assert!(!is_free(&restored, ("bob", "?")) && !is_free(&restored, ("?", "y")));
             let level = |from: From| ask(from, 0.0, |event| restored.peek(event)).outcome.level;

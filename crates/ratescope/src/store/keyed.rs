@@ -180,8 +180,8 @@ where
     }
 
     /// How many keys were forgotten for want of room.
-    pub fn forgotten(&self) -> u64 {
-        self.shards.iter().map(|shard| lock(&shard.0).table.forgotten()).sum()
+    pub fn evicted(&self) -> u64 {
+        self.shards.iter().map(|shard| lock(&shard.0).table.evicted()).sum()
     }
 
     /// Frees the entries that logs and windows no longer count at `now`. Decisions at that time and

@@ -22,18 +22,18 @@ pub(crate) struct KeyedLimit {
 }
 
 impl KeyedLimit {
-    fn of(per: &Per, keys: Keyed<AnyLimiter>) -> Self {
+    fn with_keys(per: &Per, keys: Keyed<AnyLimiter>) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
         KeyedLimit { per: per.clone(), keys, number: MADE.fetch_add(1, Ordering::Relaxed) }
     }
 
     pub(crate) fn new(limit: &Limit, capacity: usize) -> Self {
-        KeyedLimit::of(&limit.per, Keyed::new(limit.limiter.clone(), capacity))
+        KeyedLimit::with_keys(&limit.per, Keyed::new(limit.limiter.clone(), capacity))
     }
 
     /// The same with a copy of the states.
     pub(crate) fn fork(&self) -> Self {
-        KeyedLimit::of(&self.per, self.keys.fork())
+        KeyedLimit::with_keys(&self.per, self.keys.fork())
     }
 
     /// The states that were saved under `name`, or none.
@@ -44,7 +44,7 @@ impl KeyedLimit {
         saved: &Saved<'_>,
     ) -> Result<Self, SavedError> {
         let keys = saved.find(name, limit.limiter.clone(), capacity)?;
-        let restored = keys.map(|keys| KeyedLimit::of(&limit.per, keys));
+        let restored = keys.map(|keys| KeyedLimit::with_keys(&limit.per, keys));
         Ok(restored.unwrap_or_else(|| KeyedLimit::new(limit, capacity)))
     }
 
@@ -65,7 +65,7 @@ impl KeyedLimit {
             old.forget(state, now);
             *state = new.restore(&old.keep(state, now)).unwrap_or_else(|_| new.initial());
         });
-        Some(KeyedLimit::of(&self.per, keys))
+        Some(KeyedLimit::with_keys(&self.per, keys))
     }
 
     /// Whether this was made before the other.

@@ -99,7 +99,7 @@ pub(super) struct Table<S> {
     len: usize,
     /// The largest number of sets.
     most: usize,
-    forgotten: u64,
+    evicted: u64,
     /// The slot that is swept next, counted over all sets.
     next: usize,
     /// The state in free slots, which is never read.
@@ -110,7 +110,7 @@ impl<S: Clone> Table<S> {
     /// An empty table that may grow to `most` sets.
     pub(super) fn new(most: usize, blank: S) -> Self {
         let (tags, sets) = (Box::default(), Box::default());
-        Table { tags, sets, uses: 0, len: 0, most, forgotten: 0, next: 0, blank }
+        Table { tags, sets, uses: 0, len: 0, most, evicted: 0, next: 0, blank }
     }
 
     /// Forgets all entries, and frees their memory.
@@ -129,8 +129,8 @@ impl<S: Clone> Table<S> {
     }
 
     /// How many entries were given up for others.
-    pub(super) fn forgotten(&self) -> u64 {
-        self.forgotten
+    pub(super) fn evicted(&self) -> u64 {
+        self.evicted
     }
 
     /// Where the entry with this hash is.
@@ -248,7 +248,7 @@ impl<S: Clone> Table<S> {
                 return self.write(slot, entry);
             }
             if self.sets.len() == self.most {
-                self.forgotten += 1;
+                self.evicted += 1;
                 let slot = self.give_up_one(entry.hash, is_refused);
                 return self.write(slot, entry);
             }

@@ -6,7 +6,7 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::Mode;
 use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::TokenBucket};
 use ratescope::policy::{FIELDS, Limit, Per};
-use ratescope::{Event, Policy, Rate, Span, Store, Time};
+use ratescope::{Event, KeyedPolicy, Policy, Rate, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, SystemTime};
 
@@ -141,7 +141,7 @@ fn rates_and_spans_are_keys() {
 #[test]
 fn threads() {
     fn shared<T: Send + Sync>() {}
-    shared::<Store>();
+    shared::<KeyedPolicy>();
     shared::<Policy>();
     shared::<ratescope::policy::PolicyOutcome>();
     shared::<ratescope::ParseError>();

@@ -3,7 +3,7 @@
 use super::core::{ask, descriptor, request};
 use super::shell::Folder;
 use ratescope::clock::{Clock, FakeClock};
-use ratescope::rules::{AnyStore, OpenError, Ruled, RulesError};
+use ratescope::rules::{MemoryStore, OpenError, RulesError, Store};
 use ratescope::{Span, Time};
 use ratescope_service::{
     Changed, NoAnswer, RateLimitDescriptor, RateLimitRequest, Service, States,
@@ -267,7 +267,8 @@ fn a_start_without_right_rules_is_refused_with_all_reasons() {
 fn opening(wait: impl Fn() + Send + Sync + 'static) -> Service<FakeClock> {
     let open = move |rules| {
         wait();
-        Ok(AnyStore::new(Ruled::new(rules, 100)))
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new(rules, 100));
+        Ok(store)
     };
     Service::new(States::new(open), FakeClock::default())
 }

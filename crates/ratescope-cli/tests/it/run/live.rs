@@ -1,7 +1,7 @@
 //! The probe, and what it tells the viewers of Live.
 
 use ratescope::event::Event;
-use ratescope::rules::{Ruled, Rules};
+use ratescope::rules::{MemoryStore, Rules};
 use ratescope::{Span, Time};
 use ratescope_live::{self, Probe, Taps, Viewer, Wanted};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ descriptors:
 
 /// Rules with a probe that counts their decisions.
 pub(crate) struct Scene {
-    pub(crate) store: Ruled,
+    pub(crate) store: MemoryStore,
     pub(crate) probe: Arc<Probe>,
     pub(crate) taps: Taps,
 }
@@ -27,7 +27,7 @@ impl Scene {
         let rules = Rules::read("rules.yaml", text).unwrap();
         let probe = Arc::new(probe);
         let taps = probe.taps(&rules);
-        Scene { store: Ruled::new(rules, 1000), probe, taps }
+        Scene { store: MemoryStore::new(rules, 1000), probe, taps }
     }
 
     pub(crate) fn event(&self, secs: f64, cost: f64, fields: &[(&str, &str)]) {
@@ -100,7 +100,7 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
     let taps = scene.probe.taps(&other);
     events(1);
     let event = Event { time: at(0.0), cost: 1.0, fields: &[("user", "bob")] };
-    taps.count(&Ruled::new(other, 10).check(&event), &event);
+    taps.count(&MemoryStore::new(other, 10).check(&event), &event);
     let (said, _) = told(&viewer.next(at(3.0)));
     assert_eq!(said["rules"]["rules"][0][1], "gcra 9/1h burst 9 per user");
     assert_eq!(rates(&said), [json!([3_000_000, 3, 3, 0, 0, 0, 10])]);

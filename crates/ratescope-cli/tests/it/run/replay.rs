@@ -10,8 +10,8 @@ use ratescope::clock::{Clock, SystemClock};
 use ratescope::event::Event;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Reloaded, Ruled, Rules};
-use ratescope_live::{Probe, Seen, Wanted};
+use ratescope::rules::{MemoryStore, Reloaded, Rules};
+use ratescope_live::{Probe, Wanted};
 use ratescope_tower::RateLimit;
 use std::sync::Arc;
 use tower_service::Service;
@@ -37,7 +37,7 @@ fn a_key_that_is_watched_is_the_replay_of_its_events() {
         let (said, _) = told(&table.next(at(0.0)));
         let hash = said["keys"]["busiest"][0]["hash"].as_str().unwrap();
         let mut viewer = scene.look(&Wanted::read(&format!("watch={hash}"), None), 0.0);
-        let store = Ruled::new((*scene.store.rules()).clone(), 1000);
+        let store = MemoryStore::new((*scene.store.rules()).clone(), 1000);
         let (mut time, mut levels, mut text) = (0.0, Vec::new(), String::new());
         for i in 0..500_u32 {
             // Times and costs without a short decimal form.
@@ -79,7 +79,7 @@ async fn a_layer_is_seen() {
     let text = "domain: web\nlimit: gcra 2/1h per user\n";
     let probe = Arc::new(Probe::default());
     let rules = Rules::read("rules.yaml", text).unwrap();
-    let store = Seen::new(Ruled::new(rules, 100), Arc::clone(&probe));
+    let store = probe.observe(MemoryStore::new(rules, 100));
     let limit = RateLimit::new(store.clone()).header("user", HeaderName::from_static("x-user"));
     let mut service = Router::new().route("/", get(|| async {})).layer(limit.layer());
     let mut viewer = probe.look(&Wanted::default(), at(0.0)).unwrap();
@@ -90,7 +90,7 @@ async fn a_layer_is_seen() {
     let (said, _) = told(&viewer.next(at(1.0)));
     assert_eq!(said["columns"], serde_json::json!([[0, 0, 0, 0], [1_000_000, 3, 1, 0]]));
     let other = Rules::read("rules.yaml", &text.replace("2/1h", "1/1h")).unwrap();
-    assert!(matches!(store.inner().replace(other, SystemClock.now()), Reloaded::Applied(_)));
+    assert!(matches!(store.store().replace(other, SystemClock.now()), Reloaded::Applied(_)));
     let request = Request::builder().header("x-user", "eve").body(Body::empty()).unwrap();
     assert_eq!(service.call(request).await.unwrap().status(), 200);
     let (said, _) = told(&viewer.next(at(2.0)));

@@ -9,8 +9,8 @@ use http::{HeaderName, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use ratescope::Span;
 use ratescope::clock::{Clock, FakeClock};
-use ratescope::rules::{Ruled, Rules};
-use ratescope_live::{Probe, Routes, Seen, VIEWERS};
+use ratescope::rules::{MemoryStore, Rules};
+use ratescope_live::{Probe, Routes, VIEWERS};
 use ratescope_tower::RateLimit;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const TOKEN: &str = "0123456789abcdef";
 fn service(live: impl FnOnce(Routes) -> Routes) -> (Router, Routes, FakeClock) {
     let rules = Rules::read("rules.yaml", "domain: web\nlimit: gcra 2/1h per user\n").unwrap();
     let (probe, clock) = (Arc::new(Probe::default()), FakeClock::default());
-    let store = Seen::new(Ruled::new(rules, 100), Arc::clone(&probe));
+    let store = probe.observe(MemoryStore::new(rules, 100));
     let limit = RateLimit::new(store)
         .clock(clock.clone())
         .header("user", HeaderName::from_static("x-user"));

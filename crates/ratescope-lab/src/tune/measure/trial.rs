@@ -5,18 +5,18 @@ use crate::tune::Clients;
 use core::hash::BuildHasher;
 use ratescope::event::Event;
 use ratescope::policy::{Limit, Per, Policy};
-use ratescope::store::Store;
+use ratescope::store::KeyedPolicy;
 use ratescope::time::Time;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 
-/// A policy decided by a [`Store`], and the clients that it touched. Unlike a
+/// A policy decided by a [`KeyedPolicy`], and the clients that it touched. Unlike a
 /// [`Replay`](crate::tune::Replay) it also takes policies of several limits with keys of their own, but
 /// has to see the events while they are read.
 #[derive(Debug)]
 pub struct Trial {
-    store: Store,
+    store: KeyedPolicy,
     /// The refused events of each touched client and the time of the first, by the hash of its key, which may be long.
     touched: HashMap<u64, (u64, Time)>,
     hasher: RandomState,
@@ -33,7 +33,7 @@ impl Trial {
     /// A trial that remembers at most `keys` keys of each limit, and as many touched clients.
     pub fn new(policy: Policy, keys: usize) -> Self {
         Trial {
-            store: Store::new(policy, keys),
+            store: KeyedPolicy::new(policy, keys),
             touched: HashMap::new(),
             hasher: RandomState::new(),
             keys,
@@ -86,7 +86,7 @@ impl Trial {
 
     /// The number of keys forgotten for want of room. If there are any, the other numbers are not
     /// exact.
-    pub fn forgotten(&self) -> u64 {
-        self.store.forgotten()
+    pub fn evicted(&self) -> u64 {
+        self.store.evicted()
     }
 }

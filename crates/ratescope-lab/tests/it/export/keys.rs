@@ -183,6 +183,9 @@ fn everybody_is_one_client() {
     assert!(caddy.contains("\t\tkey all\n"), "{caddy}");
     let rust = all("rust", "9/1s");
     assert!(rust.contains("/// Whether an event passes.\n"), "{rust}");
-    assert!(rust.contains("passes(limits: &Store, time: Time) -> bool {\n    limits."), "{rust}");
+    assert!(
+        rust.contains("passes(limits: &KeyedPolicy, time: Time) -> bool {\n    limits."),
+        "{rust}"
+    );
     assert!(rust.contains("fields: &() }"), "{rust}");
 }

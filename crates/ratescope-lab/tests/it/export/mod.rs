@@ -15,7 +15,7 @@ use crate::table;
 use committed::committed;
 use ratescope::Policy;
 use ratescope::policy::Defaults;
-use ratescope::{Store, Time};
+use ratescope::{KeyedPolicy, Time};
 use ratescope_lab::export::{Configuration, Target};
 use table::rows;
 
@@ -70,7 +70,7 @@ fn the_texts_are_the_committed_ones() {
 
 #[test]
 fn what_is_written_as_rust_decides() {
-    let limits: Store = exported::limits().unwrap();
+    let limits: KeyedPolicy = exported::limits().unwrap();
     let passed = (0..12).filter(|_| exported::passes(&limits, Time::ZERO, ["ann", "192.0.2.7"]));
     assert_eq!(passed.count(), 9);
 }

@@ -6,9 +6,9 @@ use super::proxy::Proxy;
 use super::server::{PATIENCE, Server};
 use super::{check, level, looked, open, patient, rules, until_looked};
 use ratescope::Time;
-use ratescope::rules::{Decision, Details, Fault, Ruled};
+use ratescope::rules::{Decision, Details, Fault, MemoryStore};
 use ratescope_redis::redis::Client;
-use ratescope_redis::{Options, RedisStore};
+use ratescope_redis::{Options, Redis, RedisStore};
 use std::time::{Duration, Instant};
 
 fn open_at(cluster: &Cluster, text: &str, options: Options) -> RedisStore {
@@ -56,7 +56,7 @@ async fn a_cluster_decides_as_memory_does() {
     let Some(cluster) = Cluster::steady() else { return };
     let text = "gcra 10/1m burst 3 per user & sliding-window 5/1m precision 5s per user";
     let store = open_at(&cluster, text, patient("rs:"));
-    let memory = Ruled::new(rules(text), 1000);
+    let memory = MemoryStore::new(rules(text), 1000);
     for i in 0..600 {
         let user = format!("user{}", i % 40);
         let (time, fields) = (Time::from_micros(i * 100_000), [("user", user.as_str())]);
@@ -71,12 +71,12 @@ async fn a_cluster_decides_as_memory_does() {
     // A user and an address would be on two nodes.
     let two = "10/1m per user & 20/1m per ip";
     let node = Client::open(cluster.nodes[0].url()).unwrap();
-    let refused = RedisStore::of_cluster(&[node], rules(two), patient("two:"));
+    let refused = Redis::from_cluster(&[node], patient("two:")).unwrap().store(rules(two));
     let said = refused.unwrap_err().to_string();
     assert!(said.contains("not for the same fields as others, which are per user"), "{said}");
     let options = Options { one_node: true, ..patient("one:") };
     let store = open_at(&cluster, two, options);
-    let memory = Ruled::new(rules(two), 1000);
+    let memory = MemoryStore::new(rules(two), 1000);
     for i in 0..200 {
         let (user, ip) = (format!("u{}", i % 7), format!("192.0.2.{}", i % 3));
         let fields = [("user", user.as_str()), ("ip", ip.as_str())];
@@ -93,7 +93,7 @@ async fn a_cluster_decides_as_memory_does() {
                     user=u0 user=u1 user=u2 user=u3 user=u4 user=u5 user=u6";
     assert_eq!(subjects.join(" "), expected);
     assert_eq!(open_at(&cluster, text, patient("rs:")).keys(1000).await.unwrap().len(), 40);
-    assert_eq!(store.clear().await, Ok(10), "seven users and three addresses");
+    assert_eq!(store.redis().clear().await, Ok(10), "seven users and three addresses");
     assert_eq!(ratescope_redis::clear(&cluster.url(), "rs:").await, Ok(80));
     // On a single Redis nothing is apart.
     let _ = open(&cluster.nodes[0].url(), rules(two), patient("single:"));

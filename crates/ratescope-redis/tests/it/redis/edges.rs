@@ -12,7 +12,7 @@ use proptest::test_runner::TestRunner;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::Kept;
 use ratescope::policy::retry_after;
-use ratescope::rules::{AsyncStore, Decision, Details, Ruled};
+use ratescope::rules::{Decision, Details, MemoryStore, Store};
 use ratescope::{Event, Limiter, Outcome, Span, Time};
 use ratescope_redis::RedisStore;
 use tokio::task::{JoinSet, LocalSet};
@@ -31,7 +31,7 @@ type Numbers = [u64; 3];
 
 /// An amount in millionths that is decided about, or else charged, at a time in microseconds.
 #[derive(Clone, Copy, Debug)]
-struct Deed {
+struct Op {
     at: i64,
     amount: u64,
     is_charged: bool,
@@ -60,7 +60,7 @@ fn of_windows() -> BoxedStrategy<Numbers> {
 
 /// Deeds on the scale of a limit of `size` millionths that takes `period` microseconds to come back: of any
 /// cost, with time standing still and running backwards.
-fn deeds(size: u64, period: f64) -> impl Strategy<Value = Vec<Deed>> {
+fn deeds(size: u64, period: f64) -> impl Strategy<Value = Vec<Op>> {
     let gap = prop_oneof![
         3 => Just(0.0),
         6 => magnitude(-4.0, 0.7),
@@ -73,14 +73,14 @@ fn deeds(size: u64, period: f64) -> impl Strategy<Value = Vec<Deed>> {
     let is_charged = prop::bool::weighted(0.05);
     (begin, prop::collection::vec((gap, part, odd, is_charged), 1..60)).prop_map(
         move |(mut at, deeds)| {
-            let deed = |(gap, part, odd, is_charged): (f64, f64, u64, bool)| {
+            let op = |(gap, part, odd, is_charged): (f64, f64, u64, bool)| {
                 at = at.saturating_add((gap * period) as i64).clamp(0, END - 1);
                 // All charges of a period together stay below 2^52.
                 let most = if is_charged { size / 8 } else { 1_000_000_000_000_000_000 };
                 let amount = ((part * size as f64) as u64).saturating_add(odd).min(most);
-                Deed { at, amount, is_charged }
+                Op { at, amount, is_charged }
             };
-            deeds.into_iter().map(deed).collect()
+            deeds.into_iter().map(op).collect()
         },
     )
 }
@@ -93,7 +93,7 @@ fn limiter(kind: &str, [count, per, size]: Numbers, blocks: u64) -> AnyLimiter {
 
 /// Two limiters of one shape, by some of the [`KINDS`], and deeds on the scale of the first. The second is the
 /// same, or has numbers that differ by a small factor, as when a limit is changed, or any others.
-fn drawn(kinds: &'static [&'static str]) -> impl Strategy<Value = ([AnyLimiter; 2], Vec<Deed>)> {
+fn drawn(kinds: &'static [&'static str]) -> impl Strategy<Value = ([AnyLimiter; 2], Vec<Op>)> {
     let has_buckets = kinds[0] == KINDS[0];
     let numbers = || if has_buckets { of_buckets() } else { of_windows() };
     let kind = || prop::sample::select(kinds);
@@ -130,8 +130,8 @@ fn same_wait(theirs: Option<Span>, ours: Option<Span>) -> bool {
 
 impl Turn<'_> {
     #[track_caller]
-    fn assert_same(&self, deed: Deed, theirs: &Decision, ours: Outcome) {
-        let what = || format!("{} about {deed:?}", self.limiter);
+    fn assert_same(&self, op: Op, theirs: &Decision, ours: Outcome) {
+        let what = || format!("{} about {op:?}", self.limiter);
         assert_eq!(theirs.fault, None, "{}", what());
         let outcome = theirs.decided_by().unwrap().outcome;
         let same = same_wait(outcome.wait, ours.wait);
@@ -143,21 +143,21 @@ impl Turn<'_> {
     async fn passes(&self, at: i64, amount: u64) -> bool {
         let Turn { limiter, store, state, fields } = self;
         let (time, cost) = (Time::from_micros(at), amount as f64 / 1e6);
-        let theirs = store.peek(&Event { time, cost, fields }, Details::ALL).await;
+        let theirs = store.peek_async(&Event { time, cost, fields }, Details::ALL).await;
         let ours = limiter.peek(state, time, cost);
-        let deed = Deed { at, amount, is_charged: false };
-        self.assert_same(deed, &theirs, ours);
+        let op = Op { at, amount, is_charged: false };
+        self.assert_same(op, &theirs, ours);
         let retry = retry_after(time, |at| iter::once(limiter.retry_after(state, at, cost)));
         let retry = (!ours.is_allowed()).then_some(retry);
-        assert_eq!(theirs.retry_after, retry, "{limiter} before {deed:?}");
+        assert_eq!(theirs.retry_after, retry, "{limiter} before {op:?}");
         let remaining = theirs.quota().unwrap().remaining;
-        assert_eq!(remaining, limiter.remaining(state, time), "{limiter} before {deed:?}");
+        assert_eq!(remaining, limiter.remaining(state, time), "{limiter} before {op:?}");
         ours.is_allowed()
     }
 
     /// Fails unless what remains passes and a millionth more does not, and unless the event passes from
     /// the instant that it is said to, and not a microsecond sooner.
-    async fn look(&self, Deed { at, amount, .. }: Deed) {
+    async fn look(&self, Op { at, amount, .. }: Op) {
         let (limiter, time) = (self.limiter, Time::from_micros(at));
         let most = (limiter.remaining(&self.state, time) * 1e6).round() as u64;
         assert!(most == 0 || self.passes(at, most).await, "{limiter}: {most} are said to remain");
@@ -175,34 +175,29 @@ impl Turn<'_> {
     }
 
     /// Has both decide; the state as it is kept then, if that is another.
-    async fn decide(&self, deed: Deed) -> Option<Kept> {
+    async fn decide(&self, op: Op) -> Option<Kept> {
         let Turn { limiter, store, state, fields } = self;
-        let (time, cost) = (Time::from_micros(deed.at), deed.amount as f64 / 1e6);
+        let (time, cost) = (Time::from_micros(op.at), op.amount as f64 / 1e6);
         let mut after = state.clone();
-        let counted = if deed.is_charged {
+        let counted = if op.is_charged {
             limiter.charge(&mut after, time, cost).unwrap();
-            store.charge(&Event { time, cost, fields }, None).await.unwrap();
+            store.charge_async(&Event { time, cost, fields }, None).await.unwrap();
             true
         } else {
             let ours = limiter.check(&mut after, time, cost);
             let theirs = check(*store, time, cost, fields, Details::default()).await;
-            self.assert_same(deed, &theirs, ours);
+            self.assert_same(op, &theirs, ours);
             ours.is_allowed()
         };
-        let is_kept = after != *state || (counted && deed.amount > 0);
+        let is_kept = after != *state || (counted && op.amount > 0);
         is_kept.then(|| limiter.keep(&after, time))
     }
 }
 
 /// Two limiters take turns, the first of them twice as often.
-async fn take_turns(
-    limiters: [AnyLimiter; 2],
-    stores: [RedisStore; 2],
-    user: &str,
-    deeds: &[Deed],
-) {
+async fn take_turns(limiters: [AnyLimiter; 2], stores: [RedisStore; 2], user: &str, deeds: &[Op]) {
     let mut kept: Option<Kept> = None;
-    for (i, deed) in deeds.iter().enumerate() {
+    for (i, op) in deeds.iter().enumerate() {
         let which = usize::from(i % 3 == 2);
         let (limiter, store) = (&limiters[which], &stores[which]);
         let turn = |kept: &Option<Kept>| {
@@ -210,8 +205,8 @@ async fn take_turns(
             let state = kept.as_ref().map_or_else(|| limiter.initial(), restored);
             Turn { limiter, store, state, fields: [("user", user)] }
         };
-        kept = turn(&kept).decide(*deed).await.or(kept);
-        turn(&kept).look(*deed).await;
+        kept = turn(&kept).decide(*op).await.or(kept);
+        turn(&kept).look(*op).await;
     }
 }
 
@@ -230,7 +225,8 @@ async fn assert_alike(kinds: &'static [&'static str]) {
                     continue;
                 }
                 calls += CALLS * deeds.len();
-                let store = |limiter| first.beside(rules(&format!("{limiter} per user"))).unwrap();
+                let store =
+                    |limiter| first.redis().store(rules(&format!("{limiter} per user"))).unwrap();
                 let (stores, user) = (limiters.each_ref().map(store), calls.to_string());
                 tasks.spawn_local(async move {
                     take_turns(limiters, stores, &user, &deeds).await;
@@ -279,13 +275,13 @@ async fn full_logs_decide_alike() {
     let Some(server) = Server::start(&[]) else { return };
     let text = "sliding-log 3/1m per user";
     let (store, memory) =
-        (open(&server.url(), rules(text), patient("log:")), Ruled::new(rules(text), 10));
+        (open(&server.url(), rules(text), patient("log:")), MemoryStore::new(rules(text), 10));
     let micros = |i: i64| i * 50_000 - i64::from(i % 7 == 3) * 80_000 + 500_000;
     let event = |i| (Time::from_micros(micros(i)), 0.0007);
     // There is room for a thousand. From event 1200 on, the window loses some.
     for (time, cost) in (0..900).map(event) {
         let event = Event { time, cost, fields: &[("user", "ann")] };
-        let (theirs, ours) = (store.charge(&event, None).await, memory.charge(&event, None));
+        let (theirs, ours) = (store.charge_async(&event, None).await, memory.charge(&event, None));
         assert_eq!((theirs, ours.is_ok()), (Ok(()), true));
     }
     both_of(text, &store, &memory, "ann", &(900..1500).map(event).collect::<Vec<_>>()).await;

@@ -6,7 +6,7 @@ use super::{check, open, patient, rules};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{AsyncStore, Decision, Details, Fault, Ruled};
+use ratescope::rules::{Decision, Details, Fault, MemoryStore, Store};
 use ratescope::{Event, Retry, Time};
 use ratescope_redis::RedisStore;
 use tokio::task::{JoinSet, LocalSet};
@@ -52,14 +52,14 @@ fn rounded(retry: Retry) -> Option<String> {
 
 /// Puts events to both, with everything asked, and now and then a look, a charge or a refund between.
 pub(crate) async fn both(text: &str, store: &RedisStore, events: &[(Time, f64)]) {
-    both_of(text, store, &Ruled::new(rules(text), 1000), "ann", events).await;
+    both_of(text, store, &MemoryStore::new(rules(text), 1000), "ann", events).await;
 }
 
 /// The events of a user, who shares the store with others.
 pub(crate) async fn both_of(
     text: &str,
     store: &RedisStore,
-    memory: &Ruled,
+    memory: &MemoryStore,
     user: &str,
     events: &[(Time, f64)],
 ) {
@@ -71,17 +71,17 @@ pub(crate) async fn both_of(
         if i % 11 == 3 {
             // By the decision about the event before, if anything.
             let (theirs, ours) = before.take().unzip();
-            let theirs = store.charge(&event, theirs.as_ref()).await;
+            let theirs = store.charge_async(&event, theirs.as_ref()).await;
             assert_eq!(theirs, memory.charge(&event, ours.as_ref()).map_err(Fault::from));
         }
         if i % 7 == 2 {
-            let theirs = store.peek(&event, Details::ALL).await;
-            let ours = AsyncStore::peek(memory, &event, Details::ALL).await;
+            let theirs = store.peek_async(&event, Details::ALL).await;
+            let ours = Store::peek_async(memory, &event, Details::ALL).await;
             assert_same(what, &theirs, &ours);
         }
         if i % 5 == 4 {
             // More than was counted, too; a limiter that can't says so.
-            let theirs = store.give_back(&event).await;
+            let theirs = store.give_back_async(&event).await;
             assert_eq!(theirs, Ok(memory.give_back(&event)), "{}", what());
         }
         // The details that are asked for change no decision. An event that can't wait is not counted if it had to.
@@ -134,7 +134,7 @@ async fn assert_alike(kinds: &[usize]) {
                 seen += events.len();
                 let (text, store) = (text.clone(), store.clone());
                 // Each has a time of its own, which in one memory would be that of all.
-                let memory = Ruled::new(rules(&text), 4);
+                let memory = MemoryStore::new(rules(&text), 4);
                 tasks.spawn_local(async move {
                     both_of(&text, &store, &memory, &user.to_string(), &events).await;
                 });
@@ -182,12 +182,12 @@ async fn debts_are_kept_alike() {
     let Some(server) = Server::start(&[]) else { return };
     let text = "gcra 1000/1s burst 100000 per user & leaky-bucket 7/3s queue 20 per user";
     let store = open(&server.url(), rules(text), patient("debts:"));
-    let memory = Ruled::new(rules(text), 1000);
+    let memory = MemoryStore::new(rules(text), 1000);
     let fields = [("user", "ann")];
     let at = |seconds: f64| Time::from_secs(seconds + 1e9).unwrap();
     for _ in 0..10 {
         let event = Event { time: at(0.0), cost: 1e7, fields: &fields };
-        store.charge(&event, None).await.unwrap();
+        store.charge_async(&event, None).await.unwrap();
         memory.charge(&event, None).unwrap();
     }
     // 10^8 events less what fits, at 7 in 3 s; the clock is set back by 10 s, and then for good.

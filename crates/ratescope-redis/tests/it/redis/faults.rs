@@ -3,7 +3,7 @@
 use super::proxy::Proxy;
 use super::server::{PATIENCE, Port, Server};
 use super::{check, level, looked, open, rules, until_looked};
-use ratescope::rules::{AsyncStore, Decision, Details, Fault, StateSource};
+use ratescope::rules::{Decision, Details, Fault, StateSource, Store};
 use ratescope::{Event, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::error::Error;
@@ -263,7 +263,7 @@ async fn charges_count_here_when_redis_cannot_be_told() {
     let store = open(&format!("redis://{nobody}"), rules(RULES), options());
     let fields = [("local", "x"), ("closed", "x"), ("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 3.0, fields: &fields };
-    let charged = store.charge(&event, None).await;
+    let charged = store.charge_async(&event, None).await;
     assert!(matches!(charged, Err(Fault::Unreachable(_))), "{charged:?}");
     let answer = ask(&store, "local").await;
     assert_eq!(answer.to_string(), "refused by d:local: level 4, limit 3");

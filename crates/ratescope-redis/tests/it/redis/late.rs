@@ -4,7 +4,7 @@ use super::faults::{RULES, ask, counted, options, until_back};
 use super::proxy::{Proxy, Trick};
 use super::server::{PATIENCE, Server};
 use super::{check, open, patient, rules};
-use ratescope::rules::{AsyncStore, Details, Fault, Ruled, StateSource};
+use ratescope::rules::{Details, Fault, MemoryStore, StateSource, Store};
 use ratescope::{Event, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::time::Duration;
@@ -39,7 +39,7 @@ async fn a_pause_goes_on_where_redis_was() {
         .enumerate()
         .map(|(i, text)| {
             let store = open(&server.url(), rules(text), patient(&format!("{i}:")));
-            (text, store, Ruled::new(rules(text), 100))
+            (text, store, MemoryStore::new(rules(text), 100))
         })
         .collect();
     let mut refused = 0;
@@ -163,18 +163,18 @@ async fn a_share_is_charged_and_given_back() {
     let fields = [("user", "ann")];
     let event = |cost| Event { time: Time::from_micros(1), cost, fields: &fields };
     let level = async || {
-        let answer = store.peek(&event(0.0), Details::default()).await;
+        let answer = store.peek_async(&event(0.0), Details::default()).await;
         answer.decided_by().unwrap().outcome.level
     };
-    assert!(store.check(&event(2.0), Details::ALL).await.is_allowed());
+    assert!(store.check_async(&event(2.0), Details::ALL).await.is_allowed());
     assert_eq!(level().await, 8.0);
-    assert!(store.charge(&event(10.0), None).await.is_err());
+    assert!(store.charge_async(&event(10.0), None).await.is_err());
     assert_eq!(level().await, 48.0);
-    assert!(store.give_back(&event(5.0)).await.is_err());
+    assert!(store.give_back_async(&event(5.0)).await.is_err());
     assert_eq!(level().await, 28.0);
     // It passes as a whole, or not at all.
-    assert!(store.check(&event(72.0), Details::ALL).await.is_allowed());
-    assert!(!store.check(&event(1.0), Details::ALL).await.is_allowed());
+    assert!(store.check_async(&event(72.0), Details::ALL).await.is_allowed());
+    assert!(!store.check_async(&event(1.0), Details::ALL).await.is_allowed());
 }
 
 /// As many at once as there are, and the limit holds exactly.

@@ -4,7 +4,7 @@ use super::server::Server;
 use super::{check, open, patient, rules};
 use ratescope::Time;
 use ratescope::policy::KeySecret;
-use ratescope::rules::Details;
+use ratescope::rules::{Details, Store};
 use ratescope_redis::{Options, RedisStore};
 
 const RULES: &str = "
@@ -62,8 +62,8 @@ async fn keys_are_listed_with_their_rules() {
             "user=bob None",
         ];
         assert_eq!(listed(&store, 100).await, left);
-        assert_eq!(beside.clear().await, Ok(2));
-        store.clear().await.unwrap();
+        assert_eq!(beside.redis().clear().await, Ok(2));
+        store.redis().clear().await.unwrap();
     }
 }
 
@@ -114,7 +114,7 @@ async fn long_and_strange_subjects() {
     server.command(&["SET", "*[?]^\\:{strange", "1"]);
     assert_eq!(listed(&store, 10_000).await.len(), 3003);
     assert_eq!(listed(&store, 2_000).await.len(), 2_000);
-    assert_eq!(store.clear().await, Ok(3004));
+    assert_eq!(store.redis().clear().await, Ok(3004));
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use super::doubling::{assert_linear_once, sizes};
 use super::server::Server;
 use super::{open, patient, rules};
-use ratescope::rules::{AsyncStore, Details};
+use ratescope::rules::{Details, Store};
 use ratescope::{Event, Time};
 use ratescope_redis::RedisStore;
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ fn many_rules_of_one_event_are_asked_and_listed_in_one_pass() {
     let given = sizes(4000).map(|n| (n, given(&server, n)));
     assert_linear_once(&given, |(n, (store, fields))| {
         let event = Event { time: Time::ZERO, cost: 1e-3, fields };
-        let decision = runtime.block_on(store.check(&event, Details::ALL));
+        let decision = runtime.block_on(store.check_async(&event, Details::ALL));
         assert_eq!(decision.fault, None);
         assert_eq!(decision.outcomes().count(), *n);
     });

@@ -31,7 +31,7 @@ use crate::doubling;
 use crate::random;
 use crate::set_back;
 use ratescope::policy::Defaults;
-use ratescope::rules::{AsyncStore, Decision, Details, Rules};
+use ratescope::rules::{Decision, Details, Rules, Store};
 use ratescope::{Event, Policy, Span, Time};
 use ratescope_redis::{Options, RedisStore, TimeSource};
 use std::time::{Duration, Instant};
@@ -63,19 +63,19 @@ fn open(url: &str, rules: Rules, options: Options) -> RedisStore {
 }
 
 async fn check(
-    store: &impl AsyncStore,
+    store: &impl Store,
     time: Time,
     cost: f64,
     fields: &[(&str, &str)],
     details: Details,
 ) -> Decision {
-    store.check(&Event { time, cost, fields: &fields.to_vec() }, details).await
+    store.check_async(&Event { time, cost, fields: &fields.to_vec() }, details).await
 }
 
 /// The answer about these fields, without counting.
 async fn looked(store: &RedisStore, fields: &[(&str, &str)]) -> Decision {
     let event = Event { time: Time::from_micros(1), cost: 0.0, fields: &fields.to_vec() };
-    store.peek(&event, Details::ALL).await
+    store.peek_async(&event, Details::ALL).await
 }
 
 /// The same, asked until Redis answers.

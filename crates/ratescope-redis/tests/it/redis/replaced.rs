@@ -3,7 +3,7 @@
 use super::server::Server;
 use super::{check, open, patient, rules};
 use ratescope::Time;
-use ratescope::rules::{AsyncStore, Details};
+use ratescope::rules::{Details, Store};
 use std::sync::Arc;
 use std::thread;
 

@@ -7,7 +7,7 @@ use super::watched::Watched;
 use super::{open, patient, rules};
 use ratescope::rules::Fault;
 use ratescope_redis::redis::{Client, RedisConnectionInfo};
-use ratescope_redis::{Options, RedisStore};
+use ratescope_redis::{Options, Redis};
 use std::time::{Duration, Instant};
 
 /// Longer than a test, so that no replica takes over unless it is told to, however busy the machine is.
@@ -35,7 +35,7 @@ async fn a_master_that_is_replaced_is_followed_with_its_states() {
     assert!(ask(&store, "local").await.is_allowed());
     assert!(!ask(&store, "local").await.is_allowed());
     // Counters are removed on the master that the sentinels name.
-    assert_eq!(store.clear().await, Ok(1));
+    assert_eq!(store.redis().clear().await, Ok(1));
     assert_eq!(new.keys(), 0);
 }
 
@@ -110,8 +110,8 @@ async fn sentinels_that_are_gone_are_missed_only_at_the_beginning() {
     // The same by a client of the sentinel, with a database of its own.
     let client = Client::open(proxy.url()).unwrap();
     let login = RedisConnectionInfo::default().set_db(3);
-    let other = RedisStore::of_sentinels(&[client], "main-1", login, rules(RULES), options);
-    assert_eq!(ask(&other.unwrap(), "local").await.fault, None);
+    let other = Redis::from_sentinels(&[client], "main-1", login, options);
+    assert_eq!(ask(&other.unwrap().store(rules(RULES)).unwrap(), "local").await.fault, None);
     let told = watched.servers[0].info("keyspace");
     assert!(told.contains("db0:keys=1") && told.contains("db3:keys=1"), "{told}");
 

@@ -6,7 +6,7 @@ use super::server::{PATIENCE, Port, Server};
 use super::{open, rules};
 use ratescope::rules::Fault;
 use ratescope_redis::redis::{Client, RedisConnectionInfo, TlsCertificates};
-use ratescope_redis::{Options, RedisStore};
+use ratescope_redis::{Options, Redis};
 use std::error::Error;
 
 const CA: &[u8] = include_bytes!("tls/ca.pem");
@@ -53,7 +53,8 @@ async fn a_certificate_that_nobody_knows_is_refused_and_told() {
 async fn a_client_with_its_own_roots_is_handed_over() {
     let Some((server, url, _port)) = start() else { return };
     let options = Options { deadline: PATIENCE, ..options() };
-    let store = RedisStore::of(&trusting(&url), rules(RULES), options.clone()).unwrap();
+    let store =
+        Redis::from_client(&trusting(&url), options.clone()).unwrap().store(rules(RULES)).unwrap();
     assert_eq!(ask(&store, "local").await.fault, None);
     // It is the same server that is asked without TLS.
     assert_eq!(counted(&open(&server.url(), rules(RULES), options)).await, 1.0);
@@ -71,7 +72,7 @@ async fn a_master_behind_sentinels_is_asked_as_they_are() {
     let options = Options { deadline: PATIENCE, ..options() };
     let sentinel = trusting(&format!("rediss://{port}"));
     let (login, rules) = (RedisConnectionInfo::default(), rules(RULES));
-    let store = RedisStore::of_sentinels(&[sentinel], "main-1", login, rules, options);
-    assert_eq!(ask(&store.unwrap(), "local").await.fault, None);
+    let store = Redis::from_sentinels(&[sentinel], "main-1", login, options);
+    assert_eq!(ask(&store.unwrap().store(rules).unwrap(), "local").await.fault, None);
     assert_eq!(server.keys(), 1);
 }

@@ -8,10 +8,11 @@ use futures_util::FutureExt;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use ratescope::rules::{AnyStore, AsyncStore, Details, Ruled, Rules};
+use ratescope::rules::{Details, MemoryStore, Rules, Store};
 use ratescope::{Event, Span, Time};
 use ratescope_redis::redis::Client;
-use ratescope_redis::{self, Options, RedisStore, TimeSource};
+use ratescope_redis::{self, Options, Redis, RedisStore, TimeSource};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -50,7 +51,7 @@ async fn a_key_is_reset() {
     let mut options = patient("reset:");
     options.deadline = Duration::from_secs(2);
     let store = open(&server.url(), text, options);
-    let any = AnyStore::new(store.clone());
+    let any = Arc::new(store.clone()) as Arc<dyn Store>;
     let passes = async |user| {
         let fields = [("user", user), ("ip", "x")];
         check(&store, Time::ZERO, 1.0, &fields, Details::default()).await.is_allowed()
@@ -58,7 +59,7 @@ async fn a_key_is_reset() {
     assert!(passes("ann").await && passes("bob").await && !passes("ann").await);
     let of_users = async |user| {
         let fields = [("user", user)];
-        any.reset(&fields, |_, per| per.fields() == ["user"]).await
+        any.reset_async(&fields, &|_, per| per.fields() == ["user"]).await
     };
     assert_eq!(of_users("ann").await, Ok(1), "both limits are at one key");
     assert_eq!(of_users("eve").await, Ok(0));
@@ -123,7 +124,7 @@ descriptors:
 async fn elastic_rules_follow_the_load() {
     let Some(server) = Server::start(&[]) else { return };
     let store = open(&server.url(), rules(ELASTIC), patient("e:"));
-    let memory = Ruled::new(rules(ELASTIC), 100);
+    let memory = MemoryStore::new(rules(ELASTIC), 100);
     for i in 0..200 {
         let load = (i / 7 % 2 == 0).then(|| "42%".parse().unwrap());
         store.set_load(load);
@@ -187,7 +188,7 @@ async fn keys_are_without_ambiguity() {
     let keys = server.command(&["KEYS", "*"]);
     assert!(keys.lines().all(|key| key.len() < 300), "{keys}");
     assert!(keys.contains("k:{user=a,ip=b%2Cip%3Dc}"), "{keys}");
-    assert_eq!(store.clear().await, Ok(pairs.len() as u64 + 1));
+    assert_eq!(store.redis().clear().await, Ok(pairs.len() as u64 + 1));
     assert_eq!(server.keys(), 0);
 }
 
@@ -233,7 +234,7 @@ async fn keys_expire_when_they_are_of_no_more_use() {
                 assert!(from <= most && least <= to, "{limit}: {least} to {most} ms");
             }
         }
-        assert_eq!(store.clear().await, Ok(1));
+        assert_eq!(store.redis().clear().await, Ok(1));
     }
 }
 
@@ -242,24 +243,24 @@ async fn keys_expire_when_they_are_of_no_more_use() {
 async fn what_waits_can_be_spawned() {
     fn of(_: impl Future<Output: Send> + Send) {}
     let store = open("redis://127.0.0.1:1", rules("1/1s per user"), patient("rs:"));
-    let any = AnyStore::new(store.clone());
+    let any = Arc::new(store.clone()) as Arc<dyn Store>;
     let fields = [("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &fields };
-    of(store.check(&event, Details::ALL));
-    of(store.peek(&event, Details::ALL));
-    of(store.charge(&event, None));
-    of(store.give_back(&event));
-    of(store.reset(&fields, |_, _| true));
-    of(store.clear());
+    of(store.check_async(&event, Details::ALL));
+    of(store.peek_async(&event, Details::ALL));
+    of(store.charge_async(&event, None));
+    of(store.give_back_async(&event));
+    of(store.reset_async(&fields, &|_, _| true));
+    of(store.redis().clear());
     of(store.keys(9));
-    of(any.check(&event, Details::ALL));
-    of(any.reset(&fields, |_, _| true));
+    of(any.check_async(&event, Details::ALL));
+    of(any.reset_async(&fields, &|_, _| true));
     {
         use ratescope::clock::SystemClock;
         use ratescope::waiting::{Waiting, until_allowed};
         of(until_allowed(&any, &fields, &SystemClock, Waiting::DEFAULT));
         let policy = "1/1s per user".parse().unwrap();
-        let store = ratescope::Store::new(policy, 1);
+        let store = ratescope::KeyedPolicy::new(policy, 1);
         of(store.until_allowed(&fields, &SystemClock, Waiting::DEFAULT));
     }
 }
@@ -277,7 +278,7 @@ fn without_a_runtime_there_are_errors() {
         let fault = at_once(ratescope_redis::clear(url, "rs:")).unwrap_err().to_string();
         assert!(fault.contains(&error), "{fault}");
         let store = Runtime::new().unwrap().block_on(async { open().unwrap() });
-        let fault = at_once(store.clear()).unwrap_err().to_string();
+        let fault = at_once(store.redis().clear()).unwrap_err().to_string();
         assert!(fault.contains(&error), "{fault}");
         let answer = at_once(check(&store, Time::ZERO, 1.0, &[], Details::default()));
         assert!(answer.fault.unwrap().to_string().contains(&error));
@@ -296,7 +297,7 @@ async fn what_redis_cannot_compute_is_refused() {
     let reloaded = store.reload("rules.yaml", text, Time::ZERO);
     assert_eq!(reloaded.name(), "rejected");
     assert_eq!(
-        AsyncStore::rules(&store).rules()[0].limits()[0].to_string(),
+        Store::rules(&store).rules()[0].limits()[0].to_string(),
         "fixed-window 1/1s per all"
     );
 }
@@ -345,7 +346,7 @@ async fn states_go_on_after_a_reload() {
     );
     assert_eq!(ask().await, "allowed by d: level 3, limit 5");
     // The same as a store whose kind is chosen at run time.
-    let any = AnyStore::new(store.clone());
+    let any = Arc::new(store.clone()) as Arc<dyn Store>;
     assert_eq!(
         any.reload("rules.yaml", &text.replace("3/1h", "9/1h"), Time::ZERO).name(),
         "applied"
@@ -360,10 +361,11 @@ async fn a_client_of_the_service_is_handed_over() {
     server.command(&["ACL", "SETUSER", "service", "on", ">secret", "~*", "+@all", "-ping"]);
     let url = server.url().replace("redis://", "redis://service:secret@") + "/3";
     let client = Client::open(url).unwrap();
-    let store = RedisStore::of(&client, rules("1/1h per user"), patient("of:")).unwrap();
+    let store =
+        Redis::from_client(&client, patient("of:")).unwrap().store(rules("1/1h per user")).unwrap();
     let ask = async || check(&store, Time::ZERO, 1.0, &[], Details::default()).await;
     assert_eq!(ask().await.fault, None);
-    assert_eq!(store.ping().await, Ok(()), "it may not PING, and need not");
+    assert_eq!(store.redis().ping().await, Ok(()), "it may not PING, and need not");
     let clients = server.command(&["CLIENT", "LIST"]);
     assert!(clients.lines().any(|line| line.contains(" db=3 ") && line.contains(" user=service ")));
     // The store has a connection of its own, and makes another where that ends.

@@ -5,7 +5,7 @@ use super::server::{PATIENCE, Server};
 use super::{open, patient, rules};
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use ratescope::rules::{AsyncStore, Decision, Details, Intent, Part, Ruled};
+use ratescope::rules::{Decision, Details, Intent, MemoryStore, Part, Store};
 use ratescope::{Event, Time};
 use ratescope_redis::{Options, RedisStore};
 use std::io::Read;
@@ -39,7 +39,7 @@ impl<F: Future> Future for GivesUp<F> {
     }
 }
 
-fn parts<'a, S>(stores: [&'a S; 2], of: &'a Event<'a>) -> [Part<'a, S>; 2] {
+fn parts<'a, S: Store>(stores: [&'a S; 2], of: &'a Event<'a>) -> [Part<'a>; 2] {
     stores.map(|store| Part::count(store, of))
 }
 
@@ -53,8 +53,8 @@ async fn settled(alone: usize) {
     }
 }
 
-async fn level<S: AsyncStore>(store: &S) -> f64 {
-    let answer = store.peek(&event(0.0), Details::ALL).await;
+async fn level<S: Store>(store: &S) -> f64 {
+    let answer = store.peek_async(&event(0.0), Details::ALL).await;
     assert_eq!(answer.fault, None);
     answer.decided_by().unwrap().outcome.level
 }
@@ -71,7 +71,7 @@ async fn assert_whole(shared: &RedisStore, own: &RedisStore) {
         let alone = tasks();
         for left in 1.. {
             let parts = parts(stores, &of);
-            let asked = RedisStore::check_all(&parts, Details::ALL.at_once());
+            let asked = shared.check_all(&parts, Details::ALL.at_once());
             let done = GivesUp { inner: Box::pin(asked), left }.await;
             settled(alone).await;
             let levels = [level(shared).await, level(own).await];
@@ -89,7 +89,7 @@ async fn assert_whole(shared: &RedisStore, own: &RedisStore) {
         let alone = tasks();
         for left in 1.. {
             let parts = parts(stores, &of);
-            let asked = RedisStore::check_all(&parts, Details::ALL.at_once());
+            let asked = shared.check_all(&parts, Details::ALL.at_once());
             let done = GivesUp { inner: Box::pin(asked), left }.await;
             settled(alone).await;
             assert_eq!([level(shared).await, level(own).await], before);
@@ -101,7 +101,7 @@ async fn assert_whole(shared: &RedisStore, own: &RedisStore) {
 }
 
 /// So many at once: how many are allowed.
-async fn allowed<S: AsyncStore + Clone>(shared: &S, own: &S, many: usize) -> usize {
+async fn allowed<S: Store + Clone>(shared: &S, own: &S, many: usize) -> usize {
     let tasks = LocalSet::new();
     let run = async {
         let mut tasks = JoinSet::new();
@@ -111,7 +111,7 @@ async fn allowed<S: AsyncStore + Clone>(shared: &S, own: &S, many: usize) -> usi
             tasks.spawn_local(async move {
                 let of = event(1.0);
                 let parts = parts(stores.each_ref(), &of);
-                let answers = S::check_all(&parts, Details::ALL.at_once()).await;
+                let answers = stores[0].check_all(&parts, Details::ALL.at_once()).await;
                 assert!(answers.iter().all(|answer| answer.fault.is_none()));
                 answers.iter().all(|answer| answer.is_allowed())
             });
@@ -123,7 +123,7 @@ async fn allowed<S: AsyncStore + Clone>(shared: &S, own: &S, many: usize) -> usi
 
 fn pair(url: &str, options: &Options) -> [RedisStore; 2] {
     let shared = open(url, rules(SHARED), options.clone());
-    let own = shared.beside(rules(OWN)).unwrap();
+    let own = shared.redis().store(rules(OWN)).unwrap();
     [shared, own]
 }
 
@@ -136,7 +136,7 @@ async fn whoever_gives_up_leaves_a_whole_request_or_none() {
 
 #[tokio::test]
 async fn many_at_once_count_what_is_allowed() {
-    let memory = [SHARED, OWN].map(|text| Ruled::new(rules(text), 10));
+    let memory = [SHARED, OWN].map(|text| MemoryStore::new(rules(text), 10));
     assert_eq!(allowed(&memory[0], &memory[1], 40).await, 5);
     assert_eq!((level(&memory[0]).await, level(&memory[1]).await), (5.0, 5.0));
     let Some(server) = Server::start(&[]) else { return };
@@ -160,8 +160,8 @@ async fn on_a_cluster_little_is_left_of_what_is_refused() {
     let passed = allowed(&shared, &own, 40).await;
     assert!((1..=5).contains(&passed), "{passed}");
     assert_eq!((level(&shared).await, level(&own).await), (passed as f64, passed as f64));
-    let shared = shared.beside(rules("exim 1000/1h leaky per tenant")).unwrap();
-    let own = shared.beside(rules("gcra 5/1h per user+tenant")).unwrap();
+    let shared = shared.redis().store(rules("exim 1000/1h leaky per tenant")).unwrap();
+    let own = shared.redis().store(rules("gcra 5/1h per user+tenant")).unwrap();
     let passed = allowed(&shared, &own, 40).await;
     let kept = level(&shared).await;
     assert!((passed as f64 - 0.1..=40.0).contains(&kept), "{passed} of {kept}");
@@ -178,7 +178,7 @@ async fn what_was_refused_at_first_sight_stays_refused() {
     let name = names.into_iter().find(is_elsewhere).unwrap();
     let user = node(&format!("{{user={name}}}"));
     let [shared, _] = pair(&cluster.url(), &patient("l:"));
-    let own = shared.beside(rules("gcra 1/1h per user")).unwrap();
+    let own = shared.redis().store(rules("gcra 1/1h per user")).unwrap();
     let of = move || [("tenant", "t"), ("user", name)];
     let level = async |store: &RedisStore| {
         let answer = super::looked(store, &of()).await;
@@ -194,7 +194,7 @@ async fn what_was_refused_at_first_sight_stays_refused() {
         let (shared, own) = (shared.clone(), own.clone());
         async move {
             let event = Event { time: Time::from_micros(1), cost: 1.0, fields: &of() };
-            RedisStore::check_all(&parts([&shared, &own], &event), Details::ALL.at_once()).await
+            shared.check_all(&parts([&shared, &own], &event), Details::ALL.at_once()).await
         }
     });
     let begun = Instant::now();
@@ -216,12 +216,12 @@ async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
     let Some(server) = Server::start(&[]) else { return };
     let text = "fixed-window 3/1h per user";
     let redis = open(&server.url(), rules(text), patient("t:"));
-    let memory = Ruled::new(rules(text), 10);
-    async fn assert_sum(store: &impl AsyncStore) {
+    let memory = MemoryStore::new(rules(text), 10);
+    async fn assert_sum(store: &impl Store) {
         let of = event(1.0);
         let ask = async || {
             let parts = [Part::count(store, &of), Part::count(store, &of)];
-            let answers = AsyncStore::check_all(&parts, Details::ALL).await;
+            let answers = store.check_all(&parts, Details::ALL).await;
             answers.iter().map(|answer| answer.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(ask().await, ["allowed by policy: level 2, limit 3"; 2]);
@@ -229,21 +229,21 @@ async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
         assert_eq!(level(store).await, 2.0, "what is refused is not counted");
         // One that is only looked at sees what was there before.
         let look = Part { intent: Intent::Look, ..Part::count(store, &of) };
-        let answers = AsyncStore::check_all(&[Part::count(store, &of), look], Details::ALL).await;
+        let answers = store.check_all(&[Part::count(store, &of), look], Details::ALL).await;
         let said: Vec<_> = answers.iter().map(|answer| answer.to_string()).collect();
         assert_eq!(said, ["allowed by policy: level 3, limit 3"; 2]);
-        let answers = AsyncStore::check_all(&[Part::count(store, &of), look], Details::ALL).await;
+        let answers = store.check_all(&[Part::count(store, &of), look], Details::ALL).await;
         assert!(answers.iter().all(|answer| !answer.is_allowed()));
         let back = Part { intent: Intent::GiveBack, ..Part::count(store, &of) };
         let nothing = event(0.0);
         let parts = [back, Part::count(store, &nothing)];
-        let answers = AsyncStore::check_all(&parts, Details::ALL).await;
+        let answers = store.check_all(&parts, Details::ALL).await;
         assert_eq!(answers[0].to_string(), "allowed by policy: level 2, limit 3");
         assert_eq!(level(store).await, 2.0);
         // If something is refused, nothing is given back.
         let much = Event { cost: 2.0, ..of };
         let parts = [back, Part::count(store, &much)];
-        let answers = AsyncStore::check_all(&parts, Details::ALL).await;
+        let answers = store.check_all(&parts, Details::ALL).await;
         assert!(!answers[1].is_allowed());
         assert_eq!(level(store).await, 2.0);
     }
@@ -257,15 +257,15 @@ async fn a_request_is_one_call() {
     let Some(server) = Server::start(&[]) else { return };
     let store = open(&server.url(), rules("gcra 9/1h per user"), patient("1:"));
     let text = "sliding-log 9/1h per user & exim 9/1h per tenant & 9/1h per tenant";
-    let other = store.beside(rules(text)).unwrap();
+    let other = store.redis().store(rules(text)).unwrap();
     let of = [event(1.0), event(2.0), event(0.5)];
     let parts = [&of[0], &of[1], &of[2]].map(|of| Part::count(&other, of));
     let parts = [Part::count(&store, &of[0]), parts[0], parts[1], parts[2]];
     // The first time with the text of the script.
-    let answers = RedisStore::check_all(&parts, Details::ALL).await;
+    let answers = store.check_all(&parts, Details::ALL).await;
     assert!(answers.iter().all(|answer| answer.is_allowed() && answer.fault.is_none()));
     server.command(&["CONFIG", "RESETSTAT"]);
-    let _ = RedisStore::check_all(&parts, Details::ALL).await;
+    let _ = store.check_all(&parts, Details::ALL).await;
     let stats = server.info("commandstats");
     assert!(stats.contains("cmdstat_evalsha:calls=1,"), "{stats}");
 }
@@ -286,7 +286,7 @@ fn the_answer_comes_within_one_deadline() {
         let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
         let [shared, own] = pair(&url, &options);
         let of = event(1.0);
-        let answers = RedisStore::check_all(&parts([&shared, &own], &of), Details::ALL).await;
+        let answers = shared.check_all(&parts([&shared, &own], &of), Details::ALL).await;
         assert!(answers.iter().all(|answer: &Decision| answer.fault.is_some()));
         assert!(answers.iter().all(|answer| answer.is_allowed()), "this process decides");
     });

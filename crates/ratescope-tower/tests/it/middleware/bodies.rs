@@ -6,7 +6,7 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame};
-use ratescope::rules::{AsyncStore, Ruled};
+use ratescope::rules::{MemoryStore, Store};
 use ratescope_tower::{BodyLimitLayer, Counted, Problem};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -63,11 +63,11 @@ impl From<String> for Pieces {
 
 type Charging<S> = BodyLimitLayer<S, Problem, Hand>;
 
-fn per_byte<S: AsyncStore>(store: S) -> Charging<S> {
+fn per_byte<S: Store>(store: S) -> Charging<S> {
     limit(store, &Hand::default()).layer_for_bodies(|bytes| bytes as f64)
 }
 
-fn begin<S: AsyncStore>(
+fn begin<S: Store>(
     layer: &Charging<S>,
     pieces: &[Option<&'static str>],
 ) -> Response<Counted<Pieces>> {
@@ -89,7 +89,7 @@ fn take(body: &mut Counted<Pieces>, frames: usize) -> usize {
 }
 
 /// The number that the client has left.
-fn left(ruled: &Ruled) -> String {
+fn left(ruled: &MemoryStore) -> String {
     let layer = limit(ruled.clone(), &Hand::default()).cost(|_| 0.0).layer();
     let response = send(&mut layer.layer(Inner::default()), get("/", "192.0.2.7"));
     response.headers()["x-ratelimit-remaining"].to_str().unwrap().to_owned()

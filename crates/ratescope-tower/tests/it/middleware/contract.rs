@@ -5,7 +5,7 @@ use crate::middleware::parts::{Far, Hand, Inner, call, finished, get, limit, rul
 use core::task::{Context, Poll, Waker};
 use http::{Request, Response};
 use proptest::prelude::*;
-use ratescope::rules::AsyncStore;
+use ratescope::rules::Store;
 use ratescope_tower::{Problem, RateLimitLayer, RateLimited};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,7 @@ type Requests = mock::Handle<Request<String>, Response<String>>;
 type OverMock<S> = RateLimited<mock::Mock<Request<String>, Response<String>>, S, Problem, Hand>;
 
 /// A service over tower's mock, which panics if it is called without being ready.
-fn over_mock<S: AsyncStore>(layer: &RateLimitLayer<S, Problem, Hand>) -> (OverMock<S>, Requests) {
+fn over_mock<S: Store>(layer: &RateLimitLayer<S, Problem, Hand>) -> (OverMock<S>, Requests) {
     let (inner, requests) = mock::pair();
     (layer.layer(inner), requests)
 }
@@ -112,7 +112,7 @@ fn without_a_queue_each_request_is_decided_at_once() {
 /// A service that is used again after each response, as `Buffer` does it.
 #[test]
 fn one_service_serves_many_requests() {
-    fn serves<S: AsyncStore>(store: S) {
+    fn serves<S: Store>(store: S) {
         let clock = Hand::default();
         let inner = ConcurrencyLimit::new(Inner { slow: 2, ..Inner::default() }, 1);
         let mut service = limit(store, &clock).charge(|_| 0.0).layer().layer(inner);
@@ -127,7 +127,7 @@ fn one_service_serves_many_requests() {
 
 #[tokio::test(start_paused = true)]
 async fn a_buffer_over_the_layer_never_hangs() {
-    async fn serves<S: AsyncStore>(store: S) {
+    async fn serves<S: Store>(store: S) {
         let clock = Hand::default();
         let inner = ConcurrencyLimit::new(Inner::default(), 1);
         let limited = limit(store, &clock).charge(|_| 0.0).layer().layer(inner);
@@ -211,7 +211,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// Takes the steps. At no time more requests run than may; in the end all that were not dropped are
 /// answered while all clones are still there; and nothing is left.
-fn holds<S: AsyncStore>(store: S, places: usize, steps: &[Step]) {
+fn holds<S: Store>(store: S, places: usize, steps: &[Step]) {
     let (clock, token) = (Hand::default(), Arc::new(1.0));
     let held = Arc::clone(&token);
     let layer = limit(store, &clock).charge(move |_| *held).queue(3).layer();

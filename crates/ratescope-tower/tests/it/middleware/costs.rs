@@ -4,7 +4,7 @@ use crate::middleware::doubling::{assert_linear, sizes};
 use crate::middleware::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use http::HeaderMap;
 use ratescope::Event;
-use ratescope::rules::{AsyncStore, Fault, Ruled};
+use ratescope::rules::{Fault, MemoryStore, Store};
 use ratescope_tower::{Clock, ResponseHead};
 use tower_layer::Layer;
 
@@ -37,7 +37,7 @@ fn length(response: ResponseHead<'_>) -> f64 {
 /// A charge is missing later, in a store that answers at once and in a slow one.
 #[test]
 fn a_charge_from_the_response() {
-    fn statuses<S: AsyncStore>(store: S) -> Vec<(u16, u16)> {
+    fn statuses<S: Store>(store: S) -> Vec<(u16, u16)> {
         let clock = Hand::default();
         let limit = limit(store, &clock).charge(length);
         let mut headers = HeaderMap::new();
@@ -100,7 +100,7 @@ descriptors:
   - {key: ip, limit: gcra 2/1h, shadow: true}
   - {key: path, limit: gcra 100/1h}
 ";
-    fn levels<S: AsyncStore>(store: S, ruled: &Ruled) -> Vec<(f64, f64)> {
+    fn levels<S: Store>(store: S, ruled: &MemoryStore) -> Vec<(f64, f64)> {
         let clock = Hand::default();
         let layer = limit(store, &clock).charge(|_| 1.0).layer();
         let mut service = layer.layer(Inner::default());

@@ -2,14 +2,14 @@
 
 use crate::middleware::parts::{Hand, Inner, get, limit, ruled, send};
 use http::{HeaderName, HeaderValue, Method, Request};
-use ratescope::rules::Ruled;
+use ratescope::rules::MemoryStore;
 use ratescope::{Event, Time};
 use ratescope_tower::{Problem, Proxies, RateLimit};
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use tower_layer::Layer;
 
-type Limit = RateLimit<Ruled, Problem, Hand>;
+type Limit = RateLimit<MemoryStore, Problem, Hand>;
 
 /// Which of the requests pass a limit of one for each value of `field`.
 #[track_caller]

@@ -2,7 +2,7 @@
 
 use crate::middleware::parts::{Hand, Inner, get, limit, ruled, send};
 use http::HeaderName;
-use ratescope::rules::{Ruled, Rules};
+use ratescope::rules::{MemoryStore, Rules};
 use std::net::{IpAddr, Ipv4Addr};
 use tower_layer::Layer;
 
@@ -15,7 +15,7 @@ descriptors:
 
 /// The bytes that the layer holds after so many requests, each under a name of its own.
 fn held_after(requests: u32) -> i64 {
-    let ruled = Ruled::new(Rules::read("rules.yaml", RULES).unwrap(), 1000);
+    let ruled = MemoryStore::new(Rules::read("rules.yaml", RULES).unwrap(), 1000);
     let mut service = None;
     let held = allocation_counter::measure(|| {
         let limit = limit(ruled.clone(), &Hand::default());

@@ -3,7 +3,7 @@
 use crate::middleware::parts::{Far, Hand, call, finished, get, limit, ruled};
 use core::task::{Context, Poll};
 use http::{Request, Response};
-use ratescope::rules::{AsyncStore, Decision};
+use ratescope::rules::{Decision, Store};
 use ratescope_tower::{Problem, RateLimit};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -32,7 +32,7 @@ impl Service<Request<String>> for Left {
     }
 }
 
-fn bodies<S: AsyncStore>(limit: RateLimit<S, Problem, Hand>) -> Vec<String> {
+fn bodies<S: Store>(limit: RateLimit<S, Problem, Hand>) -> Vec<String> {
     let mut service = limit.layer().layer(Left);
     let mut body = || finished(call(&mut service, get("/", "192.0.2.7"))).unwrap().into_body();
     (0..3).map(|_| body()).collect()
@@ -58,11 +58,11 @@ async fn a_limiter_as_the_state_of_a_router() {
     use axum::routing::get;
     use ratescope::limit::gcra::Gcra;
     use ratescope::store::Keyed;
-    use ratescope::{Event, Store, Time};
+    use ratescope::{Event, KeyedPolicy, Time};
     use tower::ServiceExt;
 
     #[derive(Clone)]
-    struct Limits(Keyed<Gcra>, Store);
+    struct Limits(Keyed<Gcra>, KeyedPolicy);
 
     async fn handler(State(Limits(keyed, store)): State<Limits>) -> String {
         let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
@@ -71,7 +71,7 @@ async fn a_limiter_as_the_state_of_a_router() {
     }
 
     let keyed = Keyed::new(Gcra::new("2/1m".parse().unwrap(), 2.0).unwrap(), 100);
-    let store = Store::new("gcra 1/1m per user & gcra 9/1m per all".parse().unwrap(), 100);
+    let store = KeyedPolicy::new("gcra 1/1m per user & gcra 9/1m per all".parse().unwrap(), 100);
     let app = axum::Router::new().route("/", get(handler)).with_state(Limits(keyed, store));
     let mut said = Vec::new();
     for _ in 0..3 {

@@ -3,7 +3,7 @@
 use crate::middleware::parts::{Hand, Inner, call, get, limit};
 use crate::middleware::server::{PATIENCE, Server};
 use core::future::poll_fn;
-use ratescope::rules::{AsyncStore, Details, Rules};
+use ratescope::rules::{Details, Rules, Store};
 use ratescope::{Event, Span, Time};
 use ratescope_redis::{Options, RedisStore, TimeSource};
 use ratescope_tower::{RateLimit, RateLimited};
@@ -54,8 +54,8 @@ async fn services_share_a_redis_and_go_on_without_it() {
     // A task keeps an event while it waits for the store.
     let task = tokio::spawn(async move {
         let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
-        let first = store.check(&event, Details::default()).await;
-        let second = store.check(&event, Details::default()).await;
+        let first = store.check_async(&event, Details::default()).await;
+        let second = store.check_async(&event, Details::default()).await;
         [first, second].map(|decision| decision.is_allowed())
     });
     assert_eq!(task.await.unwrap(), [true, false]);
@@ -94,7 +94,7 @@ async fn whoever_gets_no_seat_is_not_counted() {
             passed += usize::from(response.unwrap().unwrap().status().is_success());
         }
         let event = Event { time: Time::ZERO, cost: 0.0, fields: &() };
-        let decision = store.peek(&event, Details::default()).await;
+        let decision = store.peek_async(&event, Details::default()).await;
         assert_eq!(decision.fault, None);
         let level = decision.decided_by().unwrap().outcome.level;
         // Who waits for Redis may have a seat, and not be counted yet.

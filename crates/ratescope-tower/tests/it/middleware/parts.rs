@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Request, Response};
-use ratescope::rules::AsyncStore;
+use ratescope::rules::Store;
 use ratescope::{Span, Time};
 use ratescope_tower::{Clock, FakeClock, RateLimit};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -120,7 +120,7 @@ impl Seen {
 }
 
 /// A limit by the rules, where the extension `IpAddr` is the peer and the clock is the test's.
-pub(crate) fn limit<S: AsyncStore>(
+pub(crate) fn limit<S: Store>(
     store: S,
     clock: &Hand,
 ) -> RateLimit<S, ratescope_tower::Problem, Hand> {

@@ -2,7 +2,7 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, get, limit, ruled, send};
 use http::HeaderName;
-use ratescope::rules::{AsyncStore, Decision, Details, Fault, Ruled, Rules};
+use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, Store};
 use ratescope::{Event, Time};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -175,25 +175,35 @@ fn a_fault_says_at_which_layer() {
 }
 
 /// A store that fails while it is told to.
-struct Sometimes(Ruled, Arc<AtomicBool>);
+struct Sometimes(MemoryStore, Arc<AtomicBool>);
 
-impl AsyncStore for Sometimes {
+impl Store for Sometimes {
     fn rules(&self) -> Arc<Rules> {
         self.0.rules()
     }
 
-    async fn check(&self, event: &Event<'_>, details: Details) -> Decision {
-        let mut answer = AsyncStore::check(&self.0, event, details).await;
-        answer.fault = self.1.load(Ordering::SeqCst).then_some(Fault::Late);
-        answer
+    fn check_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        details: Details,
+    ) -> BoxFuture<'a, Decision> {
+        Box::pin(async move {
+            let mut answer = Store::check_async(&self.0, event, details).await;
+            answer.fault = self.1.load(Ordering::SeqCst).then_some(Fault::Late);
+            answer
+        })
     }
 
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Decision {
-        AsyncStore::peek(&self.0, event, details).await
+    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
+        Box::pin(async move { Store::peek_async(&self.0, event, details).await })
     }
 
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
-        AsyncStore::charge(&self.0, event, passed).await
+    fn charge_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        Box::pin(async move { Store::charge_async(&self.0, event, passed).await })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::middleware::meters::counted;
 use crate::middleware::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
 use crate::middleware::reports::told;
 use http::{HeaderValue, Request, Response, StatusCode};
-use ratescope::rules::AsyncStore;
+use ratescope::rules::Store;
 use ratescope_tower::{GrpcStatus, Head, Problem, RateLimit, Refused, Unidentified};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ fn user(request: Head<'_>) -> Result<Option<Cow<'_, str>>, Unidentified> {
     Ok((name != "guest").then_some(Cow::Borrowed(name)))
 }
 
-fn by_user<S: AsyncStore>(store: S, clock: &Hand) -> RateLimit<S, Problem, Hand> {
+fn by_user<S: Store>(store: S, clock: &Hand) -> RateLimit<S, Problem, Hand> {
     limit(store, clock).key("user", user)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, call, get, limit, ruled, send};
 use http::{Response, StatusCode};
-use ratescope::rules::{AsyncStore, Decision, Details, Fault, Ruled, Rules};
+use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, Store};
 use ratescope::{Event, Time};
 use ratescope_tower::Clock;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ fn status(response: Result<Response<String>, String>) -> u16 {
 
 #[test]
 fn requests_go_on_one_by_one() {
-    fn at_their_time<S: AsyncStore>(store: S) {
+    fn at_their_time<S: Store>(store: S) {
         let clock = Hand::default();
         let layer = limit(store, &clock).layer();
         let mut service = layer.layer(Inner::default());
@@ -120,7 +120,7 @@ fn a_place_is_given_up_with_the_client() {
 /// When a hundred come at once, only those that get a seat are counted, wherever the store is.
 #[test]
 fn whoever_gets_no_seat_is_not_counted() {
-    fn level<S: AsyncStore>(store: S, ruled: &Ruled) -> (usize, usize, usize, f64) {
+    fn level<S: Store>(store: S, ruled: &MemoryStore) -> (usize, usize, usize, f64) {
         let clock = Hand::default();
         let layer = limit(store, &clock).queue(5).layer();
         let mut service = layer.layer(Inner::default());
@@ -156,7 +156,7 @@ fn whoever_gets_no_seat_is_not_counted() {
 /// Each of two clients sends nine requests; how many wait then, after each client.
 #[test]
 fn one_client_does_not_hold_all_seats() {
-    fn waiting<S: AsyncStore>(store: S, per_key: Option<usize>) -> [usize; 2] {
+    fn waiting<S: Store>(store: S, per_key: Option<usize>) -> [usize; 2] {
         let clock = Hand::default();
         let mut limit = limit(store, &clock).queue(6);
         if let Some(places) = per_key {
@@ -185,16 +185,16 @@ fn one_client_does_not_hold_all_seats() {
     assert_eq!(waiting(ruled(per_all), None), [6, 6]);
 }
 
-type Happening = Box<dyn FnOnce(&Ruled) + Send>;
+type Happening = Box<dyn FnOnce(&MemoryStore) + Send>;
 
 /// A store in which something happens once, after it has said which rules are in force.
 #[derive(Clone)]
 struct Interrupted {
-    ruled: Ruled,
+    ruled: MemoryStore,
     meanwhile: Arc<Mutex<Option<Happening>>>,
 }
 
-impl AsyncStore for Interrupted {
+impl Store for Interrupted {
     fn rules(&self) -> Arc<Rules> {
         let rules = self.ruled.rules();
         let meanwhile = self.meanwhile.lock().unwrap().take();
@@ -206,16 +206,24 @@ impl AsyncStore for Interrupted {
         self.ruled.check_now(event, details)
     }
 
-    async fn check(&self, event: &Event<'_>, details: Details) -> Decision {
-        AsyncStore::check(&self.ruled, event, details).await
+    fn check_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        details: Details,
+    ) -> BoxFuture<'a, Decision> {
+        Box::pin(async move { Store::check_async(&self.ruled, event, details).await })
     }
 
-    async fn peek(&self, event: &Event<'_>, details: Details) -> Decision {
-        AsyncStore::peek(&self.ruled, event, details).await
+    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
+        Box::pin(async move { Store::peek_async(&self.ruled, event, details).await })
     }
 
-    async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
-        AsyncStore::charge(&self.ruled, event, passed).await
+    fn charge_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        Box::pin(async move { Store::charge_async(&self.ruled, event, passed).await })
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{CaseEvent, Cases, Expected, Test, What};
 use crate::event::Event;
 use crate::outcome::Retry;
-use crate::rules::{Decision, LimitOutcome, Ruled, Rules};
+use crate::rules::{Decision, LimitOutcome, MemoryStore, Rules};
 use crate::time::Time;
 use core::fmt;
 use std::collections::HashSet;
@@ -44,7 +44,7 @@ impl Cases {
     /// Runs the tests and returns the failures of each, in the order of [`names`](Self::names). A test
     /// ends with the first event that fails, since all later events depend on it.
     pub fn run(&self, rules: &Rules) -> Vec<Vec<FailedCase>> {
-        let ruled = Ruled::new(rules.clone(), KEYS);
+        let ruled = MemoryStore::new(rules.clone(), KEYS);
         let run = |test: &Test| {
             let mut asked = HashSet::new();
             let failures = test.run(&ruled, &mut asked);
@@ -58,7 +58,7 @@ impl Cases {
 
 impl Test {
     /// Returns the failures, and adds the places of the rules that were asked.
-    fn run(&self, ruled: &Ruled, asked: &mut HashSet<usize>) -> Vec<FailedCase> {
+    fn run(&self, ruled: &MemoryStore, asked: &mut HashSet<usize>) -> Vec<FailedCase> {
         ruled.set_load(self.load);
         let mut number = 0;
         for case in &self.events {
@@ -104,7 +104,7 @@ impl CaseEvent {
 /// The result of an event.
 struct Got<'a> {
     decision: &'a Decision,
-    ruled: &'a Ruled,
+    ruled: &'a MemoryStore,
     event: &'a Event<'a>,
 }
 

@@ -110,7 +110,7 @@ proptest! {
         for key in 0..300 {
             prop_assert_eq!(table.entry(hash(key)).map(|entry| entry.state), plain.get(&key).copied());
         }
-        prop_assert_eq!(table.forgotten(), 0);
+        prop_assert_eq!(table.evicted(), 0);
     }
 
     /// Without room, exactly one entry is given up, and it is the right one.
@@ -122,7 +122,7 @@ proptest! {
             let forgotten = run(&mut table, op, key);
             prop_assert_eq!(table.validate(), Ok(()));
             prop_assert!(table.len() <= table.capacity());
-            prop_assert_eq!(table.forgotten() - before.forgotten(), forgotten.len() as u64);
+            prop_assert_eq!(table.evicted() - before.evicted(), forgotten.len() as u64);
             // Growing may also give up keys, and any of them.
             if forgotten.is_empty() || before.sets.len() < most {
                 continue;
@@ -160,8 +160,8 @@ fn lost(sets: usize) -> f64 {
         table.insert(hash(key), (), &mut |(), _| false);
     }
     assert_eq!(table.validate(), Ok(()));
-    assert_eq!(table.forgotten() + table.len() as u64, keys);
-    table.forgotten() as f64 / keys as f64
+    assert_eq!(table.evicted() + table.len() as u64, keys);
+    table.evicted() as f64 / keys as f64
 }
 
 /// As documented: 98.4 % find a place, and the table grows when it is about 85 % full.
@@ -184,7 +184,7 @@ fn nearly_all_find_a_place() {
         table.insert(hash(keys), (), &mut |(), _| false);
         keys += 1;
     }
-    assert_eq!(table.forgotten(), 0);
+    assert_eq!(table.evicted(), 0);
     let large = &fullest[fullest.len() - 10..];
     assert!(large.iter().all(|full| (0.78..0.96).contains(full)), "{fullest:?}");
 }

@@ -2,14 +2,14 @@
 
 use crate::policy::{Sent, check, policy, store};
 use ratescope::policy::PolicyOutcome;
-use ratescope::{Store, Time};
+use ratescope::{KeyedPolicy, Time};
 
-fn send(store: &Store, micros: i64) -> PolicyOutcome {
+fn send(store: &KeyedPolicy, micros: i64) -> PolicyOutcome {
     check(store, &Sent { at: Time::from_micros(micros), cost: 1.0, from: ["ann", "x"] })
 }
 
 /// Events at a steady gap: how many pass in each minute.
-fn per_minute(store: &Store, gap_micros: i64, minutes: i64) -> Vec<usize> {
+fn per_minute(store: &KeyedPolicy, gap_micros: i64, minutes: i64) -> Vec<usize> {
     let mut allowed = vec![0; minutes as usize];
     for at in (0..minutes * 60_000_000).step_by(gap_micros as usize) {
         allowed[(at / 60_000_000) as usize] += usize::from(send(store, at).is_allowed());

@@ -13,7 +13,7 @@ use crate::table;
 use proptest::prelude::*;
 use random::*;
 use ratescope::policy::{Limit, PolicyOutcome};
-use ratescope::{Event, Policy, Span, Store, Time};
+use ratescope::{Event, KeyedPolicy, Policy, Span, Time};
 
 /// The keys of randomly drawn limits.
 const PER: [&str; 5] = ["user", "ip", "user+ip", "ip+path", "all"];
@@ -47,11 +47,11 @@ fn policy(text: &str) -> Policy {
     text.parse().unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn store(policy: Policy) -> Store {
-    Store::new(policy, 1000)
+fn store(policy: Policy) -> KeyedPolicy {
+    KeyedPolicy::new(policy, 1000)
 }
 
-fn check(store: &Store, sent: &Sent) -> PolicyOutcome {
+fn check(store: &KeyedPolicy, sent: &Sent) -> PolicyOutcome {
     sent.ask(|event| store.check(event))
 }
 

@@ -3,8 +3,8 @@
 use super::{check, passed, read, ruled};
 use crate::rules::random::{self, Step, magnitude};
 use proptest::prelude::*;
-use ratescope::rules::{Ruled, Rules};
-use ratescope::{Event, Policy, Retry, Span, Store, Time};
+use ratescope::rules::{MemoryStore, Rules};
+use ratescope::{Event, KeyedPolicy, Policy, Retry, Span, Time};
 
 const PER: [&str; 5] = ["user", "ip", "user+ip", "path", "all"];
 
@@ -52,7 +52,7 @@ proptest! {
         let ruled = ruled(&text);
         let policy: Vec<&str> = limits.iter().map(|(_, limit)| limit.as_str()).collect();
         let policy: Policy = policy.join(" & ").parse().unwrap();
-        let store = Store::new(policy, 1000);
+        let store = KeyedPolicy::new(policy, 1000);
         let case = &cases[0].0;
         let mut now = 1_234_567;
         for (step, user, ip) in sent {
@@ -118,7 +118,7 @@ proptest! {
         }
         // A cost that is never admitted is refused at load.
         let Ok(rules) = Rules::read("rules.yaml", &text) else { return Ok(()) };
-        let ruled = Ruled::new(rules, 1000);
+        let ruled = MemoryStore::new(rules, 1000);
         let fields = [("user", "ann"), ("ip", "a"), ("path", "/")];
         for (time, cost) in cases[0].events(&steps) {
             let event = Event { time, cost, fields: &fields };
@@ -280,15 +280,15 @@ descriptors:
 #[test]
 fn the_keys_of_all_limits_are_counted() {
     let rules = read("domain: d\nlimit: [1/1m per user, 9/1m per ip]\n");
-    let ruled = Ruled::new(rules, 1);
+    let ruled = MemoryStore::new(rules, 1);
     assert!(ruled.is_empty());
-    assert_eq!((ruled.capacity(), ruled.len(), ruled.forgotten()), (1, 0, 0));
+    assert_eq!((ruled.capacity(), ruled.len(), ruled.evicted()), (1, 0, 0));
     let users: Vec<String> = (0..9).map(|i| i.to_string()).collect();
     for (n, user) in (1..).zip(&users) {
         assert!(check(&ruled, 0.0, &[("user", user), ("ip", "a")]).is_allowed());
         // A table has places for 8 keys at least.
         assert_eq!(
-            (ruled.is_empty(), ruled.len(), ruled.forgotten()),
+            (ruled.is_empty(), ruled.len(), ruled.evicted()),
             (false, 8.min(n) + 1, n as u64 / 9)
         );
     }

@@ -4,7 +4,7 @@ use super::passed;
 use ratescope::limit::fixed_window::FixedWindow;
 use ratescope::limit::gcra::Gcra;
 use ratescope::policy::Limit;
-use ratescope::rules::{NewRule, Ruled, Rules, Throttle};
+use ratescope::rules::{MemoryStore, NewRule, Rules, Throttle};
 use ratescope::{Rate, Span};
 
 fn window(count: f64) -> FixedWindow {
@@ -21,9 +21,9 @@ fn the_deepest_rule_counts_and_another_may_be_replaced() {
     let all = Limit::from(window(9.0));
     let rules = [
         NewRule::new().each("user").limit(window(2.0)).throttle(soft).name("users"),
-        NewRule::new().of("path", "/a/*").each("ip").limit(window(1.0)).limit_by(&all),
-        NewRule::new().of("path", "/a/*").limit(window(4.0)).cost(2.0),
-        NewRule::new().of("user", "root").replaces("users"),
+        NewRule::new().value("path", "/a/*").each("ip").limit(window(1.0)).limit_by(&all),
+        NewRule::new().value("path", "/a/*").limit(window(4.0)).cost(2.0),
+        NewRule::new().value("user", "root").replaces("users"),
         NewRule::new().limit(window(5.0)),
     ];
     let rules = Rules::new("web", rules).unwrap();
@@ -32,7 +32,7 @@ fn the_deepest_rule_counts_and_another_may_be_replaced() {
     // The places in the list.
     let lines: Vec<usize> = rules.rules().iter().map(|rule| rule.line()).collect();
     assert_eq!(lines, [1, 1, 2, 2, 4]);
-    let ruled = Ruled::new(rules, 100);
+    let ruled = MemoryStore::new(rules, 100);
     let passed = |seconds: f64, fields: &[(&str, &str)]| passed(&ruled, 9, seconds, fields);
     assert_eq!(passed(0.0, &[("user", "ann")]), 3);
     assert_eq!(passed(60.0, &[("user", "root")]), 5);
@@ -72,11 +72,11 @@ fn what_is_wrong_is_told_with_the_place_in_the_list() {
         wrong("web", [NewRule::new().limit(Gcra::new("0.5/1m".parse().unwrap(), 0.5).unwrap())]),
         "web:1:1: \"gcra 0.5/1m burst 0.5\": no event of cost 1 can pass; write a burst of at least 1"
     );
-    let empty = NewRule::new().of("user", "").limit(window(1.0));
+    let empty = NewRule::new().value("user", "").limit(window(1.0));
     assert_eq!(wrong("web", [empty]), "web:1:1: the value, which can be left out, is empty");
     // Values that mean something else in YAML are what they are.
     for value in ["null", "~", "true", "*a", "[", "a: b"] {
-        let rules = Rules::new("web", [NewRule::new().of("user", value).limit(window(1.0))]);
+        let rules = Rules::new("web", [NewRule::new().value("user", value).limit(window(1.0))]);
         assert!(rules.unwrap().rules()[0].path()[0].value.matches(value), "{value}");
     }
 }
@@ -84,11 +84,11 @@ fn what_is_wrong_is_told_with_the_place_in_the_list() {
 /// However many there are, it ends with an error, and soon.
 #[test]
 fn too_many_are_refused() {
-    let many = |n: usize| (0..n).map(|i| NewRule::new().of("user", &format!("u{i}")));
+    let many = |n: usize| (0..n).map(|i| NewRule::new().value("user", &format!("u{i}")));
     assert_eq!(Rules::new("web", many(10_000)).unwrap().rules().len(), 10_000);
     assert!(wrong("web", many(20_000)).contains("more than 10000 rules"));
     let deep = (0..100_000).fold(NewRule::new(), |rule, i| rule.each(&format!("f{i}")));
     assert_eq!(wrong("web", [deep]), "web:1:1: a rule about more than 31 fields");
-    let long = NewRule::new().of("user", &"x".repeat(5000));
+    let long = NewRule::new().value("user", &"x".repeat(5000));
     assert!(wrong("web", [long]).contains("more than 4096 bytes long"));
 }

@@ -1,7 +1,7 @@
 //! Properties of the reader that hold for any text of a rule file. The fuzz target checks them, too.
 
 use ratescope::rules::cases::Cases;
-use ratescope::rules::{NewRule, Reloaded, Rule, Ruled, Rules, RulesError, Value, Why};
+use ratescope::rules::{MemoryStore, NewRule, Reloaded, Rule, Rules, RulesError, Value, Why};
 use ratescope::{Event, Time};
 
 /// Events with the fields that the seeds are about, and with odd ones.
@@ -21,7 +21,7 @@ pub(crate) fn hold(text: &str) {
     };
     let words = rules.to_string();
     assert!(rules.rules().iter().all(|rule| words.contains(rule.name())));
-    let ruled = Ruled::new(rules.clone(), 10);
+    let ruled = MemoryStore::new(rules.clone(), 10);
     for fields in FIELDS {
         let found: Vec<&str> = rules.matching(&fields.to_vec()).iter().map(|r| r.name()).collect();
         let explained = rules.explain(&fields.to_vec());
@@ -53,8 +53,8 @@ fn in_code(rule: &Rule) -> NewRule {
     // A rule without limits has no settings of limits.
     let new = if rule.limits().is_empty() { NewRule::new() } else { new };
     let new = rule.path().iter().fold(new, |new, step| match &step.value {
-        Value::Is(value) => new.of(&step.key, value),
-        Value::Like(wildcard) => new.of(&step.key, wildcard.as_str()),
+        Value::Is(value) => new.value(&step.key, value),
+        Value::Like(wildcard) => new.value(&step.key, wildcard.as_str()),
         Value::Within(networks) => new.within(&step.key, networks.clone()),
         _ => new.each(&step.key),
     });

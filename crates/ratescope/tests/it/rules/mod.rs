@@ -16,7 +16,7 @@ mod throttle;
 
 use crate::doubling;
 use crate::random;
-use ratescope::rules::{Decision, Ruled, Rules};
+use ratescope::rules::{Decision, MemoryStore, Rules};
 use ratescope::{Event, Time};
 
 /// Rules that must be right.
@@ -25,17 +25,17 @@ fn read(text: &str) -> Rules {
     Rules::read("rules.yaml", text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn ruled(text: &str) -> Ruled {
-    Ruled::new(read(text), 1000)
+fn ruled(text: &str) -> MemoryStore {
+    MemoryStore::new(read(text), 1000)
 }
 
 /// The decision about an event of cost 1 at a time in seconds.
-fn check(ruled: &Ruled, seconds: f64, fields: &[(&str, &str)]) -> Decision {
+fn check(ruled: &MemoryStore, seconds: f64, fields: &[(&str, &str)]) -> Decision {
     let fields = fields.to_vec();
     ruled.check(&Event { time: Time::from_secs(seconds).unwrap(), cost: 1.0, fields: &fields })
 }
 
 /// How many of `n` events at one time pass.
-fn passed(ruled: &Ruled, n: usize, seconds: f64, fields: &[(&str, &str)]) -> usize {
+fn passed(ruled: &MemoryStore, n: usize, seconds: f64, fields: &[(&str, &str)]) -> usize {
     (0..n).filter(|_| check(ruled, seconds, fields).is_allowed()).count()
 }

@@ -4,7 +4,7 @@ use super::{passed, ruled};
 use crate::rules::random;
 use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Changes, Reloaded, Ruled, Rules};
+use ratescope::rules::{Changes, MemoryStore, Reloaded, Rules};
 use ratescope::{Event, Limiter, Policy, Rate, Span, Time};
 
 const OLD: &str = "
@@ -17,12 +17,12 @@ descriptors:
     limit: 5/1h
 ";
 
-fn reload(ruled: &Ruled, text: &str) -> Reloaded {
+fn reload(ruled: &MemoryStore, text: &str) -> Reloaded {
     ruled.reload("rules.yaml", text, Time::ZERO)
 }
 
 #[track_caller]
-fn applied(ruled: &Ruled, text: &str) -> Changes {
+fn applied(ruled: &MemoryStore, text: &str) -> Changes {
     match reload(ruled, text) {
         Reloaded::Applied(changes) => changes,
         other => panic!("{other}"),
@@ -226,7 +226,7 @@ fn throttles_and_shadows_come_and_go() {
 }
 
 /// The answer of `check` on a thread of its own. Fails if `check` never returns.
-fn check_in_time(ruled: Ruled, fields: &'static [(&'static str, &'static str)]) -> bool {
+fn check_in_time(ruled: MemoryStore, fields: &'static [(&'static str, &'static str)]) -> bool {
     let (told, hears) = std::sync::mpsc::channel();
     std::thread::spawn(move || told.send(passed(&ruled, 1, 0.0, fields) == 1));
     hears.recv_timeout(std::time::Duration::from_secs(60)).expect("a check that never returns")
@@ -237,7 +237,7 @@ fn check_in_time(ruled: Ruled, fields: &'static [(&'static str, &'static str)]) 
 fn equal_limits_do_not_share_a_store() {
     let policy = |text: &str| Rules::from(text.parse::<Policy>().unwrap());
     let twice = "gcra 5/1m per ip & gcra 5/1m per ip";
-    let ruled = Ruled::new(policy(twice), 1000);
+    let ruled = MemoryStore::new(policy(twice), 1000);
     assert_eq!(passed(&ruled, 9, 0.0, &[("ip", "a")]), 5);
     let more = policy(&format!("{twice} & gcra 9/1m per ip"));
     let Reloaded::Applied(changes) = ruled.replace(more, Time::ZERO) else { panic!() };

@@ -2,7 +2,7 @@
 
 use super::read;
 use ratescope::policy::KeySecret;
-use ratescope::rules::{Ruled, Rules};
+use ratescope::rules::{MemoryStore, Rules};
 use ratescope::{Event, Time};
 
 const RULES: &str = "
@@ -52,7 +52,7 @@ fn a_secret_of_ones_own() {
     let own = keys(&rules);
     assert_eq!(own[2], "x-api-key=#7181c6bc3f43901d838dbb972bda9128");
     assert_eq!(rules.rules()[3].name(), read(RULES).rules()[3].name());
-    let ruled = Ruled::new(rules, 100);
+    let ruled = MemoryStore::new(rules, 100);
     assert_eq!(ruled.reload("rules.yaml", RULES, Time::ZERO).name(), "unchanged");
     let _ = ruled.reload("rules.yaml", &RULES.replace("3/1m", "4/1m"), Time::ZERO);
     assert_eq!(keys(&ruled.rules()), own);

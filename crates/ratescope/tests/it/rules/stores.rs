@@ -3,7 +3,10 @@
 use super::{check, ruled};
 use core::future::Future;
 use futures_util::FutureExt;
-use ratescope::rules::{AnyStore, AsyncStore, Decision, Details, Fault, Memory, Ruled, Rules};
+use ratescope::policy::Per;
+use ratescope::rules::{
+    BoxFuture, Decision, Details, Fault, Memory, MemoryStore, Rule, Rules, Store,
+};
 use ratescope::{Event, Policy, Retry, Span, Time};
 use std::sync::Arc;
 
@@ -12,10 +15,10 @@ fn now<T>(future: impl Future<Output = T>) -> T {
     future.now_or_never().unwrap()
 }
 
-fn ask(store: &impl AsyncStore, seconds: f64, user: &str, details: Details) -> Decision {
+fn ask(store: &impl Store, seconds: f64, user: &str, details: Details) -> Decision {
     let fields = &[("user", user)];
     let time = Time::from_secs(seconds).unwrap();
-    now(store.check(&Event { time, cost: 1.0, fields }, details))
+    now(store.check_async(&Event { time, cost: 1.0, fields }, details))
 }
 
 #[test]
@@ -25,13 +28,13 @@ fn memory_answers_at_once_and_tells_what_is_asked() {
     let own = store();
     answers_at_once(&own.clone());
     assert_eq!(own.len(), 1);
-    let any = AnyStore::new(store());
+    let any: Arc<dyn Store> = Arc::new(store());
     answers_at_once(&any);
     // A clone is the same store.
     assert_eq!(any.clone().memory(), Some(Memory::new(1, 0)));
 }
 
-/// The trait, which is in scope here, hides no method of a store in an `Arc`.
+/// No method of the trait, which is in scope here, has the name of another one of the store.
 #[test]
 fn a_store_in_an_arc_is_asked_as_one_outside() {
     let store = Arc::new(ruled("domain: d\nlimit: gcra 2/1m per user\n"));
@@ -44,7 +47,7 @@ fn a_store_in_an_arc_is_asked_as_one_outside() {
     assert!(store.peek(&event).is_allowed());
 }
 
-fn answers_at_once(store: &impl AsyncStore) {
+fn answers_at_once(store: &impl Store) {
     let bare = ask(store, 0.0, "ann", Details::default());
     assert!(bare.is_allowed() && bare.fault.is_none());
     assert!(bare.quota().is_none() && bare.retry_after.is_none());
@@ -59,22 +62,22 @@ fn answers_at_once(store: &impl AsyncStore) {
     // Looked at, it is as it was; charged, it is more.
     let event = |time| Event { time, cost: 1.0, fields: &[("user", "ann")] };
     let later = Time::from_secs(30.0).unwrap();
-    assert!(now(store.peek(&event(later), Details::default())).is_allowed());
-    assert_eq!(now(store.charge(&event(later), None)), Ok(()));
-    assert!(!now(store.peek(&event(later), Details::default())).is_allowed());
+    assert!(now(store.peek_async(&event(later), Details::default())).is_allowed());
+    assert_eq!(now(store.charge_async(&event(later), None)), Ok(()));
+    assert!(!now(store.peek_async(&event(later), Details::default())).is_allowed());
     // A counted event can be given back, and counted again.
     assert!(store.can_give_back(&event(later)));
-    assert_eq!(now(store.give_back(&event(later))), Ok(true));
+    assert_eq!(now(store.give_back_async(&event(later))), Ok(true));
     assert!(store.check_now(&event(later), Details::default()).unwrap().is_allowed());
-    assert_eq!(now(store.give_back(&event(later))), Ok(true));
+    assert_eq!(now(store.give_back_async(&event(later))), Ok(true));
     assert!(store.charge_now(&event(later), None));
-    assert!(!now(store.peek(&event(later), Details::default())).is_allowed());
+    assert!(!now(store.peek_async(&event(later), Details::default())).is_allowed());
     assert_eq!(store.rules().domain(), "d");
     assert_eq!(store.memory(), Some(Memory::new(1, 0)));
     // A key is made new, and other rules are put in force.
     let reset = |user| {
-        now(store
-            .reset(&[("user", user)], |rule, per| rule.name() == "d" && per.fields() == ["user"]))
+        let of = |rule: &Rule, per: &Per| rule.name() == "d" && per.fields() == ["user"];
+        now(store.reset_async(&[("user", user)], &of))
     };
     assert_eq!((reset("bob"), reset("ann")), (Ok(0), Ok(1)));
     assert!(store.check_now(&event(later), Details::default()).unwrap().is_allowed());
@@ -89,30 +92,34 @@ fn answers_at_once(store: &impl AsyncStore) {
 /// A store of somebody's own need not have what operates it, and then says so.
 #[test]
 fn a_store_that_can_only_decide() {
-    struct Own(Ruled);
-    impl AsyncStore for Own {
+    struct Own(MemoryStore);
+    impl Store for Own {
         fn rules(&self) -> Arc<Rules> {
             self.0.rules()
         }
 
-        async fn check(&self, event: &Event<'_>, _: Details) -> Decision {
-            self.0.check(event)
+        fn check_async<'a>(&'a self, event: &'a Event<'_>, _: Details) -> BoxFuture<'a, Decision> {
+            Box::pin(async move { self.0.check(event) })
         }
 
-        async fn peek(&self, event: &Event<'_>, _: Details) -> Decision {
-            self.0.peek(event)
+        fn peek_async<'a>(&'a self, event: &'a Event<'_>, _: Details) -> BoxFuture<'a, Decision> {
+            Box::pin(async move { self.0.peek(event) })
         }
 
-        async fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), Fault> {
-            AsyncStore::charge(&self.0, event, passed).await
+        fn charge_async<'a>(
+            &'a self,
+            event: &'a Event<'_>,
+            passed: Option<&'a Decision>,
+        ) -> BoxFuture<'a, Result<(), Fault>> {
+            Box::pin(async move { Store::charge_async(&self.0, event, passed).await })
         }
     }
-    let store = AnyStore::new(Own(ruled("domain: d\nlimit: 1/1m per user\n")));
+    let store: Arc<dyn Store> = Arc::new(Own(ruled("domain: d\nlimit: 1/1m per user\n")));
     let decision = ask(&store, 0.0, "ann", Details::ALL);
     assert!(decision.is_allowed() && decision.retry_after.is_none() && decision.fault.is_none());
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
     assert!(!store.charge_now(&event, None) && !store.can_give_back(&event));
-    let fault = now(store.reset(&[("user", "ann")], |_, _| true)).unwrap_err();
+    let fault = now(store.reset_async(&[("user", "ann")], &|_, _| true)).unwrap_err();
     assert_eq!(fault.to_string(), "the store says: this store resets no keys");
     let reloaded = store.reload("r.yaml", "domain: d\nlimit: 2/1m per user\n", Time::ZERO);
     let told = "rejected, and the old rules stay:\nr.yaml:1:1: this store takes no other rules";
@@ -122,8 +129,8 @@ fn a_store_that_can_only_decide() {
 #[test]
 fn a_policy_is_rules_too() {
     let policy: Policy = "gcra 2/1m per user & 3/1m per ip".parse().unwrap();
-    let store = Ruled::new(Rules::from(policy), 100);
-    assert_eq!(AsyncStore::rules(&store).domain(), "policy");
+    let store = MemoryStore::new(policy, 100);
+    assert_eq!(Store::rules(&store).domain(), "policy");
     let mail = |user| check(&store, 0.0, &[("user", user), ("ip", "192.0.2.7")]);
     assert!(mail("ann").is_allowed() && mail("ann").is_allowed());
     assert_eq!(mail("ann").to_string(), "refused by policy: level 3, limit 2");
@@ -189,9 +196,10 @@ fn a_rate_gives_nothing_back() {
     let rate = ruled("domain: d\nlimit: [gcra 9/1m, exim 9/1m] \n");
     assert_eq!(rate.capacity(), 1000);
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &() };
-    assert!(!Ruled::can_give_back(&rate, &event) && !rate.give_back(&event));
-    assert!(!AsyncStore::can_give_back(&rate, &event));
-    assert!(!AnyStore::new(rate).can_give_back(&event));
+    assert!(!MemoryStore::can_give_back(&rate, &event) && !rate.give_back(&event));
+    assert!(!Store::can_give_back(&rate, &event));
+    let any: Arc<dyn Store> = Arc::new(rate);
+    assert!(!any.can_give_back(&event));
 }
 
 /// A fault has a word for counters, and its cause where there is one.

@@ -57,7 +57,7 @@ fn rules_change_at_once() {
         );
         Rules::read(name, &text).unwrap()
     };
-    let ruled = ratescope::rules::Ruled::new(file("old"), 10);
+    let ruled = ratescope::rules::MemoryStore::new(file("old"), 10);
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -83,7 +83,7 @@ fn rules_change_at_once() {
 #[test]
 fn it_is_shared() {
     fn shared<T: Send + Sync>() {}
-    shared::<ratescope::rules::Ruled>();
+    shared::<ratescope::rules::MemoryStore>();
     shared::<ratescope::rules::Decision>();
     shared::<Rules>();
 }

@@ -4,7 +4,7 @@ use crate::store::random::{ALLOWED_ONLY, case};
 use crate::store::{gcra, mail, remembered, seconds, sends};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
-use ratescope::{Span, Store, Time};
+use ratescope::{KeyedPolicy, Span, Time};
 
 /// Up to two sets, which are both sets of every key, the order of use is exact.
 #[test]
@@ -17,21 +17,21 @@ fn the_least_recently_used_is_forgotten() {
         used.for_each(|key| assert!(sends(&keyed, key, Time::ZERO)));
         let kept: Vec<u32> = (0..all + 2).filter(|key| ![1, 3].contains(key)).collect();
         assert_eq!(remembered(&keyed), kept);
-        assert_eq!((keyed.len(), keyed.forgotten(), keyed.is_empty()), (slots, 2, false));
+        assert_eq!((keyed.len(), keyed.evicted(), keyed.is_empty()), (slots, 2, false));
     }
 }
 
 /// A store adds up the keys of its limits, and has room for as many as the smallest of them.
 #[test]
 fn a_store_says_how_many_keys_it_has() {
-    let store = Store::new("gcra 1/1m per user & gcra 9/1m per ip".parse().unwrap(), 1);
+    let store = KeyedPolicy::new("gcra 1/1m per user & gcra 9/1m per ip".parse().unwrap(), 1);
     assert!(store.is_empty());
-    assert_eq!((store.len(), store.capacity(), store.forgotten()), (0, 8, 0));
+    assert_eq!((store.len(), store.capacity(), store.evicted()), (0, 8, 0));
     let user = |i: usize| mail(&store, &i.to_string(), "192.0.2.1", Time::ZERO);
     assert!(user(0).is_allowed() && !store.is_empty());
-    assert_eq!((store.len(), store.forgotten()), (2, 0));
+    assert_eq!((store.len(), store.evicted()), (2, 0));
     assert!((1..=8).all(|i| user(i).is_allowed()));
-    assert_eq!((store.len(), store.forgotten()), (9, 1));
+    assert_eq!((store.len(), store.evicted()), (9, 1));
 }
 
 /// A look does not use a key, so it does not keep it.
@@ -54,8 +54,8 @@ fn there_is_room_for_as_many_as_were_asked_for() {
         for _ in 0..times {
             let keyed = Keyed::new(gcra(), capacity);
             (0..capacity as u32).for_each(|key| assert!(sends(&keyed, key, Time::ZERO)));
-            assert_eq!(keyed.len() + keyed.forgotten() as usize, capacity);
-            lost += keyed.forgotten();
+            assert_eq!(keyed.len() + keyed.evicted() as usize, capacity);
+            lost += keyed.evicted();
             places = keyed.capacity();
         }
         let share = lost as f64 / (capacity * times) as f64;
@@ -74,7 +74,8 @@ fn nothing_to_remember_takes_no_room() {
     assert!(keyed.is_empty());
     for kind in ALLOWED_ONLY {
         let limit = case(kind, 100.0, Span::minutes(1), 100.0).limiter;
-        let store = Store::new(format!("2/1h per ip & {limit} per user").parse().unwrap(), 100);
+        let store =
+            KeyedPolicy::new(format!("2/1h per ip & {limit} per user").parse().unwrap(), 100);
         for user in ["ann", "bob", "eve", "tim", "tom"] {
             let _ = mail(&store, user, "x", seconds(1000));
         }
@@ -86,7 +87,8 @@ fn nothing_to_remember_takes_no_room() {
 #[test]
 fn attempts_are_remembered_where_they_count() {
     for limit in ["exim 100/1m strict", "earrrl 100/1m"] {
-        let store = Store::new(format!("2/1h per ip & {limit} per user").parse().unwrap(), 100);
+        let store =
+            KeyedPolicy::new(format!("2/1h per ip & {limit} per user").parse().unwrap(), 100);
         for user in ["ann", "bob", "eve", "tim", "tom"] {
             let _ = mail(&store, user, "x", seconds(1000));
         }

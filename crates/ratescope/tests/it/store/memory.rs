@@ -61,5 +61,5 @@ fn memory_follows_the_keys() {
         let bytes = used as f64 / f64::from(keys);
         assert!((41.0..62.0).contains(&bytes), "{bytes} for {keys}");
     }
-    assert_eq!((keyed.len(), keyed.forgotten()), (200_000, 0));
+    assert_eq!((keyed.len(), keyed.evicted()), (200_000, 0));
 }

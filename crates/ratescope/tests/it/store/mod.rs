@@ -18,7 +18,7 @@ use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::gcra::Gcra;
 use ratescope::policy::PolicyOutcome;
 use ratescope::store::Keyed;
-use ratescope::{Event, Limiter, Outcome, Retry, Span, Store, Time};
+use ratescope::{Event, KeyedPolicy, Limiter, Outcome, Retry, Span, Time};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
@@ -47,7 +47,7 @@ fn is_held_back<L: Limiter<State: PartialEq>>(keyed: &Keyed<L>, key: u32, now: T
 }
 
 /// One event of cost 1 by a user from an address.
-fn mail(store: &Store, user: &str, ip: &str, now: Time) -> PolicyOutcome {
+fn mail(store: &KeyedPolicy, user: &str, ip: &str, now: Time) -> PolicyOutcome {
     store.check(&Event { time: now, cost: 1.0, fields: &[("user", user), ("ip", ip)] })
 }
 
@@ -84,7 +84,7 @@ fn a_charge_is_missing_later() {
     let keyed = Keyed::new(gcra(), 10);
     keyed.charge("a", Time::ZERO, 3.0).unwrap();
     assert_eq!(keyed.retry_after("a", Time::ZERO, 1.0), Retry::After(Span::minutes(2)));
-    let store = Store::new("gcra 2/1m per user & gcra 3/1m per ip".parse().unwrap(), 10);
+    let store = KeyedPolicy::new("gcra 2/1m per user & gcra 3/1m per ip".parse().unwrap(), 10);
     let fields = &[("user", "ann"), ("ip", "x")];
     store.charge(&Event { time: Time::ZERO, cost: 2.0, fields }).unwrap();
     assert_eq!(mail(&store, "ann", "x", Time::ZERO).to_string(), "refused: level 3, limit 2");
@@ -95,11 +95,11 @@ fn a_charge_is_missing_later() {
 /// What a server does that clones its state for each request.
 #[test]
 fn clones_count_in_the_same_states() {
-    let store = Store::new("2/1m per user & 3/1m per ip".parse().unwrap(), 1000);
+    let store = KeyedPolicy::new("2/1m per user & 3/1m per ip".parse().unwrap(), 1000);
     let sent = ["ann", "ann", "ann", "bob", "bob"];
     let passed = sent.map(|user| mail(&store.clone(), user, "x", Time::ZERO).is_allowed());
     assert_eq!(passed, [true, true, false, true, false]);
-    assert_eq!((store.len(), store.forgotten()), (3, 0));
+    assert_eq!((store.len(), store.evicted()), (3, 0));
     let keyed = Keyed::new(gcra(), 10);
     assert_eq!([0; 3].map(|_| sends(&keyed.clone(), 1, Time::ZERO)), [true, true, false]);
     assert!(keyed.clone().reset(&1) && sends(&keyed, 1, Time::ZERO));
@@ -108,7 +108,7 @@ fn clones_count_in_the_same_states() {
 /// A fork goes its own way, and knows the keys by the same secret.
 #[test]
 fn a_fork_remembers_the_same() {
-    let store = Store::new("2/1m per user".parse().unwrap(), 1000);
+    let store = KeyedPolicy::new("2/1m per user".parse().unwrap(), 1000);
     for user in ["ann", "ann", "bob"] {
         assert!(mail(&store, user, "x", Time::ZERO).is_allowed());
     }
@@ -121,7 +121,7 @@ fn a_fork_remembers_the_same() {
 /// The tightest of all keys and limits; of a limit without keys that of a new one.
 #[test]
 fn the_tightest_level_of_all_keys() {
-    let store = Store::new("gcra 4/1m per user & gcra 10/1m per ip".parse().unwrap(), 1000);
+    let store = KeyedPolicy::new("gcra 4/1m per user & gcra 10/1m per ip".parse().unwrap(), 1000);
     let tightest = |now| {
         let outcome = store.tightest(now);
         (outcome.level, outcome.limit)
@@ -137,7 +137,7 @@ fn the_tightest_level_of_all_keys() {
     assert_eq!(tightest(Time::ZERO), (6.0, 10.0));
     assert_eq!(tightest(seconds(3600)), (0.0, 10.0));
     // Envoy's limiter refuses to look at no event, which makes it no tighter.
-    let store = Store::new("gcra 2/10s & envoy 100/10s burst 100".parse().unwrap(), 10);
+    let store = KeyedPolicy::new("gcra 2/10s & envoy 100/10s burst 100".parse().unwrap(), 10);
     for _ in 0..2 {
         assert!(mail(&store, "ann", "x", Time::ZERO).is_allowed());
     }
@@ -148,7 +148,7 @@ fn the_tightest_level_of_all_keys() {
 /// Entries that logs and windows no longer count are freed, which changes no decision.
 #[test]
 fn what_no_longer_counts_is_freed() {
-    let store = Store::new("sliding-log 1000/1m per user".parse().unwrap(), 100);
+    let store = KeyedPolicy::new("sliding-log 1000/1m per user".parse().unwrap(), 100);
     let used = allocation_counter::measure(|| {
         for micros in 0..1000 {
             assert!(mail(&store, "ann", "x", Time::from_micros(micros)).is_allowed());
@@ -161,9 +161,9 @@ fn what_no_longer_counts_is_freed() {
 
 #[test]
 fn so_it_is_in_rules() {
-    use ratescope::rules::{Ruled, Rules};
+    use ratescope::rules::{MemoryStore, Rules};
     let rules = "domain: d\nlimit: sliding-log 1000/1m per user\n";
-    let ruled = Ruled::new(Rules::read("rules.yaml", rules).unwrap(), 100);
+    let ruled = MemoryStore::new(Rules::read("rules.yaml", rules).unwrap(), 100);
     let fields = &[("user", "ann")];
     let used = allocation_counter::measure(|| {
         for micros in 0..1000 {

@@ -2,7 +2,7 @@
 
 use crate::store::{gcra, is_held_back, mail, remembered, seconds, sends};
 use ratescope::store::Keyed;
-use ratescope::{Event, Span, Store};
+use ratescope::{Event, KeyedPolicy, Span};
 use std::hash::Hash;
 
 #[test]
@@ -15,7 +15,7 @@ fn a_key_is_looked_at_without_counting() {
     assert!(sends(&keyed, 1, seconds(0)));
     assert_eq!(keyed.remaining(&1, seconds(0)), 1.0);
     assert_eq!(keyed.reset_after(&1, seconds(15)), Span::seconds(45));
-    let store = Store::new("gcra 9/1m per user & gcra 4/1h per ip".parse().unwrap(), 10);
+    let store = KeyedPolicy::new("gcra 9/1m per user & gcra 4/1h per ip".parse().unwrap(), 10);
     assert!(mail(&store, "ann", "x", seconds(0)).is_allowed());
     let fields = &[("user", "bob"), ("ip", "x")];
     let event = Event { time: seconds(0), cost: 1.0, fields };
@@ -36,7 +36,7 @@ fn a_key_that_is_reset_is_new() {
 
 #[test]
 fn only_the_chosen_limits_are_reset() {
-    let store = Store::new("gcra 1/1m per user & gcra 3/1m per all".parse().unwrap(), 10);
+    let store = KeyedPolicy::new("gcra 1/1m per user & gcra 3/1m per all".parse().unwrap(), 10);
     assert!(mail(&store, "ann", "x", seconds(0)).is_allowed());
     let of_users =
         |fields: &[(&str, &str)]| store.reset(&fields, |limit| limit.per.fields() == ["user"]);
@@ -56,7 +56,8 @@ fn events_are_taken_back() {
     assert!(keyed.undo(&2, seconds(0), seconds(0), 1.0));
     assert_eq!((keyed.len(), keyed.remaining(&2, seconds(0))), (1, 2.0));
 
-    let store = Store::new("gcra 1/1m per user & exim 1.5/1m leaky per ip".parse().unwrap(), 10);
+    let store =
+        KeyedPolicy::new("gcra 1/1m per user & exim 1.5/1m leaky per ip".parse().unwrap(), 10);
     assert!(mail(&store, "ann", "x", seconds(0)).is_allowed());
     let event = Event { time: seconds(0), cost: 1.0, fields: &[("user", "ann"), ("ip", "x")] };
     // Exim has measured it, so what is left is less than for a new one.
@@ -67,9 +68,9 @@ fn events_are_taken_back() {
 
 #[test]
 fn rules_reset_a_key_too() {
-    use ratescope::rules::{Ruled, Rules};
+    use ratescope::rules::{MemoryStore, Rules};
     let text = "{domain: web, descriptors: [{key: user, limit: 1/1m}, {key: ip, limit: 2/1m}]}";
-    let ruled = Ruled::new(Rules::read("rules.yaml", text).unwrap(), 10);
+    let ruled = MemoryStore::new(Rules::read("rules.yaml", text).unwrap(), 10);
     let fields = [("user", "ann"), ("ip", "x")];
     let event = Event { time: seconds(0), cost: 1.0, fields: &fields };
     assert!(ruled.check(&event).is_allowed() && !ruled.check(&event).is_allowed());

@@ -5,7 +5,7 @@ use crate::store::{gcra, is_held_back, mail, remembered, seconds, sends};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::{Exim, Mode};
 use ratescope::store::Keyed;
-use ratescope::{Span, Store, Time};
+use ratescope::{KeyedPolicy, Span, Time};
 
 /// Room for eight.
 fn eight() -> Keyed<ratescope::limit::gcra::Gcra> {
@@ -141,12 +141,12 @@ fn keys_that_were_allowed_are_not_kept_as_refused() {
 /// Only the address is being refused, not the names that it tries; and these flush nobody.
 #[test]
 fn a_name_is_not_refused_for_its_address() {
-    let store = Store::new("gcra 2/1h per ip & gcra 2/1m per user".parse().unwrap(), 7);
+    let store = KeyedPolicy::new("gcra 2/1h per ip & gcra 2/1m per user".parse().unwrap(), 7);
     assert!(mail(&store, "ann", "elsewhere", Time::ZERO).is_allowed());
     for i in 0..50 {
         let _ = mail(&store, &format!("name {i}"), "x", Time::ZERO);
     }
-    assert_eq!((store.len(), store.forgotten()), (2 + 3, 0));
+    assert_eq!((store.len(), store.evicted()), (2 + 3, 0));
     // Names at other addresses push out the two that passed here, not the address.
     for i in 0..8 {
         assert!(mail(&store, &format!("other {i}"), &format!("ip {i}"), Time::ZERO).is_allowed());
@@ -161,7 +161,7 @@ fn refused_keys_are_kept_where_they_collide() {
     let keyed = Keyed::new(gcra(), 4000);
     let held_back = keyed.capacity() as u32 / 5 * 4;
     (0..held_back).for_each(|key| is_held_back(&keyed, key, Time::ZERO));
-    assert_eq!((keyed.len(), keyed.forgotten()), (held_back as usize, 0));
+    assert_eq!((keyed.len(), keyed.evicted()), (held_back as usize, 0));
     (0..100_000).for_each(|key| assert!(sends(&keyed, 1_000_000 + key, seconds(1))));
     assert_eq!(keyed.len(), keyed.capacity());
     let lost = (0..held_back).filter(|key| keyed.state(key).is_none()).count();

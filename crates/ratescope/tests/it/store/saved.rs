@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::kept::KeptError;
 use ratescope::store::{Keyed, SavedError, saved::VERSION};
-use ratescope::{Span, Store, Time, files};
+use ratescope::{KeyedPolicy, Span, Time, files};
 use siphasher::sip::SipHasher13;
 use std::fs;
 use std::hash::Hasher;
@@ -147,12 +147,13 @@ fn a_refused_key_is_still_protected() {
 
 #[test]
 fn limits_find_their_states_and_new_ones_have_none() {
-    let store = |policy: &str| Store::new(policy.parse().unwrap(), 100);
+    let store = |policy: &str| KeyedPolicy::new(policy.parse().unwrap(), 100);
     let old = store("gcra 3/1m per user & gcra 9/1h per user & gcra 5/1m per ip");
     (0..3).for_each(|_| assert!(mail(&old, "ann", "x", seconds(0)).is_allowed()));
     let bytes = old.save(seconds(0));
-    let restored = |policy: &str| Store::restore(policy.parse().unwrap(), 100, &bytes).unwrap();
-    let passes = |store: Store, user| {
+    let restored =
+        |policy: &str| KeyedPolicy::restore(policy.parse().unwrap(), 100, &bytes).unwrap();
+    let passes = |store: KeyedPolicy, user| {
         (0..20).filter(|_| mail(&store, user, "x", seconds(0)).is_allowed()).count()
     };
     assert_eq!(passes(restored(&old.policy().to_string()), "ann"), 0);
@@ -161,7 +162,7 @@ fn limits_find_their_states_and_new_ones_have_none() {
     assert_eq!(passes(restored("gcra 100/1m per user & gcra 9/1h per user"), "ann"), 6);
     assert_eq!(passes(restored("exim 4/1m per user & gcra 9/1m per ip"), "ann"), 4);
     assert_eq!(
-        Store::restore(old.policy().clone(), 100, &bytes[1..]).err(),
+        KeyedPolicy::restore(old.policy().clone(), 100, &bytes[1..]).err(),
         Some(SavedError::Foreign)
     );
 }
@@ -180,7 +181,7 @@ fn a_full_log_survives() {
 
 #[test]
 fn rules_find_their_states_by_their_names() {
-    use ratescope::rules::{Load, Ruled, Rules};
+    use ratescope::rules::{Load, MemoryStore, Rules};
     let text = "
 domain: web
 descriptors:
@@ -189,36 +190,36 @@ descriptors:
 ";
     let rules = |text: &str| Rules::read("rules.yaml", text).unwrap();
     let fields = &[("user", "ann"), ("ip", "x")];
-    let passes = |ruled: &Ruled| {
+    let passes = |ruled: &MemoryStore| {
         let event = ratescope::Event { time: seconds(0), cost: 1.0, fields };
         (0..20).filter(|_| ruled.check(&event).is_allowed()).count()
     };
-    let old = Ruled::new(rules(text), 100);
+    let old = MemoryStore::new(rules(text), 100);
     assert_eq!(passes(&old), 2);
     old.set_load(Some(Load::from_percent(10.0).unwrap()));
     assert_eq!(passes(&old), 2);
     let bytes = old.save(seconds(0));
 
-    let restored = Ruled::restore(rules(text), 100, &bytes).unwrap();
+    let restored = MemoryStore::restore(rules(text), 100, &bytes).unwrap();
     assert_eq!((passes(&restored), restored.len()), (0, old.len()));
     restored.set_load(Some(Load::from_percent(10.0).unwrap()));
     assert_eq!(passes(&restored), 0);
     // Each stretched limit finds its own.
     let two = text.replace("[gcra 9/1m, gcra 99/1h]", "gcra 3/1h, throttle: soft 100%");
-    let old = Ruled::new(rules(&two), 100);
-    let user = |ruled: &Ruled| {
+    let old = MemoryStore::new(rules(&two), 100);
+    let user = |ruled: &MemoryStore| {
         let fields = &[("user", "bob")];
         let event = ratescope::Event { time: seconds(0), cost: 1.0, fields };
         ruled.set_load(Some(Load::from_percent(10.0).unwrap()));
         (0..9).filter(|_| ruled.check(&event).is_allowed()).count()
     };
     assert_eq!((passes(&old), user(&old)), (2, 4));
-    let restored = Ruled::restore(rules(&two), 100, &old.save(seconds(0))).unwrap();
+    let restored = MemoryStore::restore(rules(&two), 100, &old.save(seconds(0))).unwrap();
     assert_eq!((user(&restored), passes(&restored)), (0, 2));
     // Another name is another rule; the other one has admitted four.
     let renamed = text.replace("key: user", "key: customer");
-    assert_eq!(passes(&Ruled::restore(rules(&renamed), 100, &bytes).unwrap()), 5);
-    assert!(Ruled::restore(rules(text), 100, &bytes[..bytes.len() - 1]).is_err());
+    assert_eq!(passes(&MemoryStore::restore(rules(&renamed), 100, &bytes).unwrap()), 5);
+    assert!(MemoryStore::restore(rules(text), 100, &bytes[..bytes.len() - 1]).is_err());
 }
 
 /// The old file or the new one, and nothing beside it.

@@ -9,7 +9,7 @@ use ratescope::clock::{Clock, FakeClock};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
 use ratescope::waiting::{GaveUp, Waiting};
-use ratescope::{Event, RateLimiter, Retry, Span, Store, Time};
+use ratescope::{Event, KeyedPolicy, RateLimiter, Retry, Span, Time};
 use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -300,7 +300,7 @@ fn a_policy_is_waited_for() {
         future
     }
     let policy = "gcra 1/1s per user & gcra 2/1m per ip & exim 9/1m strict per ip".parse().unwrap();
-    let (store, clock) = (Store::new(policy, 10), FakeClock::default());
+    let (store, clock) = (KeyedPolicy::new(policy, 10), FakeClock::default());
     let ann = &[("user", "ann"), ("ip", "x")];
     let passes = || spawn(any_thread(store.until_allowed(ann, &clock, Waiting::DEFAULT)));
     let _ = assert_ready_ok!(passes().poll());
@@ -319,7 +319,7 @@ fn a_policy_is_waited_for() {
 #[test]
 fn the_queue_of_a_policy_may_be_too_long() {
     let policy = "leaky-bucket 1/1s queue 3 per user & gcra 9/1m per ip".parse().unwrap();
-    let (store, clock) = (Store::new(policy, 10), FakeClock::default());
+    let (store, clock) = (KeyedPolicy::new(policy, 10), FakeClock::default());
     let ann = &[("user", "ann"), ("ip", "x")];
     let look = || store.peek(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).outcome.wait;
     assert!(store.check(&Event { time: Time::ZERO, cost: 1.0, fields: ann }).is_allowed());
@@ -343,7 +343,7 @@ fn the_queue_of_a_policy_may_be_too_long() {
 /// The verdict and the wait are of the same instant.
 #[test]
 fn a_refusal_says_when_to_come_back() {
-    let store = Store::new("exim 1.5/1m strict per user & gcra 9/1m".parse().unwrap(), 10);
+    let store = KeyedPolicy::new("exim 1.5/1m strict per user & gcra 9/1m".parse().unwrap(), 10);
     let fields = &[("user", "ann")];
     let event = Event { time: Time::ZERO, cost: 1.0, fields };
     assert_eq!(store.check_with_retry(&event).1, Retry::NOW);

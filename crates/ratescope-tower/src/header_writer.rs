@@ -12,41 +12,41 @@ use ratescope::rules::Decision;
 use ratescope::time::Time;
 use std::sync::Arc;
 
-/// Tells clients and counters about the answers of a store.
-pub struct Teller {
+/// Writes headers and refusals, and counts, as the layer does.
+pub struct HeaderWriter {
     settings: LayerSettings,
     preparations: ByRules<Prepared>,
 }
 
-impl Teller {
-    /// A front end of a store whose failures are known from `outages`.
+impl HeaderWriter {
+    /// For a store whose failures are known from `outages`.
     pub fn new(outages: Arc<Outages>) -> Self {
         let settings = LayerSettings { outages, ..LayerSettings::default() };
-        Teller { settings, preparations: ByRules::default() }
+        HeaderWriter { settings, preparations: ByRules::default() }
     }
 
-    /// Those of the store.
+    /// The outages of the store.
     pub fn outages(&self) -> &Arc<Outages> {
         &self.settings.outages
     }
 
     fn prepared(&self, decision: &Decision) -> Arc<Prepared> {
-        self.preparations.of(decision.rules(), |rules| Prepared::new(rules, &self.settings))
+        self.preparations.get(decision.rules(), |rules| Prepared::new(rules, &self.settings))
     }
 
-    /// Counts the answer of each limit, and whether the store failed.
+    /// Counts the outcome of each limit, and whether the store failed.
     pub fn count(&self, decision: &Decision, now: Time) {
         self.prepared(decision).count(decision);
-        self.settings.outages.saw(decision.fault.as_ref(), None, now);
+        self.settings.outages.note(decision.fault.as_ref(), None, now);
     }
 
     /// Adds the headers to those of a response. An event that would have to wait is refused.
-    pub fn put(&self, decision: &Decision, headers: &mut HeaderMap) {
+    pub fn write(&self, decision: &Decision, headers: &mut HeaderMap) {
         let refused = retry(decision).map(|retry| retry.and_then(Retry::wait));
         let prepared = self.prepared(decision);
         let headers_of = &self.settings.headers;
         if let Some(mut values) = headers_of.values(&prepared, decision, refused, true) {
-            values.put(headers);
+            values.write(headers);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Rules with their states: events in, decisions out.
+//! The store in memory: events in, decisions out.
 
 use super::asked::Ask;
 use super::deciding::{in_one_step, in_two_steps, retry_after, together};
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 /// Rules, and the states of the keys of each of their limits. Threads can share it: every method
 /// takes `&self`. A clone is the same store.
 #[derive(Clone, Debug)]
-pub struct Ruled {
+pub struct MemoryStore {
     pub(super) current: Arc<ArcSwap<Generation>>,
     /// One reload at a time, so that none is lost.
     pub(super) reloading: Arc<Mutex<()>>,
@@ -34,31 +34,31 @@ pub struct Ruled {
 pub(crate) struct Generation {
     pub(super) rules: Arc<Rules>,
     /// The states of each limit of each rule, in the order of the rules.
-    pub(super) homes: Vec<Vec<Home>>,
+    pub(super) tables: Vec<Vec<LimitTable>>,
     /// As [`Rules::lone`] has it.
     lone: Option<(Ask, Option<f64>)>,
 }
 
 /// The states of one limit of a rule.
 #[derive(Clone, Debug)]
-pub(super) struct Home {
+pub(super) struct LimitTable {
     pub(super) own: Arc<KeyedLimit>,
     /// The states of the same limit when stretched.
     pub(super) stretched: Option<Arc<KeyedLimit>>,
 }
 
-impl Ruled {
-    /// `rules`, for at most `capacity` keys of each limit.
-    pub fn new(rules: Rules, capacity: usize) -> Self {
-        let rules = Arc::new(rules);
-        let home = |limits: (&Limit, Option<&Limit>)| Home::new(limits, capacity);
-        let homes = |rule: &Rule| rule.limits_and_stretched().map(home).collect();
-        let homes = rules.rules().iter().map(homes).collect();
-        Self::of(Generation::new(rules, homes), capacity)
+impl MemoryStore {
+    /// A store for rules, or for a policy, with room for `capacity` keys of each limit or slightly more.
+    pub fn new(rules: impl Into<Rules>, capacity: usize) -> Self {
+        let rules = Arc::new(rules.into());
+        let table = |limits: (&Limit, Option<&Limit>)| LimitTable::new(limits, capacity);
+        let tables = |rule: &Rule| rule.limits_and_stretched().map(table).collect();
+        let tables = rules.rules().iter().map(tables).collect();
+        Self::with_generation(Generation::new(rules, tables), capacity)
     }
 
-    pub(super) fn of(generation: Generation, capacity: usize) -> Self {
-        Ruled {
+    pub(super) fn with_generation(generation: Generation, capacity: usize) -> Self {
+        MemoryStore {
             current: Arc::new(ArcSwap::from_pointee(generation)),
             reloading: Arc::default(),
             capacity,
@@ -175,10 +175,11 @@ impl Ruled {
     /// key of a limit `per all` is everybody's.
     pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Per) -> bool) -> usize {
         let generation = self.generation();
-        let rules = generation.rules.rules().iter().zip(&generation.homes);
-        let each = rules.map(|(rule, homes)| {
-            let homes = rule.limits().iter().zip(homes).filter(|(limit, _)| of(rule, &limit.per));
-            let keys = homes.flat_map(|(limit, home)| home.each().map(|keyed| (&limit.per, keyed)));
+        let rules = generation.rules.rules().iter().zip(&generation.tables);
+        let each = rules.map(|(rule, tables)| {
+            let tables = rule.limits().iter().zip(tables).filter(|(limit, _)| of(rule, &limit.per));
+            let keys =
+                tables.flat_map(|(limit, table)| table.each().map(|keyed| (&limit.per, keyed)));
             let known = keys.filter(|(_, keyed)| keyed.reset(fields)).map(|(per, _)| per);
             known.collect::<HashSet<&Per>>().len()
         });
@@ -194,8 +195,8 @@ impl Ruled {
     /// Forgets all keys of the rules at these places.
     pub(super) fn clear(&self, rules: impl IntoIterator<Item = usize>) {
         let generation = self.generation();
-        let homes = rules.into_iter().filter_map(|rule| generation.homes.get(rule)).flatten();
-        homes.flat_map(Home::each).for_each(|limit| limit.keys.clear());
+        let tables = rules.into_iter().filter_map(|rule| generation.tables.get(rule)).flatten();
+        tables.flat_map(LimitTable::each).for_each(|limit| limit.keys.clear());
     }
 
     /// How many keys are remembered, over all limits.
@@ -209,8 +210,8 @@ impl Ruled {
     }
 
     /// How many keys were forgotten for want of room.
-    pub fn forgotten(&self) -> u64 {
-        self.current.load().each().map(|limit| limit.keys.forgotten()).sum()
+    pub fn evicted(&self) -> u64 {
+        self.current.load().each().map(|limit| limit.keys.evicted()).sum()
     }
 
     /// The rules in force, to be used for one event.
@@ -337,21 +338,21 @@ fn source_instead(rule: &Rule) -> StateSource {
 impl Generation {
     /// The rules with their states. No two limits share their states, since an event locks its key in
     /// each: where some are given twice, the second limit gets a fork.
-    pub(super) fn new(rules: Arc<Rules>, mut homes: Vec<Vec<Home>>) -> Self {
+    pub(super) fn new(rules: Arc<Rules>, mut tables: Vec<Vec<LimitTable>>) -> Self {
         let mut seen = HashSet::new();
-        for home in homes.iter_mut().flatten() {
-            for keyed in core::iter::once(&mut home.own).chain(&mut home.stretched) {
+        for table in tables.iter_mut().flatten() {
+            for keyed in core::iter::once(&mut table.own).chain(&mut table.stretched) {
                 if !seen.insert(Arc::as_ptr(keyed)) {
                     *keyed = Arc::new(keyed.fork());
                 }
             }
         }
         let lone = rules.lone();
-        Generation { rules, homes, lone }
+        Generation { rules, tables, lone }
     }
 
     fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {
-        self.homes.iter().flatten().flat_map(Home::each)
+        self.tables.iter().flatten().flat_map(LimitTable::each)
     }
 
     /// Locks the key of the event in the states of each limit that is asked, in their order.
@@ -371,10 +372,10 @@ impl Generation {
 
     /// The states of a limit.
     pub(super) fn limit(&self, ask: &Ask) -> &KeyedLimit {
-        let home = &self.homes[ask.rule][ask.limit];
-        match &home.stretched {
+        let table = &self.tables[ask.rule][ask.limit];
+        match &table.stretched {
             Some(stretched) if ask.is_stretched => stretched,
-            _ => &home.own,
+            _ => &table.own,
         }
     }
 
@@ -391,13 +392,13 @@ impl Generation {
     }
 }
 
-impl Home {
+impl LimitTable {
     fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {
         core::iter::once(&self.own).chain(&self.stretched)
     }
 
     pub(super) fn new((own, stretched): (&Limit, Option<&Limit>), capacity: usize) -> Self {
         let keyed = |limit: &Limit| Arc::new(KeyedLimit::new(limit, capacity));
-        Home { own: keyed(own), stretched: stretched.map(keyed) }
+        LimitTable { own: keyed(own), stretched: stretched.map(keyed) }
     }
 }

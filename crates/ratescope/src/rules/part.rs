@@ -1,13 +1,14 @@
 //! Several events that are decided as one.
 
-use super::{AsyncStore, Decision, Details};
+use super::{Decision, Details, Store};
 use crate::event::Event;
 use crate::time::Span;
+use core::any::Any;
+use core::fmt;
 use std::sync::Arc;
 
-/// One of several events that are [decided as one](AsyncStore::check_all).
-#[derive(Debug)]
-pub struct Part<'a, S> {
+/// One of several events that are [decided as one](Store::check_all).
+pub struct Part<'a, S: ?Sized = dyn Store> {
     /// The store that has the rules for it.
     pub store: &'a S,
     /// The event.
@@ -27,24 +28,47 @@ pub enum Intent {
     GiveBack,
 }
 
-impl<S> Clone for Part<'_, S> {
+impl<S: ?Sized> Clone for Part<'_, S> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<S> Copy for Part<'_, S> {}
+impl<S: ?Sized> Copy for Part<'_, S> {}
 
-impl<'a, S> Part<'a, S> {
+impl<S: ?Sized> fmt::Debug for Part<'_, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("intent", &self.intent).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Part<'a> {
     /// An event that is counted.
-    pub fn count(store: &'a S, event: &'a Event<'a>) -> Self {
+    pub fn count(store: &'a (dyn Store + 'static), event: &'a Event<'a>) -> Self {
         Part { store, event, intent: Intent::Count }
     }
+}
 
-    /// The same for the store within this one.
+/// The parts, if the stores of all of them are of type `S`.
+#[doc(hidden)]
+pub fn all_of<'a, S: Store>(parts: &[Part<'a>]) -> Option<Vec<Part<'a, S>>> {
+    let typed = |part: &Part<'a>| {
+        let store: &'a (dyn Any + 'static) = part.store;
+        Some(part.of_store(store.downcast_ref::<S>()?))
+    };
+    parts.iter().map(typed).collect()
+}
+
+impl<'a, S: ?Sized> Part<'a, S> {
+    /// This part of another store of type `T`.
     #[doc(hidden)]
-    pub fn within<T>(&self, of: impl FnOnce(&'a S) -> &'a T) -> Part<'a, T> {
-        Part { store: of(self.store), event: self.event, intent: self.intent }
+    pub fn of_store<T>(&self, store: &'a T) -> Part<'a, T> {
+        Part { store, event: self.event, intent: self.intent }
+    }
+
+    /// This part of another store.
+    pub(super) fn of_any(&self, store: &'a (dyn Store + 'static)) -> Part<'a> {
+        Part { store, event: self.event, intent: self.intent }
     }
 
     /// Something of the store of each part, once for each store: the rules of all parts are of one reading.
@@ -69,7 +93,7 @@ impl<'a, S> Part<'a, S> {
 impl Details {
     /// Whether each part was decided alone, counted or refused: those that pass beside one that refuses were neither.
     #[doc(hidden)]
-    pub fn decided<S>(self, parts: &[Part<'_, S>], answers: &[Decision]) -> Vec<bool> {
+    pub fn decided<S: ?Sized>(self, parts: &[Part<'_, S>], answers: &[Decision]) -> Vec<bool> {
         let each = || parts.iter().zip(answers);
         let passes = |(part, decision): (&Part<'_, S>, &Decision)| part.passes(decision, self);
         let all_pass = each().all(passes);
@@ -83,24 +107,21 @@ impl Details {
 /// Decides as one about events of a store that has no way to do so: all are looked at, and if all pass, they are counted
 /// one after the other. If they no longer pass then, or if the caller gives up in between, some are counted and
 /// others are not.
-pub async fn one_after_the_other<S: AsyncStore>(
-    parts: &[Part<'_, S>],
-    details: Details,
-) -> Vec<Decision> {
+pub async fn one_after_the_other(parts: &[Part<'_>], details: Details) -> Vec<Decision> {
     let mut answers = Vec::with_capacity(parts.len());
     for Part { store, event, .. } in parts {
-        answers.push(store.peek(event, details).await);
+        answers.push(store.peek_async(event, details).await);
     }
     let decided = details.decided(parts, &answers);
     let all_pass = parts.iter().zip(&answers).all(|(part, answer)| part.passes(answer, details));
     for ((part, answer), is_decided) in parts.iter().zip(&mut answers).zip(decided) {
         let Part { store, event, intent } = part;
         if is_decided {
-            *answer = store.check(event, details).await;
+            *answer = store.check_async(event, details).await;
         } else if *intent == Intent::GiveBack {
-            let given = if all_pass { store.give_back(event).await } else { Ok(false) };
+            let given = if all_pass { store.give_back_async(event).await } else { Ok(false) };
             let fault = given.err();
-            *answer = store.peek(&Event { cost: 0.0, ..**event }, details).await;
+            *answer = store.peek_async(&Event { cost: 0.0, ..**event }, details).await;
             answer.fault = fault.or(answer.fault.take());
         }
     }
