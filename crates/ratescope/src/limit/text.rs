@@ -246,7 +246,7 @@ impl<'a> Given<'a> {
         let Form { name, words, example, .. } = self.form;
         if self.is_bare {
             return format!(
-                "{problem}; write a rate as in 240/1h, perhaps with a precision, or a limiter as in gcra 5/1s burst 20"
+                "{problem}; write a rate as in 240/1h [precision 1s], or a limiter as in gcra 5/1s burst 20"
             );
         }
         let full = format!("{problem}; write {name} {words}, such as {example}");
