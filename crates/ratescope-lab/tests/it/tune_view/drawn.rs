@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// The picture of an answer.
 fn shown<T>(analysis: &Analysis, then: impl FnOnce(&Picture<'_>) -> T) -> T {
-    then(&Picture::new(&PictureData::new(&analysis), analysis.choices()).unwrap())
+    then(&Picture::new(&PictureData::new(analysis), analysis.choices()).unwrap())
 }
 
 fn viewport(width: f64, pointer: Option<[f64; 2]>) -> Viewport<'static> {
