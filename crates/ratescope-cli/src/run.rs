@@ -1,6 +1,7 @@
 //! `ratescope run`: the rate limit service.
 
 mod admin;
+mod budgeted_answer;
 mod budgeted_body;
 mod log;
 mod ports;

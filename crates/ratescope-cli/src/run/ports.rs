@@ -1,6 +1,7 @@
 //! The ports of the service: gRPC, HTTP, and the one for those who run it.
 
 use super::admin::{Admin, plain};
+use super::budgeted_answer::{ANSWERS, BudgetedAnswer};
 use super::budgeted_body::{BudgetedBody, GRPC};
 use crate::server::{self, Reservation, Settings};
 use futures_util::stream::{FuturesUnordered, StreamExt};
@@ -236,12 +237,17 @@ impl Calls {
         let executor = ConnectionExecutor::new(unread);
         let is_answered = Arc::clone(&executor.is_answered);
         let reservation = Reservation::new(&GRPC);
+        let of_answers = Reservation::new(&ANSWERS);
         let calls = Arc::new(self);
         let service = service_fn(move |request| {
             let request = BudgetedBody::wrap(request, &reservation);
             let calls = Arc::clone(&calls);
+            let of_answers = Arc::clone(&of_answers);
             let is_answered = Arc::clone(&is_answered);
-            async move { Ok::<_, Infallible>(calls.answer(request, &is_answered).await) }
+            async move {
+                let answer = calls.answer(request, &is_answered).await;
+                Ok::<_, Infallible>(BudgetedAnswer::wrap(answer, &of_answers))
+            }
         });
         let connection = http2::Builder::new(executor.clone())
             .timer(TokioTimer::new())

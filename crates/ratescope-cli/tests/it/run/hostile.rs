@@ -281,3 +281,32 @@ async fn who_leaves_no_room_for_an_answer_holds_no_call() {
     program.running.signal("TERM");
     assert_eq!(silent.data().await.unwrap().unwrap().last(), Some(&2), "it ends");
 }
+
+/// All answers that are not read share a budget of 64 MiB beyond what each connection may hold, and each takes 32 KiB.
+#[tokio::test]
+async fn answers_that_nobody_reads_are_bounded() {
+    let program = Program::of(RULES, &["--unread", "1h"]);
+    let message = request(vec![descriptor(&[("user", "ann")])]).encode_to_vec();
+    let head = [0, 0, 0, 0, message.len() as u8];
+    let framed = bytes::Bytes::from([&head[..], &message].concat());
+    let (mut held, mut refused) = (Vec::new(), 0);
+    for _ in 0..10 {
+        let mut no_room = h2::client::Builder::new();
+        let mut channel = Channel::by(no_room.initial_window_size(0), program.grpc).await;
+        for _ in 0..250 {
+            let (answer, mut asked) = channel.begin(SHOULD_RATE_LIMIT).await;
+            asked.send_data(framed.clone(), true).unwrap();
+            let answer = answer.await.unwrap();
+            // RESOURCE_EXHAUSTED, for which no room is needed.
+            refused += usize::from(answer.headers().get("grpc-status").is_some_and(|s| s == "8"));
+            held.push(answer.into_body());
+        }
+    }
+    assert_eq!(refused, 10 * (250 - 2) - 2048);
+    // Whoever reads is served, and what is given up makes room.
+    let mut channel = Channel::open(program.grpc).await;
+    assert!(
+        channel.should_rate_limit(&request(vec![descriptor(&[("user", "eve")])])).await.is_ok()
+    );
+    drop(held);
+}
