@@ -1,7 +1,7 @@
 //! Events from the logs of web, mail and other servers: lines in, events out. Part of the application, and not a public API.
 //!
 //! ```
-//! use ratescope::Store;
+//! use ratescope::KeyedPolicy;
 //! use ratescope_log::{Log, Options};
 //!
 //! let text = "\
@@ -13,10 +13,10 @@
 //! let mut log = Log::open(text.as_bytes(), &Options::default())?;
 //! assert_eq!(log.shape().to_string(), "Common Log Format");
 //!
-//! let store = Store::new("gcra 2/1m per ip".parse()?, 1000);
-//! let mut verdicts = Vec::new();
-//! while log.read(&mut |record| verdicts.push(store.check(&record.event()).is_allowed()))? {}
-//! assert_eq!(verdicts, [true, true, false]);
+//! let store = KeyedPolicy::new("gcra 2/1m per ip".parse()?, 1000);
+//! let mut decided = Vec::new();
+//! while log.read(&mut |record| decided.push(store.check(&record.event()).is_allowed()))? {}
+//! assert_eq!(decided, [true, true, false]);
 //! assert!(log.counts().problems[0].to_string().starts_with("line 3: no address"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
