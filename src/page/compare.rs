@@ -137,7 +137,7 @@ impl view::View for View {
         let Some(lane) = self.lane(name) else { return String::new() };
         // The block of a window is a sixtieth of it, which is seldom a round time.
         let word = |word: &str| match word.parse::<Span>() {
-            Ok(span) if word.ends_with("us") => axis::seconds(span.secs()),
+            Ok(span) if word.contains('.') => axis::seconds(span.secs()),
             _ => word.to_owned(),
         };
         lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
