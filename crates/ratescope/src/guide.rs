@@ -3,7 +3,7 @@
 #[doc = include_str!("guide/choosing.md")]
 pub mod choosing {}
 
-// What needs other crates is tested in these.
+// The examples of these two chapters are doctests of ratescope-tower and ratescope-redis, which they need.
 #[cfg_attr(not(doctest), doc = include_str!("guide/web.md"))]
 pub mod web {}
 

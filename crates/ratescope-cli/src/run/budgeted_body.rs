@@ -15,7 +15,7 @@ pub(super) static GRPC: Budget = Budget::new(64 << 10);
 /// What a call takes until its message is read, beside its bytes.
 const CALL: usize = 8 << 10;
 
-/// What a header takes beside its texts, as HTTP/2 counts it (RFC 9113, section 10.5.1).
+/// The overhead of each field in the size of a header list (RFC 9113, section 10.5.1).
 const HEADER: usize = 32;
 
 /// The body of a call. Its bytes, and those of the head, are reserved until it is dropped, when the message is read.

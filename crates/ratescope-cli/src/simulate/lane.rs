@@ -34,7 +34,7 @@ enum Decider {
 /// A decision about an event.
 pub(crate) struct DecisionRow<'a> {
     pub(crate) text: &'a str,
-    /// As in `Decision::wait`.
+    /// How long an allowed event waits in the queue; `None` if it is refused.
     pub(crate) wait: Option<Span>,
     /// The level and the limit of the limit that decided; `None` if no rule applies.
     pub(crate) outcome: Option<Outcome>,

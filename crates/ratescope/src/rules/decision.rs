@@ -90,11 +90,11 @@ pub struct PlacedOutcome {
     pub outcome: Outcome,
     /// Whether the rule is a shadow.
     pub is_shadow: bool,
-    /// Whether the limit as it is written would have refused.
+    /// True if the event exceeds the limit as written. A soft or elastic throttle may allow it all the same.
     pub exceeds: bool,
     /// Where the state of the key was.
     pub source: StateSource,
-    /// What is left, if that was asked for and is known.
+    /// `None` if it was not asked for, or the store does not know it.
     pub quota: Option<RawQuota>,
 }
 
