@@ -48,6 +48,7 @@ pub(super) struct Waiting {
 }
 
 /// The data that is kept of a request that passed.
+#[derive(Default)]
 pub(super) struct Passed {
     /// The headers of its response.
     pub(super) headers: Option<Box<Values>>,
@@ -174,6 +175,9 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     where
         A: Answer<B>,
     {
+        if self.settings.skip.as_ref().is_some_and(|skip| skip(*head)) {
+            return Some(Next::Call(Passed::default()));
+        }
         let (made, guard) = (&mut None, &mut None);
         let latest = match self.preparations.latest(reader, guard) {
             // A reload that came after `latest` was made may demand a key.

@@ -41,7 +41,7 @@ use core::net::{IpAddr, SocketAddr};
 use http::header::{HOST, HeaderName};
 use http::{Extensions, HeaderMap, Method, Request, Uri};
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
-use ratescope::address::{IPV6_PREFIX, canonical};
+use ratescope::address::{IPV6_PREFIX, canonical, parse};
 use ratescope::event::{Fields, normal};
 use ratescope::internal::Made;
 use ratescope::policy::is_credential;
@@ -114,6 +114,8 @@ pub(super) enum FieldSource {
     Routes(matchit::Router<String>, KnownValues),
     Closure(Find),
     Demand(Demand),
+    /// The closure, or else the client's address.
+    OrIp(Find),
 }
 
 /// The text that a source found, if any, or the reason to refuse the request.
@@ -139,6 +141,13 @@ impl Sources {
     /// Whether a source of the layer's user gives a field.
     pub(super) fn has(&self, field: &str) -> bool {
         self.fields.iter().any(|(known, _)| known == field)
+    }
+
+    /// Whether a field may be the client's address.
+    pub(super) fn may_be_ip(&self, field: &str) -> bool {
+        let mut own = self.fields.iter().filter(|(known, _)| known == field).peekable();
+        let is_own = own.peek().is_some();
+        own.any(|(_, source)| matches!(source, FieldSource::OrIp(_))) || (field == "ip" && !is_own)
     }
 
     /// The places of the sources for `fields` that may fail.
@@ -266,8 +275,15 @@ impl FieldSource {
             }
             FieldSource::Closure(find) => find(head),
             FieldSource::Demand(find) => find(head)?,
+            FieldSource::OrIp(find) => find(head).filter(|key| !key.is_empty()).map(apart_from_ip),
         })
     }
+}
+
+/// A key that is no address, nor a group of addresses, nor [`UNKNOWN`] as an address can be.
+fn apart_from_ip(key: Cow<'_, str>) -> Cow<'_, str> {
+    let address = key.split_once('/').map_or(&*key, |(address, _)| address);
+    if parse(address).is_some() || key == UNKNOWN { key + NO_TEXT } else { key }
 }
 
 /// The path of a request's target.
@@ -358,8 +374,11 @@ impl<'a> RequestFields<'a> {
         let sources = self.sources.fields.iter().zip(&self.found);
         for ((known, source), found) in sources {
             if known == name {
-                let found = found.get_or_init(|| source.find(*self.head));
-                return found.as_ref().ok()?.as_deref().map(Text::Is);
+                let found = found.get_or_init(|| source.find(*self.head)).as_ref().ok()?;
+                return match (found, source) {
+                    (None, FieldSource::OrIp(_)) => self.ip(),
+                    (found, _) => found.as_deref().map(Text::Is),
+                };
             }
         }
         match name {

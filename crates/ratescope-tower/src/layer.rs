@@ -43,6 +43,7 @@ pub struct RateLimit<S, A = Problem, C = SystemClock> {
 /// The settings that do not change the type of the layer.
 pub(super) struct LayerSettings {
     pub(super) sources: Sources,
+    pub(super) skip: Option<Skip>,
     pub(super) cost: Option<Cost>,
     pub(super) charge: Option<Charge>,
     pub(super) charge_sent: Option<ChargeSent>,
@@ -56,6 +57,7 @@ pub(super) struct LayerSettings {
     pub(super) tells_handlers: bool,
 }
 
+type Skip = Box<dyn Fn(Head<'_>) -> bool + Send + Sync>;
 type Cost = Box<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
 type Charge = Box<dyn Fn(ResponseHead<'_>) -> f64 + Send + Sync>;
 type ChargeSent = Box<dyn Fn(u64) -> f64 + Send + Sync>;
@@ -64,6 +66,7 @@ impl Default for LayerSettings {
     fn default() -> Self {
         LayerSettings {
             sources: Sources::default(),
+            skip: None,
             cost: None,
             charge: None,
             charge_sent: None,
@@ -123,9 +126,10 @@ impl<S: Store, A, C> RateLimit<S, A, C> {
     /// When some have none; the error names them.
     pub fn check_sources(&self) -> Result<(), MissingSources> {
         let (rules, sources) = (self.store.rules(), &self.settings.sources);
-        let no_ip = rules.fields().into_iter().filter(|field| *field == "ip");
-        let no_ip = no_ip.filter(|_| sources.peer.is_none());
-        let fields: Vec<String> = no_ip.chain(sources.missing(&rules)).map(str::to_owned).collect();
+        let needs_peer = rules.fields().into_iter().any(|field| sources.may_be_ip(field));
+        let no_ip = (needs_peer && sources.peer.is_none()).then_some("ip");
+        let missing = no_ip.into_iter().chain(sources.missing(&rules));
+        let fields: Vec<String> = missing.map(str::to_owned).collect();
         let values = sources.unmatched(&rules);
         let fits = fields.is_empty() && values.is_empty();
         if fits { Ok(()) } else { Err(MissingSources { fields, values }) }
@@ -320,6 +324,57 @@ impl<S, A, C> RateLimit<S, A, C> {
         find: impl for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync + 'static,
     ) -> Self {
         self.source(field, FieldSource::Closure(Box::new(find)))
+    }
+
+    /// Takes a field from a closure, and from the client's address where the closure finds nothing, so that those who
+    /// show no key are limited, too, each group of addresses apart as in the field `ip`:
+    ///
+    /// ```
+    /// use ratescope_tower::RateLimit;
+    /// use ratescope::{Policy, rules::MemoryStore};
+    /// use std::net::IpAddr;
+    ///
+    /// #[derive(Clone)]
+    /// struct User(String);
+    ///
+    /// let policy: Policy = "gcra 10/1s per client".parse()?;
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    ///     .peer(|address: &IpAddr| *address)
+    ///     // The authentication runs outside of this layer, and adds the user that it knows.
+    ///     .field_or_ip("client", |head| Some(head.extensions.get::<User>()?.0.as_str().into()));
+    /// # let _ = limit.try_layer().unwrap();
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    ///
+    /// Take a key that was checked: whoever makes up a new key for each request is never limited. A key never counts
+    /// together with an address, even if it is written like one: such a key ends with the character U+007F.
+    pub fn field_or_ip(
+        self,
+        field: &str,
+        find: impl for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync + 'static,
+    ) -> Self {
+        self.source(field, FieldSource::OrIp(Box::new(find)))
+    }
+
+    /// Passes on requests without limiting them, such as those of a health check: no limit is asked, nothing is counted,
+    /// also not by the [meters](super::meters), and the response has no headers of the layer.
+    ///
+    /// ```
+    /// use ratescope_tower::RateLimit;
+    /// use ratescope::{Policy, rules::MemoryStore};
+    ///
+    /// let policy: Policy = "gcra 10/1s".parse()?;
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    ///     .skip(|head| head.method == http::Method::OPTIONS || head.uri.path() == "/health");
+    /// # let _ = limit.layer();
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    ///
+    /// A client chooses the path and the headers that it sends, so skip only what costs nothing to answer. What
+    /// other clients are exempt from is better a [rule](ratescope::rules#exemptions), which can be reloaded.
+    pub fn skip(mut self, skip: impl Fn(Head<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.settings.skip = Some(Box::new(skip));
+        self
     }
 
     /// Adds a source, or replaces the one of the same name.

@@ -28,7 +28,7 @@ pub(super) struct Prepared {
     pub(super) may_delay: bool,
     /// The names of the fields that rules are about, each once.
     pub(super) fields: Vec<String>,
-    /// Whether `ip` is one of them.
+    /// Whether any of them may be the client's address.
     pub(super) by_ip: bool,
     /// The places of the sources without whose fields a request is refused.
     demanding: Vec<usize>,
@@ -83,7 +83,7 @@ impl Prepared {
         let may_delay =
             rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
         let fields: Vec<String> = rules.fields().into_iter().map(str::to_owned).collect();
-        let by_ip = fields.iter().any(|field| field == "ip");
+        let by_ip = fields.iter().any(|field| settings.sources.may_be_ip(field));
         let demanding = settings.sources.demanding(&rules.fields_of(|rule| !rule.is_shadow()));
         Prepared { rules: Arc::clone(rules), each, may_delay, fields, by_ip, demanding }
     }

@@ -1,10 +1,10 @@
 //! The fields that a limit may be for.
 
-use crate::middleware::parts::{Hand, Inner, get, limit, ruled, send};
-use http::{HeaderName, HeaderValue, Method, Request};
+use crate::middleware::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
+use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use ratescope::rules::MemoryStore;
 use ratescope::{Event, Time};
-use ratescope_tower::{Problem, Proxies, RateLimit};
+use ratescope_tower::{Problem, Proxies, RateLimit, Unidentified};
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use tower_layer::Layer;
@@ -43,6 +43,94 @@ fn addresses_in_their_one_form() {
     assert_eq!(passing("ip", each, sixes.map(from)), [true, true, true]);
     let wide = |limit: Limit| limit.ipv6_prefix(48);
     assert_eq!(passing("ip", wide, sixes.map(from)), [true, false, false]);
+}
+
+/// What a request says of itself, and where it is from.
+fn with_key(key: &str, ip: &str) -> Request<String> {
+    let mut request = get("/", ip);
+    request.headers_mut().insert("x-key", key.parse().unwrap());
+    request
+}
+
+fn key_or_ip(limit: Limit) -> Limit {
+    limit.field_or_ip("client", |head| Some(head.headers.get("x-key")?.to_str().ok()?.into()))
+}
+
+#[test]
+fn clients_without_a_key_are_known_by_their_address() {
+    let requests = [
+        with_key("ann", "192.0.2.7"),
+        with_key("ann", "192.0.2.8"),
+        with_key("bob", "192.0.2.7"),
+        // The groups of addresses are those of `ip`.
+        get("/", "2001:db8:0:1::1"),
+        get("/", "2001:db8:0:1:ffff::2"),
+        get("/", "2001:db8:0:2::1"),
+        // An empty key is none.
+        get("/", "192.0.2.7"),
+        with_key("", "192.0.2.7"),
+    ];
+    let passed = [true, false, true, true, false, true, true, false];
+    assert_eq!(passing("client", key_or_ip, requests), passed);
+    // Rules may be for networks of those who have no key.
+    let rules =
+        "domain: web\ndescriptors:\n  - {key: client, network: 192.0.2.0/24, limit: 1/1h}\n";
+    let limit = key_or_ip(limit(ruled(rules), &Hand::default()));
+    let mut service = limit.layer().layer(Inner::default());
+    let requests = ["192.0.2.7", "192.0.2.7", "203.0.113.7", "203.0.113.7"].map(|ip| get("/", ip));
+    let passed = requests.map(|request| send(&mut service, request).status().is_success());
+    assert_eq!(passed, [true, false, true, true]);
+}
+
+/// Whoever can choose a name can't use up the limit of an address.
+#[test]
+fn a_key_that_is_written_like_an_address_is_none() {
+    for (key, ip) in
+        [("192.0.2.7", "192.0.2.7"), ("2001:db8:0:1::/64", "2001:db8:0:1::1"), ("::/64", "::1")]
+    {
+        let requests = [with_key(key, "192.0.2.9"), get("/", ip), with_key(key, ip), get("/", ip)];
+        assert_eq!(passing("client", key_or_ip, requests), [true, true, false, false], "{key}");
+    }
+    // Where the server does not say who is connected, they share one key, which nobody can name either.
+    let nowhere = || Request::new(String::new());
+    let requests = [with_key("unknown", "192.0.2.9"), nowhere(), nowhere()];
+    assert_eq!(passing("client", key_or_ip, requests), [true, true, false]);
+}
+
+#[test]
+fn a_field_that_may_be_the_address_needs_the_peer() {
+    let rules = "domain: web\ndescriptors:\n  - {key: client, limit: 1/1h}\n";
+    let limit = || key_or_ip(limit(ruled(rules), &Hand::default()));
+    let missing = limit().try_layer().err().unwrap();
+    assert_eq!(missing.fields, ["ip"]);
+    assert!(limit().peer(|address: &std::net::IpAddr| *address).try_layer().is_ok());
+}
+
+#[test]
+fn what_is_skipped_is_not_limited() {
+    let skip = |limit: Limit| limit.skip(|head| head.uri.path() == "/health");
+    let rules = "domain: web\nlimit: 1/1h per ip\n";
+    let store = ruled(rules);
+    let mut service = skip(limit(store.clone(), &Hand::default())).layer().layer(Inner::default());
+    for _ in 0..3 {
+        let response = send(&mut service, get("/health", "192.0.2.7"));
+        assert_eq!((response.body().as_str(), head(&response)), ("/health", Vec::new()));
+    }
+    assert_eq!(store.len(), 0, "nothing is counted");
+    let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
+    assert_eq!(["/", "/health", "/", "/health"].map(&mut status), [200, 200, 429, 200]);
+}
+
+/// The store is not asked, and a key that is missing is not demanded.
+#[test]
+fn what_is_skipped_needs_no_store_and_no_key() {
+    let store = Far::new("domain: web\nlimit: 1/1h per user\n", 1);
+    let limit = limit(store, &Hand::default())
+        .key("user", |_| Err(Unidentified::new(StatusCode::UNAUTHORIZED, "Who are you?")))
+        .skip(|head| head.uri.path() == "/health");
+    let mut service = limit.layer().layer(Inner::default());
+    let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
+    assert_eq!(["/health", "/"].map(&mut status), [200, 401]);
 }
 
 /// A client that the layer counted is the same to a service that asks the store itself, with a text.
