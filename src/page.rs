@@ -192,7 +192,9 @@ impl Page {
             let x = from.max(left);
             let end = to.min(right);
             let rect = Rect { x, y: 0.0, width: end - x, height: seen.size[1] };
-            marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Crosshair, 0.2) });
+            // Behind the labels.
+            marks
+                .insert(0, Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Crosshair, 0.2) });
         }
         if let Some(clicked) = &self.viewer.clicked {
             clicked.draw(&mut marks, &seen, self.drawn, self.viewer.still);

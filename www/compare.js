@@ -6,13 +6,13 @@ import { $, changed, on, page, start, wrong } from "./page.js";
 /** One row of controls for each lane, in the order of the lanes. */
 const rows = [];
 
-/** The texts of the lanes. `put` replaces all of them at once, and then gives the box of one the focus. */
+/** The texts of the lanes. `put` replaces all of them at once, and then gives the pencil of one the focus. */
 const texts = () => page.get("lanes").split(";");
 function put(lanes, focus) {
   page.set("lanes", lanes.join(";"));
   for (const row of rows) choose(row, false);
   changed();
-  rows[focus].box.focus();
+  rows[focus].querySelector(".pencil").focus();
 }
 
 /** Chooses a lane for "Only these", or takes the choice back. */
@@ -37,6 +37,7 @@ function shown() {
   while (rows.length < lanes) rows.push(row(rows.length));
   rows.forEach((row, i) => {
     row.style.setProperty("--ink", `var(--lane-${colours[i]})`);
+    row.querySelector(".name").textContent = page.get(`lane-${i + 1}`);
     row.querySelector(".promise").title = row.box.title = page.about(`lane-${i + 1}`);
     row.querySelector(".up").disabled = i === 0;
     row.querySelector(".down").disabled = i === lanes - 1;
@@ -58,7 +59,7 @@ function row(i) {
   row.box.setAttribute("aria-describedby", `lane-${i + 1}-error`);
   for (const output of row.querySelectorAll("output")) output.id = `${output.className}-${i + 1}`;
 
-  // After a move the button may be disabled or belong to another lane, so the lane's box gets the focus.
+  // After a move the button may be disabled or belong to another lane, so the lane's pencil gets the focus.
   const move = (to) => {
     if (to < 0 || to >= rows.length) return;
     const lanes = texts();
@@ -85,7 +86,21 @@ function row(i) {
     put(texts().filter(chosen), 0);
   });
   on(number, "click", () => choose(row, number.ariaPressed !== "true"));
+  button("pencil", "Write another limiter in", () => {
+    row.classList.add("written");
+    row.box.focus();
+    row.box.select();
+  });
+  // A wrong text stays in its box.
+  on(row.box, "blur", () => row.classList.toggle("written", row.box.ariaInvalid === "true"));
   on(row.box, "keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    // The pencil has the focus next, and would take the key for a click.
+    event.preventDefault();
+    row.classList.remove("written");
+    row.querySelector(".pencil").focus();
+  });
+  on(row, "keydown", (event) => {
     const by = { ArrowUp: -1, ArrowDown: 1 }[event.key];
     if (!event.altKey || !by) return;
     event.preventDefault();

@@ -8,6 +8,7 @@
 import { wireCanvas } from "./canvas.js";
 import * as story from "./story.js";
 import * as undo from "./undo.js";
+import { wireKeys } from "./keys.js";
 import { dress, still, wireTheme } from "./theme.js";
 
 export const $ = (id) => document.getElementById(id);
@@ -42,8 +43,10 @@ export function start(module, { wire = () => {}, shown = () => {}, drawn = () =>
     wireSettings();
     own.wire();
     wireGraph();
+    wireKeys(graph, on);
     wireTheme(on, pages);
     if (!own.begins) wireLinks();
+    if (own.runs) wirePicture();
     if (own.runs) undo.wire(on, (name, value) => page.set(name, value), changed);
     if (own.runs || own.begins) wireDrop(handOver);
     open();
@@ -194,7 +197,8 @@ function open(end = still.matches) {
   if (own.runs) {
     story.begin(page, location.hash, end);
     if (!location.hash) defaults = values();
-    const used = ({ name }) => ![plain[name], defaults[name]].includes(page.get(name));
+    const isSeldom = ({ name }) => [...document.getElementsByName(name)].every((it) => it.closest("#more"));
+    const used = (it) => isSeldom(it) && ![plain[it.name], defaults[it.name]].includes(page.get(it.name));
     if ($("more") && [...$("more").querySelectorAll(settings)].some(used)) $("more").open = true;
     undo.forget();
   } else if (own.begins) own.begins();
@@ -236,6 +240,13 @@ function wireSettings() {
     } else if (it.type === "range") {
       page.slide(it.name, it.valueAsNumber);
       boxes(it.name).forEach(put);
+    } else if (it.selectedOptions?.[0].dataset.goes) {
+      // There are more values than a list has.
+      const box = $(it.selectedOptions[0].dataset.goes);
+      const more = box.closest("details");
+      if (more) more.open = true;
+      box.focus();
+      box.select();
     } else {
       page.set(it.name, it.type !== "checkbox" ? it.value : it.checked ? "on" : "off");
     }
@@ -330,15 +341,24 @@ function key(event, page, changed) {
   else if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
 }
 
+/** Wires the buttons by which one takes the picture away. */
+function wirePicture() {
+  if (!$("copy-picture")) return;
+  const name = `ratescope-${graph.dataset.view}`;
+  const tool = () => import("./picture.js");
+  on($("copy-picture"), "click", async () => tells($("copy-picture"), await (await tool()).copyPicture(page.svg(), name)));
+  on($("save-svg"), "click", async () => (await tool()).savePicture(page.svg(), name));
+}
+
 function wireLinks() {
   if (own.runs) story.wire(page, on, open);
   const follow = ({ newURL }) => {
     // The timer may have written the address of the settings after it.
     if (newURL) history.replaceState(null, "", newURL);
     open();
-    // The sentence sticks to the screen, so the stage around it is scrolled to.
-    if (story.isTold()) graph.closest(".stage").scrollIntoView({ block: "start" });
-    else graph.scrollIntoView({ block: "nearest" });
+    // Nothing moves while the picture is in sight.
+    const { top, bottom } = graph.getBoundingClientRect();
+    if (top < 0 || Math.min(bottom, top + 280) > innerHeight) graph.closest(".stage").scrollIntoView({ block: "start" });
   };
   on(window, "hashchange", follow);
   // A scenario that is already in the address begins again, although the address does not change.

@@ -1,14 +1,15 @@
 // The story at the graph: the sentence of the scenario in force, beside the picture that it is about.
 //
 // A scenario is a link of the list .try. Its fragment is the run as it is at the end; data-from is the
-// second from which it is worth watching, and data-flags are the seconds that the sentence names.
+// second from which it is worth watching, data-plays the seconds that this takes the viewer, and data-flags are the
+// seconds that the sentence names. The one with data-opens is told when the address names no run.
 const $ = (id) => document.getElementById(id);
 const links = [...document.querySelectorAll(".try a")];
 
 /** The fragment with which a page is opened that has none in its address: a run with something to see. */
 const opening = $("graph").dataset.opens ?? "";
 
-/** How long a scenario plays, in seconds of the viewer. */
+/** How long a scenario plays, in seconds of the viewer, if it does not say. */
 const PLAYS = 15;
 
 /** The scenario in force, if there is one. */
@@ -22,13 +23,16 @@ export const isTold = () => told !== undefined;
  * unless its `end` is wanted.
  */
 export function begin(page, hash, end) {
-  told = links.find((link) => hash && link.hash === hash);
-  const fragment = hash.slice(1) || opening;
-  if (told?.dataset.from && !end) page.play(fragment, Number(told.dataset.from), PLAYS);
+  told = links.find((link) => (hash ? link.hash === hash : link.dataset.opens !== undefined));
+  const fragment = (told?.hash ?? hash).slice(1) || opening;
+  const { from, plays = PLAYS } = told?.dataset ?? {};
+  if (from && !end) page.play(fragment, Number(from), Number(plays));
+  else if (from) page.skip(fragment);
   else page.open(fragment);
   page.flag(told?.dataset.flags?.split(" ").map(Number) ?? []);
   for (const link of links) link.ariaCurrent = link === told ? "true" : null;
   $("story").hidden = !told;
+  delete document.documentElement.dataset.linked;
   if (!told) return;
   $("story-name").textContent = told.textContent;
   $("story-text").textContent = told.nextElementSibling.textContent;

@@ -1,4 +1,5 @@
-// Takes changes of settings back, one after the other: for example, a lane that was removed returns.
+// Takes changes of settings back, one after the other, and makes them again: for example, a lane that was removed
+// returns.
 const button = document.getElementById("undo");
 
 /** Changes of one setting in less time than this, in milliseconds, are one: those of a drag. */
@@ -9,6 +10,9 @@ const MOST = 100;
 
 /** For each change, the settings that it changed, with their values before it. */
 const before = [];
+
+/** For each change that was taken back, the settings that it changed, with their values after it. */
+const after = [];
 
 /** The settings in force, the names of those that were changed last, and when, in milliseconds. */
 let now, what, when;
@@ -27,13 +31,14 @@ export function note(values, at) {
   if (names.length === 0) return;
   if (names.join() !== what || at - when > ONE) before.push(Object.fromEntries(names.map((name) => [name, now[name]])));
   if (before.length > MOST) before.shift();
+  after.length = 0;
   [now, what, when] = [values, names.join(), at];
   show();
 }
 
 /** Forgets all changes, since another run begins. */
 export function forget() {
-  before.length = 0;
+  before.length = after.length = 0;
   what = undefined;
   show();
 }
@@ -41,24 +46,26 @@ export function forget() {
 /** Wires the button and the keys: `set` gives a setting a value. */
 export function wire(on, set, changed) {
   if (!button) return;
-  const undo = () => {
-    const values = before.pop();
+  // Undoing and redoing are no changes to undo.
+  const move = (from, to) => {
+    const values = from.pop();
     if (!values) return;
+    to.push(Object.fromEntries(Object.keys(values).map((name) => [name, now[name]])));
     for (const [name, value] of Object.entries(values)) set(name, value);
-    // Undoing is no change to undo.
     now = what = undefined;
     changed();
     show();
   };
-  on(button, "click", undo);
+  on(button, "click", () => move(before, after));
   // In a box that somebody writes in, the keys take back what was written there, as the browser does it.
   let written;
   on(document, "input", ({ target }) => { written = target; });
   on(document, "focusin", () => { written = undefined; });
   on(document, "keydown", (event) => {
-    if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
-    if (event.target === written || before.length === 0) return;
+    if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+    const [from, to] = event.shiftKey ? [after, before] : [before, after];
+    if (event.target === written || from.length === 0) return;
     event.preventDefault();
-    undo();
+    move(from, to);
   });
 }

@@ -9,6 +9,9 @@ try {
   // A browser that keeps nothing has no choice to remember.
 }
 
+// What a page opens with by itself is not shown before a run that the address names.
+if (location.hash) document.documentElement.dataset.linked = "";
+
 addEventListener("error", ({ target, message }) => {
   const { dataset } = document.documentElement;
   if (dataset.started || (target !== window && target.tagName !== "SCRIPT")) return;

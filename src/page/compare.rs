@@ -199,23 +199,14 @@ impl view::View for View {
         let sent = self.comparison().sent();
         texts.set_with_number("sent", axis::readout_count(sent), sent as f64);
         for (lane, n) in self.comparison().lanes().iter().zip(1..) {
-            let allowed = lane.allowed();
-            let refused = lane.refused();
-            texts.set_with_number(
-                format!("allowed-{n}"),
-                axis::readout_count(allowed),
-                allowed as f64,
-            );
-            texts.set_with_number(
-                format!("refused-{n}"),
-                axis::readout_count(refused),
-                refused as f64,
-            );
-            let share = match allowed + refused {
-                0 => "–".to_owned(),
-                all => format!("{} %", axis::readout(100.0 * allowed as f64 / all as f64)),
-            };
-            texts.set(format!("share-{n}"), share);
+            let judged = lane.allowed() + lane.refused();
+            for (id, count) in [("allowed", lane.allowed()), ("judged", judged)] {
+                texts.set_with_number(
+                    format!("{id}-{n}"),
+                    axis::readout_count(count),
+                    count as f64,
+                );
+            }
             texts.set(
                 format!("again-{n}"),
                 compare::next(lane.retry_after(self.comparison().now())),

@@ -162,6 +162,9 @@ impl Page {
 
     /// Makes an event at the viewer's time `wall`, and not at the last frame before it.
     fn click(&mut self, wall: f64) {
+        if self.viewer.ended {
+            self.pause();
+        }
         self.pass(wall);
         // The feedback is drawn at the present, so the picture returns there.
         self.viewer.past = None;

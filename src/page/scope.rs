@@ -19,12 +19,19 @@ use ratescope_lab::view::{Feedback, Hit, Viewport, scope, spaced};
 pub(super) struct View {
     shown: Shown<Instrument>,
     top: Eased,
+    /// Whether the page has a row of readouts: the readings at the crosshair are there, and not in the picture.
+    has_readouts: bool,
 }
 
 impl View {
     pub(super) fn new(shown: Shown<Instrument>) -> Self {
         let top = scope::top(shown.run(), shown.run().now(), Span::minutes(1));
-        View { top: Eased::new(top), shown }
+        View { top: Eased::new(top), shown, has_readouts: false }
+    }
+
+    /// A view on a page that has a row of readouts.
+    pub(super) fn with_readouts(shown: Shown<Instrument>) -> Self {
+        View { has_readouts: true, ..View::new(shown) }
     }
 
     fn scope(&self) -> &Scope {
@@ -32,7 +39,7 @@ impl View {
     }
 
     fn viewport<'a>(&self, seen: &Viewport<'a>) -> Viewport<'a> {
-        Viewport { top: self.top.top, ..*seen }
+        Viewport { top: self.top.top, read_beside: self.has_readouts, ..*seen }
     }
 
     /// How long from now the next event would be allowed.
@@ -112,7 +119,7 @@ impl view::View for View {
         scope::feedback(self.scope(), seen.size)
     }
 
-    fn write_texts(&self, _seen: &Viewport, texts: &mut Texts) {
+    fn write_texts(&self, seen: &Viewport, texts: &mut Texts) {
         if let Some(end) = self.shown.end() {
             let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
             let text = if end.lane().is_none() && end.limiter().measures_only() {
@@ -124,6 +131,9 @@ impl view::View for View {
             return texts.set_with_number("counts", text, end.refused() as f64);
         }
         self.readouts(texts);
+        let mut words = scope::words(self.scope(), &self.viewport(seen)).into_iter();
+        texts.set("at-when", words.next().unwrap_or_default());
+        texts.set("at", words.collect::<Vec<_>>().join(" · "));
         self.last_event(texts);
         self.this_moment(texts);
         self.outlook(texts);
@@ -335,7 +345,7 @@ impl View {
 fn verdict(instrument: &Instrument, texts: &mut Texts) {
     let Some(event) = instrument.last() else { return texts.set("verdict", "no event yet") };
     let lane = instrument.lane();
-    let limit = Decimal(event.outcome.limit);
+    let limit = scope::limit_text(event.outcome.limit);
     let level = axis::readout(event.outcome.level);
     let level = format!("{} {level}", lane.map_or("rate", Lane::unit));
     let verdict = if !event.outcome.is_allowed() {

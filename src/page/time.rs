@@ -24,6 +24,7 @@ impl Page {
     pub fn pause(&mut self) {
         self.act();
         self.viewer.paused = !self.viewer.paused;
+        self.viewer.ended = false;
         self.viewer.pace.stop();
     }
 
@@ -82,6 +83,11 @@ impl Page {
         }
     }
 
+    /// Begins the run that a link's fragment describes where [`play`](Self::play) ends.
+    pub fn skip(&mut self, fragment: &str) {
+        self.viewer.ended = self.enter(fragment, None).is_some_and(|entry| entry.paused);
+    }
+
     /// Marks instants, in seconds of the run, ascending.
     pub fn flag(&mut self, seconds: Vec<f64>) {
         self.dirty = true;
@@ -119,6 +125,7 @@ impl Page {
             self.viewer.play = None;
             if play.stops {
                 self.pause();
+                self.viewer.ended = true;
             }
         }
     }

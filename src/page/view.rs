@@ -14,7 +14,8 @@ use ratescope_lab::view::{Feedback, Hit, Viewport, edges};
 /// The view that an HTML file names.
 pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
     match name {
-        "scope" => Ok(Box::new(scope::View::new(Shown::new()?))),
+        "scope" => Ok(Box::new(scope::View::with_readouts(Shown::new()?))),
+        "figure" => Ok(Box::new(scope::View::new(Shown::new()?))),
         "compare" => Ok(Box::new(compare::View::new(Shown::new()?))),
         "lanes" => Ok(Box::new(compare::View::named(Shown::new()?))),
         "tune" => Ok(Box::new(tune::View::default())),

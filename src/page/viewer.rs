@@ -26,6 +26,8 @@ pub(super) struct Viewer {
     pub(super) zoom: Option<Span>,
     /// The part of the run that is being played, if any.
     pub(super) play: Option<Play>,
+    /// Whether the run is paused since its part was played to the end: a click lets time go on.
+    pub(super) ended: bool,
     /// Instants that are marked, ascending.
     pub(super) flags: Vec<Time>,
     /// The term of the red line's formula that the viewer points to.
@@ -103,7 +105,7 @@ impl Viewer {
         self.zoom = None;
         self.play = None;
         self.flags.clear();
-        self.clicked = None;
+        (self.ended, self.clicked) = (false, None);
     }
 
     /// Returns to the present and to the window of the run.

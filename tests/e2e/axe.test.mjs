@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { assertClean } from './clean.mjs';
-import { compare, lane, quiet } from './compare.mjs';
+import { compare, opened, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { click, prefer, resize, show, type } from './scope.mjs';
 import { choose, sampled, says, tune } from './tune.mjs';
@@ -27,7 +27,7 @@ const views = {
     async disturb(page) {
       for (const id of ['limit', 'cost', 'auto-rate', 'seed', 'script', 'add']) await type(page, id, 'abc');
       await page.locator('#add').press('Enter');
-      await lane(page, 2).fill('abc');
+      await (await opened(page, 2)).fill('abc');
     },
   },
   tune: {

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { click, compare, counts, lane, quiet, rules, tall } from './compare.mjs';
+import { click, compare, counts, lane, opened, quiet, rules, tall } from './compare.mjs';
 import { address, press, settle, until } from './scope.mjs';
 
 pageTest('lanes', tall, async ({ page, open, test }) => {
@@ -84,7 +84,7 @@ pageTest('lanes', tall, async ({ page, open, test }) => {
 pageTest('while one types, the last good text stays in force', tall, async ({ page, open }) => {
   await compare(page, open, `${quiet}&lanes=token-bucket;sliding-log`);
   await click(page, 1, 12);
-  await lane(page, 1).click();
+  await (await opened(page, 1)).click();
   await page.keyboard.press('Control+a');
   const graph = await page.locator('#graph').boundingBox();
   for (const letter of 'gcra burst 3') {

@@ -30,15 +30,15 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
     assert.equal(Math.floor(10 / Math.LN2) + 1, 15);
     assert.deepEqual(await allowed(page), [10, 10, 10, 10, 10, 10, 10, 15]);
     assert.deepEqual((await counts(page)).map(([passed, denied]) => passed + denied), Array(8).fill(16));
-    assert.equal(await page.textContent('#share-1'), '62.5 %');
-    assert.equal(await page.textContent('#share-8'), '93.8 %');
+    assert.equal(await page.textContent('.lane .counts >> nth=0'), '10 of 16 passed');
+    assert.equal(await page.textContent('.lane .counts >> nth=7'), '15 of 16 passed');
   });
 
   await test('what is beside the lanes makes no event', async () => {
     await compare(page, open, quiet);
     const { left, right } = await plot(page);
     for (const x of [left - 10, right + 20]) await page.mouse.click(...await place(page, x, HEAD + 30));
-    for (const part of ['h1', '.lane input >> nth=1', '.lane .number >> nth=2', '#add', '#limit']) {
+    for (const part of ['h1', '.lane .pencil >> nth=1', '.lane .number >> nth=2', '#add', '#limit']) {
       await page.locator(part).click();
     }
     await page.locator('#reset').focus();
@@ -47,12 +47,12 @@ pageTest('clicks and keys that are events for all, and those that are not', tall
     assert.equal(await sent(page), 0);
     // Between its controls, and where it only has numbers, the head of a lane is a part of the graph.
     await page.evaluate(() => scrollTo(0, 0));
-    for (const part of ['.counts', '.promise']) {
+    for (const part of ['.counts', '.promise', '.name']) {
       const { x, y, width, height } = await page.locator(`.lane ${part} >> nth=3`).boundingBox();
       await page.mouse.click(x + width / 2, y + height / 2);
     }
     await settle(page);
-    assert.equal(await sent(page), 2);
+    assert.equal(await sent(page), 3);
   });
 
   await test('automatic events go through every lane', async () => {

@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { allowed, click, compare, counts, lane, PITCH, pitch, quiet, rules, sent, tall, TALL } from './compare.mjs';
+import { allowed, click, compare, counts, lane, opened, PITCH, pitch, quiet, rules, sent, tall, TALL } from './compare.mjs';
 import { address, focused, press, settle, type } from './scope.mjs';
 
 const three = `${quiet}&lanes=token-bucket;earrrl;sliding-log`;
 const canvas = (page) => page.$eval('#graph', (graph) => graph.offsetHeight);
 const write = async (page, n, text) => {
-  await lane(page, n).fill(text);
+  await (await opened(page, n)).fill(text);
   await lane(page, n).dispatchEvent('change');
   await settle(page);
 };
@@ -137,7 +137,7 @@ pageTest('as many lanes as one likes', { viewport: { width: 1280, height: 1300 }
     await press(page, '.lane .remove >> nth=0');
     assert.deepEqual(await rules(page), ['earrrl', 'sliding-log']);
     assert.deepEqual(await counts(page), [[15, 1], [10, 6]]);
-    assert.equal(await focused(page), 'Lane 1, its limiter', 'the focus is not lost with the button');
+    assert.equal(await focused(page), 'Write another limiter in lane 1', 'the focus is not lost with the button');
     await press(page, '.lane .remove >> nth=1');
     assert.deepEqual(await rules(page), ['earrrl']);
     assert(await page.locator('.lane .remove').isDisabled(), 'the last one stays');
@@ -155,13 +155,13 @@ pageTest('as many lanes as one likes', { viewport: { width: 1280, height: 1300 }
     await press(page, '.lane .down >> nth=1');
     assert.deepEqual(await rules(page), ['token-bucket', 'sliding-log', 'earrrl']);
     assert.deepEqual(await allowed(page), [10, 10, 15]);
-    assert.equal(await focused(page), 'Lane 3, its limiter');
+    assert.equal(await focused(page), 'Write another limiter in lane 3');
     // Keys move a lane, too, and no further than the ends.
     for (const [key, place] of [['ArrowUp', 2], ['ArrowUp', 1], ['ArrowUp', 1], ['ArrowDown', 2]]) {
       await page.keyboard.press(`Alt+${key}`);
       await settle(page);
       assert.equal((await rules(page)).indexOf('earrrl'), place - 1);
-      assert.equal(await focused(page), `Lane ${place}, its limiter`);
+      assert.equal(await focused(page), `Write another limiter in lane ${place}`);
     }
     await address(page, 'lanes=token-bucket;earrrl;sliding-log&');
     const ends = await page.$$eval('.lane', (lanes) => lanes.map((row) =>

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { allowed, click, compare, counts, lane, quiet, rules, sent, tall } from './compare.mjs';
+import { allowed, click, compare, counts, opened, quiet, rules, sent, tall } from './compare.mjs';
 import { press, settle, step, type, wrong } from './scope.mjs';
 
 pageTest('what all lanes share', tall, async ({ page, open, test }) => {
@@ -107,7 +107,7 @@ pageTest('what all lanes share', tall, async ({ page, open, test }) => {
     const [message, invalid] = await wrong(page, 'limit');
     assert.match(message, /precision.* Still 10\/10s\.$/s);
     assert.equal(invalid, 'true');
-    await lane(page, 1).fill('sliding-window');
+    await (await opened(page, 1)).fill('sliding-window');
     await settle(page);
     await type(page, 'limit', '10/1s');
     assert.deepEqual(await wrong(page, 'limit'), ['', 'false']);

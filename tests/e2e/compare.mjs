@@ -12,7 +12,8 @@ export const compare = (page, open, fragment = '') => visit(page, open, '/compar
 
 // The numbers of events that every lane allowed and refused.
 export const counts = (page) => page.$$eval('.lane', (lanes) => lanes.map((_, i) =>
-  ['allowed', 'refused'].map((name) => Number(document.getElementById(`${name}-${i + 1}`).dataset.value))));
+  ['allowed', 'judged'].map((name) => Number(document.getElementById(`${name}-${i + 1}`).dataset.value)))
+  .map(([passed, judged]) => [passed, judged - passed]));
 
 // The number of events that every lane allowed.
 export const allowed = async (page) => (await counts(page)).map(([n]) => n);
@@ -23,8 +24,12 @@ export const sent = (page) => page.$eval('#sent', (output) => Number(output.data
 // The texts in the boxes of all lanes.
 export const rules = (page) => page.$$eval('.lane input', (boxes) => boxes.map((box) => box.value));
 
-// The box of lane `n`, from 1.
+// The box of lane `n`, from 1, which its pencil opens.
 export const lane = (page, n) => page.locator('.lane input').nth(n - 1);
+export async function opened(page, n) {
+  if (!await lane(page, n).isVisible()) await page.locator('.lane .pencil').nth(n - 1).click();
+  return lane(page, n);
+}
 
 // The place in the window of a point of the canvas, both in CSS pixels; the page is scrolled to its top.
 export const place = (page, x, y) => page.$eval('#graph', (graph, [x, y]) => {

@@ -223,7 +223,7 @@ pageTest('what lies over the lanes is on paper as much smaller as they are', { v
   const [head, text] = await page.$eval('.screen', (screen) => {
     screen.style.setProperty('--width', 2 * screen.clientWidth);
     const lane = screen.querySelector('.lane');
-    return [lane.clientHeight, parseFloat(getComputedStyle(lane.querySelector('input')).fontSize)];
+    return [lane.clientHeight, parseFloat(getComputedStyle(lane.querySelector('.name')).fontSize)];
   });
   assert(Math.abs(head - 12.5) < 1 && Math.abs(text - 6.5) < 0.1, `${head}, ${text}`);
 });

@@ -180,6 +180,6 @@ pageTest('what is said of the run covers no control', phone, async ({ page, open
   const { left, right } = await page.$eval('#note', (note) => note.getBoundingClientRect());
   assert(left >= 0 && right <= 390, `${left} to ${right}`);
   await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-  const [note, form] = await Promise.all(['#note', 'form'].map((it) => page.locator(it).boundingBox()));
+  const [note, form] = await Promise.all(['#note', 'form.controls'].map((it) => page.locator(it).boundingBox()));
   assert(note.y + note.height <= form.y, 'above the controls');
 });

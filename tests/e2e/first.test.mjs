@@ -28,7 +28,7 @@ pageTest('the page opens in the middle of something', desk, async ({ page, open,
   await test('graph and open controls fit one screen, under the stories and the sentence', async () => {
     const [gist, stories, graph, window] = await Promise.all(['.gist', '.try', '#graph', '#window'].map((what) => box(page, what)));
     const form = await page.$$eval('form > fieldset', (all) => Math.max(...all.map((it) => it.getBoundingClientRect().bottom)));
-    assert(gist.y < stories.y && stories.y + stories.height <= graph.y && graph.height > 350, JSON.stringify([gist, stories, graph]));
+    assert(stories.y < gist.y && gist.y + gist.height <= graph.y && graph.height > 350, JSON.stringify([gist, stories, graph]));
     assert(window.y > graph.y && form <= 900, `the controls end at ${form}`);
     for (const seldom of ['#seed', '#exact', '#step', '#ghost', '#bucket']) assert(await page.locator(seldom).isHidden(), seldom);
   });
@@ -40,7 +40,7 @@ pageTest('what the red line is, is said at every width', async ({ page, open }) 
     await page.setViewportSize({ width, height: 800 });
     const { y, height } = await box(page, '.gist');
     assert(y > 0 && y + height < 300, `at ${width}`);
-    assert.match(await page.innerText('.gist'), /^An oscilloscope for rate limiters\. The red line is how fast events come/);
+    assert.match(await page.innerText('.gist'), /^Red is the rate that a limiter remembers: it jumps with each event and fades\./);
     assert.match(await page.innerText('header p'), /^Click the graph/);
   }
 });

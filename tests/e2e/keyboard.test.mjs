@@ -7,12 +7,12 @@ import { assertFocusIsSeen, events, focused, settle, show, until, value, values 
 import { views } from './views.mjs';
 
 const scope = [
-  'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme', 'open your log in Tune',
-  'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'graph',
-  'Lower limit', 'limit', 'Higher limit', 'mode',
+  'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme',
+  'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'Let blue set the limit', 'graph',
+  'limiter-kind', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval',
-  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window',
+  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'copy-picture', 'save-svg',
   'More: any limiter, speed, seed, exact count, thin lines, what the limit lets through',
   'limiter', 'exim-copy', 'speed', 'step', 'seed', 'exact', 'ghost', 'bucket', 'mean', 'last', 'recent',
   'Exim specification',
@@ -20,19 +20,18 @@ const scope = [
 
 // The first lane can't move up, nor the last one down.
 const lanes = (n) => Array.from({ length: n }, (_, i) => [
-  `Choose lane ${i + 1}`, `Lane ${i + 1}, its limiter`, `What is lane ${i + 1}`, ...(i > 0 ? [`Move up lane ${i + 1}`] : []),
+  `Choose lane ${i + 1}`, `Write another limiter in lane ${i + 1}`, `What is lane ${i + 1}`, ...(i > 0 ? [`Move up lane ${i + 1}`] : []),
   ...(i < n - 1 ? [`Move down lane ${i + 1}`] : []), `Remove lane ${i + 1}`,
 ]).flat();
 
 const comparison = [
   'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme',
-  'A burst at the window’s edge', 'Token bucket against sliding window', 'The relentless abuser', 'The repentant abuser', 'Steady, just under the limit',
+  'A burst at the window’s edge', 'All eight, at random', 'Token bucket against sliding window', 'The relentless abuser', 'The repentant abuser', 'Steady, just under the limit',
   'Many small bursts', 'Slow start, then spam',
   'Ten days: a slow start, then spam at night', 'Expensive requests', 'Two users behind one address', 'One a minute, as servers count it',
-  'graph', ...lanes(8), 'add', 'add-lane',
-  'Lower limit', 'limit', 'Higher limit', 'Lower cost', 'cost', 'Higher cost',
-  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'seed',
-  'pause', 'step', 'reset', 'speed', 'window', 'script',
+  'Lower limit', 'limit', 'Higher limit', 'auto', 'auto-rate-slider', 'auto-rate', 'pause', 'window',
+  'graph', ...lanes(8), 'add', 'add-lane', 'copy-picture', 'save-svg',
+  'pattern', 'seed', 'Lower cost', 'cost', 'Higher cost', 'speed', 'step', 'reset', 'script',
 ];
 
 const own = {
@@ -103,8 +102,9 @@ async function flowOfCompare(page, open) {
   await press(page, 'PageUp');
   assert(await page.locator('#live').isHidden());
 
-  await tabTo(page, 'Lane 2, its limiter');
-  await press(page, 'Control+a');
+  await tabTo(page, 'Write another limiter in lane 2');
+  await press(page, 'Enter');
+  assert.equal(await focused(page), 'Lane 2, its limiter');
   await page.keyboard.type('gcra burst 5');
   await settle(page);
   await press(page, 'Alt+ArrowUp');
@@ -117,7 +117,7 @@ async function flowOfCompare(page, open) {
   assert.equal(await focused(page), 'Remove lane 3');
   await press(page, 'Enter');
   assert.deepEqual(await rules(page), ['gcra burst 5', 'token-bucket']);
-  assert.equal(await focused(page), 'Lane 2, its limiter');
+  assert.equal(await focused(page), 'Write another limiter in lane 2');
 
   await tabTo(page, 'limit');
   await press(page, 'ArrowUp');
@@ -189,7 +189,7 @@ for (const [view, { order, still, flow }] of Object.entries(own)) {
       }), ['Tab', 'Enter', 'F5', 'r', ...(view === 'compare' ? ['ArrowUp'] : [])]);
       assert(!taken.includes(true), `${taken}`);
       // And a key in a box is a letter.
-      await page.locator(view === 'compare' ? '.lane input >> nth=0' : '#decay').focus();
+      await page.locator(view === 'compare' ? '#limit' : '#decay').focus();
       await press(page, 'p', 'Space');
       assert.deepEqual([await count(page), await page.textContent('#pause')], [0, 'Run']);
     });

@@ -1,7 +1,7 @@
 // A link reproduces the picture; the address follows the settings.
 
 import assert from 'node:assert/strict';
-import { click as clickLanes, compare, counts, lane, quiet, rules, tall } from './compare.mjs';
+import { click as clickLanes, compare, counts, opened, quiet, rules, tall } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import {
   address, click, clipboard, crisp, events, picture, press, recording, reload, settle, show, step, type, until, values,
@@ -60,7 +60,7 @@ const own = {
       await step(page, 30);
       await page.locator('#pattern').selectOption('bursts');
       await step(page, 50);
-      await lane(page, 2).fill('earrrl half-life 20s');
+      await (await opened(page, 2)).fill('earrrl half-life 20s');
       await press(page, '.lane .remove >> nth=6');
       for (let i = 0; i < 4; i++) await clickLanes(page, 3);
       await step(page, 31);
@@ -177,7 +177,7 @@ pageTest('the address follows the settings, and a reload keeps them', async ({ p
     await compare(other, (path) => other.goto(new URL(path, page.url()).href), quiet);
     await type(other, 'limit', '25/1m');
     await address(other, 'limit=25/1m');
-    await lane(other, 1).fill('3/1s & gcra');
+    await (await opened(other, 1)).fill('3/1s & gcra');
     await other.locator('#speed').selectOption('5');
     await address(other, 'lanes=3/1s & gcra;sliding-window;');
     await address(other, 'speed=5');

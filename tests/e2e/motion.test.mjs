@@ -6,7 +6,7 @@ import { pageTest } from './harness.mjs';
 import { countPictures, picturesIn, prefer } from './scope.mjs';
 import { views } from './views.mjs';
 
-const writes = { scope: ['#limit', '7'], compare: ['.lane input >> nth=0', 'gcra'] };
+const writes = { scope: ['#limit', '7'], compare: ['#limit', '7/10s'] };
 
 for (const [view, { begin, count }] of Object.entries(views)) {
   pageTest(`less motion on ${view}, for those who ask for it`, { reducedMotion: 'reduce' }, async ({ page, open, test }) => {

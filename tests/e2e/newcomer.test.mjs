@@ -18,7 +18,7 @@ for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 
   pageTest(`"what is this?": a refusal and why, in two actions, ${at}`, { viewport }, async ({ page, open }) => {
     await open('/');
     await started(page);
-    assert.match(await page.textContent('.gist'), /red line.*refused/);
+    assert.match(await page.textContent('.gist'), /^Red is the rate .* refused/);
     assert(await isInSight(page, '.gist'));
     assert(Number(await page.$eval('#refused', (it) => it.dataset.value)) > 0, 'some were refused already');
     // The two actions: a lower limit, and an event of one's own.
@@ -37,7 +37,6 @@ for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 
     await page.locator('#scenarios a').first().click(); // 2
     await until(page, () => !document.querySelector('#story').hidden);
     assert(await isInSight(page, '#story-text'));
-    await page.locator('.which summary').click(); // 3
     assert(await page.locator('.which table').isVisible());
   });
 }

@@ -1,7 +1,7 @@
 // On a small screen nothing reaches beyond the screen, and everything can be reached and hit.
 
 import assert from 'node:assert/strict';
-import { compare, lane, quiet } from './compare.mjs';
+import { compare, opened, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { resize, show, type } from './scope.mjs';
 import { sampled } from './tune.mjs';
@@ -36,7 +36,7 @@ const views = {
     ],
     async write(page) {
       for (const id of ['limit', 'cost', 'auto-rate', 'seed', 'script']) await type(page, id, '1e99');
-      await lane(page, 2).fill('something that is no limiter at all');
+      await (await opened(page, 2)).fill('something that is no limiter at all');
       await page.locator('#add').fill('neither is this a limiter');
       await page.locator('#add').press('Enter');
     },
@@ -59,7 +59,7 @@ const tooWide = (page, view) => page.evaluate((view) => {
   const inside = '.readouts dd, .readouts dt, .lane .counts, .lane .error, .add, .add .error, .field, .try p, .explain p, button, legend, #note';
   const all = view === 'tune' ? [] : [...document.querySelectorAll(inside)];
   const cut = all.filter((e) => e.scrollWidth > e.clientWidth + 1);
-  const out = [...document.querySelectorAll('.lane > *, .add > *, header > *')].filter((e) => {
+  const out = [...document.querySelectorAll('.lane > *, .add > *, .bar .error, header > *')].filter((e) => {
     const { left, right, width } = e.getBoundingClientRect();
     return width > 0 && (left < 0 || right > clientWidth);
   });
@@ -111,8 +111,9 @@ for (const view of ['scope', 'compare']) {
       await begin(page, open);
       const box = await page.locator('#graph').boundingBox();
       if (view === 'scope') assert(box.y + box.height < 740 && box.height >= 250, JSON.stringify(box));
-      assert(box.y < 250, JSON.stringify(box));
-      assert((await page.locator('form').boundingBox()).y > box.y + box.height);
+      // Compare begins with a sentence, and its bar stands above the lanes.
+      assert(box.y < (view === 'scope' ? 250 : 340), JSON.stringify(box));
+      assert((await page.locator('.controls').first().boundingBox()).y > box.y + box.height);
     });
   });
 }
@@ -120,13 +121,13 @@ for (const view of ['scope', 'compare']) {
 pageTest('what belongs to a lane is in one row of its head', phone, async ({ page, open }) => {
   await compare(page, open, quiet);
   const tops = await page.$$eval('.lane', (lanes) => lanes.map((lane) =>
-    ['.number', 'input', '.what', '.remove'].map((part) => lane.querySelector(part).getBoundingClientRect().top)));
+    ['.number', '.pencil', '.what', '.remove'].map((part) => lane.querySelector(part).getBoundingClientRect().top)));
   for (const [first, ...rest] of tops) assert.deepEqual(rest, rest.map(() => first));
 });
 
 pageTest('all of what is wrong with a lane is said', phone, async ({ page, open }) => {
   await compare(page, open, quiet);
-  await lane(page, 2).fill('something that is no limiter at all');
+  await (await opened(page, 2)).fill('something that is no limiter at all');
   await page.clock.runFor(1000); // the error is told when typing rests
   const error = page.locator('#lane-2-error');
   assert.match(await error.textContent(), /Still sliding-window/);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { click as clickLanes, compare, lane, quiet } from './compare.mjs';
+import { click as clickLanes, compare, opened, quiet } from './compare.mjs';
 import { pageTest } from './harness.mjs';
 import { root } from './launch.mjs';
 import { click, press, settle, show, type } from './scope.mjs';
@@ -40,7 +40,7 @@ pageTest('what is put inline does not run', { allow: [/Content Security Policy/]
   assert.equal(await page.evaluate(() => globalThis.ran), undefined);
 });
 
-const shared = ['/canvas.js', '/fingers.js', '/page.js', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
+const shared = ['/canvas.js', '/fingers.js', '/keys.js', '/page.js', '/story.js', '/style.css', '/theme.js', '/undo.js', '/watch.js'];
 
 // The most that a view may load, in bytes, gzipped.
 const MOST = 345_000;
@@ -61,7 +61,7 @@ const views = {
     files: ['/compare.css', '/compare.html', '/compare.js', '/pkg/ratescope_page.js', '/pkg/ratescope_page_bg.wasm'],
     async use(page) {
       await clickLanes(page);
-      await lane(page, 1).fill('gcra');
+      await (await opened(page, 1)).fill('gcra');
       await type(page, 'add', 'exim leaky');
       await press(page, '#add-lane');
       await type(page, 'limit', '20/1m');
@@ -96,7 +96,7 @@ for (const [view, { begin, files, use }] of Object.entries(views)) {
 pageTest('a rule is text, whatever is in it', async ({ page, open }) => {
   await compare(page, open, quiet);
   const markup = '<img src=x onerror="globalThis.ran=1">';
-  await lane(page, 1).fill(markup);
+  await (await opened(page, 1)).fill(markup);
   await type(page, 'add', markup);
   await press(page, '#add-lane');
   assert((await page.textContent('#add-error')).includes(markup));

@@ -225,7 +225,11 @@ export const noteTexts = (page) => page.addInitScript(() => {
   };
 });
 
-export const written = (page, id = 'graph') => page.$eval(`#${id}`, (canvas) => canvas.written);
+// The readings at the crosshair of the Scope stand beside the picture.
+export const written = (page, id = 'graph') => page.$eval(`#${id}`, (canvas) => {
+  const [when, at] = ['at-when', 'at'].map((id) => document.getElementById(id)?.textContent);
+  return [...canvas.written, ...(at ? [when, ...at.split(' · ')] : [])];
+});
 
 // Counts pictures: each begins by clearing the last one. Call it before the page opens.
 export const countPictures = (page) => page.addInitScript(() => {

@@ -66,6 +66,8 @@ pub struct Viewport<'a> {
     pub tops: &'a [f64],
     /// The place of the pointer in CSS pixels; a crosshair that was moved by keys alone is at the upper edge.
     pub pointer: Option<[f64; 2]>,
+    /// Whether the readings at the crosshair of the Scope are read beside the picture: then there is no box with them.
+    pub read_beside: bool,
     /// Whether the pointer rests where it just clicked: then the feedback is shown instead of the crosshair's box.
     pub clicked: bool,
     /// Whether the pointer holds the line of the limit, to drag it.

@@ -1,8 +1,7 @@
 //! The scope's graph: both lines, every event, the limit, and the values under the crosshair.
 //!
 //! Time runs to the left; the right edge is the present, or the instant to which the viewer looks back. The
-//! left scale is in events per decay interval, as Exim measures, and the right one in events per second. The
-//! picture is laid out in events per second, so that a change of the decay interval moves numbers and not
+//! scale is in events per decay interval, as Exim measures. The picture is laid out in events per second, so that a change of the decay interval moves numbers and not
 //! lines.
 
 mod axes;
@@ -22,6 +21,7 @@ pub use crosshair::words;
 pub use feedback::feedback;
 pub use models::{at as shown_models, models};
 pub use outlook::outlook;
+pub use tags::limit_text;
 pub use terms::Term;
 
 use crate::plot::Mark;
@@ -43,13 +43,13 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
         1.0 / layout.time.pace,
     );
     let tags = tags::place(&layout, scope, view);
-    axes::draw(&mut marks, &layout, view, &tags);
+    axes::draw(&mut marks, &layout, view);
     lines::draw(&mut marks, &layout, &columns, scope, view);
     if scope.settings().ghost && scope.instrument().lane().is_none() {
         ghost::draw(&mut marks, &layout, scope);
     }
     events::draw(&mut marks, &layout, &columns);
-    tags::draw(&mut marks, &layout, &tags);
+    tags::draw(&mut marks, &layout, &tags, scope);
     turned::flags(&mut marks, &layout, scope);
     if let Some(term) = view.term {
         terms::draw(&mut marks, &layout, scope, term);

@@ -190,15 +190,23 @@ impl Timebase {
             let to = self.x(gap.to).min(plot.right());
             let rect = Rect { x: from, width: to - from, ..plot };
             marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Gap, 1.0) });
-            let mut unseen =
-                if gap.hidden { "while hidden" } else { "while the page did not run" }.to_owned();
-            if gap.skipped > Span::ZERO {
-                let skipped = axis::seconds(gap.skipped.secs());
-                unseen.push_str(&format!("; stood still for {skipped}"));
-            }
-            if why && rect.width > 6.0 * unseen.len() as f64 {
+            let [unseen, short] = if gap.hidden {
+                ["while hidden", "hidden"]
+            } else {
+                ["while the page did not run", "not run"]
+            };
+            let skipped = axis::seconds(gap.skipped.secs());
+            let whole = if gap.skipped > Span::ZERO {
+                format!("{unseen}; stood still for {skipped}")
+            } else {
+                unseen.to_owned()
+            };
+            // As many words as there is room for.
+            let words = [whole.as_str(), unseen, short];
+            let fits = words.into_iter().find(|words| rect.width > 6.0 * words.len() as f64);
+            if let Some(words) = fits.filter(|_| why) {
                 let x = from + rect.width / 2.0;
-                marks.push(label(x, plot.y + 14.0, &unseen, Anchor::Middle));
+                marks.push(label(x, plot.y + 14.0, words, Anchor::Middle));
             }
         }
     }

@@ -45,6 +45,10 @@ pub(super) fn draw(
     let top = if top.is_finite() && top > 0.0 { top } else { 1.0 };
     let scale = Scale { plot: parts.level, top };
     values(marks, layout, scale, &parts);
+    // Once is enough.
+    if i == 0 {
+        names(marks, layout, &parts);
+    }
     level::draw(marks, &layout.time, scale, lane, columns, comparison.now(), layout.ink(i));
     events(marks, layout, &parts, columns);
     // The reading now, or at the right edge of a picture of the past. Recorded events are decided beyond that edge.
@@ -58,7 +62,7 @@ pub(super) fn draw(
     }
 }
 
-/// The scale of the level, its grid, and the names of the strips.
+/// The scale of the level and its grid.
 fn values(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, parts: &Parts) {
     let line = |y: f64| (Point::new(layout.left, y), Point::new(layout.right, y));
     let ticks = axis::ticks(0.0, scale.top, 3);
@@ -69,6 +73,10 @@ fn values(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, parts: &Parts) {
         let text = number(tick, scale.top, layout.narrow);
         marks.push(small(layout.left - 8.0, scale.y(tick.value), &text, Ink::Muted, Anchor::End));
     }
+}
+
+/// The names of the strips.
+fn names(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts) {
     let x = layout.right + 8.0;
     for (strip, name) in [(parts.refused, "× refused"), (parts.allowed, "allowed")] {
         let y = strip.top + strip.height / 2.0;

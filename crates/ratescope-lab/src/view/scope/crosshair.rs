@@ -1,20 +1,22 @@
 //! The measurements and decisions at the instant under the crosshair.
 
 use super::layout::Layout;
-use super::{Viewport, lines, models};
+use super::{Viewport, limit_text, lines, models};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::scope::Scope;
 use crate::scope::models::Model;
 use crate::trace::Column;
 use crate::view::compare::numbers;
-use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, bold, panel, plain, spaced, width};
-use ratescope::internal::Decimal;
+use crate::view::label::{
+    LINE, PAD, SIZE, SMALL, TAG, beside, bold, panel, plain, spaced, tag, width,
+};
+use crate::view::timebase::make_room;
 use ratescope::limit::Limiter;
 use ratescope::limit::exim::{Exim, Mode};
 use ratescope::outcome::Retry;
 use ratescope::rate::Rate;
-use ratescope::time::Span;
+use ratescope::time::{Span, Time};
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
 const NEAR: f64 = 4.0;
@@ -36,6 +38,9 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     // A value above the picture has no mark.
     let points = values.iter().map(|&(value, ink)| (Point::new(x, layout.y(value)), ink));
     points.filter(|(at, _)| at.y >= plot.y).for_each(|(at, ink)| mark(marks, at, ink));
+    if view.read_beside {
+        return instant(marks, layout, scope, x);
+    }
     if view.clicked {
         return;
     }
@@ -50,6 +55,26 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
         let line = if i == 0 { bold } else { plain };
         marks.push(line(rect.x + pad, y, text, Ink::Text, size, Anchor::Start));
     }
+}
+
+/// The instant under the crosshair, on the time axis.
+fn instant(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, x: f64) {
+    let text = layout.time.when(pointed(scope, layout, x).0, scope.now());
+    let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
+    let left = (x - wide / 2.0).min(layout.plot.right() - wide / 2.0).max(2.0);
+    let rect = Rect { x: left, y: layout.axis(), width: wide, height: TAG };
+    make_room(marks, rect);
+    tag(marks, rect, &text, Ink::Crosshair, SMALL);
+}
+
+/// The instant at `x`, or that of an event near to it, with the column of the event.
+fn pointed<'a>(scope: &'a Scope, layout: &Layout, x: f64) -> (Time, Option<&'a Column>) {
+    let pointed = layout.time.time_at(x);
+    let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
+    let reach = pointed.after(near).min(scope.now());
+    let column = scope.instrument().trace().column_at(reach);
+    let column = column.filter(|c| c.last().since(pointed).abs() <= near.secs());
+    (column.map_or(pointed, |c| c.last()).min(scope.now()), column)
 }
 
 /// Marks a value of a line: a disc on the red line, and a square on the blue one. On the thin lines it is a
@@ -75,11 +100,7 @@ fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
 /// sentences about that instant, shorter if `brief`. An event near `x` stands for `x`.
 fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, Ink)>, Vec<String>) {
     let trace = scope.instrument().trace();
-    let pointed = layout.time.time_at(x);
-    let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
-    let reach = pointed.after(near).min(scope.now());
-    let column = trace.column_at(reach).filter(|c| c.last().since(pointed).abs() <= near.secs());
-    let at = column.map_or(pointed, |c| c.last()).min(scope.now());
+    let (at, column) = pointed(scope, layout, x);
     let (rate, smoothed) = lines::at(scope, at);
     let thin = models::at(scope, at);
     let interval = Span::from_secs(layout.per_decay(1.0)).unwrap_or_default();
@@ -113,14 +134,17 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
     }
     let before = trace.total_at(at.before(interval));
     if let (Some(before), Some(upto)) = (before, trace.total_at(at)) {
-        let events = axis::readout_count(upto.0 - before.0);
+        let events = match upto.0 - before.0 {
+            1 => "1 event".to_owned(),
+            n => format!("{} events", axis::readout_count(n)),
+        };
         let how = match (brief, before.1 && upto.1) {
             (_, false) => "about ",
             (true, true) => "",
             (false, true) => "exactly ",
         };
         let last = if brief { "" } else { "the last " };
-        words.push(format!("{how}{events} events in {last}{per}"));
+        words.push(format!("{how}{events} in {last}{per}"));
     }
     let mut values = vec![(rate, Ink::Rate), (smoothed, Ink::Smoothed)];
     match said {
@@ -149,7 +173,7 @@ fn verdict(column: &Column, brief: bool) -> Vec<String> {
         }
     }
     let rate = axis::readout(end.judged);
-    let limit = Decimal(end.limit);
+    let limit = limit_text(end.limit);
     let reason = if brief {
         format!("limit {limit}")
     } else {

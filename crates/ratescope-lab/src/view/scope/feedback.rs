@@ -1,10 +1,10 @@
 //! The feedback to a click on the graph.
 
 use super::layout::{STRIP, plot};
+use super::limit_text;
 use crate::plot::axis;
 use crate::scope::Scope;
 use crate::view::Feedback;
-use ratescope::internal::Decimal;
 
 /// The verdict on the last event, on a canvas of the given size; `None` before any.
 pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
@@ -13,7 +13,8 @@ pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
     let outcome = event.outcome;
     let refused = !event.outcome.is_allowed();
     let words = if refused {
-        format!("refused now: {} of {}", axis::readout(outcome.level), Decimal(outcome.limit))
+        let limit = limit_text(outcome.limit);
+        format!("refused now: {} of {limit}", axis::readout(outcome.level))
     } else if instrument.lane().is_none() && event.limiter.measures_only() {
         format!("measured now: {}", axis::readout(outcome.level))
     } else {

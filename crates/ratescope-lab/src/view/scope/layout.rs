@@ -70,6 +70,11 @@ impl Layout {
         rate * self.period
     }
 
+    /// The middle of the time axis.
+    pub(super) fn axis(&self) -> f64 {
+        self.plot.bottom() + 2.0 * STRIP + 14.0
+    }
+
     pub(super) fn has_limit(&self) -> bool {
         self.limit > 0.0
     }

@@ -7,6 +7,8 @@ use crate::plot::{Anchor, Ink, Mark, Rect};
 use crate::scope::Scope;
 use crate::view::label::{BOLD, SIZE, SMALL, TAG, small, tag};
 use ratescope::internal::Decimal;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::policy::Limit;
 
 /// The height of a tag, the name and the value of its line, and its ink.
 pub(super) type Tag = (f64, &'static str, f64, Ink);
@@ -37,7 +39,7 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
     tags
 }
 
-pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
+pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag], scope: &Scope) {
     let plot = layout.plot;
     // Wide enough for the longest name and a number of four characters.
     let (width, size) = if layout.narrow { (78.0, SMALL - 2.0) } else { (104.0, SIZE) };
@@ -55,12 +57,24 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag]) {
         let text = limit_text(layout.limit);
         let size = if layout.narrow { SMALL } else { SIZE };
         tag(marks, Rect { x: 2.0, y, width, height: TAG }, &text, Ink::Limit, size);
-        marks.push(small(plot.x + 6.0, y - 9.0, "limit", Ink::Limit, Anchor::Start));
+        marks.push(small(plot.x + 6.0, y - 9.0, limit_name(scope), Ink::Limit, Anchor::Start));
     }
 }
 
-/// The limit as it was set, unless that is too long for a tag.
-fn limit_text(limit: f64) -> String {
+/// What the number of the limit is called. A bucket's is its burst, and a queue's its length, which may be another than
+/// the limit of the settings.
+fn limit_name(scope: &Scope) -> &'static str {
+    let lane = scope.instrument().lane();
+    let limits = lane.map(|lane| lane.policy().limits()).unwrap_or_default();
+    match limits {
+        [Limit { limiter: AnyLimiter::TokenBucket(_) | AnyLimiter::Gcra(_), .. }] => "burst",
+        [Limit { limiter: AnyLimiter::LeakyBucket(_), .. }] => "queue",
+        _ => "limit",
+    }
+}
+
+/// The limit as it was set, unless that is long.
+pub fn limit_text(limit: f64) -> String {
     let exact = Decimal(limit).to_string();
     if exact.len() < 6 { exact } else { axis::compact(limit) }
 }
