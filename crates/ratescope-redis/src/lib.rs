@@ -305,10 +305,10 @@ impl Inner {
         done
     }
 
-    async fn give_back(&self, event: &Event<'_>) -> Result<bool, Fault> {
+    async fn give_back(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<bool, Fault> {
         // The rules of one reading, as they may be replaced meanwhile.
         let plan = self.plan.load_full();
-        let asks = plan.rules.ask(event, self.local.load());
+        let asks = plan.rules.ask_to_give_back(event, self.local.load(), passed);
         let mut limiters = asks.iter().filter_map(|ask| plan.limiter(ask));
         if !limiters.all(AnyLimiter::can_give_back) {
             return Ok(false);
@@ -318,7 +318,7 @@ impl Inner {
         let done = self.decide(question, Op::Check, false, event.time).await.map(|_| true);
         if done.is_err() {
             // While Redis can't be asked, this process decides by its own counters.
-            self.local.give_back_times(&self.in_its_time(event), self.times());
+            self.local.give_back_times(&self.in_its_time(event), passed, self.times());
         }
         done
     }
@@ -478,8 +478,12 @@ impl Store for RedisStore {
         self.0.local.can_give_back(event)
     }
 
-    fn give_back_async<'a>(&'a self, event: &'a Event<'_>) -> BoxFuture<'a, Result<bool, Fault>> {
-        Box::pin(self.0.give_back(event))
+    fn give_back_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<bool, Fault>> {
+        Box::pin(self.0.give_back(event, passed))
     }
 
     /// Resets the keys on Redis and in this process, and returns how many there were on Redis.

@@ -4,6 +4,7 @@ use super::bodies::Debt;
 use super::decide::{Debtor, Shared};
 use super::layer::ResponseHead;
 use super::{meters, report};
+use core::task::{Context, Waker};
 use ratescope::clock::Clock;
 use ratescope::event::Event;
 use ratescope::limit::MAX_COST;
@@ -32,24 +33,65 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     fn charge_sent(self: Arc<Self>, debtor: Debtor, bytes: u64) {
         let Some(cost) = &self.settings.charge_sent else { return };
         let time = self.clock.now();
-        let mut unpaid = Unpaid { layer: self.settings.name.clone(), reason: Some("dropped") };
+        // Before the service's own function, which may panic.
+        let unpaid = self.unpaid();
         let cost = cost(bytes);
-        let Debtor { fields, decision } = &debtor;
-        match (self.payable(cost, time), Handle::try_current()) {
-            (None, _) => unpaid.settle(),
-            (Some(cost), _)
-                if self.store.charge_now(&Event { time, cost, fields }, Some(decision)) =>
-            {
-                unpaid.settle();
+        match self.payable(cost, time) {
+            Some(cost) => self.charge_at_once(debtor, time, cost, unpaid),
+            None => unpaid.settle(),
+        }
+    }
+
+    fn unpaid(&self) -> Unpaid {
+        Unpaid { layer: self.settings.name.clone(), reason: Some("dropped") }
+    }
+
+    /// Counts a cost at once, or in a task where the store has to be waited for.
+    fn charge_at_once(self: Arc<Self>, debtor: Debtor, time: Time, cost: f64, mut unpaid: Unpaid) {
+        let Debtor { fields, decision, .. } = &debtor;
+        if self.store.charge_now(&Event { time, cost, fields }, Some(decision)) {
+            return unpaid.settle();
+        }
+        let Ok(runtime) = Handle::try_current() else {
+            unpaid.reason = Some("runtime");
+            return;
+        };
+        runtime.spawn(async move {
+            self.charge(&debtor, time, cost).await;
+            unpaid.settle();
+        });
+    }
+
+    /// Settles a request whose cost was reserved: charges what is missing, or gives back what is too much.
+    pub(super) fn settle(self: Arc<Self>, debtor: Debtor, actual: f64) {
+        let time = self.clock.now();
+        let Some(actual) = self.payable(actual, time) else { return };
+        let missing = actual - debtor.cost;
+        if missing > 0.0 {
+            let unpaid = self.unpaid();
+            self.charge_at_once(debtor, time, missing, unpaid);
+        } else if missing < 0.0 && debtor.decision.fault.is_none() {
+            self.give_back_at_once(debtor, time, -missing);
+        }
+    }
+
+    /// Gives back a part of a cost at once, or in a task where the store has to be waited for. What can't be given back
+    /// stays counted.
+    fn give_back_at_once(self: Arc<Self>, debtor: Debtor, time: Time, cost: f64) {
+        let mut giving_back = Box::pin(async move {
+            let Debtor { fields, decision, .. } = &debtor;
+            let event = Event { time, cost, fields };
+            if let Err(fault) = self.store.give_back_async(&event, Some(decision)).await {
+                meters::count_fault(&fault, self.name());
+                self.settings.outages.failed(&fault, self.name(), time);
             }
-            (Some(_), Err(_)) => unpaid.reason = Some("runtime"),
-            (Some(cost), Ok(runtime)) => {
-                let shared = Arc::clone(&self);
-                runtime.spawn(async move {
-                    shared.charge(&debtor, time, cost).await;
-                    unpaid.settle();
-                });
-            }
+        });
+        // A store in memory never waits, so it is done.
+        let polled = giving_back.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if polled.is_pending()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(giving_back);
         }
     }
 
@@ -66,7 +108,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     }
 
     async fn charge(&self, debtor: &Debtor, time: Time, cost: f64) {
-        let Debtor { fields, decision } = debtor;
+        let Debtor { fields, decision, .. } = debtor;
         let event = Event { time, cost, fields };
         if let Err(fault) = self.store.charge_async(&event, Some(decision)).await {
             meters::count_fault(&fault, self.name());

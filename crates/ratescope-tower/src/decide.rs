@@ -59,12 +59,15 @@ pub(super) struct Passed {
 pub(super) struct Rest {
     /// The request's event, to charge it afterwards, if anything is charged.
     pub(super) debtor: Option<Debtor>,
+    /// The same, if its cost is only reserved.
+    pub(super) reserved: Option<Debtor>,
     /// The answer of the store, if handlers are told.
     pub(super) decision: Option<Decision>,
 }
 
-/// A request that is charged after it passed: its fields, and the decision by which it passed.
+/// A request that is charged after it passed: its fields, the cost that was counted, and the decision by which it passed.
 pub(super) struct Debtor {
+    pub(super) cost: f64,
     pub(super) fields: KeptFields,
     pub(super) decision: Decision,
 }
@@ -95,7 +98,7 @@ impl Debtor {
             Some((name.clone(), fields.value(name)?.to_owned(), fields.is_secret(name)))
         };
         let fields = KeptFields(prepared.fields.iter().filter_map(field).collect());
-        Debtor { fields, decision: decision.clone() }
+        Debtor { cost: event.cost, fields, decision: decision.clone() }
     }
 }
 
@@ -303,17 +306,19 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
 
     #[inline]
     fn passed(&self, prepared: &Prepared, event: &Event<'_>, decision: &Decision) -> Passed {
-        let LayerSettings { headers, tells_handlers, .. } = &self.settings;
+        let LayerSettings { headers, tells_handlers, reserves, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
-        let debtor = || is_charged.then(|| Debtor::new(event, prepared, decision));
-        let answer = || tells_handlers.then(|| decision.clone());
-        let rest = || Box::new(Rest { debtor: debtor(), decision: answer() });
+        let debtor = |is_wanted: bool| is_wanted.then(|| Debtor::new(event, prepared, decision));
+        let rest = || {
+            let decision = tells_handlers.then(|| decision.clone());
+            Box::new(Rest { debtor: debtor(is_charged), reserved: debtor(*reserves), decision })
+        };
         Passed {
             headers: match headers.always && headers.want_quotas() {
                 true => headers.values(prepared, decision, None, false),
                 false => None,
             },
-            rest: (is_charged || *tells_handlers).then(rest),
+            rest: (is_charged || *reserves || *tells_handlers).then(rest),
         }
     }
 }

@@ -55,6 +55,7 @@ pub(super) struct LayerSettings {
     pub(super) outages: Arc<Outages>,
     pub(super) name: Option<Arc<str>>,
     pub(super) tells_handlers: bool,
+    pub(super) reserves: bool,
 }
 
 type Skip = Box<dyn Fn(Head<'_>) -> bool + Send + Sync>;
@@ -77,6 +78,7 @@ impl Default for LayerSettings {
             outages: Arc::default(),
             name: None,
             tells_handlers: false,
+            reserves: false,
         }
     }
 }
@@ -401,6 +403,13 @@ impl<S, A, C> RateLimit<S, A, C> {
         cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static,
     ) -> Self {
         self.settings.charge = Some(Box::new(cost));
+        self
+    }
+
+    /// Counts the [`cost`](Self::cost) of a request only as reserved, and adds a [`Reservation`](super::Reservation) to
+    /// its extensions, which settles the request at its actual cost.
+    pub fn reserve(mut self) -> Self {
+        self.settings.reserves = true;
         self
     }
 

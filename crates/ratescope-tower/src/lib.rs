@@ -8,7 +8,8 @@
 //! **How it works.** `service.rs` takes a request. `decide.rs` reads the fields of its keys (`fields.rs`; the address of
 //! the client by `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with
 //! `headers.rs`, waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`,
-//! made once for each reading of them. `charge.rs` counts costs that are known only afterwards. `meters.rs` and `report.rs`
+//! made once for each reading of them. `charge.rs` counts costs that are known only afterwards, and
+//! `reservation.rs` those that are reserved before. `meters.rs` and `report.rs`
 //! count and log.
 //!
 //! **What it promises.** A request is counted once, and never panics, whatever it has in it. The queue, the log and the
@@ -37,6 +38,7 @@ pub mod proxies;
 mod queue;
 pub mod refusal;
 mod report;
+mod reservation;
 mod service;
 mod unidentified;
 pub mod watch;
@@ -50,6 +52,7 @@ pub use ratescope::address::{IPV6_PREFIX, Networks};
 pub use ratescope::clock::{Clock, FakeClock, SystemClock};
 pub use refusal::{Answer, GrpcStatus, Problem, Refused};
 pub use report::seen;
+pub use reservation::Reservation;
 pub use service::{RateLimited, ResponseFuture};
 pub use unidentified::Unidentified;
 

@@ -148,6 +148,18 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     for unmatched in settings.sources.unmatched(rules) {
         tracing::warn!(target: "ratescope", layer = settings.name.as_deref(), "{unmatched}");
     }
+    let keeps = |rule: &&Rule| {
+        let mut limits = rule.limits().iter().chain(rule.stretched());
+        rule.cost().is_none() && limits.any(|limit| !limit.limiter.can_give_back())
+    };
+    for rule in rules.rules().iter().filter(keeps).filter(|_| settings.reserves) {
+        tracing::warn!(
+            target: "ratescope",
+            layer = settings.name.as_deref(),
+            rule = rule.name(),
+            "a limiter of this rule can't give back, so what a request reserves is never given back",
+        );
+    }
 }
 
 /// A value of a rule that no request has, since `normal` makes another text of it.

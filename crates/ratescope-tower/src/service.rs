@@ -26,6 +26,7 @@ use super::headers::Values;
 use super::layer::ResponseHead;
 use super::prepared::Prepared;
 use super::refusal::{Answer, Problem};
+use super::reservation::Reservation;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::Pin;
@@ -87,7 +88,7 @@ where
         let shared = &self.shared;
         let state = match shared.decide_now(&mut self.reader, &Head::new(&request)) {
             Some(Next::Call(Passed { headers, rest })) => {
-                let debtor = rest.and_then(|rest| tell_handlers(&mut request, *rest));
+                let debtor = rest.and_then(|rest| tell_handlers(shared, &mut request, *rest));
                 let inner = self.inner.call(request);
                 match debtor {
                     None => State::Called { inner, headers },
@@ -113,9 +114,16 @@ where
     }
 }
 
-/// Adds the answer of the store to the extensions of a request, and returns the debtor of its later cost, if there is
-/// one.
-fn tell_handlers<Q>(request: &mut Request<Q>, Rest { debtor, decision }: Rest) -> Option<Debtor> {
+/// Adds the answer of the store and the reservation to the extensions of a request, and returns the debtor of its later
+/// cost, if there is one.
+fn tell_handlers<S: Store, A: Send + Sync + 'static, C: Clock, Q>(
+    shared: &Arc<Shared<S, A, C>>,
+    request: &mut Request<Q>,
+    Rest { debtor, reserved, decision }: Rest,
+) -> Option<Debtor> {
+    if let Some(reserved) = reserved {
+        request.extensions_mut().insert(Reservation::new(Arc::clone(shared), reserved));
+    }
     if let Some(decision) = decision {
         request.extensions_mut().insert(decision);
     }
@@ -150,7 +158,7 @@ where
             passed
         }
     };
-    let debtor = rest.and_then(|rest| tell_handlers(&mut request, *rest));
+    let debtor = rest.and_then(|rest| tell_handlers(&shared, &mut request, *rest));
     poll_fn(|cx| inner.poll_ready(cx)).await?;
     let response = inner.call(request);
     // The clone may hold something, and is not needed while the response is made.

@@ -19,4 +19,7 @@ mod service;
 mod service_example;
 #[path = "../../../../tests/common/shell.rs"]
 mod shell;
+#[allow(dead_code)]
+#[path = "../../examples/tokens.rs"]
+mod tokens;
 mod watch;

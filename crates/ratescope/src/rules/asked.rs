@@ -101,6 +101,20 @@ impl Rules {
         asked.retain(|ask| self.rules().get(ask.rule).is_none_or(counts));
         Ok(asked)
     }
+
+    /// The limits to which the cost of an event is given back: all that were asked about it, or with the decision by
+    /// which it `passed` those that are [charged](Self::ask_to_charge). None for what is no cost.
+    pub fn ask_to_give_back(
+        &self,
+        event: &Event<'_>,
+        load: Option<Load>,
+        passed: Option<&Decision>,
+    ) -> Few<Ask> {
+        match passed {
+            None => self.ask(event, load),
+            passed => self.ask_to_charge(event, load, passed).unwrap_or_default(),
+        }
+    }
 }
 
 /// The answers of all limits that were asked.

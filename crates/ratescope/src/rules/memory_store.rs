@@ -139,15 +139,24 @@ impl MemoryStore {
 
     /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
     /// can't, nothing changes. The cost may have been counted at any time: see [`Limiter::give_back`].
-    pub fn give_back(&self, event: &Event<'_>) -> bool {
-        self.give_back_times(event, 1.0)
+    ///
+    /// Without a decision, the event is taken back as a whole, with the costs that rules have of their own. With the
+    /// decision by which it `passed`, a part of its cost is given back, to the limits in which
+    /// [`charge`](Self::charge) would count.
+    pub fn give_back(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
+        self.give_back_times(event, passed, 1.0)
     }
 
     /// The same for an event that was counted as many `times`.
-    pub fn give_back_times(&self, event: &Event<'_>, times: f64) -> bool {
+    pub fn give_back_times(
+        &self,
+        event: &Event<'_>,
+        passed: Option<&Decision>,
+        times: f64,
+    ) -> bool {
         // Both steps use one generation: the rules may be replaced meanwhile by some that can't give back.
         let (generation, now) = (self.generation(), event.time);
-        let asked = generation.rules.ask(event, self.load());
+        let asked = generation.rules.ask_to_give_back(event, self.load(), passed);
         if !generation.can_give_back(&asked) {
             return false;
         }

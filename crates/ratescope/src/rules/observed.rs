@@ -123,8 +123,12 @@ impl<S: Store> Store for Observed<S> {
         self.store.can_give_back(event)
     }
 
-    fn give_back_async<'a>(&'a self, event: &'a Event<'_>) -> BoxFuture<'a, Result<bool, Fault>> {
-        self.store.give_back_async(event)
+    fn give_back_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<bool, Fault>> {
+        self.store.give_back_async(event, passed)
     }
 
     fn reset_async<'a>(

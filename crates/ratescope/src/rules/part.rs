@@ -119,7 +119,7 @@ pub async fn one_after_the_other(parts: &[Part<'_>], details: Details) -> Vec<De
         if is_decided {
             *answer = store.check_async(event, details).await;
         } else if *intent == Intent::GiveBack {
-            let given = if all_pass { store.give_back_async(event).await } else { Ok(false) };
+            let given = if all_pass { store.give_back_async(event, None).await } else { Ok(false) };
             let fault = given.err();
             *answer = store.peek_async(&Event { cost: 0.0, ..**event }, details).await;
             answer.fault = fault.or(answer.fault.take());

@@ -136,7 +136,11 @@ pub trait Store: Any + Send + Sync {
     ///
     /// # Errors
     /// If the store could not be told; the cost may have been given back all the same.
-    fn give_back_async<'a>(&'a self, _event: &'a Event<'_>) -> BoxFuture<'a, Result<bool, Fault>> {
+    fn give_back_async<'a>(
+        &'a self,
+        _event: &'a Event<'_>,
+        _passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<bool, Fault>> {
         Box::pin(ready(Ok(false)))
     }
 
@@ -279,8 +283,12 @@ impl Store for MemoryStore {
         MemoryStore::can_give_back(self, event)
     }
 
-    fn give_back_async<'a>(&'a self, event: &'a Event<'_>) -> BoxFuture<'a, Result<bool, Fault>> {
-        Box::pin(async move { Ok(self.give_back(event)) })
+    fn give_back_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<bool, Fault>> {
+        Box::pin(async move { Ok(self.give_back(event, passed)) })
     }
 
     fn reset_async<'a>(
@@ -353,8 +361,12 @@ impl Store for Arc<dyn Store> {
         (**self).can_give_back(event)
     }
 
-    fn give_back_async<'a>(&'a self, event: &'a Event<'_>) -> BoxFuture<'a, Result<bool, Fault>> {
-        (**self).give_back_async(event)
+    fn give_back_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<bool, Fault>> {
+        (**self).give_back_async(event, passed)
     }
 
     fn reset_async<'a>(

@@ -170,7 +170,7 @@ async fn a_share_is_charged_and_given_back() {
     assert_eq!(level().await, 8.0);
     assert!(store.charge_async(&event(10.0), None).await.is_err());
     assert_eq!(level().await, 48.0);
-    assert!(store.give_back_async(&event(5.0)).await.is_err());
+    assert!(store.give_back_async(&event(5.0), None).await.is_err());
     assert_eq!(level().await, 28.0);
     // It passes as a whole, or not at all.
     assert!(store.check_async(&event(72.0), Details::ALL).await.is_allowed());

@@ -249,7 +249,7 @@ async fn what_waits_can_be_spawned() {
     of(store.check_async(&event, Details::ALL));
     of(store.peek_async(&event, Details::ALL));
     of(store.charge_async(&event, None));
-    of(store.give_back_async(&event));
+    of(store.give_back_async(&event, None));
     of(store.reset_async(&fields, &|_, _| true));
     of(store.redis().clear());
     of(store.keys(9));

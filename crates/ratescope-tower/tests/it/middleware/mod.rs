@@ -15,6 +15,7 @@ mod on_redis;
 mod outgoing;
 mod parts;
 mod reports;
+mod reservations;
 mod unidentified;
 mod waiting;
 

@@ -5,7 +5,7 @@ use core::future::Future;
 use futures_util::FutureExt;
 use ratescope::policy::Per;
 use ratescope::rules::{
-    BoxFuture, Decision, Details, Fault, Memory, MemoryStore, Rule, Rules, Store,
+    BoxFuture, Decision, Details, Fault, LimitOutcome, Memory, MemoryStore, Rule, Rules, Store,
 };
 use ratescope::{Event, Policy, Retry, Span, Time};
 use std::sync::Arc;
@@ -40,11 +40,45 @@ fn a_store_in_an_arc_is_asked_as_one_outside() {
     let store = Arc::new(ruled("domain: d\nlimit: gcra 2/1m per user\n"));
     let event = Event { time: Time::ZERO, cost: 2.0, fields: &[("user", "ann")] };
     assert!(store.peek(&event).is_allowed() && store.check(&event).is_allowed());
-    assert!(store.give_back(&event));
+    assert!(store.give_back(&event, None));
     assert_eq!(store.charge(&event, None), Ok(()));
     assert!(!store.peek(&event).is_allowed());
     assert_eq!(store.reset(event.fields, |_, _| true), 1);
     assert!(store.peek(&event).is_allowed());
+}
+
+/// A part of a cost is given back where it would be charged: not to a rule with its own cost, nor to a shadow that
+/// did not count it.
+#[test]
+fn a_part_of_a_cost_is_given_back_where_it_would_be_charged() {
+    let store = ruled(
+        "
+domain: d
+descriptors:
+- {key: user, limit: [token-bucket 10/1h, 10/1d]}
+- {key: path, limit: 3/1h per user, cost: 1}
+- {key: method, limit: token-bucket 5/1h per user, shadow: true}
+",
+    );
+    let fields = &[("user", "ann"), ("path", "/"), ("method", "GET")];
+    let event = |cost| Event { time: Time::ZERO, cost, fields };
+    let left = || {
+        let peeked = store.peek(&event(0.0));
+        let of = |one: LimitOutcome<'_>| one.quota().map(|quota| quota.remaining);
+        peeked.outcomes().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(left(), [Some(10.0), Some(10.0), Some(3.0), None]);
+    let passed = store.check(&event(8.0));
+    assert_eq!(left(), [Some(2.0), Some(2.0), Some(2.0), None]);
+    assert!(store.give_back(&event(5.0), Some(&passed)));
+    assert_eq!(left(), [Some(7.0), Some(7.0), Some(2.0), None]);
+    // The shadow would have refused the event: it has counted nothing, and is full.
+    let shadow = store.peek(&event(5.0)).shadow_refusals().count();
+    assert_eq!(shadow, 0);
+    assert!(store.give_back(&event(-1.0), Some(&passed)), "there is nothing to give back");
+    assert_eq!(left(), [Some(7.0), Some(7.0), Some(2.0), None]);
+    assert!(store.give_back(&event(3.0), None));
+    assert_eq!(left(), [Some(10.0), Some(10.0), Some(3.0), None]);
 }
 
 fn answers_at_once(store: &impl Store) {
@@ -67,9 +101,9 @@ fn answers_at_once(store: &impl Store) {
     assert!(!now(store.peek_async(&event(later), Details::default())).is_allowed());
     // A counted event can be given back, and counted again.
     assert!(store.can_give_back(&event(later)));
-    assert_eq!(now(store.give_back_async(&event(later))), Ok(true));
+    assert_eq!(now(store.give_back_async(&event(later), None)), Ok(true));
     assert!(store.check_now(&event(later), Details::default()).unwrap().is_allowed());
-    assert_eq!(now(store.give_back_async(&event(later))), Ok(true));
+    assert_eq!(now(store.give_back_async(&event(later), None)), Ok(true));
     assert!(store.charge_now(&event(later), None));
     assert!(!now(store.peek_async(&event(later), Details::default())).is_allowed());
     assert_eq!(store.rules().domain(), "d");
@@ -196,7 +230,7 @@ fn a_rate_gives_nothing_back() {
     let rate = ruled("domain: d\nlimit: [gcra 9/1m, exim 9/1m] \n");
     assert_eq!(rate.capacity(), 1000);
     let event = Event { time: Time::ZERO, cost: 1.0, fields: &() };
-    assert!(!MemoryStore::can_give_back(&rate, &event) && !rate.give_back(&event));
+    assert!(!MemoryStore::can_give_back(&rate, &event) && !rate.give_back(&event, None));
     assert!(!Store::can_give_back(&rate, &event));
     let any: Arc<dyn Store> = Arc::new(rate);
     assert!(!any.can_give_back(&event));

@@ -1,0 +1,112 @@
+//! Costs that are reserved before they are known.
+//!
+//! A request is counted at the cost that it may have at most, and settled at the cost that it had: see
+//! [`Reservation`].
+
+use super::decide::{Debtor, Shared};
+use core::fmt;
+use ratescope::clock::Clock;
+use ratescope::rules::Store;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The cost that was counted when a request passed, and is settled when its actual cost is known. It is an extension of
+/// the request, in a layer with [`reserve`](super::RateLimit::reserve).
+///
+/// Here the tokens of a language model are limited per minute and per day. A request reserves 1000, the most that an
+/// answer has, and costs those that were sent, also if the client hangs up. `examples/tokens.rs` is the whole service.
+///
+/// ```
+/// use axum::{Extension, body::Body};
+/// use futures_util::{StreamExt, stream};
+/// use ratescope_tower::{RateLimit, Reservation};
+/// use ratescope::{Policy, rules::MemoryStore};
+/// use std::convert::Infallible;
+///
+/// async fn answer(Extension(reservation): Extension<Reservation>) -> Body {
+///     let tokens = stream::iter(["Wait", " a", " minute", "."]); // as the model says them
+///     Body::from_stream(tokens.map(move |token| {
+///         reservation.add(1.0);
+///         Ok::<_, Infallible>(token)
+///     }))
+/// }
+///
+/// let policy: Policy = "token-bucket 20000/1m & fixed-window 500000/1d per user".parse()?;
+/// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).cost(|_| 1000.0).reserve();
+/// # let _: axum::Router = axum::Router::new().route("/", axum::routing::post(answer)).layer(limit.layer());
+/// # Ok::<(), ratescope::ParseError>(())
+/// ```
+///
+/// * More than was reserved is charged, as [`charge`](super::RateLimit::charge) does. Less is given back, to the limits
+///   that counted the cost of the request: a rule with a `cost` of its own, such as one for the number of requests,
+///   keeps what it counted, whatever becomes of the request.
+/// * When the last clone is dropped without [`settle`](Self::settle), the request costs what was [added](Self::add).
+///   So a handler that fails before it adds anything gives all back, and so does one that never asked for the
+///   reservation. The layer belongs around the routes that use it, and a limit on their number bounds what fails.
+/// * A limiter that measures a rate can't give back: see [`Limiter::give_back`](ratescope::Limiter::give_back). With one
+///   of these among the limits, nothing is given back to any. The layer logs a warning when it is made.
+/// * What is given back after a window has ended is given back in the next one.
+/// * Nothing waits. A store in memory has counted the difference when these methods return. Another one is told by
+///   a task, and a difference that it can't be told is counted in the [meters](super::meters) or logged, as for charges.
+///   Without the store's decision, when each rule has decided as its `on_store_failure` says, nothing is given back.
+#[derive(Clone)]
+pub struct Reservation {
+    reserved: f64,
+    open: Arc<Mutex<Open>>,
+}
+
+/// What is not settled yet.
+struct Open {
+    added: f64,
+    /// `None` once it is settled.
+    settle: Option<Box<dyn FnOnce(f64) + Send>>,
+}
+
+impl Reservation {
+    pub(super) fn new<S, A, C>(shared: Arc<Shared<S, A, C>>, debtor: Debtor) -> Self
+    where
+        S: Store,
+        A: Send + Sync + 'static,
+        C: Clock,
+    {
+        let reserved = debtor.cost;
+        let settle = Box::new(move |actual| shared.settle(debtor, actual));
+        Reservation {
+            reserved,
+            open: Arc::new(Mutex::new(Open { added: 0.0, settle: Some(settle) })),
+        }
+    }
+
+    /// The cost that was counted when the request passed.
+    pub fn reserved(&self) -> f64 {
+        self.reserved
+    }
+
+    /// Adds to the actual cost, such as a piece of a streamed body when it is sent. It is settled when the last clone is
+    /// dropped.
+    pub fn add(&self, cost: f64) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).added += cost;
+    }
+
+    /// Settles the request at its actual `cost`, instead of what was added. Later calls change nothing. A cost that is
+    /// negative or no number is logged, and the request costs what was reserved.
+    pub fn settle(&self, cost: f64) {
+        let settle = self.open.lock().unwrap_or_else(PoisonError::into_inner).settle.take();
+        drop(Open { added: cost, settle });
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let Some(settle) = self.settle.take() else { return };
+        let added = self.added;
+        // It may be dropped because of a panic. A second panic, as in a clock or a store, would abort the process.
+        let _ = catch_unwind(AssertUnwindSafe(move || settle(added)));
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reservation").field("reserved", &self.reserved).finish_non_exhaustive()
+    }
+}

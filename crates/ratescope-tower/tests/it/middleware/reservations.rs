@@ -1,0 +1,218 @@
+//! Costs that are reserved, and settled when they are known.
+
+use crate::middleware::parts::{Far, Hand, call, finished, get, limit, ruled};
+use crate::middleware::server::{PATIENCE, Server};
+use crate::tokens;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use core::task::{Context, Poll};
+use http::Response;
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use ratescope::rules::{MemoryStore, Rules, Store};
+use ratescope::{Event, Time};
+use ratescope_redis::{Options, RedisStore};
+use ratescope_tower::{Problem, RateLimit, Reservation};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tower::ServiceExt;
+use tower_layer::Layer;
+use tower_service::Service;
+
+const TEN: &str = "domain: web\nlimit: token-bucket 10/1h per ip\n";
+
+/// Keeps the reservation of each request, if there is one.
+#[derive(Clone, Default)]
+struct Keeper(Arc<Mutex<Vec<Reservation>>>);
+
+impl Service<Request<String>> for Keeper {
+    type Response = Response<String>;
+    type Error = String;
+    type Future = core::future::Ready<Result<Response<String>, String>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), String>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<String>) -> Self::Future {
+        let reservation = request.extensions().get::<Reservation>().cloned();
+        self.0.lock().unwrap().extend(reservation);
+        core::future::ready(Ok(Response::new(String::new())))
+    }
+}
+
+/// The reservation of a request of cost 6.
+fn reserve<S: Store>(limit: RateLimit<S, Problem, Hand>) -> Reservation {
+    let keeper = Keeper::default();
+    let mut service = limit.cost(|_| 6.0).reserve().layer().layer(keeper.clone());
+    let response = finished(call(&mut service, get("/", "192.0.2.7"))).unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let mut kept = keeper.0.lock().unwrap();
+    assert_eq!(kept.len(), 1);
+    kept.pop().unwrap()
+}
+
+fn left(store: &MemoryStore) -> f64 {
+    let event = Event { time: Time::ZERO, cost: 0.0, fields: &[("ip", "192.0.2.7")] };
+    store.peek(&event).quota().unwrap().remaining
+}
+
+/// What is left of 10 after a reservation of 6 that `settle` settles.
+fn left_after(settle: impl FnOnce(Reservation)) -> f64 {
+    let store = ruled(TEN);
+    let reservation = reserve(limit(store.clone(), &Hand::default()));
+    assert_eq!((reservation.reserved(), left(&store)), (6.0, 4.0));
+    settle(reservation);
+    left(&store)
+}
+
+#[test]
+fn a_request_costs_what_it_is_settled_at() {
+    assert_eq!(left_after(|reservation| reservation.settle(2.0)), 8.0);
+    assert_eq!(left_after(|reservation| reservation.settle(6.0)), 4.0);
+    assert_eq!(left_after(|reservation| reservation.settle(9.0)), 1.0);
+    assert_eq!(left_after(|reservation| reservation.settle(0.0)), 10.0);
+}
+
+#[test]
+fn without_being_settled_it_costs_what_was_added() {
+    assert_eq!(left_after(drop), 10.0);
+    let add = |reservation: Reservation| [1.0, 2.0].iter().for_each(|cost| reservation.add(*cost));
+    assert_eq!(left_after(add), 7.0);
+    // While a clone lives, the rest is not given back.
+    let mut kept = None;
+    assert_eq!(left_after(|reservation| kept = Some(reservation.clone())), 4.0);
+    // The first one that settles counts, and what was added no more.
+    assert_eq!(
+        left_after(|reservation| {
+            reservation.add(5.0);
+            reservation.clone().settle(3.0);
+            reservation.settle(8.0);
+            reservation.add(4.0);
+        }),
+        7.0
+    );
+}
+
+#[test]
+fn what_is_no_cost_leaves_what_was_reserved() {
+    for cost in [f64::NAN, -1.0, f64::NEG_INFINITY] {
+        assert_eq!(left_after(|reservation| reservation.settle(cost)), 4.0, "{cost}");
+        assert_eq!(left_after(|reservation| reservation.add(cost)), 4.0, "{cost}");
+    }
+}
+
+/// A panic of the handler drops the reservation.
+#[test]
+fn a_handler_that_panics_gives_back() {
+    let settle = |reservation: Reservation| {
+        let panicked = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| {
+            let _kept = reservation;
+            panic!("on purpose");
+        }));
+        assert!(panicked.is_err());
+    };
+    assert_eq!(left_after(settle), 10.0);
+}
+
+#[test]
+fn a_refused_request_has_none_and_a_layer_that_does_not_reserve_neither() {
+    let keeper = Keeper::default();
+    let limit = || limit(ruled(TEN), &Hand::default());
+    let mut refused = limit().cost(|_| 11.0).reserve().layer().layer(keeper.clone());
+    assert_eq!(finished(call(&mut refused, get("/", "192.0.2.7"))).unwrap().status(), 429);
+    let mut other = limit().layer().layer(keeper.clone());
+    assert_eq!(finished(call(&mut other, get("/", "192.0.2.7"))).unwrap().status(), 200);
+    assert!(keeper.0.lock().unwrap().is_empty());
+}
+
+/// A limiter that can't give back keeps what was reserved, and is charged for more.
+#[test]
+fn a_limiter_that_measures_a_rate_keeps_what_was_reserved() {
+    let rules = "domain: web\nlimit: exim 10/1h strict per ip\n";
+    for (cost, expected) in [(0.0, 4.0), (8.0, 2.0)] {
+        let store = ruled(rules);
+        reserve(limit(store.clone(), &Hand::default())).settle(cost);
+        assert!((left(&store) - expected).abs() < 1e-6, "{cost}: {}", left(&store));
+    }
+}
+
+/// A store that is told by a task: outside of a runtime nothing panics, and nothing is given back.
+#[tokio::test]
+async fn a_store_that_has_to_be_waited_for() {
+    let far = Far::new(TEN, 2);
+    let store = far.ruled.clone();
+    let reservation = reserve(limit(far, &Hand::default()));
+    reservation.settle(9.0);
+    while left(&store) != 1.0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+fn ask(user: &str, tokens: u32) -> Request<Body> {
+    let request = Request::get(format!("/{tokens}")).header("x-user", user);
+    request.body(Body::empty()).unwrap()
+}
+
+/// The service of `examples/tokens.rs` with this store.
+async fn tokens_are_settled<S: Store + Clone>(store: S) {
+    let app = tokens::app(store.clone(), Hand::default());
+    let status = async |user: &str, tokens: u32| {
+        let response = app.clone().oneshot(ask(user, tokens)).await.unwrap();
+        let status = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(status != 200 || body.split(|b| *b == b' ').count() as u32 == tokens + 1);
+        status
+    };
+    let left = async |user: &str, tokens: f64| {
+        let fields = &[("user", user), ("path", "/")];
+        let event = Event { time: Time::ZERO, cost: 0.0, fields };
+        let start = Instant::now();
+        loop {
+            let peeked = store.peek_async(&event, ratescope::rules::Details::ALL).await;
+            let quotas: Vec<f64> =
+                peeked.outcomes().map(|one| one.quota().unwrap().remaining).collect();
+            if (quotas[0] - tokens).abs() < 5.0 {
+                return quotas[2];
+            }
+            assert!(start.elapsed() < PATIENCE, "{user}: {quotas:?}, not {tokens}");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    // Ten answers of 100 tokens reserve 10,000, and cost 1000.
+    for answer in 1..=10 {
+        assert_eq!(status("ann", 100).await, 200);
+        left("ann", 2000.0 - 100.0 * f64::from(answer)).await;
+    }
+    assert_eq!(status("ann", 600).await, 200);
+    left("ann", 400.0).await;
+    assert_eq!(status("ann", 1).await, 429, "the most that it may have is not left");
+    // What fails costs a request, and no tokens.
+    assert_eq!(status("bob", 0).await, 400);
+    assert!((left("bob", 2000.0).await - 19.0).abs() < 0.1);
+    // Who hangs up has cost what was sent.
+    let mut body = app.clone().oneshot(ask("eve", 900)).await.unwrap().into_body();
+    for _ in 0..300 {
+        body.frame().await.unwrap().unwrap();
+    }
+    assert!(!body.is_end_stream());
+    left("eve", 1000.0).await;
+    drop(body);
+    left("eve", 1700.0).await;
+}
+
+#[tokio::test]
+async fn tokens_in_memory() {
+    let rules = Rules::read("rules.yaml", tokens::RULES).unwrap();
+    tokens_are_settled(MemoryStore::new(rules, 100)).await;
+}
+
+#[tokio::test]
+async fn tokens_on_redis() {
+    let Some(server) = Server::start(&[]) else { return };
+    // Buckets that fill so slowly that a slow machine does not see it.
+    let rules = tokens::RULES.replace("/1m", "/1d");
+    let rules = Rules::read("rules.yaml", &rules).unwrap();
+    let options = Options { deadline: Duration::from_secs(5), ..Options::default() };
+    tokens_are_settled(RedisStore::open(&server.url(), rules, options).unwrap()).await;
+}
