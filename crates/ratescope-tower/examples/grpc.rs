@@ -59,6 +59,14 @@ async fn who_calls_too_often_is_told_when_to_come_back() -> Result<(), Box<dyn E
     assert_eq!(status.code(), tonic::Code::ResourceExhausted);
     assert_eq!(status.message(), "There were too many requests; try again in 20 s.");
     assert_eq!(status.metadata().get("retry-after").and_then(|s| s.to_str().ok()), Some("20"));
+    assert_eq!(status.metadata().get("grpc-retry-pushback-ms").unwrap(), "20000");
+    // A `google.rpc.Status` of code 8, its message, and a `google.rpc.RetryInfo` with a delay of 20 s.
+    let mut details = b"\x08\x08\x12\x30".to_vec();
+    details.extend(status.message().as_bytes());
+    details.extend(
+        b"\x1a\x30\x0a\x28type.googleapis.com/google.rpc.RetryInfo\x12\x04\x0a\x02\x08\x14",
+    );
+    assert_eq!(status.details(), details);
     // Another connection is the same client.
     assert!(call(&site, 1).await?[0].is_err());
     clock.advance(ratescope::Span::seconds(20));

@@ -1,7 +1,7 @@
 //! Responses to refused requests.
 //!
 //! [`Problem`] answers with status 429 and problem details (RFC 9457) of the type that the RateLimit
-//! draft registers. [`GrpcStatus`] answers with a gRPC status. A closure can answer with anything:
+//! draft registers. [`GrpcStatus`](super::GrpcStatus) answers with a gRPC status. A closure can answer with anything:
 //!
 //! ```
 //! use http::Response;
@@ -33,7 +33,6 @@ use super::prepared::Prepared;
 use super::unidentified::Unidentified;
 use http::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use ratescope::outcome::Retry;
 use ratescope::rules::{Decision, LimitOutcome, OnStoreFailure, Rule};
 use ratescope::time::Span;
@@ -118,7 +117,7 @@ impl<'a> Refused<'a> {
     }
 
     /// One sentence for the client. It says nothing about others who share the limit.
-    fn detail(&self) -> String {
+    pub(super) fn detail(&self) -> String {
         if let Some(why) = self.unidentified {
             return why.reason().to_owned();
         }
@@ -208,34 +207,6 @@ impl<B: From<String>> Answer<B> for Problem {
         *response.status_mut() = refused.status();
         let json = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(CONTENT_TYPE, json);
-        response
-    }
-}
-
-/// Answers with the gRPC status `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` if the store failed, in a
-/// response without a body: for tonic, as in `examples/grpc.rs`. An unidentified request gets
-/// `UNAUTHENTICATED` for 401, `PERMISSION_DENIED` for 403, and otherwise `INVALID_ARGUMENT`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GrpcStatus;
-
-impl<B: Default> Answer<B> for GrpcStatus {
-    fn answer(&self, refused: &Refused<'_>) -> Response<B> {
-        const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
-        let code = match refused.status() {
-            StatusCode::SERVICE_UNAVAILABLE => "14",
-            StatusCode::UNAUTHORIZED => "16",
-            StatusCode::FORBIDDEN => "7",
-            StatusCode::TOO_MANY_REQUESTS => "8",
-            _ => "3",
-        };
-        let mut response = Response::new(B::default());
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-        headers.insert("grpc-status", HeaderValue::from_static(code));
-        let message = utf8_percent_encode(&refused.detail(), ESCAPED).to_string();
-        if let Ok(message) = HeaderValue::try_from(message) {
-            headers.insert("grpc-message", message);
-        }
         response
     }
 }

@@ -330,6 +330,27 @@ fn grpc_is_answered_in_its_own_way() {
     assert_eq!(response.headers()["grpc-status"], "8");
     let message = "There were too many requests; try again in 60 s.";
     assert_eq!(response.headers()["grpc-message"], message);
+    assert_eq!(response.headers()["grpc-retry-pushback-ms"], "60000");
+}
+
+#[test]
+fn grpc_waits_are_in_milliseconds_and_those_for_ever_are_minus_one() {
+    let refused = |wait: &str, cost: f64| {
+        let rules = format!("domain: web\nlimit: gcra 1/{wait} per ip\n");
+        let limit = limit(ruled(&rules), &Hand::default()).answer(GrpcStatus);
+        let mut service = limit.cost(move |_| cost).layer().layer(Inner::default());
+        send(&mut service, get("/", "192.0.2.7"));
+        let response = send(&mut service, get("/", "192.0.2.7"));
+        let text =
+            |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        [text("grpc-retry-pushback-ms"), text("grpc-status-details-bin")]
+    };
+    let [pushback, details] = refused("1.5ms", 1.0);
+    assert_eq!(pushback.as_deref(), Some("2"), "rounded up");
+    assert!(details.is_some_and(|details| !details.contains('=')));
+    // 90 days are more than 32 bits have room for.
+    assert_eq!(refused("90d", 1.0)[0].as_deref(), Some("2147483647"));
+    assert_eq!(refused("1s", 2.0), [Some("-1".to_owned()), None]);
 }
 
 /// A client that sent nothing too much is not told that it did.
