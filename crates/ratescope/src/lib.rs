@@ -210,6 +210,8 @@ pub mod internal {
     #[cfg(feature = "std")]
     pub use crate::rules::part::{all_of, one_after_the_other};
     #[cfg(feature = "std")]
+    pub use crate::rules::yaml::{Kind as YamlKind, Node as YamlNode, read as read_yaml};
+    #[cfg(feature = "std")]
     pub use crate::store::{Secret, all_or_none::Few};
     pub use crate::text::names::{name_of, named};
     pub use crate::text::number::{Decimal, count, digits, float, leading_number, number};

@@ -171,7 +171,7 @@ mod throttle;
 mod utf8;
 mod value;
 mod wildcards;
-mod yaml;
+pub(crate) mod yaml;
 
 pub use crate::address::Networks;
 pub use decision::{Decision, LimitOutcome, Place, StateSource};

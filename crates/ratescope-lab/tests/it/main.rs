@@ -11,6 +11,7 @@ mod committed;
 mod common;
 mod compare;
 mod compare_view;
+mod config;
 #[path = "../../../../tests/common/doubling.rs"]
 mod doubling;
 mod export;

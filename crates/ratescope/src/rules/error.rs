@@ -13,9 +13,11 @@ pub struct Mistake {
 
 /// A place in a text: line and column, both from 1; columns are characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct At {
-    pub(super) line: usize,
-    pub(super) column: usize,
+pub struct At {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
 }
 
 impl Mistake {

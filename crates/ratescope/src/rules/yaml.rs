@@ -28,31 +28,38 @@ const LONG: usize = 64;
 
 /// A text, a list or a map.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) at: At,
-    pub(super) kind: Kind,
+pub struct Node {
+    /// Where it begins.
+    pub at: At,
+    /// What it is.
+    pub kind: Kind,
     /// How many nodes it has, including itself.
     size: usize,
     /// How many levels it has, including itself.
     depth: usize,
 }
 
+/// What a [`Node`] is.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// A text, also one that may mean a number.
     Text {
+        /// The text.
         text: String,
         /// Whether it has no quotes, so that it may mean null, yes or no.
         plain: bool,
         /// How many characters of quotes come before the text; `None` if the text differs from the source.
         quote: Option<usize>,
     },
+    /// A list.
     List(Vec<Node>),
+    /// The keys and values of a map, as they are written.
     Map(Vec<(Node, Node)>),
 }
 
 impl Node {
     /// Its text, for errors; empty for a list or a map.
-    pub(super) fn word(&self) -> &str {
+    pub fn word(&self) -> &str {
         match &self.kind {
             Kind::Text { text, .. } => text,
             Kind::List(_) | Kind::Map(_) => "",
@@ -70,13 +77,13 @@ impl Node {
     }
 
     /// The value of a key, if it is a map.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&Node> {
         let Kind::Map(pairs) = &self.kind else { return None };
         pairs.iter().find(|(known, _)| known.word() == key).map(|(_, value)| value)
     }
 
     /// Its items, if it is a list.
-    pub(super) fn items(&self) -> &[Node] {
+    pub fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::List(items) => items,
             _ => &[],
@@ -114,7 +121,7 @@ impl Node {
 ///
 /// # Errors
 /// The first mistake: the parser cannot continue after it.
-pub(super) fn read(text: &str) -> Result<Node, Mistake> {
+pub fn read(text: &str) -> Result<Node, Mistake> {
     let whole = |problem: &str| Mistake::new(At { line: 1, column: 1 }, "", problem);
     if text.len() > LONGEST {
         return Err(whole("more than 1 MiB long"));

@@ -2,7 +2,7 @@
 //! own checker where that is installed.
 
 mod accepted;
-mod keys;
+pub(crate) mod keys;
 /// The exported Rust compiles. If the file is missing, write it by hand first.
 #[allow(unreachable_pub)]
 mod exported {

@@ -1,0 +1,274 @@
+//! The limits that a server has, read from its configuration.
+//!
+//! ```
+//! use ratescope_lab::config;
+//!
+//! let nginx = "
+//! http {
+//!     limit_req_zone $binary_remote_addr zone=login:10m rate=10r/m;
+//!     server {
+//!         location /login { limit_req zone=login burst=5 nodelay; }
+//!     }
+//! }";
+//! let config = config::read(nginx)?;
+//! let found = &config.found[0];
+//! assert_eq!(found.limit.to_string(), "nginx 10/1m burst 5 nodelay per ip");
+//! assert_eq!((found.name.as_str(), found.line), ("login", 5));
+//! assert_eq!(found.scope.as_deref(), Some("location /login"));
+//!
+//! let error = config::read("limit_req_zone $key zone=one:1m rate=1r/s;\nlimit_req zone=one;").unwrap_err();
+//! assert_eq!(error.to_string(), "line 1: it counts by $key, which is no field of a log");
+//! # Ok::<(), config::Error>(())
+//! ```
+//!
+//! The server is recognized by the words of the text. Nothing is guessed: a value that is a variable or a macro, or that
+//! another file may hold, is not understood, and a remark says so with its line.
+//!
+//! | server | what is read | as |
+//! |---|---|---|
+//! | nginx | `limit_req_zone`, `limit_req` with `burst`, `delay`, `nodelay` | `nginx` |
+//! | HAProxy | `stick-table`, `track-sc`, and rules that compare `http_req_rate`, `conn_rate`, `sess_rate` or `gpc0_rate` | `haproxy` |
+//! | Envoy | `local_ratelimit` as YAML or JSON, its `token_bucket` and `descriptors` | `envoy` |
+//! | the rate limit service | its rule file | `fixed-window`, or the `limit` there |
+//! | Caddy | `rate_limit` of `mholt/caddy-ratelimit`, in a Caddyfile | `sliding-log` |
+//! | Traefik | `rateLimit` as YAML, TOML or labels | `token-bucket` |
+//! | Cloudflare | `ratelimit` of a rule, as JSON | `sliding-counter` |
+//! | Exim | `ratelimit =` of an ACL | `exim` |
+//! | fail2ban | `maxretry`, `findtime` and `bantime` of jails that are enabled | `fail2ban` |
+//! | nftables | `limit rate` of a rule, a set or a meter | `token-bucket` |
+//! | Rust | the constant `LIMITS` of an exported file | as written |
+//!
+//! A text has at most 1 MiB, its blocks nest at most 64 levels deep, and at most 1,000 limits are read.
+
+mod blocks;
+mod caddy;
+mod cloudflare;
+mod descriptors;
+mod envoy;
+mod exim;
+mod fail2ban;
+mod field;
+mod haproxy;
+mod nftables;
+mod nginx;
+mod rust;
+mod traefik;
+mod tree;
+mod words;
+
+use crate::export::{Addresses, Target};
+use core::fmt;
+use ratescope::internal::shown;
+use ratescope::limit::any::AnyLimiter;
+use ratescope::policy::{LIMITS, Limit, Per, Policy};
+
+/// The longest text, in bytes.
+pub const LONGEST: usize = 1 << 20;
+
+/// How deep blocks may be nested.
+const DEEPEST: usize = 64;
+
+/// The most limits and the most remarks of a text.
+const MOST: usize = 1000;
+
+/// The most characters of a word of the text that is repeated.
+const ECHO: usize = 60;
+
+/// The limits of a configuration.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Config {
+    /// The server that it is for.
+    pub target: Target,
+    /// The limits, in the order of the text.
+    pub found: Vec<Found>,
+    /// How the addresses of clients are counted.
+    pub addresses: Addresses,
+    /// What was not understood, and how a limit differs from what is tried.
+    pub remarks: Vec<Remark>,
+}
+
+/// A limit in a configuration.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Found {
+    /// The name of its zone, table, middleware, jail or set; empty if it has none.
+    pub name: String,
+    /// The line of the text, from 1.
+    pub line: usize,
+    /// The limit, with the fields of a log that it counts by.
+    pub limit: Limit,
+    /// The requests that it is for, if not for all: a location or a condition, as the text has it.
+    pub scope: Option<String>,
+}
+
+/// A sentence about a line of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Remark {
+    /// The line, from 1; 0 if it is about the whole text.
+    pub line: usize,
+    /// The sentence, without a full stop.
+    pub text: String,
+}
+
+/// Why no limit was read: one remark or more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Vec<Remark>);
+
+/// How the configuration of a server is known and read.
+struct Reader {
+    target: Target,
+    /// The words that only such a configuration has.
+    is_known: fn(&str) -> bool,
+    read: fn(&str, &mut Config) -> Result<(), Remark>,
+}
+
+const READERS: [Reader; 11] = [
+    Reader { target: Target::Exim, is_known: exim::is_known, read: exim::read },
+    Reader { target: Target::Nginx, is_known: nginx::is_known, read: nginx::read },
+    Reader { target: Target::Haproxy, is_known: haproxy::is_known, read: haproxy::read },
+    Reader { target: Target::Envoy, is_known: envoy::is_known, read: envoy::read },
+    Reader {
+        target: Target::Descriptors,
+        is_known: descriptors::is_known,
+        read: descriptors::read,
+    },
+    Reader { target: Target::Caddy, is_known: caddy::is_known, read: caddy::read },
+    Reader { target: Target::Traefik, is_known: traefik::is_known, read: traefik::read },
+    Reader { target: Target::Cloudflare, is_known: cloudflare::is_known, read: cloudflare::read },
+    Reader { target: Target::Rust, is_known: rust::is_known, read: rust::read },
+    Reader { target: Target::Nftables, is_known: nftables::is_known, read: nftables::read },
+    Reader { target: Target::Fail2ban, is_known: fail2ban::is_known, read: fail2ban::read },
+];
+
+/// Reads the limits of a configuration, of whichever server it is.
+///
+/// # Errors
+/// When the text is of no server that is known, or of several; when its form is broken; or when it has no limit that is
+/// understood.
+pub fn read(text: &str) -> Result<Config, Error> {
+    let whole = |problem: String| Error(vec![Remark { line: 0, text: problem }]);
+    if text.len() > LONGEST {
+        return Err(whole("more than 1 MiB long".to_owned()));
+    }
+    let known: Vec<&Reader> = READERS.iter().filter(|reader| (reader.is_known)(text)).collect();
+    let titles = |readers: &[&Reader]| {
+        let titles: Vec<&str> = readers.iter().map(|reader| reader.target.title()).collect();
+        titles.join(", ")
+    };
+    let reader = match known.as_slice() {
+        [reader] => reader,
+        [] => {
+            let all = titles(&READERS.iter().collect::<Vec<_>>());
+            return Err(whole(format!("no limit of a server that is known; these are {all}")));
+        }
+        several => {
+            let servers = titles(several);
+            return Err(whole(format!("limits of several servers: {servers}; give those of one")));
+        }
+    };
+    let mut config = Config {
+        target: reader.target,
+        found: Vec::new(),
+        addresses: Addresses::default(),
+        remarks: Vec::new(),
+    };
+    (reader.read)(text, &mut config).map_err(|remark| Error(vec![remark]))?;
+    if !config.found.is_empty() {
+        return Ok(config);
+    }
+    if config.remarks.is_empty() {
+        let title = reader.target.title();
+        return Err(whole(format!("it is of {title}, and no limit is in force there")));
+    }
+    Err(Error(config.remarks))
+}
+
+impl Config {
+    /// All limits together, as one policy.
+    ///
+    /// # Errors
+    /// When there are more than a policy has.
+    pub fn policy(&self) -> Result<Policy, Error> {
+        let limits: Vec<Limit> = self.found.iter().map(|found| found.limit.clone()).collect();
+        let n = limits.len();
+        let problem = || format!("{n} limits; a policy has {LIMITS} at most");
+        Policy::new(limits).map_err(|_| Error(vec![Remark { line: 0, text: problem() }]))
+    }
+
+    fn remark(&mut self, line: usize, text: impl Into<String>) {
+        let remark = Remark { line, text: text.into() };
+        if self.remarks.len() < MOST && !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+
+    /// Adds a limit, or the remark why it can't be read. The same limit of the same name and scope is one.
+    fn add(&mut self, line: usize, found: Result<Found, String>) {
+        let found = match found {
+            Ok(found) => found,
+            Err(problem) => return self.remark(line, problem),
+        };
+        let same = |other: &Found| Found { line: found.line, ..other.clone() } == found;
+        if self.found.iter().any(same) {
+            return;
+        }
+        if self.found.len() < MOST {
+            self.found.push(found);
+        } else {
+            self.remark(line, format!("more than {MOST} limits"));
+        }
+    }
+}
+
+/// The limit of a limiter's text form and the fields of its key.
+fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
+    let limiter: AnyLimiter = limiter.parse().map_err(|e: ratescope::ParseError| e.to_string())?;
+    let mut once: Vec<&String> = Vec::new();
+    for field in fields {
+        if !once.contains(&field) {
+            once.push(field);
+        }
+    }
+    let per = Per::new(once).map_err(|e| e.to_string())?;
+    Ok(Limit { limiter, per })
+}
+
+/// A word of the text, for a remark.
+fn said(word: &str) -> String {
+    shown(word, ECHO)
+}
+
+/// As in `line 12: it counts by $key, which is no field of a log`.
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.text),
+            line => write!(f, "line {line}: {}", self.text),
+        }
+    }
+}
+
+impl Error {
+    /// What was not understood.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.0
+    }
+}
+
+/// The first few remarks.
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 5;
+        for (i, remark) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{remark}", if i == 0 { "" } else { "; " })?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl core::error::Error for Error {}

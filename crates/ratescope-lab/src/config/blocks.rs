@@ -1,0 +1,291 @@
+//! Configuration of statements and blocks in braces: that of nginx, Caddy and nftables.
+
+use super::{DEEPEST, Remark};
+
+/// Where a statement ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// At a semicolon; a brace outside of quotes is one of a block. nginx.
+    Semicolon,
+    /// At the end of its line. A brace is one of a block if it ends a line, or begins one. Caddy.
+    Line,
+    /// At either. nftables.
+    Both,
+}
+
+/// Words, and the block after them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Statement {
+    pub(super) line: usize,
+    pub(super) words: Vec<String>,
+    pub(super) block: Vec<Statement>,
+}
+
+impl Statement {
+    pub(super) fn word(&self, n: usize) -> &str {
+        self.words.get(n).map_or("", String::as_str)
+    }
+
+    /// The words, as in the text but for quotes and spaces.
+    pub(super) fn text(&self) -> String {
+        self.words.join(" ")
+    }
+
+    /// Whether it begins with this word.
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.word(0) == name
+    }
+}
+
+enum Token {
+    Word(String),
+    /// A word of one brace, without quotes.
+    Brace(char),
+    Semicolon,
+    Newline,
+}
+
+/// Reads a text.
+///
+/// # Errors
+/// When quotes or braces are not closed, a brace closes nothing, or blocks nest too deep.
+pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
+    let mut tokens = Tokens { rest: text, line: 1, ends };
+    let mut open: Vec<Statement> = Vec::new();
+    let mut done: Vec<Statement> = Vec::new();
+    let mut now = Statement::default();
+    // Braces within a statement, as in `update @set { ip saddr }`.
+    let mut inner = 0usize;
+    let mut next = tokens.next()?;
+    while let Some((line, token)) = next.take() {
+        next = tokens.next()?;
+        let is_last = matches!(next, None | Some((_, Token::Newline)));
+        let is_first = now.words.is_empty();
+        let mut finish = |now: &mut Statement| {
+            if !now.words.is_empty() {
+                done.push(std::mem::take(now));
+            }
+        };
+        match token {
+            Token::Newline if ends == Ends::Semicolon => {}
+            Token::Newline if inner == 0 => finish(&mut now),
+            Token::Newline => {}
+            Token::Semicolon if inner == 0 => finish(&mut now),
+            Token::Semicolon => now.words.push(";".to_owned()),
+            Token::Brace('{') if ends == Ends::Semicolon || (is_last && inner == 0) => {
+                if open.len() >= DEEPEST {
+                    return Err(wrong(
+                        line,
+                        format!("more than {DEEPEST} blocks within each other"),
+                    ));
+                }
+                let lua = now.word(0).ends_with("_by_lua_block");
+                now.line = if is_first { line } else { now.line };
+                now.block = std::mem::take(&mut done);
+                open.push(std::mem::take(&mut now));
+                if lua && ends == Ends::Semicolon {
+                    // What is in it is a program. `next` is its first word.
+                    tokens.skip_block(matches!(next, Some((_, Token::Brace('}')))), line)?;
+                    next = Some((tokens.line, Token::Brace('}')));
+                }
+            }
+            Token::Brace('{') => {
+                now.line = if is_first { line } else { now.line };
+                inner += 1;
+                if inner > DEEPEST {
+                    return Err(wrong(
+                        line,
+                        format!("more than {DEEPEST} braces within each other"),
+                    ));
+                }
+                now.words.push("{".to_owned());
+            }
+            Token::Brace(_) if inner > 0 => {
+                inner -= 1;
+                now.words.push("}".to_owned());
+            }
+            Token::Brace(_) => {
+                finish(&mut now);
+                let Some(mut closed) = open.pop() else {
+                    return Err(wrong(line, "a brace closes no block".to_owned()));
+                };
+                // `block` held the statements before it.
+                let before = std::mem::take(&mut closed.block);
+                closed.block = std::mem::replace(&mut done, before);
+                done.push(closed);
+            }
+            Token::Word(word) => {
+                now.line = if is_first { line } else { now.line };
+                now.words.push(word);
+            }
+        }
+    }
+    if let Some(open) = open.last() {
+        return Err(wrong(open.line, "its block is not closed".to_owned()));
+    }
+    if inner > 0 {
+        return Err(wrong(now.line, "a brace in it is not closed".to_owned()));
+    }
+    if !now.words.is_empty() {
+        if ends == Ends::Semicolon {
+            return Err(wrong(now.line, "a semicolon is missing".to_owned()));
+        }
+        done.push(now);
+    }
+    Ok(done)
+}
+
+/// Walks over all statements, each with those around it, the outermost first.
+pub(super) fn walk<'a>(
+    statements: &'a [Statement],
+    around: &mut Vec<&'a Statement>,
+    see: &mut impl FnMut(&'a Statement, &[&'a Statement]),
+) {
+    for statement in statements {
+        see(statement, around);
+        around.push(statement);
+        walk(&statement.block, around, see);
+        around.pop();
+    }
+}
+
+fn wrong(line: usize, text: String) -> Remark {
+    Remark { line, text }
+}
+
+struct Tokens<'a> {
+    rest: &'a str,
+    line: usize,
+    ends: Ends,
+}
+
+impl Tokens<'_> {
+    fn bump(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let c = chars.next()?;
+        self.rest = chars.as_str();
+        self.line += usize::from(c == '\n');
+        Some(c)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    /// The next token and its line.
+    fn next(&mut self) -> Result<Option<(usize, Token)>, Remark> {
+        loop {
+            let line = self.line;
+            let Some(c) = self.peek() else { return Ok(None) };
+            match c {
+                '\n' => {
+                    self.bump();
+                    return Ok(Some((line, Token::Newline)));
+                }
+                '#' => {
+                    let end = self.rest.find('\n').unwrap_or(self.rest.len());
+                    self.rest = &self.rest[end..];
+                }
+                '\\' if self.rest.starts_with("\\\n") => {
+                    self.bump();
+                    self.bump();
+                }
+                c if c.is_whitespace() => {
+                    self.bump();
+                }
+                ';' if self.ends != Ends::Line => {
+                    self.bump();
+                    return Ok(Some((line, Token::Semicolon)));
+                }
+                '{' | '}' if self.is_brace() => {
+                    self.bump();
+                    return Ok(Some((line, Token::Brace(c))));
+                }
+                _ => return Ok(Some((line, Token::Word(self.word()?)))),
+            }
+        }
+    }
+
+    /// Whether the brace at hand stands alone, which in Caddy tells it from a placeholder.
+    fn is_brace(&self) -> bool {
+        let after = self.rest.get(1..).and_then(|rest| rest.chars().next());
+        self.ends != Ends::Line || after.is_none_or(char::is_whitespace)
+    }
+
+    fn word(&mut self) -> Result<String, Remark> {
+        let begun = self.line;
+        match self.peek() {
+            Some(quote @ ('"' | '\'' | '`')) if self.quotes(quote) => {
+                self.bump();
+                self.quoted(quote, begun)
+            }
+            _ => Ok(self.bare()),
+        }
+    }
+
+    fn quotes(&self, quote: char) -> bool {
+        match self.ends {
+            Ends::Semicolon => quote != '`',
+            Ends::Line => quote != '\'',
+            Ends::Both => quote == '"',
+        }
+    }
+
+    fn quoted(&mut self, quote: char, begun: usize) -> Result<String, Remark> {
+        let mut word = String::new();
+        while let Some(c) = self.bump() {
+            match c {
+                c if c == quote => return Ok(word),
+                '\\' if quote != '`' => match self.peek() {
+                    Some(next @ ('"' | '\'' | '\\')) => {
+                        self.bump();
+                        word.push(next);
+                    }
+                    _ => word.push('\\'),
+                },
+                c => word.push(c),
+            }
+        }
+        Err(wrong(begun, "a quoted text is not closed".to_owned()))
+    }
+
+    fn bare(&mut self) -> String {
+        let mut word = String::new();
+        while let Some(c) = self.peek() {
+            let is_end = match c {
+                c if c.is_whitespace() => true,
+                ';' => self.ends != Ends::Line,
+                // `${name}` is a variable of nginx.
+                '{' => self.ends != Ends::Line && !word.ends_with('$'),
+                '}' if self.ends == Ends::Semicolon => {
+                    word.rsplit_once("${").is_none_or(|(_, name)| name.contains('}'))
+                }
+                '}' => self.ends == Ends::Both,
+                _ => false,
+            };
+            if is_end {
+                break;
+            }
+            if c == '\\' && self.rest.starts_with("\\\n") {
+                break;
+            }
+            self.bump();
+            word.push(c);
+        }
+        word
+    }
+
+    /// Skips a program in braces to its last one.
+    fn skip_block(&mut self, is_empty: bool, line: usize) -> Result<(), Remark> {
+        let mut depth = usize::from(!is_empty);
+        while depth > 0 {
+            match self.bump() {
+                Some('{') => depth += 1,
+                Some('}') => depth -= 1,
+                Some(_) => {}
+                None => return Err(wrong(line, "its block is not closed".to_owned())),
+            }
+        }
+        Ok(())
+    }
+}

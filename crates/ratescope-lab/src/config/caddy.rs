@@ -1,0 +1,85 @@
+//! Caddy: the zones of `rate_limit`, of the plugin `mholt/caddy-ratelimit`.
+
+use super::blocks::{Ends, Statement, read as statements, walk};
+use super::field::{header, ip, unknown};
+use super::words::{GO, lines, span, whole};
+use super::{Config, Found, Remark, limit};
+use ratescope::policy::Limit;
+
+pub(super) fn is_known(text: &str) -> bool {
+    lines(text, &["#"]).any(|(_, line)| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.first() == Some(&"rate_limit") && words.last() == Some(&"{")
+    })
+}
+
+pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+    let statements = statements(text, Ends::Line)?;
+    walk(&statements, &mut Vec::new(), &mut |zone, around| {
+        let Some((outer, sites)) = around.split_last() else { return };
+        if !zone.is("zone") || !outer.is("rate_limit") {
+            return;
+        }
+        let path = outer.words.get(1).map(String::as_str);
+        let scope = path
+            .into_iter()
+            .chain(zone.block.iter().any(|inner| inner.is("match")).then_some("match"))
+            .chain(sites.iter().skip(1).map(|site| site.word(0)))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let found = read_zone(zone, config).map(|limit| Found {
+            name: zone.word(1).to_owned(),
+            line: zone.line,
+            limit,
+            scope: Some(scope).filter(|scope| !scope.is_empty()),
+        });
+        config.add(zone.line, found);
+    });
+    Ok(())
+}
+
+fn read_zone(zone: &Statement, config: &mut Config) -> Result<Limit, String> {
+    let value = |name: &str| zone.block.iter().find(|inner| inner.is(name));
+    let missing = |name: &str| format!("the zone has no {name}");
+    let events = value("events").ok_or_else(|| missing("events"))?;
+    let window = value("window").ok_or_else(|| missing("window"))?;
+    let events = whole(events.word(1), "its number of events")?;
+    let window = span(window.word(1), GO, "its window")?;
+    // Without a key, all share one.
+    let key = value("key").map_or("", |key| key.word(1));
+    let fields = fields(key, config)?;
+    limit(&format!("sliding-log {events}/{window}"), &fields)
+}
+
+/// The fields of a key: its placeholders. What is around them is the same for all.
+fn fields(key: &str, config: &mut Config) -> Result<Vec<String>, String> {
+    key.split('{')
+        .skip(1)
+        .map(|part| field(part.split('}').next().unwrap_or(part), config))
+        .collect()
+}
+
+fn field(name: &str, config: &mut Config) -> Result<String, String> {
+    if let Some(cut) = name.strip_prefix("http.request.remote.host/") {
+        let (ipv4, ipv6) = cut.split_once(',').unwrap_or(("", ""));
+        let prefix = ipv6.parse::<u8>().ok().filter(|bits| ipv4 == "32" && *bits <= 128);
+        config.addresses.ipv6_prefix = prefix.ok_or_else(|| unknown(&format!("{{{name}}}")))?;
+        return Ok(ip());
+    }
+    Ok(match name {
+        "http.request.remote.host" | "remote_host" => ip(),
+        "http.vars.client_ip" | "client_ip" => {
+            config.addresses.forwarded = true;
+            ip()
+        }
+        "http.request.host" | "host" => "host".to_owned(),
+        "http.request.uri.path" | "path" => "path".to_owned(),
+        "http.request.method" | "method" => "method".to_owned(),
+        "http.auth.user.id" => "user".to_owned(),
+        _ => {
+            let name_of =
+                name.strip_prefix("http.request.header.").or(name.strip_prefix("header."));
+            header(name_of.ok_or_else(|| unknown(&format!("{{{name}}}")))?)
+        }
+    })
+}

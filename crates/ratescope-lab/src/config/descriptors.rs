@@ -1,0 +1,65 @@
+//! The rate limit service that Envoy calls: its rule file, as [`Rules`] read it.
+
+use super::field::{header, ip};
+use super::words::{has, lines};
+use super::{Config, Found, Remark, limit, said};
+use ratescope::rules::{Rule, Rules, Value};
+
+pub(super) fn is_known(text: &str) -> bool {
+    let top = |name: &str| text.lines().any(|line| line.starts_with(name));
+    has(text, &["#"], "requests_per_unit")
+        || (top("domain:") && (top("descriptors:") || top("limit:")))
+}
+
+pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+    let rules = Rules::read("", text).map_err(|error| {
+        let first = error.mistakes().first();
+        let problem = first.map_or(String::new(), |mistake| match mistake.word() {
+            "" => mistake.problem().to_owned(),
+            word => format!("{:?}: {}", said(word), mistake.problem()),
+        });
+        Remark { line: first.map_or(0, |mistake| mistake.line()), text: problem }
+    })?;
+    // The actions of Envoy's route are beside the rules, in comments.
+    let route = |name: &str| {
+        let of =
+            |line: &str| Some(line.split_once(name)?.1.trim_matches([' ', '}', ':']).to_owned());
+        lines(text, &[]).find_map(|(_, line)| of(line))
+    };
+    if let Some(bits) = route("v6_prefix_mask_len").and_then(|bits| bits.parse().ok()) {
+        config.addresses.ipv6_prefix = bits;
+    }
+    config.addresses.forwarded = route("xff_num_trusted_hops").is_some();
+    for rule in rules.rules() {
+        for limit in rule.limits() {
+            let found = found(rule, &limit.limiter.to_string(), limit.per.fields());
+            config.add(rule.line(), found);
+        }
+        if rule.is_shadow() {
+            config.remark(rule.line(), "its rule is in shadow mode and refuses nothing");
+        }
+    }
+    Ok(())
+}
+
+fn found(rule: &Rule, limiter: &str, per: &[String]) -> Result<Found, String> {
+    let mut name = String::new();
+    let mut scope = Vec::new();
+    for step in rule.path() {
+        match &step.value {
+            Value::Any => {}
+            Value::Is(value) if step.key == "generic_key" => name = value.clone(),
+            _ => scope.push(step.to_string()),
+        }
+    }
+    let fixed = |key: &str| {
+        rule.path().iter().any(|step| step.key == key && matches!(step.value, Value::Is(_)))
+    };
+    let fields = per.iter().filter(|key| !fixed(key)).map(|key| match key.as_str() {
+        "remote_address" | "masked_remote_address" => ip(),
+        key => header(key),
+    });
+    let fields: Vec<String> = fields.collect();
+    let scope = Some(scope.join(", ")).filter(|scope| !scope.is_empty());
+    Ok(Found { name, line: rule.line(), limit: limit(limiter, &fields)?, scope })
+}

@@ -1,0 +1,142 @@
+//! Envoy: the buckets of the filter `local_ratelimit`, as YAML or JSON.
+//!
+//! Source: as for [`crate::export`].
+
+use super::field::{header, ip, unknown};
+use super::tree::{documents, walk};
+use super::words::{GO, has, span, whole};
+use super::{Config, Found, Remark, limit, said};
+use ratescope::internal::YamlNode as Node;
+
+pub(super) fn is_known(text: &str) -> bool {
+    has(text, &["#"], "token_bucket") && has(text, &["#"], "max_tokens")
+}
+
+/// The bucket for requests that no descriptor matches, where there shall be none.
+const NO_LIMIT: &str = "4294967295";
+
+/// The actions of routes: what the keys of descriptors are.
+#[derive(Default)]
+struct Actions<'a> {
+    headers: Vec<(&'a str, &'a str)>,
+    ipv6_prefix: Option<u8>,
+}
+
+pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+    let roots = documents(text)?;
+    let mut actions = Actions::default();
+    for root in &roots {
+        walk(root, &mut Vec::new(), &mut |node, _| {
+            if let Some(action) = node.get("request_headers") {
+                let of = |name| action.get(name).map(Node::word);
+                actions.headers.extend(of("descriptor_key").zip(of("header_name")));
+            }
+            if let Some(action) = node.get("masked_remote_address") {
+                let bits = action.get("v6_prefix_mask_len").map_or("128", Node::word);
+                actions.ipv6_prefix = bits.parse().ok().filter(|bits| *bits <= 128);
+            }
+            if node.get("xff_num_trusted_hops").is_some_and(|hops| hops.word() != "0") {
+                config.addresses.forwarded = true;
+            }
+        });
+    }
+    for root in &roots {
+        walk(root, &mut Vec::new(), &mut |node, _| filter(node, &actions, config));
+    }
+    Ok(())
+}
+
+/// Reads a map, if it is the configuration of a filter or one of its descriptors.
+fn filter(node: &Node, actions: &Actions<'_>, config: &mut Config) {
+    let Some(bucket) = node.get("token_bucket") else { return };
+    let line = bucket.at.line;
+    if let Some(entries) = node.get("entries") {
+        let found = descriptor(bucket, entries.items(), actions, config);
+        return config.add(line, found);
+    }
+    let is = |name: &str| node.get(name).is_some_and(|node| node.word() == "true");
+    if is("local_rate_limit_per_downstream_connection") {
+        return config.remark(line, "a bucket for each connection, which no log tells apart");
+    }
+    let on = |name: &str| {
+        node.get(name)
+            .is_some_and(|on| on.get("default_value").is_some() || on.get("runtime_key").is_some())
+    };
+    if !on("filter_enabled") || !on("filter_enforced") {
+        config.remark(
+            line,
+            "without filter_enabled and filter_enforced, Envoy refuses nothing by it",
+        );
+    }
+    if bucket.get("max_tokens").is_some_and(|most| most.word() == NO_LIMIT) {
+        return;
+    }
+    let alone =
+        node.get("always_consume_default_token_bucket").is_some_and(|on| on.word() == "false")
+            && node.get("descriptors").is_some_and(|all| !all.items().is_empty());
+    let name = node.get("stat_prefix").map_or("", Node::word).to_owned();
+    let found = limiter(bucket).and_then(|words| limit(&words, &[])).map(|limit| Found {
+        name,
+        line,
+        limit,
+        scope: alone.then(|| "requests that no descriptor matches".to_owned()),
+    });
+    config.add(line, found);
+}
+
+fn limiter(bucket: &Node) -> Result<String, String> {
+    let value = |name: &str| bucket.get(name);
+    let most = value("max_tokens").map(Node::word).ok_or("the bucket has no max_tokens")?;
+    let fill = value("tokens_per_fill").map_or("1", Node::word);
+    let interval = value("fill_interval").ok_or("the bucket has no fill_interval")?;
+    let most = whole(most, "max_tokens")?;
+    let fill = whole(fill, "tokens_per_fill")?;
+    let interval = span(interval.word(), GO, "fill_interval")?;
+    Ok(format!("envoy {fill}/{interval} burst {most}"))
+}
+
+fn descriptor(
+    bucket: &Node,
+    entries: &[Node],
+    actions: &Actions<'_>,
+    config: &mut Config,
+) -> Result<Found, String> {
+    let mut fields = Vec::new();
+    let mut name = String::new();
+    let mut scope = Vec::new();
+    for entry in entries {
+        let key = entry.get("key").map_or("", Node::word);
+        let value = entry.get("value").map(Node::word).filter(|value| !value.is_empty());
+        match (key, value) {
+            ("generic_key", Some(value)) => name = value.to_owned(),
+            (key, Some(value)) => scope.push(format!("{key} {}", said(value))),
+            (key, None) => fields.push(field(key, actions, config)?),
+        }
+    }
+    let limit = limit(&limiter(bucket)?, &fields)?;
+    let scope = Some(scope.join(", ")).filter(|scope| !scope.is_empty());
+    Ok(Found { name, line: bucket.at.line, limit, scope })
+}
+
+fn field(key: &str, actions: &Actions<'_>, config: &mut Config) -> Result<String, String> {
+    match key {
+        "remote_address" => return Ok(ip()),
+        "masked_remote_address" => {
+            let prefix = actions.ipv6_prefix;
+            config.addresses.ipv6_prefix =
+                prefix.ok_or("no action here says what masked_remote_address is")?;
+            return Ok(ip());
+        }
+        _ => {}
+    }
+    let action = actions.headers.iter().find(|(of, _)| *of == key);
+    let (_, name) =
+        action.ok_or_else(|| format!("no action here says what the key {:?} is", said(key)))?;
+    Ok(match *name {
+        ":authority" => "host".to_owned(),
+        ":path" => "path".to_owned(),
+        ":method" => "method".to_owned(),
+        name if name.starts_with(':') => return Err(unknown(name)),
+        name => header(name),
+    })
+}

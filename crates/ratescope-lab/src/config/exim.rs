@@ -1,0 +1,231 @@
+//! Exim: the conditions `ratelimit` of an ACL.
+//!
+//! Source: as for [`crate::export`].
+
+use super::field::{ip, unknown};
+use super::words::{Units, decimal, lines, span};
+use super::{Config, Found, Remark, limit, said};
+
+const UNITS: Units =
+    &[("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0), ("", 1.0)];
+
+/// The verbs of an ACL.
+const VERBS: [&str; 7] = ["accept", "defer", "deny", "discard", "drop", "require", "warn"];
+
+/// What is no condition in a statement.
+const MODIFIERS: [&str; 14] = [
+    "add_header",
+    "continue",
+    "control",
+    "delay",
+    "endpass",
+    "log_message",
+    "log_reject_target",
+    "logwrite",
+    "message",
+    "queue",
+    "remove_header",
+    "set",
+    "udpsend",
+    "ratelimit",
+];
+
+/// The value of `ratelimit = ...`, if a line has one.
+fn value(line: &str) -> Option<&str> {
+    let line = verb(line).map_or(line, |(_, rest)| rest);
+    let value = line.strip_prefix("ratelimit")?.trim_start().strip_prefix('=')?;
+    Some(value.trim())
+}
+
+/// A verb at the beginning of a line, and the rest of it.
+fn verb(line: &str) -> Option<(&str, &str)> {
+    let end = line.find(char::is_whitespace).unwrap_or(line.len());
+    let (word, rest) = line.split_at(end);
+    VERBS.contains(&word).then(|| (word, rest.trim_start()))
+}
+
+pub(super) fn is_known(text: &str) -> bool {
+    lines(text, &["#"]).any(|(_, line)| value(line).is_some_and(|value| value.contains('/')))
+}
+
+/// A statement of an ACL: its verb, its conditions and its limits.
+#[derive(Default)]
+struct Statement {
+    verb: String,
+    conditions: Vec<String>,
+    limits: Vec<(usize, String)>,
+}
+
+pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+    let mut statement = Statement::default();
+    for (line, text) in joined(text) {
+        let mut rest = text.as_str();
+        if let Some((word, after)) = verb(rest) {
+            std::mem::take(&mut statement).read(config);
+            statement.verb = word.to_owned();
+            rest = after;
+        }
+        let name = rest.split(['=', ' ', '\t']).next().unwrap_or("").trim_start_matches('!');
+        if let Some(value) = value(rest) {
+            statement.limits.push((line, value.to_owned()));
+        } else if name.ends_with(':') && !rest.contains('=') {
+            // Another ACL begins.
+            std::mem::take(&mut statement).read(config);
+        } else if !MODIFIERS.contains(&name) && rest.contains('=') {
+            statement.conditions.push(rest.split_whitespace().collect::<Vec<_>>().join(" "));
+        }
+    }
+    statement.read(config);
+    Ok(())
+}
+
+/// Lines, with those joined that end with a backslash.
+fn joined(text: &str) -> Vec<(usize, String)> {
+    let mut joined: Vec<(usize, String)> = Vec::new();
+    let mut goes_on = false;
+    for (line, text) in lines(text, &["#"]) {
+        let (text, next) = text.strip_suffix('\\').map_or((text, false), |text| (text, true));
+        match joined.last_mut().filter(|_| goes_on) {
+            Some((_, before)) => *before += text,
+            None => joined.push((line, text.to_owned())),
+        }
+        goes_on = next;
+    }
+    joined
+}
+
+impl Statement {
+    fn read(self, config: &mut Config) {
+        for (line, value) in &self.limits {
+            let found = self.limit(*line, value, config);
+            config.add(*line, found);
+            if self.verb == "warn" {
+                config.remark(*line, "warn refuses nothing; what is tried here refuses");
+            }
+        }
+    }
+
+    fn limit(&self, line: usize, value: &str, config: &mut Config) -> Result<Found, String> {
+        let parts = parts(value);
+        let [count, period, options @ ..] = parts.as_slice() else {
+            return Err("its period is missing".to_owned());
+        };
+        let count = number(count)?;
+        let period = span(period, UNITS, "its period")?;
+        let mut mode = "leaky";
+        let mut key = Vec::new();
+        for option in options {
+            match *option {
+                "strict" | "leaky" | "readonly" => mode = option,
+                "noupdate" => mode = "readonly",
+                "per_mail" | "per_cmd" => {}
+                "per_conn" => config.remark(
+                    line,
+                    "it counts connections; what is tried counts every event of the log",
+                ),
+                "per_rcpt" => config
+                    .remark(line, "it counts recipients: --cost recipients counts them in a log"),
+                "per_byte" => {
+                    config.remark(line, "it counts bytes: --cost bytes counts them in a log")
+                }
+                option
+                    if option.starts_with("per_")
+                        || option.starts_with("unique=")
+                        || option.starts_with("count=") =>
+                {
+                    return Err(format!("{} is not understood", said(option)));
+                }
+                part => key.push(part),
+            }
+        }
+        if mode == "readonly" {
+            config.remark(
+                line,
+                "it only reads a rate that is measured elsewhere, and refuses nothing alone",
+            );
+        }
+        let (fields, name) = fields(&key, config)?;
+        let condition = |condition: &&String| {
+            let has = |field: &str| fields.iter().any(|known| known == field);
+            !((condition.as_str() == "authenticated = *" && has("user"))
+                || (condition.as_str() == "!senders = :" && has("sender")))
+        };
+        let scope: Vec<&str> =
+            self.conditions.iter().filter(condition).map(String::as_str).collect();
+        let scope = Some(scope.join(", ")).filter(|scope| !scope.is_empty());
+        let limit = limit(&format!("exim {count}/{period} {mode}"), &fields)?;
+        Ok(Found { name, line, limit, scope })
+    }
+}
+
+/// The parts between slashes, but for those within an expansion.
+fn parts(value: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut depth = 0usize;
+    let mut begin = 0;
+    for (at, c) in value.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            '/' if depth == 0 => {
+                parts.push(value[begin..at].trim());
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(value[begin..].trim());
+    parts
+}
+
+/// A number with K, M or G, which are powers of 1024.
+fn number(text: &str) -> Result<f64, String> {
+    let factors = [("K", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0)];
+    let factor =
+        factors.into_iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)));
+    let (digits, factor) = factor.unwrap_or((text, 1.0));
+    Ok(decimal(digits, "its limit")? * factor)
+}
+
+/// The fields of a key, and its text that is the same for all.
+fn fields(key: &[&str], config: &mut Config) -> Result<(Vec<String>, String), String> {
+    if key.is_empty() {
+        return Ok((vec![ip()], String::new()));
+    }
+    let mut fields = Vec::new();
+    let mut names = Vec::new();
+    for part in key {
+        if part.contains('$') {
+            fields.push(field(part, config)?);
+        } else {
+            names.push(*part);
+        }
+    }
+    Ok((fields, names.join(" / ")))
+}
+
+fn field(part: &str, config: &mut Config) -> Result<String, String> {
+    let network =
+        part.strip_prefix("${if isip6{$sender_host_address}{${mask:$sender_host_address/");
+    if let Some(rest) = network
+        && let Some(bits) = rest.strip_suffix("}}{$sender_host_address}}")
+        && let Ok(bits) = bits.parse::<u8>()
+        && bits <= 128
+    {
+        config.addresses.ipv6_prefix = bits;
+        return Ok(ip());
+    }
+    let digest = ["md5", "sha1", "sha256", "lc"].iter().find_map(|name| {
+        part.strip_prefix("${")?.strip_prefix(name)?.strip_prefix(':')?.strip_suffix('}')
+    });
+    let variable = digest.unwrap_or(part);
+    let name = variable.strip_prefix("${").and_then(|name| name.strip_suffix('}'));
+    Ok(match name.or_else(|| variable.strip_prefix('$')).unwrap_or(variable) {
+        "sender_host_address" => ip(),
+        "authenticated_id" => "user".to_owned(),
+        "sender_address" => "sender".to_owned(),
+        "sender_host_name" => "host".to_owned(),
+        "sender_helo_name" => "helo".to_owned(),
+        _ => return Err(unknown(part)),
+    })
+}

@@ -1,0 +1,74 @@
+//! What the readers share: lines without comments, numbers and times.
+
+use super::said;
+use ratescope::internal::number;
+use ratescope::time::Span;
+
+/// The lines of a text that are neither empty nor a comment, trimmed, with their numbers from 1.
+pub(super) fn lines<'a>(
+    text: &'a str,
+    comments: &'static [&'static str],
+) -> impl Iterator<Item = (usize, &'a str)> {
+    let numbered = (1..).zip(text.lines().map(str::trim));
+    numbered.filter(move |(_, line)| {
+        !line.is_empty() && !comments.iter().any(|comment| line.starts_with(comment))
+    })
+}
+
+/// Whether a line that is no comment contains the text.
+pub(super) fn has(text: &str, comments: &'static [&'static str], word: &str) -> bool {
+    lines(text, comments).any(|(_, line)| line.contains(word))
+}
+
+/// A whole number, as servers count.
+pub(super) fn whole(text: &str, what: &str) -> Result<u64, String> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let read = is_digits.then(|| text.parse().ok()).flatten();
+    read.ok_or_else(|| format!("{what} is {:?}, which is no whole number", said(text)))
+}
+
+/// A plain decimal number.
+pub(super) fn decimal(text: &str, what: &str) -> Result<f64, String> {
+    number(text).ok_or_else(|| format!("{what} is {:?}, which is no number", said(text)))
+}
+
+/// The units of a time, with their lengths in seconds. The empty unit is that of a bare number.
+pub(super) type Units = &'static [(&'static str, f64)];
+
+/// A time such as `10s`, `1m30s` or `0.05s`: numbers, each with a unit.
+pub(super) fn span(text: &str, units: Units, what: &str) -> Result<Span, String> {
+    let problem = || format!("{what} is {:?}, which is no time that is understood", said(text));
+    let mut rest = text.trim();
+    let mut secs = 0.0;
+    if rest.is_empty() {
+        return Err(problem());
+    }
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (digits, after) = rest.split_at(end);
+        let after = after.trim_start();
+        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, next) = after.split_at(end);
+        let size = units.iter().find(|(name, _)| *name == unit.trim()).map(|(_, size)| *size);
+        let (Some(n), Some(size)) = (number(digits), size) else { return Err(problem()) };
+        // A quotient is nearer than a product with a thousandth, which is no double.
+        secs += if size < 1.0 { n / libm::round(1.0 / size) } else { n * size };
+        rest = next;
+    }
+    match Span::from_secs(secs) {
+        Ok(span) if span > Span::ZERO => Ok(span),
+        _ => Err(problem()),
+    }
+}
+
+/// The time units of Go, and those that Caddy adds to it.
+pub(super) const GO: Units = &[
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("\u{b5}s", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("h", 3600.0),
+    ("d", 86_400.0),
+];

@@ -1,0 +1,99 @@
+//! What can't be read: the line, and what is not understood.
+
+use super::error;
+use ratescope_lab::config::{self, LONGEST};
+
+#[test]
+fn what_is_not_understood_is_said_with_its_line() {
+    let zone = |key: &str, rate: &str, rest: &str| {
+        format!("# a\nlimit_req_zone {key} zone=a:1m rate={rate};\nlimit_req zone=a{rest};")
+    };
+    for (text, problem) in [
+        (zone("$limit", "1r/s", ""), "line 2: it counts by $limit, which is no field of a log"),
+        (zone("$host", "1r/h", ""), "line 2: its rate is \"1r/h\"; nginx has 10r/s and 10r/m"),
+        (zone("$host", "0.5r/s", ""), "line 2: its rate is \"0.5\", which is no whole number"),
+        (zone("$host", "1r/s", " burst=$b"), "line 3: its burst is \"$b\", which is no whole number"),
+        (zone("$host", "1r/s", " bust=3"), "line 3: \"bust=3\" of limit_req is not understood"),
+        ("limit_req_zone $host".to_owned(), "line 1: a semicolon is missing"),
+        ("http {\nlimit_req_zone a;\n".to_owned(), "line 1: its block is not closed"),
+        ("limit_req_zone a;\n}".to_owned(), "line 2: a brace closes no block"),
+        ("limit_req_zone \"a;\n".to_owned(), "line 1: a quoted text is not closed"),
+        (
+            "frontend f\n stick-table type ip size 1 store http_req_rate(10s)\n \
+             http-request deny if { sc_http_req_rate(0) gt 20 }\n http-request track-sc0 src\n"
+                .to_owned(),
+            "line 3: no rule before it tracks the request, so the rate is without it",
+        ),
+        (
+            "frontend f\n http-request track-sc0 src table t\n \
+             http-request deny if { sc_http_req_rate(0) gt 20 }\n"
+                .to_owned(),
+            "line 3: no stick-table of \"t\" here stores http_req_rate(...)",
+        ),
+        (
+            "frontend f\n stick-table type ip size 1 store http_req_rate(10s)\n http-request \
+             track-sc0 src\n http-request deny if { sc_http_req_rate(0) gt 20 } or { path /a }\n"
+                .to_owned(),
+            "line 4: its condition joins several tests in a way that is not understood",
+        ),
+        (
+            "domain: x\ndescriptors:\n- key: a\n  rate_limit: {unit: fortnight, requests_per_unit: 3}"
+                .to_owned(),
+            "line 4: \"fortnight\": ",
+        ),
+        ("deny ratelimit = 10 / $period / strict".to_owned(), "line 1: its period is \"$period\""),
+        (
+            "[sshd]\nenabled = true\n\nmaxretry = %(known/maxretry)s".to_owned(),
+            "line 4: maxretry is \"%(known/maxretry)s\", which is no whole number",
+        ),
+        ("[sshd]\nmaxretry = 3".to_owned(), "line 1: the jail sshd is not enabled here"),
+        (
+            "table ip t {\n chain c {\n  limit rate over 3/fortnight drop\n }\n}".to_owned(),
+            "line 3: it limits by \"fortnight\", which is not understood",
+        ),
+        (
+            "rate_limit {\n zone a {\n  key {$KEY}\n  events 3\n  window 1m\n }\n}".to_owned(),
+            "line 2: it counts by {$KEY}, which is no field of a log",
+        ),
+        (
+            "http:\n  middlewares:\n    a:\n      rateLimit:\n        average: '{{ n }}'".to_owned(),
+            "line 5: average is \"{{ n }}\", which is no whole number",
+        ),
+        ("- token_bucket: {max_tokens: 1\n".to_owned(), "it can't be read as YAML"),
+    ] {
+        let error = error(&text);
+        assert!(error.contains(problem), "{error}\n{text}");
+    }
+}
+
+#[test]
+fn several_servers_are_not_one() {
+    let text = "limit_req_zone $host zone=a:1m rate=1r/s;\nhttp-request track-sc0 src";
+    assert_eq!(error(text), "limits of several servers: nginx, HAProxy; give those of one");
+}
+
+/// Long texts, deep nesting and endless lists take little time and memory.
+#[test]
+fn texts_have_bounds() {
+    assert_eq!(error(&"a".repeat(LONGEST + 1)), "more than 1 MiB long");
+    let deep = "limit_req_zone a;".to_owned() + &"a {".repeat(100_000);
+    assert_eq!(error(&deep), "line 1: more than 64 blocks within each other");
+    let deep = "limit rate 1/second".to_owned() + &" {a".repeat(100_000);
+    assert!(error(&deep).contains("more than 64 braces within each other"));
+    let deep = "token_bucket: max_tokens\n".to_owned() + &"[".repeat(100_000);
+    assert!(error(&deep).contains("it can't be read as YAML"));
+    let many = "limit_req_zone a zone=a:1m rate=1r/s;\n".to_owned()
+        + &(0..20_000).map(|n| format!("limit_req zone=a burst={n};\n")).collect::<String>();
+    let config = config::read(&many).unwrap();
+    assert_eq!(config.found.len(), 1000);
+    assert_eq!(config.policy().unwrap_err().to_string(), "1000 limits; a policy has 8 at most");
+}
+
+/// The seeds of the fuzzer.
+#[test]
+fn the_seeds_are_read() {
+    crate::seeds::each("config", 10, |seed| {
+        let text = String::from_utf8_lossy(seed);
+        config::read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    });
+}
