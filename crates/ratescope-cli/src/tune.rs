@@ -6,6 +6,7 @@ mod json;
 mod progress;
 mod tail;
 mod text;
+mod today;
 
 use crate::bounded;
 use crate::source::LogArgs;
@@ -25,6 +26,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
+use today::Today;
 
 /// Choose a limit from a log of your own traffic
 ///
@@ -34,6 +36,7 @@ use std::path::{Path, PathBuf};
 ///
 ///     ratescope tune access.log
 ///     ratescope tune access.log --period 5m --limit "exim 100/1h strict"
+///     ratescope tune --config nginx.conf access.log
 ///     ratescope tune --summary a.tune access-a.log
 ///     ratescope tune --merge a.tune b.tune
 ///
@@ -63,8 +66,8 @@ pub(crate) struct Args {
     by: Option<Choices>,
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
-    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban. By default exim
-    /// for a log of Exim, fail2ban for a log of failed logins, and no server for other logs; several with commas
+    /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban. By default that of
+    /// --config, exim for a log of Exim, fail2ban for a log of failed logins, and no server for other logs; several with commas
     #[arg(long = "for", value_name = "SERVER", value_delimiter = ',')]
     targets: Vec<Target>,
 
@@ -72,6 +75,18 @@ pub(crate) struct Args {
     /// per ip", or "adaptive x3 decay 10m floor 10 by hour", which learns what each client does at each hour of the day
     #[arg(long = "limit", value_name = "LIMITS", value_parser = written)]
     limits: Vec<String>,
+
+    /// The configuration that is in force: what its limits do to the log, and what the recommended one would do instead.
+    /// It may be of nginx (limit_req), HAProxy (rates of stick tables), Envoy (local_ratelimit as YAML or JSON), the rate
+    /// limit service (its rule file), Caddy (rate_limit), Traefik (rateLimit as YAML, TOML or labels), Cloudflare (rules
+    /// as JSON), Exim (ratelimit), fail2ban (jail.local) or nftables (limit rate), which its words tell. What is not
+    /// understood is said with its line, and nothing is guessed
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Try only the limit of this name in --config: a zone, a table, a middleware, a jail or a set. Repeatable
+    #[arg(long = "zone", value_name = "NAME", requires = "config")]
+    zones: Vec<String>,
 
     /// The percentage of clients to leave alone
     #[arg(long, value_name = "PERCENT", default_value = "99.9", value_parser = percentage)]
@@ -190,6 +205,8 @@ pub(crate) struct Tuned<'a> {
     effect: Option<LimitEffect>,
     bucket: Option<LimitEffect>,
     servers: Vec<Server>,
+    /// The limits in force, which are the first of those that were tried.
+    today: Option<&'a Today>,
     /// The clients that are refused most, and then the busiest.
     most_refused: Vec<ClientRow>,
     above: Option<Above>,
@@ -241,11 +258,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
         None => Default::default(),
     };
     check_outputs(args)?;
-    let question = Question { args, marks };
+    let today = Today::read(args)?;
+    let limits = today.iter().flat_map(Today::limits).chain(args.limits.iter().cloned()).collect();
+    let question = Question { args, limits, today, marks };
     if args.follow {
         return follow::run(&question);
     }
-    let read = if args.merge { files::summaries(args) } else { files::logs(args) };
+    let read = if args.merge {
+        files::summaries(args, &question.limits)
+    } else {
+        files::logs(args, &question.limits)
+    };
     let (log, tried) = read.map_err(|error: Failure| -> Box<dyn Error> { error })?;
     // Reading the log may have taken long, so the answer is printed even if the summary can't be written.
     let kept = args.summary.as_ref().map_or(Ok(()), |path| {
@@ -308,9 +331,12 @@ fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
     ratescope::files::write_with(path, |mut file| summary.write(&mut file))
 }
 
-/// The question to each log: the arguments, and the clients that are marked.
+/// The question to each log: the arguments, the limits to try, and the clients that are marked.
 pub(crate) struct Question<'a> {
     args: &'a Args,
+    /// The limits to try: first those of the configuration in force.
+    limits: Vec<String>,
+    today: Option<Today>,
     marks: MarkedKeys,
 }
 
@@ -322,13 +348,17 @@ impl Question<'_> {
         tried: &[Tried],
         out: &mut impl Write,
     ) -> Result<(Analysis, io::Result<()>), ParseError> {
-        let Question { args, marks } = self;
+        let Question { args, marks, today, .. } = self;
         let aim = args.aim();
         let periods = args.periods();
         let period = periods.first().copied().unwrap_or(PERIODS[0]);
         let order = TableOrder::Refused;
         let asked = |choices: &Choices| Choices { period, aim, order, ..choices.clone() };
-        let usual = log.usual_server().filter(|_| args.targets.is_empty());
+        let usual = today
+            .as_ref()
+            .map(Today::target)
+            .or(log.usual_server())
+            .filter(|_| args.targets.is_empty());
         let targets: Vec<Target> = args.targets.iter().copied().chain(usual).collect();
         let main = match (&args.by, targets.first()) {
             (Some(by), _) => asked(by),
@@ -371,8 +401,16 @@ impl Question<'_> {
         let most_refused = analysis.table("", ROWS).0;
         let effect = LimitEffect::new(&analysis);
         let above = Above::new(&analysis);
-        let answer =
-            Tuned { analysis: &analysis, tried, effect, bucket, servers, most_refused, above };
+        let answer = Tuned {
+            analysis: &analysis,
+            tried,
+            effect,
+            bucket,
+            servers,
+            today: today.as_ref(),
+            most_refused,
+            above,
+        };
         let printed = if args.json {
             json::write(&answer, args.follow, out)
         } else {

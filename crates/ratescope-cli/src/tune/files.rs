@@ -44,8 +44,8 @@ fn paths(args: &Args) -> Vec<&Path> {
         .collect()
 }
 
-/// Reads logs, one after the other, and tries the limits of the arguments on every event.
-pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
+/// Reads logs, one after the other, and tries the limits on every event.
+pub(crate) fn logs(args: &Args, limits: &[String]) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut import = Import::new(args.source.reading(), args.room());
     let mut trials = Vec::new();
     let paths = paths(args);
@@ -54,7 +54,7 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
         if paths.len() > 1 {
             import.name(&name);
         }
-        match log(args, path, &mut import, &mut trials) {
+        match log(args, limits, path, &mut import, &mut trials) {
             // A log is empty right after its rotation.
             Err(error) if paths.len() > 1 && is_empty(&error) => {
                 terminal::say(&format!("note: {name} is empty"));
@@ -72,7 +72,7 @@ pub(crate) fn logs(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
         keyless: trial.keyless,
         most_refused: trial.most_refused(&log.summary.clients, ROWS),
     };
-    let tried = args.limits.iter().zip(&trials).map(tried).collect();
+    let tried = limits.iter().zip(&trials).map(tried).collect();
     Ok((log, tried))
 }
 
@@ -83,6 +83,7 @@ fn is_empty(error: &Failure) -> bool {
 
 fn log(
     args: &Args,
+    limits: &[String],
     path: &Path,
     import: &mut Import,
     trials: &mut Vec<Trial>,
@@ -97,7 +98,7 @@ fn log(
     args.source.warn(pieces.shape());
     let per = import.key(pieces.shape())?;
     if trials.is_empty() {
-        *trials = self::trials(args, &per, pieces.shape())?;
+        *trials = self::trials(args, limits, &per, pieces.shape())?;
     }
     let read = import.read(pieces, trials);
     progress.finish_and_clear();
@@ -105,15 +106,20 @@ fn log(
 }
 
 /// The limits to try. Their fields have to be among those of the first log, if it says which it has.
-fn trials(args: &Args, per: &Per, shape: &LogShape) -> Result<Vec<Trial>, Failure> {
+fn trials(
+    args: &Args,
+    limits: &[String],
+    per: &Per,
+    shape: &LogShape,
+) -> Result<Vec<Trial>, Failure> {
     let fields = shape.fields().map(<[String]>::to_vec);
     let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
     let trial = |text: &String| Ok(Trial::new(Policy::read(text, &defaults)?, args.clients));
-    args.limits.iter().map(trial).collect()
+    limits.iter().map(trial).collect()
 }
 
 /// Adds up summaries. A policy can be tried on them if it is a single limit for the same clients.
-pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> {
+pub(crate) fn summaries(args: &Args, limits: &[String]) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut sum: Option<Summary> = None;
     for path in paths(args) {
         let mut add = || -> Result<Summary, Failure> {
@@ -133,7 +139,7 @@ pub(crate) fn summaries(args: &Args) -> Result<(Imported, Vec<Tried>), Failure> 
         sum = Some(add().map_err(|error| format!("{}: {error}", terminal::name(path)))?);
     }
     let summary = sum.ok_or("there are no summaries")?;
-    let tried = tried_all(&summary, &args.limits)?;
+    let tried = tried_all(&summary, limits)?;
     Ok((Imported::from(summary).with_events()?, tried))
 }
 

@@ -38,7 +38,7 @@ pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
     let mut last_problem = String::new();
     let show = &mut |read: Result<Imported, Failure>| {
         let shown = read.and_then(|log| {
-            let tried = files::tried_all(&log.summary, &args.limits)?;
+            let tried = files::tried_all(&log.summary, &question.limits)?;
             Ok((log, tried))
         });
         match shown {

@@ -1,5 +1,6 @@
 //! The answer as one JSON object.
 
+use super::today::Today;
 use super::{Above, ROWS, Server, Tuned};
 use crate::terminal::harmless_json;
 use ratescope_lab::tune::{
@@ -10,7 +11,7 @@ use std::io::{self, Write};
 
 /// Writes the answer as one line if `is_line`, otherwise indented over several.
 pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> io::Result<()> {
-    let Tuned { analysis, tried, effect, bucket, servers, most_refused, above } = answer;
+    let Tuned { analysis, tried, effect, bucket, servers, today, most_refused, above } = answer;
     let log = analysis.imported();
     let summary = &log.summary;
     let clients = analysis.clients();
@@ -55,6 +56,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
         "late": clients.late(),
         "kept": { "clients": clients.len(), "share_of_requests": clients.share_kept(), "bytes": clients.bytes() },
         "limits": list(tried),
+        "today": today.map(|today| self::today(today, answer)),
         "periods": list(periods),
         "curve": {
             "measure": analysis.shown().map(|(curve, _)| curve.measure.to_string()),
@@ -72,6 +74,27 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
     });
     let text = if is_line { all.to_string() } else { format!("{all:#}") };
     writeln!(out, "{}", harmless_json(text))
+}
+
+/// The limits in force, and what is recommended instead of them.
+fn today(today: &Today, answer: &Tuned<'_>) -> Value {
+    let limits = today.tried(answer).map(|(found, tried)| {
+        json!({
+            "name": found.name,
+            "line": found.line,
+            "limit": tried.text,
+            "scope": found.scope,
+            "clients_touched": tried.touched,
+            "requests_refused": tried.refused,
+        })
+    });
+    json!({
+        "server": today.target().to_string(),
+        "limits": list(limits),
+        "recommended": today.recommended(answer).map(effect),
+        "says": today.says(answer),
+        "notes": today.config.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
 }
 
 fn list(values: impl Iterator<Item = Value>) -> Value {

@@ -19,6 +19,9 @@ const NAMED: usize = 3;
 pub(crate) fn write(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
     let report = Report::new(answer.analysis);
     head(answer, &report, out)?;
+    if let Some(today) = answer.today {
+        today.says(answer).iter().try_for_each(|says| writeln!(out, "{}", visible(says)))?;
+    }
     tried(answer, out)?;
     periods(answer, out)?;
     curve(answer, out)?;
@@ -57,7 +60,13 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         return Ok(());
     }
     let all = answer.analysis.clients().requests().max(1) as f64;
-    let width = column(answer.tried.iter().map(|tried| tried.text.as_str()));
+    let recommended = answer.today.and_then(|today| {
+        let effect = today.recommended(answer)?;
+        let per = &answer.analysis.imported().summary.per;
+        Some((format!("recommended: {} per {per}", effect.limit), effect))
+    });
+    let names = answer.tried.iter().map(|tried| tried.text.as_str());
+    let width = column(names.chain(recommended.iter().map(|(name, _)| name.as_str())));
     writeln!(
         out,
         "\n{:width$}  {:>12}  {:>11}  {:>10}",
@@ -85,6 +94,12 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
                 "  {n} of the {events} have no key for a limit, which counts them as one client"
             )?;
         }
+    }
+    if let Some((name, effect)) = &recommended {
+        let share = percent(effect.refused as f64 / all);
+        let refused = grouped(effect.refused);
+        let touched = grouped(effect.touched);
+        writeln!(out, "{name:width$}  {refused:>12}  {share:>11}  {touched:>10}")?;
     }
     for Tried { text, most_refused, .. } in answer.tried {
         let rows = answer.analysis.rows_of(most_refused);

@@ -4,6 +4,7 @@ mod given;
 mod labels;
 mod real;
 mod servers;
+mod today;
 
 use crate::committed;
 use crate::servers as installed;

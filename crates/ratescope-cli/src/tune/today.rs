@@ -1,0 +1,110 @@
+//! The limits of today: those of a server's configuration.
+
+use super::files::Tried;
+use super::{Args, Tuned, named};
+use crate::bounded;
+use ratescope::internal::grouped;
+use ratescope_lab::config::{Config, Found, LONGEST, read};
+use ratescope_lab::export::Target;
+use ratescope_lab::tune::{LimitEffect, percent};
+use std::error::Error;
+
+/// The most limits that are tried at once.
+const MOST: usize = 32;
+
+/// The limits of a configuration that are tried on the log.
+pub(crate) struct Today {
+    file: String,
+    pub(crate) config: Config,
+}
+
+impl Today {
+    /// Reads the configuration of the arguments, if there is one.
+    pub(super) fn read(args: &Args) -> Result<Option<Self>, Box<dyn Error>> {
+        let Some(path) = &args.config else { return Ok(None) };
+        let text = bounded::text(path, LONGEST).map_err(|error| named(path, &error))?;
+        let mut config = read(&text).map_err(|error| named(path, &error))?;
+        let names: Vec<&str> = config.found.iter().map(|found| found.name.as_str()).collect();
+        if let Some(unknown) = args.zones.iter().find(|zone| !names.contains(&zone.as_str())) {
+            let file = crate::terminal::name(path);
+            let names = names.join(", ");
+            return Err(
+                format!("--zone: {file} has no limit {unknown:?}; it has {names:.300}").into()
+            );
+        }
+        config.found.retain(|found| args.zones.is_empty() || args.zones.contains(&found.name));
+        if config.found.len() > MOST {
+            let n = config.found.len();
+            let problem =
+                format!("{n} limits, and at most {MOST} are tried; name some with --zone");
+            return Err(format!("{}: {problem}", crate::terminal::name(path)).into());
+        }
+        let file = crate::terminal::name(path);
+        for remark in &config.remarks {
+            crate::terminal::say(&format!("note: {file}: {remark}"));
+        }
+        Ok(Some(Today { file, config }))
+    }
+
+    pub(super) fn target(&self) -> Target {
+        self.config.target
+    }
+
+    /// The texts of the limits, to be tried.
+    pub(super) fn limits(&self) -> impl Iterator<Item = String> {
+        self.config.found.iter().map(|found| found.limit.to_string())
+    }
+
+    /// The limits, each with what it does to the log.
+    pub(super) fn tried<'a>(
+        &'a self,
+        answer: &'a Tuned<'_>,
+    ) -> impl Iterator<Item = (&'a Found, &'a Tried)> {
+        self.config.found.iter().zip(answer.tried)
+    }
+
+    /// What the limits do, and what the recommended one would do instead, a sentence or two each.
+    pub(super) fn says(&self, answer: &Tuned<'_>) -> Vec<String> {
+        let log = answer.analysis.imported();
+        let events = log.events();
+        let clients = answer.analysis.clients();
+        let all = clients.requests();
+        let mut says: Vec<String> = self
+            .tried(answer)
+            .map(|(found, tried)| {
+                let Found { name, line, scope, .. } = found;
+                let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
+                let scope = scope.as_ref().map_or(String::new(), |scope| {
+                    format!(" It is for {scope}, and was tried on all {events} that were read.")
+                });
+                format!(
+                    "Today, {} ({name}{}, line {line}) refuses {} of {} {events} ({}), of {} of {} clients.{scope}",
+                    tried.text,
+                    self.file,
+                    grouped(tried.refused),
+                    grouped(all),
+                    percent(tried.refused as f64 / all.max(1) as f64),
+                    grouped(tried.touched),
+                    grouped(clients.clients()),
+                )
+            })
+            .collect();
+        says.push(match self.recommended(answer) {
+            Some(effect) => format!(
+                "The recommended {} per {} would refuse {} instead, of {} clients.",
+                effect.limit,
+                log.summary.per,
+                grouped(effect.refused),
+                grouped(effect.touched)
+            ),
+            None => "None of the limits of the server leaves enough clients alone.".to_owned(),
+        });
+        says
+    }
+
+    /// The limit that is recommended to the same server, or else to any.
+    pub(super) fn recommended<'a>(&self, answer: &'a Tuned<'_>) -> Option<&'a LimitEffect> {
+        let same = answer.servers.iter().find(|server| server.target == self.target());
+        same.map_or(answer.effect.as_ref(), |server| server.effect.as_ref())
+    }
+}
