@@ -5,7 +5,7 @@
 //! | `Retry-After`, `X-Ratelimit-Retry-After` | whole seconds until the request would pass, rounded up; 1 if the store failed | the request is refused, and would pass later |
 //! | `X-RateLimit-Limit` | the quota of the limit with the least remaining | a limit applies |
 //! | `X-RateLimit-Remaining` | what remains of that quota, rounded down | |
-//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up | |
+//! | `X-RateLimit-Reset` | whole seconds until the whole quota is available again, rounded up; in a refusal with nothing left, until the request would pass | |
 //! | `RateLimit-Policy`, `RateLimit` | the same for all limits that apply, in the form of the draft | |
 //!
 //! If an inner service or layer has set headers already:

@@ -15,9 +15,9 @@ use crate::time::Span;
 /// asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnStoreFailure {
-    /// The event passes.
+    /// The event passes, and the rule counts nothing.
     Allow,
-    /// The event is refused.
+    /// The event is refused, and the rule counts nothing.
     Refuse,
     /// This process decides by itself. A store on Redis goes on there where Redis was, as far as its answers told; what
     /// is counted meanwhile is not counted on Redis. The crate `ratescope-redis` says how much
