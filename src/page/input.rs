@@ -147,6 +147,14 @@ impl Page {
                 self.viewer.return_to_live();
                 self.viewer.pointer = Pointer::default();
             }
+            "w" | "W" => {
+                let value = match self.get("memory").as_str() {
+                    "on" => "off",
+                    "off" => "on",
+                    _ => return false,
+                };
+                self.set("memory", value);
+            }
             "p" | "P" => self.pause(),
             "s" | "S" => self.step(),
             "r" | "R" => return self.reset().is_ok(),

@@ -141,19 +141,22 @@ impl view::View for View {
     }
 
     fn summary(&self, seen: &Viewport) -> String {
+        let memory = scope::memory(self.scope(), &self.viewport(seen));
+        let memory = memory.map_or(String::new(), |words| format!("Memory: {words}."));
         let words = scope::words(self.scope(), &self.viewport(seen));
         if !words.is_empty() {
-            return words.into_iter().map(|line| line + ". ").collect();
+            return words.into_iter().map(|line| line + ". ").collect::<String>() + &memory;
         }
         let now = self.scope().now();
         let instrument = self.scope().instrument();
         format!(
-            "Rate {} per {}, limit {}. {} allowed, {} refused.",
+            "Rate {} per {}, limit {}. {} allowed, {} refused.{}{memory}",
             axis::readout(instrument.rate_at(now)),
             spaced(instrument.period()),
             Decimal(self.scope().settings().limit),
             instrument.allowed(),
             instrument.refused(),
+            if memory.is_empty() { "" } else { " " },
         )
     }
 

@@ -9,7 +9,7 @@ import { views } from './views.mjs';
 const scope = [
   'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'Let blue set the limit', 'graph',
-  'limiter-kind', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode',
+  'limiter-kind', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode', 'memory',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'copy-picture', 'save-svg',

@@ -34,6 +34,7 @@ pub mod compare;
 mod feedback;
 mod label;
 pub mod live;
+pub mod memory;
 pub mod scope;
 mod strip;
 mod timebase;

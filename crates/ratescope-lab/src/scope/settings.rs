@@ -50,6 +50,8 @@ pub struct Settings {
     pub last: u32,
     /// Whether N of the recent average is drawn as well.
     pub recent: bool,
+    /// Whether it is drawn what the limiter remembers at the right edge.
+    pub memory: bool,
     /// The settings of every run.
     pub common: RunSettings,
 }
@@ -68,6 +70,7 @@ impl Default for Settings {
             mean: false,
             last: 10,
             recent: false,
+            memory: false,
             common: RunSettings::default(),
         }
     }
@@ -98,6 +101,7 @@ impl Named for Settings {
         setting!("mean", [View, FromStart], |s| s.mean, switch, on_off),
         setting!("last", [View, FromStart], |s, text| s.last = whole(text, 1..=1000)?, s.last),
         setting!("recent", [View, FromStart], |s| s.recent, switch, on_off),
+        setting!("memory", [View], |s| s.memory, switch, on_off),
         setting!("limiter", [FromStart], |s, text| *s = s.decided(text)?, or(&s.template, "exim")),
     ];
 

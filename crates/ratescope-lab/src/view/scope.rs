@@ -11,6 +11,7 @@ mod feedback;
 mod ghost;
 mod layout;
 mod lines;
+mod memory;
 mod models;
 mod outlook;
 mod tags;
@@ -19,6 +20,7 @@ mod turned;
 
 pub use crosshair::words;
 pub use feedback::feedback;
+pub use memory::words as memory;
 pub use models::{at as shown_models, models};
 pub use outlook::outlook;
 pub use tags::limit_text;
@@ -26,6 +28,7 @@ pub use terms::Term;
 
 use crate::plot::Mark;
 use crate::scope::Scope;
+use crate::view::memory::{heading, shade};
 use crate::view::{Hit, Viewport, compare};
 use layout::Layout;
 use ratescope::time::{Span, Time};
@@ -44,6 +47,10 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     );
     let tags = tags::place(&layout, scope, view);
     axes::draw(&mut marks, &layout, view);
+    let memory = memory::seen(&layout, scope, view);
+    if let Some(memory) = &memory {
+        shade(&mut marks, memory, &layout.time, layout.plot);
+    }
     lines::draw(&mut marks, &layout, &columns, scope, view);
     if scope.settings().ghost && scope.instrument().lane().is_none() {
         ghost::draw(&mut marks, &layout, scope);
@@ -55,6 +62,10 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
         terms::draw(&mut marks, &layout, scope, term);
     }
     crosshair::draw(&mut marks, &layout, scope, view);
+    if let Some(memory) = &memory {
+        let (row, y) = layout.heading(view);
+        heading(&mut marks, memory, &layout.time, row, y);
+    }
     marks
 }
 

@@ -18,6 +18,7 @@ mod export;
 #[path = "../../../../tests/common/files.rs"]
 mod files;
 mod live_view;
+mod memory;
 mod models;
 mod outlook;
 mod palette;

@@ -58,9 +58,21 @@ impl FixedWindow {
         self.limit
     }
 
+    /// The window of the clock that contains `now`: its first instant, and the first of the next.
+    pub fn window(&self, now: Time) -> [Time; 2] {
+        let window = self.number(now);
+        [window, window.saturating_add(1)]
+            .map(|window| Time::from_micros(window.saturating_mul(self.period)))
+    }
+
+    /// The number of the window that contains `now`.
+    fn number(&self, now: Time) -> i64 {
+        now.as_micros().div_euclid(self.period)
+    }
+
     /// The state at `now`.
     fn roll(&self, state: &State, now: Time) -> State {
-        let window = now.as_micros().div_euclid(self.period);
+        let window = self.number(now);
         let ahead = state.window.saturating_sub(window);
         match ahead {
             _ if state.counted == 0 => State { window, counted: 0 },
@@ -102,7 +114,7 @@ impl Limiter for FixedWindow {
     }
 
     fn undo(&self, state: &mut State, at: Time, _now: Time, cost: f64) -> bool {
-        if at.as_micros().div_euclid(self.period) == state.window {
+        if self.number(at) == state.window {
             state.counted = state.counted.saturating_sub(amount(cost).unwrap_or(0));
         }
         true

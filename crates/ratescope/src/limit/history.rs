@@ -62,6 +62,12 @@ impl Window {
         (latest.map_or(block, |latest| latest.max(block)), ahead > self.blocks)
     }
 
+    /// The first instant of the oldest block that counts at `now`.
+    pub(super) fn since(&self, now: Time) -> Time {
+        let oldest = self.block(now).saturating_sub(self.blocks - 1);
+        Time::from_micros(oldest.saturating_mul(self.width))
+    }
+
     /// The first instant at which `block` has left the window.
     fn leaves(&self, block: i64) -> Time {
         Time::from_micros(block.saturating_add(self.blocks).saturating_mul(self.width))

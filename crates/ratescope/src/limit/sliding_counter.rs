@@ -78,6 +78,18 @@ impl SlidingCounter {
         self.limit
     }
 
+    /// The window of the clock that contains `now`: its first instant, and the first of the next.
+    pub fn window(&self, now: Time) -> [Time; 2] {
+        let left = self.left(now);
+        let end = now.as_micros().saturating_add(left);
+        [end.saturating_sub(self.period), end].map(Time::from_micros)
+    }
+
+    /// The share with which an event of the window before counts at `now`: 1 at the first instant of a window.
+    pub fn fading(&self, now: Time) -> f64 {
+        self.left(now) as f64 / self.period as f64
+    }
+
     /// The state at `now`.
     #[inline]
     fn roll(&self, state: &State, now: Time) -> Rolled {

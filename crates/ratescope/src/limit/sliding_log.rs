@@ -63,6 +63,11 @@ impl SlidingLog {
         self.limit
     }
 
+    /// The first instant whose events still count at `now`.
+    pub fn since(&self, now: Time) -> Time {
+        self.window.since(now)
+    }
+
     /// The most entries that a state can hold, of 16 bytes each.
     pub fn capacity(&self) -> usize {
         self.window.capacity

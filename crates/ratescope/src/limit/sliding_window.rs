@@ -69,6 +69,11 @@ impl SlidingWindow {
         self.limit
     }
 
+    /// The first instant of the blocks that count at `now`.
+    pub fn since(&self, now: Time) -> Time {
+        self.window.since(now)
+    }
+
     /// The length of a block.
     pub fn precision(&self) -> Span {
         self.precision

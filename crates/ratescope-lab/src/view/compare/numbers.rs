@@ -18,7 +18,7 @@ pub(super) fn count(count: u64) -> String {
 }
 
 /// A number for a narrow place; a whole one has no decimals.
-pub(super) fn short(value: f64) -> String {
+pub(in crate::view) fn short(value: f64) -> String {
     if (0.0..9999.5).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
     }

@@ -1,7 +1,7 @@
 //! The grid, the vertical scale, the time scale, and the names of the strips.
 
 use super::Viewport;
-use super::layout::{Layout, STRIP};
+use super::layout::{HEADING, Layout, STRIP};
 use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Ink, Mark, Stroke};
 use crate::view::label::{SIZE, TAG, label, number, spaced};
@@ -35,7 +35,7 @@ fn rates(marks: &mut Vec<Mark>, layout: &Layout) {
         }
     }
     let interval = spaced(Span::from_secs(layout.per_decay(1.0)).unwrap_or_default());
-    marks.push(label(8.0, 15.0, &format!("events per {interval}"), Anchor::Start));
+    marks.push(label(8.0, HEADING, &format!("events per {interval}"), Anchor::Start));
 }
 
 /// The time scale, backwards from the right edge.

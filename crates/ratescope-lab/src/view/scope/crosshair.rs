@@ -68,7 +68,7 @@ fn instant(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, x: f64) {
 }
 
 /// The instant at `x`, or that of an event near to it, with the column of the event.
-fn pointed<'a>(scope: &'a Scope, layout: &Layout, x: f64) -> (Time, Option<&'a Column>) {
+pub(super) fn pointed<'a>(scope: &'a Scope, layout: &Layout, x: f64) -> (Time, Option<&'a Column>) {
     let pointed = layout.time.time_at(x);
     let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
     let reach = pointed.after(near).min(scope.now());

@@ -9,6 +9,9 @@ use ratescope::time::Time;
 /// The height of each of the two strips of events.
 pub(super) const STRIP: f64 = 14.0;
 
+/// The middle of the row above the plot.
+pub(super) const HEADING: f64 = 15.0;
+
 /// The geometry of one picture.
 pub(super) struct Layout {
     pub(super) plot: Rect,
@@ -73,6 +76,17 @@ impl Layout {
     /// The middle of the time axis.
     pub(super) fn axis(&self) -> f64 {
         self.plot.bottom() + 2.0 * STRIP + 14.0
+    }
+
+    /// The edges and the middle of the row for what the limiter remembers. On a wide page it is within the plot, where the
+    /// scale leaves room; the page has its note above it.
+    pub(super) fn heading(&self, view: &Viewport) -> ([f64; 2], f64) {
+        if self.narrow || !view.read_beside {
+            return ([self.plot.x + 90.0, view.size[0] - 6.0], HEADING);
+        }
+        // The page lays its button for the present over the end of the row.
+        let button = if view.live { 6.0 } else { 90.0 };
+        ([self.plot.x + 6.0, self.plot.right() - button], self.plot.y + 13.0)
     }
 
     pub(super) fn has_limit(&self) -> bool {
