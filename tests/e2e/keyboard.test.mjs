@@ -9,12 +9,12 @@ import { views } from './views.mjs';
 const scope = [
   'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'Let blue set the limit', 'graph',
-  'limiter-kind', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode', 'memory',
+  'limiter-kind', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'copy-picture', 'save-svg',
   'More: any limiter, speed, seed, exact count, thin lines, what the limit lets through',
-  'limiter', 'exim-copy', 'speed', 'step', 'seed', 'exact', 'ghost', 'bucket', 'mean', 'last', 'recent',
+  'limiter', 'exim-copy', 'speed', 'step', 'seed', 'exact', 'memory', 'ghost', 'bucket', 'mean', 'last', 'recent',
   'Exim specification',
 ];
 
