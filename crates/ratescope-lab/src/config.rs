@@ -149,6 +149,8 @@ const READERS: [Reader; 11] = [
 /// understood.
 pub fn read(text: &str) -> Result<Config, Error> {
     let whole = |problem: String| Error(vec![Remark { line: 0, text: problem }]);
+    // The byte order mark that some editors write.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > LONGEST {
         return Err(whole("more than 1 MiB long".to_owned()));
     }
@@ -210,7 +212,9 @@ impl Config {
             Ok(found) => found,
             Err(problem) => return self.remark(line, problem),
         };
-        let same = |other: &Found| Found { line: found.line, ..other.clone() } == found;
+        let same = |other: &Found| {
+            other.name == found.name && other.limit == found.limit && other.scope == found.scope
+        };
         if self.found.iter().any(same) {
             return;
         }

@@ -14,6 +14,13 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     for root in documents(text)? {
         walk(&root, &mut Vec::new(), &mut |node, _| {
             let Some(rate) = node.get("ratelimit") else { return };
+            let is = |name: &str, word: &str| node.get(name).is_some_and(|it| it.word() == word);
+            if is("enabled", "false") || is("action", "log") {
+                return config.remark(
+                    node.at.line,
+                    "the rule is not enabled, or only logs, and refuses nothing",
+                );
+            }
             config.add(rate.at.line, rule(node, rate));
             if let Some(time) = rate.get("mitigation_timeout").filter(|time| time.word() != "0") {
                 let remark = format!(
@@ -21,9 +28,6 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                     said(time.word())
                 );
                 config.remark(time.at.line, remark);
-            }
-            if node.get("enabled").is_some_and(|on| on.word() == "false") {
-                config.remark(node.at.line, "the rule is not enabled and refuses nothing");
             }
         });
     }

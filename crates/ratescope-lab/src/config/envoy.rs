@@ -68,6 +68,16 @@ fn filter(node: &Node, actions: &Actions<'_>, config: &mut Config) {
             "without filter_enabled and filter_enforced, Envoy refuses nothing by it",
         );
     }
+    for name in ["filter_enabled", "filter_enforced"] {
+        if let Some(share) = node.get(name).and_then(|on| on.get("default_value"))
+            && let Some(percent) = percent(share).filter(|percent| *percent < 100.0)
+        {
+            config.remark(
+                line,
+                format!("{name} is for {percent} % of the requests; what is tried is for all"),
+            );
+        }
+    }
     if bucket.get("max_tokens").is_some_and(|most| most.word() == NO_LIMIT) {
         return;
     }
@@ -82,6 +92,18 @@ fn filter(node: &Node, actions: &Actions<'_>, config: &mut Config) {
         scope: alone.then(|| "requests that no descriptor matches".to_owned()),
     });
     config.add(line, found);
+}
+
+/// A fraction as it is in Envoy: without a numerator it is 0, and without a denominator of 100.
+fn percent(share: &Node) -> Option<f64> {
+    let numerator: f64 = share.get("numerator").map_or("0", Node::word).parse().ok()?;
+    let denominator = match share.get("denominator").map_or("HUNDRED", Node::word) {
+        "HUNDRED" => 100.0,
+        "TEN_THOUSAND" => 10_000.0,
+        "MILLION" => 1_000_000.0,
+        _ => return None,
+    };
+    Some(100.0 * numerator / denominator)
 }
 
 fn limiter(bucket: &Node) -> Result<String, String> {

@@ -66,7 +66,9 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             rest = after;
         }
         let name = rest.split(['=', ' ', '\t']).next().unwrap_or("").trim_start_matches('!');
-        if let Some(value) = value(rest) {
+        if rest.strip_prefix('!').is_some_and(|rest| value(rest).is_some()) {
+            config.remark(line, "it asks for what is below its limit, which is not understood");
+        } else if let Some(value) = value(rest) {
             statement.limits.push((line, value.to_owned()));
         } else if name.ends_with(':') && !rest.contains('=') {
             // Another ACL begins.
@@ -97,6 +99,15 @@ fn joined(text: &str) -> Vec<(usize, String)> {
 impl Statement {
     fn read(self, config: &mut Config) {
         for (line, value) in &self.limits {
+            let problem = match self.verb.as_str() {
+                "accept" => "accept lets pass what is above its limit",
+                "require" => "require refuses what is below its limit",
+                _ => "",
+            };
+            if !problem.is_empty() {
+                config.remark(*line, problem);
+                continue;
+            }
             let found = self.limit(*line, value, config);
             config.add(*line, found);
             if self.verb == "warn" {
@@ -114,9 +125,13 @@ impl Statement {
         let period = span(period, UNITS, "its period")?;
         let mut mode = "leaky";
         let mut key = Vec::new();
-        for option in options {
-            match *option {
-                "strict" | "leaky" | "readonly" => mode = option,
+        for part in options {
+            // Exim reads options in any case.
+            let option = part.to_ascii_lowercase();
+            match option.as_str() {
+                "strict" => mode = "strict",
+                "leaky" => mode = "leaky",
+                "readonly" => mode = "readonly",
                 "noupdate" => mode = "readonly",
                 "per_mail" | "per_cmd" => {}
                 "per_conn" => config.remark(
@@ -133,9 +148,9 @@ impl Statement {
                         || option.starts_with("unique=")
                         || option.starts_with("count=") =>
                 {
-                    return Err(format!("{} is not understood", said(option)));
+                    return Err(format!("{} is not understood", said(part)));
                 }
-                part => key.push(part),
+                _ => key.push(*part),
             }
         }
         if mode == "readonly" {
@@ -181,9 +196,10 @@ fn parts(value: &str) -> Vec<&str> {
 /// A number with K, M or G, which are powers of 1024.
 fn number(text: &str) -> Result<f64, String> {
     let factors = [("K", 1024.0), ("M", 1_048_576.0), ("G", 1_073_741_824.0)];
+    let text = text.to_ascii_uppercase();
     let factor =
         factors.into_iter().find_map(|(suffix, factor)| Some((text.strip_suffix(suffix)?, factor)));
-    let (digits, factor) = factor.unwrap_or((text, 1.0));
+    let (digits, factor) = factor.unwrap_or((text.as_str(), 1.0));
     Ok(decimal(digits, "its limit")? * factor)
 }
 

@@ -28,11 +28,11 @@ const UNITS: Units = &[
     ("weeks", 604_800.0),
 ];
 
-/// A key and its value.
-fn pair(line: &str) -> Option<(&str, &str)> {
-    let (key, value) = line.split_once('=')?;
+/// A key, in small letters, and its value.
+fn pair(line: &str) -> Option<(String, &str)> {
+    let (key, value) = line.split_once(['=', ':'])?;
     let end = [" #", " ;", "\t#", "\t;"].iter().filter_map(|comment| value.find(comment)).min();
-    Some((key.trim(), value[..end.unwrap_or(value.len())].trim()))
+    Some((key.trim().to_ascii_lowercase(), value[..end.unwrap_or(value.len())].trim()))
 }
 
 fn section(line: &str) -> Option<&str> {
@@ -41,7 +41,7 @@ fn section(line: &str) -> Option<&str> {
 
 pub(super) fn is_known(text: &str) -> bool {
     let lines = || lines(text, &["#", ";"]).map(|(_, line)| line);
-    let is_key = |line: &str| pair(line).is_some_and(|(key, _)| KEYS.contains(&key));
+    let is_key = |line: &str| pair(line).is_some_and(|(key, _)| KEYS.contains(&key.as_str()));
     lines().any(|line| section(line).is_some()) && lines().any(is_key)
 }
 
@@ -49,13 +49,13 @@ pub(super) fn is_known(text: &str) -> bool {
 struct Jail<'a> {
     name: &'a str,
     line: usize,
-    values: Vec<(&'a str, &'a str, usize)>,
+    values: Vec<(String, &'a str, usize)>,
 }
 
 impl<'a> Jail<'a> {
     /// The last value of a key, as fail2ban takes it.
     fn get(&self, name: &str) -> Option<(&'a str, usize)> {
-        let is = |(key, _, _): &&(&str, &str, usize)| *key == name;
+        let is = |(key, _, _): &&(String, &str, usize)| key == name;
         self.values.iter().rev().find(is).map(|(_, value, line)| (*value, *line))
     }
 }
@@ -69,10 +69,11 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             jail.values.push((key, value, line));
         }
     }
-    let of_all = |name: &str| {
-        jails.iter().filter(|jail| jail.name == "DEFAULT").find_map(|jail| jail.get(name))
-    };
-    for jail in jails.iter().filter(|jail| jail.name != "DEFAULT") {
+    // Sections of one name are one section.
+    let (all, jails): (Vec<Jail<'_>>, Vec<Jail<'_>>) =
+        jails.into_iter().partition(|jail| jail.name == "DEFAULT");
+    let of_all = |name: &str| all.iter().rev().find_map(|jail| jail.get(name));
+    for jail in jails.iter().filter(|jail| jail.name != "INCLUDES") {
         let value = |name: &str| jail.get(name).or_else(|| of_all(name));
         let is_on = |name| {
             value(name).is_some_and(|(on, _)| {
@@ -110,6 +111,18 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                     format!("{key} is not given, and {brought} in the jail.conf of fail2ban"),
                 );
             }
+        }
+        // A section of jail.conf comes before DEFAULT of jail.local. That of sshd has none of these.
+        let missing: Vec<&str> = KEYS.into_iter().filter(|key| jail.get(key).is_none()).collect();
+        if !missing.is_empty() && jail.name != "sshd" {
+            config.remark(
+                jail.line,
+                format!(
+                    "the jail has no {}; if the jail.conf of fail2ban has it for {}, that is in force",
+                    missing.join(", "),
+                    said(jail.name)
+                ),
+            );
         }
     }
     Ok(())

@@ -159,11 +159,15 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                 .any(|word| word.to_ascii_lowercase().contains("hdr_ip(x-forwarded-for"))
     });
     for (at, rule) in all.lines.iter().enumerate() {
-        if !["deny", "tarpit", "reject", "silent-drop"].contains(&rule.action()) {
-            continue;
-        }
         let Some(condition) = rule.condition() else { continue };
-        let Some((compared, scope)) = compared(&all, rule, condition) else { continue };
+        let refuses = ["deny", "tarpit", "reject", "silent-drop"].contains(&rule.action());
+        let read = if refuses { compared(&all, rule, condition) } else { None };
+        let Some((compared, scope)) = read else {
+            if !rule.action().starts_with("track-sc") && names_a_rate(&all, rule, condition) {
+                config.remark(rule.number, "it decides by a rate in a way that is not understood");
+            }
+            continue;
+        };
         let found = match compared {
             Ok(compared) => found(&all, at, &compared, scope, config),
             Err(problem) => Err(problem),
@@ -171,6 +175,18 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         config.add(rule.number, found);
     }
     Ok(())
+}
+
+/// Whether the condition of a rule, or an ACL that it names, has a rate or a counter.
+fn names_a_rate(all: &Sections, rule: &Line, condition: &[String]) -> bool {
+    let is_rate = |word: &String| word.contains("_rate") || word.contains("get_gpc");
+    let is_named = |line: &&Line| {
+        line.section == rule.section
+            && line.word(0) == "acl"
+            && condition.iter().any(|term| term.trim_start_matches('!') == line.word(1))
+    };
+    condition.iter().any(is_rate)
+        || all.lines.iter().filter(is_named).any(|acl| acl.words.iter().skip(2).any(is_rate))
 }
 
 /// What the condition compares, and what else it asks. `None` if it compares no rate.
@@ -262,7 +278,8 @@ fn found(
     let rule = &all.lines[at];
     let own = all.names[rule.section].as_str();
     let mut before = all.lines[..at].iter().filter(|line| line.section == rule.section);
-    let track = before.rfind(|line| {
+    // Of two that track with one counter, the first is in force.
+    let track = before.find(|line| {
         let counter = line.action().strip_prefix("track-sc");
         match compared.counter {
             Some(of) => counter == Some(of),

@@ -74,7 +74,7 @@ fn read_rule(rule: &Statement, at: usize, config: &mut Config) -> Result<(Found,
         ),
     }
     let (before, name, key) =
-        match before.iter().position(|word| *word == "{").filter(|_| is_set(before)) {
+        match before.iter().rposition(|word| *word == "{").filter(|_| is_set(before)) {
             Some(brace) => {
                 let (head, key) = before.split_at(brace);
                 let name_at =

@@ -57,6 +57,14 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             continue;
         };
         zone.is_used = true;
+        let may_be_empty =
+            |name: &str| name == "remote_user" || name.starts_with("http_") && name != "http_host";
+        if names(zone.key).next().is_some() && names(zone.key).all(may_be_empty) {
+            config.remark(
+                statement.line,
+                "nginx counts no request without this key; what is tried counts those as of one client",
+            );
+        }
         let found = zone.limit(statement, &maps, config).map(|limit| Found {
             name: name.to_owned(),
             line: statement.line,

@@ -379,9 +379,81 @@ bantime = -1
             "7 | sshd | fail2ban 3/10m ban 1h per ip | -",
             "12 | nginx-limit-req | fail2ban 5/10m ban 1d12h per ip | -",
             "line 12: maxretry is not given, and 5 in the jail.conf of fail2ban",
+            "line 12: the jail has no maxretry, findtime; if the jail.conf of fail2ban has it for nginx-limit-req, that is in force",
             "line 16: the jail postfix is not enabled here",
             "line 21: bantime is \"-1\", which is no time that is understood",
             "line 19: maxretry is not given, and 5 in the jail.conf of fail2ban",
+            "line 19: the jail has no maxretry, findtime; if the jail.conf of fail2ban has it for recidive, that is in force",
+        ]
+    );
+}
+
+#[test]
+fn spellings_that_servers_take() {
+    let jails = "\u{feff}[DEFAULT]\r\nMaxRetry = 2\r\n[sshd]\r\nEnabled: true\r\nmaxretry: 4\r\n\
+                 findtime: 10m\r\nbantime: 1h\r\n";
+    assert_eq!(lines(jails), ["3 | sshd | fail2ban 4/10m ban 1h per ip | -"]);
+    let exim = "deny ratelimit = 5 / 1h / STRICT / $sender_host_address";
+    assert_eq!(lines(exim), ["1 |  | exim 5/1h strict per ip | -"]);
+    let nft = "chain c {\n tcp dport { 80, 443 } update @flood { ip saddr limit rate over 3/minute } drop\n}";
+    assert_eq!(
+        lines(nft)[0],
+        "2 | flood | token-bucket 3/1m burst 5 per ip | tcp dport { 80, 443 }"
+    );
+}
+
+#[test]
+fn what_refuses_otherwise_is_said() {
+    let accept = "accept ratelimit = 5 / 1h / strict\ndeny !ratelimit = 5 / 1h / strict";
+    assert_eq!(
+        error(accept),
+        "line 1: accept lets pass what is above its limit; line 2: it asks for what is below its limit, which is not understood"
+    );
+    let shadow = "
+filter_enabled: {default_value: {numerator: 100}}
+filter_enforced: {default_value: {denominator: HUNDRED}}
+token_bucket: {max_tokens: 5, tokens_per_fill: 5, fill_interval: 60s}
+";
+    assert_eq!(
+        lines(shadow),
+        [
+            "4 |  | envoy 5/1m burst 5 per all | -",
+            "line 4: filter_enforced is for 0 % of the requests; what is tried is for all",
+        ]
+    );
+    let logs = r#"{"action": "log", "ratelimit": {"characteristics": ["ip.src"], "period": 10, "requests_per_period": 5}}"#;
+    assert_eq!(error(logs), "line 1: the rule is not enabled, or only logs, and refuses nothing");
+    let users = "limit_req_zone $remote_user zone=a:1m rate=1r/m;\nlimit_req zone=a;";
+    assert_eq!(
+        lines(users),
+        [
+            "2 | a | nginx 1/1m per user | -",
+            "line 2: nginx counts no request without this key; what is tried counts those as of one client",
+        ]
+    );
+}
+
+#[test]
+fn of_two_trackings_in_haproxy_the_first_is_in_force() {
+    let text = "
+backend slow
+  stick-table type ip size 1m expire 3h store http_req_rate(1h)
+backend fast
+  stick-table type ip size 1m expire 1m store http_req_rate(1s)
+frontend web
+  http-request track-sc0 src table slow
+  http-request track-sc0 src table fast
+  acl hot sc_http_req_rate(0) gt 9
+  http-request deny if { sc_http_req_rate(0) gt 2 }
+  http-request return status 429 if hot
+  use_backend slow if { src,table_http_req_rate(slow) gt 5 }
+";
+    assert_eq!(
+        lines(text),
+        [
+            "10 | slow | haproxy 2/1h per ip | -",
+            "line 11: it decides by a rate in a way that is not understood",
+            "line 12: it decides by a rate in a way that is not understood",
         ]
     );
 }
