@@ -341,13 +341,22 @@ function key(event, page, changed) {
   else if (page.key(event.key, event.shiftKey, event.timeStamp)) { event.preventDefault(); changed(); }
 }
 
+/** Hands a text, or bytes, to the browser as a file. */
+export function save(name, type, data) {
+  const url = URL.createObjectURL(new Blob([data], { type }));
+  Object.assign(document.createElement("a"), { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
 /** Wires the buttons by which one takes the picture away. */
 function wirePicture() {
   if (!$("copy-picture")) return;
   const name = `ratescope-${graph.dataset.view}`;
-  const tool = () => import("./picture.js");
-  on($("copy-picture"), "click", async () => tells($("copy-picture"), await (await tool()).copyPicture(page.svg(), name)));
-  on($("save-svg"), "click", async () => (await tool()).savePicture(page.svg(), name));
+  on($("copy-picture"), "click", async () => {
+    const { copyPicture } = await import("./picture.js");
+    tells($("copy-picture"), await copyPicture(page.svg(), `${name}.png`));
+  });
+  on($("save-svg"), "click", () => save(`${name}.svg`, "image/svg+xml", page.svg()));
 }
 
 function wireLinks() {

@@ -1,4 +1,5 @@
-// The picture, to take away: as PNG for a message, as SVG for an article.
+// The picture as PNG, to take away.
+import { save } from "./page.js";
 
 /** Pixels of the PNG in a CSS pixel. */
 const SCALE = 2;
@@ -14,15 +15,6 @@ async function png(svg) {
   return new Promise((done) => { canvas.toBlob(done, "image/png"); });
 }
 
-/** Saves a file. */
-function save(blob, name) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
-
 /** Copies the picture as PNG. Where the browser does not let it, the picture is saved. Returns what was done. */
 export async function copyPicture(svg, name) {
   const made = png(svg);
@@ -30,10 +22,7 @@ export async function copyPicture(svg, name) {
     await navigator.clipboard.write([new ClipboardItem({ "image/png": made })]);
     return "Copied";
   } catch {
-    save(await made, `${name}.png`);
+    save(name, "image/png", await made);
     return "Saved";
   }
 }
-
-/** Saves the picture as SVG. */
-export const savePicture = (svg, name) => save(new Blob([svg], { type: "image/svg+xml" }), `${name}.svg`);

@@ -2,7 +2,7 @@
 // counts, the module draws and words the answer, and this file shows it.
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
 import { dropped, handed } from "./hand.js";
-import { $, changed, on, page, start, tell, wireDrop } from "./page.js";
+import { $, changed, on, page, save, start, tell, wireDrop } from "./page.js";
 import * as module from "./pkg/ratescope_page.js";
 
 /** The Worker that reads and counts; a new one replaces one that has failed. */
@@ -263,13 +263,6 @@ function close() {
   beside();
   $("client").hidden = true;
   for (const row of $("t-clients").rows) row.classList.remove("shown");
-}
-
-/** Hands a text, or bytes, to the browser as a file. */
-function save(name, type, data) {
-  const url = URL.createObjectURL(new Blob([data], { type }));
-  Object.assign(document.createElement("a"), { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
 function wire() {

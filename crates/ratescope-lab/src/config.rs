@@ -239,6 +239,12 @@ fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
     Ok(Limit { limiter, per })
 }
 
+/// The parts of a scope as one text, if there are any.
+fn scope(parts: &[impl AsRef<str>], between: &str) -> Option<String> {
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    Some(parts.join(between)).filter(|scope| !scope.is_empty())
+}
+
 /// A word of the text, for a remark.
 fn said(word: &str) -> String {
     shown(word, ECHO)

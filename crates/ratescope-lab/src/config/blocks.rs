@@ -31,8 +31,7 @@ impl Statement {
         self.words.join(" ")
     }
 
-    /// Whether it begins with this word.
-    pub(super) fn is(&self, name: &str) -> bool {
+    pub(super) fn begins_with(&self, name: &str) -> bool {
         self.word(0) == name
     }
 }

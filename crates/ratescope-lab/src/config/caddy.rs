@@ -5,6 +5,7 @@ use super::field::{header, ip, unknown};
 use super::words::{GO, lines, span, whole};
 use super::{Config, Found, Remark, limit};
 use ratescope::policy::Limit;
+use ratescope_log::ipv6_prefix;
 
 pub(super) fn is_known(text: &str) -> bool {
     lines(text, &["#"]).any(|(_, line)| {
@@ -17,21 +18,20 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let statements = statements(text, Ends::Line)?;
     walk(&statements, &mut Vec::new(), &mut |zone, around| {
         let Some((outer, sites)) = around.split_last() else { return };
-        if !zone.is("zone") || !outer.is("rate_limit") {
+        if !zone.begins_with("zone") || !outer.begins_with("rate_limit") {
             return;
         }
         let path = outer.words.get(1).map(String::as_str);
         let scope = path
             .into_iter()
-            .chain(zone.block.iter().any(|inner| inner.is("match")).then_some("match"))
+            .chain(zone.block.iter().any(|inner| inner.begins_with("match")).then_some("match"))
             .chain(sites.iter().skip(1).map(|site| site.word(0)))
-            .collect::<Vec<_>>()
-            .join(", ");
+            .collect::<Vec<_>>();
         let found = read_zone(zone, config).map(|limit| Found {
             name: zone.word(1).to_owned(),
             line: zone.line,
             limit,
-            scope: Some(scope).filter(|scope| !scope.is_empty()),
+            scope: super::scope(&scope, ", "),
         });
         config.add(zone.line, found);
     });
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
 }
 
 fn read_zone(zone: &Statement, config: &mut Config) -> Result<Limit, String> {
-    let value = |name: &str| zone.block.iter().find(|inner| inner.is(name));
+    let value = |name: &str| zone.block.iter().find(|inner| inner.begins_with(name));
     let missing = |name: &str| format!("the zone has no {name}");
     let events = value("events").ok_or_else(|| missing("events"))?;
     let window = value("window").ok_or_else(|| missing("window"))?;
@@ -62,7 +62,7 @@ fn fields(key: &str, config: &mut Config) -> Result<Vec<String>, String> {
 fn field(name: &str, config: &mut Config) -> Result<String, String> {
     if let Some(cut) = name.strip_prefix("http.request.remote.host/") {
         let (ipv4, ipv6) = cut.split_once(',').unwrap_or(("", ""));
-        let prefix = ipv6.parse::<u8>().ok().filter(|bits| ipv4 == "32" && *bits <= 128);
+        let prefix = ipv6_prefix(ipv6).ok().filter(|_| ipv4 == "32");
         config.addresses.ipv6_prefix = prefix.ok_or_else(|| unknown(&format!("{{{name}}}")))?;
         return Ok(ip());
     }

@@ -4,6 +4,7 @@ use super::field::{header, ip};
 use super::words::{has, lines};
 use super::{Config, Found, Remark, limit, said};
 use ratescope::rules::{Rule, Rules, Value};
+use ratescope_log::ipv6_prefix;
 
 pub(super) fn is_known(text: &str) -> bool {
     let top = |name: &str| text.lines().any(|line| line.starts_with(name));
@@ -26,7 +27,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             |line: &str| Some(line.split_once(name)?.1.trim_matches([' ', '}', ':']).to_owned());
         lines(text, &[]).find_map(|(_, line)| of(line))
     };
-    if let Some(bits) = route("v6_prefix_mask_len").and_then(|bits| bits.parse().ok()) {
+    if let Some(bits) = route("v6_prefix_mask_len").and_then(|bits| ipv6_prefix(&bits).ok()) {
         config.addresses.ipv6_prefix = bits;
     }
     config.addresses.forwarded = route("xff_num_trusted_hops").is_some();
@@ -60,6 +61,6 @@ fn found(rule: &Rule, limiter: &str, per: &[String]) -> Result<Found, String> {
         key => header(key),
     });
     let fields: Vec<String> = fields.collect();
-    let scope = Some(scope.join(", ")).filter(|scope| !scope.is_empty());
+    let scope = super::scope(&scope, ", ");
     Ok(Found { name, line: rule.line(), limit: limit(limiter, &fields)?, scope })
 }

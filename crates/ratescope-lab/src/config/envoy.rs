@@ -7,6 +7,7 @@ use super::tree::{documents, walk};
 use super::words::{GO, has, span, whole};
 use super::{Config, Found, Remark, limit, said};
 use ratescope::internal::YamlNode as Node;
+use ratescope_log::ipv6_prefix;
 
 pub(super) fn is_known(text: &str) -> bool {
     has(text, &["#"], "token_bucket") && has(text, &["#"], "max_tokens")
@@ -33,7 +34,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             }
             if let Some(action) = node.get("masked_remote_address") {
                 let bits = action.get("v6_prefix_mask_len").map_or("128", Node::word);
-                actions.ipv6_prefix = bits.parse().ok().filter(|bits| *bits <= 128);
+                actions.ipv6_prefix = ipv6_prefix(bits).ok();
             }
             if node.get("xff_num_trusted_hops").is_some_and(|hops| hops.word() != "0") {
                 config.addresses.forwarded = true;
@@ -136,7 +137,7 @@ fn descriptor(
         }
     }
     let limit = limit(&limiter(bucket)?, &fields)?;
-    let scope = Some(scope.join(", ")).filter(|scope| !scope.is_empty());
+    let scope = super::scope(&scope, ", ");
     Ok(Found { name, line: bucket.at.line, limit, scope })
 }
 

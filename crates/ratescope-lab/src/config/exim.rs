@@ -5,6 +5,7 @@
 use super::field::{ip, unknown};
 use super::words::{Units, decimal, lines, span};
 use super::{Config, Found, Remark, limit, said};
+use ratescope_log::ipv6_prefix;
 
 const UNITS: Units =
     &[("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0), ("w", 604_800.0), ("", 1.0)];
@@ -99,19 +100,16 @@ fn joined(text: &str) -> Vec<(usize, String)> {
 impl Statement {
     fn read(self, config: &mut Config) {
         for (line, value) in &self.limits {
-            let problem = match self.verb.as_str() {
-                "accept" => "accept lets pass what is above its limit",
-                "require" => "require refuses what is below its limit",
-                _ => "",
-            };
-            if !problem.is_empty() {
-                config.remark(*line, problem);
-                continue;
-            }
-            let found = self.limit(*line, value, config);
-            config.add(*line, found);
-            if self.verb == "warn" {
-                config.remark(*line, "warn refuses nothing; what is tried here refuses");
+            match self.verb.as_str() {
+                "accept" => config.remark(*line, "accept lets pass what is above its limit"),
+                "require" => config.remark(*line, "require refuses what is below its limit"),
+                verb => {
+                    let found = self.limit(*line, value, config);
+                    config.add(*line, found);
+                    if verb == "warn" {
+                        config.remark(*line, "warn refuses nothing; what is tried here refuses");
+                    }
+                }
             }
         }
     }
@@ -167,7 +165,7 @@ impl Statement {
         };
         let scope: Vec<&str> =
             self.conditions.iter().filter(condition).map(String::as_str).collect();
-        let scope = Some(scope.join(", ")).filter(|scope| !scope.is_empty());
+        let scope = super::scope(&scope, ", ");
         let limit = limit(&format!("exim {count}/{period} {mode}"), &fields)?;
         Ok(Found { name, line, limit, scope })
     }
@@ -225,8 +223,7 @@ fn field(part: &str, config: &mut Config) -> Result<String, String> {
         part.strip_prefix("${if isip6{$sender_host_address}{${mask:$sender_host_address/");
     if let Some(rest) = network
         && let Some(bits) = rest.strip_suffix("}}{$sender_host_address}}")
-        && let Ok(bits) = bits.parse::<u8>()
-        && bits <= 128
+        && let Ok(bits) = ipv6_prefix(bits)
     {
         config.addresses.ipv6_prefix = bits;
         return Ok(ip());

@@ -7,6 +7,7 @@ use super::field::{header, ip, unknown};
 use super::words::{Units, has, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
 use ratescope::time::Span;
+use ratescope_log::ipv6_prefix;
 
 const UNITS: Units = &[
     ("us", 1e-6),
@@ -89,6 +90,14 @@ impl Sections {
             }
         }
         Ok(all)
+    }
+
+    /// The lines of an ACL of a section.
+    fn acls(&self, section: usize, name: &str) -> impl Iterator<Item = &Line> {
+        let is = move |line: &&Line| {
+            line.section == section && line.word(0) == "acl" && line.word(1) == name
+        };
+        self.lines.iter().filter(is)
     }
 
     /// The words of a store, as in `http_req_rate(10s)`, of the table of this name.
@@ -180,13 +189,9 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
 /// Whether the condition of a rule, or an ACL that it names, has a rate or a counter.
 fn names_a_rate(all: &Sections, rule: &Line, condition: &[String]) -> bool {
     let is_rate = |word: &String| word.contains("_rate") || word.contains("get_gpc");
-    let is_named = |line: &&Line| {
-        line.section == rule.section
-            && line.word(0) == "acl"
-            && condition.iter().any(|term| term.trim_start_matches('!') == line.word(1))
-    };
-    condition.iter().any(is_rate)
-        || all.lines.iter().filter(is_named).any(|acl| acl.words.iter().skip(2).any(is_rate))
+    let mut named =
+        condition.iter().flat_map(|term| all.acls(rule.section, term.trim_start_matches('!')));
+    condition.iter().any(is_rate) || named.any(|acl| acl.words.iter().skip(2).any(is_rate))
 }
 
 /// What the condition compares, and what else it asks. `None` if it compares no rate.
@@ -208,15 +213,7 @@ fn compared<'a>(
                 continue;
             }
             name => {
-                let acls: Vec<&Line> = all
-                    .lines
-                    .iter()
-                    .filter(|line| {
-                        line.section == rule.section
-                            && line.word(0) == "acl"
-                            && line.word(1) == name
-                    })
-                    .collect();
+                let acls: Vec<&Line> = all.acls(rule.section, name).collect();
                 match acls.as_slice() {
                     [acl] => acl.words.iter().skip(2).map(String::as_str).collect(),
                     _ => vec![name],
@@ -330,7 +327,7 @@ fn found(
         name: table.to_owned(),
         line: rule.number,
         limit: limit(&format!("haproxy {most}/{period}{allowed}"), &fields)?,
-        scope: Some(scope.join(" ")).filter(|scope| !scope.is_empty()),
+        scope: super::scope(&scope, " "),
     })
 }
 
@@ -390,8 +387,7 @@ fn field(sample: &str, config: &mut Config) -> Result<String, String> {
     if let Some(bits) =
         sample.strip_prefix("src,ipmask(32,").and_then(|bits| bits.strip_suffix(')'))
     {
-        let bits = bits.trim().parse::<u8>().ok().filter(|bits| *bits <= 128);
-        config.addresses.ipv6_prefix = bits.ok_or_else(|| unknown(sample))?;
+        config.addresses.ipv6_prefix = ipv6_prefix(bits.trim()).map_err(|_| unknown(sample))?;
         return Ok(ip());
     }
     Ok(match sample {

@@ -86,7 +86,7 @@ fn read_rule(rule: &Statement, at: usize, config: &mut Config) -> Result<(Found,
             None => (before, "", &[][..]),
         };
     let (fields, is_ipv6) = fields(key, config)?;
-    let scope = Some(before.join(" ")).filter(|scope| !scope.is_empty());
+    let scope = super::scope(before, " ");
     let limit = limit(&format!("token-bucket {count}/{per} burst {burst}"), &fields)?;
     Ok((Found { name: name.to_owned(), line: rule.line, limit, scope }, is_ipv6))
 }

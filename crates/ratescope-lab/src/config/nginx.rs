@@ -6,6 +6,7 @@ use super::blocks::{Ends, Statement, read as statements, walk};
 use super::field::{header, ip, unknown};
 use super::words::{has, whole};
 use super::{Config, Found, Remark, limit, said};
+use ratescope::policy::Limit;
 
 pub(super) fn is_known(text: &str) -> bool {
     has(text, &["#"], "limit_req_zone") || has(text, &["#"], "limit_req zone=")
@@ -31,8 +32,8 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         "limit_req_zone" => zones.push(zone(statement)),
         "limit_req" => {
             let places = around.iter().filter(|outer| ["location", "if"].contains(&outer.word(0)));
-            let place = places.map(|outer| outer.text()).collect::<Vec<_>>().join(", ");
-            uses.push((statement, Some(place).filter(|place| !place.is_empty())));
+            let places: Vec<String> = places.map(|outer| outer.text()).collect();
+            uses.push((statement, super::scope(&places, ", ")));
         }
         "map" => maps.extend(Network::new(statement)),
         "real_ip_header" if statement.word(1).eq_ignore_ascii_case("x-forwarded-for") => {
@@ -57,22 +58,25 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             continue;
         };
         zone.is_used = true;
-        let may_be_empty =
-            |name: &str| name == "remote_user" || name.starts_with("http_") && name != "http_host";
-        if names(zone.key).next().is_some() && names(zone.key).all(may_be_empty) {
+        if may_be_empty(zone.key) {
             config.remark(
                 statement.line,
                 "nginx counts no request without this key; what is tried counts those as of one client",
             );
         }
-        let found = zone.limit(statement, &maps, config).map(|limit| Found {
-            name: name.to_owned(),
-            line: statement.line,
-            limit,
-            scope,
-        });
         // The place of a mistake in the zone is the zone's.
-        let line = if zone.check(&maps).is_err() { zone.line } else { statement.line };
+        let (line, limit) = match zone.read(&maps) {
+            Ok((rate, fields)) => (statement.line, limit_req(statement, &rate, &fields)),
+            Err(problem) => (zone.line, Err(problem)),
+        };
+        let network = maps.iter().find(|map| names(zone.key).any(|name| name == map.name));
+        if limit.is_ok()
+            && let Some(network) = network
+        {
+            config.addresses.ipv6_prefix = network.prefix;
+        }
+        let name = name.to_owned();
+        let found = limit.map(|limit| Found { name, line: statement.line, limit, scope });
         config.add(line, found);
     }
     for zone in zones.iter().filter(|zone| !zone.is_used) {
@@ -102,7 +106,7 @@ fn zone(statement: &Statement) -> Zone<'_> {
 
 impl Zone<'_> {
     /// The rate and the fields, as they are counted.
-    fn check(&self, maps: &[Network<'_>]) -> Result<(String, Vec<String>), String> {
+    fn read(&self, maps: &[Network<'_>]) -> Result<(String, Vec<String>), String> {
         let (count, unit) = match self.rate {
             rate if rate.ends_with("r/s") => (rate.trim_end_matches("r/s"), "1s"),
             rate if rate.ends_with("r/m") => (rate.trim_end_matches("r/m"), "1m"),
@@ -111,38 +115,28 @@ impl Zone<'_> {
         let count = whole(count, "its rate")?;
         Ok((format!("{count}/{unit}"), fields(self.key, maps)?))
     }
+}
 
-    fn limit(
-        &self,
-        statement: &Statement,
-        maps: &[Network<'_>],
-        config: &mut Config,
-    ) -> Result<ratescope::policy::Limit, String> {
-        let (rate, fields) = self.check(maps)?;
-        let burst =
-            argument(statement, "burst=").map_or(Ok(0), |burst| whole(burst, "its burst"))?;
-        let delay =
-            argument(statement, "delay=").map_or(Ok(0), |delay| whole(delay, "its delay"))?;
-        let mut words = format!("nginx {rate}");
-        if burst > 0 {
-            words += &format!(" burst {burst}");
-        }
-        for word in statement.words.iter().skip(1) {
-            let known = ["zone=", "burst=", "delay="].iter().any(|name| word.starts_with(name));
-            if !known && word != "nodelay" {
-                return Err(format!("{:?} of limit_req is not understood", said(word)));
-            }
-        }
-        if statement.words.iter().any(|word| word == "nodelay") {
-            words += " nodelay";
-        } else if delay > 0 {
-            words += &format!(" delay {delay}");
-        }
-        if let Some(map) = maps.iter().find(|map| names(self.key).any(|name| name == map.name)) {
-            config.addresses.ipv6_prefix = map.prefix;
-        }
-        limit(&words, &fields)
+/// The limit of a statement, whose zone has this rate and counts by these fields.
+fn limit_req(statement: &Statement, rate: &str, fields: &[String]) -> Result<Limit, String> {
+    let burst = argument(statement, "burst=").map_or(Ok(0), |burst| whole(burst, "its burst"))?;
+    let delay = argument(statement, "delay=").map_or(Ok(0), |delay| whole(delay, "its delay"))?;
+    let mut words = format!("nginx {rate}");
+    if burst > 0 {
+        words += &format!(" burst {burst}");
     }
+    for word in statement.words.iter().skip(1) {
+        let known = ["zone=", "burst=", "delay="].iter().any(|name| word.starts_with(name));
+        if !known && word != "nodelay" {
+            return Err(format!("{:?} of limit_req is not understood", said(word)));
+        }
+    }
+    if statement.words.iter().any(|word| word == "nodelay") {
+        words += " nodelay";
+    } else if delay > 0 {
+        words += &format!(" delay {delay}");
+    }
+    limit(&words, fields)
 }
 
 /// A map from the address of a client to its network, as this program writes it.
@@ -170,6 +164,13 @@ fn names(key: &str) -> impl Iterator<Item = &str> {
         let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
         inner.map_or(&after[..end.unwrap_or(after.len())], |(name, _)| name)
     })
+}
+
+/// Whether a key is empty in requests without a header or a user.
+fn may_be_empty(key: &str) -> bool {
+    let may_be =
+        |name: &str| name == "remote_user" || name.starts_with("http_") && name != "http_host";
+    names(key).next().is_some() && names(key).all(may_be)
 }
 
 fn fields(key: &str, maps: &[Network<'_>]) -> Result<Vec<String>, String> {

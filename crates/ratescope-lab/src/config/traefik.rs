@@ -11,6 +11,7 @@ use crate::export::Target;
 use ratescope::internal::YamlKind as Kind;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Policy;
+use ratescope_log::ipv6_prefix;
 
 pub(super) fn is_known(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
@@ -109,8 +110,8 @@ fn middleware(
             }
         }
         if let Some(bits) = value("ipv6subnet") {
-            let bits = bits.parse::<u8>().ok().filter(|bits| *bits <= 128);
-            config.addresses.ipv6_prefix = bits.ok_or("ipv6Subnet is no number up to 128")?;
+            config.addresses.ipv6_prefix =
+                ipv6_prefix(bits).map_err(|_| "ipv6Subnet is no number up to 128")?;
         }
         ip()
     };

@@ -159,7 +159,7 @@ fn estimated(at: Time, events: &str, period: Span) -> (Form, String) {
     (form, format!("remembers about {events} of the last {}", spaced(period)))
 }
 
-/// What a rate remembers at `at`, as Exim measures it.
+/// The fading weight of a rate as Exim measures it.
 pub fn fading(at: Time, estimator: DecayingRate) -> Memory {
     faded(at, Form::Rate(estimator), estimator.period)
 }

@@ -162,6 +162,23 @@ impl Timebase {
         }
     }
 
+    /// Writes when `at` was, seen from `now`, in a tag around `x` and the height `y` that ends at `right` at the latest.
+    pub(super) fn tag_instant(
+        &self,
+        marks: &mut Vec<Mark>,
+        [at, now]: [Time; 2],
+        x: f64,
+        right: f64,
+        y: f64,
+    ) {
+        let text = self.when(at, now);
+        let wide = width(&text, SMALL) * 1.05 + 14.0;
+        let left = (x - wide / 2.0).min(right - wide).max(2.0);
+        let rect = Rect { x: left, y, width: wide, height: TAG };
+        make_room(marks, rect);
+        tag(marks, rect, &text, Ink::Crosshair, SMALL);
+    }
+
     /// Draws a flag at each of the instants `flags` that is in sight, with a pole through all plots and its
     /// time around the height `y`.
     pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
@@ -201,7 +218,7 @@ impl Timebase {
             } else {
                 unseen.to_owned()
             };
-            // As many words as there is room for.
+            // The longest text that fits.
             let words = [whole.as_str(), unseen, short];
             let fits = words.into_iter().find(|words| rect.width > 6.0 * words.len() as f64);
             if let Some(words) = fits.filter(|_| why) {
@@ -221,7 +238,7 @@ pub(super) fn flag(x: f64, y: f64) -> Mark {
 }
 
 /// Removes the labels at the height of a tag that the tag would touch.
-pub(super) fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
+fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
     marks.retain(|mark| match mark {
         Mark::Text(text) if text.at.y == tag.y && text.ink == Ink::Muted => {
             let apart = (text.at.x - tag.x - tag.width / 2.0).abs();

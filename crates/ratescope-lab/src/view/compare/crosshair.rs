@@ -9,9 +9,8 @@ use super::{columns, top};
 use crate::compare::{Comparison, Lane};
 use crate::lane::history::{Column, Columns};
 use crate::plot::{Anchor, Ink, Mark, Point, Rect, Stroke};
-use crate::view::label::{SMALL, TAG, beside, disc, panel, small, tag, width};
+use crate::view::label::{beside, disc, panel, small};
 use crate::view::memory::{dots, of_lane, shade};
-use crate::view::timebase::make_room;
 use ratescope::time::Time;
 
 /// An event this near to the crosshair, in CSS pixels, is the one that is meant.
@@ -106,12 +105,8 @@ pub(super) fn draw(
         }
     }
     counts(marks, layout, x, comparison, &remembered);
-    let text = layout.time.when(at, comparison.now());
-    let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
-    let left = (x - wide / 2.0).min(layout.width - wide - 2.0).max(2.0);
-    let rect = Rect { x: left, y: layout.axis, width: wide, height: TAG };
-    make_room(marks, rect);
-    tag(marks, rect, &text, Ink::Crosshair, SMALL);
+    let right = layout.width - 2.0;
+    layout.time.tag_instant(marks, [at, comparison.now()], x, right, layout.axis);
 }
 
 /// The instant of the event closest to `at`, if one is near enough to be meant; otherwise `at`, or the

@@ -8,10 +8,7 @@ use crate::scope::Scope;
 use crate::scope::models::Model;
 use crate::trace::Column;
 use crate::view::compare::numbers;
-use crate::view::label::{
-    LINE, PAD, SIZE, SMALL, TAG, beside, bold, panel, plain, spaced, tag, width,
-};
-use crate::view::timebase::make_room;
+use crate::view::label::{LINE, PAD, SIZE, SMALL, beside, bold, panel, plain, spaced, width};
 use ratescope::limit::Limiter;
 use ratescope::limit::exim::{Exim, Mode};
 use ratescope::outcome::Retry;
@@ -39,7 +36,9 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     let points = values.iter().map(|&(value, ink)| (Point::new(x, layout.y(value)), ink));
     points.filter(|(at, _)| at.y >= plot.y).for_each(|(at, ink)| mark(marks, at, ink));
     if view.read_beside {
-        return instant(marks, layout, scope, x);
+        let at = pointed(scope, layout, x).0;
+        let right = view.size[0] - 2.0;
+        return layout.time.tag_instant(marks, [at, scope.now()], x, right, layout.axis());
     }
     if view.clicked {
         return;
@@ -55,16 +54,6 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
         let line = if i == 0 { bold } else { plain };
         marks.push(line(rect.x + pad, y, text, Ink::Text, size, Anchor::Start));
     }
-}
-
-/// The instant under the crosshair, on the time axis.
-fn instant(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, x: f64) {
-    let text = layout.time.when(pointed(scope, layout, x).0, scope.now());
-    let wide = width(&text, SMALL) * 1.05 + 2.0 * PAD;
-    let left = (x - wide / 2.0).min(layout.plot.right() - wide / 2.0).max(2.0);
-    let rect = Rect { x: left, y: layout.axis(), width: wide, height: TAG };
-    make_room(marks, rect);
-    tag(marks, rect, &text, Ink::Crosshair, SMALL);
 }
 
 /// The instant at `x`, or that of an event near to it, with the column of the event.

@@ -45,7 +45,7 @@ fn addresses_in_their_one_form() {
     assert_eq!(passing("ip", wide, sixes.map(from)), [true, false, false]);
 }
 
-/// What a request says of itself, and where it is from.
+/// A request with the header `x-key`.
 fn with_key(key: &str, ip: &str) -> Request<String> {
     let mut request = get("/", ip);
     request.headers_mut().insert("x-key", key.parse().unwrap());

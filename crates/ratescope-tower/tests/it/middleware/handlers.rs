@@ -1,39 +1,24 @@
 //! The decision, as handlers see it.
 
 use crate::middleware::parts::{Far, Hand, call, finished, get, limit, ruled};
-use core::task::{Context, Poll};
 use http::{Request, Response};
 use ratescope::rules::{Decision, Store};
 use ratescope_tower::{Problem, RateLimit};
+use tower::service_fn;
 use tower_layer::Layer;
-use tower_service::Service;
 
 /// Answers with what is left of each limit, and whether a soft limit was exceeded.
-#[derive(Clone)]
-struct Left;
-
-impl Service<Request<String>> for Left {
-    type Response = Response<String>;
-    type Error = String;
-    type Future = core::future::Ready<Result<Response<String>, String>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), String>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<String>) -> Self::Future {
-        let text =
-            request.extensions().get::<Decision>().map_or("nothing".to_owned(), |decision| {
-                let left: Vec<f64> =
-                    decision.outcomes().filter_map(|one| Some(one.quota()?.remaining)).collect();
-                format!("{left:?} {}", decision.is_soft())
-            });
-        core::future::ready(Ok(Response::new(text)))
-    }
+async fn left(request: Request<String>) -> Result<Response<String>, String> {
+    let text = request.extensions().get::<Decision>().map_or("nothing".to_owned(), |decision| {
+        let left: Vec<f64> =
+            decision.outcomes().filter_map(|one| Some(one.quota()?.remaining)).collect();
+        format!("{left:?} {}", decision.is_soft())
+    });
+    Ok(Response::new(text))
 }
 
 fn bodies<S: Store>(limit: RateLimit<S, Problem, Hand>) -> Vec<String> {
-    let mut service = limit.layer().layer(Left);
+    let mut service = limit.layer().layer(service_fn(left));
     let mut body = || finished(call(&mut service, get("/", "192.0.2.7"))).unwrap().into_body();
     (0..3).map(|_| body()).collect()
 }

@@ -5,7 +5,6 @@ use crate::middleware::server::{PATIENCE, Server};
 use crate::tokens;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use core::task::{Context, Poll};
 use http::Response;
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -15,39 +14,35 @@ use ratescope_redis::{Options, RedisStore};
 use ratescope_tower::{Problem, RateLimit, Reservation};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tower::ServiceExt;
+use tower::{ServiceExt, service_fn};
 use tower_layer::Layer;
 use tower_service::Service;
 
 const TEN: &str = "domain: web\nlimit: token-bucket 10/1h per ip\n";
 
-/// Keeps the reservation of each request, if there is one.
-#[derive(Clone, Default)]
-struct Keeper(Arc<Mutex<Vec<Reservation>>>);
+type Reservations = Arc<Mutex<Vec<Reservation>>>;
 
-impl Service<Request<String>> for Keeper {
-    type Response = Response<String>;
-    type Error = String;
-    type Future = core::future::Ready<Result<Response<String>, String>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), String>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<String>) -> Self::Future {
-        let reservation = request.extensions().get::<Reservation>().cloned();
-        self.0.lock().unwrap().extend(reservation);
+/// A service that keeps the reservation of each request, if there is one.
+fn keeper(
+    kept: &Reservations,
+) -> impl Service<Request<String>, Response = Response<String>, Error = String, Future: Send>
++ Clone
++ Send
++ 'static {
+    let kept = Arc::clone(kept);
+    service_fn(move |request: Request<String>| {
+        kept.lock().unwrap().extend(request.extensions().get::<Reservation>().cloned());
         core::future::ready(Ok(Response::new(String::new())))
-    }
+    })
 }
 
 /// The reservation of a request of cost 6.
 fn reserve<S: Store>(limit: RateLimit<S, Problem, Hand>) -> Reservation {
-    let keeper = Keeper::default();
-    let mut service = limit.cost(|_| 6.0).reserve().layer().layer(keeper.clone());
+    let kept = Reservations::default();
+    let mut service = limit.cost(|_| 6.0).reserve().layer().layer(keeper(&kept));
     let response = finished(call(&mut service, get("/", "192.0.2.7"))).unwrap();
     assert_eq!(response.status(), StatusCode::OK);
-    let mut kept = keeper.0.lock().unwrap();
+    let mut kept = kept.lock().unwrap();
     assert_eq!(kept.len(), 1);
     kept.pop().unwrap()
 }
@@ -117,13 +112,13 @@ fn a_handler_that_panics_gives_back() {
 
 #[test]
 fn a_refused_request_has_none_and_a_layer_that_does_not_reserve_neither() {
-    let keeper = Keeper::default();
+    let kept = Reservations::default();
     let limit = || limit(ruled(TEN), &Hand::default());
-    let mut refused = limit().cost(|_| 11.0).reserve().layer().layer(keeper.clone());
+    let mut refused = limit().cost(|_| 11.0).reserve().layer().layer(keeper(&kept));
     assert_eq!(finished(call(&mut refused, get("/", "192.0.2.7"))).unwrap().status(), 429);
-    let mut other = limit().layer().layer(keeper.clone());
+    let mut other = limit().layer().layer(keeper(&kept));
     assert_eq!(finished(call(&mut other, get("/", "192.0.2.7"))).unwrap().status(), 200);
-    assert!(keeper.0.lock().unwrap().is_empty());
+    assert!(kept.lock().unwrap().is_empty());
 }
 
 /// A limiter that can't give back keeps what was reserved, and is charged for more.
