@@ -1,9 +1,9 @@
 //! The decision about a request, and the state that all clones of a layer share.
 
 use super::fields::{Head, RequestFields};
-use super::headers::Values;
 use super::layer::{LayerSettings, RateLimit};
 use super::meters::{Meters, RequestOutcome};
+use super::passed::{Passed, Rest, Waiting};
 use super::prepared::Prepared;
 use super::queue::{Queue, Seat};
 use super::refusal::{Answer, Refused};
@@ -38,31 +38,6 @@ pub(super) enum Next<B> {
     Call(Passed),
     Wait(Box<Waiting>),
     Refuse(Box<Response<B>>),
-}
-
-/// A request that is passed on later, and holds a place in the queue until then.
-pub(super) struct Waiting {
-    pub(super) wait: Span,
-    pub(super) seat: Seat,
-    pub(super) passed: Passed,
-}
-
-/// The data that is kept of a request that passed.
-#[derive(Default)]
-pub(super) struct Passed {
-    /// The headers of its response.
-    pub(super) headers: Option<Box<Values>>,
-    /// The rest, which few layers need.
-    pub(super) rest: Option<Box<Rest>>,
-}
-
-pub(super) struct Rest {
-    /// The request's event, to charge it afterwards, if anything is charged.
-    pub(super) debtor: Option<Debtor>,
-    /// The same, if its cost is only reserved.
-    pub(super) reserved: Option<Debtor>,
-    /// The answer of the store, if handlers are told.
-    pub(super) decision: Option<Decision>,
 }
 
 /// A request that is charged after it passed: its fields, the cost that was counted, and the decision by which it passed.

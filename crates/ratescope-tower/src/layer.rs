@@ -500,7 +500,7 @@ impl<S, A, C> RateLimit<S, A, C> {
 /// A layer that limits requests. `W` says whether it [charges](super::Charged) for the bodies of
 /// responses.
 pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
-    shared: Arc<Shared<S, A, C>>,
+    pub(super) shared: Arc<Shared<S, A, C>>,
     bodies: PhantomData<W>,
 }
 

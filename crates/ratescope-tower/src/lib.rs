@@ -8,7 +8,8 @@
 //! **How it works.** `service.rs` takes a request. `decide.rs` reads the fields of its keys (`fields.rs`; the address of
 //! the client by `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with
 //! `headers.rs`, waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`,
-//! made once for each reading of them. `charge.rs` counts costs that are known only afterwards, and
+//! made once for each reading of them. `passed.rs` completes the responses to requests that passed, also for frameworks
+//! that take no layers: [`RateLimitLayer::check`]. `charge.rs` counts costs that are known only afterwards, and
 //! `reservation.rs` those that are reserved before. `meters.rs` and `report.rs`
 //! count and log.
 //!
@@ -34,6 +35,7 @@ mod layer;
 pub mod meters;
 mod outages;
 pub mod outgoing;
+mod passed;
 mod prepared;
 pub mod proxies;
 mod queue;
@@ -49,6 +51,7 @@ pub use fields::{Head, MissingSources};
 pub use grpc::GrpcStatus;
 pub use headers::Headers;
 pub use layer::{LOGGED, QUEUE, RateLimit, RateLimitLayer, ResponseHead};
+pub use passed::Passed;
 pub use proxies::Proxies;
 pub use ratescope::address::{IPV6_PREFIX, Networks};
 pub use ratescope::clock::{Clock, FakeClock, SystemClock};

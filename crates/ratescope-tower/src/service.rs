@@ -20,13 +20,12 @@
 //! the layer than the inner service is ready for; they wait for it after their first wait.
 
 use super::bodies::{Bodies, Debt, Uncharged};
-use super::decide::{Debtor, Next, Passed, Rest, Shared, Waiting};
+use super::decide::{Next, Shared};
 use super::fields::Head;
 use super::headers::Values;
-use super::layer::ResponseHead;
+use super::passed::Passed;
 use super::prepared::Prepared;
 use super::refusal::{Answer, Problem};
-use super::reservation::Reservation;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::Pin;
@@ -87,13 +86,13 @@ where
     fn call(&mut self, mut request: Request<Q>) -> Self::Future {
         let shared = &self.shared;
         let state = match shared.decide_now(&mut self.reader, &Head::new(&request)) {
-            Some(Next::Call(Passed { headers, rest })) => {
-                let debtor = rest.and_then(|rest| tell_handlers(shared, &mut request, *rest));
+            Some(Next::Call(mut passed)) => {
+                shared.tell_handlers(&mut request, &mut passed);
                 let inner = self.inner.call(request);
-                match debtor {
-                    None => State::Called { inner, headers },
-                    debtor => {
-                        let response = respond(Arc::clone(shared), inner, headers, debtor);
+                match passed.debtor() {
+                    None => State::Called { inner, headers: passed.headers },
+                    Some(_) => {
+                        let response = respond(Arc::clone(shared), inner, passed);
                         State::Later { later: Box::pin(response) }
                     }
                 }
@@ -114,22 +113,6 @@ where
     }
 }
 
-/// Adds the answer of the store and the reservation to the extensions of a request, and returns the debtor of its later
-/// cost, if there is one.
-fn tell_handlers<S: Store, A: Send + Sync + 'static, C: Clock, Q>(
-    shared: &Arc<Shared<S, A, C>>,
-    request: &mut Request<Q>,
-    Rest { debtor, reserved, decision }: Rest,
-) -> Option<Debtor> {
-    if let Some(reserved) = reserved {
-        request.extensions_mut().insert(Reservation::new(Arc::clone(shared), reserved));
-    }
-    if let Some(decision) = decision {
-        request.extensions_mut().insert(decision);
-    }
-    debtor
-}
-
 /// Serves a request that has to wait: for the store, if `next` is not known yet, or in the queue. The
 /// `inner` service need not be ready. Returns also the debt of the body, if that is charged for.
 async fn later<I, S, A, C, Q, B>(
@@ -144,34 +127,21 @@ where
     A: Answer<B>,
     C: Clock,
 {
-    let next = match next {
-        Some(next) => next,
-        None => shared.decide(&Head::new(&request)).await,
+    let passed = match shared.admit(&mut request, next).await {
+        Ok(passed) => passed,
+        Err(refusal) => return Ok((*refusal, None)),
     };
-    let Passed { headers, rest } = match next {
-        Next::Refuse(response) => return Ok((*response, None)),
-        Next::Call(passed) => passed,
-        Next::Wait(waiting) => {
-            let Waiting { wait, seat, passed } = *waiting;
-            shared.clock.sleep(wait).await;
-            drop(seat);
-            passed
-        }
-    };
-    let debtor = rest.and_then(|rest| tell_handlers(&shared, &mut request, *rest));
     poll_fn(|cx| inner.poll_ready(cx)).await?;
     let response = inner.call(request);
     // The clone may hold something, and is not needed while the response is made.
     drop(inner);
-    respond(shared, response, headers, debtor).await
+    respond(shared, response, passed).await
 }
 
-/// Completes a response: charges for it, and adds the headers.
 async fn respond<S, A, C, B, E>(
     shared: Arc<Shared<S, A, C>>,
     response: impl Future<Output = Result<Response<B>, E>>,
-    headers: Option<Box<Values>>,
-    debtor: Option<Debtor>,
+    mut passed: Passed,
 ) -> Result<(Response<B>, Option<Debt>), E>
 where
     S: Store,
@@ -179,13 +149,8 @@ where
     C: Clock,
 {
     let mut response = response.await?;
-    if let Some(debtor) = &debtor {
-        shared.charge_head(debtor, ResponseHead::new(&response)).await;
-    }
-    if let Some(mut headers) = headers {
-        headers.write(response.headers_mut());
-    }
-    Ok((response, debtor.and_then(|debtor| shared.debt(debtor))))
+    shared.finish(&mut passed, &mut response).await;
+    Ok((response, passed.into_debtor().and_then(|debtor| shared.debt(debtor))))
 }
 
 pin_project! {

@@ -10,6 +10,9 @@ mod far;
 #[allow(dead_code)]
 #[path = "../../examples/grpc.rs"]
 mod grpc;
+#[allow(dead_code)]
+#[path = "../../examples/hyper.rs"]
+mod hyper_example;
 mod middleware;
 #[path = "../../../ratescope-redis/tests/it/redis/server.rs"]
 mod server;

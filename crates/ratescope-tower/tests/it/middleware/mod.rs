@@ -18,6 +18,7 @@ mod reports;
 mod reservations;
 mod unidentified;
 mod waiting;
+mod without_tower;
 
 use crate::doubling;
 use crate::far;

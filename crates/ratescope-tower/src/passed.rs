@@ -1,0 +1,164 @@
+//! A request that passed the limits, from then until its response is complete.
+
+use super::decide::{Debtor, Next, Shared};
+use super::fields::Head;
+use super::headers::Values;
+use super::layer::{RateLimitLayer, ResponseHead};
+use super::queue::Seat;
+use super::refusal::Answer;
+use super::reservation::Reservation;
+use core::fmt;
+use http::{Request, Response};
+use ratescope::clock::Clock;
+use ratescope::internal::Reader;
+use ratescope::rules::{Decision, Store};
+use ratescope::time::Span;
+use std::sync::Arc;
+
+/// A request that passed: what [`RateLimitLayer::finish`] needs to complete its response.
+#[derive(Default)]
+#[must_use = "without `finish` its response has no headers, and costs nothing"]
+pub struct Passed {
+    /// The headers of its response.
+    pub(super) headers: Option<Box<Values>>,
+    /// The rest, which few layers need.
+    pub(super) rest: Option<Box<Rest>>,
+}
+
+/// A request that is passed on later, and holds a place in the queue until then.
+pub(super) struct Waiting {
+    pub(super) wait: Span,
+    pub(super) seat: Seat,
+    pub(super) passed: Passed,
+}
+
+pub(super) struct Rest {
+    /// The request's event, to charge it afterwards, if anything is charged.
+    pub(super) debtor: Option<Debtor>,
+    /// The same, if its cost is only reserved.
+    pub(super) reserved: Option<Debtor>,
+    /// The answer of the store, if handlers are told.
+    pub(super) decision: Option<Decision>,
+}
+
+impl Passed {
+    pub(super) fn debtor(&self) -> Option<&Debtor> {
+        self.rest.as_ref()?.debtor.as_ref()
+    }
+
+    pub(super) fn into_debtor(self) -> Option<Debtor> {
+        self.rest?.debtor
+    }
+}
+
+impl fmt::Debug for Passed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Passed").field("headers", &self.headers).finish_non_exhaustive()
+    }
+}
+
+/// For frameworks that take no layers of tower. What the layer does before and after a service is done by two methods.
+impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
+    /// Decides about a request as the layer does: its fields are read, the store is asked, the answer is counted, a
+    /// refusal is logged. A request that a leaky bucket delays waits here. What handlers find in the
+    /// [extensions](http::Extensions) of a request is added there.
+    ///
+    /// `examples/hyper.rs` is a server of plain hyper. Where a framework has types of its own, make the head of a request
+    /// from them:
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use ratescope::{Policy, rules::MemoryStore};
+    /// use ratescope_tower::RateLimit;
+    /// use std::net::IpAddr;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let policy: Policy = "gcra 1/1m per ip".parse()?;
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).layer();
+    ///
+    /// let peer: IpAddr = "192.0.2.1".parse()?;
+    /// let mut head = Request::get("/search").header("host", "example.com").extension(peer).body(())?;
+    ///
+    /// let passed = limit.check::<_, String>(&mut head).await.expect("the first request passes");
+    /// let mut response = Response::new(String::from("found")); // by the handler
+    /// limit.finish(passed, &mut response).await;
+    /// assert_eq!(response.headers()["x-ratelimit-remaining"], "0");
+    ///
+    /// let refusal: Response<String> = limit.check(&mut head).await.unwrap_err();
+    /// assert_eq!((refusal.status().as_u16(), &refusal.headers()["retry-after"]), (429, &"60".parse()?));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the request is refused: the response, with the headers.
+    pub async fn check<Q, B>(&self, request: &mut Request<Q>) -> Result<Passed, Response<B>>
+    where
+        A: Answer<B>,
+    {
+        let next = self.shared.decide_now(&mut Reader::New, &Head::new(request));
+        self.shared.admit(request, next).await.map_err(|refusal| *refusal)
+    }
+
+    /// Completes the response to a request that passed: [charges](super::RateLimit::charge) for it, and adds the
+    /// [headers](super::headers).
+    pub async fn finish<B>(&self, mut passed: Passed, response: &mut Response<B>) {
+        self.shared.finish(&mut passed, response).await;
+    }
+}
+
+impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
+    /// Asks the store about a request, if the `next` step is not known yet, and waits until the request may be passed on.
+    /// Otherwise returns the refusal.
+    pub(super) async fn admit<Q, B>(
+        self: &Arc<Self>,
+        request: &mut Request<Q>,
+        next: Option<Next<B>>,
+    ) -> Result<Passed, Box<Response<B>>>
+    where
+        A: Answer<B>,
+    {
+        let next = match next {
+            Some(next) => next,
+            None => self.decide(&Head::new(request)).await,
+        };
+        let mut passed = match next {
+            Next::Refuse(response) => return Err(response),
+            Next::Call(passed) => passed,
+            Next::Wait(waiting) => {
+                let Waiting { wait, seat, passed } = *waiting;
+                self.clock.sleep(wait).await;
+                drop(seat);
+                passed
+            }
+        };
+        self.tell_handlers(request, &mut passed);
+        Ok(passed)
+    }
+
+    /// Moves the answer of the store and the reservation to the extensions of a request.
+    pub(super) fn tell_handlers<Q>(
+        self: &Arc<Self>,
+        request: &mut Request<Q>,
+        passed: &mut Passed,
+    ) {
+        let Some(rest) = &mut passed.rest else { return };
+        if let Some(reserved) = rest.reserved.take() {
+            request.extensions_mut().insert(Reservation::new(Arc::clone(self), reserved));
+        }
+        if let Some(decision) = rest.decision.take() {
+            request.extensions_mut().insert(decision);
+        }
+    }
+
+    /// Completes a response: charges for its head, and adds the headers.
+    pub(super) async fn finish<B>(&self, passed: &mut Passed, response: &mut Response<B>) {
+        if let Some(debtor) = passed.debtor() {
+            self.charge_head(debtor, ResponseHead::new(response)).await;
+        }
+        if let Some(headers) = &mut passed.headers {
+            headers.write(response.headers_mut());
+        }
+    }
+}
