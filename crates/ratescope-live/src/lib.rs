@@ -26,7 +26,7 @@
 //! ```
 //!
 //! **How it works.** A decision reaches `observer.rs`, and `probe.rs` adds it to the sums of its rules. While somebody
-//! looks, it also goes to the sketch of keys (`sketch.rs`) and to the events of watched keys (`memory.rs`). `viewer.rs`
+//! looks, it also goes to the sketch of keys (the library's `rules/sketch.rs`) and to the events of watched keys (`memory.rs`). `viewer.rs`
 //! writes what is new as text; `routes.rs` decides who may read it.
 //!
 //! **What it promises.** Memory and text are bounded, and nobody waits for a slow viewer: it misses columns, and is told how
@@ -40,7 +40,6 @@ mod observer;
 pub mod page;
 mod probe;
 mod routes;
-mod sketch;
 mod viewer;
 
 pub use body::Body;
@@ -48,5 +47,4 @@ pub use memory::{COLUMNS, EVENTS, HOURS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS,
 pub use observer::ProbeObserver;
 pub use probe::{Probe, Taps};
 pub use routes::Routes;
-pub use sketch::{Placed, Sketch, Weighed};
 pub use viewer::{Viewer, Wanted};

@@ -1,8 +1,8 @@
 //! The memory of the probe: sums that it always keeps, and data that it keeps only for viewers.
 
 use super::probe::{Key, Series};
-use super::sketch::{ByHash, Sketch};
 use core::mem::take;
+use ratescope::internal::{ByHash, Sketch};
 use ratescope::time::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;

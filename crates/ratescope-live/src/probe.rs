@@ -1,12 +1,10 @@
 //! The probe counts decisions and admits viewers.
 
 use super::memory::{Happened, LONGEST_KEY, MOST_RULES, ProbeMemory, hour};
-use super::sketch::Placed;
 use super::viewer::{Viewer, Wanted};
 use core::hash::{BuildHasher, Hash, Hasher};
 use ratescope::event::Event;
-use ratescope::internal::Secret;
-use ratescope::internal::shown;
+use ratescope::internal::{Placed, Secret, shown};
 use ratescope::policy::{Limit, Per};
 use ratescope::rules::{Decision, Rules};
 use ratescope::text::BadNumber;

@@ -17,7 +17,7 @@
 
 use super::memory::{HOURS, Happened, ProbeMemory, SumsAt, WatchedKey};
 use super::probe::{Key, Kind, Probe, Series};
-use super::sketch::{Sketch, Weighed};
+use ratescope::internal::{Sketch, Weighed};
 use ratescope::time::Time;
 use serde_json::{Value, json};
 use std::fmt::Write;

@@ -15,9 +15,8 @@ impl RedisStore {
     /// Redis goes through all keys that it has, some at a time, so that it answers others meanwhile. Keys
     /// that come or go at the same time may be missing.
     ///
-    /// A subject of more than 160 bytes is `#` with its SHA-1, as a key has no more of it. The rule is found by
-    /// the end of the key, which is made from its name and the shapes of its limits. So keys of other stores
-    /// with the same prefix have no rule, nor have those that a rule left behind when its limits changed.
+    /// The rule is found by the end of the key, which is made from its name and the shapes of its limits. So keys of
+    /// other stores with the same prefix have no rule, nor have those that a rule left behind when its limits changed.
     ///
     /// ```no_run
     /// # use ratescope_redis::RedisStore;

@@ -5,8 +5,7 @@ use super::options::{Options, TimeSource};
 use super::script::{A_FEW, NEXT, Purpose, Script};
 use core::hash::Hasher;
 use ratescope::event::Event;
-use ratescope::internal::Ask;
-use ratescope::internal::Few;
+use ratescope::internal::{Ask, Few, subject};
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::in_f64::InF64;
@@ -14,7 +13,6 @@ use ratescope::limit::kept::VERSION;
 use ratescope::policy::Per;
 use ratescope::rules::{Intent, Rule, Rules};
 use ratescope::time::Time;
-use sha1_smol::Sha1;
 use siphasher::sip::SipHasher13;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -457,9 +455,6 @@ fn base64(hash: u64) -> String {
     (0..6).map(digit).collect()
 }
 
-/// The longest subject, in bytes, that is written into a key as it is.
-const LONGEST_SUBJECT: usize = 160;
-
 /// The beginning of all keys. The text between the first braces of a key chooses the node.
 pub(super) fn begin(options: &Options) -> String {
     let prefix = &options.prefix;
@@ -472,18 +467,9 @@ pub(super) fn before_subject(options: &Options) -> String {
     begin(options) + open
 }
 
-/// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node. A subject of
-/// more than [`LONGEST_SUBJECT`] bytes is replaced by its SHA-1, so that nobody fills the memory with
-/// long names. A client can make up two names with one SHA-1, but then shares a limit only with itself:
-/// it can't find a name with the SHA-1 of another client's name.
+/// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node.
 fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
-    let mut subject = per.key(event);
-    if subject.is_empty() {
-        subject.push_str("all");
-    } else if subject.len() > LONGEST_SUBJECT {
-        subject = format!("#{}", Sha1::from(&subject).digest());
-    }
-    [&before_subject(options), &subject, "}", tag].concat().into_bytes()
+    [&before_subject(options), &subject(per, event), "}", tag].concat().into_bytes()
 }
 
 /// The time of the host in microseconds, its largest difference from the clock of Redis (below 0, any),

@@ -74,6 +74,7 @@
 //! | give each user a limit of its own | [`limit::per_key`] | |
 //! | have limits in a file that is read again | [`rules`] | |
 //! | keep quotas over a restart | [`store::saved`] | |
+//! | know who is limited now | [`rules::TopKeys`] | |
 //! | limit requests in axum, tonic or hyper | `RateLimit` | `ratescope-tower` |
 //! | limit the calls of a client | `outgoing::Pace` | `ratescope-tower` |
 //! | share limits between processes | `RedisStore` | `ratescope-redis` |
@@ -209,6 +210,10 @@ pub mod internal {
     pub use crate::rules::not_in_f64;
     #[cfg(feature = "std")]
     pub use crate::rules::part::{all_of, one_after_the_other};
+    #[cfg(feature = "std")]
+    pub use crate::rules::sketch::{ByHash, Placed, Sketch, Weighed};
+    #[cfg(feature = "std")]
+    pub use crate::rules::stored_key::subject;
     #[cfg(feature = "std")]
     pub use crate::rules::yaml::{Kind as YamlKind, Node as YamlNode, read as read_yaml};
     #[cfg(feature = "std")]

@@ -56,11 +56,9 @@ mod secret;
 mod serialize;
 mod text;
 
-#[cfg(feature = "std")]
-pub(crate) use decide::fullness;
 pub use decide::{PolicyOutcome, retry_after, strictest};
 #[cfg(feature = "std")]
-pub(crate) use decide::{longer, stricter};
+pub(crate) use decide::{fullness, longer, stricter, tightness};
 #[cfg(feature = "std")]
 pub(crate) use key::escaped;
 pub use key::{FIELDS, Per};

@@ -55,7 +55,8 @@ pub(crate) fn longer(a: Option<Span>, b: Option<Span>) -> Option<Span> {
     Some(a?.max(b?))
 }
 
-fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
+/// Which of two outcomes is nearer to its limit, or refused rather than allowed: the greater one.
+pub(crate) fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
     b.is_allowed().cmp(&a.is_allowed()).then(fullness(a, b))
 }
 

@@ -2,7 +2,8 @@
 
 use super::live::{RULES, Scene, at, rates, told};
 use proptest::prelude::*;
-use ratescope_live::{self, Probe, Sketch, Wanted};
+use ratescope::internal::Sketch;
+use ratescope_live::{self, Probe, Wanted};
 use serde_json::json;
 use std::collections::HashMap;
 

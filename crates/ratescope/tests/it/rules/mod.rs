@@ -13,6 +13,7 @@ mod secrets;
 mod stores;
 mod threads;
 mod throttle;
+mod top_keys;
 
 use crate::doubling;
 use crate::random;

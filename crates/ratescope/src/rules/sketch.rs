@@ -40,11 +40,11 @@ struct Rest<T> {
 }
 
 /// Values by a hash.
-pub(super) type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
+pub type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
 
 /// A hasher for numbers that are hashes already: it leaves them as they are.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct AsItIs(u64);
+pub struct AsItIs(u64);
 
 impl Hasher for AsItIs {
     fn write(&mut self, bytes: &[u8]) {
