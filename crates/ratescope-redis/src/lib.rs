@@ -195,8 +195,24 @@ impl RedisStore {
         &self.0.redis
     }
 
+    /// The same keys and states, decided by the numbers of other rules, such as those of a customer: see
+    /// [`MemoryStore::with_limits`]. The numbers are arguments of the script, so Redis keeps no more than before.
+    ///
+    /// # Errors
+    /// As for [`MemoryStore::with_limits`], and if a rule can't be computed there.
+    pub fn with_limits(&self, rules: impl Into<Rules>) -> Result<Self, RulesError> {
+        let redis = self.0.redis.clone();
+        let local = self.0.local.with_limits(rules)?;
+        computable(&local.rules(), redis.apart)?;
+        Ok(RedisStore::of(redis, local))
+    }
+
     fn new(redis: Redis, rules: Rules) -> Self {
         let local = MemoryStore::new(rules, redis.options.capacity);
+        RedisStore::of(redis, local)
+    }
+
+    fn of(redis: Redis, local: MemoryStore) -> Self {
         let plan = ArcSwap::from_pointee(Plan::new(local.rules()));
         let (replacing, ahead) = (Mutex::default(), AtomicI64::default());
         RedisStore(Arc::new(Inner { redis, plan, replacing, local, ahead }))

@@ -198,6 +198,11 @@ pub trait Limiter: Sealed {
         self.initial()
     }
 
+    /// Converts a state to one of the limiter that `initial` is of, for `MemoryStore::with_limits`.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn adapt(&self, _state: &mut Self::State, _initial: &Self::State) {}
+
     /// The answer that [`check`](Self::check) would give to an event of cost `cost` at `now`. Nothing is
     /// counted. With cost 0 the answer shows the level and the limit at `now`.
     fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome;

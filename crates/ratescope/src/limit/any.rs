@@ -25,12 +25,14 @@
 
 pub use super::algorithm::Unstretched;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-use super::Limiter;
 use super::algorithm::{Algorithm, Stretch};
 use super::in_f64::InF64;
-use super::kept::{Bytes, Content, KeptError, Kind, Shape};
+use super::kept::{Bytes, Content, Keeps, KeptError, Kind, Shape};
 use super::text::{self, Form, Given, Unreadable};
+use super::{LONG_AGO, Limiter};
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
 use crate::text::{BadNumber, ParseError};
@@ -60,6 +62,10 @@ macro_rules! define {
         #[expect(missing_docs, reason = "named as the limiters")]
         pub enum AnyState {
             $($limiter(state!($module::$limiter $($boxed)?)),)*
+            /// A state that was counted by another limiter of its shape than the one that is asked: see
+            /// [`MemoryStore::with_limits`](crate::MemoryStore::with_limits).
+            #[doc(hidden)]
+            Own(Box<OwnState>),
         }
 
         $(
@@ -92,6 +98,44 @@ macro_rules! state {
 }
 
 limiters!(define! {});
+
+/// A state, and the limiter that it was counted by and that decides about it.
+#[derive(Clone, Debug, PartialEq)]
+#[doc(hidden)]
+pub struct OwnState {
+    pub(crate) limiter: Arc<AnyLimiter>,
+    state: AnyState,
+}
+
+impl AnyState {
+    /// The state of a new key under a limiter of its own.
+    #[cfg(feature = "std")]
+    pub(crate) fn initial_of(limiter: &AnyLimiter) -> Self {
+        let state = limiter.initial();
+        AnyState::Own(Box::new(OwnState { limiter: Arc::new(limiter.clone()), state }))
+    }
+
+    /// A state of the limiter that this state is of.
+    pub(crate) fn like(&self, state: AnyState) -> Self {
+        match self {
+            AnyState::Own(own) => {
+                let limiter = Arc::clone(&own.limiter);
+                AnyState::Own(Box::new(OwnState { limiter, state }))
+            }
+            _ => state,
+        }
+    }
+
+    fn is_like(&self, other: &AnyState) -> bool {
+        match (self, other) {
+            (AnyState::Own(own), AnyState::Own(other)) => {
+                Arc::ptr_eq(&own.limiter, &other.limiter) || own.limiter == other.limiter
+            }
+            (AnyState::Own(_), _) | (_, AnyState::Own(_)) => false,
+            _ => true,
+        }
+    }
+}
 
 /// Every text form. The words after the rate may come in any order. The limiter by hour has the form of the adaptive one.
 pub const FORMS: &[Form] = &[
@@ -237,11 +281,40 @@ impl AnyLimiter {
     }
 
     pub(super) fn write(&self, state: &AnyState, now: Time, out: &mut Content) {
-        matched!(self, state, |l, s| l.keep(s, now, out), self.write(&self.initial(), now, out));
+        matched!(
+            self,
+            state,
+            |l, s| l.keep(s, now, out),
+            match state {
+                AnyState::Own(own) => own.limiter.write(&own.state, now, out),
+                _ => self.write(&self.initial(), now, out),
+            }
+        );
     }
 
     pub(super) fn state(&self, bytes: &mut Bytes<'_>) -> Result<AnyState, KeptError> {
         Ok(stated!(self, |l| l.restore(bytes)?))
+    }
+
+    /// The limiter that decides about a state: this one, unless the state has its own.
+    pub(crate) fn of<'a>(&'a self, state: &'a AnyState) -> &'a AnyLimiter {
+        match state {
+            AnyState::Own(own) => &own.limiter,
+            _ => self,
+        }
+    }
+
+    /// Converts a state to one of the limiter that `initial` is of. It is the state as of its latest event, so what a bucket
+    /// lacked comes back at the new rate since then, as on Redis.
+    #[cold]
+    fn convert(&self, state: &mut AnyState, initial: &AnyState) {
+        let (old, new) = (self.of(state), self.of(initial));
+        let mut bytes = Vec::new();
+        self.write_state(state, LONG_AGO, &mut bytes);
+        *state = match new.read_state(&mut bytes.as_slice()) {
+            Ok(converted) if old.shape() == new.shape() => initial.like(converted),
+            _ => initial.clone(),
+        };
     }
 
     /// Replaces `state` by an initial one if it is of another kind.
@@ -259,31 +332,81 @@ impl Limiter for AnyLimiter {
         stated!(self, |l| l.initial())
     }
 
+    fn initial_like(&self, state: &AnyState) -> AnyState {
+        state.like(self.of(state).initial())
+    }
+
+    #[inline]
+    fn adapt(&self, state: &mut AnyState, initial: &AnyState) {
+        if !state.is_like(initial) {
+            self.convert(state, initial);
+        }
+    }
+
     fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
-        let initial = || self.peek(&self.initial(), now, cost);
-        matched!(self, state, |l, s| l.peek(s, now, cost), initial())
+        matched!(
+            self,
+            state,
+            |l, s| l.peek(s, now, cost),
+            match state {
+                AnyState::Own(own) => own.limiter.peek(&own.state, now, cost),
+                _ => self.peek(&self.initial(), now, cost),
+            }
+        )
     }
 
     fn record(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
-        matched!(self, &mut *state, |l, s| l.record(s, now, cost, allowed), {
-            self.own(state);
-            self.record(state, now, cost, allowed);
-        });
+        matched!(
+            self,
+            &mut *state,
+            |l, s| l.record(s, now, cost, allowed),
+            match state {
+                AnyState::Own(own) => own.limiter.record(&mut own.state, now, cost, allowed),
+                _ => {
+                    self.own(state);
+                    self.record(state, now, cost, allowed);
+                }
+            }
+        );
     }
 
     fn check_last(&self, state: &mut AnyState, now: Time, cost: f64, others: bool) -> Outcome {
-        matched!(self, &mut *state, |l, s| l.check_last(s, now, cost, others), {
-            self.own(state);
-            self.check_last(state, now, cost, others)
-        })
+        matched!(
+            self,
+            &mut *state,
+            |l, s| l.check_last(s, now, cost, others),
+            match state {
+                AnyState::Own(own) => own.limiter.check_last(&mut own.state, now, cost, others),
+                _ => {
+                    self.own(state);
+                    self.check_last(state, now, cost, others)
+                }
+            }
+        )
     }
 
     fn undo(&self, state: &mut AnyState, at: Time, now: Time, cost: f64) -> bool {
-        matched!(self, state, |l, s| l.undo(s, at, now, cost), false)
+        matched!(
+            self,
+            &mut *state,
+            |l, s| l.undo(s, at, now, cost),
+            match state {
+                AnyState::Own(own) => own.limiter.undo(&mut own.state, at, now, cost),
+                _ => false,
+            }
+        )
     }
 
     fn give_back(&self, state: &mut AnyState, now: Time, cost: f64) -> bool {
-        matched!(self, state, |l, s| l.give_back(s, now, cost), false)
+        matched!(
+            self,
+            &mut *state,
+            |l, s| l.give_back(s, now, cost),
+            match state {
+                AnyState::Own(own) => own.limiter.give_back(&mut own.state, now, cost),
+                _ => false,
+            }
+        )
     }
 
     fn grows(&self) -> bool {
@@ -291,21 +414,47 @@ impl Limiter for AnyLimiter {
     }
 
     fn forget(&self, state: &mut AnyState, now: Time) {
-        matched!(self, state, |l, s| l.forget(s, now), {});
+        matched!(self, &mut *state, |l, s| l.forget(s, now), {
+            if let AnyState::Own(own) = state {
+                own.limiter.forget(&mut own.state, now);
+            }
+        });
     }
 
     fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {
-        let initial = || self.retry_after(&self.initial(), now, cost);
-        matched!(self, state, |l, s| l.retry_after(s, now, cost), initial())
+        matched!(
+            self,
+            state,
+            |l, s| l.retry_after(s, now, cost),
+            match state {
+                AnyState::Own(own) => own.limiter.retry_after(&own.state, now, cost),
+                _ => self.retry_after(&self.initial(), now, cost),
+            }
+        )
     }
 
     fn remaining(&self, state: &AnyState, now: Time) -> f64 {
-        let initial = || self.remaining(&self.initial(), now);
-        matched!(self, state, |l, s| l.remaining(s, now), initial())
+        matched!(
+            self,
+            state,
+            |l, s| l.remaining(s, now),
+            match state {
+                AnyState::Own(own) => own.limiter.remaining(&own.state, now),
+                _ => self.remaining(&self.initial(), now),
+            }
+        )
     }
 
     fn reset_after(&self, state: &AnyState, now: Time) -> Span {
-        matched!(self, state, |l, s| l.reset_after(s, now), Span::ZERO)
+        matched!(
+            self,
+            state,
+            |l, s| l.reset_after(s, now),
+            match state {
+                AnyState::Own(own) => own.limiter.reset_after(&own.state, now),
+                _ => Span::ZERO,
+            }
+        )
     }
 
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {

@@ -3,7 +3,7 @@
 use super::asked::Ask;
 use super::deciding::{in_one_step, in_two_steps, retry_after, together};
 use super::decision::{Decision, StateSource};
-use super::{Details, Intent, Load, OnStoreFailure, Part, Rule, Rules};
+use super::{Details, Intent, Load, OnStoreFailure, Part, Rule, Rules, RulesError};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
 use crate::limit::any::{AnyLimiter, AnyState};
@@ -14,7 +14,7 @@ use crate::text::BadNumber;
 use crate::time::Time;
 use arc_swap::{ArcSwap, Guard};
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 /// Rules, and the states of the keys of each of their limits. Threads can share it: every method
@@ -64,6 +64,62 @@ impl MemoryStore {
             capacity,
             load: Arc::new(AtomicU64::new(f64::NAN.to_bits())),
         }
+    }
+
+    /// The same keys and states, decided by the numbers of other rules, such as those of a customer. What was counted by
+    /// one set of numbers counts in all:
+    ///
+    /// ```
+    /// use ratescope::{Event, MemoryStore, Policy, Time};
+    ///
+    /// let policy = |n: u32| format!("gcra {n}/1h per user").parse::<Policy>();
+    /// let usual = MemoryStore::new(policy(2)?, 100_000);
+    /// let large = usual.with_limits(policy(5)?)?;
+    ///
+    /// let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+    /// assert_eq!([0; 3].map(|_| usual.check(&event).is_allowed()), [true, true, false]);
+    /// assert_eq!([0; 4].map(|_| large.check(&event).is_allowed()), [true, true, true, false]);
+    /// assert_eq!(large.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// It is made in about a microsecond for each limit, and holds no keys of its own, so a service makes it for an event or
+    /// keeps one for each customer. A key takes some 60 bytes more while the numbers are not those of the store that the
+    /// states were made by. Until the next event of a key, its numbers are those of the latest event. What was missing
+    /// in a bucket comes back at the new rate since its latest event.
+    ///
+    /// [Reload](Self::reload) the store that has the usual limits, and then make the others again: a store whose rules were
+    /// replaced may have new states.
+    ///
+    /// # Errors
+    /// If a rule is none of this store, or does not have limits of the same [shape](crate::limit::kept) for the same fields.
+    pub fn with_limits(&self, rules: impl Into<Rules>) -> Result<Self, RulesError> {
+        let generation = self.generation();
+        let rules = rules.into().with_key_secret(generation.rules.key_secret());
+        let each = generation.rules.rules().iter().zip(&generation.tables);
+        let named: HashMap<&str, &Vec<LimitTable>> =
+            each.map(|(rule, tables)| (rule.name(), tables)).collect();
+        let tables = |rule: &Rule| {
+            let tables = named.get(rule.name())?;
+            let each = tables.iter().zip(rule.limits_and_stretched());
+            let with = each.map(|(table, limits)| table.with_limits(limits));
+            with.collect::<Option<Vec<_>>>().filter(|_| tables.len() == rule.limits().len())
+        };
+        let tables = rules.rules().iter().map(|rule| {
+            tables(rule).ok_or_else(|| {
+                let name = rule.name();
+                rules.wrong(format!("the store has no rule {name} with limits of these shapes"))
+            })
+        });
+        let tables = tables.collect::<Result<Vec<_>, _>>()?;
+        let rules = Arc::new(rules);
+        let lone = rules.lone();
+        let generation = Arc::new(Generation { rules, tables, lone });
+        Ok(MemoryStore {
+            current: Arc::new(ArcSwap::new(generation)),
+            reloading: Arc::default(),
+            ..self.clone()
+        })
     }
 
     /// The rules that are in force.
@@ -269,6 +325,7 @@ impl MemoryStore {
         for ((ask, outcome), state) in asked.iter().zip(outcomes).zip(states) {
             if rules.rules().get(ask.rule).is_some_and(is_local) {
                 let limit = generation.limit(ask);
+                let state = limit.own_state(state);
                 limit.hold(event).adopt(event.time, ask.cost, outcome.is_allowed(), state);
             }
         }
@@ -389,7 +446,7 @@ impl Generation {
     }
 
     pub(super) fn limiter(&self, ask: &Ask) -> &AnyLimiter {
-        self.limit(ask).keys.limiter()
+        self.limit(ask).limiter()
     }
 
     /// The answer of a rule without states: its setting for failures of the store.
@@ -402,6 +459,16 @@ impl Generation {
 }
 
 impl LimitTable {
+    /// The same states under other numbers; `None` if their shape differs.
+    fn with_limits(&self, (own, stretched): (&Limit, Option<&Limit>)) -> Option<Self> {
+        let stretched = match (stretched, &self.stretched) {
+            (Some(limit), Some(keyed)) => Some(Arc::new(keyed.with_limit(limit)?)),
+            (None, None) => None,
+            _ => return None,
+        };
+        Some(LimitTable { own: Arc::new(self.own.with_limit(own)?), stretched })
+    }
+
     fn each(&self) -> impl Iterator<Item = &Arc<KeyedLimit>> {
         core::iter::once(&self.own).chain(&self.stretched)
     }

@@ -32,7 +32,12 @@ impl MemoryStore {
     ///
     /// # Errors
     /// When the bytes are anything else, or were cut or changed.
-    pub fn restore(rules: Rules, capacity: usize, bytes: &[u8]) -> Result<Self, SavedError> {
+    pub fn restore(
+        rules: impl Into<Rules>,
+        capacity: usize,
+        bytes: &[u8],
+    ) -> Result<Self, SavedError> {
+        let rules = rules.into();
         let saved = Saved::read(bytes)?;
         let restore = |limit: &Limit, name: &str| -> Result<_, SavedError> {
             Ok(Arc::new(KeyedLimit::restore(limit, capacity, name, &saved)?))

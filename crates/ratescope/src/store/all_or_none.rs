@@ -24,7 +24,7 @@ pub(super) fn hold<'a>(limits: &'a [KeyedLimit], event: &Event<'_>) -> Few<Held<
     let hashes: Few<u64> = limits.iter().map(|limit| limit.hash(event)).collect();
     let mut held = Few::new();
     for (limit, hash) in limits.iter().zip(hashes) {
-        held.push(limit.keys.lock(hash));
+        held.push(limit.lock(hash));
     }
     find(&mut held);
     held
@@ -38,7 +38,7 @@ pub(crate) fn hold_each<'a, const N: usize>(
 ) -> [Held<'a, AnyLimiter>; N] {
     debug_assert!(limits.is_sorted_by(|a, b| a.number < b.number));
     let hashed = limits.map(|limit| (limit, limit.hash(event)));
-    let mut held = hashed.map(|(limit, hash)| limit.keys.lock(hash));
+    let mut held = hashed.map(|(limit, hash)| limit.lock(hash));
     find(&mut held);
     held
 }
@@ -59,14 +59,14 @@ pub(crate) fn hold_in_any_order<'a>(
     // Rules are mostly asked in the order in which their limits were made.
     if hashed.is_sorted_by(is_before) {
         for (limit, hash) in hashed {
-            held.push(limit.keys.lock(hash));
+            held.push(limit.lock(hash));
         }
     } else {
         let mut in_order: Few<_> = hashed.into_iter().enumerate().collect();
         in_order.sort_unstable_by_key(|(_, hashed)| number(hashed));
         let are_different = in_order.is_sorted_by(|(_, a), (_, b)| is_before(a, b));
         assert!(are_different, "a limit was given twice");
-        let each = in_order.into_iter().map(|(i, (limit, hash))| (i, limit.keys.lock(hash)));
+        let each = in_order.into_iter().map(|(i, (limit, hash))| (i, limit.lock(hash)));
         let mut each: Few<_> = each.collect();
         each.sort_unstable_by_key(|(i, _)| *i);
         held.extend(each.into_iter().map(|(_, held)| held));

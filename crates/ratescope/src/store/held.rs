@@ -3,6 +3,7 @@
 use super::sync::MutexGuard;
 use super::table::{Slot, Table};
 use crate::extremes::{rounded_down, smaller};
+use crate::limit::any::AnyLimiter;
 use crate::limit::kept::Keeps;
 use crate::limit::per_key::{self, PerKey};
 use crate::limit::{Limiter, MAX_COST, is_cost};
@@ -62,10 +63,9 @@ where
     #[inline(always)]
     pub(super) fn find(&mut self) {
         self.slot = self.memory.table.find(self.hash);
-    }
-
-    pub(crate) fn limiter(&self) -> &L {
-        self.limiter
+        if let Some(slot) = self.slot {
+            self.limiter.adapt(&mut self.memory.table.at_mut(slot).state, self.initial);
+        }
     }
 
     /// The state that is remembered, or that of a new key.
@@ -232,6 +232,13 @@ where
         {
             entry.refused = rounded_down(cost);
         }
+    }
+}
+
+impl<M> Held<'_, AnyLimiter, M> {
+    /// The limiter that decides.
+    pub(crate) fn limiter(&self) -> &AnyLimiter {
+        self.limiter.of(self.initial)
     }
 }
 

@@ -238,24 +238,28 @@ where
         lock(&self.shards[shard].0)
     }
 
-    /// A key whose shard is locked.
+    /// A key whose shard is locked, without [finding](Held::find) its state.
     pub(super) fn within<'a>(
         &'a self,
         memory: &'a mut Memory<L::State>,
         hash: u64,
     ) -> Held<'a, L, &'a mut Memory<L::State>> {
         let (limiter, initial) = (&self.limiter, &self.initial);
-        let mut held = Held { limiter, initial, memory, hash, slot: None, passed: false };
-        held.find();
-        held
+        Held { limiter, initial, memory, hash, slot: None, passed: false }
     }
 
-    /// What is remembered of a key whose shard is locked, or the state of a new key.
-    pub(super) fn state_in<'a>(&'a self, memory: &'a Memory<L::State>, hash: u64) -> &'a L::State {
-        match memory.table.find(hash) {
-            Some(slot) => &memory.table.at(slot).state,
-            None => &self.initial,
-        }
+    /// What is remembered of a key whose shard is locked.
+    pub(super) fn state_in<'a>(
+        &self,
+        memory: &'a Memory<L::State>,
+        hash: u64,
+    ) -> Option<&'a L::State> {
+        memory.table.find(hash).map(|slot| &memory.table.at(slot).state)
+    }
+
+    /// The state of a new key.
+    pub(super) fn initial(&self) -> &L::State {
+        &self.initial
     }
 
     /// A store with a copy of all states, in which both count apart from now on. One lock after the other is

@@ -1,15 +1,16 @@
 //! A limit of a policy with the states of its keys.
 
-use super::held::Held;
+use super::held::{Held, Memory};
 use super::keyed::Keyed;
 use super::saved::{Saved, SavedError};
 use crate::event::{Event, Fields};
 use crate::limit::Limiter;
-use crate::limit::any::AnyLimiter;
+use crate::limit::any::{AnyLimiter, AnyState};
 use crate::policy::{Limit, Per};
 use crate::time::Time;
 use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 /// A limit, and the states of its keys. A clone has the same states, and the same number: whoever locks
 /// both would wait for itself.
@@ -19,12 +20,19 @@ pub(crate) struct KeyedLimit {
     pub(crate) keys: Keyed<AnyLimiter>,
     /// Its number in the process, in the order in which limits were made. All threads lock in this order.
     pub(super) number: usize,
+    /// The state of a new key, if it decides by other numbers than those of its table.
+    own: Option<Arc<AnyState>>,
 }
 
 impl KeyedLimit {
     fn with_keys(per: &Per, keys: Keyed<AnyLimiter>) -> Self {
         static MADE: AtomicUsize = AtomicUsize::new(0);
-        KeyedLimit { per: per.clone(), keys, number: MADE.fetch_add(1, Ordering::Relaxed) }
+        KeyedLimit {
+            per: per.clone(),
+            keys,
+            number: MADE.fetch_add(1, Ordering::Relaxed),
+            own: None,
+        }
     }
 
     pub(crate) fn new(limit: &Limit, capacity: usize) -> Self {
@@ -50,14 +58,61 @@ impl KeyedLimit {
 
     /// Whether these are the states of exactly this limit.
     pub(crate) fn is_for(&self, limit: &Limit) -> bool {
-        self.per == limit.per && *self.keys.limiter() == limit.limiter
+        self.own.is_none() && self.per == limit.per && *self.keys.limiter() == limit.limiter
+    }
+
+    /// The same keys and states, decided by the numbers of `limit`; `None` if that has other keys or another shape.
+    pub(crate) fn with_limit(&self, limit: &Limit) -> Option<Self> {
+        if self.per != limit.per || self.limiter().shape() != limit.limiter.shape() {
+            return None;
+        }
+        let is_other = *self.keys.limiter() != limit.limiter;
+        let own = is_other.then(|| Arc::new(AnyState::initial_of(&limit.limiter)));
+        Some(KeyedLimit { own, ..self.clone() })
+    }
+
+    /// The limiter that decides.
+    pub(crate) fn limiter(&self) -> &AnyLimiter {
+        self.keys.limiter().of(self.initial())
+    }
+
+    /// The state of a new key.
+    fn initial(&self) -> &AnyState {
+        self.own.as_deref().unwrap_or(self.keys.initial())
+    }
+
+    /// A state of the limiter that decides, as the table has it.
+    pub(crate) fn own_state(&self, state: AnyState) -> AnyState {
+        self.initial().like(state)
+    }
+
+    /// Locks the key of this hash, which is then to be [found](Held::find).
+    #[inline(always)]
+    pub(super) fn lock(&self, hash: u64) -> Held<'_, AnyLimiter> {
+        Held { initial: self.initial(), ..self.keys.lock(hash) }
+    }
+
+    /// A key whose shard is locked.
+    pub(super) fn within<'a>(
+        &'a self,
+        memory: &'a mut Memory<AnyState>,
+        hash: u64,
+    ) -> Held<'a, AnyLimiter, &'a mut Memory<AnyState>> {
+        let mut held = Held { initial: self.initial(), ..self.keys.within(memory, hash) };
+        held.find();
+        held
+    }
+
+    /// What is remembered of a key whose shard is locked, or the state of a new key.
+    pub(super) fn state_in<'a>(&'a self, memory: &'a Memory<AnyState>, hash: u64) -> &'a AnyState {
+        self.keys.state_in(memory, hash).unwrap_or(self.initial())
     }
 
     /// The states of this limit for `limit`, or `None` if that has other keys or another shape.
     ///
     /// [`kept`](crate::limit::kept) says what becomes of each state; the change happens at `now`.
     pub(crate) fn carried(&self, limit: &Limit, now: Time) -> Option<Self> {
-        let (old, new) = (self.keys.limiter(), &limit.limiter);
+        let (old, new) = (self.limiter(), &limit.limiter);
         if self.per != limit.per || old.shape().difference(&new.shape()).is_some() {
             return None;
         }
@@ -76,7 +131,9 @@ impl KeyedLimit {
     /// Locks the key of the event.
     #[inline(always)]
     pub(crate) fn hold(&self, event: &Event<'_>) -> Held<'_, AnyLimiter> {
-        self.keys.hold(self.hash(event))
+        let mut held = self.lock(self.hash(event));
+        held.find();
+        held
     }
 
     /// Resets the key of an event with these fields, and returns whether it was remembered.

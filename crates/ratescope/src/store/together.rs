@@ -51,18 +51,22 @@ impl<'a> Together<'a> {
             }
             key.shard = shards.len() - 1;
         }
+        for Key { limit, hash, shard } in &keys {
+            // Converts the state, if another limiter counted it.
+            limit.within(&mut shards[*shard], *hash);
+        }
         Together { keys, shards }
     }
 
     /// The limiter of a key and its state.
     pub(crate) fn at(&self, i: usize) -> (&AnyLimiter, &AnyState) {
         let Key { limit, hash, shard } = &self.keys[i];
-        (limit.keys.limiter(), limit.keys.state_in(&self.shards[*shard], *hash))
+        (limit.limiter(), limit.state_in(&self.shards[*shard], *hash))
     }
 
     /// A key, to change its state.
     pub(crate) fn held(&mut self, i: usize) -> Held<'_, AnyLimiter, &mut Memory<AnyState>> {
         let Key { limit, hash, shard } = &self.keys[i];
-        limit.keys.within(&mut self.shards[*shard], *hash)
+        limit.within(&mut self.shards[*shard], *hash)
     }
 }

@@ -24,6 +24,7 @@ mod together;
 mod vectors;
 mod watched;
 mod whole;
+mod with_limits;
 
 use crate::common;
 use crate::decided;

@@ -14,6 +14,7 @@ mod stores;
 mod threads;
 mod throttle;
 mod top_keys;
+mod with_limits;
 
 use crate::doubling;
 use crate::random;

@@ -1,0 +1,95 @@
+//! One store under several limits, on Redis and in memory.
+
+use super::equal::both_of;
+use super::server::Server;
+use super::{open, patient, rules};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use ratescope::Time;
+use ratescope::rules::{Details, MemoryStore};
+
+/// Limits of one shape each. Their rates count fractions in the same units, so that nothing is rounded.
+const SHAPES: [[&str; 3]; 5] = [
+    [
+        "gcra 7/1m burst 5 per user",
+        "gcra 11/1m burst 2 per user",
+        "leaky-bucket 13/1m queue 9 per user",
+    ],
+    ["exim 7/1m strict per user", "exim 3/1m leaky per user", "exim 9/1m strict per user"],
+    [
+        "fixed-window 3/1m per user & sliding-counter 9/1h per ip",
+        "fixed-window 5/1m per user & sliding-counter 20/1h per ip",
+        "fixed-window 2/1m per user & sliding-counter 5/1h per ip",
+    ],
+    [
+        "gcra 7/1m burst 5 per user & earrrl 9/1m per user",
+        "gcra 1/1m burst 9 per user & earrrl 5/1m per user",
+        "gcra 11/1m burst 3 per user & earrrl 20/1m per user",
+    ],
+    [
+        "nginx 10/1s burst 5 per user",
+        "nginx 10/1s burst 20 per user",
+        "nginx 10/1s burst 9 per user",
+    ],
+];
+
+#[tokio::test]
+async fn both_stores_decide_alike_under_limits_that_take_turns() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mut runner = TestRunner::deterministic();
+    for (i, texts) in SHAPES.iter().enumerate() {
+        let store = open(&server.url(), rules(texts[0]), patient(&format!("own{i}:")));
+        let memory = MemoryStore::new(rules(texts[0]), 1000);
+        let with = |text: &&'static str| {
+            let own = (store.with_limits(rules(text)), memory.with_limits(rules(text)));
+            (*text, own.0.unwrap(), own.1.unwrap())
+        };
+        let all: Vec<_> = texts.iter().map(with).collect();
+        let turns =
+            prop::collection::vec((0_usize..3, 0_i64..20_000_000, 0_u8..4, 1_usize..5), 150);
+        let mut now = 1;
+        for (which, later, cost, count) in turns.new_tree(&mut runner).unwrap().current() {
+            let (text, store, memory) = &all[which];
+            let events: Vec<_> = (0..count)
+                .map(|_| {
+                    now += later;
+                    (Time::from_micros(now), cost.into())
+                })
+                .collect();
+            both_of(text, store, memory, "ann", &events).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_shapes_are_errors() {
+    let Some(server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("gcra 7/1m per user"), patient("shape:"));
+    let error = store.with_limits(rules("exim 7/1m per user")).unwrap_err().to_string();
+    assert!(error.contains("with limits of these shapes"), "{error}");
+    assert!(store.with_limits(rules("gcra 9/1m per user")).is_ok());
+}
+
+/// While Redis can't be asked, the states of this process have been counted by whichever limit came last.
+#[tokio::test]
+async fn a_fallback_decides_by_its_own_numbers() {
+    let Some(mut server) = Server::start(&[]) else { return };
+    let store = open(&server.url(), rules("fixed-window 3/1h per user"), patient("fall:"));
+    let large = store.with_limits(rules("fixed-window 5/1h per user")).unwrap();
+    let now = Time::from_micros(1);
+    let ann = [("user", "ann")];
+    for _ in 0..3 {
+        // With the quotas, this process learns the states.
+        let decision = super::check(&store, now, 1.0, &ann, Details::ALL).await;
+        assert!(decision.is_allowed() && decision.fault.is_none(), "{decision}");
+    }
+    server.kill();
+    let mut allowed = Vec::new();
+    for store in [&store, &large, &store, &large, &large] {
+        let decision = super::check(store, now, 1.0, &ann, Details::ALL).await;
+        assert!(decision.fault.is_some(), "{decision}");
+        allowed.push(decision.is_allowed());
+    }
+    assert_eq!(allowed, [false, true, false, true, false]);
+}
