@@ -74,7 +74,7 @@ impl Tool {
     fn run(self) -> Result<(), Box<dyn std::error::Error>> {
         match self {
             Tool::Simulate(args) => simulate::run(*args),
-            Tool::Tune(args) => tune::run(&args),
+            Tool::Tune(args) => tune::run(*args),
             Tool::Sample(args) => sample::run(&args),
             Tool::Check(args) => check::run(&args),
             Tool::Explain(args) => explain::run(&args),

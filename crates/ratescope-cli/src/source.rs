@@ -78,9 +78,9 @@ pub(crate) struct LogArgs {
     #[arg(long = "message", value_name = "TEXT")]
     messages: Vec<String>,
 
-    /// How many bits of an IPv6 address make the field ip
-    #[arg(long, value_name = "BITS", default_value_t = IPV6_PREFIX, value_parser = ipv6_prefix)]
-    ipv6_prefix: u8,
+    /// How many bits of an IPv6 address make the field ip; by default 64, or as many as the limits of --config count by
+    #[arg(long, value_name = "BITS", value_parser = ipv6_prefix)]
+    pub(crate) ipv6_prefix: Option<u8>,
 
     /// How many segments of a path make the field path; by default all
     #[arg(long, value_name = "N", value_parser = depth)]
@@ -139,7 +139,7 @@ impl LogArgs {
                 not: self.not.clone(),
             },
             cost: self.cost.clone(),
-            ipv6_prefix: self.ipv6_prefix,
+            ipv6_prefix: self.ipv6_prefix.unwrap_or(IPV6_PREFIX),
             path_depth: self.path_depth,
         }
     }

@@ -252,14 +252,22 @@ const MARKS: usize = 1 << 24;
 const ROWS: usize = 10;
 
 /// Reads the logs, answers, and prints the answer.
-pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
+    let today = Today::read(&args)?;
+    if let Some(today) = &today {
+        let bits = args.source.ipv6_prefix.unwrap_or(today.ipv6_prefix());
+        args.source.ipv6_prefix = Some(bits);
+    }
+    let args = &args;
     let marks: MarkedKeys = match &args.marks {
         Some(path) => bounded::text(path, MARKS).map_err(|error| named(path, &error))?.parse()?,
         None => Default::default(),
     };
     check_outputs(args)?;
-    let today = Today::read(args)?;
-    let limits = today.iter().flat_map(Today::limits).chain(args.limits.iter().cloned()).collect();
+    let in_force = today.iter().flat_map(Today::limits);
+    let in_force = in_force.map(|text| Asked { text, is_in_force: true });
+    let given = args.limits.iter().cloned().map(|text| Asked { text, is_in_force: false });
+    let limits = in_force.chain(given).collect();
     let question = Question { args, limits, today, marks };
     if args.follow {
         return follow::run(&question);
@@ -331,11 +339,18 @@ fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
     ratescope::files::write_with(path, |mut file| summary.write(&mut file))
 }
 
+/// A limit that is to be tried.
+pub(crate) struct Asked {
+    text: String,
+    /// Whether it is of the configuration in force. It need not fit the log.
+    is_in_force: bool,
+}
+
 /// The question to each log: the arguments, the limits to try, and the clients that are marked.
 pub(crate) struct Question<'a> {
     args: &'a Args,
     /// The limits to try: first those of the configuration in force.
-    limits: Vec<String>,
+    limits: Vec<Asked>,
     today: Option<Today>,
     marks: MarkedKeys,
 }

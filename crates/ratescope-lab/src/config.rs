@@ -61,6 +61,7 @@ use core::fmt;
 use ratescope::internal::shown;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::{LIMITS, Limit, Per, Policy};
+use std::collections::BTreeSet;
 
 /// The longest text, in bytes.
 pub const LONGEST: usize = 1 << 20;
@@ -74,6 +75,9 @@ const MOST: usize = 1000;
 /// The most characters of a word of the text that is repeated.
 const ECHO: usize = 60;
 
+/// The length from which a scope, or a part of it, is cut.
+const SCOPE: usize = 300;
+
 /// The limits of a configuration.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -82,7 +86,7 @@ pub struct Config {
     pub target: Target,
     /// The limits, in the order of the text.
     pub found: Vec<Found>,
-    /// How the addresses of clients are counted.
+    /// How the addresses of clients are counted: as the first limit that counts by them does.
     pub addresses: Addresses,
     /// What was not understood, and how a limit differs from what is tried.
     pub remarks: Vec<Remark>,
@@ -98,8 +102,17 @@ pub struct Found {
     pub line: usize,
     /// The limit, with the fields of a log that it counts by.
     pub limit: Limit,
-    /// The requests that it is for, if not for all: a location or a condition, as the text has it.
+    /// How it counts the addresses of clients.
+    pub addresses: Addresses,
+    /// The requests that it is for, if not for all: a server, a location or a condition, as the text has it.
     pub scope: Option<String>,
+}
+
+impl Found {
+    /// Whether it counts by the address of the client.
+    pub fn is_by_address(&self) -> bool {
+        self.limit.per.fields().iter().any(|field| *field == field::ip())
+    }
 }
 
 /// A sentence about a line of a configuration.
@@ -177,6 +190,7 @@ pub fn read(text: &str) -> Result<Config, Error> {
         remarks: Vec::new(),
     };
     (reader.read)(text, &mut config).map_err(|remark| Error(vec![remark]))?;
+    config.finish();
     if !config.found.is_empty() {
         return Ok(config);
     }
@@ -200,28 +214,35 @@ impl Config {
     }
 
     fn remark(&mut self, line: usize, text: impl Into<String>) {
-        let remark = Remark { line, text: text.into() };
-        if self.remarks.len() < MOST && !self.remarks.contains(&remark) {
-            self.remarks.push(remark);
+        self.remarks.push(Remark { line, text: text.into() });
+    }
+
+    /// Adds a limit, or the remark why it can't be read.
+    fn add(&mut self, line: usize, found: Result<Found, String>) {
+        match found {
+            Ok(found) => self.found.push(found),
+            Err(problem) => self.remark(line, problem),
         }
     }
 
-    /// Adds a limit, or the remark why it can't be read. The same limit of the same name and scope is one.
-    fn add(&mut self, line: usize, found: Result<Found, String>) {
-        let found = match found {
-            Ok(found) => found,
-            Err(problem) => return self.remark(line, problem),
-        };
-        let same = |other: &Found| {
-            other.name == found.name && other.limit == found.limit && other.scope == found.scope
-        };
-        if self.found.iter().any(same) {
-            return;
+    /// The same limit of the same name and scope is one, and a remark is said once.
+    fn finish(&mut self) {
+        let mut seen = BTreeSet::new();
+        self.found.retain(|found| {
+            let Found { name, limit, addresses, scope, .. } = found;
+            seen.insert((name.clone(), limit.to_string(), addresses.ipv6_prefix, scope.clone()))
+        });
+        if let Some(more) = self.found.get(MOST) {
+            let line = more.line;
+            self.remark(line, format!("more than {MOST} limits; those from here on are not read"));
+            self.found.truncate(MOST);
         }
-        if self.found.len() < MOST {
-            self.found.push(found);
-        } else {
-            self.remark(line, format!("more than {MOST} limits"));
+        let mut seen = BTreeSet::new();
+        self.remarks.retain(|remark| seen.insert((remark.line, remark.text.clone())));
+        self.remarks.truncate(MOST);
+        self.addresses.forwarded |= self.found.iter().any(|found| found.addresses.forwarded);
+        if let Some(first) = self.found.iter().find(|found| found.is_by_address()) {
+            self.addresses.ipv6_prefix = first.addresses.ipv6_prefix;
         }
     }
 }
@@ -229,20 +250,26 @@ impl Config {
 /// The limit of a limiter's text form and the fields of its key.
 fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
     let limiter: AnyLimiter = limiter.parse().map_err(|e: ratescope::ParseError| e.to_string())?;
-    let mut once: Vec<&String> = Vec::new();
-    for field in fields {
-        if !once.contains(&field) {
-            once.push(field);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let once = fields.iter().filter(|field| seen.insert(*field));
     let per = Per::new(once).map_err(|e| e.to_string())?;
     Ok(Limit { limiter, per })
 }
 
-/// The parts of a scope as one text, if there are any.
-fn scope(parts: &[impl AsRef<str>], between: &str) -> Option<String> {
-    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
-    Some(parts.join(between)).filter(|scope| !scope.is_empty())
+/// The parts of a scope as one text, if there are any. A long one is cut.
+fn scope(parts: impl IntoIterator<Item: AsRef<str>>, between: &str) -> Option<String> {
+    let mut scope = String::new();
+    for part in parts {
+        if scope.len() > SCOPE {
+            scope += " ...";
+            break;
+        }
+        if !scope.is_empty() {
+            scope += between;
+        }
+        scope.extend(part.as_ref().chars().take(SCOPE));
+    }
+    Some(scope).filter(|scope| !scope.is_empty())
 }
 
 /// A word of the text, for a remark.

@@ -1,6 +1,6 @@
 //! Reading the files: logs, or summaries of them.
 
-use super::{Args, ROWS, progress};
+use super::{Args, Asked, ROWS, progress};
 use crate::{bounded, terminal};
 use ratescope::Policy;
 use ratescope::policy::{Defaults, Per};
@@ -14,8 +14,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// A limit that was tried on every event.
+#[derive(Default)]
 pub(crate) struct Tried {
     pub(crate) text: String,
+    /// Why it can't be tried on this log; then nothing else is known.
+    pub(crate) problem: Option<String>,
     pub(crate) touched: u64,
     /// Whether it touched more clients than `touched`.
     pub(crate) has_more: bool,
@@ -45,7 +48,7 @@ fn paths(args: &Args) -> Vec<&Path> {
 }
 
 /// Reads logs, one after the other, and tries the limits on every event.
-pub(crate) fn logs(args: &Args, limits: &[String]) -> Result<(Imported, Vec<Tried>), Failure> {
+pub(crate) fn logs(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut import = Import::new(args.source.reading(), args.room());
     let mut trials = Vec::new();
     let paths = paths(args);
@@ -63,8 +66,13 @@ pub(crate) fn logs(args: &Args, limits: &[String]) -> Result<(Imported, Vec<Trie
         }
     }
     let log = import.finish()?;
-    let tried = |(text, trial): (&String, &Trial)| Tried {
-        text: text.clone(),
+    let tried = |(limit, trial): (&Asked, &Trial)| Tried {
+        text: limit.text.clone(),
+        problem: (limit.is_in_force && !trial.unseen().is_empty()).then(|| {
+            let fields = trial.unseen().join(" and no ");
+            let events = log.events();
+            format!("none of the {events} that were read has {fields}")
+        }),
         touched: trial.touched(),
         has_more: trial.has_more,
         refused: trial.refused,
@@ -83,7 +91,7 @@ fn is_empty(error: &Failure) -> bool {
 
 fn log(
     args: &Args,
-    limits: &[String],
+    limits: &[Asked],
     path: &Path,
     import: &mut Import,
     trials: &mut Vec<Trial>,
@@ -105,21 +113,25 @@ fn log(
     read
 }
 
-/// The limits to try. Their fields have to be among those of the first log, if it says which it has.
+/// The limits to try. The fields of those that were typed have to be among those of the first log, if it says which it
+/// has.
 fn trials(
     args: &Args,
-    limits: &[String],
+    limits: &[Asked],
     per: &Per,
     shape: &LogShape,
 ) -> Result<Vec<Trial>, Failure> {
     let fields = shape.fields().map(<[String]>::to_vec);
-    let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
-    let trial = |text: &String| Ok(Trial::new(Policy::read(text, &defaults)?, args.clients));
+    let trial = |limit: &Asked| {
+        let fields = fields.clone().filter(|_| !limit.is_in_force);
+        let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
+        Ok(Trial::new(Policy::read(&limit.text, &defaults)?, args.clients))
+    };
     limits.iter().map(trial).collect()
 }
 
 /// Adds up summaries. A policy can be tried on them if it is a single limit for the same clients.
-pub(crate) fn summaries(args: &Args, limits: &[String]) -> Result<(Imported, Vec<Tried>), Failure> {
+pub(crate) fn summaries(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut sum: Option<Summary> = None;
     for path in paths(args) {
         let mut add = || -> Result<Summary, Failure> {
@@ -144,14 +156,20 @@ pub(crate) fn summaries(args: &Args, limits: &[String]) -> Result<(Imported, Vec
 }
 
 /// The results of limits, tried on what was kept of a log.
-pub(crate) fn tried_all(summary: &Summary, limits: &[String]) -> Result<Vec<Tried>, Failure> {
+pub(crate) fn tried_all(summary: &Summary, limits: &[Asked]) -> Result<Vec<Tried>, Failure> {
     limits.iter().map(|limit| tried(summary, limit)).collect()
 }
 
-fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
+fn tried(summary: &Summary, limit: &Asked) -> Result<Tried, Failure> {
+    let Asked { text, is_in_force } = limit;
+    let is_in_force = *is_in_force;
     let defaults = Defaults { rate: None, per: summary.per.clone(), fields: None, cost: 0.0 };
     let policy = Policy::read(text, &defaults)?;
     let [limit] = policy.limits() else { return Err(too_many(summary, text)) };
+    if limit.per != summary.per && is_in_force {
+        let problem = format!("only the counts per {} are kept of the log", summary.per);
+        return Ok(Tried { text: text.to_owned(), problem: Some(problem), ..Tried::default() });
+    }
     if limit.per != summary.per {
         return Err(too_many(summary, text));
     }
@@ -163,7 +181,7 @@ fn tried(summary: &Summary, text: &str) -> Result<Tried, Failure> {
         summary.clients.find(&key(&(), &summary.per)).filter(|_| !summary.per.fields().is_empty());
     let keyless = nobody.map_or(0, |place| summary.clients.requests_of(place));
     let most_refused = replay.most_refused(ROWS);
-    Ok(Tried { text, touched, has_more: false, refused, forgotten: 0, keyless, most_refused })
+    Ok(Tried { text, touched, refused, keyless, most_refused, ..Tried::default() })
 }
 
 fn too_many(summary: &Summary, text: &str) -> Failure {

@@ -17,6 +17,9 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
     let clients = analysis.clients();
     let times = clients.times();
     let tried = tried.iter().map(|tried| {
+        if let Some(problem) = &tried.problem {
+            return json!({ "limit": tried.text, "not_tried": problem });
+        }
         json!({
             "limit": tried.text,
             "clients_touched": tried.touched,
@@ -79,13 +82,15 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
 /// The limits in force, and what is recommended instead of them.
 fn today(today: &Today, answer: &Tuned<'_>) -> Value {
     let limits = today.tried(answer).map(|(found, tried)| {
+        let did = tried.problem.is_none();
         json!({
             "name": found.name,
             "line": found.line,
             "limit": tried.text,
             "scope": found.scope,
-            "clients_touched": tried.touched,
-            "requests_refused": tried.refused,
+            "clients_touched": did.then_some(tried.touched),
+            "requests_refused": did.then_some(tried.refused),
+            "not_tried": tried.problem,
         })
     });
     json!({

@@ -75,7 +75,12 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         format!("of {}", answer.analysis.imported().events()),
         "clients"
     )?;
-    for Tried { text, touched, has_more, refused, forgotten, keyless, .. } in answer.tried {
+    for Tried { text, problem, touched, has_more, refused, forgotten, keyless, .. } in answer.tried
+    {
+        if let Some(problem) = problem {
+            writeln!(out, "{text:width$}  not tried: {problem}")?;
+            continue;
+        }
         let share = percent(*refused as f64 / all);
         let refused = grouped(*refused);
         let touched = grouped(*touched);

@@ -6,7 +6,8 @@ use crate::bounded;
 use ratescope::internal::grouped;
 use ratescope_lab::config::{Config, Found, LONGEST, read};
 use ratescope_lab::export::Target;
-use ratescope_lab::tune::{LimitEffect, percent};
+use ratescope_lab::tune::{Imported, LimitEffect, percent};
+use ratescope_log::IPV6_PREFIX;
 use std::error::Error;
 
 /// The most limits that are tried at once.
@@ -50,6 +51,12 @@ impl Today {
         self.config.target
     }
 
+    /// The bits of an IPv6 address by which the first limit counts that counts by addresses.
+    pub(super) fn ipv6_prefix(&self) -> u8 {
+        let mut found = self.config.found.iter().filter(|found| found.is_by_address());
+        found.next().map_or(IPV6_PREFIX, |found| found.addresses.ipv6_prefix)
+    }
+
     /// The texts of the limits, to be tried.
     pub(super) fn limits(&self) -> impl Iterator<Item = String> {
         self.config.found.iter().map(|found| found.limit.to_string())
@@ -74,11 +81,18 @@ impl Today {
             .map(|(found, tried)| {
                 let Found { name, line, scope, .. } = found;
                 let name = if name.is_empty() { String::new() } else { format!("{name}, ") };
+                if let Some(problem) = &tried.problem {
+                    let file = &self.file;
+                    return format!(
+                        "Today's {} ({name}{file}, line {line}) can't be tried on this log: {problem}.",
+                        tried.text
+                    );
+                }
                 let scope = scope.as_ref().map_or(String::new(), |scope| {
                     format!(" It is for {scope}, and was tried on all {events} that were read.")
                 });
                 format!(
-                    "Today, {} ({name}{}, line {line}) refuses {} of {} {events} ({}), of {} of {} clients.{scope}",
+                    "Today, {} ({name}{}, line {line}) refuses {} of {} {events} ({}), of {} of {} clients.{scope}{}",
                     tried.text,
                     self.file,
                     grouped(tried.refused),
@@ -86,6 +100,7 @@ impl Today {
                     percent(tried.refused as f64 / all.max(1) as f64),
                     grouped(tried.touched),
                     grouped(clients.clients()),
+                    self.says_of_addresses(found, log),
                 )
             })
             .collect();
@@ -100,6 +115,18 @@ impl Today {
             None => "None of the limits of the server leaves enough clients alone.".to_owned(),
         });
         says
+    }
+
+    /// How IPv6 addresses are counted, if that is not as the limit does.
+    fn says_of_addresses(&self, found: &Found, log: &Imported) -> String {
+        let bits = found.addresses.ipv6_prefix;
+        match log.ipv6_prefix().filter(|of| found.is_by_address() && *of != bits) {
+            Some(of) => format!(
+                " {} counts IPv6 addresses by their first {bits} bits, and here {of} bits were taken.",
+                self.target().title()
+            ),
+            None => String::new(),
+        }
     }
 
     /// The limit that is recommended to the same server, or else to any.

@@ -9,8 +9,29 @@ pub(super) enum Ends {
     Semicolon,
     /// At the end of its line. A brace is one of a block if it ends a line, or begins one. Caddy.
     Line,
-    /// At either. nftables.
+    /// At either. A brace after the head of a table, chain or other object is one of a block. nftables.
     Both,
+}
+
+impl Ends {
+    /// Whether a brace after these words is one of a block.
+    fn opens(self, words: &[String], is_last: bool) -> bool {
+        match self {
+            Ends::Semicolon => true,
+            Ends::Line => is_last,
+            Ends::Both => {
+                let words: Vec<&str> = words.iter().take(5).map(String::as_str).collect();
+                match words.strip_prefix(&["add"]).unwrap_or(&words) {
+                    ["table" | "chain" | "map" | "flowtable", ..] => true,
+                    // The head of an object, and not a statement of a rule such as `counter update @set {`.
+                    ["set" | "limit" | "counter" | "quota" | "secmark" | "synproxy", _] => true,
+                    ["set" | "limit" | "counter" | "quota", _, _, _] => words[0] == "add",
+                    ["ct", "helper" | "timeout" | "expectation", _] => true,
+                    _ => false,
+                }
+            }
+        }
+    }
 }
 
 /// Words, and the block after them.
@@ -71,7 +92,7 @@ pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
             Token::Newline => {}
             Token::Semicolon if inner == 0 => finish(&mut now),
             Token::Semicolon => now.words.push(";".to_owned()),
-            Token::Brace('{') if ends == Ends::Semicolon || (is_last && inner == 0) => {
+            Token::Brace('{') if inner == 0 && ends.opens(&now.words, is_last) => {
                 if open.len() >= DEEPEST {
                     return Err(wrong(
                         line,

@@ -3,7 +3,8 @@
 use super::blocks::{Ends, Statement, read as statements, walk};
 use super::field::{header, ip, unknown};
 use super::words::{GO, lines, span, whole};
-use super::{Config, Found, Remark, limit};
+use super::{Config, Found, Remark, limit, said};
+use crate::export::Addresses;
 use ratescope::policy::Limit;
 use ratescope_log::ipv6_prefix;
 
@@ -21,24 +22,31 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         if !zone.begins_with("zone") || !outer.begins_with("rate_limit") {
             return;
         }
-        let path = outer.words.get(1).map(String::as_str);
-        let scope = path
-            .into_iter()
-            .chain(zone.block.iter().any(|inner| inner.begins_with("match")).then_some("match"))
-            .chain(sites.iter().skip(1).map(|site| site.word(0)))
-            .collect::<Vec<_>>();
-        let found = read_zone(zone, config).map(|limit| Found {
+        let matched = zone.block.iter().filter(|inner| inner.begins_with("match")).map(|inner| {
+            let tests = super::scope(inner.block.iter().map(Statement::text), ", ");
+            format!("match {}", tests.unwrap_or_default())
+        });
+        let sites = sites.iter().map(|site| site.text());
+        let path = outer.words.get(1).cloned();
+        let scope = super::scope(sites.chain(path).chain(matched), ", ");
+        let mut addresses = Addresses::default();
+        let found = read_zone(zone, &mut addresses).map(|limit| Found {
             name: zone.word(1).to_owned(),
             line: zone.line,
             limit,
-            scope: super::scope(&scope, ", "),
+            addresses,
+            scope,
         });
         config.add(zone.line, found);
     });
     Ok(())
 }
 
-fn read_zone(zone: &Statement, config: &mut Config) -> Result<Limit, String> {
+fn read_zone(zone: &Statement, addresses: &mut Addresses) -> Result<Limit, String> {
+    let known = ["match", "key", "events", "window"];
+    if let Some(other) = zone.block.iter().find(|inner| !known.contains(&inner.word(0))) {
+        return Err(format!("{} of a zone is not understood", said(other.word(0))));
+    }
     let value = |name: &str| zone.block.iter().find(|inner| inner.begins_with(name));
     let missing = |name: &str| format!("the zone has no {name}");
     let events = value("events").ok_or_else(|| missing("events"))?;
@@ -47,29 +55,29 @@ fn read_zone(zone: &Statement, config: &mut Config) -> Result<Limit, String> {
     let window = span(window.word(1), GO, "its window")?;
     // Without a key, all share one.
     let key = value("key").map_or("", |key| key.word(1));
-    let fields = fields(key, config)?;
+    let fields = fields(key, addresses)?;
     limit(&format!("sliding-log {events}/{window}"), &fields)
 }
 
 /// The fields of a key: its placeholders. What is around them is the same for all.
-fn fields(key: &str, config: &mut Config) -> Result<Vec<String>, String> {
+fn fields(key: &str, addresses: &mut Addresses) -> Result<Vec<String>, String> {
     key.split('{')
         .skip(1)
-        .map(|part| field(part.split('}').next().unwrap_or(part), config))
+        .map(|part| field(part.split('}').next().unwrap_or(part), addresses))
         .collect()
 }
 
-fn field(name: &str, config: &mut Config) -> Result<String, String> {
+fn field(name: &str, addresses: &mut Addresses) -> Result<String, String> {
     if let Some(cut) = name.strip_prefix("http.request.remote.host/") {
         let (ipv4, ipv6) = cut.split_once(',').unwrap_or(("", ""));
         let prefix = ipv6_prefix(ipv6).ok().filter(|_| ipv4 == "32");
-        config.addresses.ipv6_prefix = prefix.ok_or_else(|| unknown(&format!("{{{name}}}")))?;
+        addresses.ipv6_prefix = prefix.ok_or_else(|| unknown(&format!("{{{name}}}")))?;
         return Ok(ip());
     }
     Ok(match name {
         "http.request.remote.host" | "remote_host" => ip(),
         "http.vars.client_ip" | "client_ip" => {
-            config.addresses.forwarded = true;
+            addresses.forwarded = true;
             ip()
         }
         "http.request.host" | "host" => "host".to_owned(),

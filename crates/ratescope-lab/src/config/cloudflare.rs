@@ -2,8 +2,9 @@
 
 use super::field::{header, ip, unknown};
 use super::tree::{documents, walk};
-use super::words::{has, whole};
+use super::words::{has, lines, whole};
 use super::{Config, Found, Remark, limit, said};
+use crate::export::Addresses;
 use ratescope::internal::YamlNode as Node;
 
 pub(super) fn is_known(text: &str) -> bool {
@@ -11,9 +12,19 @@ pub(super) fn is_known(text: &str) -> bool {
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
+    if lines(text, &["//", "#"]).any(|(_, line)| line.starts_with("resource ")) {
+        return Err(Remark {
+            line: 0,
+            text:
+                "it is of Terraform; what is understood is JSON, as terraform show -json prints it"
+                    .to_owned(),
+        });
+    }
     for root in documents(text)? {
         walk(&root, &mut Vec::new(), &mut |node, _| {
+            // Terraform has a list of one.
             let Some(rate) = node.get("ratelimit") else { return };
+            let rate = rate.items().first().unwrap_or(rate);
             let is = |name: &str, word: &str| node.get(name).is_some_and(|it| it.word() == word);
             if is("enabled", "false") || is("action", "log") {
                 return config.remark(
@@ -52,7 +63,8 @@ fn rule(node: &Node, rate: &Node) -> Result<Found, String> {
         name: text("description").to_owned(),
         line: rate.at.line,
         limit: limit(&format!("sliding-counter {count}/{secs}s"), &fields)?,
-        scope: scope.map(str::to_owned),
+        addresses: Addresses::default(),
+        scope: super::scope(scope, ""),
     })
 }
 

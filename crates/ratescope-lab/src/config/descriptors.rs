@@ -3,6 +3,8 @@
 use super::field::{header, ip};
 use super::words::{has, lines};
 use super::{Config, Found, Remark, limit, said};
+use crate::export::Addresses;
+use ratescope::policy::Limit;
 use ratescope::rules::{Rule, Rules, Value};
 use ratescope_log::ipv6_prefix;
 
@@ -27,14 +29,14 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             |line: &str| Some(line.split_once(name)?.1.trim_matches([' ', '}', ':']).to_owned());
         lines(text, &[]).find_map(|(_, line)| of(line))
     };
-    if let Some(bits) = route("v6_prefix_mask_len").and_then(|bits| ipv6_prefix(&bits).ok()) {
-        config.addresses.ipv6_prefix = bits;
-    }
-    config.addresses.forwarded = route("xff_num_trusted_hops").is_some();
+    let bits = route("v6_prefix_mask_len").and_then(|bits| ipv6_prefix(&bits).ok());
+    let addresses = Addresses {
+        ipv6_prefix: bits.unwrap_or(128),
+        forwarded: route("xff_num_trusted_hops").is_some(),
+    };
     for rule in rules.rules() {
         for limit in rule.limits() {
-            let found = found(rule, &limit.limiter.to_string(), limit.per.fields());
-            config.add(rule.line(), found);
+            config.add(rule.line(), found(rule, limit, addresses));
         }
         if rule.is_shadow() {
             config.remark(rule.line(), "its rule is in shadow mode and refuses nothing");
@@ -43,7 +45,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-fn found(rule: &Rule, limiter: &str, per: &[String]) -> Result<Found, String> {
+fn found(rule: &Rule, read: &Limit, addresses: Addresses) -> Result<Found, String> {
     let mut name = String::new();
     let mut scope = Vec::new();
     for step in rule.path() {
@@ -56,11 +58,12 @@ fn found(rule: &Rule, limiter: &str, per: &[String]) -> Result<Found, String> {
     let fixed = |key: &str| {
         rule.path().iter().any(|step| step.key == key && matches!(step.value, Value::Is(_)))
     };
-    let fields = per.iter().filter(|key| !fixed(key)).map(|key| match key.as_str() {
+    let fields = read.per.fields().iter().filter(|key| !fixed(key)).map(|key| match key.as_str() {
         "remote_address" | "masked_remote_address" => ip(),
         key => header(key),
     });
     let fields: Vec<String> = fields.collect();
     let scope = super::scope(&scope, ", ");
-    Ok(Found { name, line: rule.line(), limit: limit(limiter, &fields)?, scope })
+    let limit = limit(&read.limiter.to_string(), &fields)?;
+    Ok(Found { name, line: rule.line(), limit, addresses, scope })
 }

@@ -6,12 +6,17 @@ use super::field::{header, ip, unknown};
 use super::tree::{documents, walk};
 use super::words::{GO, has, span, whole};
 use super::{Config, Found, Remark, limit, said};
-use ratescope::internal::YamlNode as Node;
+use crate::export::Addresses;
+use ratescope::internal::{YamlKind as Kind, YamlNode as Node};
 use ratescope_log::ipv6_prefix;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn is_known(text: &str) -> bool {
     has(text, &["#"], "token_bucket") && has(text, &["#"], "max_tokens")
 }
+
+/// The key under which a route or a virtual host has filters of its own.
+const OWN: &str = "typed_per_filter_config";
 
 /// The bucket for requests that no descriptor matches, where there shall be none.
 const NO_LIMIT: &str = "4294967295";
@@ -19,19 +24,25 @@ const NO_LIMIT: &str = "4294967295";
 /// The actions of routes: what the keys of descriptors are.
 #[derive(Default)]
 struct Actions<'a> {
-    headers: Vec<(&'a str, &'a str)>,
+    /// The names of headers by the keys of descriptors.
+    headers: BTreeMap<&'a str, BTreeSet<&'a str>>,
     ipv6_prefix: Option<u8>,
+    /// Whether a route or a virtual host has a bucket of its own, which is in force there instead.
+    has_own: bool,
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let roots = documents(text)?;
     let mut actions = Actions::default();
     for root in &roots {
-        walk(root, &mut Vec::new(), &mut |node, _| {
+        walk(root, &mut Vec::new(), &mut |node, path| {
             if let Some(action) = node.get("request_headers") {
                 let of = |name| action.get(name).map(Node::word);
-                actions.headers.extend(of("descriptor_key").zip(of("header_name")));
+                if let Some((key, name)) = of("descriptor_key").zip(of("header_name")) {
+                    actions.headers.entry(key).or_default().insert(name);
+                }
             }
+            actions.has_own |= path.contains(&OWN) && node.get("token_bucket").is_some();
             if let Some(action) = node.get("masked_remote_address") {
                 let bits = action.get("v6_prefix_mask_len").map_or("128", Node::word);
                 actions.ipv6_prefix = ipv6_prefix(bits).ok();
@@ -42,18 +53,69 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         });
     }
     for root in &roots {
-        walk(root, &mut Vec::new(), &mut |node, _| filter(node, &actions, config));
+        level(root, &mut Vec::new(), false, &actions, config);
     }
     Ok(())
 }
 
+/// Reads the filters within a node. `around` is what the requests have in common that come to it.
+fn level(
+    node: &Node,
+    around: &mut Vec<String>,
+    is_own: bool,
+    actions: &Actions<'_>,
+    config: &mut Config,
+) {
+    let depth = around.len();
+    around.extend(place(node));
+    if node.get("token_bucket").is_some() {
+        let others = "requests whose route has no bucket of its own".to_owned();
+        let others = (actions.has_own && !is_own).then_some(others);
+        let places: Vec<String> = around.iter().cloned().chain(others).collect();
+        filter(node, &places, actions, config);
+    }
+    match &node.kind {
+        Kind::Text { .. } => {}
+        Kind::List(items) => {
+            items.iter().for_each(|item| level(item, around, is_own, actions, config));
+        }
+        Kind::Map(pairs) => pairs.iter().for_each(|(key, value)| {
+            level(value, around, is_own || key.word() == OWN, actions, config);
+        }),
+    }
+    around.truncate(depth);
+}
+
+/// The virtual host or the route that a node is, or the workload that a resource of Istio selects.
+fn place(node: &Node) -> Option<String> {
+    if let Some(domains) = node.get("domains") {
+        let domains = domains.items().iter().map(Node::word).filter(|domain| *domain != "*");
+        return super::scope(domains, " ").map(|domains| format!("host {domains}"));
+    }
+    if let Some(Kind::Map(labels)) =
+        node.get("workloadSelector").and_then(|of| of.get("labels")).map(|labels| &labels.kind)
+    {
+        let labels = labels.iter().map(|(name, value)| format!("{}={}", name.word(), value.word()));
+        return super::scope(labels, " ").map(|labels| format!("workload {labels}"));
+    }
+    let is_route = ["route", "redirect", "direct_response", OWN];
+    let route =
+        node.get("match").filter(|_| is_route.iter().any(|name| node.get(name).is_some()))?;
+    let Kind::Map(tests) = &route.kind else { return None };
+    let test = |(name, value): &(Node, Node)| match value.word() {
+        "" => name.word().to_owned(),
+        value => format!("{} {value}", name.word()),
+    };
+    let tests = super::scope(tests.iter().map(test), ", ").filter(|tests| tests != "prefix /")?;
+    Some(format!("route {tests}"))
+}
+
 /// Reads a map, if it is the configuration of a filter or one of its descriptors.
-fn filter(node: &Node, actions: &Actions<'_>, config: &mut Config) {
+fn filter(node: &Node, around: &[String], actions: &Actions<'_>, config: &mut Config) {
     let Some(bucket) = node.get("token_bucket") else { return };
     let line = bucket.at.line;
     if let Some(entries) = node.get("entries") {
-        let found = descriptor(bucket, entries.items(), actions, config);
-        return config.add(line, found);
+        return config.add(line, descriptor(bucket, entries.items(), around, actions));
     }
     let is = |name: &str| node.get(name).is_some_and(|node| node.word() == "true");
     if is("local_rate_limit_per_downstream_connection") {
@@ -86,11 +148,13 @@ fn filter(node: &Node, actions: &Actions<'_>, config: &mut Config) {
         node.get("always_consume_default_token_bucket").is_some_and(|on| on.word() == "false")
             && node.get("descriptors").is_some_and(|all| !all.items().is_empty());
     let name = node.get("stat_prefix").map_or("", Node::word).to_owned();
+    let alone = alone.then_some("requests that no descriptor matches");
     let found = limiter(bucket).and_then(|words| limit(&words, &[])).map(|limit| Found {
         name,
         line,
         limit,
-        scope: alone.then(|| "requests that no descriptor matches".to_owned()),
+        addresses: Addresses::default(),
+        scope: super::scope(around.iter().map(String::as_str).chain(alone), ", "),
     });
     config.add(line, found);
 }
@@ -121,41 +185,49 @@ fn limiter(bucket: &Node) -> Result<String, String> {
 fn descriptor(
     bucket: &Node,
     entries: &[Node],
+    around: &[String],
     actions: &Actions<'_>,
-    config: &mut Config,
 ) -> Result<Found, String> {
     let mut fields = Vec::new();
     let mut name = String::new();
-    let mut scope = Vec::new();
+    let mut addresses = Addresses::default();
+    let mut scope = around.to_vec();
     for entry in entries {
         let key = entry.get("key").map_or("", Node::word);
         let value = entry.get("value").map(Node::word).filter(|value| !value.is_empty());
         match (key, value) {
             ("generic_key", Some(value)) => name = value.to_owned(),
             (key, Some(value)) => scope.push(format!("{key} {}", said(value))),
-            (key, None) => fields.push(field(key, actions, config)?),
+            (key, None) => fields.push(field(key, actions, &mut addresses)?),
         }
     }
     let limit = limit(&limiter(bucket)?, &fields)?;
     let scope = super::scope(&scope, ", ");
-    Ok(Found { name, line: bucket.at.line, limit, scope })
+    Ok(Found { name, line: bucket.at.line, limit, addresses, scope })
 }
 
-fn field(key: &str, actions: &Actions<'_>, config: &mut Config) -> Result<String, String> {
+fn field(key: &str, actions: &Actions<'_>, addresses: &mut Addresses) -> Result<String, String> {
     match key {
         "remote_address" => return Ok(ip()),
         "masked_remote_address" => {
             let prefix = actions.ipv6_prefix;
-            config.addresses.ipv6_prefix =
+            addresses.ipv6_prefix =
                 prefix.ok_or("no action here says what masked_remote_address is")?;
             return Ok(ip());
         }
         _ => {}
     }
-    let action = actions.headers.iter().find(|(of, _)| *of == key);
-    let (_, name) =
-        action.ok_or_else(|| format!("no action here says what the key {:?} is", said(key)))?;
-    Ok(match *name {
+    let names: Vec<&&str> = actions.headers.get(key).into_iter().flatten().collect();
+    if names.len() > 1 {
+        return Err(format!(
+            "the key {:?} is of several headers, which is not understood",
+            said(key)
+        ));
+    }
+    let name = names
+        .first()
+        .ok_or_else(|| format!("no action here says what the key {:?} is", said(key)))?;
+    Ok(match **name {
         ":authority" => "host".to_owned(),
         ":path" => "path".to_owned(),
         ":method" => "method".to_owned(),

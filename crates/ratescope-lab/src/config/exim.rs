@@ -5,6 +5,7 @@
 use super::field::{ip, unknown};
 use super::words::{Units, decimal, lines, span};
 use super::{Config, Found, Remark, limit, said};
+use crate::export::Addresses;
 use ratescope_log::ipv6_prefix;
 
 const UNITS: Units =
@@ -157,17 +158,16 @@ impl Statement {
                 "it only reads a rate that is measured elsewhere, and refuses nothing alone",
             );
         }
-        let (fields, name) = fields(&key, config)?;
+        let mut addresses = Addresses::default();
+        let (fields, name) = fields(&key, &mut addresses)?;
         let condition = |condition: &&String| {
             let has = |field: &str| fields.iter().any(|known| known == field);
             !((condition.as_str() == "authenticated = *" && has("user"))
                 || (condition.as_str() == "!senders = :" && has("sender")))
         };
-        let scope: Vec<&str> =
-            self.conditions.iter().filter(condition).map(String::as_str).collect();
-        let scope = super::scope(&scope, ", ");
+        let scope = super::scope(self.conditions.iter().filter(condition), ", ");
         let limit = limit(&format!("exim {count}/{period} {mode}"), &fields)?;
-        Ok(Found { name, line, limit, scope })
+        Ok(Found { name, line, limit, addresses, scope })
     }
 }
 
@@ -202,7 +202,7 @@ fn number(text: &str) -> Result<f64, String> {
 }
 
 /// The fields of a key, and its text that is the same for all.
-fn fields(key: &[&str], config: &mut Config) -> Result<(Vec<String>, String), String> {
+fn fields(key: &[&str], addresses: &mut Addresses) -> Result<(Vec<String>, String), String> {
     if key.is_empty() {
         return Ok((vec![ip()], String::new()));
     }
@@ -210,7 +210,7 @@ fn fields(key: &[&str], config: &mut Config) -> Result<(Vec<String>, String), St
     let mut names = Vec::new();
     for part in key {
         if part.contains('$') {
-            fields.push(field(part, config)?);
+            fields.push(field(part, addresses)?);
         } else {
             names.push(*part);
         }
@@ -218,14 +218,14 @@ fn fields(key: &[&str], config: &mut Config) -> Result<(Vec<String>, String), St
     Ok((fields, names.join(" / ")))
 }
 
-fn field(part: &str, config: &mut Config) -> Result<String, String> {
+fn field(part: &str, addresses: &mut Addresses) -> Result<String, String> {
     let network =
         part.strip_prefix("${if isip6{$sender_host_address}{${mask:$sender_host_address/");
     if let Some(rest) = network
         && let Some(bits) = rest.strip_suffix("}}{$sender_host_address}}")
         && let Ok(bits) = ipv6_prefix(bits)
     {
-        config.addresses.ipv6_prefix = bits;
+        addresses.ipv6_prefix = bits;
         return Ok(ip());
     }
     let digest = ["md5", "sha1", "sha256", "lc"].iter().find_map(|name| {

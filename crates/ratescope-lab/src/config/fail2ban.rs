@@ -5,28 +5,51 @@
 
 use super::words::{Units, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
+use crate::export::Addresses;
+use std::collections::{BTreeMap, BTreeSet};
 
 const KEYS: [&str; 3] = ["maxretry", "findtime", "bantime"];
 
 /// What `jail.conf` has.
 const BROUGHT: [&str; 3] = ["5", "10m", "10m"];
 
+/// As `MyTime.str2seconds` has them, in small letters.
 const UNITS: Units = &[
     ("", 1.0),
     ("s", 1.0),
+    ("ss", 1.0),
     ("sec", 1.0),
+    ("second", 1.0),
+    ("seconds", 1.0),
     ("m", 60.0),
+    ("mm", 60.0),
     ("min", 60.0),
+    ("minute", 60.0),
+    ("minutes", 60.0),
     ("h", 3600.0),
+    ("hh", 3600.0),
     ("hour", 3600.0),
     ("hours", 3600.0),
     ("d", 86_400.0),
+    ("dd", 86_400.0),
     ("day", 86_400.0),
     ("days", 86_400.0),
     ("w", 604_800.0),
+    ("ww", 604_800.0),
     ("week", 604_800.0),
     ("weeks", 604_800.0),
+    ("mo", 2_629_800.0),
+    ("mon", 2_629_800.0),
+    ("month", 2_629_800.0),
+    ("months", 2_629_800.0),
+    ("y", 31_557_600.0),
+    ("yy", 31_557_600.0),
+    ("year", 31_557_600.0),
+    ("years", 31_557_600.0),
 ];
+
+/// What stands for a ban without an end; the longest of the limiter is not much longer.
+const FOR_EVER: &str = "5000w";
 
 /// A key, in small letters, and its value.
 fn pair(line: &str) -> Option<(String, &str)> {
@@ -45,34 +68,70 @@ pub(super) fn is_known(text: &str) -> bool {
     lines().any(|line| section(line).is_some()) && lines().any(is_key)
 }
 
-/// A jail: its name and its values, each with its line.
-struct Jail<'a> {
+/// A section: the values of its keys, each with its line.
+struct Section<'a> {
     name: &'a str,
     line: usize,
-    values: Vec<(String, &'a str, usize)>,
+    values: BTreeMap<String, (String, usize)>,
 }
 
-impl<'a> Jail<'a> {
-    /// The last value of a key, as fail2ban takes it.
-    fn get(&self, name: &str) -> Option<(&'a str, usize)> {
-        let is = |(key, _, _): &&(String, &str, usize)| key == name;
-        self.values.iter().rev().find(is).map(|(_, value, line)| (*value, *line))
+impl Section<'_> {
+    fn get(&self, key: &str) -> Option<(&str, usize)> {
+        self.values.get(key).map(|(value, line)| (value.as_str(), *line))
     }
+}
+
+/// The sections of a text.
+fn sections(text: &str) -> Result<Vec<Section<'_>>, Remark> {
+    let again = |line, what: &str, name: &str| Remark {
+        line,
+        text: format!("the {what} {} is there already, which fail2ban refuses", said(name)),
+    };
+    let mut all: Vec<Section<'_>> = Vec::new();
+    let mut names = BTreeSet::new();
+    // The last key, and how far it is indented: what is indented further goes on with its value.
+    let mut last: Option<(String, usize)> = None;
+    for (line, written) in (1..).zip(text.lines()) {
+        let text = written.trim();
+        if text.is_empty() || text.starts_with(['#', ';']) {
+            continue;
+        }
+        let indent = written.len() - written.trim_start().len();
+        if let Some(name) = section(text) {
+            if !names.insert(name) {
+                return Err(again(line, "section", name));
+            }
+            all.push(Section { name, line, values: BTreeMap::new() });
+            last = None;
+            continue;
+        }
+        let Some(Section { values, .. }) = all.last_mut() else { continue };
+        if let Some((key, _)) = last.as_ref().filter(|(_, of)| indent > *of) {
+            if let Some((value, _)) = values.get_mut(key) {
+                value.push(' ');
+                value.push_str(text);
+            }
+        } else if let Some((key, value)) = pair(text) {
+            if values.insert(key.clone(), (value.to_owned(), line)).is_some() {
+                return Err(again(line, "option", &key));
+            }
+            last = Some((key, indent));
+        }
+    }
+    Ok(all)
+}
+
+/// The networks that are never banned, but for the server's own.
+fn ignored(value: &str) -> Option<String> {
+    let own = ["127.0.0.1/8", "127.0.0.0/8", "127.0.0.1", "::1", "::1/128", "localhost"];
+    let networks = value.split([' ', ',', '\t']).filter(|ip| !ip.is_empty() && !own.contains(ip));
+    super::scope(networks, " ").map(|networks| format!("all but {networks}"))
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
-    let mut jails: Vec<Jail<'_>> = Vec::new();
-    for (line, text) in lines(text, &["#", ";"]) {
-        if let Some(name) = section(text) {
-            jails.push(Jail { name, line, values: Vec::new() });
-        } else if let (Some((key, value)), Some(jail)) = (pair(text), jails.last_mut()) {
-            jail.values.push((key, value, line));
-        }
-    }
-    // Sections of one name are one section.
-    let (all, jails): (Vec<Jail<'_>>, Vec<Jail<'_>>) =
-        jails.into_iter().partition(|jail| jail.name == "DEFAULT");
-    let of_all = |name: &str| all.iter().rev().find_map(|jail| jail.get(name));
+    let (all, jails): (Vec<Section<'_>>, Vec<Section<'_>>) =
+        sections(text)?.into_iter().partition(|section| section.name == "DEFAULT");
+    let of_all = |name: &str| all.iter().find_map(|all| all.get(name));
     for jail in jails.iter().filter(|jail| jail.name != "INCLUDES") {
         let value = |name: &str| jail.get(name).or_else(|| of_all(name));
         let is_on = |name| {
@@ -83,6 +142,12 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         if !is_on("enabled") {
             config.remark(jail.line, format!("the jail {} is not enabled here", said(jail.name)));
             continue;
+        }
+        if let Some((_, line)) = value("ignorecommand").filter(|(command, _)| !command.is_empty()) {
+            config.remark(
+                line,
+                "whom ignorecommand leaves alone is not known; what is tried bans them, too",
+            );
         }
         if is_on("bantime.increment") {
             config.remark(jail.line, "bantime.increment makes each ban of a sender longer; what is tried bans for as long each time");
@@ -96,14 +161,23 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             };
             let [retry, find, ban] = BROUGHT;
             let most = whole(given("maxretry", retry), "maxretry")?;
-            let find = span(given("findtime", find), UNITS, "findtime")?;
-            let ban = span(given("bantime", ban), UNITS, "bantime")?;
+            let find = span(&given("findtime", find).to_ascii_lowercase(), UNITS, "findtime")?;
+            let ban = match given("bantime", ban) {
+                "-1" => FOR_EVER.to_owned(),
+                ban => ban.to_ascii_lowercase(),
+            };
+            let ban = span(&ban, UNITS, "bantime")?;
             line = jail.line;
             let limit = limit(&format!("fail2ban {most}/{find} ban {ban}"), &["ip".to_owned()])?;
-            Ok(Found { name: jail.name.to_owned(), line, limit, scope: None })
+            let scope = value("ignoreip").and_then(|(ignored, _)| self::ignored(ignored));
+            let addresses = Addresses::default();
+            Ok(Found { name: jail.name.to_owned(), line, limit, addresses, scope })
         };
         let found = read();
         config.add(line, found);
+        if let Some((_, line)) = value("bantime").filter(|(ban, _)| *ban == "-1") {
+            config.remark(line, "it bans for ever; what is tried bans for 5,000 weeks");
+        }
         for (key, brought) in KEYS.into_iter().zip(BROUGHT) {
             if value(key).is_none() {
                 config.remark(

@@ -6,8 +6,10 @@
 use super::field::{header, ip, unknown};
 use super::words::{Units, has, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
+use crate::export::Addresses;
 use ratescope::time::Span;
 use ratescope_log::ipv6_prefix;
+use std::collections::{BTreeMap, BTreeSet};
 
 const UNITS: Units = &[
     ("us", 1e-6),
@@ -45,7 +47,7 @@ impl Line {
         self.words.get(n).map_or("", String::as_str)
     }
 
-    /// The word after one of these.
+    /// The word after this one.
     fn after(&self, name: &str) -> Option<&str> {
         let at = self.words.iter().position(|word| word == name)?;
         self.words.get(at + 1).map(String::as_str)
@@ -55,6 +57,22 @@ impl Line {
     fn condition(&self) -> Option<&[String]> {
         let at = self.words.iter().position(|word| word == "if" || word == "unless")?;
         self.words.get(at..)
+    }
+
+    /// When HAProxy comes to a rule of its section.
+    fn phase(&self) -> usize {
+        const PHASES: [&str; 3] = ["connection", "session", "content"];
+        let of = |word| PHASES.iter().position(|phase| *phase == word).unwrap_or(0);
+        if self.word(0) == "tcp-request" { of(self.word(1)) } else { PHASES.len() }
+    }
+
+    /// Whether it refuses a request.
+    fn refuses(&self) -> bool {
+        match self.action() {
+            "deny" | "tarpit" | "reject" | "silent-drop" => true,
+            "return" => self.after("status").is_some_and(|status| status.starts_with(['4', '5'])),
+            _ => false,
+        }
     }
 
     /// The action of a rule, as in `track-sc0`.
@@ -69,54 +87,195 @@ impl Line {
 
 const SECTIONS: [&str; 6] = ["frontend", "backend", "listen", "peers", "defaults", "global"];
 
-/// The sections of a text by their names, and all their lines.
+/// A section: its kind and its name.
+#[derive(Default)]
+struct Section {
+    kind: String,
+    name: String,
+}
+
+impl Section {
+    /// Whether clients connect to it.
+    fn takes(&self) -> bool {
+        ["frontend", "listen"].contains(&self.kind.as_str())
+    }
+}
+
+/// The sections of a text, and all their lines.
 struct Sections {
-    names: Vec<String>,
+    sections: Vec<Section>,
     lines: Vec<Line>,
 }
 
 impl Sections {
     fn new(text: &str) -> Result<Self, Remark> {
-        let mut all = Sections { names: vec![String::new()], lines: Vec::new() };
+        let mut all = Sections { sections: vec![Section::default()], lines: Vec::new() };
         for (number, line) in lines(text, &["#"]) {
             let words = words(line).ok_or_else(|| Remark {
                 line: number,
                 text: "a quoted text is not closed".to_owned(),
             })?;
-            if words.first().is_some_and(|word| SECTIONS.contains(&word.as_str())) {
-                all.names.push(words.get(1).cloned().unwrap_or_default());
-            } else if !words.is_empty() {
-                all.lines.push(Line { number, section: all.names.len() - 1, words });
+            match words.first() {
+                Some(kind) if SECTIONS.contains(&kind.as_str()) => {
+                    let name = words.get(1).cloned().unwrap_or_default();
+                    all.sections.push(Section { kind: kind.clone(), name });
+                }
+                Some(_) => {
+                    all.lines.push(Line { number, section: all.sections.len() - 1, words });
+                }
+                None => {}
             }
         }
         Ok(all)
     }
+}
 
-    /// The lines of an ACL of a section.
-    fn acls(&self, section: usize, name: &str) -> impl Iterator<Item = &Line> {
-        let is = move |line: &&Line| {
-            line.section == section && line.word(0) == "acl" && line.word(1) == name
+/// The lines of an ACL.
+#[derive(Default)]
+struct Acl<'a> {
+    lines: Vec<&'a Line>,
+    names_a_rate: bool,
+}
+
+/// Where things are.
+struct Index<'a> {
+    sections: &'a [Section],
+    /// How many sections take requests.
+    taking: usize,
+    acls: BTreeMap<(usize, &'a str), Acl<'a>>,
+    /// The rules of a section by their action, in the order in which HAProxy comes to them.
+    actions: BTreeMap<(usize, &'a str), Vec<&'a Line>>,
+    /// The rules of a section that track in a table.
+    tracks: BTreeMap<(usize, &'a str), Vec<&'a Line>>,
+    tables: BTreeMap<&'a str, Vec<&'a Line>>,
+    /// The frontends that lead to a backend.
+    frontends: BTreeMap<&'a str, BTreeSet<usize>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(all: &'a Sections) -> Self {
+        let mut index = Index {
+            sections: &all.sections,
+            taking: all.sections.iter().filter(|section| section.takes()).count(),
+            acls: BTreeMap::new(),
+            actions: BTreeMap::new(),
+            tracks: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            frontends: BTreeMap::new(),
         };
-        self.lines.iter().filter(is)
+        for line in &all.lines {
+            let section = line.section;
+            let own = all.sections[section].name.as_str();
+            match line.word(0) {
+                "acl" => {
+                    let acl = index.acls.entry((section, line.word(1))).or_default();
+                    acl.lines.push(line);
+                    acl.names_a_rate |= line.words.iter().skip(2).any(|word| is_rate(word));
+                }
+                "stick-table" => index.tables.entry(own).or_default().push(line),
+                "table" => index.tables.entry(line.word(1)).or_default().push(line),
+                "default_backend" | "use_backend" => {
+                    _ = index.frontends.entry(line.word(1)).or_default().insert(section);
+                }
+                _ => {}
+            }
+        }
+        let mut rules: Vec<&Line> = all.lines.iter().collect();
+        rules.sort_by_key(|line| line.phase());
+        for rule in rules.into_iter().filter(|rule| !rule.action().is_empty()) {
+            let section = rule.section;
+            index.actions.entry((section, rule.action())).or_default().push(rule);
+            if rule.action().starts_with("track-sc") {
+                let table = rule.after("table").unwrap_or(&all.sections[section].name);
+                index.tracks.entry((section, table)).or_default().push(rule);
+            }
+        }
+        index
     }
 
     /// The words of a store, as in `http_req_rate(10s)`, of the table of this name.
-    fn store(&self, table: &str, rate: &str) -> Option<(&Line, &str)> {
-        self.lines.iter().find_map(|line| {
-            let is_table = line.word(0) == "stick-table" && self.names[line.section] == table;
-            let is_peers = line.word(0) == "table" && line.word(1) == table;
-            if !is_table && !is_peers {
-                return None;
-            }
+    fn store(&self, table: &str, rate: &str) -> Option<(&'a Line, &'a str)> {
+        self.tables.get(table)?.iter().find_map(|line| {
             let stored = line.words.iter().enumerate().filter(|(_, word)| *word == "store");
             let mut stores = stored
                 .filter_map(|(at, _)| line.words.get(at + 1))
                 .flat_map(|store| store.split(','));
             let period = stores
                 .find_map(|store| store.strip_prefix(rate)?.strip_prefix('(')?.strip_suffix(')'))?;
-            Some((line, period))
+            Some((*line, period))
         })
     }
+
+    /// The rule that tracks a request for what is compared, and what the rules of the section are for.
+    fn track(
+        &self,
+        rule: &Line,
+        compared: &Compared<'_>,
+    ) -> Result<(&'a Line, Option<String>), String> {
+        let Section { kind, name } = &self.sections[rule.section];
+        let is_before = |track: &Line| (track.phase(), track.number) < (rule.phase(), rule.number);
+        if let Some(track) = self.track_in(rule.section, compared, &is_before)? {
+            return Ok((track, None));
+        }
+        let frontends = self.frontends.get(name.as_str()).filter(|_| kind == "backend");
+        let mut tracks = Vec::new();
+        for frontend in frontends.into_iter().flatten() {
+            tracks.extend(self.track_in(*frontend, compared, &|_| true)?);
+        }
+        match tracks.as_slice() {
+            [track] => Ok((track, Some(format!("backend {name}")))),
+            [] => Err("no rule before it tracks the request, so the rate is without it".to_owned()),
+            _ => Err("several frontends track for it, which is not understood".to_owned()),
+        }
+    }
+
+    /// The rule of a section that tracks. Of two that track with one counter, the first is in force.
+    fn track_in(
+        &self,
+        section: usize,
+        compared: &Compared<'_>,
+        is_before: &dyn Fn(&Line) -> bool,
+    ) -> Result<Option<&'a Line>, String> {
+        let action = format!("track-sc{}", compared.counter.unwrap_or_default());
+        let tracks = match compared.counter {
+            Some(_) => self.actions.get(&(section, action.as_str())),
+            // The address of the client is looked up where it was tracked.
+            None => {
+                let own = self.sections[section].name.as_str();
+                self.tracks.get(&(section, compared.table.unwrap_or(own)))
+            }
+        };
+        let Some((first, others)) = tracks.and_then(|tracks| tracks.split_first()) else {
+            return Ok(None);
+        };
+        if first.condition().is_some() && others.first().is_some_and(|line| is_before(line)) {
+            return Err(
+                "several rules track for it under conditions, which is not understood".to_owned()
+            );
+        }
+        Ok(Some(*first).filter(|line| is_before(line)))
+    }
+
+    /// The frontend of a rule, if there are others.
+    fn place(&self, rule: &Line) -> Option<String> {
+        let takes = |section: &&Section| section.takes();
+        let Section { kind, name } = self.sections.get(rule.section).filter(takes)?;
+        (self.taking > 1).then(|| format!("{kind} {name}"))
+    }
+
+    /// Whether the condition of a rule, or an ACL that it names, has a rate or a counter.
+    fn names_a_rate(&self, rule: &Line, condition: &[String]) -> bool {
+        let names = |term: &String| {
+            self.acls
+                .get(&(rule.section, term.trim_start_matches('!')))
+                .is_some_and(|acl| acl.names_a_rate)
+        };
+        condition.iter().any(|term| is_rate(term) || names(term))
+    }
+}
+
+fn is_rate(word: &str) -> bool {
+    ["_rate", "get_gpc", "get_gpt"].iter().any(|part| word.contains(part))
 }
 
 /// The words of a line, up to a comment.
@@ -160,6 +319,7 @@ struct Compared<'a> {
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let all = Sections::new(text)?;
+    let index = Index::new(&all);
     config.addresses.forwarded = all.lines.iter().any(|line| {
         line.action() == "set-src"
             && line
@@ -167,18 +327,17 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                 .iter()
                 .any(|word| word.to_ascii_lowercase().contains("hdr_ip(x-forwarded-for"))
     });
-    for (at, rule) in all.lines.iter().enumerate() {
+    for rule in &all.lines {
         let Some(condition) = rule.condition() else { continue };
-        let refuses = ["deny", "tarpit", "reject", "silent-drop"].contains(&rule.action());
-        let read = if refuses { compared(&all, rule, condition) } else { None };
+        let read = if rule.refuses() { compared(&index, rule, condition) } else { None };
         let Some((compared, scope)) = read else {
-            if !rule.action().starts_with("track-sc") && names_a_rate(&all, rule, condition) {
+            if !rule.action().starts_with("track-sc") && index.names_a_rate(rule, condition) {
                 config.remark(rule.number, "it decides by a rate in a way that is not understood");
             }
             continue;
         };
         let found = match compared {
-            Ok(compared) => found(&all, at, &compared, scope, config),
+            Ok(compared) => found(&index, rule, &compared, scope, config),
             Err(problem) => Err(problem),
         };
         config.add(rule.number, found);
@@ -186,17 +345,9 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// Whether the condition of a rule, or an ACL that it names, has a rate or a counter.
-fn names_a_rate(all: &Sections, rule: &Line, condition: &[String]) -> bool {
-    let is_rate = |word: &String| word.contains("_rate") || word.contains("get_gpc");
-    let mut named =
-        condition.iter().flat_map(|term| all.acls(rule.section, term.trim_start_matches('!')));
-    condition.iter().any(is_rate) || named.any(|acl| acl.words.iter().skip(2).any(is_rate))
-}
-
 /// What the condition compares, and what else it asks. `None` if it compares no rate.
 fn compared<'a>(
-    all: &'a Sections,
+    index: &Index<'a>,
     rule: &Line,
     condition: &'a [String],
 ) -> Option<(Result<Compared<'a>, String>, Vec<String>)> {
@@ -212,13 +363,11 @@ fn compared<'a>(
                 is_plain = false;
                 continue;
             }
-            name => {
-                let acls: Vec<&Line> = all.acls(rule.section, name).collect();
-                match acls.as_slice() {
-                    [acl] => acl.words.iter().skip(2).map(String::as_str).collect(),
-                    _ => vec![name],
-                }
-            }
+            name => match index.acls.get(&(rule.section, name)).map(|acl| acl.lines.as_slice()) {
+                // As many words as tell a comparison from another test.
+                Some([acl]) => acl.words.iter().skip(2).take(4).map(String::as_str).collect(),
+                _ => vec![name],
+            },
         };
         match comparison(&test) {
             Some(compared) => rates.push(compared),
@@ -266,33 +415,27 @@ fn comparison<'a>(test: &[&'a str]) -> Option<Result<Compared<'a>, String>> {
 }
 
 fn found(
-    all: &Sections,
-    at: usize,
+    index: &Index<'_>,
+    rule: &Line,
     compared: &Compared<'_>,
-    mut scope: Vec<String>,
+    others: Vec<String>,
     config: &mut Config,
 ) -> Result<Found, String> {
-    let rule = &all.lines[at];
-    let own = all.names[rule.section].as_str();
-    let mut before = all.lines[..at].iter().filter(|line| line.section == rule.section);
-    // Of two that track with one counter, the first is in force.
-    let track = before.find(|line| {
-        let counter = line.action().strip_prefix("track-sc");
-        match compared.counter {
-            Some(of) => counter == Some(of),
-            // The address of the client is looked up where it was tracked.
-            None => {
-                counter.is_some()
-                    && line.after("table").unwrap_or(own) == compared.table.unwrap_or(own)
-            }
-        }
-    });
-    let track = track.ok_or("no rule before it tracks the request, so the rate is without it")?;
-    if let Some(condition) = track.condition() {
-        scope.insert(0, condition.join(" "));
+    let (track, backend) = index.track(rule, compared)?;
+    let own = index.sections[track.section].name.as_str();
+    let table = track.after("table").unwrap_or(own);
+    if let Some(other) = compared.table.filter(|other| *other != table) {
+        let [other, table] = [said(other), said(table)];
+        return Err(format!(
+            "it looks into the table {other:?}, and what is tracked is in {table:?}"
+        ));
     }
-    let table = compared.table.or(track.after("table")).unwrap_or(own);
-    let store = all.store(table, compared.rate);
+    let scope = index.place(rule).into_iter().chain(backend);
+    let scope = super::scope(
+        scope.chain(track.condition().into_iter().flatten().cloned()).chain(others),
+        " ",
+    );
+    let store = index.store(table, compared.rate);
     let (stored, period) = store.ok_or_else(|| {
         format!("no stick-table of {:?} here stores {}(...)", said(table), compared.rate)
     })?;
@@ -304,7 +447,7 @@ fn found(
         (_, than) => Ok(than - 1),
     };
     let (most, allowed) = match compared.rate {
-        "gpc0_rate" if counts_passed(all, at, compared.counter)? => {
+        "gpc0_rate" if counts_passed(index, rule, compared.counter)? => {
             (if compared.by == "gt" { than.saturating_add(1) } else { than }, " allowed")
         }
         _ => (of_all?, ""),
@@ -322,43 +465,54 @@ fn found(
         }
     }
     let place = track.words.iter().position(|word| word == track.action()).unwrap_or(1);
-    let fields = key(all, rule.section, track.word(place + 1), config)?;
-    Ok(Found {
+    let mut addresses = Addresses::default();
+    let fields = key(index, track.section, track.word(place + 1), &mut addresses)?;
+    let found = Found {
         name: table.to_owned(),
         line: rule.number,
         limit: limit(&format!("haproxy {most}/{period}{allowed}"), &fields)?,
-        scope: super::scope(&scope, " "),
-    })
+        addresses,
+        scope,
+    };
+    if found.is_by_address() && stored.after("type") == Some("ip") {
+        config.remark(
+            stored.number,
+            "a table of type ip has no IPv6 addresses; what is tried counts them, too",
+        );
+    }
+    Ok(found)
 }
 
 /// Whether `gpc0` is counted after the rule, and so for what passed.
-fn counts_passed(all: &Sections, at: usize, counter: Option<&str>) -> Result<bool, String> {
-    let section = all.lines[at].section;
+fn counts_passed(index: &Index<'_>, rule: &Line, counter: Option<&str>) -> Result<bool, String> {
     let name = format!("sc-inc-gpc0({})", counter.unwrap_or("0"));
-    let is = |line: &Line| line.section == section && line.action() == name;
-    let mut counts = all.lines.iter().enumerate().filter(|(_, line)| is(line));
-    match (counts.next(), counts.next()) {
-        (Some((place, line)), None) if line.condition().is_none() => Ok(place > at),
-        (None, _) => Err(format!("no http-request {name} counts")),
+    match index.actions.get(&(rule.section, &*name)).map(Vec::as_slice) {
+        Some([line]) if line.condition().is_none() => {
+            Ok((line.phase(), line.number) > (rule.phase(), rule.number))
+        }
+        None | Some([]) => Err(format!("no http-request {name} counts")),
         _ => Err(format!("{name} counts under a condition, or twice, which is not understood")),
     }
 }
 
 /// The fields of what is tracked.
 fn key(
-    all: &Sections,
+    index: &Index<'_>,
     section: usize,
     track: &str,
-    config: &mut Config,
+    addresses: &mut Addresses,
 ) -> Result<Vec<String>, String> {
     if track.starts_with("int(") {
         return Ok(Vec::new());
     }
     let variable = track.strip_prefix("var(").and_then(|rest| rest.split_once(')'));
     if let Some((name, "" | ",sha1")) = variable {
-        let set = |kind: &str| {
-            let action = format!("{kind}({name})");
-            all.lines.iter().find(|line| line.section == section && line.action() == action)
+        let set = |kind: &str| match index.actions.get(&(section, &*format!("{kind}({name})"))) {
+            Some(lines) => match lines.as_slice() {
+                [line] if line.condition().is_none() => Some(*line),
+                _ => None,
+            },
+            None => None,
         };
         if let Some(line) = set("set-var-fmt") {
             return line
@@ -367,27 +521,27 @@ fn key(
                 .skip(1)
                 .map(|part| {
                     let (sample, _) = part.split_once(']').unwrap_or((part, ""));
-                    field(sample, config)
+                    field(sample, addresses)
                 })
                 .collect();
         }
         return match set("set-var") {
-            Some(line) => Ok(vec![field(line.word(2), config)?]),
+            Some(line) => Ok(vec![field(line.word(2), addresses)?]),
             None => Err(unknown(track)),
         };
     }
     match track {
         "base" | "base32" => Ok(vec!["host".to_owned(), "path".to_owned()]),
         "base32+src" => Ok(vec![ip(), "host".to_owned(), "path".to_owned()]),
-        track => Ok(vec![field(track, config)?]),
+        track => Ok(vec![field(track, addresses)?]),
     }
 }
 
-fn field(sample: &str, config: &mut Config) -> Result<String, String> {
+fn field(sample: &str, addresses: &mut Addresses) -> Result<String, String> {
     if let Some(bits) =
         sample.strip_prefix("src,ipmask(32,").and_then(|bits| bits.strip_suffix(')'))
     {
-        config.addresses.ipv6_prefix = ipv6_prefix(bits.trim()).map_err(|_| unknown(sample))?;
+        addresses.ipv6_prefix = ipv6_prefix(bits.trim()).map_err(|_| unknown(sample))?;
         return Ok(ip());
     }
     Ok(match sample {

@@ -6,9 +6,11 @@ use super::blocks::{Ends, Statement, read as statements, walk};
 use super::field::{ip, unknown};
 use super::words::{has, whole};
 use super::{Config, Found, Remark, limit, said};
+use crate::export::Addresses;
+use std::collections::BTreeMap;
 
 pub(super) fn is_known(text: &str) -> bool {
-    has(text, &["#"], "limit rate ")
+    has(text, &["#"], "limit rate ") || has(text, &["#"], "limit name ")
 }
 
 /// The packets of a burst without `burst`, as nft sets it.
@@ -16,33 +18,74 @@ const BURST: &str = "5";
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let statements = statements(text, Ends::Both)?;
-    // A set of IPv4 addresses whose twin of IPv6 addresses may follow.
-    let mut twin: Option<Found> = None;
-    walk(&statements, &mut Vec::new(), &mut |rule, _| {
-        let is_limit = |pair: &[String]| pair[0] == "limit" && pair[1] == "rate";
-        let Some(at) = rule.words.windows(2).position(is_limit) else { return };
-        let (read, is_ipv6) = match read_rule(rule, at, config) {
-            Ok(read) => read,
-            Err(problem) => return config.remark(rule.line, problem),
-        };
-        let same = |twin: &Found| twin.limit == read.limit && twin.scope == read.scope;
-        if is_ipv6 && twin.take().is_some_and(|twin| same(&twin)) {
-            return;
+    let mut named = BTreeMap::new();
+    walk(&statements, &mut Vec::new(), &mut |object, _| {
+        if object.begins_with("limit")
+            && let [rate] = object.block.as_slice()
+        {
+            named.insert(object.word(1), &rate.words);
         }
-        twin = (!is_ipv6).then(|| read.clone());
-        config.add(rule.line, Ok(read));
     });
+    let mut rules = Vec::new();
+    walk(&statements, &mut Vec::new(), &mut |rule, around| {
+        let is_limit =
+            |pair: &[String]| pair[0] == "limit" && ["rate", "name"].contains(&&*pair[1]);
+        let Some(at) = rule.words.windows(2).position(is_limit) else { return };
+        match read_rule(rule, at, &named, config) {
+            Ok((mut found, family)) => {
+                found.scope = super::scope(jumped(around).into_iter().chain(found.scope), ", ");
+                rules.push((found, family));
+            }
+            Err(problem) => config.remark(rule.line, problem),
+        }
+    });
+    let mut rules = rules.into_iter().peekable();
+    while let Some((mut found, family)) = rules.next() {
+        // Beside a set of IPv4 addresses there may be the same of IPv6 addresses.
+        let is_twin = |(next, of): &(Found, Option<&str>)| {
+            (family, *of) == (Some(IPV4), Some(IPV6))
+                && (&next.limit, &next.scope) == (&found.limit, &found.scope)
+        };
+        match rules.next_if(is_twin) {
+            Some((twin, _)) => found.addresses = twin.addresses,
+            None => {
+                let scope = family.map(str::to_owned).into_iter().chain(found.scope);
+                found.scope = super::scope(scope, ", ");
+            }
+        }
+        config.add(found.line, Ok(found));
+    }
     if !config.found.is_empty() {
         config.remark(0, "nftables counts new connections or packets; what is tried counts every event of the log");
     }
     Ok(())
 }
 
-/// The limit of a rule, and whether it is for IPv6 addresses.
-fn read_rule(rule: &Statement, at: usize, config: &mut Config) -> Result<(Found, bool), String> {
+/// The chain of a rule, if packets come to it only from other chains.
+fn jumped(around: &[&Statement]) -> Option<String> {
+    let chain = around.last().filter(|chain| chain.begins_with("chain"))?;
+    let is_hook = |inner: &Statement| inner.words.iter().any(|word| word == "hook");
+    (!chain.block.iter().take(5).any(is_hook)).then(|| chain.text())
+}
+
+/// The limit of a rule, and for which addresses it is.
+fn read_rule<'a>(
+    rule: &'a Statement,
+    at: usize,
+    named: &BTreeMap<&str, &'a Vec<String>>,
+    config: &mut Config,
+) -> Result<(Found, Option<&'static str>), String> {
     let words: Vec<&str> = rule.words.iter().map(String::as_str).collect();
     let (before, limit_words) = words.split_at(at);
-    let mut rest = limit_words.iter().skip(2).copied().peekable();
+    let (head, after) = limit_words.split_at(limit_words.len().min(2));
+    let mut rest: Vec<&str> = after.to_vec();
+    if let [_, "name"] = head {
+        let name = after.first().copied().unwrap_or_default();
+        let rate = named.get(name).filter(|rate| rate.first().is_some_and(|word| word == "rate"));
+        let rate = rate.ok_or_else(|| format!("no limit here has the name {:?}", said(name)))?;
+        rest = rate.iter().skip(1).map(String::as_str).chain(rest.into_iter().skip(1)).collect();
+    }
+    let mut rest = rest.into_iter().peekable();
     let is_over = rest.next_if_eq(&"over").is_some();
     let rate = rest.next().unwrap_or_default();
     let (count, unit) = rate
@@ -61,14 +104,19 @@ fn read_rule(rule: &Statement, at: usize, config: &mut Config) -> Result<(Found,
         if rest.next_if_eq(&"burst").is_some() { rest.next().unwrap_or_default() } else { BURST };
     let burst = whole(burst, "its burst")?;
     let after: Vec<&str> = rest.filter(|word| !["packets", "}"].contains(word)).collect();
-    let refuses = after.iter().any(|word| ["drop", "reject"].contains(word));
-    match (is_over, refuses) {
-        (true, true) => {}
-        (true, false) => {
-            config.remark(rule.line, "the rule refuses nothing of what is over its limit");
+    const VERDICTS: [&str; 6] = ["drop", "reject", "accept", "jump", "goto", "return"];
+    let verdict = after.iter().find(|word| VERDICTS.contains(word));
+    match (is_over, verdict) {
+        (_, None) => return Err("the rule has no verdict, so it refuses nothing".to_owned()),
+        (true, Some(&("drop" | "reject"))) => {}
+        (true, Some(other)) => config.remark(
+            rule.line,
+            format!("what is over its limit meets {other}; what is tried refuses it"),
+        ),
+        (false, Some(&("drop" | "reject"))) => {
+            return Err("it refuses what is below its limit".to_owned());
         }
-        (false, true) => return Err("it refuses what is below its limit".to_owned()),
-        (false, false) => config.remark(
+        (false, Some(_)) => config.remark(
             rule.line,
             "the rule accepts what is below its limit, and the next rules decide about the rest; what is tried refuses it",
         ),
@@ -85,10 +133,12 @@ fn read_rule(rule: &Statement, at: usize, config: &mut Config) -> Result<(Found,
             }
             None => (before, "", &[][..]),
         };
-    let (fields, is_ipv6) = fields(key, config)?;
+    let mut addresses = Addresses::default();
+    let (fields, family) = fields(key, &mut addresses)?;
     let scope = super::scope(before, " ");
     let limit = limit(&format!("token-bucket {count}/{per} burst {burst}"), &fields)?;
-    Ok((Found { name: name.to_owned(), line: rule.line, limit, scope }, is_ipv6))
+    let name = name.to_owned();
+    Ok((Found { name, line: rule.line, limit, addresses, scope }, family))
 }
 
 /// Whether the limit is one for each element of a set.
@@ -98,20 +148,26 @@ fn is_set(before: &[&str]) -> bool {
             > before.iter().filter(|word| **word == "}").count()
 }
 
-/// The fields of an element, and whether it is an IPv6 address.
-fn fields(key: &[&str], config: &mut Config) -> Result<(Vec<String>, bool), String> {
+const IPV4: &str = "IPv4 addresses";
+const IPV6: &str = "IPv6 addresses";
+
+/// The fields of an element, and for which addresses it is.
+fn fields(
+    key: &[&str],
+    addresses: &mut Addresses,
+) -> Result<(Vec<String>, Option<&'static str>), String> {
     // An element may have a time after which it is forgotten.
     let end = key.iter().position(|word| *word == "timeout").unwrap_or(key.len());
     match &key[..end] {
-        [] => Ok((Vec::new(), false)),
-        ["ip", "saddr"] => Ok((vec![ip()], false)),
-        ["ip6", "saddr"] => Ok((vec![ip()], true)),
+        [] => Ok((Vec::new(), None)),
+        ["ip", "saddr"] => Ok((vec![ip()], Some(IPV4))),
+        ["ip6", "saddr"] => Ok((vec![ip()], Some(IPV6))),
         ["ip6", "saddr", "&" | "and", mask] => {
             let bits = mask.parse::<std::net::Ipv6Addr>().ok().map(|mask| mask.to_bits());
             let prefix = bits.filter(|bits| bits.leading_ones() == bits.count_ones());
             let prefix = prefix.ok_or_else(|| unknown(&key.join(" ")))?.leading_ones();
-            config.addresses.ipv6_prefix = prefix as u8;
-            Ok((vec![ip()], true))
+            addresses.ipv6_prefix = prefix as u8;
+            Ok((vec![ip()], Some(IPV6)))
         }
         other => Err(unknown(&other.join(" "))),
     }

@@ -6,7 +6,9 @@ use super::blocks::{Ends, Statement, read as statements, walk};
 use super::field::{header, ip, unknown};
 use super::words::{has, whole};
 use super::{Config, Found, Remark, limit, said};
+use crate::export::Addresses;
 use ratescope::policy::Limit;
+use std::collections::BTreeMap;
 
 pub(super) fn is_known(text: &str) -> bool {
     has(text, &["#"], "limit_req_zone") || has(text, &["#"], "limit_req zone=")
@@ -19,76 +21,131 @@ struct Zone<'a> {
     name: &'a str,
     rate: &'a str,
     is_used: bool,
+    /// The line where it is defined again.
+    again: Option<usize>,
+}
+
+/// What is defined for all levels.
+#[derive(Default)]
+struct Defined<'a> {
+    zones: Vec<Zone<'a>>,
+    /// The places of zones by their names.
+    names: BTreeMap<&'a str, usize>,
+    maps: BTreeMap<&'a str, Map<'a>>,
+    /// What is said where something is missing.
+    hint: &'static str,
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let statements = statements(text, Ends::Semicolon)?;
-    let mut zones: Vec<Zone<'_>> = Vec::new();
-    let mut uses: Vec<(&Statement, Option<String>)> = Vec::new();
-    let mut maps: Vec<Network<'_>> = Vec::new();
-    let mut includes = false;
-    let mut dry = None;
-    walk(&statements, &mut Vec::new(), &mut |statement, around| match statement.word(0) {
-        "limit_req_zone" => zones.push(zone(statement)),
-        "limit_req" => {
-            let places = around.iter().filter(|outer| ["location", "if"].contains(&outer.word(0)));
-            let places: Vec<String> = places.map(|outer| outer.text()).collect();
-            uses.push((statement, super::scope(&places, ", ")));
-        }
-        "map" => maps.extend(Network::new(statement)),
+    let mut all = Defined::default();
+    walk(&statements, &mut Vec::new(), &mut |statement, _| match statement.word(0) {
+        "limit_req_zone" => all.add(zone(statement)),
+        "map" => all.maps.extend(Map::new(statement)),
         "real_ip_header" if statement.word(1).eq_ignore_ascii_case("x-forwarded-for") => {
             config.addresses.forwarded = true;
         }
-        "include" if statement.word(1) != "mime.types" => includes = true,
-        "limit_req_dry_run" if statement.word(1) == "on" => dry = Some(statement.line),
+        "include" if statement.word(1) != "mime.types" => {
+            all.hint = "; a file that is included may have it, and nginx -T prints all";
+        }
         _ => {}
     });
-    let hint = if includes {
-        "; a file that is included may have it, and nginx -T prints all"
-    } else {
-        ""
-    };
-    for (statement, scope) in uses {
-        let name = argument(statement, "zone=").unwrap_or_default();
-        let Some(zone) = zones.iter_mut().find(|zone| zone.name == name) else {
-            config.remark(
-                statement.line,
-                format!("the zone {:?} is not defined here{hint}", said(name)),
-            );
-            continue;
-        };
-        zone.is_used = true;
-        if may_be_empty(zone.key) {
-            config.remark(
-                statement.line,
-                "nginx counts no request without this key; what is tried counts those as of one client",
-            );
-        }
-        // The place of a mistake in the zone is the zone's.
-        let (line, limit) = match zone.read(&maps) {
-            Ok((rate, fields)) => (statement.line, limit_req(statement, &rate, &fields)),
-            Err(problem) => (zone.line, Err(problem)),
-        };
-        let network = maps.iter().find(|map| names(zone.key).any(|name| name == map.name));
-        if limit.is_ok()
-            && let Some(network) = network
-        {
-            config.addresses.ipv6_prefix = network.prefix;
-        }
-        let name = name.to_owned();
-        let found = limit.map(|limit| Found { name, line: statement.line, limit, scope });
-        config.add(line, found);
-    }
-    for zone in zones.iter().filter(|zone| !zone.is_used) {
-        config.remark(
-            zone.line,
-            format!("no limit_req here uses the zone {:?}{hint}", said(zone.name)),
-        );
-    }
-    if let Some(line) = dry {
-        config.remark(line, "limit_req_dry_run is on: nginx refuses nothing by these limits");
+    level(&statements, &mut Vec::new(), None, &mut all, config);
+    let hint = all.hint;
+    for zone in all.zones.iter().filter(|zone| !zone.is_used) {
+        let name = said(zone.name);
+        config.remark(zone.line, format!("no limit_req here uses the zone {name:?}{hint}"));
     }
     Ok(())
+}
+
+/// Reads the limits of a level, which are for those within it that have none of their own. `dry` is the line of the
+/// `limit_req_dry_run` that is in force.
+fn level(
+    block: &[Statement],
+    around: &mut Vec<String>,
+    dry: Option<usize>,
+    all: &mut Defined<'_>,
+    config: &mut Config,
+) {
+    let dry = match block.iter().find(|inner| inner.begins_with("limit_req_dry_run")) {
+        Some(own) => Some(own.line).filter(|_| own.word(1) == "on"),
+        None => dry,
+    };
+    let mut limits = block.iter().filter(|inner| inner.begins_with("limit_req")).peekable();
+    if limits.peek().is_some() {
+        let mut others = Others::default();
+        others.find(block);
+        let scope = others.scope(around);
+        for statement in limits {
+            all.read(statement, scope.as_deref(), config);
+            if let Some(line) = dry {
+                config.remark(
+                    statement.line,
+                    format!(
+                        "limit_req_dry_run is on (line {line}), so nginx refuses nothing by it"
+                    ),
+                );
+            }
+        }
+    }
+    for inner in block.iter().filter(|inner| !inner.block.is_empty()) {
+        let place = place(inner);
+        let depth = around.len();
+        around.extend(place);
+        level(&inner.block, around, dry, all, config);
+        around.truncate(depth);
+    }
+}
+
+/// What the requests of a block have in common.
+fn place(block: &Statement) -> Option<String> {
+    match block.word(0) {
+        "server" => {
+            let name = block.block.iter().find(|inner| inner.begins_with("server_name"))?;
+            let names = name.words.iter().skip(1).map(String::as_str);
+            super::scope(["server"].into_iter().chain(names), " ")
+        }
+        "location" | "if" => super::scope(&block.words, " "),
+        _ => None,
+    }
+}
+
+/// The blocks within a level to which its limits do not apply: those that have limits of their own, which replace all
+/// from outside, and those where nothing is refused.
+#[derive(Default)]
+struct Others {
+    named: Vec<String>,
+    more: usize,
+}
+
+impl Others {
+    fn find(&mut self, block: &[Statement]) {
+        const NAMED: usize = 3;
+        for inner in block {
+            let is_own = |inner: &Statement| {
+                inner.begins_with("limit_req")
+                    || inner.begins_with("limit_req_dry_run") && inner.word(1) == "on"
+            };
+            if !inner.block.iter().any(is_own) {
+                self.find(&inner.block);
+            } else if self.named.len() < NAMED {
+                let unnamed = || format!("the {} of line {}", said(inner.word(0)), inner.line);
+                self.named.push(place(inner).unwrap_or_else(unnamed));
+            } else {
+                self.more += 1;
+            }
+        }
+    }
+
+    /// What a level is for, without these.
+    fn scope(&self, around: &[String]) -> Option<String> {
+        let level = super::scope(around, ", ");
+        let Some(named) = super::scope(&self.named, ", ") else { return level };
+        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
+        let level = level.map_or("all".to_owned(), |level| level);
+        Some(format!("{level} except {named}{more}"))
+    }
 }
 
 /// The value of an argument, as in `zone=one`.
@@ -101,19 +158,97 @@ fn zone(statement: &Statement) -> Zone<'_> {
     let name = name.split_once(':').map_or(name, |(name, _)| name);
     // Without a rate it is one a second: `ngx_http_limit_req_zone`.
     let rate = argument(statement, "rate=").unwrap_or("1r/s");
-    Zone { line: statement.line, key: statement.word(1), name, rate, is_used: false }
+    let key = statement.word(1);
+    Zone { line: statement.line, key, name, rate, is_used: false, again: None }
+}
+
+impl<'a> Defined<'a> {
+    fn add(&mut self, zone: Zone<'a>) {
+        match self.names.get(zone.name).and_then(|known| self.zones.get_mut(*known)) {
+            Some(known) => known.again = known.again.or(Some(zone.line)),
+            None => {
+                self.names.insert(zone.name, self.zones.len());
+                self.zones.push(zone);
+            }
+        }
+    }
+
+    /// Reads a `limit_req` of a level.
+    fn read(&mut self, statement: &Statement, scope: Option<&str>, config: &mut Config) {
+        let name = argument(statement, "zone=").unwrap_or_default();
+        let zone = self.names.get(name).and_then(|place| self.zones.get_mut(*place));
+        let Some(zone) = zone else {
+            let hint = self.hint;
+            let problem = format!("the zone {:?} is not defined here{hint}", said(name));
+            return config.remark(statement.line, problem);
+        };
+        zone.is_used = true;
+        // The place of a mistake in the zone is the zone's.
+        let (rate, key) = match zone.read(&self.maps) {
+            Ok(read) => read,
+            Err(problem) => return config.remark(zone.line, problem),
+        };
+        if key.may_be_empty {
+            config.remark(
+                statement.line,
+                "nginx counts no request without this key; what is tried counts those as of one client",
+            );
+        }
+        let scope = super::scope(scope.into_iter().chain(key.only.as_deref()), ", ");
+        let found = limit_req(statement, &rate, &key.fields).map(|limit| Found {
+            name: name.to_owned(),
+            line: statement.line,
+            limit,
+            addresses: key.addresses,
+            scope,
+        });
+        config.add(statement.line, found);
+    }
+}
+
+/// What a zone counts by.
+#[derive(Default)]
+struct Key {
+    fields: Vec<String>,
+    addresses: Addresses,
+    /// Whether it is empty in requests without a header or a user.
+    may_be_empty: bool,
+    /// The requests that are counted, if not all.
+    only: Option<String>,
 }
 
 impl Zone<'_> {
-    /// The rate and the fields, as they are counted.
-    fn read(&self, maps: &[Network<'_>]) -> Result<(String, Vec<String>), String> {
+    /// The rate and the key, as they are counted.
+    fn read(&self, maps: &BTreeMap<&str, Map<'_>>) -> Result<(String, Key), String> {
+        if let Some(again) = self.again {
+            let name = said(self.name);
+            return Err(format!(
+                "the zone {name:?} is defined again in line {again}, which nginx refuses"
+            ));
+        }
         let (count, unit) = match self.rate {
             rate if rate.ends_with("r/s") => (rate.trim_end_matches("r/s"), "1s"),
             rate if rate.ends_with("r/m") => (rate.trim_end_matches("r/m"), "1m"),
             rate => return Err(format!("its rate is {:?}; nginx has 10r/s and 10r/m", said(rate))),
         };
         let count = whole(count, "its rate")?;
-        Ok((format!("{count}/{unit}"), fields(self.key, maps)?))
+        let mut key = Key { may_be_empty: self.key.contains('$'), ..Key::default() };
+        for name in names(self.key) {
+            let map = maps.get(name);
+            if let Some(map) = map {
+                key.addresses.ipv6_prefix = map.ipv6_prefix;
+                if map.may_be_empty && self.key.trim_matches(['$', '{', '}']) != name {
+                    return Err(unknown(self.key));
+                }
+                key.only = map.may_be_empty.then(|| format!("requests whose ${name} is not empty"));
+            }
+            let name = map.map_or(name, |map| map.of);
+            let is_given =
+                name == "remote_user" || name.starts_with("http_") && name != "http_host";
+            key.may_be_empty &= is_given;
+            key.fields.push(field(name)?);
+        }
+        Ok((format!("{count}/{unit}"), key))
     }
 }
 
@@ -139,21 +274,37 @@ fn limit_req(statement: &Statement, rate: &str, fields: &[String]) -> Result<Lim
     limit(&words, fields)
 }
 
-/// A map from the address of a client to its network, as this program writes it.
-struct Network<'a> {
-    name: &'a str,
-    prefix: u8,
+/// A map that is understood: from the address of a client to its network, as this program writes it, or to one variable
+/// for those that are to be counted and to nothing for the others.
+struct Map<'a> {
+    of: &'a str,
+    ipv6_prefix: u8,
+    may_be_empty: bool,
 }
 
-impl<'a> Network<'a> {
-    fn new(map: &'a Statement) -> Option<Self> {
-        let name =
-            map.word(2).strip_prefix('$').filter(|_| map.word(1) == "$binary_remote_addr")?;
-        let bytes = map.block.iter().find_map(|entry| {
-            let bytes = entry.word(0).strip_prefix("~^(?s)(?<limit_net>.{")?.split_once('}')?.0;
-            bytes.parse::<u8>().ok().filter(|bytes| (1..16).contains(bytes))
-        })?;
-        Some(Network { name, prefix: bytes * 8 })
+impl<'a> Map<'a> {
+    /// The name of the variable, and its map.
+    fn new(map: &'a Statement) -> Option<(&'a str, Self)> {
+        let name = map.word(2).strip_prefix('$')?;
+        let address = "binary_remote_addr";
+        if map.word(1) == "$binary_remote_addr"
+            && let Some(bytes) = map.block.iter().find_map(|entry| {
+                let (bytes, _) =
+                    entry.word(0).strip_prefix("~^(?s)(?<limit_net>.{")?.split_once('}')?;
+                bytes.parse::<u8>().ok().filter(|bytes| (1..16).contains(bytes))
+            })
+        {
+            return Some((name, Map { of: address, ipv6_prefix: bytes * 8, may_be_empty: false }));
+        }
+        let mut values = map.block.iter().map(|entry| entry.word(1));
+        let is_plain = map.block.iter().all(|entry| entry.words.len() == 2);
+        let of = values.clone().find(|value| !value.is_empty())?;
+        let is_understood = is_plain && values.all(|value| value.is_empty() || value == of);
+        // Without a default the value is empty.
+        let has_default = map.block.iter().any(|entry| entry.begins_with("default"));
+        let may_be_empty = !has_default || map.block.iter().any(|entry| entry.word(1).is_empty());
+        let of = of.strip_prefix('$').filter(|_| is_understood)?;
+        Some((name, Map { of, ipv6_prefix: 128, may_be_empty }))
     }
 }
 
@@ -166,25 +317,17 @@ fn names(key: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a key is empty in requests without a header or a user.
-fn may_be_empty(key: &str) -> bool {
-    let may_be =
-        |name: &str| name == "remote_user" || name.starts_with("http_") && name != "http_host";
-    names(key).next().is_some() && names(key).all(may_be)
-}
-
-fn fields(key: &str, maps: &[Network<'_>]) -> Result<Vec<String>, String> {
-    let field = |name: &str| match name {
-        "binary_remote_addr" | "remote_addr" => Ok(ip()),
-        "host" | "http_host" => Ok("host".to_owned()),
-        "uri" => Ok("path".to_owned()),
-        "request_method" => Ok("method".to_owned()),
-        "remote_user" => Ok("user".to_owned()),
-        name if maps.iter().any(|map| map.name == name) => Ok(ip()),
+/// The field of a variable.
+fn field(name: &str) -> Result<String, String> {
+    Ok(match name {
+        "binary_remote_addr" | "remote_addr" => ip(),
+        "host" | "http_host" => "host".to_owned(),
+        "uri" => "path".to_owned(),
+        "request_method" => "method".to_owned(),
+        "remote_user" => "user".to_owned(),
         name => match name.strip_prefix("http_").filter(|name| !name.is_empty()) {
-            Some(name) => Ok(header(&name.replace('_', "-"))),
-            None => Err(unknown(&format!("${name}"))),
+            Some(name) => header(&name.replace('_', "-")),
+            None => return Err(unknown(&format!("${name}"))),
         },
-    };
-    names(key).map(field).collect()
+    })
 }

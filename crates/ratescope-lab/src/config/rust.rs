@@ -2,6 +2,7 @@
 
 use super::words::lines;
 use super::{Config, Found, Remark};
+use crate::export::Addresses;
 use ratescope::ParseError;
 use ratescope::policy::Policy;
 
@@ -24,7 +25,16 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             Ok(policy) => {
                 for (n, limit) in (1..).zip(policy.limits().iter().cloned()) {
                     let name = format!("limit{n}");
-                    config.add(line, Ok(Found { name, line, limit, scope: None }));
+                    config.add(
+                        line,
+                        Ok(Found {
+                            name,
+                            line,
+                            limit,
+                            addresses: Addresses::default(),
+                            scope: None,
+                        }),
+                    );
                 }
             }
             Err(error) => config.remark(line, ParseError::to_string(&error)),

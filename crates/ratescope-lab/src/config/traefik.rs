@@ -6,23 +6,45 @@
 use super::field::{header, ip};
 use super::tree::{documents, walk};
 use super::words::{GO, Units, has, lines, span, whole};
-use super::{Config, Found, Remark, limit, said};
+use super::{Config, Found, Remark, SCOPE, limit, said};
+use crate::export::Addresses;
 use crate::export::Target;
-use ratescope::internal::YamlKind as Kind;
+use ratescope::internal::{YamlKind as Kind, YamlNode as Node, shown};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Policy;
 use ratescope_log::ipv6_prefix;
+use std::collections::BTreeMap;
 
 pub(super) fn is_known(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     has(&lower, &["#"], "ratelimit") && has(&lower, &["#"], "average")
 }
 
-/// A value, and the keys that lead to it, in lower case but for the name of the middleware.
+/// A value of a middleware `rateLimit`: its last key in lower case, and the name of the middleware.
 struct Setting {
     line: usize,
-    path: Vec<String>,
+    name: String,
+    key: String,
     value: String,
+}
+
+impl Setting {
+    /// A value that these keys lead to, if it is one of a `rateLimit`.
+    fn new<'a>(
+        line: usize,
+        path: impl IntoIterator<Item = &'a str>,
+        value: &str,
+    ) -> Option<Setting> {
+        let (mut name, mut key) = (None, "");
+        for next in path {
+            if name.is_none() && next.eq_ignore_ascii_case("ratelimit") {
+                name = Some(key);
+            }
+            key = next;
+        }
+        let key = said(key).to_ascii_lowercase();
+        Some(Setting { line, name: shown(name?, SCOPE), key, value: said(value) })
+    }
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
@@ -33,19 +55,19 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     } else {
         yaml(text)?
     };
-    // The settings of one middleware follow each other.
-    let mut middlewares: Vec<(String, Vec<&Setting>)> = Vec::new();
+    let mut middlewares: Vec<(&str, Vec<&Setting>)> = Vec::new();
+    let mut places = BTreeMap::new();
     for setting in &settings {
-        let Some(at) = setting.path.iter().position(|key| key == "ratelimit") else { continue };
-        let name = setting.path.get(at.wrapping_sub(1)).cloned().unwrap_or_default();
-        match middlewares.iter_mut().find(|(known, _)| *known == name) {
+        let place = *places.entry(&setting.name).or_insert(middlewares.len());
+        match middlewares.get_mut(place) {
             Some((_, of)) => of.push(setting),
-            None => middlewares.push((name, vec![setting])),
+            None => middlewares.push((&setting.name, vec![setting])),
         }
     }
     for (name, settings) in middlewares {
         let line = settings.first().map_or(0, |setting| setting.line);
-        let found = middleware(&settings, config);
+        let mut addresses = Addresses::default();
+        let found = middleware(&settings, &mut addresses);
         if let Ok(limit) = &found
             && let AnyLimiter::TokenBucket(bucket) = &limit.limiter
             && !Target::Traefik.has_bucket(bucket.rate(), bucket.burst())
@@ -53,19 +75,16 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         {
             config.remark(line, format!("Traefik differs: {}", error.problem()));
         }
-        config.add(line, found.map(|limit| Found { name, line, limit, scope: None }));
+        let name = name.to_owned();
+        config.add(line, found.map(|limit| Found { name, line, limit, addresses, scope: None }));
     }
     Ok(())
 }
 
 fn middleware(
     settings: &[&Setting],
-    config: &mut Config,
+    addresses: &mut Addresses,
 ) -> Result<ratescope::policy::Limit, String> {
-    let value = |name: &str| {
-        let is = |setting: &&&Setting| setting.path.last().is_some_and(|key| key == name);
-        settings.iter().find(is).map(|setting| setting.value.as_str())
-    };
     const KNOWN: [&str; 8] = [
         "average",
         "period",
@@ -76,12 +95,19 @@ fn middleware(
         "ipv6subnet",
         "ipstrategy",
     ];
+    let mut given = BTreeMap::new();
     for setting in settings {
-        let key = setting.path.last().map_or("", String::as_str);
+        let key = setting.key.as_str();
         if !KNOWN.contains(&key) {
             return Err(format!("line {}: {key} is not understood", setting.line));
         }
+        let first = given.entry(key).or_insert(setting);
+        if first.value != setting.value {
+            let Setting { line, value, .. } = setting;
+            return Err(format!("{key} is {:?} and in line {line} {value:?}", first.value));
+        }
     }
+    let value = |name: &str| given.get(name).map(|setting| setting.value.as_str());
     let average = whole(value("average").unwrap_or("0"), "average")?;
     if average == 0 {
         return Err("an average of 0 limits nothing".to_owned());
@@ -101,7 +127,7 @@ fn middleware(
     } else {
         match value("depth").unwrap_or("0") {
             "0" => {}
-            "1" => config.addresses.forwarded = true,
+            "1" => addresses.forwarded = true,
             depth => {
                 return Err(format!(
                     "a depth of {} is another address of X-Forwarded-For than the last",
@@ -110,7 +136,7 @@ fn middleware(
             }
         }
         if let Some(bits) = value("ipv6subnet") {
-            config.addresses.ipv6_prefix =
+            addresses.ipv6_prefix =
                 ipv6_prefix(bits).map_err(|_| "ipv6Subnet is no number up to 128")?;
         }
         ip()
@@ -129,52 +155,44 @@ fn labels(text: &str) -> Vec<Setting> {
         let end = text.find(['=', ':'])?;
         let (path, value) = text.split_at(end);
         let value = value.get(1..).unwrap_or("").trim_matches([' ', '"', '\'', '`', ':']);
-        Some(Setting {
-            line,
-            path: path_of(path.trim_end_matches(['"', '\''])),
-            value: value.to_owned(),
-        })
+        Setting::new(line, keys(path), value)
     };
     lines(text, &["#"]).filter_map(label).collect()
 }
 
-/// The keys of a path: all but the name of a middleware in lower case.
-fn path_of(path: &str) -> Vec<String> {
-    let mut keys: Vec<String> =
-        path.split('.').map(|key| key.trim_matches([' ', '"', '\'']).to_owned()).collect();
-    lower(&mut keys);
-    keys
-}
-
-fn lower(keys: &mut [String]) {
-    let at = keys.iter().position(|key| key.eq_ignore_ascii_case("ratelimit"));
-    for (i, key) in keys.iter_mut().enumerate() {
-        if at.is_none_or(|at| i + 1 != at) {
-            key.make_ascii_lowercase();
-        }
-    }
+/// The keys of a path with dots.
+fn keys(path: &str) -> impl Iterator<Item = &str> {
+    path.split('.').map(|key| key.trim_matches([' ', '"', '\'']))
 }
 
 fn yaml(text: &str) -> Result<Vec<Setting>, Remark> {
     let mut settings = Vec::new();
     for root in documents(text)? {
-        // A resource of Kubernetes has its name beside.
-        let name = root.get("metadata").and_then(|metadata| metadata.get("name"));
-        let is_resource = root.get("kind").is_some();
-        walk(&root, &mut Vec::new(), &mut |node, path| {
-            let Kind::Text { text, .. } = &node.kind else { return };
-            let mut path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
-            if let Some(name) = name.filter(|_| is_resource)
-                && let Some(spec) = path.first_mut()
-                && spec == "spec"
-            {
-                *spec = name.word().to_owned();
-            }
-            lower(&mut path);
-            settings.push(Setting { line: node.at.line, path, value: text.clone() });
-        });
+        let is_list = root.get("kind").is_some_and(|kind| kind.word().ends_with("List"));
+        match root.get("items").filter(|_| is_list) {
+            Some(items) => items.items().iter().for_each(|item| resource(item, &mut settings)),
+            None => resource(&root, &mut settings),
+        }
     }
     Ok(settings)
+}
+
+fn resource(root: &Node, settings: &mut Vec<Setting>) {
+    // A resource of Kubernetes has its name beside, which is its own in its namespace.
+    let named = |name: &str| root.get("metadata").and_then(|of| of.get(name)).map(Node::word);
+    let name = named("name").filter(|_| root.get("kind").is_some());
+    let name = name.map(|name| match named("namespace") {
+        Some(space) => format!("{space}/{name}"),
+        None => name.to_owned(),
+    });
+    walk(root, &mut Vec::new(), &mut |node, path| {
+        let Kind::Text { text, .. } = &node.kind else { return };
+        let keys = path.iter().enumerate().map(|(i, key)| match &name {
+            Some(name) if i == 0 && *key == "spec" => name,
+            _ => *key,
+        });
+        settings.extend(Setting::new(node.at.line, keys, text));
+    });
 }
 
 fn is_toml(text: &str) -> bool {
@@ -183,24 +201,24 @@ fn is_toml(text: &str) -> bool {
 
 /// The tables of TOML and their keys, each on a line of its own.
 fn toml(text: &str, config: &mut Config) -> Vec<Setting> {
-    let mut table = Vec::new();
+    let mut table = "";
     let mut settings = Vec::new();
     for (line, text) in lines(text, &["#"]) {
         if let Some(name) = text.strip_prefix('[') {
-            table = path_of(name.split(']').next().unwrap_or(name));
+            table = name.split(']').next().unwrap_or(name);
         } else if let Some((key, value)) = text.split_once('=') {
             let value = value.split(" #").next().unwrap_or(value).trim();
-            let mut path = table.clone();
-            path.extend(path_of(key));
-            lower(&mut path);
-            if value.starts_with('{') && path.iter().any(|key| key == "ratelimit") {
+            let plain = value.trim_matches(['"', '\'']);
+            let Some(setting) = Setting::new(line, keys(table).chain(keys(key)), plain) else {
+                continue;
+            };
+            if value.starts_with('{') {
                 config.remark(
                     line,
                     "a table within a line is not understood; write it as a table of its own",
                 );
             }
-            let value = value.trim_matches(['"', '\'']).to_owned();
-            settings.push(Setting { line, path, value });
+            settings.push(setting);
         }
     }
     settings

@@ -1,6 +1,7 @@
 //! `ratescope tune --config`: the limits in force, and what the recommended one would do instead.
 
 use super::{assert_wrong, file, log, run, text, tune};
+use serde_json::Value;
 
 const NGINX: &str = "http {
     limit_req_zone $binary_remote_addr zone=all:10m rate=20r/m;
@@ -76,10 +77,68 @@ fn a_configuration_that_is_not_understood_is_said() {
     let config = file("today-none.conf", "server { listen 80; }\n");
     let says = format!("{config}: no limit of a server that is known; these are Exim, nginx");
     assert_wrong(&["--config", &config], log().as_bytes(), &says);
-    // The log has no field of this name.
-    let config = file(
-        "today-host.conf",
-        "limit_req_zone $http_x_a zone=a:1m rate=1r/s;\nlimit_req zone=a;\n",
+}
+
+/// A limit whose field the log lacks is not tried, and the others are.
+#[test]
+fn a_limit_that_does_not_fit_the_log_is_said() {
+    let zones = "limit_req_zone $http_x_a$uri zone=a:1m rate=1r/s;
+limit_req_zone $binary_remote_addr zone=b:1m rate=1r/m;
+limit_req zone=a;
+limit_req zone=b;
+";
+    let config = file("today-header.conf", zones);
+    let problem = |events: &str| format!("none of the {events} that were read has x-a");
+    let json_log: String = (0..9)
+        .map(|n| format!("{{\"time\":{n},\"ip\":\"192.0.2.1\",\"path\":\"/{n}\"}}\n"))
+        .collect();
+    for (log, events) in [(log(), "requests"), (json_log, "events")] {
+        let problem = problem(events);
+        let answer = tune(&["--config", &config], log.as_bytes());
+        let limits = &answer["today"]["limits"];
+        assert_eq!(limits[0]["not_tried"], problem);
+        assert!(limits[0]["requests_refused"].is_null() && limits[1]["not_tried"].is_null());
+        assert!(limits[1]["requests_refused"].as_u64().unwrap() > 0);
+        assert_eq!(answer["limits"][0]["not_tried"], problem);
+    }
+    let output = run(&["tune", "--config", &config], log().as_bytes());
+    let says = format!(
+        "Today's nginx 1/1s per x-a+path (a, {config}, line 3) can't be tried on this log: {}.",
+        problem("requests")
     );
-    assert_wrong(&["--config", &config], log().as_bytes(), "x-a is not a field here");
+    let report = text(&output.stdout);
+    assert!(report.contains(&says), "{report}");
+    // What was typed has to fit.
+    assert_wrong(&["--limit", "1/1s per x-a"], log().as_bytes(), "x-a is not a field here");
+    // Of a summary only the counts of its key are left.
+    let summary = file("today.tune", "");
+    let args = ["tune", "--summary", &summary, "--key", "path"];
+    assert!(run(&args, log().as_bytes()).status.success());
+    let answer = tune(&["--config", &config, "--merge", &summary], b"");
+    let problem = "only the counts per path are kept of the log";
+    assert_eq!(answer["today"]["limits"][1]["not_tried"], problem);
+}
+
+/// IPv6 addresses are counted as the server counts them, unless an option says otherwise.
+#[test]
+fn addresses_are_counted_as_the_server_does() {
+    let config = file(
+        "today-ipv6.conf",
+        "limit_req_zone $binary_remote_addr zone=a:1m rate=1r/m;\nlimit_req zone=a burst=1 nodelay;\n",
+    );
+    // Two clients of one network, two requests each.
+    let log: String =
+        (0..4).map(|n| format!("{{\"time\":{n},\"ip\":\"2001:db8::{}\"}}\n", n % 2)).collect();
+    let answer = tune(&["--config", &config], log.as_bytes());
+    assert_eq!(answer["clients"], 2);
+    assert_eq!(answer["today"]["limits"][0]["requests_refused"], 0);
+    let says = |answer: &Value| answer["today"]["says"][0].as_str().unwrap().to_owned();
+    assert!(!says(&answer).contains("IPv6"));
+    let args = ["--config", &config, "--ipv6-prefix", "64"];
+    let answer = tune(&args, log.as_bytes());
+    assert_eq!(answer["clients"], 1);
+    assert_eq!(answer["today"]["limits"][0]["requests_refused"], 2);
+    let differs =
+        " nginx counts IPv6 addresses by their first 128 bits, and here 64 bits were taken.";
+    assert!(says(&answer).ends_with(differs), "{}", says(&answer));
 }

@@ -2,7 +2,7 @@
 
 use super::Choices;
 use crate::export::{Addresses, Target};
-use crate::tune::{Clients, Imported};
+use crate::tune::Imported;
 use core::net::Ipv6Addr;
 use ratescope::internal::plural;
 use ratescope::limit::any::AnyLimiter;
@@ -117,18 +117,20 @@ impl Imported {
     /// How the addresses of its clients were counted.
     pub fn addresses(&self) -> Addresses {
         Addresses {
-            ipv6_prefix: ipv6_prefix(&self.summary.clients).unwrap_or(128),
+            ipv6_prefix: self.ipv6_prefix().unwrap_or(128),
             // The names of the formats say where the address is from.
             forwarded: self.formats().iter().any(|format| format.contains("X-Forwarded-For")),
         }
     }
-}
 
-/// The bits of the first client that is an IPv6 network, also of a summary, which does not know how the log was read.
-fn ipv6_prefix(clients: &Clients) -> Option<u8> {
-    let bits = |text: &str| {
-        let (address, bits) = text.split_once('/')?;
-        address.parse::<Ipv6Addr>().ok().and(bits.parse().ok()).filter(|bits| *bits <= 128)
-    };
-    (0..clients.len()).find_map(|place| clients.key(place).split(['=', ',']).find_map(bits))
+    /// The bits of the first client that is an IPv6 address or network, also of a summary, which does not know how the
+    /// log was read.
+    pub fn ipv6_prefix(&self) -> Option<u8> {
+        let bits = |text: &str| {
+            let (address, bits) = text.split_once('/').unwrap_or((text, "128"));
+            address.parse::<Ipv6Addr>().ok().and(bits.parse().ok()).filter(|bits| *bits <= 128)
+        };
+        let clients = &self.summary.clients;
+        (0..clients.len()).find_map(|place| clients.key(place).split(['=', ',']).find_map(bits))
+    }
 }

@@ -21,6 +21,8 @@ pub struct Trial {
     touched: HashMap<u64, (u64, Time)>,
     hasher: RandomState,
     keys: usize,
+    /// The fields of the limits that no event had.
+    unseen: Vec<String>,
     /// Whether more clients were refused something than it remembers.
     pub has_more: bool,
     /// The number of refused events.
@@ -33,6 +35,7 @@ impl Trial {
     /// A trial that remembers at most `keys` keys of each limit, and as many touched clients.
     pub fn new(policy: Policy, keys: usize) -> Self {
         Trial {
+            unseen: policy.fields().map(str::to_owned).collect(),
             store: KeyedPolicy::new(policy, keys),
             touched: HashMap::new(),
             hasher: RandomState::new(),
@@ -49,6 +52,7 @@ impl Trial {
             let fields = limit.per.fields();
             !fields.is_empty() && fields.iter().all(|field| event.field(field).is_empty())
         };
+        self.unseen.retain(|field| event.field(field).is_empty());
         self.keyless += u64::from(self.policy().limits().iter().any(lacks));
         if self.store.check(event).is_allowed() {
             return;
@@ -61,6 +65,11 @@ impl Trial {
             Entry::Vacant(new) if has_room => _ = new.insert((1, event.time)),
             Entry::Vacant(_) => self.has_more = true,
         }
+    }
+
+    /// The fields of the limits that no event had.
+    pub fn unseen(&self) -> &[String] {
+        &self.unseen
     }
 
     /// The policy.

@@ -2,6 +2,7 @@
 
 mod read;
 mod refused;
+mod scopes;
 mod written;
 
 use ratescope_lab::config::{self, Config};

@@ -36,10 +36,11 @@ http {
     assert_eq!(
         lines(text),
         [
-            "14 | perip | nginx 10/1s burst 20 nodelay per ip | -",
+            "14 | perip | nginx 10/1s burst 20 nodelay per ip | all except location ~ ^/api/(v1|v2)/, location = /login, location /a and 1 more",
             "15 | api | nginx 120/1m burst 10 delay 5 per x-api-key+path | location ~ ^/api/(v1|v2)/",
             "17 | perip | nginx 10/1s per ip | location = /login",
             "22 | perip | nginx 10/1s burst 20 nodelay per ip | location /a",
+            "26 | perip | nginx 10/1s burst 20 nodelay per ip | -",
             "line 24: the zone \"elsewhere\" is not defined here; a file that is included may have it, and nginx -T prints all",
             "line 8: no limit_req here uses the zone \"unused\"; a file that is included may have it, and nginx -T prints all",
         ]
@@ -49,7 +50,7 @@ http {
         lines(dry),
         [
             "2 | a | nginx 1/1s per all | -",
-            "line 3: limit_req_dry_run is on: nginx refuses nothing by these limits",
+            "line 2: limit_req_dry_run is on (line 3), so nginx refuses nothing by it",
         ]
     );
 }
@@ -86,12 +87,14 @@ backend app
     assert_eq!(
         lines(text),
         [
-            "12 | www | haproxy 20/10s per ip | -",
-            "13 | keys | haproxy 100/1m allowed per x-api-key | if { path_beg /api } { method POST }",
-            "24 | ssh | haproxy 9/3s per ip | -",
+            "12 | www | haproxy 20/10s per ip | frontend www",
+            "13 | keys | haproxy 100/1m allowed per x-api-key | frontend www if { path_beg /api } { method POST }",
+            "24 | ssh | haproxy 9/3s per ip | listen ssh",
+            "line 8: a table of type ip has no IPv6 addresses; what is tried counts them, too",
             "line 19: an entry expires after 1m, sooner than two periods; what is tried keeps it",
             "line 15: it compares sc_http_err_rate(0), which is not understood",
             "line 24: it counts connections; what is tried counts every event of the log",
+            "line 22: a table of type ip has no IPv6 addresses; what is tried counts them, too",
         ]
     );
 }
@@ -214,9 +217,9 @@ example.com {
     assert_eq!(
         lines(text),
         [
-            "8 | static_example | sliding-log 100/1m per all | match",
-            "16 | dynamic_example | sliding-log 2/1m30s per ip | -",
-            "25 | api | sliding-log 9/5s per x-api-key+host | handle",
+            "8 | static_example | sliding-log 100/1m per all | example.com, match method GET",
+            "16 | dynamic_example | sliding-log 2/1m30s per ip | example.com",
+            "25 | api | sliding-log 9/5s per x-api-key+host | example.com, handle /api/*",
         ]
     );
 }
@@ -378,10 +381,11 @@ bantime = -1
         [
             "7 | sshd | fail2ban 3/10m ban 1h per ip | -",
             "12 | nginx-limit-req | fail2ban 5/10m ban 1d12h per ip | -",
+            "19 | recidive | fail2ban 5/10m ban 5000w per ip | -",
             "line 12: maxretry is not given, and 5 in the jail.conf of fail2ban",
             "line 12: the jail has no maxretry, findtime; if the jail.conf of fail2ban has it for nginx-limit-req, that is in force",
             "line 16: the jail postfix is not enabled here",
-            "line 21: bantime is \"-1\", which is no time that is understood",
+            "line 21: it bans for ever; what is tried bans for 5,000 weeks",
             "line 19: maxretry is not given, and 5 in the jail.conf of fail2ban",
             "line 19: the jail has no maxretry, findtime; if the jail.conf of fail2ban has it for recidive, that is in force",
         ]
@@ -395,10 +399,10 @@ fn spellings_that_servers_take() {
     assert_eq!(lines(jails), ["3 | sshd | fail2ban 4/10m ban 1h per ip | -"]);
     let exim = "deny ratelimit = 5 / 1h / STRICT / $sender_host_address";
     assert_eq!(lines(exim), ["1 |  | exim 5/1h strict per ip | -"]);
-    let nft = "chain c {\n tcp dport { 80, 443 } update @flood { ip saddr limit rate over 3/minute } drop\n}";
+    let nft = "chain c {\n type filter hook input priority 0\n tcp dport { 80, 443 } update @flood { ip saddr limit rate over 3/minute } drop\n}";
     assert_eq!(
         lines(nft)[0],
-        "2 | flood | token-bucket 3/1m burst 5 per ip | tcp dport { 80, 443 }"
+        "3 | flood | token-bucket 3/1m burst 5 per ip | IPv4 addresses, tcp dport { 80, 443 }"
     );
 }
 
@@ -452,7 +456,8 @@ frontend web
         lines(text),
         [
             "10 | slow | haproxy 2/1h per ip | -",
-            "line 11: it decides by a rate in a way that is not understood",
+            "11 | slow | haproxy 9/1h per ip | -",
+            "line 3: a table of type ip has no IPv6 addresses; what is tried counts them, too",
             "line 12: it decides by a rate in a way that is not understood",
         ]
     );
@@ -479,8 +484,8 @@ table inet filter {
     assert_eq!(
         lines(text),
         [
-            "9 | ssh_meter | token-bucket 3/1m burst 4 per ip | tcp dport 22 ct state new",
-            "10 | smtp | token-bucket 10/1s burst 5 per ip | tcp dport 25",
+            "9 | ssh_meter | token-bucket 3/1m burst 4 per ip | IPv4 addresses, tcp dport 22 ct state new",
+            "10 | smtp | token-bucket 10/1s burst 5 per ip | IPv6 addresses, tcp dport 25",
             "11 |  | token-bucket 5/1s burst 5 per all | icmp type echo-request",
             "line 10: the rule accepts what is below its limit, and the next rules decide about the rest; what is tried refuses it",
             "line 11: the rule accepts what is below its limit, and the next rules decide about the rest; what is tried refuses it",

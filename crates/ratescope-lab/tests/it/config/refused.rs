@@ -1,6 +1,7 @@
 //! What can't be read: the line, and what is not understood.
 
 use super::error;
+use crate::doubling::{assert_linear_once, sizes};
 use ratescope_lab::config::{self, LONGEST};
 
 #[test]
@@ -87,6 +88,43 @@ fn texts_have_bounds() {
     let config = config::read(&many).unwrap();
     assert_eq!(config.found.len(), 1000);
     assert_eq!(config.policy().unwrap_err().to_string(), "1000 limits; a policy has 8 at most");
+}
+
+/// Many zones, rules and jails, each of which is looked up.
+#[test]
+fn work_grows_with_the_text() {
+    let haproxy = "frontend f\n stick-table type ipv6 size 1 expire 1m store http_req_rate(10s)\n";
+    for (before, unit) in [
+        ("", "limit_req_zone $host zone=z#:1m rate=1r/s;\nlimit_req zone=z#;\n"),
+        ("", "server { server_name s#; limit_req zone=z#; location /a { limit_req zone=z#; } }\n"),
+        ("limit_req_zone $host zone=z:1m rate=1r/s;\n", "map $a $m# { default $host; }\n"),
+        (haproxy, "acl a# sc_http_req_rate(0) gt 9\nhttp-request deny if a# b#\n"),
+        (
+            haproxy,
+            "http-request track-sc# src if a\nhttp-request deny if { sc#_http_req_rate gt 9 }\n",
+        ),
+        (
+            haproxy,
+            "backend b#\nhttp-request deny if { sc_http_req_rate(0) gt 9 }\nfrontend g#\ndefault_backend b#\n",
+        ),
+        ("[DEFAULT]\nmaxretry = 3\n", "[j#]\nenabled = true\nfindtime = 1m\nbantime = 1h\n"),
+        ("[DEFAULT]\nmaxretry = 3\n", "a# = 1\n"),
+        ("http:\n middlewares:\n", "  m#: {rateLimit: {average: 1}}\n"),
+        ("", "- descriptors: [{entries: [{key: k#}], token_bucket: {max_tokens: 1}}]\n"),
+        ("chain c {\n", "limit l# { rate 1/second }\nlimit name l# drop\n"),
+        ("deny ratelimit = 1 / 1h\n", " hosts = h#\n ratelimit = 1 / 1h / $sender_address\n"),
+        ("rate_limit {\n", "zone z# {\nevents 1\nwindow 1s\n}\n"),
+    ] {
+        let text = |n: usize| {
+            let lines: String = (0..n).map(|i| unit.replace('#', &i.to_string())).collect();
+            let text = before.to_owned() + &lines;
+            let open = text.matches('{').count() - text.matches('}').count();
+            text + &"\n}".repeat(open)
+        };
+        println!("{unit}");
+        let inputs = sizes(400).map(text);
+        assert_linear_once(&inputs, |text| _ = config::read(text));
+    }
 }
 
 /// The seeds of the fuzzer.

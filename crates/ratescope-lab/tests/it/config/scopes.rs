@@ -1,0 +1,287 @@
+//! What a limit is for, and how it counts addresses.
+
+use super::{error, lines, read};
+
+/// The limit of a level is for what has none of its own: a `limit_req` replaces those from outside.
+#[test]
+fn limits_of_nginx_that_replace_others() {
+    let text = "
+http {
+    limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;
+    limit_req zone=a;
+    server {
+        server_name example.com www.example.com;
+        limit_req zone=a burst=2;
+        location / { proxy_pass http://app; location /img { limit_req zone=a burst=3; } }
+        location /quiet { limit_req_dry_run on; }
+        location /test { limit_req zone=a burst=4; limit_req_dry_run on; }
+    }
+    server { server_name other.example; }
+}";
+    assert_eq!(
+        lines(text),
+        [
+            "4 | a | nginx 1/1s per ip | all except server example.com www.example.com",
+            "7 | a | nginx 1/1s burst 2 per ip | server example.com www.example.com except location /img, location /quiet, location /test",
+            "8 | a | nginx 1/1s burst 3 per ip | server example.com www.example.com, location /, location /img",
+            "10 | a | nginx 1/1s burst 4 per ip | server example.com www.example.com, location /test",
+            "line 10: limit_req_dry_run is on (line 10), so nginx refuses nothing by it",
+        ]
+    );
+    let off = "limit_req_zone $host zone=a:1m rate=1r/s;\nlimit_req_dry_run on;\nserver {\n\
+               limit_req_dry_run off;\nlimit_req zone=a; }";
+    assert_eq!(lines(off), ["5 | a | nginx 1/1s per host | -"]);
+}
+
+/// The map with which nginx's own guide leaves clients out.
+#[test]
+fn a_map_of_nginx_that_leaves_clients_out() {
+    let text = |values: &str| {
+        format!(
+            "geo $limit {{ default 1; 10.0.0.0/8 0; }}\nmap $limit $limit_key {{ {values} }}\n\
+             limit_req_zone $limit_key zone=a:1m rate=5r/s;\nlimit_req zone=a;"
+        )
+    };
+    assert_eq!(
+        lines(&text("0 \"\"; 1 $binary_remote_addr;")),
+        ["4 | a | nginx 5/1s per ip | requests whose $limit_key is not empty"]
+    );
+    assert_eq!(lines(&text("default $host;")), ["4 | a | nginx 5/1s per host | -"]);
+    let several = text("0 $host; default $binary_remote_addr;");
+    assert_eq!(error(&several), "line 3: it counts by $limit_key, which is no field of a log");
+}
+
+#[test]
+fn a_zone_of_nginx_that_is_defined_twice() {
+    let text = "limit_req_zone $host zone=a:1m rate=1r/s;\nlimit_req_zone $host zone=a:1m rate=9r/s;\n\
+                limit_req zone=a;";
+    assert_eq!(
+        error(text),
+        "line 1: the zone \"a\" is defined again in line 2, which nginx refuses"
+    );
+}
+
+#[test]
+fn a_frontend_of_haproxy_tracks_for_its_backends() {
+    let text = |frontends: &str| {
+        format!(
+            "backend app\n http-request deny if {{ sc_http_req_rate(0) gt 20 }}\nbackend st\n \
+             stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)\n{frontends}"
+        )
+    };
+    let one = "frontend web\n http-request track-sc0 src table st\n default_backend app\n";
+    assert_eq!(lines(&text(one)), ["2 | st | haproxy 20/10s per ip | backend app"]);
+    let under = "frontend web\n http-request track-sc0 src table st if { path_beg /api }\n \
+                 use_backend app if { path_beg /app }\n";
+    assert_eq!(
+        lines(&text(under)),
+        ["2 | st | haproxy 20/10s per ip | backend app if { path_beg /api }"]
+    );
+    let none = "frontend web\n http-request track-sc0 src table st\n default_backend other\n";
+    assert!(error(&text(none)).contains("no rule before it tracks"));
+    let two = one.to_owned() + &one.replace("web", "more");
+    assert!(error(&text(&two)).contains("several frontends track for it"));
+}
+
+#[test]
+fn rules_of_haproxy_that_track_under_conditions() {
+    let text = |tracks: &str, rule: &str| {
+        format!(
+            "frontend web\n stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)\n {tracks}\n \
+             http-request deny if {{ {rule} gt 20 }}\nbackend other\n \
+             stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)\n"
+        )
+    };
+    let one = "http-request track-sc0 src if { path_beg /api }";
+    let two = format!("{one}\n http-request track-sc0 req.hdr(x-a) if {{ path_beg /b }}");
+    let fallback = format!("{one}\n http-request track-sc0 src");
+    let first = format!("http-request track-sc0 src\n {one}");
+    let scope = "haproxy 20/10s per ip | if { path_beg /api }";
+    assert_eq!(lines(&text(one, "sc_http_req_rate(0)")), [format!("4 | web | {scope}")]);
+    assert_eq!(
+        lines(&text(&first, "sc_http_req_rate(0)")),
+        ["5 | web | haproxy 20/10s per ip | -"]
+    );
+    for several in [two, fallback] {
+        assert_eq!(
+            error(&text(&several, "sc_http_req_rate(0)")),
+            "line 5: several rules track for it under conditions, which is not understood"
+        );
+    }
+    assert_eq!(
+        error(&text(one, "sc_http_req_rate(0,other)")),
+        "line 4: it looks into the table \"other\", and what is tracked is in \"web\""
+    );
+    // A connection is tracked before requests are decided, wherever the rule stands.
+    let late = "frontend web\n http-request deny if { sc0_http_req_rate gt 20 }\n \
+                tcp-request connection track-sc0 src\n \
+                stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)\n";
+    assert_eq!(lines(late), ["2 | web | haproxy 20/10s per ip | -"]);
+}
+
+#[test]
+fn chains_of_nftables_on_one_line() {
+    let text =
+        "table inet filter { set a { type ipv4_addr; flags dynamic; elements = { 192.0.2.1 }; }
+  limit many { rate over 10/second burst 20 packets; }
+  chain input { type filter hook input priority 0; tcp dport 22 limit rate over 3/minute drop
+    tcp dport {
+      80,
+      443
+    } update @a { ip saddr limit rate over 9/second } drop
+    udp dport 53 limit name many drop
+    limit name \"gone\" drop
+    limit rate 5/minute log prefix \"in: \"
+  }
+  chain ssh { limit rate over 1/hour reject; }
+}";
+    assert_eq!(
+        lines(text),
+        [
+            "3 |  | token-bucket 3/1m burst 5 per all | tcp dport 22",
+            "4 | a | token-bucket 9/1s burst 5 per ip | IPv4 addresses, tcp dport { 80, 443 }",
+            "8 |  | token-bucket 10/1s burst 20 per all | udp dport 53",
+            "12 |  | token-bucket 1/1h burst 5 per all | chain ssh",
+            "line 9: no limit here has the name \"gone\"",
+            "line 10: the rule has no verdict, so it refuses nothing",
+            "nftables counts new connections or packets; what is tried counts every event of the log",
+        ]
+    );
+}
+
+#[test]
+fn middlewares_of_traefik_in_two_namespaces() {
+    let resource = |namespace: &str, rate: &str| {
+        format!(
+            "kind: Middleware\nmetadata: {{name: web{namespace}}}\nspec:\n  rateLimit: {{average: {rate}}}\n"
+        )
+    };
+    let two = resource(", namespace: a", "1") + "---\n" + &resource(", namespace: b", "2");
+    assert_eq!(
+        lines(&two),
+        [
+            "4 | a/web | token-bucket 1/1s burst 1 per ip | -",
+            "9 | b/web | token-bucket 2/1s burst 1 per ip | -",
+        ]
+    );
+    let twice = resource("", "1") + "---\n" + &resource("", "2");
+    assert_eq!(error(&twice), "line 4: average is \"1\" and in line 9 \"2\"");
+    // As kubectl prints all.
+    let list = "kind: List\nitems:\n- kind: Middleware\n  metadata: {name: a}\n  spec: {rateLimit: {average: 1}}\n\
+                - kind: Middleware\n  metadata: {name: b}\n  spec: {rateLimit: {average: 2}}\n";
+    assert_eq!(
+        lines(list),
+        [
+            "5 | a | token-bucket 1/1s burst 1 per ip | -",
+            "8 | b | token-bucket 2/1s burst 1 per ip | -",
+        ]
+    );
+}
+
+#[test]
+fn merged_maps_of_yaml() {
+    let text = "
+usual: &usual {average: 10, burst: 20}
+slow: &slow {average: 900, period: 1m}
+http:
+  middlewares:
+    a:
+      rateLimit: {<<: *usual, burst: 5}
+    b:
+      rateLimit:
+        <<: [*slow, *usual]
+";
+    assert_eq!(
+        lines(text),
+        [
+            "7 | a | token-bucket 10/1s burst 5 per ip | -",
+            "3 | b | token-bucket 900/1m burst 20 per ip | -",
+        ]
+    );
+    let wrong = "http:\n  middlewares:\n    a:\n      rateLimit: {<<: 5, average: 1}\n";
+    assert_eq!(error(wrong), "line 4: << is followed by no map");
+}
+
+#[test]
+fn routes_and_hosts_of_envoy() {
+    let bucket = |n: u32| {
+        format!(
+            "{{stat_prefix: s{n}, token_bucket: {{max_tokens: {n}, tokens_per_fill: {n}, fill_interval: 1s}}, \
+             filter_enabled: {{default_value: {{numerator: 100}}}}, \
+             filter_enforced: {{default_value: {{numerator: 100}}}}}}"
+        )
+    };
+    let text = format!(
+        "
+http_filters:
+- name: envoy.filters.http.local_ratelimit
+  typed_config: {}
+route_config:
+  virtual_hosts:
+  - name: all
+    domains: [\"*\"]
+    routes:
+    - match: {{prefix: /}}
+      route: {{cluster: web}}
+  - name: api
+    domains: [api.example, api2.example]
+    routes:
+    - match: {{prefix: /v1, headers: [{{name: x-a}}]}}
+      route: {{cluster: api}}
+      typed_per_filter_config:
+        envoy.filters.http.local_ratelimit: {}
+",
+        bucket(1),
+        bucket(2)
+    );
+    assert_eq!(
+        lines(&text),
+        [
+            "4 | s1 | envoy 1/1s burst 1 per all | requests whose route has no bucket of its own",
+            "18 | s2 | envoy 2/1s burst 2 per all | host api.example api2.example, route prefix /v1, headers",
+        ]
+    );
+}
+
+#[test]
+fn jails_leave_some_alone() {
+    let text = "[DEFAULT]\nignoreip = 127.0.0.1/8 ::1\n   192.0.2.0/24, 198.51.100.7\nmaxretry = 3\n\
+                findtime = 1H\nbantime = 1mo\n[sshd]\nenabled = true\nport = ssh\n  maxretry = 99\n";
+    assert_eq!(
+        lines(text),
+        ["7 | sshd | fail2ban 3/1h ban 4w2d10h30m per ip | all but 192.0.2.0/24 198.51.100.7"]
+    );
+    let twice = "[sshd]\nenabled = true\nmaxretry = 3\nmaxretry = 4\n";
+    assert_eq!(
+        error(twice),
+        "line 4: the option maxretry is there already, which fail2ban refuses"
+    );
+}
+
+#[test]
+fn terraform_is_said() {
+    let text = "resource \"cloudflare_ruleset\" \"rate\" {\n  rules {\n    ratelimit {\n      \
+                characteristics = [\"ip.src\"]\n      period = 60\n      requests_per_period = 100\n}}}\n";
+    assert_eq!(
+        error(text),
+        "it is of Terraform; what is understood is JSON, as terraform show -json prints it"
+    );
+    let json = r#"{"rules": [{"ratelimit": [{"characteristics": ["ip.src"], "period": 60, "requests_per_period": 9}]}]}"#;
+    assert_eq!(lines(json), ["1 |  | sliding-counter 9/1m per ip | -"]);
+}
+
+/// Each limit counts addresses in its own way; that of the whole is that of the first.
+#[test]
+fn each_limit_has_its_own_addresses() {
+    let text = "deny ratelimit = 5 / 1h / strict / ${if isip6{$sender_host_address}\
+                {${mask:$sender_host_address/48}}{$sender_host_address}}\ndeny ratelimit = 9 / 1h / strict";
+    let config = read(text);
+    let bits: Vec<u8> = config.found.iter().map(|found| found.addresses.ipv6_prefix).collect();
+    assert_eq!(bits, [48, 128]);
+    assert_eq!(config.addresses.ipv6_prefix, 48);
+    assert_eq!(read(&lines_of_nginx("$host")).addresses.ipv6_prefix, 128);
+}
+
+fn lines_of_nginx(key: &str) -> String {
+    format!("limit_req_zone {key} zone=a:1m rate=1r/s;\nlimit_req zone=a;")
+}
