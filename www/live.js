@@ -26,16 +26,17 @@ const LONGEST = 1 << 22;
 /** The most events of a key that are kept here. */
 const MOST = 20_000;
 
-/** How many columns and events were lost on the way. */
-let lost = { columns: 0, events: 0 };
+/** How many events of the key were lost on the way. */
+let lost = 0;
 
 /** What the state says while messages come: that this is a service at work, or a replay of a log. */
 let doing = "Live";
 
 let token = stored("sessionStorage", (store) => store.getItem("ratescope-token")) ?? "";
 
-/** The request that is open. */
+/** The request that is open, and whether a service is known to answer. */
 let request;
+let isHere = false;
 
 const number = (n) => n.toLocaleString("en");
 const clock = (micros) => `${new Date(micros / 1e3).toISOString().slice(0, 19).replace("T", " ")} UTC`;
@@ -47,6 +48,9 @@ function state(text, isWrong = false) {
   document.documentElement.dataset.told = "";
 }
 
+/** Whether a service sends this page. A site has no stream, and each request for one would be an error in the console. */
+const isService = async (signal) => (await fetch("live.html", { method: "HEAD", signal, cache: "no-store" })).headers.has("ratescope-live");
+
 /**
  * Listens, with a new request a second after each one that ends, until another call takes its place. Where there is no
  * service, it waits twice as long each time, up to a minute.
@@ -56,13 +60,13 @@ async function listen() {
   const mine = request = new AbortController();
   for (let wait = 1000; mine === request;) {
     try {
+      isHere ||= await isService(mine.signal);
+      $("example").hidden = isHere;
+      wait = isHere ? 1000 : Math.min(2 * wait, 60_000);
+      if (!isHere) throw new Error("there is none here");
       const headers = { ...last && { "last-event-id": last }, ...token && { authorization: `Bearer ${bytes(token)}` } };
       const response = await fetch(`live/events${key ? `?watch=${key.hash}` : ""}`, { headers, signal: mine.signal, cache: "no-store" });
       if (response.status === 401) return ask();
-      const isNone = response.status === 404;
-      $("example").hidden = !isNone;
-      wait = isNone ? Math.min(2 * wait, 60_000) : 1000;
-      if (isNone) throw new Error("there is none here");
       if (!response.headers.get("content-type")?.startsWith("text/event-stream")) throw new Error(await response.text());
       for await (const { event, data, id } of messages(response.body)) {
         if (mine !== request) return;
@@ -106,7 +110,7 @@ const heard = {
     if (told.probe !== probe) {
       // Another process, which counts from the beginning.
       page.put("begin", []);
-      [events, refused, lost, probe] = [[], 0, { columns: 0, events: 0 }, told.probe];
+      [events, refused, lost, probe] = [[], 0, 0, told.probe];
       doing = "Live";
     }
     rules = told.rules.map(([name, limits, isShadow]) => [name, isShadow ? `${limits}, a shadow` : limits, isShadow]);
@@ -121,18 +125,26 @@ const heard = {
     if (doing === "Live" && same) same.selected = true;
     doing = speed === 0 ? "The replay has ended" : `A replay${speed === 1 ? "" : `, ${number(speed)} times as fast`}`;
   },
-  hours(hours) {
-    page.put("hours", whole(hours));
+  past({ all, seconds, rings }) {
+    for (const [i, name] of ["seconds", "tens", "hours"].entries()) {
+      const { since, rows } = rings[i];
+      // A row from before a rule was added has no counts of it: they are 0.
+      const width = Math.max(1, ...rows.map((row) => row.length));
+      const padded = rows.flatMap((row) => [...row, ...Array(width - row.length).fill(0)]);
+      page.put(name, [...seconds, since, all, width, ...padded]);
+    }
   },
-  columns(columns) {
-    const numbers = whole(columns);
-    page.put("columns", numbers);
-    [now, ...sums] = numbers.slice(-numbers[0]);
+  sums([at, ...told]) {
+    page.put("sums", [at, ...told]);
+    [now, sums] = [at, told];
     $("clock").textContent = clock(now);
-    rows($("t-rules"), rules.map(([name, limits], i) => [name, ...sums.slice(3 * i, 3 * i + 3), limits]), 5, (row, it) => {
-      it.forEach((it, i) => say(row.cells[i], typeof it === "string" ? it : number(it)));
-      for (const i of [2, 3]) row.cells[i].classList.toggle("some", it[i] > 0);
-      row.dataset.sums = it.slice(1, 4).join(" ");
+    rows($("t-rules"), rules.map(([, , isShadow], i) => [isShadow, ...sums.slice(3 * i, 3 * i + 3)]), 5, (row, [isShadow, ...it], i) => {
+      const [name, limits] = rules[i];
+      // A shadow refuses nothing, and no other rule would: an empty column is not shown.
+      const texts = it.map((n, i) => (n === 0 && i === (isShadow ? 1 : 2) ? "" : number(n)));
+      [name, ...texts, limits].forEach((text, i) => say(row.cells[i], text));
+      for (const i of [2, 3]) row.cells[i].classList.toggle("some", it[i - 1] > 0);
+      row.dataset.sums = it.join(" ");
     });
     if (key) show();
   },
@@ -165,18 +177,11 @@ const heard = {
     key.elsewhere = told.elsewhere;
     $("client").dataset.watched = "true";
   },
-  lost({ columns, events }) {
-    lost = { columns: lost.columns + columns, events: lost.events + events };
-    $("lost").textContent = `Lost on the way, as this page was slow: ${number(lost.columns)} columns, ${number(lost.events)} events of the key. The sums are right, and drawn as if they were even.`;
+  lost({ events }) {
+    lost += events;
+    $("lost").textContent = `Lost on the way, as this page was slow: ${number(lost)} events of the key. The sums are right.`;
   },
 };
-
-/** The columns as one list of numbers, which begins with the length of a column. */
-function whole(columns) {
-  const width = 1 + 3 * rules.length;
-  // A column from before a rule was added has no sums of it: they are 0.
-  return [width, ...columns.flatMap((column) => [...column, ...Array(Math.max(0, width - column.length)).fill(0)])];
-}
 
 /**
  * Gives a table a row of `width` cells for each item, filled by `fill`. Rows that are there stay, and with
@@ -187,7 +192,7 @@ function rows(body, items, width, fill) {
   items.forEach((it, i) => {
     const row = body.rows[i] ?? body.insertRow();
     while (row.cells.length < width) row.insertCell();
-    fill(row, it);
+    fill(row, it, i);
   });
 }
 

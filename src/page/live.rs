@@ -45,6 +45,16 @@ impl Default for Service {
     }
 }
 
+impl Service {
+    /// Takes rows of a ring of the past.
+    fn past(&mut self, ring: usize, numbers: &[f64]) {
+        let [begun, until, since, all, each, rows @ ..] = numbers else { return };
+        let seconds = [begun, until, since].map(|second| *second as i64);
+        let rows = rows.chunks_exact((*each as usize).max(1));
+        self.live.add_past(ring, seconds, *all > 0.0, rows);
+    }
+}
+
 impl View {
     fn viewport<'a>(&'a self, seen: &Viewport<'a>) -> Viewport<'a> {
         Viewport { tops: &self.edges, ..*seen }
@@ -61,7 +71,7 @@ impl view::View for View {
     }
 
     fn oldest(&self) -> Time {
-        self.service.live.heard.map_or(self.service.now, |[first, _]| first)
+        self.service.live.oldest().unwrap_or(self.service.now)
     }
 
     /// Sets what a link may have, and two more: `rules`, with a line for each rule of its name, a tab and its
@@ -96,7 +106,8 @@ impl view::View for View {
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         let rules = &self.service.live.rules;
         self.tops.resize_with(rules.len().min(DRAWN), || Eased::new(1.0));
-        let wanted: Vec<f64> = rules.iter().map(|rule| live::top(rule, seen)).collect();
+        let wanted: Vec<f64> =
+            (0..self.tops.len()).map(|lane| live::top(&self.service.live, lane, seen)).collect();
         let mut moved = false;
         for (top, wanted) in self.tops.iter_mut().zip(wanted) {
             moved |= top.follow(wanted, wall, still);
@@ -122,26 +133,21 @@ impl view::View for View {
         live::draw(&self.service.live, &self.viewport(seen))
     }
 
-    /// Takes the sums of `columns`, or of the `hours` before them. The first number says how many numbers a column has;
-    /// each column is a time in microseconds since 1970 and three sums for each rule. `begin` comes before the sums of
-    /// another process, without numbers. `speed` is the speed of a replay, in seconds of the service in a second of the
-    /// viewer.
+    /// Takes the `sums` of the rules, after their time in microseconds since 1970; and rows of the past in `seconds`, `tens`
+    /// and `hours`: the second in which the process began to count, the one that it counts now, the one since which all is
+    /// known, 1 if this is all of the past and else 0, the length of a row, and the rows. `begin` comes before all else from another process. `speed` is the speed of
+    /// a replay, in seconds of the service in a second of the viewer.
     fn receive(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {
-            ("columns" | "hours", [each, columns @ ..]) => {
-                let add = if name == "hours" { Live::add_hour } else { Live::add_column };
-                for column in columns.chunks_exact((*each as usize).max(1)) {
-                    let [micros, sums @ ..] = column else { continue };
-                    add(&mut service.live, Time::from_micros(*micros as i64), sums);
-                }
-                let heard = service.live.heard;
-                service.heard = heard.map(|[_, last]| (service.wall, last));
+            ("seconds", numbers) => service.past(0, numbers),
+            ("tens", numbers) => service.past(1, numbers),
+            ("hours", numbers) => service.past(2, numbers),
+            ("sums", [micros, sums @ ..]) => {
+                service.live.add_sums(sums);
+                service.heard = Some((service.wall, Time::from_micros(*micros as i64)));
             }
-            ("begin", _) => {
-                service.live.begin();
-                service.speed = 1.0;
-            }
+            ("begin", _) => service.speed = 1.0,
             ("speed", [speed]) => service.speed = *speed,
             _ => {}
         }

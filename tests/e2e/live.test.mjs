@@ -328,7 +328,7 @@ pageTest('a look back stays while messages come, and little is said of them', { 
   });
 });
 
-pageTest('where there is no service there is an example', { allow: [/404/] }, async ({ page, open }) => {
+pageTest('where there is no service there is an example, and no error', async ({ page, open }) => {
   await open('/live.html');
   await until(page, () => document.querySelector('#state').textContent === 'The service does not answer: there is none here. Trying again …');
   await page.waitForFunction(() => document.querySelector('#example .light').complete);
@@ -337,9 +337,9 @@ pageTest('where there is no service there is an example', { allow: [/404/] }, as
   await assertClean(page, 'without a service');
 });
 
-pageTest('where there is no service it is seldom asked for', { allow: [/404/] }, async ({ page, open }) => {
-  let asked = 0;
-  await page.route('**/live/events', (route) => route.fulfill({ status: 404, body: `${asked += 1}` }));
+pageTest('where there is no service it is seldom asked for, and without an error', async ({ page, open }) => {
+  const asked = [];
+  page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
   await stopClock(page);
   await open('/live.html');
   await until(page, () => document.querySelector('#state').textContent.includes('there is none here'));
@@ -347,10 +347,13 @@ pageTest('where there is no service it is seldom asked for', { allow: [/404/] },
     await page.clock.runFor(1000);
     await settle(page);
   }
-  assert(asked > 1 && asked < 10, `${asked} times in a minute`);
+  const times = asked.filter((it) => it === 'HEAD /live.html').length;
+  assert(times > 1 && times < 10, `${times} times in a minute`);
+  assert.deepEqual(asked.filter((it) => it.includes('/live/')), []);
 });
 
 pageTest('a message without an end is not waited for', async ({ page, open }) => {
+  await page.route('**/live.html', (route) => (route.request().method() === 'HEAD' ? route.fulfill({ headers: { 'ratescope-live': '1' } }) : route.continue()));
   await page.route('**/live/events', (route) => route.fulfill({ contentType: 'text/event-stream', body: `data: ${'x'.repeat(5e6)}` }));
   await open('/live.html');
   await until(page, () => document.querySelector('#state').textContent === 'The service does not answer: a message has no end. Trying again …');

@@ -55,7 +55,7 @@ use tonic_health::server::HealthReporter;
 ///     requests_per_unit: 0.5                   write limit: gcra 1/2s
 ///     two files for one domain                 write one file, with the descriptors of both
 ///
-/// Open http://127.0.0.1:6070/live.html to see what each rule allows and refuses, and the busiest keys.
+/// Open http://127.0.0.1:6070 to see what each rule allows and refuses, and the busiest keys.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     http: Port,
 
-    /// Where to listen for operators, or off: /live.html, /metrics, /rules, /healthz (the program lives; with
+    /// Where to listen for operators, or off: Live, /metrics, /rules, /healthz (the program lives; with
     /// ?verbose, how its files and its store do) and /readyz (it takes requests, also while the store does not answer)
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6070")]
     admin: Port,

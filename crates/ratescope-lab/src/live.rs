@@ -1,29 +1,28 @@
-//! The events that a running service allowed and refused, by rule, as the service reports them.
+//! Live: what a running service tells of its rules.
 //!
-//! The service reports the sums since its start a few times a second. If nobody listened for a time, it reports the
-//! sums at the beginning of each hour of that time. After a pause in the reports the sums still count the events of the
-//! pause. Only the times of these events are unknown, so they are spread evenly over the pause. The
-//! [history](crate::lane::history) is of the same type as that of a lane.
+//! The service keeps what each rule counted in seconds, in ten seconds and in hours, and tells it in rows. Here are the same
+//! rows, those of a process that ended included. A picture takes for each instant the shortest stretch that is known of it
+//! and that can be seen, and draws it in its own width.
 
-use crate::lane::history::{Columns, Folded, Grain, History};
 use ratescope::time::{Span, Time};
+use std::collections::VecDeque;
 
-/// After a silence of this many columns, 38 hours, a history begins anew.
-const SILENCE: i64 = 1 << 19;
-
-/// An hour in seconds.
-const HOUR: f64 = 3600.0;
-
-/// The most rules that are drawn, and so have a history.
+/// The most rules that are drawn, and so have a past.
 pub const DRAWN: usize = 24;
+
+/// The lengths of stretches that are drawn, in seconds, and then any number of hours.
+const WIDTHS: [i64; 10] = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800];
+
+/// The most processes of the service that are remembered.
+const PROCESSES: usize = 16;
 
 /// Numbers of events: allowed, refused, and allowed although a shadow rule would have refused them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EventCounts(pub [f64; 3]);
 
-impl Folded for EventCounts {
-    fn merge(&mut self, later: &Self) {
-        for (sum, more) in self.0.iter_mut().zip(later.0) {
+impl EventCounts {
+    fn add(&mut self, more: EventCounts) {
+        for (sum, more) in self.0.iter_mut().zip(more.0) {
             *sum += more;
         }
     }
@@ -38,38 +37,50 @@ pub struct ReportedRule {
     pub limits: String,
     /// The numbers of events since the service started.
     pub sums: EventCounts,
-    history: Option<History<EventCounts>>,
-    /// Before this instant only the sums at the beginnings of hours are known.
-    seen: Option<Time>,
 }
 
-impl ReportedRule {
-    /// Columns that show `from..to` at about `seconds` each; `None` before the first report. The time before
-    /// that report is known by the hour only, so a view of less than an hour begins at the report.
-    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Option<Columns<'_, EventCounts>> {
-        let seen = self.seen.filter(|_| to.since(from) < HOUR);
-        let from = seen.map_or(from, |seen| from.max(seen));
-        self.history.as_ref().map(|history| history.columns(from, to, seconds))
-    }
+/// What a rule did in a stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// When it begins.
+    pub from: Time,
+    /// When it ends.
+    pub to: Time,
+    /// The length of the time that was counted as one, of which the stretch may be a part.
+    pub counted: Span,
+    /// Whether it is longer than what the picture could show, since no more is known of that time.
+    pub is_coarse: bool,
+    /// The events a second.
+    pub rates: [f64; 3],
+}
 
-    /// Takes the sums that the service reports at `at`. The history begins anew after a long silence, and
-    /// if `at` is before the column that is filling, as after the service's clock was set back.
-    fn add_column(&mut self, at: Time, sums: EventCounts) {
-        let before = core::mem::replace(&mut self.sums, sums);
-        let columns = self.history.as_ref().map_or(SILENCE, |history| history.columns_until(at));
-        let Some(history) = self.history.as_mut().filter(|_| (0..SILENCE).contains(&columns))
-        else {
-            self.history = Some(History::beginning(Grain::QUARTER, at, EventCounts::default()));
-            return;
-        };
-        // Sums are reported at the beginning of a column, so they count the events of the columns before it.
-        let share = 1.0 / columns.max(1) as f64;
-        let each = EventCounts([0, 1, 2].map(|i| (sums.0[i] - before.0[i]) * share));
-        history.current().merge(&each);
-        for left in (0..columns).rev() {
-            history.turn(if left > 0 { each } else { EventCounts::default() });
-        }
-    }
+/// A process of the service: when it began to count, and the second that it counts now, in seconds since 1970.
+#[derive(Clone, Copy, Debug)]
+struct Process {
+    begun: i64,
+    until: i64,
+}
+
+/// What the rules counted in stretches of one length.
+#[derive(Clone, Debug)]
+struct Ring {
+    /// The length in seconds, and the most rows.
+    width: i64,
+    most: usize,
+    /// Everything since this second is known; `None` before any row was told.
+    since: Option<i64>,
+    /// The second up to which everything is known.
+    until: i64,
+    rows: VecDeque<Row>,
+}
+
+/// What the rules counted in one stretch.
+#[derive(Clone, Debug)]
+struct Row {
+    begin: i64,
+    /// When the process that counted it began: two processes may count in the same stretch.
+    process: i64,
+    counts: Vec<EventCounts>,
 }
 
 /// The reports of a service.
@@ -77,59 +88,202 @@ impl ReportedRule {
 pub struct Live {
     /// The rules, in the order in which the service counts them.
     pub rules: Vec<ReportedRule>,
-    /// The times of the first and the last report, by the clock of the service; `None` before any.
-    pub heard: Option<[Time; 2]>,
     /// The length of time that is shown.
     pub window: Span,
+    processes: Vec<Process>,
+    rings: [Ring; 3],
 }
 
 impl Default for Live {
     fn default() -> Self {
-        Live { rules: Vec::new(), heard: None, window: Span::minutes(1) }
+        let ring =
+            |(width, most)| Ring { width, most, since: None, until: 0, rows: VecDeque::new() };
+        Live {
+            rules: Vec::new(),
+            window: Span::minutes(15),
+            processes: Vec::new(),
+            rings: [(1, 900), (10, 2160), (3600, 24)].map(ring),
+        }
     }
 }
 
 impl Live {
-    /// Takes the names and limits of the rules. A rule at a known place keeps its history.
+    /// Takes the names and limits of the rules. A rule whose name was known keeps its past, also if another process has
+    /// it in another place.
     pub fn name<'a>(&mut self, rules: impl Iterator<Item = (&'a str, &'a str)>) {
-        for (place, (name, limits)) in rules.enumerate() {
-            let name = name.to_owned();
-            let limits = limits.to_owned();
-            match self.rules.get_mut(place) {
-                Some(known) => (known.name, known.limits) = (name, limits),
-                None => {
-                    let sums = EventCounts::default();
-                    self.rules.push(ReportedRule { name, limits, sums, history: None, seen: None });
+        let old = core::mem::take(&mut self.rules);
+        let place = |name: &str| old.iter().position(|known| known.name == name);
+        let mut places = Vec::new();
+        for (name, limits) in rules {
+            let known = place(name);
+            places.push(known);
+            let sums = known.and_then(|known| old.get(known)).map(|rule| rule.sums);
+            let (name, limits) = (name.to_owned(), limits.to_owned());
+            self.rules.push(ReportedRule { name, limits, sums: sums.unwrap_or_default() });
+        }
+        if places.iter().zip(0..).take(old.len()).all(|(place, i)| *place == Some(i)) {
+            return;
+        }
+        places.truncate(DRAWN);
+        for row in self.rings.iter_mut().flat_map(|ring| &mut ring.rows) {
+            let of = |place: &Option<usize>| place.and_then(|place| row.counts.get(place)).copied();
+            row.counts = places.iter().map(|place| of(place).unwrap_or_default()).collect();
+        }
+    }
+
+    /// Takes the sums of the rules since the start: for each rule three numbers, those of [`EventCounts`].
+    pub fn add_sums(&mut self, sums: &[f64]) {
+        for (rule, sums) in self.rules.iter_mut().zip(sums.as_chunks().0) {
+            rule.sums = EventCounts(*sums);
+        }
+    }
+
+    /// Takes what is new of one of three rings, of seconds, of ten seconds and of hours. The process began to count in the
+    /// second `begun` and counts now in the second `until`; all since the second `since` is known to it. If this is `all` of
+    /// it, what the process told before has no place any more. A row is the second with which it begins, and three numbers
+    /// for each rule.
+    pub fn add_past<'a>(
+        &mut self,
+        ring: usize,
+        [begun, until, since]: [i64; 3],
+        all: bool,
+        rows: impl Iterator<Item = &'a [f64]>,
+    ) {
+        let [begun, until, since] = [begun, until, since].map(clamped);
+        // After the clock was set back, what was later is not known any more.
+        self.processes.retain(|process| process.begun <= begun.min(until));
+        match self.processes.last_mut().filter(|process| process.begun == begun) {
+            Some(process) => process.until = until,
+            None => self.processes.push(Process { begun, until }),
+        }
+        if self.processes.len() > PROCESSES {
+            self.processes.remove(0);
+        }
+        if let Some(ring) = self.rings.get_mut(ring) {
+            ring.take([begun, until, since], all, rows);
+        }
+    }
+
+    /// The earliest instant of which anything is known; `None` before any report.
+    pub fn oldest(&self) -> Option<Time> {
+        self.rings.iter().filter_map(|ring| ring.since).min().map(seconds)
+    }
+
+    /// When the processes began of which something is known, the first one included.
+    pub fn starts(&self) -> impl Iterator<Item = Time> {
+        self.processes.iter().map(|process| seconds(process.begun))
+    }
+
+    /// What a rule did from `from` to `to`, in stretches of at least `shortest` seconds if possible, oldest first. A
+    /// stretch is missing if it is not complete yet, and where no process counted.
+    pub fn stretches(&self, rule: usize, from: Time, to: Time, shortest: f64) -> Vec<Stretch> {
+        let Some(Process { until, .. }) = self.processes.last() else { return Vec::new() };
+        let second = |at: Time| at.as_micros().div_euclid(1_000_000);
+        let wanted = WIDTHS.into_iter().find(|width| *width as f64 >= shortest);
+        let hours = libm::ceil(shortest / 3600.0).max(1.0).min(1e6);
+        let wanted = wanted.unwrap_or(3600 * hours as i64);
+        let mut stretches = Vec::new();
+        let mut end = *until;
+        // The coarsest ring that has stretches of this length, and then coarser ones, each for the time that the one before
+        // does not know. The newest stretches come first.
+        let finest = self.rings.iter().rposition(|ring| wanted % ring.width == 0).unwrap_or(0);
+        for ring in self.rings.iter().skip(finest) {
+            let Some(since) = ring.since else { continue };
+            let width = wanted.max(ring.width);
+            let [first, last] = [since.max(second(from)), end.min(second(to).saturating_add(1))];
+            let mut place = (last - 1).div_euclid(width) * width;
+            while first < last && place + width > first {
+                let part = [place.max(since), place + width];
+                // What is still counted is left out.
+                let counted = if part[1] > *until { 0 } else { self.counted(part) };
+                if counted > 0 {
+                    let sums = ring.sums(rule, place, place + width);
+                    stretches.push(Stretch {
+                        from: seconds(part[0]),
+                        to: seconds(part[1].min(end)),
+                        counted: Span::micros(width.unsigned_abs().saturating_mul(1_000_000)),
+                        is_coarse: width > wanted,
+                        rates: sums.0.map(|n| n / counted as f64),
+                    });
                 }
+                place -= width;
             }
+            end = end.min(since);
+        }
+        stretches.reverse();
+        stretches
+    }
+
+    /// The number of seconds between two in which a process counted.
+    fn counted(&self, [from, to]: [i64; 2]) -> i64 {
+        let part = |process: &Process| (to.min(process.until) - from.max(process.begun)).max(0);
+        self.processes.iter().map(part).sum()
+    }
+}
+
+impl Ring {
+    fn take<'a>(
+        &mut self,
+        [begun, until, since]: [i64; 3],
+        all: bool,
+        rows: impl Iterator<Item = &'a [f64]>,
+    ) {
+        if all {
+            self.rows.retain(|row| row.process < begun && row.begin < until);
+        }
+        // What came between the last report and the oldest that the service knows is missing.
+        if self.since.is_none_or(|_| since > begun && since > self.until) {
+            self.rows.clear();
+            self.since = Some(since);
+        }
+        self.until = until;
+        for row in rows {
+            let [begin, counts @ ..] = row else { continue };
+            let counts = counts.as_chunks().0.iter().take(DRAWN).copied().map(EventCounts);
+            self.put(Row {
+                begin: clamped(*begin as i64),
+                process: begun,
+                counts: counts.collect(),
+            });
         }
     }
 
-    /// Takes the sums of the rules at `at`: for each rule three numbers, those of [`EventCounts`].
-    pub fn add_column(&mut self, at: Time, sums: &[f64]) {
-        for rule in &mut self.rules {
-            rule.seen.get_or_insert(at);
+    /// Puts a row in its place, which is that of the same stretch of the same process if it is known.
+    fn put(&mut self, row: Row) {
+        let before = self.rows.partition_point(|known| known.begin < row.begin);
+        let same = self.rows.iter().skip(before).take_while(|known| known.begin == row.begin);
+        let mut same = same.zip(before..).filter(|(known, _)| known.process == row.process);
+        let place = same.next().map(|(_, place)| place);
+        if let Some(known) = place.and_then(|place| self.rows.get_mut(place)) {
+            *known = row;
+            return;
         }
-        self.add_hour(at, sums);
+        let after = self.rows.partition_point(|known| known.begin <= row.begin);
+        self.rows.insert(after, row);
+        if self.rows.len() > self.most
+            && let Some(oldest) = self.rows.pop_front()
+        {
+            self.since = Some(oldest.begin + self.width);
+        }
     }
 
-    /// Takes the sums at the beginning of an hour without other reports. The calls of this and of [`take`](Self::add_column)
-    /// are in the order of time.
-    pub fn add_hour(&mut self, at: Time, sums: &[f64]) {
-        let (sums, _) = sums.as_chunks();
-        for ((rule, sums), place) in self.rules.iter_mut().zip(sums).zip(0..) {
-            if place < DRAWN {
-                rule.add_column(at, EventCounts(*sums))
-            } else {
-                rule.sums = EventCounts(*sums)
-            }
+    /// What a rule counted in the rows that begin from `from` on and before `to`.
+    fn sums(&self, rule: usize, from: i64, to: i64) -> EventCounts {
+        let first = self.rows.partition_point(|row| row.begin < from);
+        let mut sums = EventCounts::default();
+        for row in self.rows.range(first..).take_while(|row| row.begin < to) {
+            sums.add(row.counts.get(rule).copied().unwrap_or_default());
         }
-        let first = self.heard.map_or(at, |[first, _]| first.min(at));
-        self.heard = Some([first, at]);
+        sums
     }
+}
 
-    /// Forgets everything but the window, since another process reports from now on.
-    pub fn begin(&mut self) {
-        *self = Live { window: self.window, ..Live::default() };
-    }
+/// A second that is a [`Time`], however wrong the report is.
+fn clamped(second: i64) -> i64 {
+    let last = i64::MAX / 1_000_000;
+    second.clamp(-last, last)
+}
+
+fn seconds(second: i64) -> Time {
+    Time::from_micros(second.saturating_mul(1_000_000))
 }

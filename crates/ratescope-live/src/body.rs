@@ -46,8 +46,11 @@ impl NewsBody {
                 return Poll::Ready(None);
             }
             ready!(self.next.as_mut().poll(context));
-            self.next.as_mut().reset(Instant::now() + OFTEN);
             let text = self.viewer.next((self.now)());
+            // The past comes in pieces, as fast as the viewer reads them.
+            if !self.viewer.is_behind() {
+                self.next.as_mut().reset(Instant::now() + OFTEN);
+            }
             if self.viewer.is_replaced {
                 return Poll::Ready(None);
             }

@@ -25,12 +25,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **How it works.** A decision reaches `observer.rs`, and `probe.rs` adds it to the sums of its rules. While somebody
-//! looks, it also goes to the sketch of keys (the library's `rules/sketch.rs`) and to the events of watched keys (`memory.rs`). `viewer.rs`
-//! writes what is new as text; `routes.rs` decides who may read it.
+//! **How it works.** A decision reaches `observer.rs`, and `probe.rs` adds it to the sums of its rules; once a second,
+//! `past.rs` keeps what was added. While somebody looks, the decision also goes to the sketch of keys (the library's
+//! `rules/sketch.rs`) and to the events of watched keys (`memory.rs`). `viewer.rs` writes what is new as text;
+//! `routes.rs` decides who may read it.
 //!
-//! **What it promises.** Memory and text are bounded, and nobody waits for a slow viewer: it misses columns, and is told how
-//! many. No count is lost. Without a viewer, a decision costs a few additions.
+//! **What it promises.** Memory and text are bounded, and nobody waits for a slow viewer: it misses events of its key, and is
+//! told how many. No count is lost. Without a viewer, a decision costs a few additions.
 #![doc = include_str!("memory.md")]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -38,13 +39,15 @@ mod body;
 mod memory;
 mod observer;
 pub mod page;
+mod past;
 mod probe;
 mod routes;
 mod viewer;
 
 pub use body::Body;
-pub use memory::{COLUMNS, EVENTS, HOURS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
+pub use memory::{EVENTS, KEYS, LONGEST_KEY, MOST_RULES, VIEWERS, WATCHED};
 pub use observer::ProbeObserver;
+pub use past::{HOURS, PAST_RULES, SECONDS, TENS};
 pub use probe::{Probe, Taps};
 pub use routes::Routes;
 pub use viewer::{Viewer, Wanted};

@@ -1,5 +1,6 @@
-//! The memory of the probe: sums that it always keeps, and data that it keeps only for viewers.
+//! The memory of the probe: sums and a past that it always keeps, and data that it keeps only for viewers.
 
+use super::past::Past;
 use super::probe::{Key, Series};
 use core::mem::take;
 use ratescope::internal::{ByHash, Sketch};
@@ -10,18 +11,6 @@ use std::sync::Arc;
 /// The most rules that are counted, by their names, in the life of a probe. A rule that a reload removes keeps its
 /// place, since its name may come back.
 pub const MOST_RULES: usize = 1024;
-
-/// The most columns, of about a quarter of a second each, for which the sums are remembered.
-pub const COLUMNS: usize = 256;
-
-/// The length of a column: 2^18 microseconds, about a quarter of a second.
-const COLUMN_BITS: u32 = 18;
-
-/// The number of hours at whose beginnings the sums are remembered, even while there are no viewers.
-pub const HOURS: usize = 24;
-
-/// An hour in microseconds.
-const HOUR: i64 = 3_600_000_000;
 
 /// The number of keys in each sketch.
 pub const KEYS: usize = 256;
@@ -42,10 +31,11 @@ pub const VIEWERS: usize = 16;
 /// its place without taking news. A replay keeps both for ever.
 const KEEPS: f64 = 60.0;
 
-/// The sums of the rules, the viewers, and the data that are kept for these.
+/// The rules and their past, the viewers, and the data that are kept for these.
 #[derive(Debug)]
 pub(super) struct ProbeMemory {
     pub(super) rules: Vec<Arc<Series>>,
+    pub(super) past: Past,
     viewers: Vec<Present>,
     /// The number of the next viewer.
     next: u64,
@@ -53,12 +43,10 @@ pub(super) struct ProbeMemory {
     left: Option<Time>,
     /// The seconds for which the data of viewers are kept after the last one has gone.
     pub(super) keeps: f64,
-    /// When the counting of keys began.
-    pub(super) since: Time,
+    /// When the counting of keys began; `None` while there is none.
+    pub(super) since: Option<Time>,
     pub(super) busiest: Sketch<Option<Arc<Key>>>,
     pub(super) refused: Sketch<Option<Arc<Key>>>,
-    pub(super) columns: VecDeque<Arc<SumsAt>>,
-    pub(super) hours: VecDeque<Arc<SumsAt>>,
     pub(super) watched: ByHash<WatchedKey>,
 }
 
@@ -69,16 +57,6 @@ struct Present {
     watch: Option<u64>,
     /// When it last took news.
     took: Time,
-}
-
-/// The sums of the rules at an instant: the first time in a column that they were read, or the beginning of
-/// an hour.
-#[derive(Debug)]
-pub(super) struct SumsAt {
-    /// The number of the column that contains `at`.
-    pub(super) slot: i64,
-    pub(super) at: Time,
-    pub(super) sums: Vec<[u64; 3]>,
 }
 
 /// A watched key and its last events.
@@ -102,29 +80,18 @@ pub(super) struct Happened {
     pub(super) refused: bool,
 }
 
-/// The number of the column that contains an instant.
-pub(super) fn slot(at: Time) -> i64 {
-    at.as_micros() >> COLUMN_BITS
-}
-
-/// The number of the hour that contains an instant.
-pub(super) fn hour(at: Time) -> i64 {
-    at.as_micros().div_euclid(HOUR)
-}
-
 impl Default for ProbeMemory {
     fn default() -> Self {
         ProbeMemory {
             rules: Vec::new(),
+            past: Past::default(),
             viewers: Vec::new(),
             next: 0,
             left: None,
             keeps: KEEPS,
-            since: Time::ZERO,
+            since: None,
             busiest: Sketch::new(KEYS),
             refused: Sketch::new(KEYS),
-            columns: VecDeque::new(),
-            hours: VecDeque::new(),
             watched: ByHash::default(),
         }
     }
@@ -140,9 +107,7 @@ impl ProbeMemory {
             let idle = self.viewers.iter().find(is_idle)?.number;
             self.leave(idle);
         }
-        if self.columns.is_empty() && self.viewers.is_empty() {
-            self.since = now;
-        }
+        self.since.get_or_insert(now);
         let number = self.next;
         self.next += 1;
         self.viewers.push(Present { number, watch, took: now });
@@ -184,47 +149,7 @@ impl ProbeMemory {
         !(-self.keeps..self.keeps).contains(&now.since(since))
     }
 
-    /// Remembers the sums at the beginning of the hour that contains `now`, before anything in this hour is
-    /// counted; `last` is the hour that was counted until now. The difference of two remembered sums in a row was
-    /// counted in the hour that begins with the first; it is zero if more than an hour lies between them.
-    pub(super) fn begin_hour(&mut self, now: Time, last: i64) {
-        let this = hour(now);
-        if this < last {
-            // The clock was set back: the sums of later hours mean nothing now.
-            self.hours.clear();
-        }
-        let begin = |hour: i64| Time::from_micros(hour.saturating_mul(HOUR));
-        let ends = (this > last.saturating_add(1)).then(|| begin(last + 1));
-        let begins = match self.hours.is_empty() {
-            true => [None, Some(now)],
-            // The end of the last hour, if this hour does not begin there.
-            false => [ends, Some(begin(this))],
-        };
-        let sums: Vec<_> = self.rules.iter().map(|series| series.sums()).collect();
-        let column = |at: Time| Arc::new(SumsAt { slot: slot(at), at, sums: sums.clone() });
-        self.hours.extend(begins.into_iter().flatten().map(column));
-        let is_old = |hour: &Arc<SumsAt>| self::hour(hour.at) <= this - HOURS as i64;
-        // Only the beginnings of the hours in sight are needed, so everything before the oldest one can go.
-        while self.hours.front().is_some_and(is_old) {
-            self.hours.pop_front();
-        }
-    }
-
-    /// Remembers the sums, at most once in each column. If the clock was set back, it drops all earlier
-    /// columns.
-    pub(super) fn sample(&mut self, now: Time) {
-        let slot = slot(now);
-        match self.columns.back() {
-            Some(last) if last.slot == slot => return,
-            Some(last) if last.slot > slot => self.columns.clear(),
-            _ if self.columns.len() == COLUMNS => drop(self.columns.pop_front()),
-            _ => {}
-        }
-        let sums = self.rules.iter().map(|series| series.sums()).collect();
-        self.columns.push_back(Arc::new(SumsAt { slot, at: now, sums }));
-    }
-
-    /// Forgets all but the sums once there were no viewers for `keeps` seconds; returns whether it did.
+    /// Forgets all but the sums and the past once there were no viewers for `keeps` seconds; returns whether it did.
     pub(super) fn forget(&mut self, now: Time) -> bool {
         if !self.viewers.is_empty() {
             return false;
@@ -232,9 +157,9 @@ impl ProbeMemory {
         let left = *self.left.get_or_insert(now);
         let is_over = self.is_over(left, now);
         if is_over {
-            let (rules, hours) = (take(&mut self.rules), take(&mut self.hours));
+            let (rules, past) = (take(&mut self.rules), take(&mut self.past));
             let (next, keeps) = (self.next, self.keeps);
-            *self = ProbeMemory { rules, hours, next, keeps, ..ProbeMemory::default() };
+            *self = ProbeMemory { rules, past, next, keeps, ..ProbeMemory::default() };
         }
         is_over
     }

@@ -1,6 +1,7 @@
 //! The probe counts decisions and admits viewers.
 
-use super::memory::{Happened, LONGEST_KEY, MOST_RULES, ProbeMemory, hour};
+use super::memory::{Happened, LONGEST_KEY, MOST_RULES, ProbeMemory};
+use super::past::{is_counted, second};
 use super::viewer::{Viewer, Wanted};
 use core::hash::{BuildHasher, Hash, Hasher};
 use ratescope::event::Event;
@@ -24,8 +25,8 @@ pub struct Probe {
     hides_keys: bool,
     /// Whether there are viewers, or were until a moment ago.
     has_viewers: AtomicBool,
-    /// The hour since 1970 that is counted now; `i64::MIN` before the first one.
-    hour: AtomicI64,
+    /// The second since 1970 that is counted now; `i64::MIN` before the first one.
+    second: AtomicI64,
     /// For a replay, the bits of its speed: how many times as fast as the original the events come, or 0
     /// after the last of them.
     speed: Option<AtomicU64>,
@@ -38,7 +39,7 @@ impl Default for Probe {
             secret: Secret::default(),
             hides_keys: false,
             has_viewers: AtomicBool::default(),
-            hour: AtomicI64::new(i64::MIN),
+            second: AtomicI64::new(i64::MIN),
             speed: None,
             kept: Mutex::default(),
         }
@@ -193,18 +194,19 @@ impl Probe {
     /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already. If one of these took no news for a
     /// minute, the new one takes its place; in a replay all keep theirs.
     pub fn look(self: &Arc<Self>, wanted: &Wanted, now: Time) -> Option<Viewer> {
-        self.keep_hours(now);
+        self.reach(now);
         let mut kept = self.kept();
         let number = kept.enter(wanted.watch, now)?;
         self.has_viewers.store(true, Ordering::Relaxed);
-        kept.sample(now);
         drop(kept);
         Some(Viewer::new(Arc::clone(self), number, wanted))
     }
 
     /// Forgets the data for viewers if there were none for a minute. Every decision checks this too, so call
-    /// it now and then only where there may be no decisions for long.
+    /// it now and then only where there may be no decisions for long. The first call, or the first decision, begins
+    /// the past that viewers are shown.
     pub fn forget(&self, now: Time) {
+        self.reach(now);
         if !self.has_viewers() {
             return;
         }
@@ -215,21 +217,25 @@ impl Probe {
         }
     }
 
-    /// Remembers the sums if `now` is in another hour than the one that is counted, before anything at `now`
-    /// is counted.
-    pub(super) fn keep_hours(&self, now: Time) {
-        // An event that comes a little late, or after a small step back of the clock, counts in the current
-        // hour.
-        let is_last = |last: i64| (0..=1).contains(&last.saturating_sub(hour(now)));
-        if is_last(self.hour.load(Ordering::Relaxed)) {
+    /// Ends the second that is counted if an event at `now` is in another one, before anything at `now` is counted.
+    pub(super) fn turn(&self, now: Time) {
+        if is_counted(self.second.load(Ordering::Relaxed), now) {
             return;
         }
         let mut kept = self.kept();
-        // Another thread may have begun the hour meanwhile.
-        let last = self.hour.load(Ordering::Relaxed);
-        if !is_last(last) {
-            kept.begin_hour(now, last);
-            self.hour.store(hour(now), Ordering::Relaxed);
+        // Another thread may have begun the second meanwhile.
+        if !is_counted(self.second.load(Ordering::Relaxed), now) {
+            let ProbeMemory { past, rules, .. } = &mut *kept;
+            past.turn(now, rules);
+            self.second.store(second(now), Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the second that is counted if `now` is later. Only decisions set the past back: a viewer who comes a little
+    /// late to the lock is no clock.
+    pub(super) fn reach(&self, now: Time) {
+        if second(now) > self.second.load(Ordering::Relaxed) {
+            self.turn(now);
         }
     }
 
@@ -263,7 +269,7 @@ impl Probe {
 impl Taps {
     /// Counts a decision about an event.
     pub fn count(&self, decision: &Decision, event: &Event<'_>) {
-        self.probe.keep_hours(event.time);
+        self.probe.turn(event.time);
         for answers in decision.by_rule() {
             let Some((rule, series)) = answers.first().and_then(|answer| {
                 let tap = self.rules.get(answer.place.rule)?.as_ref()?;

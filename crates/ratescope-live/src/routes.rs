@@ -12,7 +12,7 @@ use core::hint::black_box;
 use core::net::{IpAddr, SocketAddr};
 use core::task::{Context, Poll};
 use http::header::{
-    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE,
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE,
 };
 use http::{Extensions, Method, Request, Response, StatusCode};
 use ratescope::clock::{Clock, SystemClock};
@@ -23,6 +23,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// The path of the stream of events.
 const EVENTS: &str = "/live/events";
 
+/// The page Live.
+const LIVE: &str = "/live.html";
+
+/// The header by which the page knows that there is a service, before it asks for the stream: a site without one would
+/// answer with an error, which browsers write to their console.
+const HERE: HeaderName = HeaderName::from_static("ratescope-live");
+
 /// The fewest characters of a token.
 const SHORTEST: usize = 16;
 
@@ -31,7 +38,7 @@ type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 
 /// A service of tower with the page and what a probe sees, to be mounted under a path of its own.
 ///
-/// Open `live.html` under that path. The files of the page tell nothing about the service, so anybody gets
+/// Open that path, with a `/` at its end, or `live.html` under it. The files of the page tell nothing about the service, so anybody gets
 /// them. What the probe sees includes keys of clients, so only those who send the [token](Self::token) get
 /// it. Without a token, only this machine gets it: the server has to say that the [peer](Self::peer) is on
 /// loopback, and the request must name this machine as its host. A proxy on this machine looks like such a
@@ -124,18 +131,20 @@ impl Routes {
         self.ends.store(true, Ordering::Relaxed);
     }
 
-    /// Answers a request with a file of the page, with the stream for a viewer, or with an error.
+    /// Answers a request with a file of the page, with the stream for a viewer, or with an error. At the root there is Live.
     pub fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
-        let path = request.uri().path();
-        if path == EVENTS {
-            return self.refusal(request).unwrap_or_else(|| self.events(request));
-        }
+        let path = match request.uri().path() {
+            EVENTS => return self.refusal(request).unwrap_or_else(|| self.events(request)),
+            "" | "/" => LIVE,
+            path => path,
+        };
         let file = page::file(request.method(), path, request.headers());
         let mut response = file.unwrap_or_else(|| match page::is_built() {
             true => text(StatusCode::NOT_FOUND, "there is live.html\n"),
             false => text(StatusCode::NOT_FOUND, "this program was built without the page\n"),
         });
         page::guard(response.headers_mut());
+        response.headers_mut().insert(HERE, HeaderValue::from_static("1"));
         response
     }
 

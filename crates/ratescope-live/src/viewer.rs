@@ -5,17 +5,20 @@
 //! * `rules`: the id of the probe; and of each rule, in the order of the sums, the name, the limits and whether it is a
 //!   shadow.
 //! * `speed`: in a replay, how many times as fast as the original its events come; 0 after the last of them.
-//! * `hours`: the sums at the beginnings of hours that the viewer has not been told of and that lie before
-//!   the first of the columns: lists like those of the columns, but of the first `HOURLY` rules at most.
-//! * `columns`: a list for each column: microseconds since 1970, then for each rule the sums of the hits that
-//!   were allowed, that were refused, and that a shadow would have refused. With the id of this message a
-//!   viewer goes on after it lost the connection.
+//! * `past`: as `all`, 1 if what was told of the past of this process before has no place any more, as after the clock was set
+//!   back, else 0; the seconds in which the process began to count and in which it counts now, since 1970; and of each ring of
+//!   the [past](super::past) the second since which all is known, and rows that changed since the viewer was told of them,
+//!   up to the second that is counted: the second with which a row begins, then for each rule the hits that were allowed,
+//!   that were refused, and that a shadow would have refused.
+//! * `sums`: the microseconds since 1970, then the same three numbers for each rule since the start. With the id of this
+//!   message a viewer goes on after it lost the connection.
 //! * `keys`: since when keys are counted, and the busiest and the most refused of them.
 //! * `events`: for each event of the watched key the microseconds since 1970, the cost, and 1 if it was refused, else
 //!   0; and as `elsewhere`, how many events did not count for the key because another limit refused them.
-//! * `lost`: how many columns and events were forgotten before this viewer took them.
+//! * `lost`: how many events were forgotten before this viewer took them.
 
-use super::memory::{HOURS, Happened, ProbeMemory, SumsAt, WatchedKey};
+use super::memory::{Happened, ProbeMemory, WatchedKey};
+use super::past::{PAST_RULES, Row, second};
 use super::probe::{Key, Kind, Probe, Series};
 use ratescope::internal::{Sketch, Weighed};
 use ratescope::time::Time;
@@ -23,18 +26,16 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The most sums of rules in the columns of one turn: at most some 100 KiB of text with the events.
+/// The most counts of rules in the rows of one turn: at most some 100 KiB of text with the events.
 const BITE: usize = 4096;
+
 /// The most events in one turn.
 const EVENTS_AT_ONCE: usize = 1024;
-
-/// The most rules whose hours a viewer is told.
-const HOURLY: usize = BITE / HOURS;
 
 /// The most keys in each of the two tables that a viewer is told.
 const TOLD: usize = 12;
 
-/// The tables of keys are told once in this many columns, which is about a second.
+/// In a replay, the tables of keys are told once in this many turns.
 const TABLES: i64 = 4;
 
 /// The request of a viewer, read from HTTP.
@@ -42,8 +43,8 @@ const TABLES: i64 = 4;
 pub struct Wanted {
     /// The hash of the key to watch.
     pub(super) watch: Option<u64>,
-    /// The place from which the viewer goes on: the name of the probe, the last column that it was told, and
-    /// the number of the next event of its key.
+    /// The place from which the viewer goes on: the name of the probe, the second up to which it was told the past,
+    /// and the number of the next event of its key.
     pub(super) last: Option<(u64, i64, Option<u64>)>,
 }
 
@@ -55,8 +56,8 @@ impl Wanted {
         let watch = query.split('&').find_map(|part| part.strip_prefix("watch=")).and_then(hash);
         let last = last_event_id.and_then(|id| {
             let mut parts = id.split('.');
-            let (probe, slot, event) = (parts.next()?, parts.next()?, parts.next());
-            Some((hash(probe)?, slot.parse().ok()?, event.and_then(|event| event.parse().ok())))
+            let (probe, second, event) = (parts.next()?, parts.next()?, parts.next());
+            Some((hash(probe)?, second.parse().ok()?, event.and_then(|event| event.parse().ok())))
         });
         Wanted { watch, last }
     }
@@ -71,8 +72,14 @@ pub struct Viewer {
     /// Whether another viewer has its place, since this one took no news for too long.
     pub(super) is_replaced: bool,
     watch: Option<u64>,
-    /// The last column that it was told.
-    slot: Option<i64>,
+    /// The second up to which it was told all of the past.
+    second: Option<i64>,
+    /// For each ring of the past, the second with which the next row begins that it is told.
+    rows: [i64; 3],
+    /// How many times the clock was set back when it was told the past.
+    steps_back: u64,
+    /// The time of the sums that it was told last.
+    at: Option<Time>,
     /// The number of the next event of its key.
     event: Option<u64>,
     /// The rules that it was told last.
@@ -88,10 +95,21 @@ pub struct Viewer {
 impl Viewer {
     pub(super) fn new(probe: Arc<Probe>, number: u64, wanted: &Wanted) -> Self {
         let last = wanted.last.filter(|(name, ..)| *name == probe.id());
-        let (slot, event) = (last.map(|(_, slot, _)| slot), last.and_then(|(.., event)| event));
-        let (watch, rules, speed) = (wanted.watch, None, None);
-        let (is_replaced, told, turns) = (false, i64::MIN, 0);
-        Viewer { probe, number, is_replaced, watch, slot, event, rules, told, speed, turns }
+        Viewer {
+            probe,
+            number,
+            is_replaced: false,
+            watch: wanted.watch,
+            second: last.map(|(_, second, _)| second),
+            rows: [last.map_or(i64::MIN, |(_, second, _)| second); 3],
+            steps_back: 0,
+            at: None,
+            event: last.and_then(|(.., event)| event),
+            rules: None,
+            told: i64::MIN,
+            speed: None,
+            turns: 0,
+        }
     }
 
     /// The news at `now`, as text of an event stream; empty if there are none. No messages are queued, so a slow reader
@@ -106,7 +124,7 @@ impl Viewer {
     /// Takes what is new and notes that the viewer was told of it.
     fn take(&mut self, now: Time) -> Option<News> {
         let probe = Arc::clone(&self.probe);
-        probe.keep_hours(now);
+        probe.reach(now);
         // Read before the sums, so that a viewer who is told of the end of a replay gets the sums of all its
         // events.
         let speed = probe.speed();
@@ -118,23 +136,22 @@ impl Viewer {
         if self.is_replaced {
             return None;
         }
-        kept.sample(now);
-        let (events, lost_events) = self.events(&kept).unzip();
-        let before = self.slot;
-        let (columns, lost_columns) = self.columns(&kept);
-        let is_new = |hour: &&Arc<SumsAt>| {
-            let is_before = columns.first().is_some_and(|first| hour.slot < first.slot);
-            is_before && before.is_none_or(|before| hour.slot > before)
-        };
+        let (events, lost) = self.events(&kept).unzip();
+        let is_new = self.at.replace(now) != Some(now);
         Some(News {
             rules: self.rules(&kept),
             speed: speed.filter(|_| is_new_speed),
             events,
-            hours: kept.hours.iter().filter(is_new).map(Arc::clone).collect(),
-            columns,
-            lost: [lost_columns, lost_events.unwrap_or(0)],
+            past: self.past(&kept),
+            sums: is_new.then(|| kept.rules.iter().map(|series| series.sums()).collect()),
+            lost: lost.unwrap_or(0),
             keys: self.keys(&kept, now),
         })
+    }
+
+    /// Whether there is more of the past than the last message could hold.
+    pub(super) fn is_behind(&self) -> bool {
+        self.second.is_none()
     }
 
     /// The rules, if any of them changed since the viewer was told of them.
@@ -151,20 +168,37 @@ impl Viewer {
         None
     }
 
-    /// The columns that are new to the viewer, and how many were lost.
-    fn columns(&mut self, kept: &ProbeMemory) -> (Vec<Arc<SumsAt>>, u64) {
-        let Some(last) = kept.columns.back() else { return (Vec::new(), 0) };
-        // A known column in the future means that the clock was set back: then all columns are new.
-        let known = self.slot.filter(|slot| *slot <= last.slot);
-        let fresh = |column: &&Arc<SumsAt>| known.is_none_or(|known| column.slot > known);
-        let mut new = kept.columns.iter().filter(fresh).peekable();
-        let Some(first) = new.peek().map(|column| column.slot) else { return (Vec::new(), 0) };
-        let is_cut = kept.columns.front().is_some_and(|oldest| oldest.slot == first);
-        let lost = known.filter(|_| is_cut).map_or(0, |known| first.saturating_sub(known) - 1);
-        let most = (BITE / last.sums.len().max(1)).max(1);
-        let columns: Vec<_> = new.take(most).map(Arc::clone).collect();
-        self.slot = columns.last().map(|column| column.slot);
-        (columns, lost.unsigned_abs())
+    /// What is new of the past, as much as one message may hold; `None` if nothing is.
+    fn past(&mut self, kept: &ProbeMemory) -> Option<PastNews> {
+        let [first, counted] = kept.past.seconds?;
+        if self.second == Some(counted) {
+            return None;
+        }
+        // After the clock was set back, all is told again, since the viewer knows what has no place any more.
+        if self.steps_back != kept.past.steps_back {
+            self.rows = [i64::MIN; 3];
+        }
+        self.steps_back = kept.past.steps_back;
+        let is_again = self.rows == [i64::MIN; 3];
+        let mut room = BITE / kept.rules.len().clamp(1, PAST_RULES);
+        let mut is_all = true;
+        let mut rings = [const { RingNews { since: i64::MIN, rows: Vec::new() } }; 3];
+        for ((ring, next), news) in kept.past.rings.iter().zip(&mut self.rows).zip(&mut rings) {
+            let is_known = |row: &Arc<Row>| row.begin <= next.saturating_sub(ring.width);
+            let known = ring.rows.partition_point(is_known);
+            let rows: Vec<_> = ring.rows.iter().skip(known).take(room).map(Arc::clone).collect();
+            room -= rows.len();
+            let is_whole = known + rows.len() == ring.rows.len();
+            is_all &= is_whole;
+            *next = match rows.last() {
+                _ if is_whole => counted,
+                Some(last) => last.begin + ring.width,
+                None => *next,
+            };
+            *news = RingNews { since: ring.since.max(first), rows };
+        }
+        self.second = is_all.then_some(counted);
+        Some(PastNews { is_again, seconds: [first, counted], rings })
     }
 
     /// The new events of the watched key, and how many were lost. `None` if no key is watched.
@@ -185,7 +219,7 @@ impl Viewer {
     /// the viewer was told them within the last second.
     fn keys(&mut self, kept: &ProbeMemory, now: Time) -> Option<(Time, [Vec<Ranked>; 2])> {
         let turn = match self.speed {
-            None => super::memory::slot(now).div_euclid(TABLES),
+            None => second(now),
             // The seconds of a replay may be short, so turns of the viewer are counted instead. After the end
             // of the replay nothing changes any more.
             Some(speed) if speed > 0.0 => self.turns / TABLES,
@@ -202,7 +236,7 @@ impl Viewer {
             };
             sketch.top(usize::MAX).iter().filter_map(ranked).take(TOLD).collect()
         };
-        Some((kept.since, [top(&kept.busiest), top(&kept.refused)]))
+        Some((kept.since?, [top(&kept.busiest), top(&kept.refused)]))
     }
 }
 
@@ -217,11 +251,28 @@ struct News {
     rules: Option<Vec<Arc<Series>>>,
     speed: Option<f64>,
     events: Option<Events>,
-    hours: Vec<Arc<SumsAt>>,
-    columns: Vec<Arc<SumsAt>>,
-    /// How many columns and events were lost.
-    lost: [u64; 2],
+    past: Option<PastNews>,
+    /// The sums of all rules.
+    sums: Option<Vec<[u64; 3]>>,
+    /// How many events were lost.
+    lost: u64,
     keys: Option<(Time, [Vec<Ranked>; 2])>,
+}
+
+/// What is new of the past.
+struct PastNews {
+    /// Whether nothing of it was told before, or all of that has no place any more.
+    is_again: bool,
+    /// The first second, and the one that is counted now.
+    seconds: [i64; 2],
+    rings: [RingNews; 3],
+}
+
+/// What is new of a ring.
+struct RingNews {
+    /// Everything from this second on is known.
+    since: i64,
+    rows: Vec<Arc<Row>>,
 }
 
 /// The watched key and its events since the last message.
@@ -260,19 +311,21 @@ impl News {
             let told = json!({"key": key, "events": list, "elsewhere": elsewhere});
             say(&mut text, "events", &told);
         }
-        if !self.hours.is_empty() {
-            columns(&mut text, "hours", &self.hours, HOURLY);
+        if let Some(past) = &self.past {
+            past.write(&mut text);
+        }
+        if let (Some(sums), Some(at)) = (&self.sums, viewer.at) {
+            text += "event: sums\ndata: ";
+            list(&mut text, at.as_micros(), sums);
+            // Writing to a String does not fail.
+            if let Some(second) = viewer.second {
+                let event = viewer.event.unwrap_or(0);
+                _ = write!(text, "\nid: {id:016x}.{second}.{event}");
+            }
             text.push_str("\n\n");
         }
-        if let Some(last) = self.columns.last() {
-            columns(&mut text, "columns", &self.columns, usize::MAX);
-            let event = viewer.event.unwrap_or(0);
-            // Writing to a String does not fail.
-            _ = write!(text, "\nid: {id:016x}.{}.{event}\n\n", last.slot);
-        }
-        if self.lost != [0, 0] {
-            let [columns, events] = self.lost;
-            say(&mut text, "lost", &json!({"columns": columns, "events": events}));
+        if self.lost > 0 {
+            say(&mut text, "lost", &json!({"events": self.lost}));
         }
         if let Some((since, tables)) = self.keys {
             let [busiest, refused] = tables.map(|table| Value::from_iter(table.iter().map(ranked)));
@@ -284,17 +337,37 @@ impl News {
     }
 }
 
-/// Writes lists of the sums of at most `most` rules, without the line break that ends the data.
-fn columns(text: &mut String, event: &str, columns: &[Arc<SumsAt>], most: usize) {
-    // Writing to a String does not fail.
-    _ = write!(text, "event: {event}\ndata: [");
-    for column in columns {
-        let comma = if text.ends_with('[') { "" } else { "," };
-        _ = write!(text, "{comma}[{}", column.at.as_micros());
-        for [allowed, refused, would] in column.sums.iter().take(most) {
-            _ = write!(text, ",{allowed},{refused},{would}");
+impl PastNews {
+    /// Writes the message.
+    fn write(&self, text: &mut String) {
+        let [first, counted] = self.seconds;
+        // Writing to a String does not fail.
+        let all = u8::from(self.is_again);
+        _ = write!(
+            text,
+            "event: past\ndata: {{\"all\":{all},\"seconds\":[{first},{counted}],\"rings\":["
+        );
+        for (RingNews { since, rows }, i) in self.rings.iter().zip(0..) {
+            let comma = if i > 0 { "," } else { "" };
+            _ = write!(text, "{comma}{{\"since\":{since},\"rows\":[");
+            for (row, i) in rows.iter().zip(0..) {
+                if i > 0 {
+                    text.push(',');
+                }
+                list(text, row.begin, &row.counts);
+            }
+            text.push_str("]}");
         }
-        text.push(']');
+        text.push_str("]}\n\n");
+    }
+}
+
+/// Writes a time and the counts of rules as one list.
+fn list(text: &mut String, time: i64, counts: &[[u64; 3]]) {
+    // Writing to a String does not fail.
+    _ = write!(text, "[{time}");
+    for [allowed, refused, would] in counts {
+        _ = write!(text, ",{allowed},{refused},{would}");
     }
     text.push(']');
 }

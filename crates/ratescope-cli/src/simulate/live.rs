@@ -21,13 +21,18 @@ use tokio::sync::{Notify, oneshot};
 /// How long requests may go on after Ctrl-C; streams of Live end at once.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How far the clock goes beyond the last event that was counted. It is longer than a column of the probe (a
-/// quarter of a second), so that a column begins after the event and shows it.
+/// How far the clock goes beyond the last event that was counted: then its second is over, and is shown.
 const AHEAD: Span = Span::seconds(1);
 
-/// The windows that the page can show besides the usual minute, by name and in seconds.
-const WINDOWS: [(&str, f64); 4] =
-    [("5m", 300.0), ("1h", 3600.0), ("6h", 21_600.0), ("1d", 86_400.0)];
+/// The windows that the page can show, by name and in seconds.
+const WINDOWS: [(&str, f64); 6] = [
+    ("1m", 60.0),
+    ("5m", 300.0),
+    ("15m", 900.0),
+    ("1h", 3600.0),
+    ("6h", 21_600.0),
+    ("1d", 86_400.0),
+];
 
 #[derive(clap::Args)]
 #[command(next_help_heading = "Showing it in Live")]
@@ -148,7 +153,7 @@ impl Screen {
     /// Ends the replay: the last event was counted.
     fn end(&self) {
         // In a log that is not sorted, the last event may be earlier than another, and may have been counted
-        // when the column after that had begun. So the clock goes on by [`AHEAD`] once more.
+        // when the second after that had begun. So the clock goes on by [`AHEAD`] once more.
         let Inner { probe, reach, .. } = &*self.0;
         let last = Time::from_micros(reach.load(Ordering::Relaxed)).after(AHEAD);
         reach.store(last.as_micros(), Ordering::Relaxed);

@@ -36,10 +36,6 @@ impl Default for Grain {
 }
 
 impl Grain {
-    /// 2^18 microseconds, about a quarter of a second: the columns in which a service reports its sums, see
-    /// [`live`](crate::live).
-    pub(crate) const QUARTER: Grain = Grain(18);
-
     /// 2^50 microseconds, 36 years: so long that [past](crate::run::past) decides events without a
     /// history of what happened between them.
     pub(crate) const COARSEST: Grain = Grain(50);
@@ -192,21 +188,11 @@ impl<C: Folded> History<C> {
         }
     }
 
-    /// The column that is filling.
-    pub(crate) fn current(&mut self) -> &mut C {
-        &mut self.current
-    }
-
     /// The last instant of the column that is filling.
     #[inline(always)]
     pub(crate) fn last(&self) -> Time {
         let Grain(bits) = self.grain;
         Time::from_micros((self.slot << bits) | ((1 << bits) - 1))
-    }
-
-    /// The number of columns of level 0 from the one that is filling to the one that contains `at`.
-    pub(crate) fn columns_until(&self, at: Time) -> i64 {
-        self.grain.slot(at, 0) - self.slot
     }
 
     /// Completes the column that is filling, and goes on with `next`.

@@ -1,15 +1,15 @@
 //! Live: the events a second of each rule of a running service, in a lane each.
 
-use super::label::{BOLD, LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, width};
+use super::label::{
+    BOLD, LINE, PAD, SIZE, SMALL, beside, bold, label, panel, small, spaced, width,
+};
 use super::timebase::{Timebase, edges};
-use crate::lane::history::Columns;
-use crate::live::{DRAWN, EventCounts, Live, ReportedRule};
+use crate::live::{DRAWN, Live, ReportedRule, Stretch};
 use crate::plot::axis;
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::view::Viewport;
 use ratescope::internal::larger;
 use ratescope::internal::shown;
-use ratescope::time::Time;
 
 /// The height above the plot of a lane, for its name.
 const HEAD: f64 = 26.0;
@@ -19,6 +19,9 @@ const PLOT: f64 = 84.0;
 
 /// The height of the time axis.
 const AXIS: f64 = 28.0;
+
+/// The word of a flag where a process of the service started.
+const STARTED: &str = "service started";
 
 /// The lines of a lane, back to front, with the words of their labels.
 const LINES: [(usize, &str, Stroke); 3] = [
@@ -31,11 +34,10 @@ fn time(view: &Viewport<'_>) -> Timebase {
     Timebase::new(edges(view.size[0]), view.right, view.window)
 }
 
-/// The columns of a rule that are in sight, of about a second, or of up to two CSS pixels if that is longer;
-/// `None` before the first report.
-fn columns<'a>(rule: &'a ReportedRule, view: &Viewport<'_>) -> Option<Columns<'a, EventCounts>> {
+/// What the rule of a lane did in the time in sight, in stretches of two CSS pixels or a second if so much is known.
+fn stretches(live: &Live, lane: usize, view: &Viewport<'_>) -> Vec<Stretch> {
     let time = time(view);
-    rule.columns(time.from, time.to, (2.0 / time.pace).max(1.1))
+    live.stretches(lane, time.from, time.to, 2.0 / time.pace)
 }
 
 fn plot(lane: usize, view: &Viewport<'_>) -> Rect {
@@ -54,14 +56,11 @@ pub fn height(live: &Live) -> f64 {
     live.rules.len().clamp(1, DRAWN) as f64 * (HEAD + PLOT) + AXIS
 }
 
-/// The events a second that the upper edge of a rule's lane should have: 15 % above the highest rate in
+/// The events a second that the upper edge of a lane should have: 15 % above the highest rate in
 /// sight, or above one in a hundred seconds; above 1 if there is none.
-pub fn top(rule: &ReportedRule, view: &Viewport<'_>) -> f64 {
-    let columns = columns(rule, view);
-    let most = columns.iter().flat_map(|columns| {
-        columns.iter().flat_map(|column| column.0.map(|n| n / columns.width.secs()))
-    });
-    let most = most.fold(0.0, larger);
+pub fn top(live: &Live, lane: usize, view: &Viewport<'_>) -> f64 {
+    let stretches = stretches(live, lane, view);
+    let most = stretches.iter().flat_map(|stretch| stretch.rates).fold(0.0, larger);
     1.15 * if most > 0.0 { larger(most, 0.01) } else { 1.0 }
 }
 
@@ -76,7 +75,6 @@ pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
     let y = last.bottom() + AXIS / 2.0 + 2.0;
     let uprights = time.scale(&mut marks, y, view.live);
     time.end(&mut marks, y, view.live);
-    let heard = live.heard.map_or(time.to, |[_, last]| last.min(time.to));
     for (lane, rule) in lanes(live) {
         let plot = plot(lane, view);
         let pairs = uprights.iter().map(|x| plot.upright(*x)).collect();
@@ -84,8 +82,9 @@ pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
         let top = view.tops.get(lane).copied().unwrap_or(1.0);
         scale(&mut marks, plot, top);
         name(&mut marks, plot, rule);
-        lines(&mut marks, &time, (plot, view.size[0]), top, columns(rule, view).as_ref(), heard);
+        lines(&mut marks, &time, (plot, view.size[0]), top, &stretches(live, lane, view));
     }
+    flags(&mut marks, live, view);
     let unit = plot(0, view);
     marks.push(small(unit.right() + 6.0, unit.y - 12.0, "events/s", Ink::Muted, Anchor::Start));
     crosshair(&mut marks, live, view);
@@ -113,50 +112,38 @@ fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
     }
 }
 
-/// The lines, as steps, since the times of events within a column are unknown. Columns that are not complete
-/// yet are left out. The labels at the ends of the lines stay within the width of the picture.
+/// The lines, as steps, since the times of events within a stretch are unknown. Stretches that are longer than the picture
+/// could show are bars. The labels at the ends of the lines stay within the width of the picture.
 fn lines(
     marks: &mut Vec<Mark>,
     time: &Timebase,
     (plot, all): (Rect, f64),
     top: f64,
-    columns: Option<&Columns<'_, EventCounts>>,
-    heard: Time,
+    stretches: &[Stretch],
 ) {
-    let Some(columns) = columns else { return };
-    let seconds = columns.width.secs();
-    let wide = seconds * time.pace;
     marks.push(Mark::Clip(Rect { y: plot.y - 1.0, height: plot.height + 2.0, ..plot }));
     let mut ends = Vec::new();
     for (which, word, stroke) in LINES {
-        let rates: Vec<f64> = columns.iter().map(|column| column.0[which] / seconds).collect();
-        let mut points: Vec<Point> = Vec::with_capacity(2 * rates.len() + 2);
-        for (rate, i) in rates.iter().zip(0..) {
-            let x = time.x(columns.first) + f64::from(i) * wide;
-            if x + wide > time.x(heard) + 0.5 {
-                break;
-            }
-            let y = plot.bottom() - rate / top * plot.height;
-            // A step of the same height extends the last one.
-            match points.last_mut().filter(|last| last.y == y) {
-                Some(last) => last.x = x + wide,
-                None => points.extend([Point::new(x, y), Point::new(x + wide, y)]),
-            }
-        }
-        let Some(last) = points.last().copied() else { continue };
-        let is_seen = points.iter().any(|point| point.y < plot.bottom());
         // Without events, only the line of allowed events is drawn.
-        if !is_seen && which != 0 {
+        if which != 0 && stretches.iter().all(|stretch| stretch.rates[which] <= 0.0) {
             continue;
         }
-        if which == 0 {
-            let foot = |x: f64| Point::new(x, plot.bottom());
-            let area = [vec![foot(points[0].x)], points.clone(), vec![foot(last.x)]].concat();
-            marks.push(Mark::Area { points: area, fill: Fill::new(stroke.ink, 0.14) });
+        for part in stretches.chunk_by(|a, b| a.to == b.from && !a.is_coarse && !b.is_coarse) {
+            // A pixel is left between two bars.
+            let inset = if part.iter().any(|stretch| stretch.is_coarse) { 0.5 } else { 0.0 };
+            let points = steps(time, plot, top, which, part, inset);
+            if which == 0 {
+                let foot = |x: f64| Point::new(x, plot.bottom());
+                let [first, .., last] = *points else { continue };
+                let area = [vec![foot(first.x)], points.clone(), vec![foot(last.x)]].concat();
+                marks.push(Mark::Area { points: area, fill: Fill::new(stroke.ink, 0.14) });
+            }
+            marks.push(Mark::Polyline { points, stroke });
         }
-        let rate = (plot.bottom() - last.y) / plot.height * top;
-        ends.push((last.y, format!("{} {word}", axis::readout(rate)), stroke.ink));
-        marks.push(Mark::Polyline { points, stroke });
+        let Some(last) = stretches.last().filter(|last| !last.is_coarse) else { continue };
+        let rate = last.rates[which];
+        let y = plot.bottom() - rate / top * plot.height;
+        ends.push((y, format!("{} {word}", axis::readout(rate)), stroke.ink));
     }
     marks.push(Mark::Unclip);
     // Labels where the lines end, apart from each other.
@@ -175,32 +162,71 @@ fn lines(
     }
 }
 
-/// The sentences about the instant under the crosshair: how long it is before the right edge, then the rates
-/// of each rule there. Empty without a crosshair.
+/// The corners of a line through stretches that follow each other, each `inset` CSS pixels shorter at its ends.
+fn steps(
+    time: &Timebase,
+    plot: Rect,
+    top: f64,
+    which: usize,
+    stretches: &[Stretch],
+    inset: f64,
+) -> Vec<Point> {
+    let mut points: Vec<Point> = Vec::with_capacity(2 * stretches.len());
+    for stretch in stretches {
+        let y = plot.bottom() - stretch.rates[which] / top * plot.height;
+        let [from, to] = [time.x(stretch.from) + inset, time.x(stretch.to) - inset];
+        // A step of the same height extends the last one.
+        match points.last_mut().filter(|last| last.y == y) {
+            Some(last) => last.x = to,
+            None => points.extend([Point::new(from, y), Point::new(to, y)]),
+        }
+    }
+    points
+}
+
+/// A flag where a process of the service started.
+fn flags(marks: &mut Vec<Mark>, live: &Live, view: &Viewport<'_>) {
+    let time = time(view);
+    for start in live.starts().filter(|start| (time.from..=time.to).contains(start)) {
+        let x = time.x(start);
+        let pairs = lanes(live).map(|(lane, _)| plot(lane, view).upright(x)).collect();
+        marks.push(Mark::Segments { pairs, stroke: Stroke::dashed(Ink::Muted, 1.0) });
+        let wide = width(STARTED, SMALL);
+        let [left, right] = edges(view.size[0]);
+        let at = if x + wide + 2.0 * PAD > right { left.max(x - wide - 2.0 * PAD) } else { x };
+        let rect = Rect { x: at, y: HEAD, width: wide + 2.0 * PAD, height: LINE };
+        marks.push(Mark::Rounded { rect, radius: 0.0, fill: Fill::new(Ink::Panel, 0.85) });
+        let y = rect.y + LINE / 2.0;
+        marks.push(small(at + PAD, y, STARTED, Ink::Muted, Anchor::Start));
+    }
+}
+
+/// The sentences about the instant under the crosshair: how long it is before the right edge and how long the stretch is that
+/// was counted there, then the rates of each rule in it. Empty without a crosshair.
 pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
     let Some(x) = view.crosshair() else { return Vec::new() };
     let time = time(view);
     let at = time.time_at(x);
-    let of = |(_, rule): (usize, &ReportedRule)| {
-        let columns = columns(rule, view)?;
-        let wide = columns.width.secs();
-        let place = libm::floor(at.since(columns.first) / wide);
-        // The rate of a column that is not complete yet would be too low.
-        let [_, heard] = live.heard?;
-        let is_told = place >= 0.0 && (place + 1.0) * wide <= heard.since(columns.first) + 1e-3;
-        let column = is_told.then(|| columns.iter().nth(place as usize)).flatten()?;
-        let rate = |n: f64| axis::readout(n / columns.width.secs());
-        let [allowed, refused, would] = column.0;
-        let shadow =
-            if would > 0.0 { format!(", {} would be", rate(would)) } else { String::new() };
-        let name = &rule.name;
-        Some(format!("{name}: {} allowed, {} refused{shadow}", rate(allowed), rate(refused)))
+    let mut counted = None;
+    let mut each = Vec::new();
+    for (lane, rule) in lanes(live) {
+        let stretches = stretches(live, lane, view);
+        let Some(there) = stretches.iter().find(|it| it.from <= at && at < it.to) else { continue };
+        counted = Some(there.counted);
+        let [allowed, refused, would] = there.rates;
+        let shadow = match would > 0.0 {
+            true => format!(", {} would be", axis::readout(would)),
+            false => String::new(),
+        };
+        let [allowed, refused] = [allowed, refused].map(axis::readout);
+        each.push(format!("{}: {allowed} allowed, {refused} refused{shadow}", rule.name));
+    }
+    let before = axis::seconds(time.to.since(at));
+    let first = match counted {
+        Some(counted) => format!("{before} before, events a second over {}", spaced(counted)),
+        None => format!("{before} before, nothing is known"),
     };
-    let each = lanes(live).filter_map(of);
-    [format!("{} before, events a second", axis::seconds(time.to.since(at)))]
-        .into_iter()
-        .chain(each)
-        .collect()
+    [vec![first], each].concat()
 }
 
 fn crosshair(marks: &mut Vec<Mark>, live: &Live, view: &Viewport<'_>) {

@@ -248,7 +248,7 @@ fn who_never_reads_holds_no_connection() {
     let program = Program::of(RULES, &["--unread", "100ms"]);
     let mut viewer = TcpStream::connect(program.admin).unwrap();
     let request = "GET /live/events HTTP/1.1\r\nhost: localhost\r\n\r\n";
-    listen(&mut viewer, request, &["event: columns"]);
+    listen(&mut viewer, request, &["event: sums"]);
     let request = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
     ask_and_never_read(program.http, b"", request("/check?user=ann").as_bytes());
     ask_and_never_read(program.admin, b"", request("/metrics").as_bytes());
@@ -256,7 +256,7 @@ fn who_never_reads_holds_no_connection() {
     let settings = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     ask_and_never_read(program.grpc, settings, b"\0\0\x08\x06\0\0\0\0\0unread..");
     assert_eq!(get(program.http, "/check?user=eve", "").0, 200);
-    listen(&mut viewer, "", &["event: columns"]);
+    listen(&mut viewer, "", &["event: sums"]);
 }
 
 /// Who leaves no room for an answer, but reads all else, loses the call after a time. A stream may be silent for longer.

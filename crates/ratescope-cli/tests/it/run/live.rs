@@ -1,8 +1,8 @@
 //! The probe, and what it tells the viewers of Live.
 
+use ratescope::Time;
 use ratescope::event::Event;
 use ratescope::rules::{MemoryStore, Rules};
-use ratescope::{Span, Time};
 use ratescope_live::{self, Probe, Taps, Viewer, Wanted};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -56,8 +56,9 @@ pub(crate) fn told(text: &str) -> (HashMap<String, Value>, Option<String>) {
     (all, last)
 }
 
-pub(crate) fn rates(said: &HashMap<String, Value>) -> &[Value] {
-    said["columns"].as_array().unwrap()
+/// The rows of a ring of the past that were told.
+pub(crate) fn rows(said: &HashMap<String, Value>, ring: usize) -> &[Value] {
+    said["past"]["rings"][ring]["rows"].as_array().unwrap()
 }
 
 #[test]
@@ -80,10 +81,10 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
     assert_eq!(said["rules"]["rules"], rules);
     // A cost of 1.5 is two hits, as in the counters. It is above the limit of the shadow, which would refuse
     // it.
-    assert_eq!(
-        rates(&said),
-        [json!([1_000_000, 2, 1, 0, 0, 0, 6]), json!([2_000_000, 2, 2, 0, 0, 0, 8])]
-    );
+    assert_eq!(said["sums"], json!([2_000_000, 2, 2, 0, 0, 0, 8]));
+    // All of them came in one second, of which three events were before the viewer.
+    assert_eq!(said["past"]["seconds"], json!([0, 2]));
+    assert_eq!(rows(&said, 0), [json!([0, 2, 1, 0, 0, 0, 6]), json!([1, 0, 1, 0, 0, 0, 2])]);
     // Keys are counted only since the first viewer came.
     assert_eq!(said["keys"]["since"], 1_000_000);
     let busiest = said["keys"]["busiest"].as_array().unwrap();
@@ -103,7 +104,7 @@ fn sums_are_exact_whether_somebody_looks_or_not() {
     taps.count(&MemoryStore::new(other, 10).check(&event), &event);
     let (said, _) = told(&viewer.next(at(3.0)));
     assert_eq!(said["rules"]["rules"][0][1], "gcra 9/1h burst 9 per user");
-    assert_eq!(rates(&said), [json!([3_000_000, 3, 3, 0, 0, 0, 10])]);
+    assert_eq!(said["sums"], json!([3_000_000, 3, 3, 0, 0, 0, 10]));
 }
 
 #[test]
@@ -120,19 +121,17 @@ fn a_slow_viewer_is_told_how_much_it_lost() {
         quick.next(at(f64::from(i)));
     }
     // The slow viewer gets all that is remembered, and then no more until there is something new.
-    let (mut events, mut columns, mut lost) = (0, 0, Vec::new());
+    let (mut events, mut seconds, mut lost) = (0, 0, Vec::new());
     for _ in 0..100 {
         let text = slow.next(at(4200.0));
         assert!(text.len() < 200 << 10, "{} bytes at once", text.len());
         let (said, _) = told(&text);
         events += said["events"]["events"].as_array().unwrap().len();
-        columns += said.get("columns").map_or(0, |columns| columns.as_array().unwrap().len());
+        seconds += said.get("past").map_or(0, |_| rows(&said, 0).len());
         lost.extend(said.get("lost").cloned());
     }
-    assert_eq!((events, columns), (ratescope_live::EVENTS, ratescope_live::COLUMNS));
-    assert_eq!(lost.len(), 1);
-    assert_eq!(lost[0]["events"], 4200 - ratescope_live::EVENTS);
-    assert!(lost[0]["columns"].as_u64().unwrap() > 10_000, "{lost:?}");
+    assert_eq!((events, seconds), (ratescope_live::EVENTS, ratescope_live::SECONDS));
+    assert_eq!(lost, [json!({"events": 4200 - ratescope_live::EVENTS})]);
 }
 
 #[test]
@@ -163,7 +162,7 @@ fn what_viewers_need_is_bounded_and_not_kept_while_nobody_looks() {
     scene.event(0.0, 1.0, &[("user", "nobody looks")]);
     assert_eq!(since(130.0), (130_000_000, 0));
     let (said, _) = told(&scene.look(&Wanted::default(), 130.0).next(at(130.0)));
-    assert_eq!(rates(&said), [json!([130_000_000, 1001, 0, 0, 0, 0, 0])], "sums are kept always");
+    assert_eq!(said["sums"], json!([130_000_000, 1001, 0, 0, 0, 0, 0]), "sums are kept always");
 }
 
 /// Viewers of a replay are told its speed and its end. Nothing is forgotten, since a minute of the replay may
@@ -199,58 +198,21 @@ fn a_replay_is_told_and_forgets_nothing() {
     assert_eq!(viewer.next(at(1e6 + 1.0)), "");
 }
 
-/// When the clock is set back, the columns begin anew, and the sums go on.
-#[test]
-fn the_clock_is_set_back() {
-    let scene = Scene::new(RULES, Probe::default());
-    let mut viewer = scene.look(&Wanted::default(), 1000.0);
-    viewer.next(at(1001.0));
-    scene.event(10.0, 1.0, &[("user", "ann")]);
-    for secs in [10.0, 11.0] {
-        let (said, _) = told(&viewer.next(at(secs)));
-        assert_eq!(rates(&said), [json!([(secs * 1e6) as i64, 1, 0, 0, 0, 0, 0])]);
-    }
-}
-
 #[test]
 fn unreadable_requests_of_viewers_are_ignored() {
     for (query, id) in [("watch=", "x"), ("watch=zz&watch=1", "1.2"), ("", "."), ("&&=", "1.x.2")] {
         let asked = Wanted::read(query, Some(id));
         let scene = Scene::new(RULES, Probe::default());
         let (said, _) = told(&scene.look(&asked, 0.0).next(at(0.0)));
-        assert_eq!(rates(&said).len(), 1, "{query} {id}");
+        assert_eq!(said["past"]["seconds"], json!([0, 0]), "{query} {id}");
     }
-    // A viewer that claims to have been told of the first of all columns has lost those since.
+    // A viewer that claims to have been told of the first or the last of all seconds.
     let scene = Scene::new(RULES, Probe::default());
-    let (said, _) = told(&scene.look(&Wanted::default(), 0.0).next(at(0.0)));
-    let id = format!("{}.{}.0", said["rules"]["probe"].as_str().unwrap(), i64::MIN);
-    let (said, _) = told(&scene.look(&Wanted::read("", Some(&id)), 0.0).next(at(0.0)));
-    assert_eq!((rates(&said).len(), &said["lost"]["columns"]), (1, &json!(i64::MAX - 1)));
-}
-
-/// The page draws each event of the sums once, including those of a time when it did not listen.
-#[test]
-fn the_page_draws_each_event_once() {
-    let mut page = ratescope_lab::live::Live::default();
-    page.name([("web:user", "gcra 2/1h")].into_iter());
-    let second = |n: i64| Time::from_micros(n << 20);
-    // Events before the page listened are in the sums, but not in the picture.
-    page.add_column(second(100), &[50.0, 5.0, 0.0]);
-    page.add_column(second(101), &[60.0, 5.0, 0.0]);
-    // Ten seconds without news: the events of that time are drawn as if they had come evenly.
-    page.add_column(second(111), &[160.0, 25.0, 1.0]);
-    page.add_column(second(112), &[160.0, 25.0, 1.0]);
-    let rule = &page.rules[0];
-    assert_eq!(rule.sums.0, [160.0, 25.0, 1.0]);
-    let columns = rule.columns(second(100), second(113), 1.1).unwrap();
-    assert_eq!((columns.first, columns.width), (second(100), Span::micros(1 << 20)));
-    let counts: Vec<[f64; 3]> = columns.iter().map(|column| column.0).collect();
-    let silent = (1..11).map(|_| [10.0, 2.0, 0.1]);
-    let all: Vec<_> = [[10.0, 0.0, 0.0]].into_iter().chain(silent).chain([[0.0; 3]; 2]).collect();
-    assert_eq!(counts.len(), all.len());
-    for (counts, all) in counts.iter().zip(&all) {
-        for (count, exact) in counts.iter().zip(all) {
-            assert!((count - exact).abs() < 1e-9, "{counts:?} {all:?}");
-        }
+    scene.event(0.0, 1.0, &[("user", "ann")]);
+    let (said, _) = told(&scene.look(&Wanted::default(), 1.0).next(at(1.0)));
+    for (second, known) in [(i64::MIN, 1), (i64::MAX, 0)] {
+        let id = format!("{}.{second}.0", said["rules"]["probe"].as_str().unwrap());
+        let (said, _) = told(&scene.look(&Wanted::read("", Some(&id)), 1.0).next(at(1.0)));
+        assert_eq!(rows(&said, 0).len(), known);
     }
 }

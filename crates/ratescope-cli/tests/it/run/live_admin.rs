@@ -17,11 +17,12 @@ fn live_is_on_the_admin_port() {
         format!("GET /live/events HTTP/1.1\r\nhost: localhost:{}\r\n\r\n", program.admin.port());
     let said = listen(&mut stream, &request, &["\nid: "]);
     assert!(said.contains("content-type: text/event-stream"), "{said}");
-    // The first column has the sums of the time before the viewer came.
-    let sums =
-        said.split("event: columns\ndata: [[").nth(1).and_then(|rest| rest.split(']').next());
+    // The sums have the time before the viewer came.
+    let sums = said.split("event: sums\ndata: [").nth(1).and_then(|rest| rest.split(']').next());
     assert!(sums.is_some_and(|sums| sums.ends_with(",2,1,0,0,0,0")), "{said}");
     assert!(get(program.admin, "/elsewhere", "").1.contains("/live.html"));
+    // At the root there is Live, and not the Scope.
+    assert_eq!(get(program.admin, "/", "").1, get(program.admin, "/live.html", "").1);
     // A viewer does not keep the program from ending.
     program.running.signal("TERM");
     assert!(program.running.0.wait().unwrap().success());
@@ -65,5 +66,5 @@ fn live_asks_for_the_token_and_the_page_does_not() {
     let mut stream = TcpStream::connect(program.admin).unwrap();
     let request = "GET /live/events HTTP/1.1\r\nhost: limits.example\r\n\
                    authorization: Bearer 0123456789abcdef\r\n\r\n";
-    listen(&mut stream, request, &["event: columns"]);
+    listen(&mut stream, request, &["event: sums"]);
 }

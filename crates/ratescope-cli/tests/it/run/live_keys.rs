@@ -1,6 +1,6 @@
 //! The keys that Live shows: the heaviest ones, from a sketch of bounded size, and those that are watched.
 
-use super::live::{RULES, Scene, at, rates, told};
+use super::live::{RULES, Scene, at, rows, told};
 use proptest::prelude::*;
 use ratescope::internal::Sketch;
 use ratescope_live::{self, Probe, Wanted};
@@ -66,7 +66,7 @@ fn a_key_is_watched_from_its_first_event_on() {
     let query = format!("watch={}", hash.unwrap()["hash"].as_str().unwrap());
     drop(viewer);
 
-    // The page then asks for the events of a key, and for columns from where it was.
+    // The page then asks for the events of a key, and for the past from where it was.
     let last = last.unwrap();
     let mut viewer =
         scene.look(&Wanted::read(&query, last.rsplit_once('.').map(|(id, _)| id)), 1.1);
@@ -78,7 +78,7 @@ fn a_key_is_watched_from_its_first_event_on() {
     assert_eq!(said["events"]["key"]["limiters"], "gcra 2/1h burst 2");
     let events = json!([[2_000_000, 1.0, 0], [3_500_000, 1.0, 1], [4_000_000, 1.0, 1]]);
     assert_eq!(said["events"]["events"], events);
-    assert_eq!(rates(&said).len(), 2, "the columns go on");
+    assert_eq!(rows(&said, 0).len(), 4, "the seconds go on");
     drop(viewer);
 
     // After a lost connection, nothing is missing and nothing comes twice.
@@ -86,10 +86,11 @@ fn a_key_is_watched_from_its_first_event_on() {
     let asked = Wanted::read(&query, last.as_deref());
     let (said, _) = told(&scene.look(&asked, 6.0).next(at(6.0)));
     assert_eq!(said["events"]["events"], json!([[5_500_000, 1.0, 1]]));
-    assert_eq!(rates(&said), [json!([6_000_000, 4, 5, 0, 0, 0, 0])]);
-    // Another process knows neither the columns nor the events of this one.
+    assert_eq!(said["sums"], json!([6_000_000, 4, 5, 0, 0, 0, 0]));
+    assert_eq!(rows(&said, 0), [json!([5, 0, 1, 0, 0, 0, 0])]);
+    // Another process knows neither the seconds nor the events of this one.
     let (said, _) = told(&Scene::new(RULES, Probe::default()).look(&asked, 6.0).next(at(6.0)));
-    assert_eq!(rates(&said).len(), 1);
+    assert_eq!(said["past"]["seconds"], json!([6, 6]));
     assert!(!said.contains_key("lost"));
 }
 

@@ -88,12 +88,12 @@ async fn a_layer_is_seen() {
         assert_eq!(service.call(request).await.unwrap().status(), status);
     }
     let (said, _) = told(&viewer.next(at(1.0)));
-    assert_eq!(said["columns"], serde_json::json!([[0, 0, 0, 0], [1_000_000, 3, 1, 0]]));
+    assert_eq!(said["sums"], serde_json::json!([1_000_000, 3, 1, 0]));
     let other = Rules::read("rules.yaml", &text.replace("2/1h", "1/1h")).unwrap();
     assert!(matches!(store.store().replace(other, SystemClock.now()), Reloaded::Applied(_)));
     let request = Request::builder().header("x-user", "eve").body(Body::empty()).unwrap();
     assert_eq!(service.call(request).await.unwrap().status(), 200);
     let (said, _) = told(&viewer.next(at(2.0)));
-    assert_eq!(said["columns"], serde_json::json!([[2_000_000, 4, 1, 0]]));
+    assert_eq!(said["sums"], serde_json::json!([2_000_000, 4, 1, 0]));
     assert_eq!(said["rules"]["rules"][0][1], "gcra 1/1h burst 1 per user");
 }

@@ -91,7 +91,7 @@ async fn whoever_has_the_token_sees_what_the_layer_decides() {
     assert_eq!(answer.headers()["content-type"], "text/event-stream");
     assert_eq!(answer.headers()["cache-control"], "no-store");
     let (said, last) = told(&next(&mut answer).await.unwrap());
-    assert_eq!(said["columns"][0].as_array().unwrap()[1..], [2, 1, 0]);
+    assert_eq!(said["sums"].as_array().unwrap()[1..], [2, 1, 0]);
     drop(answer);
     // The stream continues where it was cut off.
     clock.advance(Span::seconds(10));
@@ -101,7 +101,7 @@ async fn whoever_has_the_token_sees_what_the_layer_decides() {
     let mut answer = ask(&mut router, "/scope/live/events", &known).await;
     let (said, _) = told(&next(&mut answer).await.unwrap());
     let micros = clock.now().as_micros();
-    assert_eq!(said["columns"], serde_json::json!([[micros, 3, 1, 0]]));
+    assert_eq!(said["sums"], serde_json::json!([micros, 3, 1, 0]));
     // A server that ends gracefully does not wait for viewers.
     live.end();
     assert_eq!(next(&mut answer).await, None);
