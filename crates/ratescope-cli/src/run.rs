@@ -463,7 +463,7 @@ async fn keep_up(admin: &Admin) {
         for (domain, memory) in service.memory() {
             let layer = [("layer", domain)];
             metrics::gauge!("ratescope_keys", &layer).set(memory.keys as f64);
-            metrics::counter!("ratescope_keys_forgotten_total", &layer).absolute(memory.evicted);
+            metrics::counter!("ratescope_keys_evicted_total", &layer).absolute(memory.evicted);
         }
         metrics.run_upkeep();
         log::report_left_out();

@@ -84,7 +84,7 @@ pub(crate) struct Args {
     format: Printed,
 
     /// How many keys of a limit are remembered; beyond that, the least recently used ones are
-    /// forgotten
+    /// evicted
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = at_least_one)]
     keys: usize,
 

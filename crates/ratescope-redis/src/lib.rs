@@ -32,7 +32,7 @@
 #![doc = include_str!("stores.md")]
 //!
 #![doc = include_str!("chapter.md")]
-#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_debug_implementations)]
 
 mod address;
 mod algorithm;

@@ -240,8 +240,8 @@ impl<C: Clock + Clone> Http<C> {
                 || "at all".to_owned(),
                 |name| format!("called {}", shown(name, ECHO)),
             );
-            let ruling = format!("allowed: there is no domain {named}");
-            return Ok(json(Allowed { allowed: true, ruling: &ruling }.text()));
+            let decision = format!("allowed: there is no domain {named}");
+            return Ok(json(Allowed { allowed: true, decision: &decision }.text()));
         };
         let forms = &self.service.forms;
         for (name, value) in &mut fields {
@@ -268,7 +268,7 @@ impl<C: Clock + Clone> Http<C> {
         if retry(&answered).is_some() {
             return Ok(headers.refusal(Head::new(request), &answered));
         }
-        let mut response = json(Allowed { allowed: true, ruling: &answered }.text());
+        let mut response = json(Allowed { allowed: true, decision: &answered }.text());
         headers.write(&answered, response.headers_mut());
         Ok(response)
     }
@@ -372,7 +372,7 @@ struct CheckBody {
 struct Allowed<'a, R: Display> {
     allowed: bool,
     #[serde(serialize_with = "as_text")]
-    ruling: &'a R,
+    decision: &'a R,
 }
 
 impl<R: Display> Allowed<'_, R> {
@@ -385,8 +385,8 @@ impl<R: Display> Allowed<'_, R> {
     }
 }
 
-fn as_text<R: Display, S: Serializer>(ruling: &R, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_str(ruling)
+fn as_text<R: Display, S: Serializer>(decision: &R, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(decision)
 }
 
 /// Reads the body of a request as JSON.

@@ -69,7 +69,7 @@ pub(crate) async fn serve(
     metrics: PrometheusHandle,
 ) -> Result<(), Box<dyn Error>> {
     let _watching =
-        watch.every(Duration::from_secs(1), || SystemClock.now(), ratescope_tower::seen)?;
+        watch.every(Duration::from_secs(1), || SystemClock.now(), ratescope_tower::log_reload)?;
     let limit = RateLimit::new(store)
         .peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip())
         .behind(Proxies::x_forwarded_for("127.0.0.0/8, ::1".parse()?))

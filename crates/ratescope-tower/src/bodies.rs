@@ -8,6 +8,7 @@
 use super::layer::RateLimitLayer;
 use super::service::RateLimited;
 use bytes::Buf;
+use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use http::Response;
@@ -74,6 +75,12 @@ impl<B> Counted<B> {
     }
 }
 
+impl<B: fmt::Debug> fmt::Debug for Counted<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted").field("body", &self.body).finish_non_exhaustive()
+    }
+}
+
 impl<B: Body> Body for Counted<B> {
     type Data = B::Data;
     type Error = B::Error;
@@ -108,6 +115,12 @@ impl<B: Body> Body for Counted<B> {
 pub struct Debt {
     bytes: u64,
     pay: Option<Box<dyn FnOnce(u64) + Send>>,
+}
+
+impl fmt::Debug for Debt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Debt").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
 }
 
 impl Debt {

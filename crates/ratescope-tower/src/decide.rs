@@ -125,8 +125,8 @@ impl<S, A, C> Shared<S, A, C> {
     }
 
     fn details(&self, asked: &Asked<'_>) -> Details {
-        let LayerSettings { headers, tells_handlers, .. } = &self.settings;
-        let quotas = headers.want_quotas() || *tells_handlers;
+        let LayerSettings { headers, inserts_decision, .. } = &self.settings;
+        let quotas = headers.want_quotas() || *inserts_decision;
         let mut details = Details::default().with_retry();
         (details.quotas, details.at_once) = (quotas, asked.seat.is_none());
         details
@@ -281,11 +281,11 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
 
     #[inline]
     fn passed(&self, prepared: &Prepared, event: &Event<'_>, decision: &Decision) -> Passed {
-        let LayerSettings { headers, tells_handlers, reserves, .. } = &self.settings;
+        let LayerSettings { headers, inserts_decision, reserves, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
         let debtor = |is_wanted: bool| is_wanted.then(|| Debtor::new(event, prepared, decision));
         let rest = || {
-            let decision = tells_handlers.then(|| decision.clone());
+            let decision = inserts_decision.then(|| decision.clone());
             Box::new(Rest { debtor: debtor(is_charged), reserved: debtor(*reserves), decision })
         };
         Passed {
@@ -293,7 +293,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
                 true => headers.values(prepared, decision, None, false),
                 false => None,
             },
-            rest: (is_charged || *reserves || *tells_handlers).then(rest),
+            rest: (is_charged || *reserves || *inserts_decision).then(rest),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::layer::LayerSettings;
 use super::outages::Outages;
 use super::prepared::Prepared;
 use super::refusal::{Problem, Refused, retry};
+use core::fmt;
 use http::{HeaderMap, Response};
 use ratescope::internal::ByRules;
 use ratescope::outcome::Retry;
@@ -16,6 +17,12 @@ use std::sync::Arc;
 pub struct HeaderWriter {
     settings: LayerSettings,
     preparations: ByRules<Prepared>,
+}
+
+impl fmt::Debug for HeaderWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeaderWriter").finish_non_exhaustive()
+    }
 }
 
 impl HeaderWriter {

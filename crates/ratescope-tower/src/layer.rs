@@ -9,6 +9,7 @@ use super::proxies::Proxies;
 use super::refusal::Problem;
 use super::service::RateLimited;
 use super::unidentified::Unidentified;
+use core::fmt;
 use core::marker::PhantomData;
 use core::net::IpAddr;
 use http::header::HeaderName;
@@ -54,7 +55,7 @@ pub(super) struct LayerSettings {
     pub(super) logged: u64,
     pub(super) outages: Arc<Outages>,
     pub(super) name: Option<Arc<str>>,
-    pub(super) tells_handlers: bool,
+    pub(super) inserts_decision: bool,
     pub(super) reserves: bool,
 }
 
@@ -77,7 +78,7 @@ impl Default for LayerSettings {
             logged: LOGGED,
             outages: Arc::default(),
             name: None,
-            tells_handlers: false,
+            inserts_decision: false,
             reserves: false,
         }
     }
@@ -472,15 +473,15 @@ impl<S, A, C> RateLimit<S, A, C> {
     ///
     /// # let policy: ratescope::Policy = "gcra 10/1s".parse()?;
     /// # let store = MemoryStore::new(policy, 100_000);
-    /// let limit = RateLimit::new(store).tell_handlers();
+    /// let limit = RateLimit::new(store).insert_decision();
     /// let app: Router = Router::new().route("/", get(left)).layer(limit.layer());
     /// # let _ = app;
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
     /// In a service with several layers, handlers see the answer of the innermost one that does this.
-    pub fn tell_handlers(mut self) -> Self {
-        self.settings.tells_handlers = true;
+    pub fn insert_decision(mut self) -> Self {
+        self.settings.inserts_decision = true;
         self
     }
 
@@ -494,6 +495,13 @@ impl<S, A, C> RateLimit<S, A, C> {
     pub fn clock<D: Clock>(self, clock: D) -> RateLimit<S, A, D> {
         let RateLimit { store, answer, settings, .. } = self;
         RateLimit { store, answer, clock, settings }
+    }
+}
+
+impl<S, A, C> fmt::Debug for RateLimit<S, A, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.settings.name;
+        f.debug_struct("RateLimit").field("name", name).finish_non_exhaustive()
     }
 }
 
@@ -520,6 +528,13 @@ impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
 impl<S, A, C, W> Clone for RateLimitLayer<S, A, C, W> {
     fn clone(&self) -> Self {
         RateLimitLayer { shared: Arc::clone(&self.shared), bodies: PhantomData }
+    }
+}
+
+impl<S, A, C, W> fmt::Debug for RateLimitLayer<S, A, C, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.shared.name();
+        f.debug_struct("RateLimitLayer").field("name", &name).finish_non_exhaustive()
     }
 }
 

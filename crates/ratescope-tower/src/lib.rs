@@ -20,7 +20,7 @@
 //! This is a whole service, with axum:
 #![doc = include_str!("ten_lines.md")]
 #![doc = include_str!("chapter.md")]
-#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_debug_implementations)]
 
 mod bodies;
 mod charge;
@@ -56,7 +56,7 @@ pub use proxies::Proxies;
 pub use ratescope::address::{IPV6_PREFIX, Networks};
 pub use ratescope::clock::{Clock, FakeClock, SystemClock};
 pub use refusal::{Answer, Problem, Refused};
-pub use report::seen;
+pub use report::log_reload;
 pub use reservation::Reservation;
 pub use service::{RateLimited, ResponseFuture};
 pub use unidentified::Unidentified;

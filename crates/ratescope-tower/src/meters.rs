@@ -9,7 +9,7 @@
 //! | `ratescope_store_seconds` | | time until the store answered, if it did not answer at once |
 //! | `ratescope_charges_lost_total` | `reason`: `cost`, `runtime`, `dropped` | later costs that were not counted |
 //! | `ratescope_keys` | | keys in the memory of this process, for all limits; updated once a second |
-//! | `ratescope_keys_forgotten_total` | | keys that were forgotten because there was no room |
+//! | `ratescope_keys_evicted_total` | | keys that were evicted because there was no room |
 //! | `ratescope_reloads_total` | `outcome`: as [`FileNews::name`](crate::watch::FileNews::name) has it | changed rule files |
 //!
 //! A request is `unavailable` if it was refused because the store failed, as its rule demands, and
@@ -40,7 +40,7 @@ pub(super) struct Meters {
     waiting: Gauge,
     store_seconds: Histogram,
     keys: Gauge,
-    forgotten: Counter,
+    evicted: Counter,
     /// The time at which to count the keys next, in microseconds.
     due: AtomicI64,
 }
@@ -77,7 +77,7 @@ impl Meters {
             waiting: gauge!("ratescope_waiting", own()),
             store_seconds: histogram!("ratescope_store_seconds", own()),
             keys: gauge!("ratescope_keys", own()),
-            forgotten: counter!("ratescope_keys_forgotten_total", own()),
+            evicted: counter!("ratescope_keys_evicted_total", own()),
             due: AtomicI64::new(i64::MIN),
         }
     }
@@ -114,7 +114,7 @@ impl Meters {
             && let Some(memory) = memory()
         {
             self.keys.set(memory.keys as f64);
-            self.forgotten.absolute(memory.evicted);
+            self.evicted.absolute(memory.evicted);
         }
     }
 }
@@ -181,6 +181,6 @@ pub fn describe() {
     describe_histogram!("ratescope_store_seconds", Unit::Seconds, "Time until the store answered");
     describe_counter!("ratescope_charges_lost_total", "Later costs that were not counted");
     describe_gauge!("ratescope_keys", "Keys in memory, for all limits");
-    describe_counter!("ratescope_keys_forgotten_total", "Keys forgotten because there was no room");
+    describe_counter!("ratescope_keys_evicted_total", "Keys evicted because there was no room");
     describe_counter!("ratescope_reloads_total", "Changed rule files by outcome");
 }

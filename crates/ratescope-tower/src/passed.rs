@@ -133,12 +133,12 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
                 passed
             }
         };
-        self.tell_handlers(request, &mut passed);
+        self.insert_extensions(request, &mut passed);
         Ok(passed)
     }
 
     /// Moves the answer of the store and the reservation to the extensions of a request.
-    pub(super) fn tell_handlers<Q>(
+    pub(super) fn insert_extensions<Q>(
         self: &Arc<Self>,
         request: &mut Request<Q>,
         passed: &mut Passed,

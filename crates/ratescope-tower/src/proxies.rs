@@ -25,6 +25,7 @@ use ratescope::address::{Networks, canonical, parse};
 
 /// The proxies in front of a service.
 #[derive(Clone, Debug)]
+#[must_use = "it is given to `RateLimit::behind`"]
 pub struct Proxies {
     trusted: Networks,
     header: HeaderName,

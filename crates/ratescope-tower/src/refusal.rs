@@ -39,7 +39,7 @@ use ratescope::time::Span;
 use serde_json::Value;
 
 /// A refused request, and the reason.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Refused<'a> {
     /// The request.

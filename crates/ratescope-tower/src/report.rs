@@ -227,7 +227,7 @@ pub(super) fn no_peer() {
 /// Counts and logs a change of a rule file: for
 /// [`Watch::every`](crate::watch::Watch::every). Wrong rules are logged as an error, with
 /// all their mistakes, and so is a file that can't be read.
-pub fn seen(news: FileNews) {
+pub fn log_reload(news: FileNews) {
     meters::count_reload(news.name());
     match news {
         FileNews::Read { reloaded: Reloaded::Unchanged | Reloaded::Applied(_), .. } => {

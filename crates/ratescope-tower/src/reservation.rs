@@ -50,6 +50,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///   a task, and a difference that it can't be told is counted in the [meters](super::meters) or logged, as for charges.
 ///   Without the store's decision, when each rule has decided as its `on_store_failure` says, nothing is given back.
 #[derive(Clone)]
+#[must_use = "what was reserved is given back when it is dropped"]
 pub struct Reservation {
     reserved: f64,
     open: Arc<Mutex<Open>>,

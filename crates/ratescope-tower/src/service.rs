@@ -26,6 +26,7 @@ use super::headers::Values;
 use super::passed::Passed;
 use super::prepared::Prepared;
 use super::refusal::{Answer, Problem};
+use core::fmt;
 use core::future::{Future, poll_fn};
 use core::marker::PhantomData;
 use core::pin::Pin;
@@ -58,6 +59,14 @@ impl<I, S, A, C, W> RateLimited<I, S, A, C, W> {
     }
 }
 
+impl<I: fmt::Debug, S, A, C, W> fmt::Debug for RateLimited<I, S, A, C, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.shared.name();
+        let mut out = f.debug_struct("RateLimited");
+        out.field("name", &name).field("inner", &self.inner).finish_non_exhaustive()
+    }
+}
+
 impl<I: Clone, S, A, C, W> Clone for RateLimited<I, S, A, C, W> {
     fn clone(&self) -> Self {
         RateLimited::new(self.inner.clone(), Arc::clone(&self.shared))
@@ -87,7 +96,7 @@ where
         let shared = &self.shared;
         let state = match shared.decide_now(&mut self.reader, &Head::new(&request)) {
             Some(Next::Call(mut passed)) => {
-                shared.tell_handlers(&mut request, &mut passed);
+                shared.insert_extensions(&mut request, &mut passed);
                 let inner = self.inner.call(request);
                 match passed.debtor() {
                     None => State::Called { inner, headers: passed.headers },
@@ -168,6 +177,12 @@ pin_project! {
         Called { #[pin] inner: F, headers: Option<Box<Values>> },
         Refused { response: Option<Box<Response<B>>> },
         Later { later: Later<B, E> },
+    }
+}
+
+impl<F, B, E, W> fmt::Debug for ResponseFuture<F, B, E, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }
 

@@ -39,6 +39,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 
 /// A file of rules, and the way to put its text in force.
+#[must_use = "the file is read again only while `every` or `run` is at work"]
 pub struct Watch {
     path: PathBuf,
     reload: Reload,

@@ -144,7 +144,7 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 // On docs.rs each item says which features it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_debug_implementations)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 
 #[cfg_attr(not(feature = "std"), macro_use)]

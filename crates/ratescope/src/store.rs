@@ -19,13 +19,13 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 //!
-//! # What is forgotten
-//! When there is no room for a new key, a key that was not used for long is forgotten. No key
+//! # What is evicted
+//! When there is no room for a new key, a key that was not used for long is evicted. No key
 //! expires by age, for the reason given in John Berryman's article on EARRRL: with a time to live a
 //! limiter forgets past offences. Without one, a sender that goes on offending uses its key, so the
 //! key stays; and a key that was not used for long has little worth remembering.
 //!
-//! There is one exception: a key that is *being refused* is not forgotten before a key that is not.
+//! There is one exception: a key that is *being refused* is not evicted before a key that is not.
 //! Otherwise a refused sender would only have to wait until enough others have passed, or to send
 //! under enough other names. A key is being refused when one of its events was refused, and for the
 //! most expensive of these:
@@ -36,7 +36,7 @@
 //! * no event that costs as much has passed since. A cheaper event, also one of cost 0, does not end
 //!   the protection, whether it passes or not.
 //!
-//! These conditions are checked only when something must be forgotten, at the time of the event
+//! These conditions are checked only when something must be evicted, at the time of the event
 //! that needs the room. So a refusal protects a key exactly as long as the refusal lasts.
 //!
 //! If the clock was set back meanwhile, the state lies in the future, and the event would be refused
@@ -280,7 +280,7 @@ impl KeyedPolicy {
         self.each().map(Keyed::capacity).min().unwrap_or(0)
     }
 
-    /// How many keys were forgotten for want of room.
+    /// How many keys were evicted for want of room.
     pub fn evicted(&self) -> u64 {
         self.each().map(Keyed::evicted).sum()
     }

@@ -112,7 +112,7 @@ impl Admin {
         }
         for (domain, Memory { keys, evicted, .. }) in self.service.memory() {
             let s = plural(keys as u64);
-            _ = writeln!(text, "{domain}: {keys} key{s} in memory, {evicted} forgotten");
+            _ = writeln!(text, "{domain}: {keys} key{s} in memory, {evicted} evicted");
         }
         text
     }

@@ -157,14 +157,14 @@ impl Lane {
         if *shadowed > 0 {
             write!(out, ", shadows would refuse {shadowed} more")?;
         }
-        let (len, forgotten) = match &self.decider {
+        let (len, evicted) = match &self.decider {
             Decider::Here(ruled) => (ruled.len(), ruled.evicted()),
             Decider::Shared(store) => (store.clear()?, 0),
         };
-        match forgotten {
+        match evicted {
             0 => writeln!(out, ", keys: {len}"),
-            // A key that comes back is new, and may be forgotten again.
-            n => writeln!(out, ", keys: {len} kept, {n} forgotten (more than --keys {keys})"),
+            // A key that comes back is new, and may be evicted again.
+            n => writeln!(out, ", keys: {len} kept, {n} evicted (more than --keys {keys})"),
         }
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Tried {
     /// Whether it touched more clients than `touched`.
     pub(crate) has_more: bool,
     pub(crate) refused: u64,
-    pub(crate) forgotten: u64,
+    pub(crate) evicted: u64,
     /// The number of events that have none of the fields of a limit.
     pub(crate) keyless: u64,
     /// The clients that it refused most.
@@ -76,7 +76,7 @@ pub(crate) fn logs(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried
         touched: trial.touched(),
         has_more: trial.has_more,
         refused: trial.refused,
-        forgotten: trial.evicted(),
+        evicted: trial.evicted(),
         keyless: trial.keyless,
         most_refused: trial.most_refused(&log.summary.clients, ROWS),
     };

@@ -25,7 +25,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
             "clients_touched": tried.touched,
             "requests_refused": tried.refused,
             "more_clients_touched": tried.has_more,
-            "keys_forgotten": tried.forgotten,
+            "keys_evicted": tried.evicted,
             "requests_without_key": tried.keyless,
             "most_refused": list(analysis.rows_of(&tried.most_refused).iter().map(client)),
         })

@@ -75,8 +75,7 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         format!("of {}", answer.analysis.imported().events()),
         "clients"
     )?;
-    for Tried { text, problem, touched, has_more, refused, forgotten, keyless, .. } in answer.tried
-    {
+    for Tried { text, problem, touched, has_more, refused, evicted, keyless, .. } in answer.tried {
         if let Some(problem) = problem {
             writeln!(out, "{text:width$}  not tried: {problem}")?;
             continue;
@@ -88,8 +87,8 @@ fn tried(answer: &Tuned<'_>, out: &mut impl Write) -> io::Result<()> {
         if *has_more {
             writeln!(out, "  at least {touched} clients: more than --clients")?;
         }
-        if *forgotten > 0 {
-            writeln!(out, "  {forgotten} keys were forgotten: more than --clients")?;
+        if *evicted > 0 {
+            writeln!(out, "  {evicted} keys were evicted: more than --clients")?;
         }
         if *keyless > 0 {
             let n = grouped(*keyless);

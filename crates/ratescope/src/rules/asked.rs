@@ -118,6 +118,7 @@ impl Rules {
 }
 
 /// The answers of all limits that were asked.
+#[derive(Clone, Copy, Debug)]
 pub struct AskedOutcomes<'a> {
     /// The limits.
     pub asked: &'a [Ask],

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 /// The values for the last two rules that were asked for, the latest first. After a reload, answers by
 /// the rules before still arrive for a while, between those by the new ones.
+#[derive(Debug)]
 pub struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
 
 pub(crate) type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
@@ -14,6 +15,7 @@ pub(crate) type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
 /// A reader of the values. From its second reading on it has a copy, and only checks whether that is still the latest.
 /// The first reading makes none: a router clones a service for each request, and all threads would count such copies at
 /// one place.
+#[derive(Debug)]
 pub enum Reader<T> {
     /// It has not read.
     New,

@@ -274,7 +274,7 @@ impl MemoryStore {
         self.len() == 0
     }
 
-    /// How many keys were forgotten for want of room.
+    /// How many keys were evicted for want of room.
     pub fn evicted(&self) -> u64 {
         self.current.load().each().map(|limit| limit.keys.evicted()).sum()
     }

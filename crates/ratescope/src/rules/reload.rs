@@ -42,9 +42,9 @@ pub struct Changes {
     /// Limits that go on with other numbers.
     pub changed: Vec<String>,
     /// Limits without states: new ones, and those whose old states no longer fit.
-    pub anew: Vec<String>,
+    pub new: Vec<String>,
     /// Limits that no longer exist; their states are dropped.
-    pub gone: Vec<String>,
+    pub removed: Vec<String>,
 }
 
 impl Reloaded {
@@ -67,12 +67,12 @@ impl fmt::Display for Reloaded {
         f.write_str(self.name())?;
         match self {
             Reloaded::Unchanged => Ok(()),
-            Reloaded::Applied(Changes { kept, changed, anew, gone }) => {
+            Reloaded::Applied(Changes { kept, changed, new, removed }) => {
                 write!(f, ": {} go on", kept.len())?;
                 let told = [
                     ("go on with other numbers", changed),
-                    ("start anew", anew),
-                    ("are gone", gone),
+                    ("start anew", new),
+                    ("are gone", removed),
                 ];
                 for (what, limits) in told.into_iter().filter(|(_, limits)| !limits.is_empty()) {
                     let named = first_of(limits.iter(), TOLD, "; ");
@@ -157,7 +157,7 @@ impl<'a> Carried<'a> {
             self.changes.changed.push(text);
             states
         } else {
-            self.changes.anew.push(text);
+            self.changes.new.push(text);
             self.new_states(limit)
         };
         let stretched = stretched.map(|limit| self.stretched(limit, &own, old));
@@ -212,7 +212,7 @@ impl<'a> Carried<'a> {
         for (rule, tables) in self.old.rules.rules().iter().zip(&self.old.tables) {
             for (limit, table) in rule.limits().iter().zip(tables) {
                 if !self.taken.contains(&Arc::as_ptr(&table.own)) {
-                    self.changes.gone.push(format!("{}: {limit}", rule.name()));
+                    self.changes.removed.push(format!("{}: {limit}", rule.name()));
                 }
             }
         }

@@ -164,7 +164,7 @@ where
 
     /// The most keys that can be remembered: an eighth more than was asked for, in whole sets.
     /// Sets do not fill evenly; with the additional room, almost none of the number of keys that was
-    /// asked for is forgotten.
+    /// asked for is evicted.
     pub fn capacity(&self) -> usize {
         self.sum(|memory| memory.table.capacity())
     }
@@ -179,7 +179,7 @@ where
         self.len() == 0
     }
 
-    /// How many keys were forgotten for want of room.
+    /// How many keys were evicted for want of room.
     pub fn evicted(&self) -> u64 {
         self.shards.iter().map(|shard| lock(&shard.0).table.evicted()).sum()
     }

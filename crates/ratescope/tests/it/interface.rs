@@ -1,13 +1,25 @@
 //! How the crate meets a program: its clocks, its maps, its threads, its configuration.
 
 use proptest::prelude::*;
+use ratescope::address::Networks;
+use ratescope::clock::{FakeClock, SystemClock};
 use ratescope::event::Fields;
-use ratescope::limit::any::AnyLimiter;
+use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::exim::Mode;
 use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::TokenBucket};
-use ratescope::policy::{FIELDS, Limit, Per};
-use ratescope::{Event, KeyedPolicy, Policy, Rate, Span, Time};
+use ratescope::limit::{kept::Kept, per_key::PerKey};
+use ratescope::policy::{FIELDS, KeySecret, Limit, Per};
+use ratescope::rules::{
+    Fault, LimitOutcome, Load, NewRule, Observed, Part, Place, Reloaded, Rules, RulesError,
+    StoredKey, Throttle, TopKey, TopKeys, Why, Wildcard,
+};
+use ratescope::store::{Keyed, Secret};
+use ratescope::{
+    BadNumber, Checked, Decision, DirectRateLimiter, Event, KeyedPolicy, MemoryStore, Outcome,
+    ParseError, Policy, Quota, Rate, RateLimiter, Retry, Span, Store, Time,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// A caller may have its fields in any of these.
@@ -171,4 +183,25 @@ fn what_has_a_text_form_is_that_text_in_json() {
     assert!(error.starts_with(r#""brust" in "gcra 10/1s brust 20": unexpected word"#), "{error}");
     let wrong = serde_json::from_str::<Span>("90").unwrap_err().to_string();
     assert!(wrong.contains("expected a span, such as \"1h30m\""), "{wrong}");
+}
+
+/// Threads share them, and tasks move between threads with them.
+#[test]
+fn public_types_are_send_and_sync() {
+    fn are<T: Send + Sync>() {}
+    are::<(RateLimiter<Gcra>, DirectRateLimiter<Gcra>, PerKey<Gcra>, Keyed<Gcra>, KeyedPolicy)>();
+    are::<(Checked<'static, Gcra>, AnyLimiter, AnyState, Kept, Outcome, Retry, Quota)>();
+    are::<(Policy, Limit, Per, KeySecret, Event<'static>, Rate, Span, Time, ParseError, BadNumber)>(
+    );
+    are::<(Rules, NewRule, RulesError, MemoryStore, Observed<MemoryStore>, TopKeys, TopKey)>();
+    are::<(
+        Arc<dyn Store>,
+        Decision,
+        LimitOutcome<'static>,
+        Fault,
+        Reloaded,
+        Part<'static>,
+        Why<'static>,
+    )>();
+    are::<(SystemClock, FakeClock, Networks, Secret, StoredKey, Load, Throttle, Wildcard, Place)>();
 }

@@ -144,12 +144,13 @@ fn anything_by_its_fields() {
     let allowed = get(program.http, "/check?user=%22quoted%22", "").1;
     assert!(
         allowed.ends_with(
-            "\r\n{\"allowed\":true,\"ruling\":\"allowed by web:user: level 1, limit 2\"}\n"
+            "\r\n{\"allowed\":true,\"decision\":\"allowed by web:user: level 1, limit 2\"}\n"
         ),
         "{allowed}"
     );
     let misspelled = check("domain=wb%22e%0a").1;
-    let why = "\r\n{\"allowed\":true,\"ruling\":\"allowed: there is no domain called wb\\\"e·\"}\n";
+    let why =
+        "\r\n{\"allowed\":true,\"decision\":\"allowed: there is no domain called wb\\\"e·\"}\n";
     assert!(misspelled.ends_with(why), "{misspelled}");
     for path in ["/", "/authenticate", "/auth.html"] {
         assert_eq!(get(program.http, path, "").0, 404, "{path}");

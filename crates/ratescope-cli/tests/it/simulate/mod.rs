@@ -307,7 +307,7 @@ fn a_reader_that_has_seen_enough_is_no_error() {
 fn forgotten_keys_are_told() {
     let events: String = (0..20).map(|key| format!("0,{key}\n")).collect();
     let output = simulate(&["1/1s", "--keys", "2"], &format!("time,key\n{events}"));
-    let says = "1/1s: 20 of 20 allowed (100.0%), 0 refused, keys: 8 kept, 12 forgotten (more than --keys 2)\n";
+    let says = "1/1s: 20 of 20 allowed (100.0%), 0 refused, keys: 8 kept, 12 evicted (more than --keys 2)\n";
     assert_eq!(text(&output.stderr), says);
     // Two keys that take turns in one place are forgotten whenever the other comes.
     let events: String = (0..40).map(|i| format!("0,{}\n", i % 20)).collect();

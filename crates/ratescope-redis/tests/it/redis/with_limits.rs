@@ -93,3 +93,9 @@ async fn a_fallback_decides_by_its_own_numbers() {
     }
     assert_eq!(allowed, [false, true, false, true, false]);
 }
+
+#[test]
+fn public_types_are_send_and_sync() {
+    fn are<T: Send + Sync>() {}
+    are::<(ratescope_redis::Redis, ratescope_redis::RedisStore, ratescope_redis::Options)>();
+}

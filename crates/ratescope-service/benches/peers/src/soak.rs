@@ -38,7 +38,7 @@ pub fn soak(ours: &str, minutes: f64, folder: &Path) -> Result<(), Box<dyn Error
         let (seen, kib) = (load.run(&program, SLICE)?, program.memory()?);
         memory.push(kib);
         let keys = program.metric("\nratescope_keys ")?;
-        let gone = program.metric("\nratescope_keys_forgotten_total ")?;
+        let gone = program.metric("\nratescope_keys_evicted_total ")?;
         let now = (program.metric(DECISIONS)?, Instant::now());
         let rate = (now.0 - before.0) / (now.1 - before.1).as_secs_f64();
         before = now;

@@ -326,3 +326,17 @@ fn it_is_ready_after_a_refusal() {
     drop((first, service.call(get("/other", "192.0.2.8"))));
     assert!(!is_ready(&mut service));
 }
+
+/// Servers share layers, and move services and responses between threads.
+#[test]
+fn public_types_are_send_and_sync() {
+    fn are<T: Send + Sync>() {}
+    fn can_be_sent<T: Send>() {}
+    type Store = ratescope::rules::MemoryStore;
+    are::<(ratescope_tower::RateLimit<Store>, ratescope_tower::RateLimitLayer<Store>)>();
+    are::<(ratescope_tower::RateLimited<(), Store>, ratescope_tower::outgoing::Pace)>();
+    are::<(ratescope_tower::Refused<'static>, ratescope_tower::Reservation)>();
+    are::<(ratescope_tower::Headers, ratescope_tower::Proxies, ratescope_tower::Unidentified)>();
+    can_be_sent::<(ratescope_tower::Passed, ratescope_tower::watch::Watch)>();
+    can_be_sent::<ratescope_tower::ResponseFuture<core::future::Ready<()>, String, String>>();
+}

@@ -28,12 +28,12 @@ fn they_see_it_if_the_layer_tells_them() {
     let rules = "domain: web\nlimit: gcra 2/1m per ip\nthrottle: soft 50%\n";
     let told = ["[2.0] false", "[1.0] false", "[0.0] true"];
     let clock = Hand::default();
-    assert_eq!(bodies(limit(ruled(rules), &clock).tell_handlers()), told);
-    assert_eq!(bodies(limit(Far::new(rules, 1), &clock).tell_handlers()), told);
+    assert_eq!(bodies(limit(ruled(rules), &clock).insert_decision()), told);
+    assert_eq!(bodies(limit(Far::new(rules, 1), &clock).insert_decision()), told);
     assert_eq!(bodies(limit(ruled(rules), &clock)), ["nothing"; 3]);
     // Also if the client is told nothing.
     let silent = ratescope_tower::Headers::NONE;
-    assert_eq!(bodies(limit(ruled(rules), &clock).headers(silent).tell_handlers()), told);
+    assert_eq!(bodies(limit(ruled(rules), &clock).headers(silent).insert_decision()), told);
 }
 
 /// A limiter is the state of a router, which clones it for each request.

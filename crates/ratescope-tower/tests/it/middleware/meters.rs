@@ -98,11 +98,11 @@ fn rules_that_are_read_anew() {
         let reloaded = ruled.reload("r", "domain: new\nlimit: 8/1m per ip\n", Default::default());
         assert_eq!(reloaded.name(), "applied");
         let read = |reloaded| FileNews::Read { file: "r".to_owned(), reloaded };
-        ratescope_tower::seen(read(reloaded));
+        ratescope_tower::log_reload(read(reloaded));
         let response = send(&mut service, get("/", "192.0.2.7"));
         assert_eq!(response.headers()["ratelimit-policy"], "\"new\";q=8;w=60");
-        ratescope_tower::seen(read(Reloaded::Unchanged));
-        ratescope_tower::seen(FileNews::Unreadable("gone".to_owned()));
+        ratescope_tower::log_reload(read(Reloaded::Unchanged));
+        ratescope_tower::log_reload(FileNews::Unreadable("gone".to_owned()));
     });
     for line in [
         "ratescope_decisions_total{rule=\"old\",outcome=\"allowed\"} 1",

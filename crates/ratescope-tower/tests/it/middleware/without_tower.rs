@@ -71,7 +71,7 @@ proptest! {
 #[test]
 fn handlers_find_the_decision_and_the_reservation() {
     let store = ruled("domain: web\nlimit: token-bucket 10/1h per ip\n");
-    let limit = limit(store.clone(), &Hand::default()).cost(|_| 6.0).reserve().tell_handlers();
+    let limit = limit(store.clone(), &Hand::default()).cost(|_| 6.0).reserve().insert_decision();
     let (limit, mut request) = (limit.layer(), get("/", "192.0.2.1"));
     let passed = finished(limit.check::<_, String>(&mut request)).unwrap();
     assert_eq!(request.extensions().get::<Decision>().unwrap().quota().unwrap().remaining, 4.0);

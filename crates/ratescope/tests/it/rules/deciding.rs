@@ -184,7 +184,7 @@ fn bad_numbers_never_pass() {
 
 /// The decision has all that log lines and headers need.
 #[test]
-fn a_ruling_says_who_decided_and_what_each_said() {
+fn a_decision_says_who_decided_and_what_each_said() {
     let ruled = ruled(
         "
 domain: web

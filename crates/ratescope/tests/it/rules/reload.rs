@@ -88,10 +88,10 @@ limit: gcra 100/1h
     );
     assert_eq!(changes.kept.len(), 4);
     assert_eq!(
-        changes.anew,
+        changes.new,
         ["web:path: fixed-window 3/1h per path", "web:user: fixed-window 2/1m per user"]
     );
-    assert_eq!(changes.gone, Vec::<String>::new());
+    assert_eq!(changes.removed, Vec::<String>::new());
     assert_eq!(passed(&ruled, 1, 0.0, &[("ip", "a")]), 0);
     // Five of ten are left, and each event costs two now. Later, one passes each minute.
     assert_eq!(passed(&ruled, 5, 0.0, &[("user", "ann")]), 1);
@@ -117,11 +117,11 @@ descriptors:
     );
     assert_eq!((&changes.kept, &changes.changed), (&Vec::new(), &Vec::new()));
     assert_eq!(
-        changes.anew,
+        changes.new,
         ["web:user: gcra 10/1h burst 10 per user+ip", "web:ip: fixed-window 5/1d per ip"]
     );
     assert_eq!(
-        changes.gone,
+        changes.removed,
         [
             "web: gcra 100/1h burst 100 per all",
             "web:user: gcra 10/1h burst 10 per user",
@@ -157,10 +157,10 @@ fn a_limit_with_other_numbers_keeps_what_was_counted() {
     // Of two limits of one shape, the one that stays as it was keeps its own.
     let two = more.replace("limit: 8/1h", "limit: [2/1h, 8/1h]");
     let changes = applied(&ruled, &two);
-    assert_eq!((changes.kept.len(), changes.anew.len()), (4, 1));
+    assert_eq!((changes.kept.len(), changes.new.len()), (4, 1));
     let one = more.replace("limit: 8/1h", "limit: 9/1h");
     let changes = applied(&ruled, &one);
-    assert_eq!((changes.kept.len(), changes.changed.len(), changes.gone.len()), (3, 1, 1));
+    assert_eq!((changes.kept.len(), changes.changed.len(), changes.removed.len()), (3, 1, 1));
     assert_eq!(passed(&ruled, 2, 0.0, &[("ip", "b")]), 2);
 }
 
@@ -209,7 +209,7 @@ fn throttles_and_shadows_come_and_go() {
     let ruled = ruled(OLD);
     assert_eq!(passed(&ruled, 20, 0.0, &[("ip", "a")]), 5);
     let shadow = OLD.replace("limit: 5/1h", "limit: 5/1h\n    shadow: true");
-    assert_eq!(applied(&ruled, &shadow).anew, Vec::<String>::new());
+    assert_eq!(applied(&ruled, &shadow).new, Vec::<String>::new());
     assert_eq!(passed(&ruled, 3, 0.0, &[("ip", "a")]), 3);
     assert_eq!(applied(&ruled, OLD).kept.len(), 4);
     assert_eq!(passed(&ruled, 3, 0.0, &[("ip", "a")]), 0);
@@ -241,7 +241,7 @@ fn equal_limits_do_not_share_a_store() {
     assert_eq!(passed(&ruled, 9, 0.0, &[("ip", "a")]), 5);
     let more = policy(&format!("{twice} & gcra 9/1m per ip"));
     let Reloaded::Applied(changes) = ruled.replace(more, Time::ZERO) else { panic!() };
-    assert_eq!((changes.kept.len(), changes.anew.len(), changes.gone.len()), (2, 1, 0));
+    assert_eq!((changes.kept.len(), changes.new.len(), changes.removed.len()), (2, 1, 0));
     assert!(check_in_time(ruled, &[("ip", "b")]));
 }
 

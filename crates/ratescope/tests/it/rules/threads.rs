@@ -43,7 +43,7 @@ fn exactly_the_limit_passes_while_rules_change_places() {
                     // Before what may fail, so that nobody waits for ever.
                     applied.fetch_add(1, Ordering::Relaxed);
                     let Reloaded::Applied(changes) = reloaded else { panic!("{reloaded}") };
-                    assert_eq!((changes.kept.len(), changes.anew.len()), (3, 0));
+                    assert_eq!((changes.kept.len(), changes.new.len()), (3, 0));
                 }
             }
         });
