@@ -26,6 +26,12 @@ export function decideClient(limit, list, limiter = list.split(";")[0]) {
   scope.set("limiter", limiter);
 }
 
+/** The verdicts of the service about the events that are shown next, 1 for a refusal: the Scope shows these. */
+export const tellVerdicts = (verdicts) => scope.put("verdicts", verdicts);
+
+/** Says that there were events before those that are shown: the lanes of Compare warm up first. */
+export const beginLate = () => lanes.put("late", []);
+
 /**
  * Shows the events of the client, two numbers each: microseconds since 1970 and the cost. `settings` are
  * those of a link to Compare, if there can be one. `until`, if known, is the time up to which the events are

@@ -1,6 +1,6 @@
 // Live: a running service. It tells the sums of its rules, which the module draws, and the busiest keys. A
 // key that is pressed is watched: its events come, too, and are shown as Tune shows those of a client.
-import { decideClient, openClient, showClient, wireClient } from "./client.js";
+import { beginLate, decideClient, openClient, showClient, tellVerdicts, wireClient } from "./client.js";
 import { hand } from "./hand.js";
 import { $, on, page, start } from "./page.js";
 import * as module from "./pkg/ratescope_page.js";
@@ -15,10 +15,10 @@ let rules = [];
 let now;
 let sums = [];
 
-/** The key that is watched, its events, two numbers each, and how many of them the service refused. */
+/** The key that is watched, its events, two numbers each, and for each of them 1 if the service refused it, else 0. */
 let key;
 let events = [];
-let refused = 0;
+let verdicts = [];
 
 /** The most characters of a message; the service sends far fewer. */
 const LONGEST = 1 << 22;
@@ -110,7 +110,7 @@ const heard = {
     if (told.probe !== probe) {
       // Another process, which counts from the beginning.
       page.put("begin", []);
-      [events, refused, lost, probe] = [[], 0, 0, told.probe];
+      [events, verdicts, lost, probe] = [[], [], 0, told.probe];
       doing = "Live";
     }
     rules = told.rules.map(([name, limits, isShadow]) => [name, isShadow ? `${limits}, a shadow` : limits, isShadow]);
@@ -171,9 +171,9 @@ const heard = {
     if (told.key && told.key.hash !== key?.hash) return;
     for (const [at, cost, isRefused] of told.events) {
       events.push(at, cost);
-      refused += isRefused;
+      verdicts.push(isRefused);
     }
-    if (events.length > 2 * MOST) events = events.slice(-2 * MOST);
+    [events, verdicts] = [events.slice(-2 * MOST), verdicts.slice(-MOST)];
     key.elsewhere = told.elsewhere;
     $("client").dataset.watched = "true";
   },
@@ -203,11 +203,12 @@ function say(it, text) {
 /** Watches a key, and opens it under the Scope. */
 function open(it) {
   key = it;
-  [events, refused] = [[], 0];
+  [events, verdicts] = [[], []];
   page.set("limiter", key.limiters);
   const [limit, list] = [page.get("limit"), page.get("lanes")];
   openClient(key.key || "(everybody)", limit.split("/")[1] || "1m");
   if (limit) decideClient(limit, list);
+  beginLate();
   key.settings = limit && `limit=${limit}&lanes=${encodeURIComponent(list)}`;
   show();
   $("client").dataset.watched = "false";
@@ -217,8 +218,9 @@ function open(it) {
 }
 
 function show() {
+  tellVerdicts(verdicts);
   showClient(events, key.settings, now);
-  const n = events.length / 2;
+  const [n, refused] = [verdicts.length, verdicts.filter(Boolean).length];
   const elsewhere = key.elsewhere > 0 ? ` ${number(key.elsewhere)} more were refused by other limits and did not count here.` : "";
   $("client-said").textContent = `${key.rule}: ${key.limiters}. Of ${number(n)} events seen the service refused ${number(refused)}.${elsewhere}`;
   $("client-said").dataset.value = `${n} ${refused}`;

@@ -37,7 +37,8 @@ impl View {
     }
 
     fn viewport<'a>(&'a self, seen: &Viewport<'a>) -> Viewport<'a> {
-        Viewport { top: self.total.top, tops: &self.tops, ..*seen }
+        let warming = self.shown.warming(self.comparison().settings().limit.per());
+        Viewport { top: self.total.top, tops: &self.tops, warming, ..*seen }
     }
 
     /// The instant under the crosshair, if there is one.

@@ -5,7 +5,7 @@ use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
 use ratescope_lab::run::pace::Pace;
 use ratescope_lab::run::past::Past;
-use ratescope_lab::run::{Experiment, Link, Named, Run};
+use ratescope_lab::run::{Arrival, Experiment, Link, Named, Run};
 use ratescope_lab::tune::{Measure, Moment};
 use ratescope_lab::view::Viewport;
 
@@ -90,19 +90,24 @@ pub(super) struct Shown<E: Experiment> {
     past: Option<(Past<E>, Option<Span>)>,
     /// The instant up to which all events were recorded, if it is known.
     until: Option<Time>,
+    /// Whether each of the recorded events was refused where it was recorded; empty if that is not known.
+    verdicts: Vec<bool>,
+    /// Whether there may have been events before the recorded ones, which the limiters here do not know.
+    begins_late: bool,
 }
 
 impl<E: Experiment + Clone> Shown<E> {
     /// A run that goes on.
     pub(super) fn new() -> Result<Self, ParseError> {
-        Ok(Shown { run: Run::new(E::Settings::default())?, past: None, until: None })
+        let run = Run::new(E::Settings::default())?;
+        Ok(Shown { run, past: None, until: None, verdicts: Vec::new(), begins_late: false })
     }
 
     /// Recorded events; [`receive`](Self::receive) gives them.
     pub(super) fn past() -> Result<Self, ParseError> {
-        let past = Past::new(E::Settings::default(), Vec::new())?;
+        let past = Past::new(E::Settings::default(), Vec::<Arrival>::new())?;
         let past = Some((past, Some(Span::hours(1))));
-        Ok(Shown { run: Run::new(E::Settings::default())?, past, until: None })
+        Ok(Shown { past, ..Shown::new()? })
     }
 
     /// The run that is seen.
@@ -126,15 +131,30 @@ impl<E: Experiment + Clone> Shown<E> {
     }
 
     /// Takes numbers by their name. `until` is the instant up to which all events were recorded, in
-    /// microseconds since 1970. Any other name replaces the recorded events: two numbers each, microseconds
-    /// since 1970 and the cost.
+    /// microseconds since 1970. `verdicts` are those of a service about the events that come next, 1 for a refusal. `late`
+    /// says that there may have been events before the first that was recorded. Any other name replaces the recorded events: two numbers each,
+    /// microseconds since 1970 and the cost.
     pub(super) fn receive(&mut self, name: &str, numbers: &[f64]) {
-        if name == "until" {
-            self.until = numbers.first().map(|micros| Time::from_micros(*micros as i64));
-            return;
+        match name {
+            "until" => {
+                self.until = numbers.first().map(|micros| Time::from_micros(*micros as i64));
+                return;
+            }
+            "verdicts" => {
+                self.verdicts = numbers.iter().map(|refused| *refused > 0.0).collect();
+                return;
+            }
+            "late" => {
+                self.begins_late = true;
+                return;
+            }
+            _ => {}
         }
-        let event = |[micros, cost]: &[f64; 2]| (Time::from_micros(*micros as i64), *cost);
-        let events = numbers.as_chunks().0.iter().map(event).collect();
+        let event = |([micros, cost], place): (&[f64; 2], usize)| {
+            let refused = self.verdicts.get(place).copied();
+            Arrival { refused, ..Arrival::from((Time::from_micros(*micros as i64), *cost)) }
+        };
+        let events = numbers.as_chunks().0.iter().zip(0..).map(event).collect();
         if let Some((past, _)) = &mut self.past {
             // The settings in force were accepted before, so this cannot fail.
             *past = Past::new(past.run().settings().clone(), events).unwrap_or(past.clone());
@@ -151,14 +171,26 @@ impl<E: Experiment + Clone> Shown<E> {
     /// The time at which the recorded events had their highest rate over a period.
     pub(super) fn peak(&self, period: Span) -> Option<Time> {
         let (past, _) = self.past.as_ref()?;
-        let moments = past.events().iter().map(|&(time, cost)| Moment { time, cost });
+        let moments = past.events().iter().map(|event| Moment { time: event.at, cost: event.cost });
         Measure::Exim(period).peak(moments).map(|peak| peak.at)
+    }
+
+    /// Whether the recorded events have the verdicts of a service.
+    pub(super) fn has_verdicts(&self) -> bool {
+        !self.verdicts.is_empty()
+    }
+
+    /// The time from the first of the recorded events on in which the limiters do not know yet what came before:
+    /// a period.
+    pub(super) fn warming(&self, period: Span) -> Option<[Time; 2]> {
+        let first = self.oldest().filter(|_| self.begins_late)?;
+        Some([first, first.after(period)])
     }
 
     /// The time of the first of the recorded events.
     pub(super) fn oldest(&self) -> Option<Time> {
         let (past, _) = self.past.as_ref()?;
-        past.events().first().map(|(first, _)| *first)
+        past.events().first().map(|first| first.at)
     }
 }
 
@@ -169,7 +201,7 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
         if let Some(until) = self.until {
             return until;
         }
-        let last = past.events().last().map_or(Time::ZERO, |(last, _)| *last);
+        let last = past.events().last().map_or(Time::ZERO, |last| last.at);
         last.after(Span::from_secs(self.window().secs() / 20.0).unwrap_or_default())
     }
 
@@ -259,10 +291,10 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
 
 /// A tenth longer than all events, up to the instant until which they were recorded if that is known, and at
 /// least 10 s.
-fn whole(events: &[(Time, f64)], until: Option<Time>) -> Span {
+fn whole(events: &[Arrival], until: Option<Time>) -> Span {
     let [Some(first), Some(last)] = [events.first(), events.last()] else {
         return Span::seconds(10);
     };
-    let last = until.map_or(last.0, |until| until.max(last.0));
-    Span::from_secs((last.since(first.0) * 1.1).max(10.0)).unwrap_or(Span::hours(24))
+    let last = until.map_or(last.at, |until| until.max(last.at));
+    Span::from_secs((last.since(first.at) * 1.1).max(10.0)).unwrap_or(Span::hours(24))
 }

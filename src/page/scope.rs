@@ -124,6 +124,8 @@ impl view::View for View {
             let [allowed, refused] = [end.allowed(), end.refused()].map(axis::readout_count);
             let text = if end.lane().is_none() && end.limiter().measures_only() {
                 format!("{allowed} events")
+            } else if self.shown.has_verdicts() {
+                format!("{allowed} allowed, {refused} refused by the service")
             } else {
                 format!("{allowed} allowed, {refused} refused by {}", limiters(end))
             };

@@ -104,7 +104,7 @@ impl Experiment for Lanes {
 
     #[inline]
     fn event(&mut self, arrival: &Arrival) {
-        let Arrival { at, cost, user } = *arrival;
+        let Arrival { at, cost, user, .. } = *arrival;
         let sender = user as usize;
         let user = self.users.get(sender).map_or("", String::as_str);
         let event = Event { time: at, cost, fields: &Sender(user) };

@@ -172,7 +172,8 @@ impl<E: Experiment> Run<E> {
                 while source.next == next {
                     source.take();
                     let cost = source.cost.unwrap_or(self.settings.cost());
-                    self.experiment.event(&Arrival { at: next, cost, user: source.user });
+                    let Source { user, refused, .. } = *source;
+                    self.experiment.event(&Arrival { at: next, cost, user, refused });
                     *left = left.saturating_sub(self.experiment.weight());
                 }
             }
@@ -199,7 +200,7 @@ impl<E: Experiment> Run<E> {
         self.settle(self.now, &mut 1);
         let change = match &command {
             Command::Events(n) => {
-                let arrival = Arrival { at: self.now, cost: self.settings.cost(), user: 0 };
+                let arrival = Arrival::from((self.now, self.settings.cost()));
                 for _ in 0..*n {
                     self.experiment.event(&arrival);
                 }

@@ -77,6 +77,8 @@ pub struct Viewport<'a> {
     pub on_limit: bool,
     /// Stretches of time to mark, in which nobody saw the run.
     pub gaps: &'a [Gap],
+    /// A stretch of time in which the limiters do not know yet what came before it.
+    pub warming: Option<[Time; 2]>,
     /// Whether the time axis counts from the start of the run, and not back from the right edge.
     pub own_time: bool,
     /// Instants to mark, ascending.

@@ -15,7 +15,7 @@ const MARKS: usize = 64;
 /// Recorded events.
 #[derive(Clone, Debug)]
 pub struct Past<E: Experiment> {
-    events: Vec<(Time, f64)>,
+    events: Vec<Arrival>,
     /// The states that are kept, each with the index of the first event that they have not seen.
     marks: Vec<(usize, E)>,
     /// The states after all events.
@@ -27,21 +27,22 @@ pub struct Past<E: Experiment> {
 }
 
 impl<E: Experiment + Clone> Past<E> {
-    /// Decides the events, which are in the order of time, each with its cost.
+    /// Decides the events, which are in the order of time.
     ///
     /// # Errors
     /// When a setting has a value that [`Named::set`](super::Named::set) would have refused.
-    pub fn new(settings: E::Settings, events: Vec<(Time, f64)>) -> Result<Self, ParseError> {
-        let begin = events.first().map_or(Time::ZERO, |(at, _)| *at);
+    pub fn new(settings: E::Settings, events: Vec<impl Into<Arrival>>) -> Result<Self, ParseError> {
+        let events: Vec<Arrival> = events.into_iter().map(Into::into).collect();
+        let begin = events.first().map_or(Time::ZERO, |event| event.at);
         let mut end = E::new(&settings, begin)?.with_new_history(begin, Grain::COARSEST);
         let mut marks = Vec::with_capacity(MARKS + 1);
         let apart = events.len() / MARKS + 1;
         for (place, event) in events.iter().enumerate() {
             if place % apart == 0 {
-                end = end.with_new_history(event.0, Grain::COARSEST);
+                end = end.with_new_history(event.at, Grain::COARSEST);
                 marks.push((place, end.clone()));
             }
-            decide(&mut end, event);
+            end.event(event);
         }
         let run = Run::with_experiment(
             settings,
@@ -64,7 +65,7 @@ impl<E: Experiment + Clone> Past<E> {
             return;
         }
         let [from, to] = [from.before(half), to.after(half)];
-        let upto = |at: Time| self.events.partition_point(|(time, _)| *time < at);
+        let upto = |at: Time| self.events.partition_point(|event| event.at < at);
         let first = upto(from);
         let last = upto(to);
         let mark = self.marks.partition_point(|(place, _)| *place <= first);
@@ -73,7 +74,7 @@ impl<E: Experiment + Clone> Past<E> {
             None => self.end.clone(),
             Some((place, states)) => {
                 let mut states = states.clone();
-                self.events[*place..first].iter().for_each(|event| decide(&mut states, event));
+                self.events[*place..first].iter().for_each(|event| states.event(event));
                 states
             }
         };
@@ -95,12 +96,8 @@ impl<E: Experiment + Clone> Past<E> {
         &self.end
     }
 
-    /// All events, each with its time and cost.
-    pub fn events(&self) -> &[(Time, f64)] {
+    /// All events.
+    pub fn events(&self) -> &[Arrival] {
         &self.events
     }
-}
-
-fn decide<E: Experiment>(states: &mut E, event: &(Time, f64)) {
-    states.event(&Arrival { at: event.0, cost: event.1, user: 0 });
 }

@@ -13,6 +13,16 @@ pub struct Arrival {
     pub cost: f64,
     /// The number of its sender; sender 0 sends the clicks and the generated events.
     pub user: u32,
+    /// For a recorded event, whether it was refused where it was recorded, if that is known: so it is shown then, whatever
+    /// the limiter here makes of it.
+    pub refused: Option<bool>,
+}
+
+/// A recorded event by its time and cost.
+impl From<(Time, f64)> for Arrival {
+    fn from((at, cost): (Time, f64)) -> Self {
+        Arrival { at, cost, user: 0, refused: None }
+    }
 }
 
 /// Events that are still to come, in order.
@@ -25,6 +35,8 @@ pub struct Source {
     pub(super) per_second: f64,
     /// The cost of the event that was taken last; `None` means that of the settings.
     pub(super) cost: Option<f64>,
+    /// Whether the event that was taken last was refused where it was recorded.
+    pub(super) refused: Option<bool>,
     pub(super) user: u32,
 }
 
@@ -32,8 +44,8 @@ pub struct Source {
 enum Stream {
     /// The number of events after the next one, at the same instant.
     Burst(u32),
-    /// The events of a list after the next one, and the cost of the next one.
-    Given(std::vec::IntoIter<(Time, f64)>, Option<f64>),
+    /// The events of a list after the next one, and the next one.
+    Given(std::vec::IntoIter<Arrival>, Option<Arrival>),
     /// Traffic up to, but excluding, an instant.
     Flow(Traffic, Time),
 }
@@ -59,13 +71,13 @@ impl Source {
         Ok(Source::new(Stream::Flow(traffic, to), from, per_second))
     }
 
-    /// The events of a list in the order of time, each with its cost.
-    pub(super) fn given(events: Vec<(Time, f64)>) -> Self {
+    /// The recorded events of a list, in the order of time.
+    pub(super) fn given(events: Vec<Arrival>) -> Self {
         Source::new(Stream::Given(events.into_iter(), None), Time::ZERO, 0.0)
     }
 
     fn new(stream: Stream, next: Time, per_second: f64) -> Self {
-        let mut source = Source { next, stream, per_second, cost: None, user: 0 };
+        let mut source = Source { next, stream, per_second, cost: None, refused: None, user: 0 };
         source.take();
         source
     }
@@ -84,11 +96,11 @@ impl Source {
                 *left -= 1;
                 self.next
             }
-            Stream::Given(list, cost) => {
-                self.cost = *cost;
-                let next = list.next();
-                *cost = next.map(|(_, cost)| cost);
-                next.map_or(Time::LAST, |(at, _)| at)
+            Stream::Given(list, next) => {
+                let taken = core::mem::replace(next, list.next());
+                self.cost = taken.map(|event| event.cost);
+                self.refused = taken.and_then(|event| event.refused);
+                next.map_or(Time::LAST, |event| event.at)
             }
             Stream::Flow(traffic, to) => traffic.next_before(*to).unwrap_or(Time::LAST),
         };

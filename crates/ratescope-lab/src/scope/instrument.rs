@@ -94,7 +94,7 @@ impl Experiment for Instrument {
 
     #[inline]
     fn event(&mut self, arrival: &Arrival) {
-        let Arrival { at, cost, .. } = *arrival;
+        let Arrival { at, cost, refused, .. } = *arrival;
         let smoothed = self.smoothed_at(at);
         let before = self.state;
         let initial = self.limiter.initial();
@@ -110,7 +110,7 @@ impl Experiment for Instrument {
         } else {
             self.rate_at(at)
         };
-        let outcome = match &mut self.lane {
+        let mut outcome = match &mut self.lane {
             None => measured,
             Some(lane) => lane.event(
                 &Event { time: at, cost, fields: &Sender("") },
@@ -118,6 +118,10 @@ impl Experiment for Instrument {
                 self.trace.total() + 1,
             ),
         };
+        // What a service decided is shown as it was, beside the level that was measured here.
+        if let Some(refused) = refused {
+            outcome.wait = outcome.wait.or(Some(Span::ZERO)).filter(|_| !refused);
+        }
         let refused = !outcome.is_allowed();
         self.allowed += u64::from(!refused);
         self.refused += u64::from(refused);

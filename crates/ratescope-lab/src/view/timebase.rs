@@ -202,11 +202,7 @@ impl Timebase {
 
     /// Shades the gaps on a plot. If `why`, the reason is written on each gap that has room for it.
     pub(super) fn gaps(&self, marks: &mut Vec<Mark>, plot: Rect, gaps: &[Gap], why: bool) {
-        for gap in gaps.iter().filter(|gap| gap.to > self.from && gap.from < self.to) {
-            let from = self.x(gap.from).max(plot.x);
-            let to = self.x(gap.to).min(plot.right());
-            let rect = Rect { x: from, width: to - from, ..plot };
-            marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Gap, 1.0) });
+        for gap in gaps {
             let [unseen, short] = if gap.hidden {
                 ["while hidden", "hidden"]
             } else {
@@ -218,13 +214,36 @@ impl Timebase {
             } else {
                 unseen.to_owned()
             };
-            // The longest text that fits.
-            let words = [whole.as_str(), unseen, short];
-            let fits = words.into_iter().find(|words| rect.width > 6.0 * words.len() as f64);
-            if let Some(words) = fits.filter(|_| why) {
-                let x = from + rect.width / 2.0;
-                marks.push(label(x, plot.y + 14.0, words, Anchor::Middle));
-            }
+            let words = [whole.as_str(), unseen, short].map(|words| if why { words } else { "" });
+            self.band(marks, plot, [gap.from, gap.to], &words);
+        }
+    }
+
+    /// Shades the stretch in which limiters do not know yet what came before it. If `why`, the reason is written on it.
+    pub(super) fn warming(
+        &self,
+        marks: &mut Vec<Mark>,
+        plot: Rect,
+        warming: Option<[Time; 2]>,
+        why: bool,
+    ) {
+        let words = ["warming up: what came before is not known", "warming up"];
+        let words = words.map(|words| if why { words } else { "" });
+        warming.into_iter().for_each(|stretch| self.band(marks, plot, stretch, &words));
+    }
+
+    /// Shades a stretch of time on a plot, with the longest of the words that fits.
+    fn band(&self, marks: &mut Vec<Mark>, plot: Rect, [from, to]: [Time; 2], words: &[&str]) {
+        if to <= self.from || from >= self.to {
+            return;
+        }
+        let from = self.x(from).max(plot.x);
+        let width = self.x(to).min(plot.right()) - from;
+        let rect = Rect { x: from, width, ..plot };
+        marks.push(Mark::Rects { rects: vec![rect], fill: Fill::new(Ink::Gap, 1.0) });
+        let fits = words.iter().find(|words| width > 6.0 * words.len() as f64);
+        if let Some(words) = fits.filter(|words| !words.is_empty()) {
+            marks.push(label(from + width / 2.0, plot.y + 14.0, words, Anchor::Middle));
         }
     }
 }

@@ -4,6 +4,9 @@ use crate::picture;
 use picture::in_both_themes;
 use ratescope::{Event, KeyedPolicy, Span, Time};
 use ratescope_lab::live::Live;
+use ratescope_lab::run::Arrival;
+use ratescope_lab::run::past::Past;
+use ratescope_lab::scope::{Instrument, Settings};
 use ratescope_lab::view::{Viewport, live};
 
 /// A rule, the seconds between two events of a usual sender, and those of one who comes from minute 5 to 7.
@@ -292,4 +295,31 @@ fn wrong_reports_do_no_harm() {
     service(60).tell(&mut page);
     service(30).tell(&mut page);
     assert_eq!(seen(&page, 0, 60, 1.0).last(), Some(&(29, 30, 1.0, 1.0)));
+}
+
+/// The events of a key are drawn with the verdicts of the service, which knows more than the limiter here; the level is what
+/// is measured here.
+#[test]
+fn verdicts_are_those_of_the_service() {
+    let settings = Settings { limit: 5.0, decay: Span::minutes(1), ..Settings::default() };
+    let event = |n: i64, refused| Arrival { refused, ..Arrival::from((seconds(n), 1.0)) };
+    // Of six at once the limiter here allows five. The service had counted two before, which nobody saw.
+    let events = |refused: [Option<bool>; 6]| -> Vec<Arrival> {
+        refused.into_iter().map(|refused| event(100, refused)).collect()
+    };
+    let of = |refused| Past::<Instrument>::new(settings.clone(), events(refused)).unwrap();
+    let here = of([None; 6]);
+    let service = of([false, false, false, true, true, true].map(Some));
+    assert_eq!((here.end().allowed(), here.end().refused()), (5, 1));
+    assert_eq!((service.end().allowed(), service.end().refused()), (3, 3));
+    let [mine, theirs] = [&here, &service].map(|past| past.end().last().unwrap());
+    assert_eq!(mine.outcome.level, theirs.outcome.level);
+    // What was allowed there is allowed, whatever is measured here.
+    let lenient = of([Some(false); 6]);
+    assert_eq!((lenient.end().allowed(), lenient.end().refused()), (6, 0));
+    assert!(lenient.end().last().unwrap().outcome.is_allowed());
+    // A part that is looked at has the same verdicts.
+    let mut part = service;
+    part.look(seconds(90), seconds(110));
+    assert_eq!(part.run().experiment().refused(), 3);
 }

@@ -11,8 +11,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 const RULES: &str = "domain: web\nlimit: gcra 1000/1h per user\n";
 
-const HOUR: f64 = 3600.0;
-
 fn send(scene: &Scene, secs: f64, times: usize) {
     for _ in 0..times {
         scene.event(secs, 1.0, &[("user", "ann")]);

@@ -17,6 +17,7 @@ const TAG: f64 = 16.0;
 /// The time axis with its grid through all plots, and the stretches of time that nobody saw.
 pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     for plot in layout.plots() {
+        layout.time.warming(marks, plot, view.warming, plot == layout.totals);
         layout.time.gaps(marks, plot, view.gaps, plot == layout.totals);
     }
     let lines = layout.time.scale(marks, layout.axis, view.live);
