@@ -76,6 +76,7 @@ fn print(rounds: usize, addresses: u32) {
         ("the bare service", timed(Bare, addresses, passes)),
         ("the floor", timed(Floor::new(false), addresses, passes)),
         ("the floor, and five headers made before", timed(Floor::new(true), addresses, passes)),
+        ("skipped", skipped(addresses)),
         ("one rule, no headers", ours(ONE, Headers::NONE, addresses)),
         (
             "one rule, no headers, cloned for each request",
@@ -146,6 +147,13 @@ fn limited(rules: &str, headers: Headers) -> RateLimited<Bare, MemoryStore> {
     let ruled = MemoryStore::new(Rules::read("rules.yaml", rules).unwrap(), 100_000);
     let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
     limit.headers(headers).layer().layer(Bare)
+}
+
+/// One rule that no request is limited by.
+fn skipped(addresses: u32) -> Call {
+    let ruled = MemoryStore::new(Rules::read("rules.yaml", ONE).unwrap(), 100_000);
+    let limit = RateLimit::new(ruled).skip(|head| head.uri.path() == "/");
+    timed(limit.layer().layer(Bare), addresses, StatusCode::OK)
 }
 
 /// One rule without headers and with a probe, whether a viewer is there or not; it is told nothing meanwhile.
