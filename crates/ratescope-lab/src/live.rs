@@ -180,8 +180,8 @@ impl Live {
         let Some(Process { until, .. }) = self.processes.last() else { return Vec::new() };
         let second = |at: Time| at.as_micros().div_euclid(1_000_000);
         let wanted = WIDTHS.into_iter().find(|width| *width as f64 >= shortest);
-        let hours = libm::ceil(shortest / 3600.0).max(1.0).min(1e6);
-        let wanted = wanted.unwrap_or(3600 * hours as i64);
+        let hours = (libm::ceil(shortest / 3600.0) as i64).clamp(1, 1_000_000);
+        let wanted = wanted.unwrap_or(3600 * hours);
         let mut stretches = Vec::new();
         let mut end = *until;
         // The coarsest ring that has stretches of this length, and then coarser ones, each for the time that the one before

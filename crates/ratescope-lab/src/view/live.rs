@@ -214,9 +214,10 @@ pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
         let Some(there) = stretches.iter().find(|it| it.from <= at && at < it.to) else { continue };
         counted = Some(there.counted);
         let [allowed, refused, would] = there.rates;
-        let shadow = match would > 0.0 {
-            true => format!(", {} would be", axis::readout(would)),
-            false => String::new(),
+        let shadow = if would > 0.0 {
+            format!(", {} would be", axis::readout(would))
+        } else {
+            String::new()
         };
         let [allowed, refused] = [allowed, refused].map(axis::readout);
         each.push(format!("{}: {allowed} allowed, {refused} refused{shadow}", rule.name));
