@@ -300,6 +300,11 @@ impl Tokens<'_> {
         let mut depth = usize::from(!is_empty);
         while depth > 0 {
             match self.bump() {
+                Some(quote @ ('"' | '\'')) => _ = self.quoted(quote, line)?,
+                Some('-') if self.rest.starts_with('-') => {
+                    let end = self.rest.find('\n').unwrap_or(self.rest.len());
+                    self.rest = &self.rest[end..];
+                }
                 Some('{') => depth += 1,
                 Some('}') => depth -= 1,
                 Some(_) => {}

@@ -18,6 +18,9 @@ pub(super) fn is_known(text: &str) -> bool {
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let statements = statements(text, Ends::Line)?;
     walk(&statements, &mut Vec::new(), &mut |zone, around| {
+        if zone.begins_with("rate_limit") && zone.block.is_empty() {
+            return config.remark(zone.line, "rate_limit without zones is not understood");
+        }
         let Some((outer, sites)) = around.split_last() else { return };
         if !zone.begins_with("zone") || !outer.begins_with("rate_limit") {
             return;

@@ -33,6 +33,18 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                 );
             }
             config.add(rate.at.line, rule(node, rate));
+            if rate.get("requests_to_origin").is_some_and(|only| only.word() == "true") {
+                config.remark(
+                    rate.at.line,
+                    "it counts what no cache answers; what is tried counts every event of the log",
+                );
+            }
+            if node.get("action").is_some_and(|action| action.word().contains("challenge")) {
+                config.remark(
+                    rate.at.line,
+                    "who passes its challenge is not refused; what is tried refuses",
+                );
+            }
             if let Some(time) = rate.get("mitigation_timeout").filter(|time| time.word() != "0") {
                 let remark = format!(
                     "after its limit Cloudflare refuses everything for {} s; what is tried here refuses only what is above",

@@ -125,7 +125,9 @@ fn filter(node: &Node, around: &[String], actions: &Actions<'_>, config: &mut Co
         node.get(name)
             .is_some_and(|on| on.get("default_value").is_some() || on.get("runtime_key").is_some())
     };
-    if !on("filter_enabled") || !on("filter_enforced") {
+    if node.get("@type").is_some_and(|of| of.word().contains("filters.network.local_ratelimit")) {
+        config.remark(line, "it counts connections; what is tried counts every event of the log");
+    } else if !on("filter_enabled") || !on("filter_enforced") {
         config.remark(
             line,
             "without filter_enabled and filter_enforced, Envoy refuses nothing by it",

@@ -61,10 +61,15 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// The chain of a rule, if packets come to it only from other chains.
+/// The chain of a rule, if it is not for what comes to this machine: packets are forwarded, or come from other chains.
 fn jumped(around: &[&Statement]) -> Option<String> {
     let chain = around.last().filter(|chain| chain.begins_with("chain"))?;
-    let is_hook = |inner: &Statement| inner.words.iter().any(|word| word == "hook");
+    let is_hook = |inner: &Statement| {
+        let is = |pair: &[String]| {
+            pair[0] == "hook" && ["input", "prerouting", "ingress"].contains(&&*pair[1])
+        };
+        inner.words.windows(2).any(is)
+    };
     (!chain.block.iter().take(5).any(is_hook)).then(|| chain.text())
 }
 

@@ -89,13 +89,20 @@ fn level(
             }
         }
     }
+    let is_server = |inner: &&Statement| inner.begins_with("server") && !inner.block.is_empty();
+    let several = block.iter().filter(is_server).count() > 1;
     for inner in block.iter().filter(|inner| !inner.block.is_empty()) {
-        let place = place(inner);
+        let unnamed = || (several && is_server(&inner)).then(|| unnamed(inner));
+        let place = place(inner).or_else(unnamed);
         let depth = around.len();
         around.extend(place);
         level(&inner.block, around, dry, all, config);
         around.truncate(depth);
     }
+}
+
+fn unnamed(block: &Statement) -> String {
+    format!("the {} of line {}", said(block.word(0)), block.line)
 }
 
 /// What the requests of a block have in common.
@@ -130,8 +137,7 @@ impl Others {
             if !inner.block.iter().any(is_own) {
                 self.find(&inner.block);
             } else if self.named.len() < NAMED {
-                let unnamed = || format!("the {} of line {}", said(inner.word(0)), inner.line);
-                self.named.push(place(inner).unwrap_or_else(unnamed));
+                self.named.push(place(inner).unwrap_or_else(|| unnamed(inner)));
             } else {
                 self.more += 1;
             }
@@ -143,7 +149,7 @@ impl Others {
         let level = super::scope(around, ", ");
         let Some(named) = super::scope(&self.named, ", ") else { return level };
         let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
-        let level = level.map_or("all".to_owned(), |level| level);
+        let level = level.unwrap_or_else(|| "all".to_owned());
         Some(format!("{level} except {named}{more}"))
     }
 }

@@ -99,7 +99,7 @@ fn middleware(
     for setting in settings {
         let key = setting.key.as_str();
         if !KNOWN.contains(&key) {
-            return Err(format!("line {}: {key} is not understood", setting.line));
+            return Err(format!("{key} in line {} is not understood", setting.line));
         }
         let first = given.entry(key).or_insert(setting);
         if first.value != setting.value {
@@ -154,7 +154,9 @@ fn labels(text: &str) -> Vec<Setting> {
         let (_, text) = text.split_at(text.find(LABEL)?);
         let end = text.find(['=', ':'])?;
         let (path, value) = text.split_at(end);
-        let value = value.get(1..).unwrap_or("").trim_matches([' ', '"', '\'', '`', ':']);
+        let value = value.get(1..).unwrap_or("");
+        let value =
+            value.split(" #").next().unwrap_or(value).trim_matches([' ', '"', '\'', '`', ':']);
         Setting::new(line, keys(path), value)
     };
     lines(text, &["#"]).filter_map(label).collect()
@@ -209,16 +211,15 @@ fn toml(text: &str, config: &mut Config) -> Vec<Setting> {
         } else if let Some((key, value)) = text.split_once('=') {
             let value = value.split(" #").next().unwrap_or(value).trim();
             let plain = value.trim_matches(['"', '\'']);
-            let Some(setting) = Setting::new(line, keys(table).chain(keys(key)), plain) else {
-                continue;
-            };
-            if value.starts_with('{') {
+            let setting = Setting::new(line, keys(table).chain(keys(key)), plain);
+            let is_named = setting.is_some() || value.to_ascii_lowercase().contains("ratelimit");
+            if value.starts_with('{') && is_named {
                 config.remark(
                     line,
                     "a table within a line is not understood; write it as a table of its own",
                 );
             }
-            settings.push(setting);
+            settings.extend(setting);
         }
     }
     settings

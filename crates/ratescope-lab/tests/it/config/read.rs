@@ -36,11 +36,11 @@ http {
     assert_eq!(
         lines(text),
         [
-            "14 | perip | nginx 10/1s burst 20 nodelay per ip | all except location ~ ^/api/(v1|v2)/, location = /login, location /a and 1 more",
-            "15 | api | nginx 120/1m burst 10 delay 5 per x-api-key+path | location ~ ^/api/(v1|v2)/",
-            "17 | perip | nginx 10/1s per ip | location = /login",
-            "22 | perip | nginx 10/1s burst 20 nodelay per ip | location /a",
-            "26 | perip | nginx 10/1s burst 20 nodelay per ip | -",
+            "14 | perip | nginx 10/1s burst 20 nodelay per ip | the server of line 12 except location ~ ^/api/(v1|v2)/, location = /login, location /a and 1 more",
+            "15 | api | nginx 120/1m burst 10 delay 5 per x-api-key+path | the server of line 12, location ~ ^/api/(v1|v2)/",
+            "17 | perip | nginx 10/1s per ip | the server of line 12, location = /login",
+            "22 | perip | nginx 10/1s burst 20 nodelay per ip | the server of line 12, location /a",
+            "26 | perip | nginx 10/1s burst 20 nodelay per ip | the server of line 26",
             "line 24: the zone \"elsewhere\" is not defined here; a file that is included may have it, and nginx -T prints all",
             "line 8: no limit_req here uses the zone \"unused\"; a file that is included may have it, and nginx -T prints all",
         ]

@@ -285,3 +285,48 @@ fn each_limit_has_its_own_addresses() {
 fn lines_of_nginx(key: &str) -> String {
     format!("limit_req_zone {key} zone=a:1m rate=1r/s;\nlimit_req zone=a;")
 }
+
+/// What is not read is said, not passed over.
+#[test]
+fn what_is_left_out_is_said() {
+    let caddy = "a.example {\n\trate_limit {\n\t\tzone z {\n\t\t\tevents 1\n\t\t\twindow 1s\n\t\t}\n\t}\n\trate_limit {remote.ip} 2r/s\n}\n";
+    assert_eq!(
+        lines(caddy),
+        [
+            "3 | z | sliding-log 1/1s per all | a.example",
+            "line 8: rate_limit without zones is not understood",
+        ]
+    );
+    let cloudflare = r#"{"action": "js_challenge", "ratelimit": {"characteristics": ["ip.src"], "period": 10,
+        "requests_per_period": 5, "requests_to_origin": true}}"#;
+    assert_eq!(
+        lines(cloudflare),
+        [
+            "1 |  | sliding-counter 5/10s per ip | -",
+            "line 1: it counts what no cache answers; what is tried counts every event of the log",
+            "line 1: who passes its challenge is not refused; what is tried refuses",
+        ]
+    );
+    let envoy = "\"@type\": type.googleapis.com/envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit\n\
+                 stat_prefix: tcp\ntoken_bucket: {max_tokens: 5, tokens_per_fill: 5, fill_interval: 1s}\n";
+    assert_eq!(
+        lines(envoy),
+        [
+            "3 | tcp | envoy 5/1s burst 5 per all | -",
+            "line 3: it counts connections; what is tried counts every event of the log",
+        ]
+    );
+    let nftables =
+        "chain out { type filter hook output priority 0; limit rate over 9/second drop; }";
+    assert!(lines(nftables)[0].ends_with("| chain out"));
+    let toml = "[http.middlewares]\nc = { rateLimit = { average = 5 } }\n";
+    assert_eq!(
+        error(toml),
+        "line 2: a table within a line is not understood; write it as a table of its own"
+    );
+    let label = "labels:\n - traefik.http.middlewares.a.rateLimit.average=3 # three\n";
+    assert_eq!(lines(label), ["2 | a | token-bucket 3/1s burst 1 per ip | -"]);
+    let lua = "limit_req_zone $host zone=a:1m rate=1r/s;\naccess_by_lua_block { local x = \"{\" -- it's }\n}\n\
+               limit_req zone=a;";
+    assert_eq!(lines(lua), ["4 | a | nginx 1/1s per host | -"]);
+}
