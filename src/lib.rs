@@ -6,6 +6,7 @@
 //! * `page::view::View` is what views differ in; a new view is a file of [`page`] and a line in `view::named`.
 //! * `page::run::Shown` is the run of a view, or the recorded events of a log's client in its place.
 //! * [`Tuner`] is the Worker's half of the Tune view: it reads logs and counts.
+//! * [`configuration`] writes a limiter as the lines of a server, and reads them, in another Worker.
 //!
 //! An action of the viewer changes the view or the run; the next frame lets time pass, has the view make marks, which
 //! `page::canvas` paints, and returns the texts beside the picture that have changed. All arithmetic and all marks are those
@@ -18,6 +19,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![warn(clippy::match_bool)]
 
+pub mod configuration;
 pub mod page;
 mod texts;
 pub mod tuner;

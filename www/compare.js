@@ -1,7 +1,7 @@
 // Compare: besides what every view has, a row of controls over each lane of the graph. Lane n is the
 // setting lane-n, and all of them together are the setting lanes.
 import * as module from "./pkg/ratescope_page.js";
-import { $, changed, on, page, start, wrong } from "./page.js";
+import { $, changed, configure, on, page, start, takesConfigurations, wrong } from "./page.js";
 
 /** One row of controls for each lane, in the order of the lanes. */
 const rows = [];
@@ -91,6 +91,9 @@ function row(i) {
     row.box.focus();
     row.box.select();
   });
+  const title = () => `Lane ${i + 1}, ${row.querySelector(".name").textContent}`;
+  button("code", "Configuration of", () => configure(title(), row.box.name));
+  takesConfigurations(row.box, title);
   // A wrong text stays in its box.
   on(row.box, "blur", () => row.classList.toggle("written", row.box.ariaInvalid === "true"));
   on(row.box, "keydown", (event) => {

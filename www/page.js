@@ -260,14 +260,15 @@ function wireSettings() {
     event.preventDefault();
     nudge(event.target.name, by);
   });
-  on(document, "click", ({ target: { dataset: { step, by, does, goes, copies } } }) => {
+  on(document, "click", ({ target }) => {
+    const { step, by, does, goes, copies } = target.dataset;
     if (step) nudge(step, Number(by));
     if (does === "reset" && story.isTold()) story.replay(open);
     else if (does) { page[does](); changed(); }
     if (goes) $(goes).focus();
-    return copies && copy($(copies));
+    return copies && copyText($(copies), target);
   });
-  on(document, "submit", (event) => event.preventDefault());
+  on(document, "submit", (event) => { if (event.target.method !== "dialog") event.preventDefault(); });
 }
 
 /**
@@ -295,10 +296,10 @@ async function handOver(given) {
 }
 
 /** Copies the text of an element, or selects it if that is refused; the button says which. */
-async function copy(it) {
+export async function copyText(it, button) {
   const isCopied = await toClipboard(it.textContent);
   if (!isCopied) getSelection().selectAllChildren(it);
-  tells(document.querySelector(`[data-copies="${it.id}"]`), isCopied ? "Copied" : "Selected");
+  tells(button, isCopied ? "Copied" : "Selected");
 }
 
 /** Whether the clipboard took a text; without TLS a browser has no clipboard at all. */
@@ -350,6 +351,10 @@ export function save(name, type, data) {
 
 /** Wires the buttons by which one takes the picture away. */
 function wirePicture() {
+  if ($("configure")) {
+    on($("configure"), "click", () => configure("The limiter", "limiter"));
+    takesConfigurations($("limiter"), () => "The limiter");
+  }
   if (!$("copy-picture")) return;
   const name = `ratescope-${graph.dataset.view}`;
   on($("copy-picture"), "click", async () => {
@@ -357,6 +362,27 @@ function wirePicture() {
     tells($("copy-picture"), await copyPicture(page.svg(), `${name}.png`));
   });
   on($("save-svg"), "click", () => save(`${name}.svg`, "image/svg+xml", page.svg()));
+}
+
+/** Shows a limiter, of the setting `name`, as the lines of a server; from a text that was pasted it takes a limit. */
+export async function configure(title, name, pasted) {
+  const take = (limiter) => {
+    const problem = page.set(name, limiter);
+    changed();
+    return problem;
+  };
+  const { open } = await import("./configuration.js");
+  await open(title, page.policy(name), take, pasted);
+}
+
+/** Has the box of a limiter take a configuration of several lines that is pasted into it. */
+export function takesConfigurations(box, title) {
+  on(box, "paste", (event) => {
+    const text = event.clipboardData.getData("text");
+    if (!text.trim().includes("\n")) return undefined;
+    event.preventDefault();
+    return configure(title(), box.name, text);
+  });
 }
 
 function wireLinks() {

@@ -144,6 +144,10 @@ impl view::View for View {
         lane.policy().to_string().split(' ').map(word).collect::<Vec<_>>().join(" ")
     }
 
+    fn policy(&self, name: &str) -> String {
+        self.lane(name).map(|lane| lane.policy().to_string()).unwrap_or_default()
+    }
+
     fn height(&self, width: f64, room: f64) -> Option<f64> {
         Some(compare::height(self.comparison().lanes().len(), width, room))
     }

@@ -106,6 +106,10 @@ impl view::View for View {
         scope::is_axis(seen.size, y)
     }
 
+    fn policy(&self, _name: &str) -> String {
+        limiters(self.scope().instrument())
+    }
+
     fn limit(&self) -> Option<&'static str> {
         Some("limit")
     }

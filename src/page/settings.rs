@@ -68,6 +68,11 @@ impl Page {
         self.view.about(name)
     }
 
+    /// The policy that decides: that of the lane which a setting is, or the one of the view.
+    pub fn policy(&self, name: &str) -> String {
+        self.view.policy(name)
+    }
+
     /// Moves a setting to its next value, up if `by` is 1 and down if it is -1.
     pub fn nudge(&mut self, name: &str, by: f64) {
         self.act();

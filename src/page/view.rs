@@ -62,6 +62,11 @@ pub(super) trait View {
         String::new()
     }
 
+    /// The policy that decides: that of the lane which a setting is, or the one of the view.
+    fn policy(&self, _name: &str) -> String {
+        String::new()
+    }
+
     /// The height in CSS pixels of a picture of that width if there is `room`, in CSS pixels, for it; `None`
     /// if the style sheet decides.
     fn height(&self, _width: f64, _room: f64) -> Option<f64> {

@@ -129,31 +129,39 @@ pub struct Remark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Vec<Remark>);
 
-/// How the configuration of a server is known and read.
-struct Reader {
-    target: Target,
-    /// The words that only such a configuration has.
-    is_known: fn(&str) -> bool,
-    read: fn(&str, &mut Config) -> Result<(), Remark>,
+/// Whether the text has words that only a configuration of the target has. A `match`, as the page leaves out what it does
+/// not call, and nothing that is in a table of functions.
+fn is_known(target: Target, text: &str) -> bool {
+    match target {
+        Target::Exim => exim::is_known(text),
+        Target::Nginx => nginx::is_known(text),
+        Target::Haproxy => haproxy::is_known(text),
+        Target::Envoy => envoy::is_known(text),
+        Target::Descriptors => descriptors::is_known(text),
+        Target::Caddy => caddy::is_known(text),
+        Target::Traefik => traefik::is_known(text),
+        Target::Cloudflare => cloudflare::is_known(text),
+        Target::Rust => rust::is_known(text),
+        Target::Nftables => nftables::is_known(text),
+        Target::Fail2ban => fail2ban::is_known(text),
+    }
 }
 
-const READERS: [Reader; 11] = [
-    Reader { target: Target::Exim, is_known: exim::is_known, read: exim::read },
-    Reader { target: Target::Nginx, is_known: nginx::is_known, read: nginx::read },
-    Reader { target: Target::Haproxy, is_known: haproxy::is_known, read: haproxy::read },
-    Reader { target: Target::Envoy, is_known: envoy::is_known, read: envoy::read },
-    Reader {
-        target: Target::Descriptors,
-        is_known: descriptors::is_known,
-        read: descriptors::read,
-    },
-    Reader { target: Target::Caddy, is_known: caddy::is_known, read: caddy::read },
-    Reader { target: Target::Traefik, is_known: traefik::is_known, read: traefik::read },
-    Reader { target: Target::Cloudflare, is_known: cloudflare::is_known, read: cloudflare::read },
-    Reader { target: Target::Rust, is_known: rust::is_known, read: rust::read },
-    Reader { target: Target::Nftables, is_known: nftables::is_known, read: nftables::read },
-    Reader { target: Target::Fail2ban, is_known: fail2ban::is_known, read: fail2ban::read },
-];
+fn read_for(target: Target, text: &str, config: &mut Config) -> Result<(), Remark> {
+    match target {
+        Target::Exim => exim::read(text, config),
+        Target::Nginx => nginx::read(text, config),
+        Target::Haproxy => haproxy::read(text, config),
+        Target::Envoy => envoy::read(text, config),
+        Target::Descriptors => descriptors::read(text, config),
+        Target::Caddy => caddy::read(text, config),
+        Target::Traefik => traefik::read(text, config),
+        Target::Cloudflare => cloudflare::read(text, config),
+        Target::Rust => rust::read(text, config),
+        Target::Nftables => nftables::read(text, config),
+        Target::Fail2ban => fail2ban::read(text, config),
+    }
+}
 
 /// Reads the limits of a configuration, of whichever server it is.
 ///
@@ -167,15 +175,13 @@ pub fn read(text: &str) -> Result<Config, Error> {
     if text.len() > LONGEST {
         return Err(whole("more than 1 MiB long".to_owned()));
     }
-    let known: Vec<&Reader> = READERS.iter().filter(|reader| (reader.is_known)(text)).collect();
-    let titles = |readers: &[&Reader]| {
-        let titles: Vec<&str> = readers.iter().map(|reader| reader.target.title()).collect();
-        titles.join(", ")
-    };
-    let reader = match known.as_slice() {
-        [reader] => reader,
+    let known: Vec<Target> = Target::ALL.into_iter().filter(|&it| is_known(it, text)).collect();
+    let titles =
+        |targets: &[Target]| targets.iter().map(|it| it.title()).collect::<Vec<_>>().join(", ");
+    let target = match known.as_slice() {
+        [target] => *target,
         [] => {
-            let all = titles(&READERS.iter().collect::<Vec<_>>());
+            let all = titles(&Target::ALL);
             return Err(whole(format!("no limit of a server that is known; these are {all}")));
         }
         several => {
@@ -183,19 +189,15 @@ pub fn read(text: &str) -> Result<Config, Error> {
             return Err(whole(format!("limits of several servers: {servers}; give those of one")));
         }
     };
-    let mut config = Config {
-        target: reader.target,
-        found: Vec::new(),
-        addresses: Addresses::default(),
-        remarks: Vec::new(),
-    };
-    (reader.read)(text, &mut config).map_err(|remark| Error(vec![remark]))?;
+    let mut config =
+        Config { target, found: Vec::new(), addresses: Addresses::default(), remarks: Vec::new() };
+    read_for(target, text, &mut config).map_err(|remark| Error(vec![remark]))?;
     config.finish();
     if !config.found.is_empty() {
         return Ok(config);
     }
     if config.remarks.is_empty() {
-        let title = reader.target.title();
+        let title = target.title();
         return Err(whole(format!("it is of {title}, and no limit is in force there")));
     }
     Err(Error(config.remarks))

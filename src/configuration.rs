@@ -1,0 +1,52 @@
+//! A limiter as the lines of a server, and back. For the Worker, since the pages' half of the module has no room for the
+//! syntax of eleven servers.
+//!
+//! In the pictures all events have one sender, so a limiter has no key there. A server has many: what is written counts
+//! each address, unless the limit names other fields, and what is read loses its key.
+
+use ratescope::policy::{Limit, Policy};
+use ratescope_lab::config;
+use ratescope_lab::export::Target;
+use wasm_bindgen::prelude::*;
+
+/// Two for each server: what [`write_configuration`] calls it, and its name for people.
+#[wasm_bindgen]
+pub fn configuration_targets() -> Vec<String> {
+    let names = Target::ALL.map(|target| [target.to_string(), target.title().to_owned()]);
+    names.into_iter().flatten().collect()
+}
+
+/// Writes a policy for a server: where the text goes, the text, and notes on it.
+#[wasm_bindgen]
+pub fn write_configuration(policy: &str, target: &str) -> Result<Vec<String>, JsValue> {
+    let policy: Policy = policy.parse().map_err(js_error)?;
+    let target: Target = target.parse().map_err(js_error)?;
+    let keyed = |limit: &Limit| match limit.per.fields() {
+        [] => limit.clone().by("ip"),
+        _ => Ok(limit.clone()),
+    };
+    let limits = policy.limits().iter().map(keyed).collect::<Result<_, _>>().map_err(js_error)?;
+    let policy = Policy::new(limits).map_err(js_error)?;
+    let written = target.configure(&policy).map_err(js_error)?;
+    Ok([target.file().to_owned(), written.text].into_iter().chain(written.warnings).collect())
+}
+
+/// Reads the limits of a configuration. Two for each: what the configuration calls it, with its line, and its limiter. A
+/// remark of the reader has no limiter.
+#[wasm_bindgen]
+pub fn read_configuration(text: &str) -> Result<Vec<String>, JsValue> {
+    let config = config::read(text).map_err(js_error)?;
+    let found = config.found.iter().flat_map(|found| {
+        let scope = found.scope.as_deref().unwrap_or_default();
+        let words = [config.target.title(), &found.name, scope].into_iter();
+        let named: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let name = format!("{}, line {}", named.join(" "), found.line);
+        [name, found.limit.limiter.to_string()]
+    });
+    let remarks = config.remarks.iter().flat_map(|remark| [remark.to_string(), String::new()]);
+    Ok(found.chain(remarks).collect())
+}
+
+fn js_error(error: impl core::fmt::Display) -> JsValue {
+    JsValue::from_str(&error.to_string())
+}
