@@ -111,8 +111,7 @@ impl TopKeys {
 
     /// Begins to count anew.
     pub fn clear(&self) {
-        for shard in self.shards() {
-            let mut shard = shard;
+        for mut shard in self.shards() {
             (shard.busiest, shard.refused) =
                 (Sketch::new(self.capacity), Sketch::new(self.capacity));
         }
