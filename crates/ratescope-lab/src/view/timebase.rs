@@ -81,9 +81,15 @@ impl Timebase {
             let room = (width(text, SIZE) + width(&end, SIZE)) / 2.0 + 6.0;
             x - self.left > 24.0 && self.right - x > room
         };
-        let labels = |ticks: &Vec<(f64, String)>| ticks.iter().filter(|t| has_label(t)).count();
-        // One label is not enough for a scale, so the step gets smaller until there are two.
-        let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(|ticks| labels(ticks) > 1);
+        // One label is not enough for a scale, so the step gets smaller until there are two, but no label meets the next.
+        let is_enough = |ticks: &Vec<(f64, String)>| {
+            let labels: Vec<_> = ticks.iter().filter(|tick| has_label(tick)).collect();
+            let is_apart = |(one, two): (&&(f64, String), &&(f64, String))| {
+                (one.0 - two.0).abs() > (width(&one.1, SIZE) + width(&two.1, SIZE)) / 2.0 + 6.0
+            };
+            labels.len() > 1 && labels.iter().zip(labels.iter().skip(1)).all(is_apart)
+        };
+        let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(is_enough);
         let ticks = enough.unwrap_or_else(|| self.ticks(columns));
         for (x, text) in ticks.iter().filter(|tick| has_label(tick)) {
             marks.push(label(*x, y, text, Anchor::Middle));
