@@ -123,7 +123,7 @@ pageTest('from view to view the theme stays', async ({ page, open }) => {
   assert.deepEqual(await dark(), [false, 'false']);
   await press(page, '#theme');
   await go('Scope');
-  assert.equal(new URL(page.url()).pathname, '/');
+  assert.equal(new URL(page.url()).pathname, '/index.html');
   assert.deepEqual(await dark(), [true, 'true']);
   await go('Compare');
   assert.equal(new URL(page.url()).pathname, '/compare.html');
