@@ -65,7 +65,7 @@ macro_rules! define {
             /// A state that was counted by another limiter of its shape than the one that is asked: see
             /// [`MemoryStore::with_limits`](crate::MemoryStore::with_limits).
             #[doc(hidden)]
-            Own(Box<OwnState>),
+            Own(Arc<AnyLimiter>, Box<AnyState>),
         }
 
         $(
@@ -99,39 +99,27 @@ macro_rules! state {
 
 limiters!(define! {});
 
-/// A state, and the limiter that it was counted by and that decides about it.
-#[derive(Clone, Debug, PartialEq)]
-#[doc(hidden)]
-pub struct OwnState {
-    pub(crate) limiter: Arc<AnyLimiter>,
-    state: AnyState,
-}
-
 impl AnyState {
     /// The state of a new key under a limiter of its own.
     #[cfg(feature = "std")]
     pub(crate) fn initial_of(limiter: &AnyLimiter) -> Self {
-        let state = limiter.initial();
-        AnyState::Own(Box::new(OwnState { limiter: Arc::new(limiter.clone()), state }))
+        AnyState::Own(Arc::new(limiter.clone()), Box::new(limiter.initial()))
     }
 
     /// A state of the limiter that this state is of.
     pub(crate) fn like(&self, state: AnyState) -> Self {
         match self {
-            AnyState::Own(own) => {
-                let limiter = Arc::clone(&own.limiter);
-                AnyState::Own(Box::new(OwnState { limiter, state }))
-            }
+            AnyState::Own(limiter, _) => AnyState::Own(Arc::clone(limiter), Box::new(state)),
             _ => state,
         }
     }
 
     fn is_like(&self, other: &AnyState) -> bool {
         match (self, other) {
-            (AnyState::Own(own), AnyState::Own(other)) => {
-                Arc::ptr_eq(&own.limiter, &other.limiter) || own.limiter == other.limiter
+            (AnyState::Own(limiter, _), AnyState::Own(other, _)) => {
+                Arc::ptr_eq(limiter, other) || limiter == other
             }
-            (AnyState::Own(_), _) | (_, AnyState::Own(_)) => false,
+            (AnyState::Own(..), _) | (_, AnyState::Own(..)) => false,
             _ => true,
         }
     }
@@ -171,19 +159,24 @@ macro_rules! stated {
     ($of:expr, |$l:ident| $body:expr) => { limiters!(stated! { $of, $l, $body }) };
 }
 
-/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind.
+/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind. A state that has its
+/// own limiter is evaluated with that one, by `$own` if given.
 macro_rules! matched {
     (
-        { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $other:expr }
+        { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $own:expr, $other:expr }
         $($module:ident::$limiter:ident $($boxed:ident)?,)*
     ) => {
         match ($of, $state) {
             $((AnyLimiter::$limiter($l), AnyState::$limiter($s)) => $body,)*
+            (_, AnyState::Own($l, $s)) => $own,
             _ => $other,
         }
     };
+    ($of:expr, $state:expr, |$l:ident, $s:ident| $body:expr, own $own:expr, $other:expr) => {
+        limiters!(matched! { $of, $state, $l, $s, $body, $own, $other })
+    };
     ($of:expr, $state:expr, |$l:ident, $s:ident| $body:expr, $other:expr) => {
-        limiters!(matched! { $of, $state, $l, $s, $body, $other })
+        limiters!(matched! { $of, $state, $l, $s, $body, $body, $other })
     };
 }
 
@@ -285,10 +278,8 @@ impl AnyLimiter {
             self,
             state,
             |l, s| l.keep(s, now, out),
-            match state {
-                AnyState::Own(own) => own.limiter.write(&own.state, now, out),
-                _ => self.write(&self.initial(), now, out),
-            }
+            own l.write(s, now, out),
+            self.write(&self.initial(), now, out)
         );
     }
 
@@ -299,7 +290,7 @@ impl AnyLimiter {
     /// The limiter that decides about a state: this one, unless the state has its own.
     pub(crate) fn of<'a>(&'a self, state: &'a AnyState) -> &'a AnyLimiter {
         match state {
-            AnyState::Own(own) => &own.limiter,
+            AnyState::Own(limiter, _) => limiter,
             _ => self,
         }
     }
@@ -344,69 +335,29 @@ impl Limiter for AnyLimiter {
     }
 
     fn peek(&self, state: &AnyState, now: Time, cost: f64) -> Outcome {
-        matched!(
-            self,
-            state,
-            |l, s| l.peek(s, now, cost),
-            match state {
-                AnyState::Own(own) => own.limiter.peek(&own.state, now, cost),
-                _ => self.peek(&self.initial(), now, cost),
-            }
-        )
+        matched!(self, state, |l, s| l.peek(s, now, cost), self.peek(&self.initial(), now, cost))
     }
 
     fn record(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
-        matched!(
-            self,
-            &mut *state,
-            |l, s| l.record(s, now, cost, allowed),
-            match state {
-                AnyState::Own(own) => own.limiter.record(&mut own.state, now, cost, allowed),
-                _ => {
-                    self.own(state);
-                    self.record(state, now, cost, allowed);
-                }
-            }
-        );
+        matched!(self, &mut *state, |l, s| l.record(s, now, cost, allowed), {
+            self.own(state);
+            self.record(state, now, cost, allowed);
+        });
     }
 
     fn check_last(&self, state: &mut AnyState, now: Time, cost: f64, others: bool) -> Outcome {
-        matched!(
-            self,
-            &mut *state,
-            |l, s| l.check_last(s, now, cost, others),
-            match state {
-                AnyState::Own(own) => own.limiter.check_last(&mut own.state, now, cost, others),
-                _ => {
-                    self.own(state);
-                    self.check_last(state, now, cost, others)
-                }
-            }
-        )
+        matched!(self, &mut *state, |l, s| l.check_last(s, now, cost, others), {
+            self.own(state);
+            self.check_last(state, now, cost, others)
+        })
     }
 
     fn undo(&self, state: &mut AnyState, at: Time, now: Time, cost: f64) -> bool {
-        matched!(
-            self,
-            &mut *state,
-            |l, s| l.undo(s, at, now, cost),
-            match state {
-                AnyState::Own(own) => own.limiter.undo(&mut own.state, at, now, cost),
-                _ => false,
-            }
-        )
+        matched!(self, state, |l, s| l.undo(s, at, now, cost), false)
     }
 
     fn give_back(&self, state: &mut AnyState, now: Time, cost: f64) -> bool {
-        matched!(
-            self,
-            &mut *state,
-            |l, s| l.give_back(s, now, cost),
-            match state {
-                AnyState::Own(own) => own.limiter.give_back(&mut own.state, now, cost),
-                _ => false,
-            }
-        )
+        matched!(self, state, |l, s| l.give_back(s, now, cost), false)
     }
 
     fn grows(&self) -> bool {
@@ -414,11 +365,7 @@ impl Limiter for AnyLimiter {
     }
 
     fn forget(&self, state: &mut AnyState, now: Time) {
-        matched!(self, &mut *state, |l, s| l.forget(s, now), {
-            if let AnyState::Own(own) = state {
-                own.limiter.forget(&mut own.state, now);
-            }
-        });
+        matched!(self, state, |l, s| l.forget(s, now), {});
     }
 
     fn retry_after(&self, state: &AnyState, now: Time, cost: f64) -> Retry {
@@ -426,35 +373,16 @@ impl Limiter for AnyLimiter {
             self,
             state,
             |l, s| l.retry_after(s, now, cost),
-            match state {
-                AnyState::Own(own) => own.limiter.retry_after(&own.state, now, cost),
-                _ => self.retry_after(&self.initial(), now, cost),
-            }
+            self.retry_after(&self.initial(), now, cost)
         )
     }
 
     fn remaining(&self, state: &AnyState, now: Time) -> f64 {
-        matched!(
-            self,
-            state,
-            |l, s| l.remaining(s, now),
-            match state {
-                AnyState::Own(own) => own.limiter.remaining(&own.state, now),
-                _ => self.remaining(&self.initial(), now),
-            }
-        )
+        matched!(self, state, |l, s| l.remaining(s, now), self.remaining(&self.initial(), now))
     }
 
     fn reset_after(&self, state: &AnyState, now: Time) -> Span {
-        matched!(
-            self,
-            state,
-            |l, s| l.reset_after(s, now),
-            match state {
-                AnyState::Own(own) => own.limiter.reset_after(&own.state, now),
-                _ => Span::ZERO,
-            }
-        )
+        matched!(self, state, |l, s| l.reset_after(s, now), Span::ZERO)
     }
 
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
