@@ -133,10 +133,13 @@ impl view::View for View {
         live::draw(&self.service.live, &self.viewport(seen))
     }
 
-    /// Takes the `sums` of the rules, after their time in microseconds since 1970; and rows of the past in `seconds`, `tens`
-    /// and `hours`: the second in which the process began to count, the one that it counts now, the one since which all is
-    /// known, 1 if this is all of the past and else 0, the length of a row, and the rows. `begin` comes before all else from another process. `speed` is the speed of
-    /// a replay, in seconds of the service in a second of the viewer.
+    /// Takes numbers by their names:
+    ///
+    /// * `sums`: their time in microseconds since 1970, and the sums of the rules.
+    /// * `seconds`, `tens` and `hours`: the second in which the process began to count, the one that it counts now, the one
+    ///   since which all is known, 1 if this is all of the past and else 0, the length of a row, and the rows.
+    /// * `begin`, without numbers: what follows is of another process.
+    /// * `speed`: that of a replay, in seconds of the service in a second of the viewer.
     fn receive(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {

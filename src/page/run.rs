@@ -130,10 +130,12 @@ impl<E: Experiment + Clone> Shown<E> {
         self.past.as_ref().map(|(past, _)| past.end())
     }
 
-    /// Takes numbers by their name. `until` is the instant up to which all events were recorded, in
-    /// microseconds since 1970. `verdicts` are those of a service about the events that come next, 1 for a refusal. `late`
-    /// says that there may have been events before the first that was recorded. Any other name replaces the recorded events: two numbers each,
-    /// microseconds since 1970 and the cost.
+    /// Takes numbers by their name:
+    ///
+    /// * `until`: the instant up to which all events were recorded, in microseconds since 1970.
+    /// * `verdicts`: those of a service about the events that come next, 1 for a refusal.
+    /// * `late`, without numbers: there may have been events before the first that was recorded.
+    /// * Any other name replaces the recorded events: two numbers each, microseconds since 1970 and the cost.
     pub(super) fn receive(&mut self, name: &str, numbers: &[f64]) {
         match name {
             "until" => {

@@ -259,16 +259,16 @@ struct News {
     keys: Option<(Time, [Vec<Ranked>; 2])>,
 }
 
-/// What is new of the past.
+/// The rows that changed since the viewer was told of them.
 struct PastNews {
-    /// Whether nothing of it was told before, or all of that has no place any more.
+    /// Whether the viewer drops what it knew of this process.
     is_again: bool,
     /// The first second, and the one that is counted now.
     seconds: [i64; 2],
     rings: [RingNews; 3],
 }
 
-/// What is new of a ring.
+/// Those of one ring.
 struct RingNews {
     /// Everything from this second on is known.
     since: i64,
@@ -302,7 +302,7 @@ impl News {
         if let Some(speed) = self.speed {
             say(&mut text, "speed", &json!(speed));
         }
-        // The events come first, since the id of the columns says which event comes next.
+        // The events come first, since the id of the sums says which event comes next.
         if let Some(Events { key, seen, elsewhere }) = self.events {
             let seen = seen.iter();
             let list =
