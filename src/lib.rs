@@ -1,5 +1,6 @@
-//! The page: events of the browser in, pictures and texts out. Only in WebAssembly, and one module for all views and the
-//! Worker, so that it is loaded once.
+//! The page: events of the browser in, pictures and texts out. Only in WebAssembly, and one module for all views, so that
+//! it is loaded once. `./scripts/build` compiles it a second time with `cfg(without_workers)`: that module is for the pages,
+//! which then don't load what only the Workers use.
 //!
 //! * [`Page`] is a view on a canvas. The script of a page makes one, calls it for everything that happens, and writes the
 //!   texts that it returns. It does what all views do alike: frames, the pointer, keys, zoom, links.
@@ -19,12 +20,15 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 #![warn(clippy::match_bool)]
 
+#[cfg(not(without_workers))]
 pub mod configuration;
 pub mod page;
 mod texts;
+#[cfg(not(without_workers))]
 pub mod tuner;
 
 pub use page::Page;
+#[cfg(not(without_workers))]
 pub use tuner::Tuner;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ import { views } from './views.mjs';
 const scope = [
   'Skip to the settings', 'Scope', 'Story', 'Compare', 'Tune', 'copy', 'theme',
   'A burst of ten', 'Steady, just below the limit', 'Stop, and watch it decay', 'Strict against leaky', 'Let blue set the limit', 'graph',
-  'limiter-kind', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode',
+  'limiter-kind', 'configure', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval',
   'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'copy-picture', 'save-svg',
@@ -20,7 +20,7 @@ const scope = [
 
 // The first lane can't move up, nor the last one down.
 const lanes = (n) => Array.from({ length: n }, (_, i) => [
-  `Choose lane ${i + 1}`, `Write another limiter in lane ${i + 1}`, `What is lane ${i + 1}`, ...(i > 0 ? [`Move up lane ${i + 1}`] : []),
+  `Choose lane ${i + 1}`, `Write another limiter in lane ${i + 1}`, `What is lane ${i + 1}`, `Configuration of lane ${i + 1}`, ...(i > 0 ? [`Move up lane ${i + 1}`] : []),
   ...(i < n - 1 ? [`Move down lane ${i + 1}`] : []), `Remove lane ${i + 1}`,
 ]).flat();
 

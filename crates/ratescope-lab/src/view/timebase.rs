@@ -74,25 +74,29 @@ impl Timebase {
     /// [right edge](Self::end); returns the x of each grid line.
     pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64, live: bool) -> Vec<f64> {
         let columns = ((self.right - self.left) / GRID).max(2.0) as usize;
-        let end = self.end_text(live);
-        // A label close to the left edge would leave the picture, and one close to the right edge would meet
-        // the label of the edge.
-        let has_label = |(x, text): &(f64, String)| {
-            let room = (width(text, SIZE) + width(&end, SIZE)) / 2.0 + 6.0;
-            x - self.left > 24.0 && self.right - x > room
+        // A label close to the left edge would leave the picture.
+        let half = |text: &str| width(text, SIZE) / 2.0;
+        let labels = |ticks: &[(f64, String)]| {
+            let edge = (self.right, self.end_text(live));
+            let mut labels: Vec<(f64, String)> = Vec::new();
+            for (x, text) in ticks {
+                let is_apart =
+                    |(other, its): &(f64, String)| (x - other).abs() > half(text) + half(its) + 6.0;
+                if x - self.left > 24.0 && is_apart(&edge) && labels.last().is_none_or(is_apart) {
+                    labels.push((*x, text.clone()));
+                }
+            }
+            labels
         };
-        // One label is not enough for a scale, so the step gets smaller until there are two, but no label meets the next.
-        let is_enough = |ticks: &Vec<(f64, String)>| {
-            let labels: Vec<_> = ticks.iter().filter(|tick| has_label(tick)).collect();
-            let is_apart = |(one, two): (&&(f64, String), &&(f64, String))| {
-                (one.0 - two.0).abs() > (width(&one.1, SIZE) + width(&two.1, SIZE)) / 2.0 + 6.0
-            };
-            labels.len() > 1 && labels.iter().zip(labels.iter().skip(1)).all(is_apart)
-        };
-        let enough = (columns..=4 * columns).map(|n| self.ticks(n)).find(is_enough);
-        let ticks = enough.unwrap_or_else(|| self.ticks(columns));
-        for (x, text) in ticks.iter().filter(|tick| has_label(tick)) {
-            marks.push(label(*x, y, text, Anchor::Middle));
+        // One label is not enough for a scale, so the step gets smaller until there are two. Where the times of a run are
+        // too long for that, they count back from the right edge.
+        let scales = [*self, self.in_own_time(false)];
+        let mut tried =
+            scales.iter().flat_map(|scale| (columns..=4 * columns).map(|n| scale.ticks(n)));
+        let ticks =
+            tried.find(|ticks| labels(ticks).len() > 1).unwrap_or_else(|| self.ticks(columns));
+        for (x, text) in labels(&ticks) {
+            marks.push(label(x, y, &text, Anchor::Middle));
         }
         ticks.into_iter().map(|(x, _)| x).collect()
     }
