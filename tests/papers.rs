@@ -29,7 +29,7 @@ fn the_readme_is_short() {
 #[test]
 fn the_picture_is_what_the_page_draws() {
     for (name, theme) in [("readme-light.svg", Theme::Light), ("readme-dark.svg", Theme::Dark)] {
-        let picture = picture::picture(picture::README, Some(picture::CROSSHAIR), theme).unwrap();
+        let picture = picture::readme(theme).unwrap();
         // The words about the crosshair in the text beside it.
         assert!(picture.contains(">refused: rate 11.6 per 10\u{202f}s, limit 10<"));
         assert!(picture.contains(">allowed again in 2.4\u{202f}s<"));
@@ -39,6 +39,20 @@ fn the_picture_is_what_the_page_draws() {
     // And what it opens with.
     let opens = format!("data-opens=\"{}\"", picture::README.replace('&', "&amp;"));
     assert!(read("www/index.html").contains(&opens), "www/index.html should have {opens}");
+}
+
+/// Nothing in it moves for a reader who asked for less motion, and a host that allows no scripts shows it whole.
+#[test]
+fn the_picture_moves_by_style_alone() {
+    let picture = picture::readme(Theme::Light).unwrap();
+    assert!(picture.len() <= 150_000, "{} bytes", picture.len());
+    let (before, rest) =
+        picture.split_once("\n@media (prefers-reduced-motion: no-preference) {\n").unwrap();
+    let (moves, after) = rest.split_once("\n}\n").unwrap();
+    assert_eq!(moves.matches("animation:").count(), 3);
+    for still in [before, after] {
+        assert!(!["animation:", "<animate", "<set", "<script"].iter().any(|it| still.contains(it)));
+    }
 }
 
 #[test]

@@ -11,37 +11,35 @@ const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', s
 
 /// The marks on a panel of `width` by `height` CSS pixels, as an SVG file with a line of text for each mark.
 pub fn write(marks: &[Mark], width: f64, height: f64, theme: Theme) -> String {
-    let mut picture = Picture { text: String::new(), theme, clips: 0 };
-    // Writing to a String cannot fail.
-    let _ = picture.draw(marks, width, height);
-    picture.text
+    let w = Short(width);
+    let h = Short(height);
+    let panel = theme.colour(Ink::Panel);
+    format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}" font-family="{FONT}" stroke-linejoin="round">
+<rect width="{w}" height="{h}" fill="{panel}"/>
+{}</svg>
+"#,
+        part(marks, theme)
+    )
 }
 
-struct Picture {
+/// The marks alone, with a line of text for each, as a part of an SVG file.
+pub fn part(marks: &[Mark], theme: Theme) -> String {
+    let mut part = Part { text: String::new(), theme, clips: 0 };
+    // Writing to a String cannot fail.
+    let _ = marks.iter().try_for_each(|mark| part.mark(mark));
+    // The ends of clips that have none.
+    part.text.push_str(&"</svg>\n".repeat(part.clips));
+    part.text
+}
+
+struct Part {
     text: String,
     theme: Theme,
     clips: usize,
 }
 
-impl Picture {
-    fn draw(&mut self, marks: &[Mark], width: f64, height: f64) -> fmt::Result {
-        let w = Short(width);
-        let h = Short(height);
-        write!(self.text, r#"<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" "#)?;
-        write!(
-            self.text,
-            r#"viewBox="0 0 {w} {h}" font-family="{FONT}" stroke-linejoin="round">"#
-        )?;
-        let panel = self.theme.colour(Ink::Panel);
-        writeln!(self.text, "\n<rect width=\"{w}\" height=\"{h}\" fill=\"{panel}\"/>")?;
-        for mark in marks {
-            self.mark(mark)?;
-        }
-        // The end of the file, after the ends of clips that have none.
-        self.text.push_str(&"</svg>\n".repeat(self.clips + 1));
-        Ok(())
-    }
-
+impl Part {
     fn mark(&mut self, mark: &Mark) -> fmt::Result {
         match mark {
             Mark::Line { from, to, stroke } => self.stroke(&segments(&[(*from, *to)]), *stroke),
@@ -136,11 +134,22 @@ impl Picture {
     }
 }
 
+/// A path through points. Each is told by the way from the one before it, which is shorter than its place.
 fn through(points: &[Point]) -> String {
     let mut path = String::new();
+    // In hundredths of a pixel. Places are rounded, and not the ways between them, so errors do not add up.
+    let mut before: Option<[f64; 2]> = None;
     for point in points.iter().copied().filter(|point| is_drawn(*point)) {
-        let to = if path.is_empty() { 'M' } else { 'L' };
-        let _ = write!(path, "{to}{},{}", Short(point.x), Short(point.y));
+        let [x, y] = [point.x, point.y].map(|place| libm::round(place * 100.0));
+        let way = before.map(|[from_x, from_y]| [x - from_x, y - from_y]);
+        let [to_x, to_y] = way.unwrap_or([x, y]).map(|hundredths| Short(hundredths / 100.0));
+        let _ = match way {
+            None => write!(path, "M{to_x},{to_y}"),
+            Some([_, 0.0]) => write!(path, "h{to_x}"),
+            Some([0.0, _]) => write!(path, "v{to_y}"),
+            Some(_) => write!(path, "l{to_x},{to_y}"),
+        };
+        before = Some([x, y]);
     }
     path
 }

@@ -62,8 +62,19 @@ fn numbers_are_short() {
     let line =
         |x| Mark::Line { from: at(x, 0.0), to: at(x, 1.0), stroke: Stroke::solid(Ink::Axis, 1.0) };
     for (x, want) in [(1.0, "1"), (-0.001, "0"), (0.126, "0.13"), (100.5, "100.5"), (-2.0, "-2")] {
-        assert!(body(&[line(x)]).contains(&format!(r#"d="M{want},0L{want},1""#)), "{x}");
+        assert!(body(&[line(x)]).contains(&format!(r#"d="M{want},0v1""#)), "{x}");
     }
+}
+
+/// A point is where it is, however many come before it.
+#[test]
+fn rounding_does_not_add_up() {
+    let points = (0..=1000).map(|i| at(0.126 * f64::from(i), 0.0)).collect();
+    let drawn = body(&[Mark::Polyline { points, stroke: Stroke::solid(Ink::Axis, 1.0) }]);
+    let (_, path) = drawn.split_once("M0,0h").unwrap();
+    let ways = path.split('"').next().unwrap().split('h').map(|way| way.parse::<f64>().unwrap());
+    let [count, sum] = ways.fold([0.0, 0.0], |[count, sum], way| [count + 1.0, sum + way]);
+    assert_eq!([count, libm::round(sum * 100.0)], [1000.0, 12_600.0]);
 }
 
 #[test]
@@ -72,7 +83,7 @@ fn points_that_are_not_finite_are_left_out() {
     let stroke = Stroke::solid(Ink::Rate, 1.0);
     let points = vec![at(nan, 0.0), at(1.0, 2.0), at(2.0, f64::INFINITY), at(3.0, 4.0)];
     let drawn = body(&[Mark::Polyline { points, stroke }]);
-    assert!(drawn.contains(r#"d="M1,2L3,4""#), "{drawn}");
+    assert!(drawn.contains(r#"d="M1,2l2,2""#), "{drawn}");
     let bad = Rect { x: nan, y: 0.0, width: 1.0, height: 1.0 };
     let fill = Fill::new(Ink::Gap, 1.0);
     let nothing = [
