@@ -8,7 +8,7 @@ use crate::texts::Texts;
 use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
 use ratescope_lab::compare::{Comparison, Lane, Lanes};
-use ratescope_lab::plot::{Anchor, Ink, Mark, Point, Text, axis};
+use ratescope_lab::plot::{Mark, axis};
 use ratescope_lab::view::{Feedback, Viewport, compare, edges, seconds_per_pixel};
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
@@ -52,37 +52,6 @@ impl View {
     /// The distance from lane to lane, in CSS pixels.
     fn distance(&self, size: [f64; 2]) -> f64 {
         compare::pitch(self.comparison().lanes().len(), size)
-    }
-
-    /// The limiters of the lanes and their readings. In a second row of the head there is room for the counts, too.
-    fn names(&self, seen: &Viewport) -> Vec<Mark> {
-        let [left, right] = edges(seen.size[0]);
-        let pitch = self.distance(seen.size);
-        let second = compare::head(seen.size[0]) - compare::head(f64::INFINITY);
-        // A long name needs the whole width of a narrow canvas.
-        let (size, left) = if second > 0.0 { (11.0, 8.0) } else { (12.0, left) };
-        let mut marks = Vec::new();
-        let mut text = |i: i32, (x, y): (f64, f64), anchor: Anchor, text: String, ink: Ink| {
-            let at = Point::new(x, f64::from(i) * pitch + 16.0 + y);
-            let bold = ink == Ink::Text;
-            marks.push(Mark::Text(Text { at, text, ink, size, bold, anchor }));
-        };
-        let mut readings = compare::readings(self.comparison(), &self.viewport(seen));
-        // There are none without a crosshair.
-        readings.resize_with(self.comparison().lanes().len(), || None);
-        for ((lane, reading), i) in self.comparison().lanes().iter().zip(readings).zip(0..) {
-            let name = format!("{}  {}", i + 1, lane.limiters());
-            text(i, (left, 0.0), Anchor::Start, name, Ink::Text);
-            let counts = || format!("{} passed, {} refused", lane.allowed(), lane.refused());
-            let (said, ink) = match reading {
-                Some(reading) if reading.refused => (reading.text, Ink::Refused),
-                Some(reading) => (reading.text, Ink::Muted),
-                None if second > 0.0 && !self.shown.is_past() => (counts(), Ink::Muted),
-                None => continue,
-            };
-            text(i, (right, second), Anchor::End, said, ink);
-        }
-        marks
     }
 
     /// The lane that the setting `name` is; `None` if it is another setting, or there is no such lane.
@@ -187,7 +156,8 @@ impl view::View for View {
     fn draw(&self, seen: &Viewport) -> Vec<Mark> {
         let mut marks = compare::draw(self.comparison(), &self.viewport(seen));
         if self.named {
-            marks.extend(self.names(seen));
+            let counts = !self.shown.is_past();
+            marks.extend(compare::names(self.comparison(), &self.viewport(seen), counts));
         }
         marks
     }

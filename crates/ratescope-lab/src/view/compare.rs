@@ -10,6 +10,7 @@ mod feedback;
 mod lanes;
 mod layout;
 pub(super) mod level;
+mod names;
 pub(super) mod numbers;
 mod totals;
 mod trail;
@@ -17,6 +18,7 @@ mod trail;
 pub use crosshair::{readings, words};
 pub use feedback::feedback;
 pub use layout::is_axis;
+pub use names::names;
 pub use numbers::{next, promise, waits};
 
 use crate::compare::{Comparison, Lane};

@@ -30,6 +30,7 @@ mod recorded;
 #[path = "../../../../tests/common/runs.rs"]
 mod runs;
 mod scenarios;
+mod scenarios_drawn;
 mod scope;
 mod scope_view;
 #[path = "../../../../tests/common/seeds.rs"]

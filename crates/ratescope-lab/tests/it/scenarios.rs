@@ -8,28 +8,46 @@ fn at(seconds: f64) -> Time {
     Time::from_secs(seconds).unwrap()
 }
 
-/// The links of the page's list, with their titles and sentences.
-fn listed() -> Vec<(String, String, Link)> {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../www/compare.html");
-    let page = fs::read_to_string(page).unwrap();
+/// A scenario in the list of a page.
+pub(crate) struct Scenario {
+    pub(crate) title: String,
+    /// Its sentences, as HTML.
+    pub(crate) text: String,
+    /// What its link has after the `#`.
+    pub(crate) fragment: String,
+    /// The instants that its sentences name.
+    pub(crate) flags: Vec<Time>,
+}
+
+/// The scenarios of a page in `www`, in their order.
+pub(crate) fn listed(page: &str) -> Vec<Scenario> {
+    let page = fs::read_to_string(format!("{}/../../www/{page}", env!("CARGO_MANIFEST_DIR")));
+    let page = page.unwrap();
     let items = page.split("<li><a href=\"#").skip(1);
     items
         .map(|item| {
-            let (href, rest) = item.split_once('"').unwrap();
-            let (_, rest) = rest.split_once('>').unwrap();
-            let (title, rest) = rest.split_once("</a>").unwrap();
-            let (text, _) = rest.split_once("</li>").unwrap();
-            let fragment = href.replace("&amp;", "&");
-            (title.to_owned(), text.to_owned(), fragment.parse().unwrap())
+            let (link, rest) = item.split_once('>').unwrap();
+            let (title, rest) = rest.split_once("</a><p hidden>").unwrap();
+            let (text, _) = rest.split_once("</p></li>").unwrap();
+            let (fragment, data) = link.split_once('"').unwrap();
+            let flags = data.split_once("data-flags=\"").map_or("", |(_, flags)| flags);
+            let flags = flags.split('"').next().unwrap_or_default().split_whitespace();
+            Scenario {
+                title: title.to_owned(),
+                text: text.to_owned(),
+                fragment: fragment.replace("&amp;", "&"),
+                flags: flags.map(|flag| at(flag.parse().unwrap())).collect(),
+            }
         })
         .collect()
 }
 
-/// The scenario of that title as it is opened, and its sentences.
+/// The scenario of Compare with that title as it is opened, and its sentences.
 fn scenario(title: &str) -> (Comparison, String) {
-    let found = listed().into_iter().find(|(listed, ..)| listed.contains(title));
-    let (_, text, link) = found.unwrap_or_else(|| panic!("{title} is not on the page"));
-    (opened(&link, link.at), text)
+    let found = listed("compare.html").into_iter().find(|listed| listed.title.contains(title));
+    let found = found.unwrap_or_else(|| panic!("{title} is not on the page"));
+    let link: Link = found.fragment.parse().unwrap();
+    (opened(&link, link.at), found.text)
 }
 
 fn opened(link: &Link, until: Time) -> Comparison {
@@ -61,9 +79,10 @@ fn says(text: &str, numbers: &[&str]) {
 
 #[test]
 fn all_twelve_are_on_the_page() {
-    let all = listed();
+    let all = listed("compare.html");
     assert_eq!(all.len(), 12);
-    for (title, text, link) in all {
+    for Scenario { title, text, fragment, .. } in all {
+        let link: Link = fragment.parse().unwrap();
         assert!((2..=8).contains(&link.settings.lanes.len()), "{title}");
         assert!(link.at > Time::ZERO && text.len() > 100, "{title}");
         // The whole scenario is on the screen, but perhaps for its first moments.

@@ -11,7 +11,7 @@ use ratescope_lab::plot::{Anchor, Ink, Mark, Point, Rect, Text};
 use ratescope_lab::run::pace::Gap;
 use ratescope_lab::run::past::Past;
 use ratescope_lab::view::compare::{
-    colours, draw, head, height, pitch, readings, top, total, waits, words,
+    colours, draw, head, height, names, pitch, readings, top, total, waits, words,
 };
 use ratescope_lab::view::{Viewport, edges, seconds_per_pixel};
 
@@ -82,6 +82,33 @@ fn limits_that_move() {
         let limit = limit.unwrap();
         assert_eq!(limit.iter().any(|point| point.y != limit[0].y), moves, "{lane}");
     }
+}
+
+/// The keys stand there if they are what lanes differ in, and the counts if there is room.
+#[test]
+fn names_are_in_the_heads() {
+    let texts = |link: &str, width: f64| {
+        let comparison = run(&format!("{link}&auto=off&do=1:events*12&at=5"));
+        let tops = tops(&comparison, comparison.now());
+        let marks = names(&comparison, &view(&comparison, width, &tops), true);
+        let text = |mark| match mark {
+            Mark::Text(Text { text, .. }) => text,
+            other => panic!("{other:?}"),
+        };
+        marks.into_iter().map(text).collect::<Vec<_>>()
+    };
+    let counts = "10 passed, 2 refused";
+    assert_eq!(
+        texts("lanes=sliding-log%20per%20ip;sliding-log%20per%20user", 720.0),
+        ["1  sliding-log 10/10s per ip", counts, "2  sliding-log 10/10s per user", counts]
+    );
+    let one = "lanes=sliding-log%20per%20ip";
+    assert_eq!(texts(one, 720.0), ["1  sliding-log 10/10s", counts]);
+    let long = "lanes=adaptive%20x2%20decay%2010s%20increase%201m%20floor%2010%20strict";
+    let name = "1  adaptive x2 decay 10s increase 1m floor 10 strict";
+    assert_eq!(texts(long, 490.0), [name]);
+    // A narrow canvas has a second row.
+    assert_eq!(texts(long, 400.0).len(), 2);
 }
 
 /// In every lane, and in the past as well.

@@ -1,0 +1,48 @@
+//! The names of the lanes, for a picture without the page's controls over it.
+
+use super::{SECOND_ROW, Viewport, pitch, readings};
+use crate::compare::{Comparison, Lane};
+use crate::plot::{Anchor, Ink, Mark, axis};
+use crate::view::label::{SIZE, SMALL, bold, plain, width};
+use crate::view::timebase::{edges, is_narrow};
+use ratescope::policy::Per;
+
+/// The limiters of the lanes in their heads, and their readings at the crosshair. If there are `counts`, a lane
+/// without a reading has what it allowed and refused instead, where there is room for it.
+pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark> {
+    let lanes = comparison.lanes();
+    let [left, right] = edges(view.size[0]);
+    let pitch = pitch(lanes.len(), view.size);
+    // A long name needs the whole width of a narrow canvas, and what is said of it a row of its own.
+    let narrow = is_narrow(view.size[0]);
+    let (size, left, below) = if narrow { (SMALL, 8.0, SECOND_ROW) } else { (SIZE, left, 0.0) };
+    let fits = |text: &str| narrow || width(text, size) < right - left;
+    let mut readings = readings(comparison, view);
+    // There are none without a crosshair.
+    readings.resize_with(lanes.len(), || None);
+    // Keys that all lanes share are not told.
+    let keys_differ = lanes.windows(2).any(|pair| keys(&pair[0]) != keys(&pair[1]));
+    let mut marks = Vec::with_capacity(2 * lanes.len());
+    for (i, (lane, reading)) in lanes.iter().zip(readings).enumerate() {
+        // Above the flags of the first plot.
+        let y = i as f64 * pitch + 12.0;
+        let limiters = if keys_differ { lane.policy().to_string() } else { lane.limiters() };
+        let name = format!("{}  {limiters}", i + 1);
+        marks.push(bold(left, y, &name, Ink::Text, size, Anchor::Start));
+        let [passed, refused] = [lane.allowed(), lane.refused()].map(axis::readout_count);
+        let counted = format!("{passed} passed, {refused} refused");
+        let (said, ink) = match reading {
+            Some(reading) if reading.refused => (reading.text, Ink::Refused),
+            Some(reading) => (reading.text, Ink::Muted),
+            None if counts && fits(&format!("{name}  {counted}")) => (counted, Ink::Muted),
+            None => continue,
+        };
+        marks.push(plain(right, y + below, &said, ink, size, Anchor::End));
+    }
+    marks
+}
+
+/// The fields by which the limits of a lane count.
+fn keys(lane: &Lane) -> Vec<&Per> {
+    lane.policy().limits().iter().map(|limit| &limit.per).collect()
+}

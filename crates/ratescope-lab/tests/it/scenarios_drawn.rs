@@ -1,0 +1,107 @@
+//! SCENARIOS.md has every scenario of the page as the page has it, with its picture.
+
+use crate::committed::committed;
+use crate::picture::golden;
+use crate::scenarios::{Scenario, listed};
+use ratescope_lab::compare::{self, Comparison};
+use ratescope_lab::plot::palette::Theme;
+use ratescope_lab::plot::{Mark, svg};
+use ratescope_lab::scope::{self, Scope};
+use ratescope_lab::view::{self, Viewport};
+
+const WIDTH: f64 = 720.0;
+
+const HEAD: &str = "# Scenarios
+
+Runs that show where limiters differ, each at its end. The pictures are drawn by the code that draws the page. Where
+`./scripts/demo` serves the page, a title plays its run.
+";
+
+/// A picture and its words for who does not see it.
+struct Drawn {
+    marks: Vec<Mark>,
+    size: [f64; 2],
+    alt: String,
+}
+
+/// The run of a scenario of the Scope, at its end.
+fn on_the_scope(scenario: &Scenario) -> Drawn {
+    let link: scope::Link = scenario.fragment.parse().unwrap();
+    let mut run = Scope::open(&link).unwrap();
+    run.advance(link.at, usize::MAX);
+    let (right, window) = (run.now(), run.settings().common.window);
+    let view = Viewport {
+        size: [WIDTH, 300.0],
+        right,
+        live: true,
+        window,
+        own_time: true,
+        flags: &scenario.flags,
+        top: view::scope::top(&run, right, window),
+        ..Viewport::default()
+    };
+    let [allowed, refused] = [run.instrument().allowed(), run.instrument().refused()];
+    Drawn {
+        marks: view::scope::draw(&run, &view),
+        size: view.size,
+        alt: format!("The Scope: {allowed} allowed, {refused} refused."),
+    }
+}
+
+/// The run of a scenario of Compare, at its end.
+fn in_lanes(scenario: &Scenario) -> Drawn {
+    let link: compare::Link = scenario.fragment.parse().unwrap();
+    let mut run = Comparison::open(&link).unwrap();
+    run.advance(link.at, usize::MAX);
+    let (right, window) = (run.now(), run.settings().common.window);
+    let view = Viewport {
+        size: [WIDTH, view::compare::height(run.lanes().len(), WIDTH, 0.0)],
+        right,
+        live: true,
+        window,
+        own_time: true,
+        flags: &scenario.flags,
+        top: view::compare::total(&run, right, window),
+        ..Viewport::default()
+    };
+    let mut marks = view::compare::draw(&run, &view);
+    marks.extend(view::compare::names(&run, &view, true));
+    let lanes = run.lanes().iter();
+    let passed: Vec<_> =
+        lanes.map(|lane| format!("{} by {}", lane.allowed(), lane.limiters())).collect();
+    let alt = format!("{} events, of which pass: {}.", run.sent(), passed.join(", "));
+    Drawn { marks, size: view.size, alt }
+}
+
+/// The name of a scenario's files: the letters of its title, with a `-` for the rest between them.
+fn file_name(title: &str) -> String {
+    let words = title.split(|c: char| !c.is_alphanumeric() && c != '’');
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    words.join("-").replace('’', "").to_lowercase()
+}
+
+/// The pictures have one theme, so that all of them together stay small.
+#[test]
+fn every_scenario_is_in_the_paper() {
+    let mut paper = HEAD.to_owned();
+    let mut bytes = 0;
+    let pages: [(&str, &str, fn(&Scenario) -> Drawn); 2] =
+        [("Scope", "index.html", on_the_scope), ("Compare", "compare.html", in_lanes)];
+    for (heading, page, drawn) in pages {
+        paper += &format!("\n## {heading}\n");
+        for scenario in listed(page) {
+            let Drawn { marks, size: [width, height], alt } = drawn(&scenario);
+            let Scenario { title, text, fragment, .. } = &scenario;
+            let name = format!("scenarios/{}.svg", file_name(title));
+            let picture = svg::write(&marks, width, height, Theme::Light);
+            golden(&name, &picture);
+            bytes += picture.len();
+            let opens = format!("http://127.0.0.1:8080/{page}#{fragment}");
+            paper +=
+                &format!("\n### [{title}]({opens})\n\n{text}\n\n![{alt}](tests/plots/{name})\n");
+        }
+    }
+    assert!(bytes <= 600_000, "{bytes}");
+    let want = committed("../../SCENARIOS.md", &paper);
+    assert!(paper == want, "SCENARIOS.md is another; look, then delete it to accept:\n{paper}");
+}
