@@ -5,6 +5,7 @@
 //! `--- look`, which read the state. An algorithm whose states are in a ring has a key for each state, and reads
 //! and writes parts of it; a part from `--- tell` on then says what a store has to know of the state.
 
+use core::hash::{Hash, Hasher};
 use ratescope::limit::FORMS;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::in_f64::Lua;
@@ -45,27 +46,36 @@ pub(super) struct LuaAlgorithm {
 
 /// The algorithms of all limiters, in the order of their names.
 static ALL: LazyLock<Vec<LuaAlgorithm>> = LazyLock::new(|| {
-    let lua = |example: &str| Some(example.parse::<AnyLimiter>().ok()?.in_f64()?.lua);
-    let mut luas: Vec<Lua> = FORMS.iter().filter_map(|form| lua(form.example)).collect();
+    let limiters = FORMS.iter().filter_map(|form| form.example.parse::<AnyLimiter>().ok());
+    let mut luas: Vec<Lua> = limiters.filter_map(|limiter| Some(limiter.in_f64()?.lua)).collect();
     luas.sort_unstable_by_key(|lua| lua.name);
     luas.dedup();
     luas.into_iter().map(LuaAlgorithm::new).collect()
 });
 
-/// The algorithm of this number.
-pub(super) fn numbered(number: u8) -> Option<&'static LuaAlgorithm> {
-    ALL.get(usize::from(number))
+/// The algorithm of a limiter.
+pub(super) fn of(lua: Lua) -> Option<&'static LuaAlgorithm> {
+    ALL.iter().find(|algorithm| algorithm.name == lua.name)
 }
 
-/// The number of an algorithm.
-pub(super) fn number(lua: Lua) -> Option<u8> {
-    let place = ALL.binary_search_by_key(&lua.name, |algorithm| algorithm.name);
-    u8::try_from(place.ok()?).ok()
+/// All algorithms, in the order of their names.
+pub(super) fn all() -> &'static [LuaAlgorithm] {
+    &ALL
 }
 
-/// The numbers of all algorithms.
-pub(super) fn all() -> impl Iterator<Item = u8> {
-    (0..=u8::MAX).take(ALL.len())
+/// An algorithm is known by its name.
+impl PartialEq for LuaAlgorithm {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for LuaAlgorithm {}
+
+impl Hash for LuaAlgorithm {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.name.hash(hasher);
+    }
 }
 
 impl LuaAlgorithm {
@@ -77,8 +87,17 @@ impl LuaAlgorithm {
         let (read, look) = look.split_once("--- look\n").unwrap_or(("", look));
         let (rest, undo) = split_off(rest, "--- undo\n");
         let (keep, tell) = split_off(rest, "--- tell\n");
-        let (initial, numbers) = (lua.name.to_uppercase(), names.split(' ').collect());
-        LuaAlgorithm { name: lua.name, initial, before, numbers, read, look, keep, tell, undo }
+        LuaAlgorithm {
+            name: lua.name,
+            initial: lua.name.to_uppercase(),
+            before,
+            numbers: names.split(' ').collect(),
+            read,
+            look,
+            keep,
+            tell,
+            undo,
+        }
     }
 
     /// Whether its states are in rings.
@@ -112,15 +131,14 @@ fn split_off<'a>(text: &'a str, mark: &str) -> (&'a str, Option<&'a str>) {
 mod tests {
     use super::*;
 
-    fn of(limiter: &str) -> &'static LuaAlgorithm {
-        let lua = limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua;
-        numbered(number(lua).unwrap()).unwrap()
+    fn example(limiter: &str) -> &'static LuaAlgorithm {
+        of(limiter.parse::<AnyLimiter>().unwrap().in_f64().unwrap().lua).unwrap()
     }
 
     #[test]
     fn files_have_all_parts() {
         for form in FORMS {
-            let algorithm = of(form.example);
+            let algorithm = example(form.example);
             assert!((2..=5).contains(&algorithm.numbers.len()), "{algorithm:?}");
             assert!(!algorithm.look.is_empty() && !algorithm.keep.is_empty(), "{algorithm:?}");
             assert!(algorithm.texts().all(|text| !text.contains("---")), "{algorithm:?}");
@@ -131,7 +149,7 @@ mod tests {
     fn those_give_back_that_do_in_memory() {
         for form in FORMS {
             let limiter: AnyLimiter = form.example.parse().unwrap();
-            let has_undo = of(form.example).undo.is_some();
+            let has_undo = example(form.example).undo.is_some();
             assert_eq!(has_undo, limiter.can_give_back(), "{}", form.example);
         }
     }

@@ -61,8 +61,8 @@ impl Request {
             return slots;
         }
         for (q, question) in self.questions.iter().enumerate() {
-            let Some((key, ..)) = question.keys.first() else { continue };
-            let own = slot(key);
+            let Some(first) = question.keys.first() else { continue };
+            let own = slot(&first.key);
             match slots.iter_mut().find(|(known, _)| *known == own) {
                 Some((_, questions)) => questions.push(q),
                 None => slots.push((own, vec![q])),

@@ -63,8 +63,7 @@ use decide::{Decided, Request};
 use link::Link;
 use plan::{Op, Plan, Question};
 use ratescope::event::{Event, Fields};
-use ratescope::internal::Few;
-use ratescope::internal::{AskedOutcomes, RawQuota, all_of, not_in_f64, one_after_the_other};
+use ratescope::internal::{AskedOutcomes, Few, RawQuota, all_of, not_in_f64, one_after_the_other};
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::{self, Per};
@@ -168,7 +167,8 @@ impl Redis {
     pub fn store(&self, rules: impl Into<Rules>) -> Result<RedisStore, RulesError> {
         let rules = rules.into();
         computable(&rules, self.apart)?;
-        Ok(RedisStore::new(self.clone(), rules))
+        let local = MemoryStore::new(rules, self.options.capacity);
+        Ok(RedisStore::new(self.clone(), local))
     }
 
     /// Asks whether Redis answers; on a cluster, whether all masters do. The answer may take a second, or the
@@ -204,18 +204,17 @@ impl RedisStore {
         let redis = self.0.redis.clone();
         let local = self.0.local.with_limits(rules)?;
         computable(&local.rules(), redis.apart)?;
-        Ok(RedisStore::of(redis, local))
+        Ok(RedisStore::new(redis, local))
     }
 
-    fn new(redis: Redis, rules: Rules) -> Self {
-        let local = MemoryStore::new(rules, redis.options.capacity);
-        RedisStore::of(redis, local)
-    }
-
-    fn of(redis: Redis, local: MemoryStore) -> Self {
-        let plan = ArcSwap::from_pointee(Plan::new(local.rules()));
-        let (replacing, ahead) = (Mutex::default(), AtomicI64::default());
-        RedisStore(Arc::new(Inner { redis, plan, replacing, local, ahead }))
+    fn new(redis: Redis, local: MemoryStore) -> Self {
+        RedisStore(Arc::new(Inner {
+            redis,
+            plan: ArcSwap::from_pointee(Plan::new(local.rules())),
+            replacing: Mutex::default(),
+            local,
+            ahead: AtomicI64::default(),
+        }))
     }
 
     /// See [`MemoryStore::set_load`].
@@ -257,7 +256,8 @@ impl Inner {
         with_states: bool,
         now: Time,
     ) -> Result<Decided, Fault> {
-        let (link, clock) = (Arc::clone(&self.redis.link), self.redis.options.clock);
+        let link = Arc::clone(&self.redis.link);
+        let clock = self.redis.options.clock;
         let is_asked = questions.iter().any(|question| !question.keys.is_empty());
         if is_asked && clock != TimeSource::Redis && !options::is_time(now) {
             let help = "on Redis, times are from 0 to 2^52 microseconds, which is 1970 to 2112";
@@ -270,19 +270,19 @@ impl Inner {
     async fn check_all(&self, parts: &[Part<'_, RedisStore>], details: Details) -> Vec<Decision> {
         let Some(first) = parts.first() else { return Vec::new() };
         let plans = Part::once_each(parts, |store| store.0.plan.load_full());
-        let question = |(part, plan): (&Part<'_, RedisStore>, &Arc<Plan>)| {
+        let mut questions = Few::new();
+        for (part, plan) in parts.iter().zip(&plans) {
             let Inner { local, redis, .. } = &*part.store.0;
             let asks = plan.rules.ask(part.event, local.load());
-            plan.question(part.event, asks, part.intent, &redis.options)
-        };
-        let questions = parts.iter().zip(&plans).map(question).collect();
+            questions.push(plan.question(part.event, asks, part.intent, &redis.options));
+        }
         let op = if details.at_once { Op::CheckAtOnce } else { Op::Check };
         let with_states = details.quotas || details.retry;
         match self.decide(questions, op, with_states, first.event.time).await {
             Ok((questions, replies)) => {
                 let each = || questions.iter().zip(&replies);
-                let decisions = each().map(|(question, reply)| answered(question, reply, details));
-                let decisions = decisions.collect();
+                let decisions =
+                    each().map(|(question, reply)| answered(question, reply, details)).collect();
                 // What is given back comes last.
                 for intent in [Intent::Count, Intent::GiveBack] {
                     for (part, (question, reply)) in parts.iter().zip(each()) {
@@ -295,10 +295,11 @@ impl Inner {
             }
             Err(fault) => {
                 // This process decides instead.
-                let own = parts.iter().map(|part| part.store.0.in_its_time(part.event));
-                let events: Vec<Event<'_>> = own.collect();
-                let each = parts.iter().zip(&events);
-                let local: Vec<Part<'_, MemoryStore>> = each
+                let events: Vec<Event<'_>> =
+                    parts.iter().map(|part| part.store.0.in_its_time(part.event)).collect();
+                let local: Vec<Part<'_, MemoryStore>> = parts
+                    .iter()
+                    .zip(&events)
                     .map(|(part, event)| Part { event, ..part.of_store(&part.store.0.local) })
                     .collect();
                 let mut decisions = MemoryStore::answer_all_instead(&local, details, self.times());
@@ -358,8 +359,9 @@ impl Inner {
 
     /// Decides in this process, because Redis could not be asked.
     fn instead(&self, event: &Event<'_>, op: Op, details: Details, fault: Fault) -> Decision {
-        let (event, count) = (&self.in_its_time(event), op != Op::Peek);
-        let mut decision = self.local.answer_instead(event, details, count, self.times());
+        let event = self.in_its_time(event);
+        let counts = op != Op::Peek;
+        let mut decision = self.local.answer_instead(&event, details, counts, self.times());
         decision.fault = Some(fault);
         decision
     }
@@ -419,12 +421,6 @@ fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
             })
         })
     })
-}
-
-impl Reply {
-    fn nothing() -> Self {
-        Reply { outcomes: Few::new(), states: Some((Time::ZERO, Few::new())) }
-    }
 }
 
 fn answered(question: &Question, reply: &Reply, details: Details) -> Decision {

@@ -1,8 +1,8 @@
 //! Turns what is asked about events into calls: a script, its keys and its numbers.
 
-use super::algorithm;
+use super::algorithm::{self, LuaAlgorithm};
 use super::options::{Options, TimeSource};
-use super::script::{A_FEW, NEXT, Purpose, Script};
+use super::script::{A_FEW, Limits, Purpose, Script};
 use core::hash::Hasher;
 use ratescope::event::Event;
 use ratescope::internal::{Ask, Few, subject};
@@ -42,8 +42,7 @@ pub(super) struct Item {
     is_stretched: bool,
     /// Its place among the questions about the rule.
     place: usize,
-    /// The number of its algorithm.
-    algorithm: u8,
+    algorithm: &'static LuaAlgorithm,
     pub(super) in_f64: InF64,
     pub(super) limiter: AnyLimiter,
     /// The value that its level is compared with, unless that changes with the state.
@@ -68,8 +67,37 @@ pub(super) struct Question {
     pub(super) plan: Arc<Plan>,
     pub(super) asks: Few<Ask>,
     pub(super) intent: Intent,
-    /// The keys of the event, each with the place of its group, and where the questions about its rule begin.
-    pub(super) keys: Few<(Vec<u8>, [usize; 2], usize)>,
+    pub(super) keys: Few<EventKey>,
+}
+
+/// The limits of a rule that share a key, by their places in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct GroupAt {
+    rule: usize,
+    group: usize,
+}
+
+/// A key of an event.
+#[derive(Clone, Debug)]
+pub(super) struct EventKey {
+    pub(super) key: Vec<u8>,
+    group: GroupAt,
+    /// Where what is asked about its rule begins.
+    begin: usize,
+}
+
+/// The limits at a key of a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallGroup {
+    pub(super) question: usize,
+    pub(super) group: GroupAt,
+}
+
+/// A limit that a script decides about, as its place in a question.
+#[derive(Clone, Copy, Debug)]
+struct CallLimit {
+    question: usize,
+    place: usize,
 }
 
 /// One call of a script.
@@ -78,8 +106,8 @@ pub(super) struct Call {
     pub(super) script: Arc<Script>,
     pub(super) keys: Few<Vec<u8>>,
     pub(super) args: Few<Vec<u8>>,
-    /// The limits at each key, as the number of the question and the places of its group.
-    pub(super) groups: Few<(usize, [usize; 2])>,
+    /// The limits at each key.
+    pub(super) groups: Few<CallGroup>,
     /// How many limits are asked, and not only given back to.
     pub(super) asked: usize,
     /// For each limit that is asked about in each question, its place among those of the script.
@@ -93,8 +121,8 @@ impl Plan {
     }
 
     /// The limits of a group.
-    pub(super) fn items(&self, [rule, group]: [usize; 2]) -> &[Item] {
-        let groups = self.groups.get(rule).and_then(|groups| groups.get(group));
+    pub(super) fn items(&self, at: GroupAt) -> &[Item] {
+        let groups = self.groups.get(at.rule).and_then(|groups| groups.get(at.group));
         groups.map_or(&[], |group| &group.items)
     }
 
@@ -127,11 +155,13 @@ impl Plan {
         intent: Intent,
         options: &Options,
     ) -> Question {
-        let (mut keys, mut begin) = (Few::new(), 0);
+        let mut keys = Few::new();
+        let mut begin = 0;
         for asked in asks.chunk_by(|one, next| one.rule == next.rule) {
             let rule = asked.first().map_or(0, |ask| ask.rule);
-            for (g, group) in self.groups.get(rule).into_iter().flatten().enumerate() {
-                keys.push((key(options, &group.per, &group.tag, event), [rule, g], begin));
+            for (i, group) in self.groups.get(rule).into_iter().flatten().enumerate() {
+                let key = key(options, group, event);
+                keys.push(EventKey { key, group: GroupAt { rule, group: i }, begin });
             }
             begin += asked.len();
         }
@@ -153,12 +183,16 @@ impl Plan {
             for per in pers {
                 let own = groups.iter().filter(|group| group.per.to_string() == per);
                 let own = own.filter(|group| of(rule, &group.per));
-                let keys: Few<_> =
-                    own.map(|group| key(options, &group.per, &group.tag, event)).collect();
+                let keys: Few<_> = own.map(|group| key(options, group, event)).collect();
                 if !keys.is_empty() {
-                    let script = Arc::clone(&script);
-                    let (args, groups, places) = (Few::new(), Few::new(), Few::new());
-                    calls.push(Call { script, keys, args, groups, asked: 0, places });
+                    calls.push(Call {
+                        script: Arc::clone(&script),
+                        keys,
+                        args: Few::new(),
+                        groups: Few::new(),
+                        asked: 0,
+                        places: Few::new(),
+                    });
                 }
             }
         }
@@ -167,11 +201,6 @@ impl Plan {
 }
 
 impl Question {
-    /// The items of a group with what is asked about them.
-    fn of_group(&self, group: [usize; 2], begin: usize) -> impl Iterator<Item = (usize, &Item)> {
-        self.plan.items(group).iter().map(move |item| (begin + item.place, item))
-    }
-
     fn is_asked(&self) -> bool {
         self.intent != Intent::GiveBack
     }
@@ -186,49 +215,48 @@ pub(super) fn call(
     clock: TimeSource,
     now: Time,
 ) -> Option<Call> {
-    let (mut keys, mut groups) = (Few::<Vec<u8>>::new(), Few::<(usize, [usize; 2])>::new());
+    let mut keys = Few::<Vec<u8>>::new();
+    let mut groups = Few::<CallGroup>::new();
     let mut places: Few<Few<usize>> = questions
         .iter()
         .map(|question| question.asks.iter().map(|_| usize::MAX).collect())
         .collect();
-    // The limits in the order of the script: their questions and places there.
-    let mut limits: Few<(usize, usize, [usize; 2])> = Few::new();
+    // In the order of the script.
+    let mut limits = Few::<CallLimit>::new();
     let mut repeated = false;
     for q in 0..questions.len() {
         if !questions[q].is_asked() {
             continue;
         }
         for k in 0..questions[q].keys.len() {
-            let (key, group, begin) = questions[q].keys[k].clone();
-            let before = if q == 0 { None } else { earlier(questions, q, &key, group) };
-            let count = questions[q].plan.items(group).len();
-            for i in 0..count {
-                let place = begin + questions[q].plan.items(group)[i].place;
-                match before {
-                    None => {
-                        *places.get_mut(q)?.get_mut(place)? = limits.len();
-                        limits.push((q, place, group));
-                    }
-                    Some((first, begin)) => {
-                        let own = questions[first].plan.items(group)[i].place + begin;
-                        let more = questions[q].asks.get(place)?.cost;
-                        questions[first].asks.get_mut(own)?.cost += more;
-                        places[q][place] = *places.get(first)?.get(own)?;
-                        repeated = true;
-                    }
-                }
+            let EventKey { key, group, begin } = questions[q].keys[k].clone();
+            let first = earlier(questions, q, &key, group);
+            let plan = Arc::clone(&questions[q].plan);
+            for item in plan.items(group) {
+                let place = begin + item.place;
+                let Some(first) = first else {
+                    *places.get_mut(q)?.get_mut(place)? = limits.len();
+                    limits.push(CallLimit { question: q, place });
+                    continue;
+                };
+                let own = first.place + item.place;
+                let more = questions[q].asks.get(place)?.cost;
+                questions[first.question].asks.get_mut(own)?.cost += more;
+                places[q][place] = *places.get(first.question)?.get(own)?;
+                repeated = true;
             }
-            if before.is_none() {
+            if first.is_none() {
                 keys.push(key);
-                groups.push((q, group));
+                groups.push(CallGroup { question: q, group });
             }
         }
     }
     if repeated {
         for q in 0..questions.len() {
             for place in 0..questions[q].asks.len() {
-                if let Some((first, own, _)) = limits.get(places[q][place]).copied() {
-                    questions[q].asks[place].cost = questions[first].asks[own].cost;
+                if let Some(limit) = limits.get(places[q][place]) {
+                    let cost = questions[limit.question].asks[limit.place].cost;
+                    questions[q].asks[place].cost = cost;
                 }
             }
         }
@@ -236,13 +264,14 @@ pub(super) fn call(
     let asked = limits.len();
     let asked_keys = keys.len();
     for (q, question) in questions.iter().enumerate().filter(|(_, one)| !one.is_asked()) {
-        for (key, group, begin) in &question.keys {
-            for (place, _) in question.of_group(*group, *begin) {
+        for EventKey { key, group, begin } in &question.keys {
+            for item in question.plan.items(*group) {
+                let place = begin + item.place;
                 *places.get_mut(q)?.get_mut(place)? = limits.len();
-                limits.push((q, place, *group));
+                limits.push(CallLimit { question: q, place });
             }
             keys.push(key.clone());
-            groups.push((q, *group));
+            groups.push(CallGroup { question: q, group: *group });
         }
     }
     if limits.is_empty() {
@@ -251,56 +280,53 @@ pub(super) fn call(
     let arguments = Arguments { questions, groups: &groups, asked_keys, limits: &limits };
     let is_given = clock != TimeSource::Redis;
     let (script, numbers) = arguments.few(op, is_given).or_else(|| arguments.any(op, is_given))?;
-    let mode = match (op, with_states) {
-        (Op::Check | Op::CheckAtOnce, false) => "check",
-        (Op::Check | Op::CheckAtOnce, true) => "check+",
-        (Op::Peek, false) => "peek",
-        (Op::Peek, true) => "peek+",
-        (Op::Charge, _) => "charge",
-        (Op::Refuse, false) => "refuse",
-        (Op::Refuse, true) => "refuse+",
-    };
+    let mut operation = match op {
+        Op::Check | Op::CheckAtOnce => "check",
+        Op::Peek => "peek",
+        Op::Charge => "charge",
+        Op::Refuse => "refuse",
+    }
+    .to_owned();
+    if with_states && op != Op::Charge {
+        operation.push('+');
+    }
     let clock = clock_of(clock, now);
     // The usual operation is the default of the scripts, so it is not sent.
-    let is_said = mode != "check" || clock.is_some();
-    let mode = is_said.then(|| mode.as_bytes().to_vec());
-    let args = [Some(numbers), mode, clock].into_iter().flatten().collect();
+    let is_said = operation != "check" || clock.is_some();
+    let operation = is_said.then(|| operation.into_bytes());
+    let args = [Some(numbers), operation, clock].into_iter().flatten().collect();
     Some(Call { script, keys, args, groups, asked, places })
 }
 
-/// An earlier question that counts at the same key, and where its questions about the rule begin.
-fn earlier(
-    questions: &[Question],
-    q: usize,
-    key: &[u8],
-    group: [usize; 2],
-) -> Option<(usize, usize)> {
+/// An earlier question that counts at the same key, and the place in it where what is asked about the rule begins.
+fn earlier(questions: &[Question], q: usize, key: &[u8], group: GroupAt) -> Option<CallLimit> {
     let own = questions.get(q)?;
     if own.intent == Intent::Look {
         return None;
     }
-    let mut before = questions.iter().enumerate().take(q);
-    before.find_map(|(first, other)| {
-        if other.intent != own.intent || !Arc::ptr_eq(&other.plan, &own.plan) {
-            return None;
+    for (question, other) in questions.iter().enumerate().take(q) {
+        if other.intent == own.intent && Arc::ptr_eq(&other.plan, &own.plan) {
+            let same = other.keys.iter().find(|known| known.group == group && known.key == key);
+            if let Some(same) = same {
+                return Some(CallLimit { question, place: same.begin });
+            }
         }
-        let same = other.keys.iter().find(|(known, at, _)| *at == group && known == key);
-        same.map(|(_, _, begin)| (first, *begin))
-    })
+    }
+    None
 }
 
 /// What a script is told of the limits.
 struct Arguments<'a> {
     questions: &'a [Question],
-    groups: &'a [(usize, [usize; 2])],
+    groups: &'a [CallGroup],
     /// How many of the keys are asked, and not only given back to.
     asked_keys: usize,
-    limits: &'a [(usize, usize, [usize; 2])],
+    limits: &'a [CallLimit],
 }
 
 impl Arguments<'_> {
-    fn items(&self, (q, group): (usize, [usize; 2])) -> &[Item] {
-        self.questions.get(q).map_or(&[], |question| question.plan.items(group))
+    fn items(&self, at: CallGroup) -> &[Item] {
+        self.questions.get(at.question).map_or(&[], |question| question.plan.items(at.group))
     }
 
     /// The script for a few limits that are all in force, and what is told to it.
@@ -319,68 +345,73 @@ impl Arguments<'_> {
         if !is_few {
             return None;
         }
-        let mut algorithms = Few::new();
+        let mut keys = Few::new();
         let mut numbers = Vec::new();
         let mut limits = self.limits.iter();
         for at in self.groups {
-            if !algorithms.is_empty() {
-                algorithms.push(NEXT);
-            }
-            for (item, (q, place, _)) in self.items(*at).iter().zip(limits.by_ref()) {
-                algorithms.push(item.algorithm);
-                item.write(self.questions.get(*q)?.asks.get(*place)?.cost, &mut numbers);
+            let items = self.items(*at);
+            keys.push(items.iter().map(|item| item.algorithm).collect());
+            for (item, limit) in items.iter().zip(limits.by_ref()) {
+                item.write(question.asks.get(limit.place)?.cost, &mut numbers);
             }
         }
-        let mut purpose = Purpose { is_given, gives_back: false, algorithms, is_few: true };
-        Some((Script::for_purpose(&mut purpose)?, numbers))
+        let script = Script::for_purpose(&Purpose { is_given, limits: Limits::Few(keys) })?;
+        Some((script, numbers))
     }
 
     /// The script for any limits, and what is told to it.
     fn any(&self, op: Op, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
-        let items = || self.groups.iter().flat_map(|at| self.items(*at));
-        let mut algorithms: Few<u8> = items().map(|item| item.algorithm).collect();
-        algorithms.sort_unstable();
+        let items = self.groups.iter().flat_map(|at| self.items(*at));
+        let mut algorithms: Few<&'static LuaAlgorithm> = items.map(|item| item.algorithm).collect();
+        algorithms.sort_unstable_by_key(|algorithm| algorithm.name);
         algorithms.dedup();
-        let gives_back = self.asked_keys < self.groups.len();
-        let mut purpose = Purpose { is_given, gives_back, algorithms, is_few: false };
-        let script = Script::for_purpose(&mut purpose)?;
+        let script = self.any_by(&algorithms, is_given).or_else(|| {
+            algorithms = algorithm::all().iter().collect();
+            self.any_by(&algorithms, is_given)
+        })?;
         let mut out = u16::try_from(self.asked_keys).ok()?.to_le_bytes().to_vec();
         let (mut limits, mut rules, mut rule) = (self.limits.iter(), 0u16, None);
         for at in self.groups {
             let items = self.items(*at);
-            let is_ring = items.iter().any(Item::is_ring);
+            let is_ring = items.iter().any(|item| item.algorithm.is_ring());
             out.push(if is_ring { 0 } else { u8::try_from(items.len()).ok()? });
-            let own = (at.0, at.1[0]);
+            let own = (at.question, at.group.rule);
             if rule.replace(own) != Some(own) {
                 rules = rules.checked_add(1)?;
             }
-            for (item, (q, place, _)) in items.iter().zip(limits.by_ref()) {
-                let question = self.questions.get(*q)?;
-                let ask = question.asks.get(*place)?;
-                let kind = purpose.algorithms.iter().position(|known| *known == item.algorithm)?;
+            for (item, limit) in items.iter().zip(limits.by_ref()) {
+                let question = self.questions.get(limit.question)?;
+                let ask = question.asks.get(limit.place)?;
+                let kind = algorithms.iter().position(|known| *known == item.algorithm)?;
                 let kind = u8::try_from(kind + 1).ok()?;
                 out.extend([kind, item.flags(ask, question.intent, op)]);
                 out.extend(rules.to_le_bytes());
-                out.extend(u16::try_from(*q).ok()?.to_le_bytes());
+                out.extend(u16::try_from(limit.question).ok()?.to_le_bytes());
                 item.write(ask.cost, &mut out);
             }
         }
         Some((script, out))
+    }
+
+    /// The script for any limits by these algorithms, unless there are too many scripts.
+    fn any_by(
+        &self,
+        algorithms: &Few<&'static LuaAlgorithm>,
+        is_given: bool,
+    ) -> Option<Arc<Script>> {
+        let gives_back = self.asked_keys < self.groups.len();
+        let limits = Limits::Any { algorithms: algorithms.clone(), gives_back };
+        Script::for_purpose(&Purpose { is_given, limits })
     }
 }
 
 impl Item {
     fn new(limit: usize, is_stretched: bool, place: usize, limiter: &AnyLimiter) -> Option<Self> {
         let in_f64 = limiter.in_f64()?;
-        let algorithm = algorithm::number(in_f64.lua)?;
+        let algorithm = algorithm::of(in_f64.lua)?;
         let limiter = limiter.clone();
         let bound = limiter.peek(&limiter.initial(), Time::ZERO, 0.0).limit;
         Some(Item { limit, is_stretched, place, algorithm, in_f64, limiter, bound })
-    }
-
-    /// Whether its states are in rings.
-    fn is_ring(&self) -> bool {
-        algorithm::numbered(self.algorithm).is_some_and(|algorithm| algorithm.is_ring())
     }
 
     /// The settings of a question as the sum of bits that `any.lua` reads.
@@ -398,27 +429,32 @@ impl Item {
     /// Writes the cost and the numbers, as a script reads them.
     fn write(&self, cost: f64, out: &mut Vec<u8>) {
         out.extend(self.in_f64.weight(cost).to_le_bytes());
-        let many = algorithm::numbered(self.algorithm).map_or(0, |own| own.numbers.len());
-        let given = self.in_f64.numbers.iter().take(many);
-        given.for_each(|number| out.extend(number.to_le_bytes()));
+        for number in self.in_f64.numbers.iter().take(self.algorithm.numbers.len()) {
+            out.extend(number.to_le_bytes());
+        }
     }
 }
 
 /// The limits of a rule with their stretched forms, in groups for the same fields.
 fn groups(rule: &Rule) -> Vec<Group> {
-    let (mut groups, mut places) = (Vec::<Group>::new(), 0..);
+    let mut groups = Vec::<Group>::new();
+    let mut places = 0..;
     for (i, (limit, stretched)) in rule.limits_and_stretched().enumerate() {
-        let all = [(Some(limit), false), (stretched, true)];
-        let items = all.into_iter().filter_map(|(limit, is)| {
-            let limiter = &limit?.limiter;
-            Item::new(i, is, places.next()?, limiter)
-        });
-        for item in items {
-            let (per, tag, is_ring) = (limit.per.clone(), String::new(), item.is_ring());
-            let shares = |group: &&mut Group| group.per == per && !group.is_ring && !is_ring;
+        for (form, is_stretched) in [(Some(limit), false), (stretched, true)] {
+            let Some(form) = form else { continue };
+            let place = places.next();
+            let item = place.and_then(|place| Item::new(i, is_stretched, place, &form.limiter));
+            let Some(item) = item else { continue };
+            let is_ring = item.algorithm.is_ring();
+            let shares = |group: &&mut Group| group.per == limit.per && !group.is_ring && !is_ring;
             match groups.iter_mut().find(shares) {
                 Some(group) => group.items.push(item),
-                None => groups.push(Group { per, tag, items: vec![item], is_ring }),
+                None => groups.push(Group {
+                    per: limit.per.clone(),
+                    tag: String::new(),
+                    items: vec![item],
+                    is_ring,
+                }),
             }
         }
     }
@@ -468,8 +504,9 @@ pub(super) fn before_subject(options: &Options) -> String {
 }
 
 /// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node.
-fn key(options: &Options, per: &Per, tag: &str, event: &Event<'_>) -> Vec<u8> {
-    [&before_subject(options), &subject(per, event), "}", tag].concat().into_bytes()
+fn key(options: &Options, group: &Group, event: &Event<'_>) -> Vec<u8> {
+    let subject = subject(&group.per, event);
+    [&before_subject(options), &subject, "}", &group.tag].concat().into_bytes()
 }
 
 /// The time of the host in microseconds, its largest difference from the clock of Redis (below 0, any),

@@ -1,8 +1,7 @@
 //! Reads the answers of scripts.
 
 use super::plan::{Call, Item, Question};
-use ratescope::internal::Ask;
-use ratescope::internal::Few;
+use ratescope::internal::{Ask, Few};
 use ratescope::limit::Limiter;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::kept::Kept;
@@ -15,6 +14,13 @@ pub(super) struct Reply {
     pub(super) outcomes: Few<Outcome>,
     /// The time of the event and the states after it, if they were asked for.
     pub(super) states: Option<(Time, Few<AnyState>)>,
+}
+
+impl Reply {
+    /// The answer to a question about no limit.
+    pub(super) fn nothing() -> Self {
+        Reply { outcomes: Few::new(), states: Some((Time::ZERO, Few::new())) }
+    }
 }
 
 /// Reads the bytes that a script returned, as a reply to each question; `None` if no script of ours returns such bytes.
@@ -64,7 +70,7 @@ pub(super) fn read(
 fn states(questions: &[Question], call: &Call, bytes: &mut &[u8]) -> Option<(Time, Few<AnyState>)> {
     let now = Time::from_micros(double(bytes)? as i64);
     let mut states = Few::new();
-    for (q, group) in &call.groups {
+    for at in &call.groups {
         let mut value = match take(bytes)? {
             [0] => None,
             _ => {
@@ -74,7 +80,7 @@ fn states(questions: &[Question], call: &Call, bytes: &mut &[u8]) -> Option<(Tim
                 Some(value)
             }
         };
-        for Item { limiter, .. } in questions.get(*q)?.plan.items(*group) {
+        for Item { limiter, .. } in questions.get(at.question)?.plan.items(at.group) {
             states.push(match &mut value {
                 Some(value) => restore(limiter, value)?,
                 None => limiter.initial(),
@@ -136,9 +142,8 @@ impl Item {
             return Outcome::new(false, level, limit);
         }
         if passes && self.limiter.delays() {
-            let wait = Span::micros(extra as u64);
             let mut outcome = Outcome::new(true, level, limit);
-            outcome.wait = Some(wait);
+            outcome.wait = Some(Span::micros(extra as u64));
             return outcome;
         }
         Outcome::new(passes, level, limit)

@@ -2,7 +2,9 @@
 //!
 //! All limits are asked before anything is written. So a limit that has looked at its state asks those after it, and
 //! changes its state when they have returned. For a few limits the one after another stands in the middle of its text,
-//! in a block of its own, so that each has its own names. For any others, each algorithm is a function.
+//! in a block of its own, so that each has its own names. For any others, each algorithm is a function. The
+//! functions and tables that such a script makes at each call take a third of the time of a decision about one limit;
+//! and a script for each list of limits that may ever be decided as one would be too many.
 
 use super::algorithm::{self, LuaAlgorithm};
 use ratescope::internal::Few;
@@ -22,16 +24,22 @@ pub(super) struct Script {
 pub(super) struct Purpose {
     /// Whether the time is given, or else that of Redis.
     pub(super) is_given: bool,
-    /// Whether it gives back, too.
-    pub(super) gives_back: bool,
-    /// For a few limits that are all in force: their algorithms by number, and after those of a key [`NEXT`]. For any
-    /// limits: the algorithms in their order, each once.
-    pub(super) algorithms: Few<u8>,
-    pub(super) is_few: bool,
+    pub(super) limits: Limits,
 }
 
-/// Stands between the algorithms of two keys.
-pub(super) const NEXT: u8 = u8::MAX;
+/// The limits that a script decides about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Limits {
+    /// A few that are all in force: their algorithms, at one key after the other.
+    Few(Few<Few<&'static LuaAlgorithm>>),
+    /// Any, by these algorithms.
+    Any {
+        /// Each once.
+        algorithms: Few<&'static LuaAlgorithm>,
+        /// Whether there are keys to which a cost is given back.
+        gives_back: bool,
+    },
+}
 
 /// The most limits that get a script of their own: a Lua function has at most 200 local variables.
 pub(super) const A_FEW: usize = 4;
@@ -74,24 +82,25 @@ const LOCALS: [(&str, &str); 9] = [
 ];
 
 impl Script {
-    /// The script for a purpose. If there are too many already, a few limits have none, and any
-    /// others have one with all algorithms, by whose order `purpose` then goes.
-    pub(super) fn for_purpose(purpose: &mut Purpose) -> Option<Arc<Self>> {
+    /// The script for a purpose. If there are too many already, only any limits by all algorithms have one.
+    pub(super) fn for_purpose(purpose: &Purpose) -> Option<Arc<Self>> {
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(script) = made.get(purpose) {
             return Some(Arc::clone(script));
         }
-        if made.len() >= MOST {
-            if purpose.is_few {
-                return None;
+        let script = match &purpose.limits {
+            Limits::Few(_) if made.len() >= MOST => return None,
+            Limits::Few(keys) => Script::few(keys, purpose.is_given),
+            Limits::Any { algorithms, gives_back } => {
+                if made.len() >= MOST && algorithms.len() < algorithm::all().len() {
+                    return None;
+                }
+                Script::any(algorithms, *gives_back, purpose.is_given)
             }
-            purpose.algorithms = algorithm::all().collect();
-        }
-        let script = match purpose.is_few {
-            true => Script::few(purpose)?,
-            false => Script::any(purpose)?,
         };
-        Some(Arc::clone(made.entry(purpose.clone()).or_insert_with(|| Arc::new(script))))
+        let script = Arc::new(script);
+        made.insert(purpose.clone(), Arc::clone(&script));
+        Some(script)
     }
 
     /// Removes keys, and returns how many there were.
@@ -113,12 +122,8 @@ impl Script {
         Script::new(format!("local {} = {}\n{body}", names.join(", "), values.join(", ")))
     }
 
-    /// A few limits, all in force.
-    fn few(purpose: &Purpose) -> Option<Self> {
-        let keys = purpose.algorithms.split(|number| *number == NEXT);
-        let keys: Option<Vec<Vec<_>>> =
-            keys.map(|key| key.iter().map(|n| algorithm::numbered(*n)).collect()).collect();
-        let keys = keys?;
+    /// A few limits, all in force. Each has the text of those after it in its own.
+    fn few(keys: &[Few<&LuaAlgorithm>], is_given: bool) -> Self {
         let mut text = String::new();
         for (i, key) in keys.iter().enumerate().rev() {
             let n = i + 1;
@@ -133,37 +138,30 @@ impl Script {
                     "do\n{body}reply_ = pack('<Bdd', passes and 1 or 0, level, extra) .. reply_\nend\n"
                 );
             }
-            let is_ring = key.iter().any(|algorithm| algorithm.is_ring());
             let initial: Vec<&str> = key.iter().map(|one| one.initial.as_str()).collect();
             let initial = initial.join(" .. ");
-            text = match is_ring {
-                true => format!(
+            text = if key.iter().any(|algorithm| algorithm.is_ring()) {
+                format!(
                     "do\nlocal key = KEYS[{n}]\nlocal s, i, bytes_ = call('GETRANGE', key, 0, 71), 1\n\
                      if s == '' then s = {initial} end\n{text}\
                      {}end\n",
                     told("bytes_")
-                ),
-                false => format!(
+                )
+            } else {
+                format!(
                     "do\nlocal key = KEYS[{n}]\nlocal found_ = call('GET', key)\n\
                      local s, i = found_ or {initial}, 1\nlocal bytes_, life_, changed_ = '', 0, false\n{text}\
                      if changed_ then\nlocal bytes, life = bytes_, life_\n{STORE}found_ = bytes\nend\n\
                      {}end\n",
                     told("found_")
-                ),
+                )
             };
         }
-        let algorithms: Vec<&LuaAlgorithm> = keys.concat();
-        Some(Script::framed(
-            &algorithms,
-            purpose.is_given,
-            &("local next_ = 1\n".to_owned() + &text),
-        ))
+        Script::framed(&keys.concat(), is_given, &format!("local next_ = 1\n{text}"))
     }
 
     /// Any limits by these algorithms.
-    fn any(purpose: &Purpose) -> Option<Self> {
-        let algorithms = purpose.algorithms.iter().map(|n| algorithm::numbered(*n));
-        let algorithms = algorithms.collect::<Option<Vec<_>>>()?;
+    fn any(algorithms: &[&LuaAlgorithm], gives_back: bool, is_given: bool) -> Self {
         let mut text = ANY.to_owned();
         for (algorithm, n) in algorithms.iter().zip(1..) {
             let body = body(
@@ -179,16 +177,16 @@ impl Script {
                 "asks_[{n}] = function(key, s, i, next_, flag_, rule_, event_, left_, n_)\nlocal found_ = s\n\
                  if not s then s, i = {initial}, 1 end\n{body}return bytes_, life_, changed_\nend\n"
             );
-            if purpose.gives_back {
+            if gives_back {
                 text += &undo(algorithm, n);
             }
         }
         text += &KEYS.replace("    --- store\n", STORE);
-        if purpose.gives_back {
+        if gives_back {
             text += GIVE_BACK;
         }
         text += "reply_, states_ = table.concat(said_), table.concat(told_)\n";
-        Some(Script::framed(&algorithms, purpose.is_given, &text))
+        Script::framed(algorithms, is_given, &text)
     }
 }
 
@@ -275,12 +273,15 @@ mod tests {
 
     #[test]
     fn no_mark_is_left_in_a_script() {
-        for number in algorithm::all() {
-            for (is_given, gives_back) in [(false, false), (true, false), (true, true)] {
-                for is_few in [false, true] {
-                    let algorithms = Few::from_slice(&[number]);
-                    let mut purpose = Purpose { is_given, gives_back, algorithms, is_few };
-                    let script = Script::for_purpose(&mut purpose).unwrap();
+        for algorithm in algorithm::all() {
+            for is_given in [false, true] {
+                let algorithms = Few::from_slice(&[algorithm]);
+                for limits in [
+                    Limits::Few(Few::from_iter([algorithms.clone()])),
+                    Limits::Any { algorithms: algorithms.clone(), gives_back: false },
+                    Limits::Any { algorithms, gives_back: true },
+                ] {
+                    let script = Script::for_purpose(&Purpose { is_given, limits }).unwrap();
                     assert!(!script.text.contains("---"), "{}", script.text);
                     assert_eq!(script.sha.len(), 40);
                 }
@@ -291,12 +292,11 @@ mod tests {
     /// In the text of a few limits each sees the names of those before it.
     #[test]
     fn no_algorithm_hides_a_function_of_another() {
-        let all = || algorithm::all().map(|number| algorithm::numbered(number).unwrap());
-        let befores: String = all().map(|algorithm| algorithm.before).collect();
+        let befores: String = algorithm::all().iter().map(|algorithm| algorithm.before).collect();
         let locals = LOCALS.iter().map(|(name, _)| *name);
         let all_parts = PARTS.concat() + &befores;
         let known: HashSet<&str> = names(&all_parts).chain(locals).collect();
-        for algorithm in all() {
+        for algorithm in algorithm::all() {
             let text = [algorithm.read, algorithm.look].concat();
             // Within a block, a name is not seen by others.
             for line in text.lines().filter_map(|line| line.strip_prefix("local ")) {
