@@ -79,7 +79,9 @@ pub(crate) fn hold_in_any_order<'a>(
 /// reads. With a search between two locks, it would wait for the memory of one key after the other.
 #[inline(always)]
 fn find(held: &mut [Held<'_, AnyLimiter>]) {
-    held.iter_mut().for_each(Held::find);
+    for held in held {
+        held.find();
+    }
 }
 
 /// Decides about an event whose keys are locked, and counts it in all limits or in none.
