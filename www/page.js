@@ -14,6 +14,9 @@ import { dress, still, wireTheme } from "./theme.js";
 export const $ = (id) => document.getElementById(id);
 const graph = $("graph");
 
+/** Whether the page is a picture in a frame of another one. */
+const isFramed = "framed" in document.documentElement.dataset;
+
 /** The module's class for a picture. */
 let Page;
 
@@ -28,7 +31,7 @@ const pages = () => [page, ...others.map(([other]) => other)];
 
 /**
  * The view's own part: `wire` runs once it is loaded, `shown` after settings changed, `drawn` after each frame; time
- * passes if `runs`. With `begins` the address is the view's own matter, and this begins what it describes.
+ * passes if `runs`. With `begins` the address is the view's own matter, and this begins what it describes, or shows its end.
  */
 let own;
 
@@ -48,13 +51,13 @@ export function start(module, { wire = () => {}, shown = () => {}, drawn = () =>
     if (!own.begins) wireLinks();
     if (own.runs) wirePicture();
     if (own.runs) undo.wire(on, (name, value) => page.set(name, value), changed);
-    if (own.runs || own.begins) wireDrop(handOver);
+    if (!isFramed && (own.runs || own.begins)) wireDrop(handOver);
     open();
     animate();
     document.documentElement.dataset.started = "";
     // Lets the page start without a network, too. That loads every file of the site, so the first picture comes
     // before. If the browser refuses it, everything else still works.
-    setTimeout(() => navigator.serviceWorker?.register("offline.js").catch(() => {}), 1000);
+    if (!isFramed) setTimeout(() => navigator.serviceWorker?.register("offline.js").catch(() => {}), 1000);
   });
 }
 
@@ -107,9 +110,10 @@ function sync() {
   $("pause").textContent = stopped ? "Run" : "Pause";
 }
 
-/** Gives the canvas the height that the view wants, if any; there is room down to the foot of the screen. */
+/** Gives the canvas the height that the view wants, if any; there is room down to the foot of the screen, or of the frame. */
 function fit() {
-  const height = page.height(document.documentElement.clientHeight - graph.getBoundingClientRect().top - scrollY);
+  const room = document.documentElement.clientHeight - graph.getBoundingClientRect().top - scrollY;
+  const height = page.height(isFramed ? graph.parentElement.clientHeight : room);
   if (!height) return;
   graph.style.height = `${height}px`;
   // On paper the shape of the bitmap counts; if the page was opened only to print, no screen has given it
@@ -192,7 +196,7 @@ export function changed() {
 let due;
 
 /** Begins the run that the address describes, or the opening one; `end` shows a scenario at its end. */
-function open(end = still.matches) {
+export function open(end = still.matches) {
   clearTimeout(due);
   if (own.runs) {
     story.begin(page, location.hash, end);
@@ -201,7 +205,7 @@ function open(end = still.matches) {
     const used = (it) => isSeldom(it) && ![plain[it.name], defaults[it.name]].includes(page.get(it.name));
     if ($("more") && [...$("more").querySelectorAll(settings)].some(used)) $("more").open = true;
     undo.forget();
-  } else if (own.begins) own.begins();
+  } else if (own.begins) own.begins(end);
   else page.open(location.hash.slice(1));
   known = new WeakMap();
   for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
@@ -362,6 +366,12 @@ function wirePicture() {
     tells($("copy-picture"), await copyPicture(page.svg(), `${name}.png`));
   });
   on($("save-svg"), "click", () => save(`${name}.svg`, "image/svg+xml", page.svg()));
+  on($("copy-embed"), "click", async () => {
+    const { copyFrame } = await import("./picture.js");
+    const told = story.unchanged();
+    const hash = told?.hash ?? page.recording();
+    tells($("copy-embed"), await copyFrame(graph.dataset.view, hash, told?.textContent ?? document.title));
+  });
 }
 
 /** Shows a limiter, of the setting `name`, as the lines of a server; from a text that was pasted it takes a limit. */
@@ -425,9 +435,10 @@ export function tell(said, before = "") {
   }
 }
 
-/** Runs a frame whenever the browser draws. */
+/** Runs a frame whenever the browser draws, while the page is seen. */
 function animate() {
   let next;
+  let isInSight = true;
   const frame = (now) => {
     next = requestAnimationFrame(frame);
     guard(() => {
@@ -446,10 +457,20 @@ function animate() {
     guard(own.drawn);
     if (failed) cancelAnimationFrame(next);
   };
-  on(document, "visibilitychange", () => {
+  const look = () => {
     cancelAnimationFrame(next);
-    if (document.visibilityState === "hidden") for (const page of pages()) page.hide();
-    else next = requestAnimationFrame(frame);
-  });
+    if (document.visibilityState !== "hidden" && isInSight) next = requestAnimationFrame(frame);
+    else if (isFramed) page.rest();
+    else for (const page of pages()) page.hide();
+  };
+  on(document, "visibilitychange", look);
   next = requestAnimationFrame(frame);
+  if (!isFramed) return;
+  // The caption takes as much of the frame as it needs.
+  new ResizeObserver(() => guard(fit)).observe(graph.parentElement);
+  // A run waits until somebody has scrolled to its frame.
+  new IntersectionObserver((entries) => guard(() => {
+    isInSight = entries.at(-1).isIntersecting;
+    look();
+  })).observe(graph.parentElement);
 }

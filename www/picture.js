@@ -1,4 +1,4 @@
-// The picture as PNG, to take away.
+// What is taken away: the picture as PNG, and the HTML of a frame with the run.
 import { save } from "./page.js";
 
 /** Pixels of the PNG in a CSS pixel. */
@@ -23,6 +23,25 @@ export async function copyPicture(svg, name) {
     return "Copied";
   } catch {
     save(name, "image/png", await made);
+    return "Saved";
+  }
+}
+
+/**
+ * Copies the HTML of a frame that shows the run of a link's fragment in a view. Where the browser does not let it, the
+ * HTML is saved. Returns what was done.
+ */
+export async function copyFrame(view, fragment, title) {
+  const link = new URL("embed.html", location.href);
+  if (view === "compare") link.search = "view=compare";
+  link.hash = fragment;
+  const frame = Object.assign(document.createElement("iframe"), { src: link.href, width: 600, height: 320, title, loading: "lazy" });
+  frame.style.cssText = "border: 0; max-width: 100%";
+  try {
+    await navigator.clipboard.writeText(frame.outerHTML);
+    return "Copied";
+  } catch {
+    save(`ratescope-${view}.html`, "text/html", frame.outerHTML);
     return "Saved";
   }
 }

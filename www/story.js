@@ -4,10 +4,7 @@
 // second from which it is worth watching, data-plays the seconds that this takes the viewer, and data-flags are the
 // seconds that the sentence names. The one with data-opens is told when the address names no run.
 const $ = (id) => document.getElementById(id);
-const links = [...document.querySelectorAll(".try a")];
-
-/** The fragment with which a page is opened that has none in its address: a run with something to see. */
-const opening = $("graph").dataset.opens ?? "";
+const links = () => [...document.querySelectorAll(".try a")];
 
 /** How long a scenario plays, in seconds of the viewer, if it does not say. */
 const PLAYS = 15;
@@ -18,30 +15,33 @@ let told;
 /** Whether a scenario is in force. */
 export const isTold = () => told !== undefined;
 
+/** The link of the scenario in force, while the address has it or none: what the viewer changes is written there. */
+export const unchanged = () => (told && [told.hash, ""].includes(location.hash) ? told : undefined);
+
 /**
- * Begins the run that the address describes. If that is a scenario, its sentence is shown, and it is played
- * unless its `end` is wanted.
+ * Begins the run that the address describes, or without one that of data-opens. If that is a scenario, its sentence
+ * is shown, and it is played unless its `end` is wanted.
  */
 export function begin(page, hash, end) {
-  told = links.find((link) => (hash ? link.hash === hash : link.dataset.opens !== undefined));
-  const fragment = (told?.hash ?? hash).slice(1) || opening;
+  told = links().find((link) => (hash ? link.hash === hash : link.dataset.opens !== undefined));
+  const fragment = (told?.hash ?? hash).slice(1) || ($("graph").dataset.opens ?? "");
   const { from, plays = PLAYS } = told?.dataset ?? {};
   if (from && !end) page.play(fragment, Number(from), Number(plays));
   else if (from) page.skip(fragment);
   else page.open(fragment);
   page.flag(told?.dataset.flags?.split(" ").map(Number) ?? []);
-  for (const link of links) link.ariaCurrent = link === told ? "true" : null;
+  for (const link of links()) link.ariaCurrent = link === told ? "true" : null;
   $("story").hidden = !told;
   delete document.documentElement.dataset.linked;
   if (!told) return;
   $("story-name").textContent = told.textContent;
   $("story-text").textContent = told.nextElementSibling.textContent;
-  $("story-end").hidden = !told.dataset.from;
+  if ($("story-end")) $("story-end").hidden = !told.dataset.from;
 }
 
 /** Wires the buttons: `again(end)` begins what is in the address, or goes to its end. */
 export function wire(page, on, again) {
-  const go = (by) => { location.hash = links.at((links.indexOf(told) + by) % links.length).hash; };
+  const go = (by) => { location.hash = links().at((links().indexOf(told) + by) % links().length).hash; };
   on($("story-before"), "click", () => go(-1));
   on($("story-after"), "click", () => go(1));
   on($("story-replay"), "click", () => replay(again, false));

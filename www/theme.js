@@ -19,7 +19,7 @@ export function stored(name, use) {
 /** Applies the theme and the motion that are asked for to pictures. On paper they are light. */
 export function dress(pages) {
   const isDark = dataset.theme ? dataset.theme === "dark" : dark.matches;
-  button.ariaPressed = String(isDark);
+  if (button) button.ariaPressed = String(isDark);
   for (const page of pages) {
     page.theme(isDark && !paper.matches);
     page.reduce_motion(still.matches);
@@ -29,6 +29,9 @@ export function dress(pages) {
 /** Dresses all pictures now, and whenever something else is asked for. watch.js has read the stored choice. */
 export function wireTheme(on, pages) {
   for (const asked of [dark, still, paper]) on(asked, "change", () => dress(pages()));
+  dress(pages());
+  // In a frame nobody chooses.
+  if (!button) return;
   on(button, "click", () => {
     const theme = button.ariaPressed === "true" ? "light" : "dark";
     // The system's own theme is no choice: the page follows the system again.
@@ -51,5 +54,4 @@ export function wireTheme(on, pages) {
   };
   on(window, "storage", follow);
   on(window, "pageshow", ({ persisted }) => { if (persisted) follow(); });
-  dress(pages());
 }

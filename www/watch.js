@@ -1,19 +1,19 @@
-// Puts the theme in force that the viewer chose, before anything is seen. Shows a message if a file of the page
+// Puts the theme in force that the viewer chose or, in a frame, that its link asks for, before anything is seen. Shows a message if a file of the page
 // can't be loaded or read; once the page has started, page.js tells what goes wrong.
 //
 // It stands last in the head: while a browser waits for it, it asks for nothing that comes later.
+const { dataset } = document.documentElement;
 try {
-  const { theme } = localStorage;
-  if (theme) document.documentElement.dataset.theme = theme;
+  const theme = "framed" in dataset ? new URLSearchParams(location.search).get("theme") : localStorage.theme;
+  if (["light", "dark"].includes(theme)) dataset.theme = theme;
 } catch {
   // A browser that keeps nothing has no choice to remember.
 }
 
 // What a page opens with by itself is not shown before a run that the address names.
-if (location.hash) document.documentElement.dataset.linked = "";
+if (location.hash) dataset.linked = "";
 
 addEventListener("error", ({ target, message }) => {
-  const { dataset } = document.documentElement;
   if (dataset.started || (target !== window && target.tagName !== "SCRIPT")) return;
   document.getElementById("failed-why").textContent = message ?? `${target.src} did not load.`;
   document.getElementById("failed").hidden = false;

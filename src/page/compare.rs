@@ -9,6 +9,7 @@ use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
 use ratescope_lab::compare::{Comparison, Lane, Lanes};
 use ratescope_lab::plot::{Mark, axis};
+use ratescope_lab::view::compare::Below;
 use ratescope_lab::view::{Feedback, Viewport, compare, edges, seconds_per_pixel};
 
 /// A comparison, and the upper edges of its lanes and of the cumulative picture.
@@ -20,16 +21,29 @@ pub(super) struct View {
     tops: Vec<f64>,
     /// Whether the names of the lanes are in the picture, as the page has no controls over them.
     named: bool,
+    below: Below,
 }
 
 impl View {
     pub(super) fn new(shown: Shown<Lanes>) -> Self {
-        View { shown, lanes: Vec::new(), total: Eased::new(1.0), tops: Vec::new(), named: false }
+        View {
+            shown,
+            lanes: Vec::new(),
+            total: Eased::new(1.0),
+            tops: Vec::new(),
+            named: false,
+            below: Below::Totals,
+        }
     }
 
     /// A view on a page that has no controls over its lanes, and no texts beside them.
     pub(super) fn named(shown: Shown<Lanes>) -> Self {
         View { named: true, ..View::new(shown) }
+    }
+
+    /// The lanes alone: there is no room for more.
+    pub(super) fn framed(shown: Shown<Lanes>) -> Self {
+        View { below: Below::Nothing, ..View::named(shown) }
     }
 
     fn comparison(&self) -> &Comparison {
@@ -38,7 +52,7 @@ impl View {
 
     fn viewport<'a>(&'a self, seen: &Viewport<'a>) -> Viewport<'a> {
         let warming = self.shown.warming(self.comparison().settings().limit.per());
-        Viewport { top: self.total.top, tops: &self.tops, warming, ..*seen }
+        Viewport { top: self.total.top, tops: &self.tops, warming, below: self.below, ..*seen }
     }
 
     /// The instant under the crosshair, if there is one.
@@ -51,7 +65,7 @@ impl View {
 
     /// The distance from lane to lane, in CSS pixels.
     fn distance(&self, size: [f64; 2]) -> f64 {
-        compare::pitch(self.comparison().lanes().len(), size)
+        compare::pitch(self.comparison().lanes().len(), size, self.below)
     }
 
     /// The lane that the setting `name` is; `None` if it is another setting, or there is no such lane.
@@ -118,7 +132,7 @@ impl view::View for View {
     }
 
     fn height(&self, width: f64, room: f64) -> Option<f64> {
-        Some(compare::height(self.comparison().lanes().len(), width, room))
+        Some(compare::height(self.comparison().lanes().len(), [width, room], self.below))
     }
 
     fn pitch(&self, size: [f64; 2]) -> f64 {
@@ -150,7 +164,7 @@ impl view::View for View {
     }
 
     fn is_axis(&self, seen: &Viewport, y: f64) -> bool {
-        compare::is_axis(self.comparison().lanes().len(), seen.size, y)
+        compare::is_axis(self.comparison().lanes().len(), seen.size, self.below, y)
     }
 
     fn draw(&self, seen: &Viewport) -> Vec<Mark> {
@@ -168,7 +182,7 @@ impl view::View for View {
 
     fn write_texts(&self, seen: &Viewport, texts: &mut Texts) {
         if self.named {
-            return;
+            return texts.set("caption", self.sentences());
         }
         let readings = compare::readings(self.comparison(), &self.viewport(seen));
         let sent = self.comparison().sent();
@@ -201,6 +215,13 @@ impl view::View for View {
         if let Some(at) = self.pointed_at(seen) {
             return compare::words(self.comparison(), &self.viewport(seen), at).join(". ");
         }
+        self.sentences()
+    }
+}
+
+impl View {
+    /// A sentence for each lane, about the whole run.
+    fn sentences(&self) -> String {
         let mut text = format!("{} events.", self.comparison().sent());
         for (lane, n) in self.comparison().lanes().iter().zip(1..) {
             let allowed = lane.allowed();

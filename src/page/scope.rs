@@ -136,6 +136,9 @@ impl view::View for View {
             verdict(end, texts);
             return texts.set_with_number("counts", text, end.refused() as f64);
         }
+        if !self.has_readouts {
+            return texts.set("caption", self.sentence());
+        }
         self.readouts(texts);
         let mut words = scope::words(self.scope(), &self.viewport(seen)).into_iter();
         texts.set("at-when", words.next().unwrap_or_default());
@@ -153,17 +156,7 @@ impl view::View for View {
         if !words.is_empty() {
             return words.into_iter().map(|line| line + ". ").collect::<String>() + &memory;
         }
-        let now = self.scope().now();
-        let instrument = self.scope().instrument();
-        format!(
-            "Rate {} per {}, limit {}. {} allowed, {} refused.{}{memory}",
-            axis::readout(instrument.rate_at(now)),
-            spaced(instrument.period()),
-            Decimal(self.scope().settings().limit),
-            instrument.allowed(),
-            instrument.refused(),
-            if memory.is_empty() { "" } else { " " },
-        )
+        format!("{}{}{memory}", self.sentence(), if memory.is_empty() { "" } else { " " })
     }
 
     fn note(&self) -> &'static str {
@@ -177,6 +170,20 @@ impl view::View for View {
 
 /// The texts beside the picture.
 impl View {
+    /// The present readings.
+    fn sentence(&self) -> String {
+        let now = self.scope().now();
+        let instrument = self.scope().instrument();
+        format!(
+            "Rate {} per {}, limit {}. {} allowed, {} refused.",
+            axis::readout(instrument.rate_at(now)),
+            spaced(instrument.period()),
+            Decimal(self.scope().settings().limit),
+            instrument.allowed(),
+            instrument.refused(),
+        )
+    }
+
     fn readouts(&self, texts: &mut Texts) {
         let now = self.scope().now();
         let instrument = self.scope().instrument();

@@ -20,6 +20,11 @@ impl Page {
         self.viewer.pace.hide();
     }
 
+    /// Stops the clock until the next frame, as nobody sees the picture.
+    pub fn rest(&mut self) {
+        self.viewer.pace.stop();
+    }
+
     /// Stops the time of the run, or lets it go on.
     pub fn pause(&mut self) {
         self.act();

@@ -18,6 +18,7 @@ pub(super) fn named(name: &str) -> Result<Box<dyn View>, ParseError> {
         "figure" => Ok(Box::new(scope::View::new(Shown::new()?))),
         "compare" => Ok(Box::new(compare::View::new(Shown::new()?))),
         "lanes" => Ok(Box::new(compare::View::named(Shown::new()?))),
+        "framed-lanes" => Ok(Box::new(compare::View::framed(Shown::new()?))),
         "tune" => Ok(Box::new(tune::View::default())),
         "live" => Ok(Box::new(live::View::default())),
         "client" => Ok(Box::new(scope::View::new(Shown::past()?))),

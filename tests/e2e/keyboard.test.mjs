@@ -12,7 +12,7 @@ const scope = [
   'limiter-kind', 'configure', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval',
-  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'copy-picture', 'save-svg',
+  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'copy-picture', 'save-svg', 'copy-embed',
   'More: any limiter, speed, seed, exact count, thin lines, what the limit lets through',
   'limiter', 'exim-copy', 'speed', 'step', 'seed', 'exact', 'memory', 'ghost', 'bucket', 'mean', 'last', 'recent',
   'Exim specification',
@@ -30,7 +30,7 @@ const comparison = [
   'Many small bursts', 'Slow start, then spam',
   'Ten days: a slow start, then spam at night', 'Expensive requests', 'Two users behind one address', 'One a minute, as servers count it',
   'Lower limit', 'limit', 'Higher limit', 'auto', 'auto-rate-slider', 'auto-rate', 'pause', 'window',
-  'graph', ...lanes(8), 'add', 'add-lane', 'copy-picture', 'save-svg',
+  'graph', ...lanes(8), 'add', 'add-lane', 'copy-picture', 'save-svg', 'copy-embed',
   'pattern', 'seed', 'Lower cost', 'cost', 'Higher cost', 'speed', 'step', 'reset', 'script',
 ];
 

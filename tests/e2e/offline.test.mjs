@@ -37,7 +37,7 @@ pageTest('all views work without a network after the first visit', options, asyn
   await started(page);
   await kept(page);
   await context.setOffline(true);
-  for (const path of ['/', '/compare.html#lanes=gcra', '/story.html', '/tune.html']) {
+  for (const path of ['/', '/compare.html#lanes=gcra', '/story.html', '/embed.html?view=compare', '/tune.html']) {
     await open(path);
     await started(page);
     assert.equal(await page.locator('#failed').isVisible(), false, path);

@@ -11,7 +11,7 @@ import { click, press, settle, show, type } from './scope.mjs';
 const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; "
   + "img-src 'self' data:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'";
 
-for (const [path, file] of [['/', 'index'], ['/compare.html', 'compare'], ['/tune.html', 'tune'], ['/story.html', 'story']]) {
+for (const [path, file] of [['/', 'index'], ['/compare.html', 'compare'], ['/tune.html', 'tune'], ['/story.html', 'story'], ['/embed.html', 'embed']]) {
   pageTest(`the policy of ${path} is in the header and, for any other host, in the page`, async ({ page, open }) => {
     const response = await open(path);
     const header = response.headers()['content-security-policy'];

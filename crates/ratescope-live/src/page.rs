@@ -5,8 +5,8 @@ use super::body::Body;
 use bytes::Bytes;
 use core::net::IpAddr;
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, HeaderMap,
-    HeaderValue, IF_NONE_MATCH,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    HOST, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH,
 };
 use http::{Method, Response, StatusCode};
 use rust_embed::{EmbeddedFile, RustEmbed};
@@ -18,6 +18,15 @@ struct Page;
 
 /// The WebAssembly module without which the page can't work.
 pub const MODULE: &str = "pkg/ratescope_page_bg.wasm";
+
+/// The one file that other sites may show in a frame.
+const EMBED: &str = "/embed.html";
+
+/// The end of the policy of all other files.
+const NO_FRAMES: &str = "; frame-ancestors 'none'";
+
+/// By this header the file may also be framed by a site that is isolated, as this one is.
+const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// The headers of every response, also of errors.
 const HEADERS: [(&str, &str); 7] = [
@@ -107,10 +116,15 @@ fn is_known(tag: &str, headers: &HeaderMap) -> bool {
     known.any(|known| known.strip_prefix("W/").unwrap_or(known) == tag)
 }
 
-/// Adds the headers that every response must have on a site with the page.
-pub fn guard(headers: &mut HeaderMap) {
+/// Adds the headers that every response must have on a site with the page, to the one for the file at `path`.
+pub fn guard(path: &str, headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        let may_be_framed = path == EMBED && name == CONTENT_SECURITY_POLICY;
+        let framed = value.strip_suffix(NO_FRAMES).filter(|_| may_be_framed);
+        headers.insert(name, HeaderValue::from_static(framed.unwrap_or(value)));
+    }
+    if path == EMBED {
+        headers.insert(RESOURCE_POLICY, HeaderValue::from_static("cross-origin"));
     }
 }
 

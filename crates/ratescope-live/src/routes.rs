@@ -143,7 +143,7 @@ impl Routes {
             true => text(StatusCode::NOT_FOUND, "there is live.html\n"),
             false => text(StatusCode::NOT_FOUND, "this program was built without the page\n"),
         });
-        page::guard(response.headers_mut());
+        page::guard(path, response.headers_mut());
         response.headers_mut().insert(HERE, HeaderValue::from_static("1"));
         response
     }

@@ -31,13 +31,14 @@ impl Site {
     where
         B: Send + 'static,
     {
+        let path = request.uri().path().to_owned();
         // Another site could have a name of its own lead to this machine, and so read the folder.
         let mut response = if page::is_local(request.headers(), Some(self.port)) {
             self.found(request).await
         } else {
             refuse(StatusCode::MISDIRECTED_REQUEST)
         };
-        page::guard(response.headers_mut());
+        page::guard(&path, response.headers_mut());
         response
     }
 

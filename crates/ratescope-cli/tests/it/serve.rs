@@ -96,6 +96,28 @@ fn every_response_has_the_headers() {
     }
 }
 
+/// Another site could have its visitors click on a framed page without their knowledge; a picture alone has nothing to protect.
+#[test]
+fn only_the_file_for_frames_may_be_framed() {
+    let dir = page("framed");
+    std::fs::write(dir.join("embed.html"), "<!doctype html><title>embed</title>").unwrap();
+    std::fs::create_dir(dir.join("more")).unwrap();
+    std::fs::write(dir.join("more/embed.html"), "another").unwrap();
+    let server = Server::start(&dir);
+    let (head, _) = server.get("/embed.html?view=compare");
+    assert!(head.starts_with("http/1.1 200"), "{head}");
+    let policy = head.lines().find(|line| line.starts_with("content-security-policy: ")).unwrap();
+    assert!(policy.ends_with("base-uri 'none'; form-action 'none'"), "{policy}");
+    assert!(head.lines().any(|line| line == "cross-origin-resource-policy: cross-origin"));
+    for path in
+        ["/", "/index.html", "/more/embed.html", "/embed%2ehtml", "//embed.html", "/main.js"]
+    {
+        let (head, _) = server.get(path);
+        assert!(head.contains("frame-ancestors 'none'"), "{path}: {head}");
+        assert!(!head.contains("cross-origin-resource-policy"), "{path}: {head}");
+    }
+}
+
 #[test]
 fn files_have_their_types() {
     let server = Server::start(&page("types"));

@@ -30,11 +30,24 @@ use layout::Layout;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::{Span, Time};
 
+/// What is drawn below the lanes and their time axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Below {
+    /// The cumulative picture: what was sent, and what each lane let through.
+    #[default]
+    Totals,
+    /// Nothing: there is no room, as in a frame of another page.
+    Nothing,
+}
+
 /// [`head`] on a canvas that is wide enough for all controls in one row.
 const HEAD: f64 = 28.0;
 
 /// The least [`pitch`] with that head.
 const PITCH: f64 = 86.0;
+
+/// The least [`pitch`] with that head where nothing is [below](Below).
+const FRAMED: f64 = 72.0;
 
 /// The greatest [`pitch`] with that head. In between, the lanes share the height of the canvas.
 const TALL: f64 = 160.0;
@@ -49,10 +62,14 @@ pub fn head(width: f64) -> f64 {
 }
 
 /// The distance from lane to lane in CSS pixels, of `lanes` lanes on a canvas of that size.
-pub fn pitch(lanes: usize, [width, height]: [f64; 2]) -> f64 {
-    let share = libm::floor((height - layout::below(lanes)) / lanes.max(1) as f64);
+pub fn pitch(lanes: usize, [width, height]: [f64; 2], below: Below) -> f64 {
+    let share = libm::floor((height - layout::foot(lanes, below)) / lanes.max(1) as f64);
     let more = head(width) - HEAD;
-    share.max(PITCH + more).min(TALL + more)
+    let least = match below {
+        Below::Totals => PITCH,
+        Below::Nothing => FRAMED,
+    };
+    share.max(least + more).min(TALL + more)
 }
 
 /// The greatest width of a column of the histories, in CSS pixels.
@@ -110,8 +127,8 @@ pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
 /// The height in CSS pixels that a canvas of `lanes` lanes and that width should have: as near to `room`
 /// as the smallest and the largest lanes allow. Eight of the smallest take at most 900, unless the canvas
 /// is narrow.
-pub fn height(lanes: usize, width: f64, room: f64) -> f64 {
-    lanes as f64 * pitch(lanes, [width, room]) + layout::below(lanes)
+pub fn height(lanes: usize, [width, room]: [f64; 2], below: Below) -> f64 {
+    lanes as f64 * pitch(lanes, [width, room], below) + layout::foot(lanes, below)
 }
 
 /// The colour of each lane, as the number of its [ink](crate::plot::Ink::Lane), from 1 to 8. An algorithm has

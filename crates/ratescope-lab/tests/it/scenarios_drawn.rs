@@ -7,6 +7,7 @@ use ratescope_lab::compare::{self, Comparison};
 use ratescope_lab::plot::palette::Theme;
 use ratescope_lab::plot::{Mark, svg};
 use ratescope_lab::scope::{self, Scope};
+use ratescope_lab::view::compare::Below;
 use ratescope_lab::view::{self, Viewport};
 
 const WIDTH: f64 = 720.0;
@@ -55,7 +56,7 @@ fn in_lanes(scenario: &Scenario) -> Drawn {
     run.advance(link.at, usize::MAX);
     let (right, window) = (run.now(), run.settings().common.window);
     let view = Viewport {
-        size: [WIDTH, view::compare::height(run.lanes().len(), WIDTH, 0.0)],
+        size: [WIDTH, view::compare::height(run.lanes().len(), [WIDTH, 0.0], Below::Totals)],
         right,
         live: true,
         window,

@@ -139,6 +139,7 @@ fn counts(
 ) {
     const ROWS: usize = 4;
     let from = layout.time.from;
+    let Some(plot) = layout.totals else { return };
     let Some((i, elder)) = elder(comparison) else { return };
     let Some(Some(column)) = remembered.get(i) else { return };
     let sent = Count::of_sent(elder, from).at(column);
@@ -146,7 +147,6 @@ fn counts(
     let rows = remembered.len().min(ROWS) + 1;
     let height = rows as f64 * LINE + 8.0;
     let left = beside(x, BESIDE, wide, layout.right, layout.width);
-    let plot = layout.totals;
     let y = plot.y + ((plot.height - height) / 2.0).max(0.0);
     panel(marks, Rect { x: left, y, width: wide, height }, 5.0);
     let row = |i: usize| y + 4.0 + (i as f64 + 0.5) * LINE;

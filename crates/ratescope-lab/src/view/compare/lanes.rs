@@ -14,11 +14,15 @@ use crate::view::strip::{self, Group};
 /// The height of the tag beside a line.
 const TAG: f64 = 16.0;
 
+/// The height of the digits beside the scale.
+const DIGITS: f64 = 9.0;
+
 /// The time axis with its grid through all plots, and the stretches of time that nobody saw.
 pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
+    let last = layout.plots().last();
     for plot in layout.plots() {
-        layout.time.warming(marks, plot, view.warming, plot == layout.totals);
-        layout.time.gaps(marks, plot, view.gaps, plot == layout.totals);
+        layout.time.warming(marks, plot, view.warming, Some(plot) == last);
+        layout.time.gaps(marks, plot, view.gaps, Some(plot) == last);
     }
     let lines = layout.time.scale(marks, layout.axis, view.live);
     let mut pairs = Vec::with_capacity(lines.len() * 9);
@@ -66,7 +70,8 @@ pub(super) fn draw(
 /// The scale of the level and its grid.
 fn values(marks: &mut Vec<Mark>, layout: &Layout, scale: Scale, parts: &Parts) {
     let line = |y: f64| (Point::new(layout.left, y), Point::new(layout.right, y));
-    let ticks = axis::ticks(0.0, scale.top, 3);
+    let room = (scale.plot.height / DIGITS).clamp(1.0, 3.0);
+    let ticks = axis::ticks(0.0, scale.top, room as usize);
     let mut pairs: Vec<_> = ticks.iter().map(|tick| line(scale.y(tick.value))).collect();
     pairs.push(line(parts.allowed.top + parts.allowed.height - 1.5));
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });

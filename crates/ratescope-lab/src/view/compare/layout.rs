@@ -1,6 +1,6 @@
 //! The layout: the lanes, the time axis below them and the cumulative picture.
 
-use super::{Viewport, colours, head, pitch};
+use super::{Below, Viewport, colours, head, pitch};
 use crate::compare::Lane;
 use crate::plot::{Ink, Rect};
 use crate::view::strip::Strip;
@@ -23,13 +23,16 @@ const FOOT: f64 = 12.0;
 pub(super) const ROW: f64 = 15.0;
 
 /// The height of the picture below `lanes` lanes.
-pub(super) fn below(lanes: usize) -> f64 {
-    AXIS + TITLE + (ROW * (lanes as f64 + 1.0)).max(120.0) + FOOT
+pub(super) fn foot(lanes: usize, below: Below) -> f64 {
+    match below {
+        Below::Totals => AXIS + TITLE + (ROW * (lanes as f64 + 1.0)).max(120.0) + FOOT,
+        Below::Nothing => AXIS,
+    }
 }
 
 /// Whether the time axis below `lanes` lanes, on a canvas of that size, is at the height `y`.
-pub fn is_axis(lanes: usize, size: [f64; 2], y: f64) -> bool {
-    let top = lanes as f64 * pitch(lanes, size);
+pub fn is_axis(lanes: usize, size: [f64; 2], below: Below, y: f64) -> bool {
+    let top = lanes as f64 * pitch(lanes, size, below);
     (top..top + AXIS).contains(&y)
 }
 
@@ -44,8 +47,8 @@ pub(super) struct Layout {
     pub(super) axis: f64,
     /// The middle of the title.
     pub(super) title: f64,
-    /// The cumulative picture.
-    pub(super) totals: Rect,
+    /// The cumulative picture, if there is one.
+    pub(super) totals: Option<Rect>,
     pub(super) narrow: bool,
     /// The distance from lane to lane.
     pitch: f64,
@@ -65,11 +68,12 @@ pub(super) struct Parts {
 impl Layout {
     pub(super) fn new(lanes: &[Lane], view: &Viewport) -> Self {
         let [left, right] = edges(view.size[0]);
-        let pitch = pitch(lanes.len(), view.size);
+        let pitch = pitch(lanes.len(), view.size, view.below);
         let below = lanes.len() as f64 * pitch;
         let y = below + AXIS + TITLE;
         let width = right - left;
         let height = view.size[1] - FOOT - y;
+        let totals = Rect { x: left, y, width, height };
         Layout {
             time: Timebase::new([left, right], view.right, view.window).in_own_time(view.own_time),
             left,
@@ -77,7 +81,7 @@ impl Layout {
             width: view.size[0],
             axis: below + 13.0,
             title: below + AXIS + 8.0,
-            totals: Rect { x: left, y, width, height },
+            totals: (view.below == Below::Totals).then_some(totals),
             narrow: is_narrow(view.size[0]),
             pitch,
             inks: colours(lanes).into_iter().map(Ink::Lane).collect(),
@@ -90,7 +94,8 @@ impl Layout {
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.right > self.left && self.totals.height > 0.0 && self.time.pace.is_finite()
+        let is_high = self.totals.is_none_or(|totals| totals.height > 0.0);
+        self.right > self.left && is_high && self.time.pace.is_finite()
     }
 
     /// Lane `i`, from 0.
@@ -113,6 +118,6 @@ impl Layout {
 
     /// Every plot, the cumulative picture last.
     pub(super) fn plots(&self) -> impl Iterator<Item = Rect> {
-        (0..self.inks.len()).map(|i| self.lane(i).plot).chain([self.totals])
+        (0..self.inks.len()).map(|i| self.lane(i).plot).chain(self.totals)
     }
 }

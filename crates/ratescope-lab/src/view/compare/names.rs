@@ -12,7 +12,7 @@ use ratescope::policy::Per;
 pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark> {
     let lanes = comparison.lanes();
     let [left, right] = edges(view.size[0]);
-    let pitch = pitch(lanes.len(), view.size);
+    let pitch = pitch(lanes.len(), view.size, view.below);
     // A long name needs the whole width of a narrow canvas, and what is said of it a row of its own.
     let narrow = is_narrow(view.size[0]);
     let (size, left, below) = if narrow { (SMALL, 8.0, SECOND_ROW) } else { (SIZE, left, 0.0) };

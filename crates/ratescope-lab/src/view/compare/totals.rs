@@ -60,10 +60,10 @@ pub(super) fn draw(
     columns: &[Columns<'_>],
     view: &Viewport,
 ) {
-    let plot = layout.totals;
+    let Some(plot) = layout.totals else { return };
     let top = if view.top.is_finite() && view.top > 0.0 { view.top } else { 1.0 };
     let y = |count: u64| plot.bottom() - (count as f64 / top).min(1.1) * plot.height;
-    scale(marks, layout, top);
+    scale(marks, layout, plot, top);
     marks.push(Mark::Clip(Rect { y: plot.y - 2.0, height: plot.height + 4.0, ..plot }));
     let end = layout.time.x(comparison.now()).min(layout.right);
     let mut rows = Vec::with_capacity(columns.len() + 1);
@@ -72,25 +72,24 @@ pub(super) fn draw(
         && let Some(columns) = columns.get(i)
     {
         let sent = Count::of_sent(lane, from);
-        let points = steps(layout, columns, end, |c| y(sent.at(c)));
+        let points = steps(layout, columns, end, plot.bottom(), |c| y(sent.at(c)));
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Exact, 3.5) });
         let count = sent.until(comparison, lane, view.right);
         insert(&mut rows, Row { y: y(count), lane: None, count });
     }
     for (i, (lane, columns)) in comparison.lanes().iter().zip(columns).enumerate() {
         let allowed = Count::of_allowed(lane, from);
-        let points = steps(layout, columns, end, |c| y(allowed.at(c)));
+        let points = steps(layout, columns, end, plot.bottom(), |c| y(allowed.at(c)));
         marks.push(Mark::Polyline { points, stroke: Stroke::solid(layout.ink(i), 1.75) });
         let count = allowed.until(comparison, lane, view.right);
         insert(&mut rows, Row { y: y(count), lane: Some(i), count });
     }
     marks.push(Mark::Unclip);
-    names(marks, layout, &mut rows);
+    names(marks, layout, plot, &mut rows);
 }
 
 /// The scale of counts and the title.
-fn scale(marks: &mut Vec<Mark>, layout: &Layout, top: f64) {
-    let plot = layout.totals;
+fn scale(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, top: f64) {
     let ticks = axis::ticks(0.0, top, (plot.height / 36.0).max(2.0) as usize);
     let y = |value: f64| plot.bottom() - value / top * plot.height;
     let pairs = ticks.iter().map(|tick| plot.across(y(tick.value))).collect();
@@ -103,15 +102,17 @@ fn scale(marks: &mut Vec<Mark>, layout: &Layout, top: f64) {
     marks.push(label(8.0, layout.title, title, Anchor::Start));
 }
 
-/// The line of a count: it steps up at a single event, and slopes over a column of several events.
+/// The line of a count, whose zero is at the height `zero`: it steps up at a single event, and slopes over a column
+/// of several events.
 fn steps(
     layout: &Layout,
     columns: &Columns<'_>,
     until: f64,
+    zero: f64,
     y: impl Fn(&Column) -> f64,
 ) -> Vec<Point> {
     let mut line = Trail::with_capacity(columns.len());
-    let mut last = layout.totals.bottom();
+    let mut last = zero;
     for (column, [start, end]) in places(&layout.time, columns) {
         let next = y(column);
         if line.points.is_empty() {
@@ -147,8 +148,7 @@ fn insert(rows: &mut Vec<Row>, row: Row) {
 
 /// The names and counts of all lines at their ends, each as near to its line as there is room between the
 /// others.
-fn names(marks: &mut Vec<Mark>, layout: &Layout, rows: &mut [Row]) {
-    let plot = layout.totals;
+fn names(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, rows: &mut [Row]) {
     let above = plot.y - 4.0;
     let below = plot.bottom() + 4.0;
     let pitch = ((below - above) / rows.len().max(1) as f64).min(ROW);

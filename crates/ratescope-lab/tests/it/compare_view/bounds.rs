@@ -6,7 +6,7 @@ use ratescope::{Span, Time};
 use ratescope_lab::plot::{Anchor, Mark, Point, Rect, Text};
 use ratescope_lab::run::pace::Gap;
 use ratescope_lab::view::Viewport;
-use ratescope_lab::view::compare::{draw, head, height, pitch, readings, total, words};
+use ratescope_lab::view::compare::{Below, draw, head, height, pitch, readings, total, words};
 
 /// About where a text is: narrower than it may be, so that what overlaps here does so anywhere.
 fn extent(text: &Text) -> Rect {
@@ -42,8 +42,9 @@ fn no_two_labels_overlap() {
 
 #[test]
 fn up_to_eight_lanes_fit_a_screen() {
-    assert!((1..=8).all(|lanes| height(lanes, 1200.0, 0.0) <= 900.0));
-    assert!((1..12).all(|lanes| height(lanes + 1, 400.0, 0.0) > height(lanes, 400.0, 0.0)));
+    assert!((1..=8).all(|lanes| height(lanes, [1200.0, 0.0], Below::Totals) <= 900.0));
+    assert!((1..12).all(|lanes| height(lanes + 1, [400.0, 0.0], Below::Totals)
+        > height(lanes, [400.0, 0.0], Below::Totals)));
 }
 
 #[test]
@@ -111,6 +112,7 @@ proptest! {
         window in prop::sample::select(vec![1_u32, 10, 60, 3600, 86_400]),
         crosshair in prop::option::of(0.0..2000.0),
         own_time in any::<bool>(),
+        below in prop::sample::select(vec![Below::Totals, Below::Nothing]),
         scale in prop::sample::select(vec![1.0, 0.01, 100.0, 0.0, f64::NAN, f64::INFINITY]),
     ) {
         let comparison = run(&link);
@@ -120,9 +122,10 @@ proptest! {
         let window = Span::seconds(window);
         let top = total(&comparison, right, window) * scale;
         let pointer = crosshair.map(|x| [x, 0.0]);
-        let view = Viewport { right, live: back == 0.0, window, top, pointer, own_time, gaps: &gaps, ..view(&comparison, width, &tops) };
+        let size = [width, height(comparison.lanes().len(), [width, 0.0], below)];
+        let view = Viewport { size, below, right, live: back == 0.0, window, top, pointer, own_time, gaps: &gaps, ..view(&comparison, width, &tops) };
         let lanes = comparison.lanes().len() as f64;
-        let pitch = pitch(comparison.lanes().len(), view.size);
+        let pitch = pitch(comparison.lanes().len(), view.size, view.below);
         let mut clip: Option<Rect> = None;
         for mark in draw(&comparison, &view) {
             let all = reaches(&mark);

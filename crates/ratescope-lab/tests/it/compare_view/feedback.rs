@@ -2,7 +2,7 @@
 
 use super::{run, tops, view};
 use ratescope_lab::plot::Mark;
-use ratescope_lab::view::compare::{feedback, head, pitch};
+use ratescope_lab::view::compare::{Below, feedback, head, pitch};
 
 #[test]
 fn the_words_at_a_click_lie_neither_under_controls_nor_under_the_pointer() {
@@ -20,7 +20,7 @@ fn the_words_at_a_click_lie_neither_under_controls_nor_under_the_pointer() {
             // The rings of three lanes come first.
             let Mark::Rounded { rect, .. } = &marks[3] else { panic!("{marks:?}") };
             for i in 0..3 {
-                let from = f64::from(i) * pitch(3, view.size);
+                let from = f64::from(i) * pitch(3, view.size, Below::Totals);
                 let to = from + head(width);
                 assert!(
                     rect.bottom() <= from || rect.y >= to,

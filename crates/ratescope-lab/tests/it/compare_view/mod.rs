@@ -11,7 +11,7 @@ use ratescope_lab::plot::{Anchor, Ink, Mark, Point, Rect, Text};
 use ratescope_lab::run::pace::Gap;
 use ratescope_lab::run::past::Past;
 use ratescope_lab::view::compare::{
-    colours, draw, head, height, names, pitch, readings, top, total, waits, words,
+    Below, colours, draw, head, height, names, pitch, readings, top, total, waits, words,
 };
 use ratescope_lab::view::{Viewport, edges, seconds_per_pixel};
 
@@ -37,7 +37,7 @@ fn tops(comparison: &Comparison, right: Time) -> Vec<f64> {
 fn view<'a>(comparison: &Comparison, width: f64, tops: &'a [f64]) -> Viewport<'a> {
     let (right, window) = (comparison.now(), comparison.settings().common.window);
     Viewport {
-        size: [width, height(comparison.lanes().len(), width, 0.0)],
+        size: [width, height(comparison.lanes().len(), [width, 0.0], Below::Totals)],
         right,
         live: true,
         window,
@@ -181,7 +181,7 @@ fn texts(marks: &[Mark]) -> impl Iterator<Item = &Text> {
 
 /// The distance of lanes that have no room for more.
 fn least(width: f64) -> f64 {
-    pitch(8, [width, 0.0])
+    pitch(8, [width, 0.0], Below::Totals)
 }
 
 /// Where the level `value` of lane `i` is, as the labels of its scale say.
@@ -371,19 +371,21 @@ fn an_event_near_the_crosshair_is_the_one_that_is_meant() {
 
 #[test]
 fn lanes_share_the_room() {
-    for width in [1000.0, 400.0] {
+    let cases = [(Below::Totals, 86.0), (Below::Nothing, 72.0)];
+    for (width, (below, least)) in [1000.0, 400.0].into_iter().flat_map(|w| cases.map(|c| (w, c))) {
         let more = head(width) - head(1000.0);
         // The whole picture is within the room, wherever it may be higher than it has to be.
         for lanes in 1..=12 {
             for room in [300.0, 800.0, 1100.0, 3000.0] {
-                let (high, each) = (height(lanes, width, room), pitch(lanes, [width, room]));
-                assert!((86.0 + more..=160.0 + more).contains(&each), "{each}");
-                assert!(high <= room || each == 86.0 + more, "{lanes} lanes, {high} of {room}");
+                let high = height(lanes, [width, room], below);
+                let each = pitch(lanes, [width, room], below);
+                assert!((least + more..=160.0 + more).contains(&each), "{each}");
+                assert!(high <= room || each == least + more, "{lanes} lanes, {high} of {room}");
                 // And the canvas that gets this height has lanes of this distance.
-                assert_eq!(pitch(lanes, [width, high]), each);
+                assert_eq!(pitch(lanes, [width, high], below), each);
             }
         }
-        assert_eq!(pitch(2, [width, 2000.0]), 160.0 + more);
+        assert_eq!(pitch(2, [width, 2000.0], below), 160.0 + more);
     }
 }
 
