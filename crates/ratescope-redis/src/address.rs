@@ -50,7 +50,9 @@ impl Address {
         let (user, text) = split_user(text);
         let (hosts, path) = text.split_once('/').unwrap_or((text, ""));
         let (name, database) = path.split_once('/').unwrap_or((path, ""));
-        let (mut asking, mut password, mut rest) = ("", "", Vec::new());
+        let mut asking = "";
+        let mut password = "";
+        let mut rest = Vec::new();
         for pair in query.split('&') {
             match pair.split_once('=') {
                 Some(("sentinel_username", name)) => asking = name,

@@ -6,11 +6,9 @@ use super::keys::Scan;
 use super::link::Link;
 use super::options::Options;
 use super::plan;
-use super::server::Server;
 use core::time::Duration;
 use ratescope::rules::Fault;
 use redis::{Pipeline, from_redis_value};
-use std::sync::Arc;
 use tokio::time::Instant;
 
 /// Removes all keys of stores whose [prefix](Options::prefix) begins with `prefix`, and returns how many
@@ -41,18 +39,16 @@ impl Redis {
 async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
     let mut removed = 0;
     for server in link.servers(in_ten_seconds()).await? {
-        removed += at(&server, begin).await?;
-    }
-    Ok(removed)
-}
-
-async fn at(server: &Arc<Server>, begin: &str) -> Result<u64, Fault> {
-    let (mut scan, mut removed) = (Scan::new(server, begin), 0);
-    while let Some(keys) = scan.next().await? {
-        // One by one, since in a cluster no command may be about keys of several slots.
-        let mut unlink = Pipeline::new();
-        keys.iter().for_each(|key| _ = unlink.cmd("UNLINK").arg(key));
-        if !keys.is_empty() {
+        let mut scan = Scan::new(&server, begin);
+        while let Some(keys) = scan.next().await? {
+            if keys.is_empty() {
+                continue;
+            }
+            // One by one, since in a cluster no command may be about keys of several slots.
+            let mut unlink = Pipeline::new();
+            for key in keys {
+                unlink.cmd("UNLINK").arg(key);
+            }
             for count in server.send_all(unlink, 0, in_ten_seconds()).await? {
                 removed += from_redis_value::<u64>(count).map_err(Fault::failed)?;
             }

@@ -29,6 +29,14 @@ pub(super) struct Request {
     pub(super) now: Time,
 }
 
+/// A slot of a cluster that was looked at.
+struct Looked<'a> {
+    /// Its questions.
+    which: &'a [usize],
+    least_left: f64,
+    passes: bool,
+}
+
 /// The questions, as they were asked, and the reply to each.
 pub(super) type Decided = (Few<Question>, Few<Reply>);
 
@@ -37,7 +45,7 @@ impl Request {
     pub(super) async fn decide(self) -> Result<Decided, Fault> {
         let until = self.link.until();
         match self.slots() {
-            slots if slots.len() > 1 => self.apart(slots, until).await,
+            slots if slots.len() > 1 => self.apart(&slots, until).await,
             _ => self.together(until).await,
         }
     }
@@ -54,11 +62,11 @@ impl Request {
         Ok((self.questions, replies))
     }
 
-    /// The slots of a cluster in which there are keys, each with its questions. A question has all of its keys in one slot.
-    fn slots(&self) -> Vec<(u16, Vec<usize>)> {
+    /// The questions about each slot of a cluster in which there are keys. A question has all of its keys in one slot.
+    fn slots(&self) -> Vec<Vec<usize>> {
         let mut slots = Vec::<(u16, Vec<usize>)>::new();
         if !self.link.is_cluster() || self.questions.len() < 2 {
-            return slots;
+            return Vec::new();
         }
         for (q, question) in self.questions.iter().enumerate() {
             let Some(first) = question.keys.first() else { continue };
@@ -68,7 +76,7 @@ impl Request {
                 None => slots.push((own, vec![q])),
             }
         }
-        slots
+        slots.into_iter().map(|(_, questions)| questions).collect()
     }
 
     /// The same about these questions only, if any are of this kind.
@@ -84,9 +92,8 @@ impl Request {
         (!part.questions.is_empty()).then_some(part)
     }
 
-    async fn apart(self, slots: Vec<(u16, Vec<usize>)>, until: Instant) -> Result<Decided, Fault> {
+    async fn apart(self, slots: &[Vec<usize>], until: Instant) -> Result<Decided, Fault> {
         within_a_runtime()?;
-        let slots: Vec<Vec<usize>> = slots.into_iter().map(|(_, questions)| questions).collect();
         let nothing = self.questions.iter().map(|_| Reply::nothing()).collect();
         let mut decided: Decided = (self.questions.clone(), nothing);
         let is_asked = |intent| intent != Intent::GiveBack;
@@ -100,16 +107,20 @@ impl Request {
         while let Some(looked) = looks.join_next().await {
             let (i, looked) = looked.map_err(Fault::failed)?;
             let looked = looked?;
-            parts.push((&slots[i], least_left(&looked), self.passes(&looked)));
+            parts.push(Looked {
+                which: &slots[i],
+                least_left: least_left(&looked),
+                passes: self.passes(&looked),
+            });
             self.take(&slots[i], looked, is_asked, &mut decided);
         }
         if self.op == Op::Peek {
             return Ok(decided);
         }
         let is_counted = |intent| intent == Intent::Count;
-        if self.op != Op::Charge && !parts.iter().all(|(.., passes)| *passes) {
+        if self.op != Op::Charge && !parts.iter().all(|part| part.passes) {
             // Limiters that count what they refuse do so.
-            for (which, ..) in parts.into_iter().filter(|(.., passes)| !passes) {
+            for Looked { which, .. } in parts.into_iter().filter(|part| !part.passes) {
                 let Some(part) = self.part(which, is_counted, Op::Refuse) else { continue };
                 // The request is refused, also if a limit has room again by now or its node is gone.
                 if let Ok(part) = part.together(until).await
@@ -120,9 +131,9 @@ impl Request {
             }
             return Ok(decided);
         }
-        parts.sort_by(|(_, a, _), (_, b, _)| a.total_cmp(b));
+        parts.sort_by(|a, b| a.least_left.total_cmp(&b.least_left));
         let mut counted: Vec<Decided> = Vec::new();
-        for (which, ..) in parts {
+        for Looked { which, .. } in parts {
             let Some(part) = self.part(which, is_counted, self.op) else { continue };
             let part = match part.together(until).await {
                 Ok(part) => part,
@@ -140,7 +151,7 @@ impl Request {
             counted.push(part);
         }
         let gives_back = |intent| intent == Intent::GiveBack;
-        for which in &slots {
+        for which in slots {
             if let Some(part) = self.part(which, gives_back, self.op) {
                 self.take(which, part.together(until).await?, gives_back, &mut decided);
             }
@@ -157,8 +168,8 @@ impl Request {
         (into_questions, into_replies): &mut Decided,
     ) {
         let is_meant = |q: &&usize| self.questions.get(**q).is_some_and(|own| of(own.intent));
-        let each = which.iter().filter(is_meant).zip(questions.into_iter().zip(replies));
-        for (q, (question, reply)) in each {
+        let answers = questions.into_iter().zip(replies);
+        for (q, (question, reply)) in which.iter().filter(is_meant).zip(answers) {
             // With the costs of what was asked twice added up.
             into_questions[*q] = question;
             into_replies[*q] = reply;

@@ -350,7 +350,7 @@ impl Inner {
         let event = Event { time: Time::ZERO, cost: 0.0, fields };
         let calls = plan.load().resets(&event, &redis.options, of);
         let read = |bytes: &[u8]| core::str::from_utf8(bytes).ok()?.parse::<usize>().ok();
-        let mut removed: usize = 0;
+        let mut removed = 0;
         for call in calls {
             removed += redis.link.run(&call, redis.link.until(), read).await?.min(1);
         }

@@ -30,7 +30,6 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// The most nodes whose connections are kept; a cluster has at most 1,000.
 const NODES: usize = 2_000;
 
-#[derive(Clone)]
 pub(super) struct Masters(Arc<Shared>);
 
 struct Shared {
@@ -47,9 +46,9 @@ struct Shared {
 }
 
 /// The slots as they were last learned, and how the last attempt to learn them ended.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Learned {
-    slots: Arc<Vec<Owned>>,
+    slots: Vec<Owned>,
     ended: Option<(Instant, Result<(), Fault>)>,
 }
 
@@ -124,7 +123,7 @@ impl Masters {
     pub(super) async fn all(&self, until: Instant) -> Result<Vec<Arc<Server>>, Fault> {
         self.master(b"", until).await?;
         let mut masters: Vec<Arc<Server>> = Vec::new();
-        for Owned { master, .. } in self.0.known.borrow().slots.iter() {
+        for Owned { master, .. } in &self.0.known.borrow().slots {
             if !masters.iter().any(|known| Arc::ptr_eq(known, master)) {
                 masters.push(Arc::clone(master));
             }
@@ -158,7 +157,7 @@ impl Masters {
             // The flag is reset before the answer is stored, so a call that finds it set can still wait for the answer.
             drop(asking);
             shared.known.send_modify(|known| {
-                let ended = learned.map(|slots| known.slots = Arc::new(slots));
+                let ended = learned.map(|slots| known.slots = slots);
                 known.ended = Some((Instant::now(), ended));
             });
         });
@@ -191,7 +190,10 @@ impl Shared {
             Some(_) => self.named.len() / 2 + 1,
             None => usize::from(SLOTS),
         };
-        let (mut told, mut best, mut most, mut fault) = (Vec::new(), 0, 0, Fault::Resting);
+        let mut told = Vec::new();
+        let mut best = 0;
+        let mut most = 0;
+        let mut fault = Fault::Resting;
         while let Some(answer) = asked.join_next().await {
             match answer {
                 Ok(Ok(ranges)) => {
@@ -209,17 +211,18 @@ impl Shared {
             }
         }
         let best = if most == 0 { Vec::new() } else { told.swap_remove(best) };
-        let held =
-            |Range { first, last, node }| Some(Owned { first, last, master: self.node(node)? });
-        let held: Vec<Owned> = best.into_iter().filter_map(held).collect();
+        let mut held = Vec::new();
+        for Range { first, last, node } in best {
+            if let Some(master) = self.node(node) {
+                held.push(Owned { first, last, master });
+            }
+        }
         if held.is_empty() {
             return Err(fault);
         }
         // The other nodes have left the cluster.
-        let is_master =
-            |node: &Arc<Server>| held.iter().any(|held| Arc::ptr_eq(&held.master, node));
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.retain(|_, node| is_master(node));
+        nodes.retain(|_, node| held.iter().any(|held| Arc::ptr_eq(&held.master, node)));
         drop(nodes);
         Ok(held)
     }
@@ -301,7 +304,7 @@ mod tests {
         let masters = Masters::new(vec![info()], None, info(), &Options::default()).unwrap();
         let master = Arc::clone(&masters.0.named[0]);
         masters.0.known.send_modify(|known| {
-            known.slots = Arc::new(vec![Owned { first: 0, last: 0, master }]);
+            known.slots = vec![Owned { first: 0, last: 0, master }];
             known.ended = Some((Instant::now() + Duration::from_secs(3600), Ok(())));
         });
         let looks = || assert!((0..100_000).all(|_| !masters.refresh()));

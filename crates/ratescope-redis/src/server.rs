@@ -163,7 +163,8 @@ impl Server {
         until: Instant,
         send: impl Future<Output = RedisResult<T>>,
     ) -> Result<T, Failure> {
-        let (sent, before) = (Instant::now(), connection.answers.load(Ordering::Relaxed));
+        let sent = Instant::now();
+        let before = connection.answers.load(Ordering::Relaxed);
         let Ok(answer) = timeout_at(until, send).await else {
             let is_silent = connection.answers.load(Ordering::Relaxed) == before;
             // A call that had hardly any time left says little about the connection.
