@@ -86,45 +86,39 @@ pub struct Column {
     pub again: Time,
 }
 
-/// A column that can be a part of a longer one.
-pub trait Folded: Copy {
-    /// Appends the column after this one.
-    fn merge(&mut self, later: &Self);
-}
-
-/// A history in columns: that of a lane, of at most [`History::BYTES`], or of other [columns](Folded).
+/// The history of a lane, of at most [`History::BYTES`].
 #[derive(Clone, Debug)]
-pub struct History<C = Column> {
+pub struct History {
     begun: Time,
     grain: Grain,
     /// The number of the column of level 0 that is filling.
     slot: i64,
-    current: C,
-    scales: [Scale<C>; LEVELS],
+    current: Column,
+    scales: [Scale; LEVELS],
 }
 
 /// One resolution: the complete columns, without gaps and newest last, and the next column, which complete columns of
 /// the scale below fill.
 #[derive(Clone, Debug)]
-struct Scale<C> {
-    complete: VecDeque<C>,
-    filling: Option<C>,
+struct Scale {
+    complete: VecDeque<Column>,
+    filling: Option<Column>,
 }
 
 /// Columns without gaps, oldest first.
 #[derive(Clone, Debug)]
-pub struct Columns<'a, C = Column> {
+pub struct Columns<'a> {
     /// When the first column begins, or would begin if there were any.
     pub first: Time,
     /// The length of a column.
     pub width: Span,
-    complete: Iter<'a, C>,
-    filling: Option<C>,
+    complete: Iter<'a, Column>,
+    filling: Option<Column>,
 }
 
-impl<C> Columns<'_, C> {
+impl Columns<'_> {
     /// The columns.
-    pub fn iter(&self) -> impl Iterator<Item = &C> {
+    pub fn iter(&self) -> impl Iterator<Item = &Column> {
         self.complete.clone().chain(&self.filling)
     }
 
@@ -146,7 +140,13 @@ impl History {
     /// A history that begins at `now`, when `passed` of the `sent` events were allowed. Its first level and
     /// limit are those of `at_rest`.
     pub(crate) fn new(grain: Grain, now: Time, at_rest: Outcome, passed: u64, sent: u64) -> Self {
-        Self::beginning(grain, now, Column::quiet(at_rest, passed, sent, now))
+        History {
+            begun: now,
+            grain,
+            slot: grain.slot(now, 0),
+            current: Column::quiet(at_rest, passed, sent, now),
+            scales: core::array::from_fn(|_| Scale { complete: VecDeque::new(), filling: None }),
+        }
     }
 
     /// Adds an event with the answer about it, `outcome`. The level after it is that of `after`.
@@ -174,19 +174,6 @@ impl History {
     pub(crate) fn again(&self) -> Time {
         self.current.again
     }
-}
-
-impl<C: Folded> History<C> {
-    /// A history that begins at `now`, in the column `first`.
-    pub(crate) fn beginning(grain: Grain, now: Time, first: C) -> Self {
-        History {
-            begun: now,
-            grain,
-            slot: grain.slot(now, 0),
-            current: first,
-            scales: core::array::from_fn(|_| Scale { complete: VecDeque::new(), filling: None }),
-        }
-    }
 
     /// The last instant of the column that is filling.
     #[inline(always)]
@@ -197,7 +184,7 @@ impl<C: Folded> History<C> {
 
     /// Completes the column that is filling, and goes on with `next`.
     #[inline(always)]
-    pub(crate) fn turn(&mut self, next: C) {
+    fn turn(&mut self, next: Column) {
         let mut complete = core::mem::replace(&mut self.current, next);
         for (k, scale) in self.scales.iter_mut().enumerate() {
             if let Some(mut earlier) = scale.filling.take() {
@@ -222,7 +209,7 @@ impl<C: Folded> History<C> {
     ///
     /// The result has the coarsest columns of at most `seconds`, or coarser ones if those do not
     /// reach back to `from`.
-    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Columns<'_, C> {
+    pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Columns<'_> {
         let k = self.scale(from, seconds);
         let complete = &self.scales[k].complete;
         let end = self.slot >> k;
@@ -241,7 +228,7 @@ impl<C: Folded> History<C> {
 
     /// The finest column that contains `at`; `None` if `at` is before the lane began, no longer remembered,
     /// or in the future.
-    pub fn column_at(&self, at: Time) -> Option<&C> {
+    pub fn column_at(&self, at: Time) -> Option<&Column> {
         if at < self.begun {
             return None;
         }
@@ -267,14 +254,14 @@ impl<C: Folded> History<C> {
     }
 
     /// The column of scale `k` that is filling, merged with those that are filling on the finer scales.
-    fn filling(&self, k: usize) -> C {
+    fn filling(&self, k: usize) -> Column {
         let parts = self.scales[..=k].iter().rev().filter_map(|scale| scale.filling.as_ref());
-        let mut all = parts.chain([&self.current]);
-        let first = *all.next().unwrap_or(&self.current);
-        all.fold(first, |mut sum, later| {
+        let mut parts = parts.chain([&self.current]);
+        let mut sum = *parts.next().unwrap_or(&self.current);
+        for later in parts {
             sum.merge(later);
-            sum
-        })
+        }
+        sum
     }
 
     /// The coarsest scale with columns of at most `seconds`, or a coarser one to reach back to
@@ -315,9 +302,8 @@ impl Column {
         self.end = level;
         self.limit = limit;
     }
-}
 
-impl Folded for Column {
+    /// Appends the column after this one.
     fn merge(&mut self, later: &Column) {
         *self = Column {
             low: smaller(self.low, later.low),
