@@ -2,9 +2,9 @@
 //!
 //! All limits are asked before anything is written. So a limit that has looked at its state asks those after it, and
 //! changes its state when they have returned. For a few limits the one after another stands in the middle of its text,
-//! in a block of its own, so that each has its own names. For any others, each algorithm is a function. The
-//! functions and tables that such a script makes at each call take a third of the time of a decision about one limit;
-//! and a script for each list of limits that may ever be decided as one would be too many.
+//! in a block of its own, so that each has its own names. For any others, each algorithm is a function. Such a
+//! script makes functions and tables at each call, which took Redis 16 to 72 % longer for one limit; and a script for each
+//! list of limits that may ever be decided as one would be too many.
 
 use super::algorithm::{self, LuaAlgorithm};
 use ratescope::internal::Few;
