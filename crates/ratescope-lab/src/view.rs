@@ -10,7 +10,7 @@
 //! use ratescope_lab::plot::{palette::Theme, svg};
 //! use ratescope_lab::compare::{Link, Comparison};
 //! use ratescope_lab::view::Viewport;
-//! use ratescope_lab::view::compare::{draw, height, total};
+//! use ratescope_lab::view::compare::{Below, draw, height, total};
 //!
 //! // Twelve at once against ten in ten seconds, in two lanes; five seconds later.
 //! let link: Link = "lanes=gcra;sliding-log&auto=off&do=1:events*12&at=6".parse()?;
@@ -18,7 +18,7 @@
 //! run.advance(link.at, usize::MAX);
 //! let (right, window) = (run.now(), run.settings().common.window);
 //! let view = Viewport {
-//!     size: [800.0, height(run.lanes().len(), 800.0, 900.0)],
+//!     size: [800.0, height(run.lanes().len(), [800.0, 900.0], Below::Totals)],
 //!     right,
 //!     live: true,
 //!     window,
