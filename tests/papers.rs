@@ -23,7 +23,7 @@ const PAPERS: [&str; 5] =
 #[test]
 fn the_readme_is_short() {
     let lines = read("README.md").lines().count();
-    assert!(lines <= 122, "{lines} lines");
+    assert!(lines <= 124, "{lines} lines");
 }
 
 #[test]
