@@ -73,10 +73,12 @@ pub(crate) fn readme(theme: Theme) -> Result<String, Box<dyn Error>> {
     let whole = draw(&scope, &view);
     let resting = draw(&scope, &Viewport { pointer: Some([CROSSHAIR, 0.0]), ..view });
 
-    // The same scale and the same time axis from the moment on that is at the left edge.
+    // The run once more, with the scale and the time axis of its end: what the tags say each half second.
     let mut scope = Scope::open(&link)?;
     let mut at = view.right.before(view.window);
-    let (mut before, mut tags, mut pictures) = (Vec::new(), String::new(), 0);
+    let mut before = Vec::new();
+    let mut tags = String::new();
+    let mut pictures = 0;
     while at <= view.right {
         scope.advance(at, usize::MAX);
         let (tag, other): (Vec<_>, Vec<_>) =
@@ -123,7 +125,7 @@ pub(crate) fn readme(theme: Theme) -> Result<String, Box<dyn Error>> {
     Ok(svg::write(&[], WIDTH, HEIGHT, theme).replace("</svg>\n", &moving))
 }
 
-/// Whether it is the tag of a line, at the right of the plot, which ends at `right`.
+/// Tags of lines are right of the plot, which ends at `right`.
 fn is_tag(mark: &Mark, right: f64) -> bool {
     match mark {
         Mark::Rounded { rect, .. } => rect.x > right,

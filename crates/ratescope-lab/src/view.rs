@@ -85,7 +85,7 @@ pub struct Viewport<'a> {
     pub flags: &'a [Time],
     /// The term of the red line's formula that the viewer points to, on the Scope.
     pub term: Option<scope::Term>,
-    /// What is drawn below the lanes of a comparison.
+    /// Only for a comparison.
     pub below: compare::Below,
 }
 

@@ -261,14 +261,14 @@ struct News {
 
 /// The rows that changed since the viewer was told of them.
 struct PastNews {
-    /// Whether the viewer drops what it knew of this process.
+    /// The viewer drops the rows that it has of this process, and takes these.
     is_again: bool,
     /// The first second, and the one that is counted now.
     seconds: [i64; 2],
     rings: [RingNews; 3],
 }
 
-/// Those of one ring.
+/// The changed rows of one ring.
 struct RingNews {
     /// Everything from this second on is known.
     since: i64,

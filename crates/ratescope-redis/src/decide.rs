@@ -31,7 +31,7 @@ pub(super) struct Request {
 
 /// A slot of a cluster that was looked at.
 struct Looked<'a> {
-    /// Its questions.
+    /// The places of its questions in the call.
     which: &'a [usize],
     least_left: f64,
     passes: bool,

@@ -32,11 +32,10 @@ pub(super) struct Purpose {
 pub(super) enum Limits {
     /// A few that are all in force: their algorithms, at one key after the other.
     Few(Few<Few<&'static LuaAlgorithm>>),
-    /// Any, by these algorithms.
+    /// Any, by these algorithms, each once.
     Any {
-        /// Each once.
         algorithms: Few<&'static LuaAlgorithm>,
-        /// Whether there are keys to which a cost is given back.
+        /// Whether a cost is given back to any key.
         gives_back: bool,
     },
 }

@@ -11,11 +11,10 @@ fn at(seconds: f64) -> Time {
 /// A scenario in the list of a page.
 pub(crate) struct Scenario {
     pub(crate) title: String,
-    /// Its sentences, as HTML.
+    /// HTML.
     pub(crate) text: String,
-    /// What its link has after the `#`.
     pub(crate) fragment: String,
-    /// The instants that its sentences name.
+    /// The instants that are marked in the picture.
     pub(crate) flags: Vec<Time>,
 }
 
