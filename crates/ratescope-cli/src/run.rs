@@ -288,14 +288,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
 
 /// The settings of a store on Redis.
 fn options(args: &Args) -> Options {
-    Options {
-        prefix: args.prefix.clone(),
-        one_node: args.one_node,
-        deadline: Duration::try_from(args.deadline).unwrap_or(Duration::MAX),
-        capacity: args.keys,
-        processes: args.processes,
-        ..Options::default()
-    }
+    Options::default()
+        .prefix(args.prefix.clone())
+        .one_node(args.one_node)
+        .deadline(Duration::try_from(args.deadline).unwrap_or(Duration::MAX))
+        .capacity(args.keys)
+        .processes(args.processes)
 }
 
 /// Warns of fields whose hashes are made without a secret.

@@ -149,7 +149,6 @@ impl Redis {
     }
 
     fn at(address: Address, options: Options) -> Result<Self, OpenError> {
-        let options = options.bounded();
         let apart = matches!(address, Address::Cluster(_)) && !options.one_node;
         tokio::runtime::Handle::try_current().map_err(|_| OpenError::Runtime)?;
         let link = Link::new(address, &options).map_err(not_an_address)?;
@@ -384,7 +383,7 @@ impl Inner {
 
     /// How often an event counts in this process: in place of all that share the states.
     fn times(&self) -> f64 {
-        self.redis.options.processes.max(1).into()
+        self.redis.options.processes.into()
     }
 
     /// An event at the time that Redis has then, since the states are in its time.

@@ -5,38 +5,24 @@ use ratescope::time::{Span, Time};
 use tokio::sync::Semaphore;
 
 /// The settings of a store on Redis.
+///
+/// ```
+/// use ratescope_redis::Options;
+/// use std::time::Duration;
+///
+/// let options = Options::default().prefix("shop:").deadline(Duration::from_millis(20)).processes(4);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The beginning of all keys; the default is `rs:`. It has no braces, because the text between the
-    /// first braces of a key chooses the node of a cluster. Rules of the same name under the same prefix
-    /// share their states.
-    pub prefix: String,
-    /// Whether all keys are on one node of a cluster, so that limits for several fields, such as users
-    /// and addresses, are decided all or none. The default is `false`.
-    pub one_node: bool,
-    /// The time that an answer may take, with all repetitions; the default is 50 ms. More than a day is taken as
-    /// a day.
-    pub deadline: Duration,
-    /// The clock by which events are decided; the default is that of Redis.
-    pub clock: TimeSource,
-    /// The number of keys of each limit that this process remembers for times when Redis can't be asked;
-    /// the default is 100,000. A key takes 33 to 49 bytes, and in a log or a window up to 1,100 more.
-    pub capacity: usize,
-    /// How many processes share the states; the default is 1. While Redis can't be asked, each process lets pass its
-    /// share of each limit: an event counts there as often as there are processes. See
-    /// [when Redis can't be asked](crate#when-redis-cant-be-asked).
-    pub processes: u32,
-    /// The most calls that wait for the answer of one node at a time, at least 1; the default is 256. Others wait for
-    /// their turn, at most for half of the deadline, and are then decided without Redis, as
-    /// [`Overloaded`](ratescope::rules::Fault::Overloaded). That is no failure of the node.
-    pub in_flight: usize,
-    /// The number of failures, one after the other, after which a node is left alone for a while: at
-    /// least 1; the default is 5. A node fails if it can't be reached, answers nobody in the time of a call, or
-    /// refuses until the deadline because it is loading, busy or read-only.
-    pub failures: u32,
-    /// The time for which a node is left alone at first; the default is 100 ms. It doubles each time the node still
-    /// fails, up to 5 s. A rest that is longer at first does not grow.
-    pub rest: Duration,
+    pub(super) prefix: String,
+    pub(super) one_node: bool,
+    pub(super) deadline: Duration,
+    pub(super) clock: TimeSource,
+    pub(super) capacity: usize,
+    pub(super) processes: u32,
+    pub(super) in_flight: usize,
+    pub(super) failures: u32,
+    pub(super) rest: Duration,
 }
 
 impl Default for Options {
@@ -56,16 +42,75 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same with a deadline that can be added to any point in time, and room for a call.
-    pub(super) fn bounded(self) -> Self {
-        const DAY: Duration = Duration::from_secs(86_400);
-        Options {
-            deadline: self.deadline.min(DAY),
-            in_flight: self.in_flight.clamp(1, Semaphore::MAX_PERMITS),
-            ..self
-        }
+    /// Sets the beginning of all keys; the default is `rs:`. It has no braces, because the text between the
+    /// first braces of a key chooses the node of a cluster. Rules of the same name under the same prefix
+    /// share their states.
+    #[must_use]
+    pub fn prefix(self, prefix: impl Into<String>) -> Self {
+        Options { prefix: prefix.into(), ..self }
+    }
+
+    /// Sets whether all keys are on one node of a cluster, so that limits for several fields, such as users
+    /// and addresses, are decided all or none. The default is `false`.
+    #[must_use]
+    pub fn one_node(self, one_node: bool) -> Self {
+        Options { one_node, ..self }
+    }
+
+    /// Sets the time that an answer may take, with all repetitions; the default is 50 ms. More than a day is taken as
+    /// a day.
+    #[must_use]
+    pub fn deadline(self, deadline: Duration) -> Self {
+        Options { deadline: deadline.min(DAY), ..self }
+    }
+
+    /// Sets the clock by which events are decided; the default is that of Redis.
+    #[must_use]
+    pub fn clock(self, clock: TimeSource) -> Self {
+        Options { clock, ..self }
+    }
+
+    /// Sets the number of keys of each limit that this process remembers for times when Redis can't be asked;
+    /// the default is 100,000. A key takes 33 to 49 bytes, and in a log or a window up to 1,100 more.
+    #[must_use]
+    pub fn capacity(self, keys: usize) -> Self {
+        Options { capacity: keys, ..self }
+    }
+
+    /// Says how many processes share the states, at least 1; the default is 1. While Redis can't be asked, each process lets pass its
+    /// share of each limit: an event counts there as often as there are processes. See
+    /// [when Redis can't be asked](crate#when-redis-cant-be-asked).
+    #[must_use]
+    pub fn processes(self, processes: u32) -> Self {
+        Options { processes: processes.max(1), ..self }
+    }
+
+    /// Sets the most calls that wait for the answer of one node at a time, at least 1; the default is 256. Others wait for
+    /// their turn, at most for half of the deadline, and are then decided without Redis, as
+    /// [`Overloaded`](ratescope::rules::Fault::Overloaded). That is no failure of the node.
+    #[must_use]
+    pub fn in_flight(self, calls: usize) -> Self {
+        Options { in_flight: calls.clamp(1, Semaphore::MAX_PERMITS), ..self }
+    }
+
+    /// Sets the number of failures, one after the other, after which a node is left alone for a while: at
+    /// least 1; the default is 5. A node fails if it can't be reached, answers nobody in the time of a call, or
+    /// refuses until the deadline because it is loading, busy or read-only.
+    #[must_use]
+    pub fn failures(self, failures: u32) -> Self {
+        Options { failures: failures.max(1), ..self }
+    }
+
+    /// Sets the time for which a node is left alone at first; the default is 100 ms. It doubles each time the node still
+    /// fails, up to 5 s. A rest that is longer at first does not grow.
+    #[must_use]
+    pub fn rest(self, rest: Duration) -> Self {
+        Options { rest, ..self }
     }
 }
+
+/// The longest deadline, so that it can be added to any point in time.
+const DAY: Duration = Duration::from_secs(86_400);
 
 /// The clock by which events are decided.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

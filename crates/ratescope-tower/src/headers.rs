@@ -56,20 +56,20 @@ const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const X_RETRY_AFTER: HeaderName = HeaderName::from_static("x-ratelimit-retry-after");
 
 /// Which headers responses have. The default is [`Headers::ALL`].
+///
+/// ```
+/// use ratescope_tower::Headers;
+///
+/// let headers = Headers::NONE.retry_after(true).x_ratelimit(true);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
-    /// `Retry-After`.
-    pub retry_after: bool,
-    /// `X-Ratelimit-Retry-After`.
-    pub x_retry_after: bool,
-    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
-    pub x_ratelimit: bool,
-    /// `RateLimit-Policy` and `RateLimit`.
-    pub ratelimit: bool,
-    /// Whether the headers of `x_ratelimit` and `ratelimit` are in all responses, or only in refusals.
-    pub always: bool,
-    /// The unit of costs in the terms of the draft, such as `content-bytes`; `None` for requests.
-    pub unit: Option<&'static str>,
+    pub(super) retry_after: bool,
+    pub(super) x_retry_after: bool,
+    pub(super) x_ratelimit: bool,
+    pub(super) ratelimit: bool,
+    pub(super) always: bool,
+    pub(super) unit: Option<&'static str>,
 }
 
 impl Default for Headers {
@@ -98,6 +98,44 @@ impl Headers {
         always: false,
         unit: None,
     };
+
+    /// Sets whether refusals have `Retry-After`.
+    #[must_use]
+    pub const fn retry_after(self, is_sent: bool) -> Headers {
+        Headers { retry_after: is_sent, ..self }
+    }
+
+    /// Sets whether refusals have `X-Ratelimit-Retry-After`.
+    #[must_use]
+    pub const fn x_retry_after(self, is_sent: bool) -> Headers {
+        Headers { x_retry_after: is_sent, ..self }
+    }
+
+    /// Sets whether there are `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`.
+    #[must_use]
+    pub const fn x_ratelimit(self, is_sent: bool) -> Headers {
+        Headers { x_ratelimit: is_sent, ..self }
+    }
+
+    /// Sets whether there are `RateLimit-Policy` and `RateLimit`.
+    #[must_use]
+    pub const fn ratelimit(self, is_sent: bool) -> Headers {
+        Headers { ratelimit: is_sent, ..self }
+    }
+
+    /// Sets whether the headers of [`x_ratelimit`](Self::x_ratelimit) and [`ratelimit`](Self::ratelimit) are in all
+    /// responses, or only in refusals.
+    #[must_use]
+    pub const fn always(self, is_always: bool) -> Headers {
+        Headers { always: is_always, ..self }
+    }
+
+    /// Sets the unit of costs in the terms of the draft, such as `content-bytes`; without it, a cost is a number of
+    /// requests.
+    #[must_use]
+    pub const fn unit(self, unit: &'static str) -> Headers {
+        Headers { unit: Some(unit), ..self }
+    }
 
     /// Whether what is left is needed.
     pub(super) fn want_quotas(&self) -> bool {

@@ -62,10 +62,10 @@ impl At {
         let Some(url) = &self.url else { return Ok(None) };
         let number = self.opened.replace(self.opened.get() + 1);
         let _within = self.runtime.enter();
-        let mut options = options(format!("{}:{number}:", self.run));
         // On a cluster, the keys of an event with several subjects have to be on one node. Otherwise they are
         // spread over all nodes.
-        options.one_node = rules.subjects().len() > 1;
+        let options =
+            options(format!("{}:{number}:", self.run)).one_node(rules.subjects().len() > 1);
         let store = RedisStore::open(url, rules.clone(), options)?;
         let runtime = Rc::clone(&self.runtime);
         let turn = Arc::clone(&self.turn);
@@ -74,13 +74,11 @@ impl At {
 }
 
 fn options(prefix: String) -> Options {
-    Options {
-        prefix,
-        deadline: PATIENCE,
-        clock: TimeSource::Event { keep: KEEP },
-        capacity: 1,
-        ..Options::default()
-    }
+    Options::default()
+        .prefix(prefix)
+        .deadline(PATIENCE)
+        .clock(TimeSource::Event { keep: KEEP })
+        .capacity(1)
 }
 
 impl Shared {

@@ -197,7 +197,7 @@ fn ours(server: &Server, text: &str) -> Vec<Vec<u8>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let rules = Rules::from(text.parse::<Policy>().unwrap());
-        let options = Options { deadline: Duration::from_secs(10), ..Options::default() };
+        let options = Options::default().deadline(Duration::from_secs(10));
         let url = format!("redis://127.0.0.1:{port}");
         let store = RedisStore::open(&url, rules, options).unwrap();
         let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "000000")] };

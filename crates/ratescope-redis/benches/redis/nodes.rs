@@ -32,7 +32,7 @@ impl Asked {
     fn start(nodes: usize, runtime: &Runtime) -> Option<Asked> {
         let cluster = Cluster::of_masters(nodes)?;
         let rules = Rules::from("gcra 10/1m burst 20 per user".parse::<Policy>().unwrap());
-        let options = Options { deadline: Duration::from_secs(10), ..Options::default() };
+        let options = Options::default().deadline(Duration::from_secs(10));
         let _entered = runtime.enter();
         let store = RedisStore::open(&cluster.url(), rules, options).unwrap();
         Some(Asked { cluster, store, costs: Default::default(), at_once: Vec::new() })

@@ -48,7 +48,7 @@ impl Refused {
         let rules = || Rules::from(format!("{limit} per user").parse::<Policy>().unwrap());
         let clock = TimeSource::Event { keep: Span::hours(2) };
         let deadline = Duration::from_secs(20);
-        let options = Options { prefix: format!("{n}:"), deadline, clock, ..Options::default() };
+        let options = Options::default().prefix(format!("{n}:")).deadline(deadline).clock(clock);
         let begin = 1_700_000_000_000_000;
         runtime.block_on(async {
             let url = |port: u16| format!("redis://127.0.0.1:{port}");

@@ -21,7 +21,7 @@ descriptors:
 ";
 
 fn options(one_node: bool) -> Options {
-    Options { deadline: Duration::from_secs(20), one_node, ..Options::default() }
+    Options::default().deadline(Duration::from_secs(20)).one_node(one_node)
 }
 
 fn service(states: States) -> Arc<Service<SystemClock>> {

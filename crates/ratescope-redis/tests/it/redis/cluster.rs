@@ -32,19 +32,14 @@ async fn until_counted(store: &RedisStore, user: &str) -> f64 {
 const LIMIT: &str = "fixed-window 1000000/3600w per user";
 
 fn quick() -> Options {
-    Options {
-        deadline: Duration::from_secs(2),
-        rest: Duration::from_millis(20),
-        failures: 50,
-        ..Options::default()
-    }
+    Options::default().deadline(Duration::from_secs(2)).rest(Duration::from_millis(20)).failures(50)
 }
 
 /// The longest time that can be written is no deadline.
 #[tokio::test]
 async fn a_deadline_may_be_as_long_as_a_duration() {
     let (Some(server), Some(cluster)) = (Server::start(&[]), Cluster::steady()) else { return };
-    let options = || Options { deadline: Duration::MAX, ..Options::default() };
+    let options = || Options::default().deadline(Duration::MAX);
     for store in [open(&server.url(), rules(LIMIT), options()), open_at(&cluster, LIMIT, options())]
     {
         assert_eq!(ask(&store, "ann").await.fault, None);
@@ -74,7 +69,7 @@ async fn a_cluster_decides_as_memory_does() {
     let refused = Redis::from_cluster(&[node], patient("two:")).unwrap().store(rules(two));
     let said = refused.unwrap_err().to_string();
     assert!(said.contains("not for the same fields as others, which are per user"), "{said}");
-    let options = Options { one_node: true, ..patient("one:") };
+    let options = patient("one:").one_node(true);
     let store = open_at(&cluster, two, options);
     let memory = MemoryStore::new(rules(two), 1000);
     for i in 0..200 {
@@ -209,7 +204,7 @@ async fn answer_is_back(store: &RedisStore) -> bool {
 #[tokio::test]
 async fn a_silent_node_is_reached_anew_and_the_others_go_on() {
     let Some(cluster) = Cluster::behind_proxies() else { return };
-    let options = Options { deadline: Duration::from_secs(5), ..quick() };
+    let options = quick().deadline(Duration::from_secs(5));
     let store = open_at(&cluster, LIMIT, options);
     let users: Vec<String> = (0..30).map(|i| format!("user{i}")).collect();
     for user in &users {

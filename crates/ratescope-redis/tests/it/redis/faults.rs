@@ -28,11 +28,7 @@ const NEVER: Duration = Duration::from_secs(3600);
 
 /// A deadline that a busy machine keeps, and rests that are over soon.
 pub(super) fn options() -> Options {
-    Options {
-        deadline: Duration::from_secs(2),
-        rest: Duration::from_millis(20),
-        ..Options::default()
-    }
+    Options::default().deadline(Duration::from_secs(2)).rest(Duration::from_millis(20))
 }
 
 pub(super) async fn ask(store: &RedisStore, key: &str) -> Decision {
@@ -108,7 +104,7 @@ async fn a_server_that_cannot_be_reached_is_told_with_its_cause() {
     let nobody = Port::hold();
     let refused = format!("redis://{nobody}");
     for (url, cause) in [(refused.as_str(), "refused"), ("redis://nowhere.invalid:6379", "")] {
-        let options = Options { deadline: PATIENCE, ..options() };
+        let options = options().deadline(PATIENCE);
         let store = open(url, rules(RULES), options);
         let fault = ask(&store, "open").await.fault.unwrap();
         assert_eq!(fault.name(), "unreachable", "{url}: {fault:?}");
@@ -137,8 +133,7 @@ async fn a_server_that_is_killed_and_comes_back_knows_what_it_knew() {
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_not_waited_for() {
     let Some(server) = Server::start(&[]) else { return };
-    let store =
-        open(&server.url(), rules(RULES), Options { rest: NEVER, failures: 3, ..options() });
+    let store = open(&server.url(), rules(RULES), options().rest(NEVER).failures(3));
     assert!(ask(&store, "local").await.fault.is_none());
     server.signal("STOP");
     let mut faults = Vec::new();
@@ -153,7 +148,7 @@ async fn a_server_that_does_not_answer_is_not_waited_for() {
     assert!(matches!(faults[1], Fault::Unreachable(_)), "{faults:?}");
     assert!(faults[asked..].iter().all(|fault| *fault == Fault::Resting), "{faults:?}");
     // Only the events that had been sent were counted, when it ran on.
-    let other = Options { deadline: PATIENCE, ..options() };
+    let other = options().deadline(PATIENCE);
     let counted = counted(&open(&server.url(), rules(RULES), other)).await;
     assert!((1.0..=3.0).contains(&counted), "{counted}");
 }
@@ -164,7 +159,7 @@ async fn a_dead_server_meets_few_connections() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let url = format!("redis://{}", listener.local_addr().unwrap());
-    let store = open(&url, rules(RULES), Options { rest: NEVER, ..options() });
+    let store = open(&url, rules(RULES), options().rest(NEVER));
     let mut connections = 0;
     for _ in 0..20 {
         let asked = |_| {

@@ -33,13 +33,13 @@ struct Count {
     uncertain: usize,
 }
 
+const DEADLINE: Duration = Duration::from_millis(250);
+
 fn options() -> Options {
-    Options {
-        deadline: Duration::from_millis(250),
-        rest: Duration::from_millis(5),
-        clock: TimeSource::Event { keep: Span::hours(1) },
-        ..Options::default()
-    }
+    Options::default()
+        .deadline(DEADLINE)
+        .rest(Duration::from_millis(5))
+        .clock(TimeSource::Event { keep: Span::hours(1) })
 }
 
 /// A limit that some users reach and others do not.
@@ -206,7 +206,7 @@ async fn a_silent_connection_is_replaced_though_nobody_waits_for_it() {
     until(&store, None).await;
     // A call of which nobody learned is as a failure to the breaker.
     let deadline = Duration::from_secs(1);
-    let options = Options { deadline, failures: 1, rest: PATIENCE, ..options() };
+    let options = options().deadline(deadline).failures(1).rest(PATIENCE);
     let store = open(&proxy.url(), rules("fixed-window 1000/1h per user"), options);
     counted(&store, "ann").await;
     proxy.silence();
@@ -223,7 +223,7 @@ async fn given_up(store: &RedisStore, after: Duration) -> Option<Option<Fault>> 
 /// Asks and gives up long before the deadline, until a call ends with this fault.
 pub(super) async fn until(store: &RedisStore, fault: Option<Fault>) {
     let begun = Instant::now();
-    while given_up(store, options().deadline / 10).await != Some(fault.clone()) {
+    while given_up(store, DEADLINE / 10).await != Some(fault.clone()) {
         assert!(begun.elapsed() < PATIENCE, "it goes on as before: {fault:?}");
     }
 }

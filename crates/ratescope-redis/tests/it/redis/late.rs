@@ -6,7 +6,7 @@ use super::server::{PATIENCE, Server};
 use super::{check, open, patient, rules};
 use ratescope::rules::{Details, Fault, MemoryStore, StateSource, Store};
 use ratescope::{Event, Time};
-use ratescope_redis::{Options, RedisStore};
+use ratescope_redis::RedisStore;
 use std::time::Duration;
 
 const LIMITERS: [&str; 16] = [
@@ -98,7 +98,7 @@ async fn during_a_pause(processes: u32) -> Option<usize> {
     // What drains during the test is far less than an event.
     let text = "domain: d\nlimit: token-bucket 100/365d per user\n";
     let rest = PATIENCE * 100;
-    let options = Options { processes, failures: 1, rest, ..options() };
+    let options = options().processes(processes).failures(1).rest(rest);
     let stores = [0; 3].map(|_| open(&server.url(), rules(text), options.clone()));
     let asked = async |store: &RedisStore| {
         check(store, Time::from_micros(1), 1.0, &[("user", "ann")], Details::ALL).await
@@ -156,7 +156,7 @@ async fn many_faults_let_pass_as_much_as_one() {
 #[tokio::test]
 async fn a_share_is_charged_and_given_back() {
     let Some(mut server) = Server::start(&[]) else { return };
-    let options = Options { processes: 4, ..options() };
+    let options = options().processes(4);
     let text = "domain: d\nlimit: fixed-window 100/365d per user\n";
     let store = open(&server.url(), rules(text), options);
     server.kill();
@@ -203,7 +203,7 @@ async fn a_burst_is_no_lateness() {
 #[tokio::test]
 async fn few_calls_wait_for_one_connection() {
     let Some(server) = Server::start(&[]) else { return };
-    let options = Options { in_flight: 8, ..options() };
+    let options = options().in_flight(8);
     let store = open(&server.url(), rules("fixed-window 1000/365d per user"), options);
     let one = || {
         let store = store.clone();
@@ -233,7 +233,7 @@ async fn few_calls_wait_for_one_connection() {
 async fn a_call_that_was_not_sent_is_no_failure() {
     let Some(server) = Server::start(&[]) else { return };
     let proxy = Proxy::before(&server);
-    let options = Options { in_flight: 1, failures: 2, rest: PATIENCE * 100, ..options() };
+    let options = options().in_flight(1).failures(2).rest(PATIENCE * 100);
     let store = open(&proxy.url(), rules(RULES), options);
     until_back(&store).await;
     proxy.play([Trick::Silence]);
@@ -242,7 +242,7 @@ async fn a_call_that_was_not_sent_is_no_failure() {
     assert_eq!(ask(&store, "local").await.fault, None, "one failure, and two open the breaker");
     assert_eq!(counted(&store).await, 2.0);
     let long = Duration::MAX;
-    let options = Options { deadline: long, in_flight: 0, ..super::faults::options() };
+    let options = super::faults::options().deadline(long).in_flight(0);
     let store = open(&server.url(), rules(RULES), options);
     assert_eq!(ask(&store, "open").await.fault, None, "no bound is below one");
 }

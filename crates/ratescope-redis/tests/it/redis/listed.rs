@@ -5,7 +5,7 @@ use super::{check, open, patient, rules};
 use ratescope::Time;
 use ratescope::policy::KeySecret;
 use ratescope::rules::{Details, Store};
-use ratescope_redis::{Options, RedisStore};
+use ratescope_redis::RedisStore;
 
 const RULES: &str = "
 domain: web
@@ -31,7 +31,7 @@ async fn listed(store: &RedisStore, most: usize) -> Vec<String> {
 async fn keys_are_listed_with_their_rules() {
     let Some(server) = Server::start(&[]) else { return };
     let apart = patient("l:");
-    let options = [Options { one_node: true, ..apart.clone() }, apart];
+    let options = [apart.clone().one_node(true), apart];
     for options in options {
         let store = open(&server.url(), rules(RULES), options.clone());
         assert_eq!(listed(&store, 100).await, [""; 0]);
@@ -46,7 +46,7 @@ async fn keys_are_listed_with_their_rules() {
         assert_eq!(listed(&store, 100).await, expected);
         // No more than are asked for, and none that begin alike.
         assert_eq!((listed(&store, 3).await.len(), listed(&store, 0).await.len()), (3, 0));
-        let longer = Options { prefix: "l:l".to_owned(), ..options.clone() };
+        let longer = options.clone().prefix("l:l");
         let beside = open(&server.url(), rules(RULES), longer);
         ask(&beside, "eve", "").await;
         assert_eq!(listed(&store, 100).await, expected);

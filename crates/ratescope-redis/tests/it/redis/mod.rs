@@ -51,12 +51,10 @@ fn rules(text: &str) -> Rules {
 
 /// Events in their own time, with all the patience that a busy machine needs.
 fn patient(prefix: &str) -> Options {
-    Options {
-        prefix: prefix.to_owned(),
-        deadline: Duration::from_secs(20),
-        clock: TimeSource::Event { keep: Span::hours(1) },
-        ..Options::default()
-    }
+    Options::default()
+        .prefix(prefix)
+        .deadline(Duration::from_secs(20))
+        .clock(TimeSource::Event { keep: Span::hours(1) })
 }
 
 fn open(url: &str, rules: Rules, options: Options) -> RedisStore {

@@ -7,7 +7,7 @@ use super::server::{PATIENCE, Server, wait_until};
 use super::{open, patient, rules};
 use ratescope::Span;
 use ratescope::rules::Fault;
-use ratescope_redis::{Options, RedisStore, TimeSource};
+use ratescope_redis::{RedisStore, TimeSource};
 use std::io::{Read, Write};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -35,7 +35,7 @@ async fn keys_are_kept_for_any_time() {
     let Some(server) = Server::start(&[]) else { return };
     for (i, keep) in [90.0005, 0.0001, 1e-6, 0.0, 9e9, 9e11].into_iter().enumerate() {
         let clock = TimeSource::Event { keep: Span::from_secs(keep).unwrap() };
-        let options = Options { clock, ..patient(&format!("{i}:")) };
+        let options = patient(&format!("{i}:")).clock(clock);
         let store = open(&server.url(), rules(RULES), options);
         assert_eq!(ask(&store, "local").await.fault, None, "{keep} s");
     }
@@ -76,7 +76,7 @@ fn busy(server: &Server, script: &str) -> JoinHandle<()> {
 #[tokio::test]
 async fn a_busy_server_is_asked_again() {
     let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
-    let options = Options { deadline: PATIENCE, ..options() };
+    let options = options().deadline(PATIENCE);
     let store = open(&server.url(), rules(RULES), options);
     assert!(ask(&store, "local").await.fault.is_none());
     let other = busy(&server, &UNTIL_ASKED.replace('\n', " "));
@@ -92,7 +92,7 @@ async fn a_busy_server_is_left_alone_on_its_connection() {
     let Some(server) = Server::start(&["--lua-time-limit", "1"]) else { return };
     let proxy = Proxy::before(&server);
     let deadline = Duration::from_secs(1);
-    let options = Options { deadline, rest: PATIENCE, failures: 2, ..options() };
+    let options = options().deadline(deadline).rest(PATIENCE).failures(2);
     let store = open(&proxy.url(), rules(RULES), options);
     assert!(ask(&store, "local").await.fault.is_none());
     let (before, other) = (proxy.connections(), busy(&server, "while true do end"));
@@ -117,14 +117,14 @@ fn connections(server: &Server) -> u64 {
 async fn assert_left_alone(server: &Server) {
     // No second attempt falls into the test.
     let rest = Duration::from_secs(3600);
-    let store = open(&server.url(), rules(RULES), Options { rest, ..options() });
+    let store = open(&server.url(), rules(RULES), options().rest(rest));
     let before = connections(server);
     let mut faults = Vec::new();
     for _ in 0..100 {
         faults.push(ask(&store, "local").await.fault.unwrap());
     }
     let asked = faults.iter().position(|fault| *fault == Fault::Resting).unwrap();
-    assert_eq!(asked, Options::default().failures as usize, "{faults:?}");
+    assert_eq!(asked, 5, "{faults:?}");
     assert!(faults[asked..].iter().all(|fault| *fault == Fault::Resting), "{faults:?}");
     // One call may replace its connection once, and one that fell silent.
     let made = connections(server) - before;
@@ -144,7 +144,7 @@ async fn a_replica_is_left_alone_though_nobody_waits_for_it() {
     let slow = Proxy::before(&server);
     slow.play([Trick::Delay(Duration::from_millis(50)); 1_000]);
     for url in [server.url(), slow.url()] {
-        let options = Options { rest: PATIENCE, ..options() };
+        let options = options().rest(PATIENCE);
         let store = open(&url, rules("fixed-window 1000/3600w per user"), options);
         until(&store, Some(Fault::Resting)).await;
     }
@@ -172,7 +172,7 @@ async fn a_loading_server_is_left_alone_and_asked_again() {
     let slow = ["--key-load-delay", "50000", "--loading-process-events-interval-bytes", "1024"];
     server.restart_loading(&slow);
     assert_left_alone(&server).await;
-    let options = Options { deadline: PATIENCE, ..options() };
+    let options = options().deadline(PATIENCE);
     server.command(&["CONFIG", "RESETSTAT"]);
     let patient = RedisStore::open(&server.url(), rules(RULES), options).unwrap();
     let asked = tokio::spawn({

@@ -6,8 +6,8 @@ use super::server::{PATIENCE, Port, Server};
 use super::watched::Watched;
 use super::{open, patient, rules};
 use ratescope::rules::Fault;
+use ratescope_redis::Redis;
 use ratescope_redis::redis::{Client, RedisConnectionInfo};
-use ratescope_redis::{Options, Redis};
 use std::time::{Duration, Instant};
 
 /// Longer than a test, so that no replica takes over unless it is told to, however busy the machine is.
@@ -91,7 +91,7 @@ async fn sentinels_that_are_gone_are_missed_only_at_the_beginning() {
     let proxy = Proxy::before(&watched.sentinels[0]);
     let free = Port::hold();
     let nobody = format!("redis-sentinel://{free}");
-    let options = Options { deadline: PATIENCE, ..patient("rs:") };
+    let options = patient("rs:").deadline(PATIENCE);
     let store = open(&format!("{nobody}/main-1"), rules(RULES), options.clone());
     let fault = ask(&store, "closed").await.fault;
     assert!(matches!(fault, Some(Fault::Unreachable(_))), "{fault:?}");

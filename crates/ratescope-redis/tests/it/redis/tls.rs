@@ -5,8 +5,8 @@ use super::faults::{RULES, ask, assert_goes_on, counted, options};
 use super::server::{PATIENCE, Port, Server};
 use super::{open, rules};
 use ratescope::rules::Fault;
+use ratescope_redis::Redis;
 use ratescope_redis::redis::{Client, RedisConnectionInfo, TlsCertificates};
-use ratescope_redis::{Options, Redis};
 use std::error::Error;
 
 const CA: &[u8] = include_bytes!("tls/ca.pem");
@@ -40,7 +40,7 @@ fn trusting(url: &str) -> Client {
 #[tokio::test]
 async fn a_certificate_that_nobody_knows_is_refused_and_told() {
     let Some((server, url, _port)) = start() else { return };
-    let store = open(&url, rules(RULES), Options { deadline: PATIENCE, ..options() });
+    let store = open(&url, rules(RULES), options().deadline(PATIENCE));
     assert_goes_on(&store, 0, |fault| {
         let source = fault.source().map(ToString::to_string).unwrap_or_default();
         matches!(fault, Fault::Unreachable(_)) && source.contains("certificate")
@@ -52,7 +52,7 @@ async fn a_certificate_that_nobody_knows_is_refused_and_told() {
 #[tokio::test]
 async fn a_client_with_its_own_roots_is_handed_over() {
     let Some((server, url, _port)) = start() else { return };
-    let options = Options { deadline: PATIENCE, ..options() };
+    let options = options().deadline(PATIENCE);
     let store =
         Redis::from_client(&trusting(&url), options.clone()).unwrap().store(rules(RULES)).unwrap();
     assert_eq!(ask(&store, "local").await.fault, None);
@@ -69,7 +69,7 @@ async fn a_master_behind_sentinels_is_asked_as_they_are() {
     let master = url.rsplit(':').next().unwrap();
     let monitor = format!("sentinel monitor main-1 127.0.0.1 {master} 1\n");
     let _sentinel = Server::sentinel(&(lines.concat() + &monitor));
-    let options = Options { deadline: PATIENCE, ..options() };
+    let options = options().deadline(PATIENCE);
     let sentinel = trusting(&format!("rediss://{port}"));
     let (login, rules) = (RedisConnectionInfo::default(), rules(RULES));
     let store = Redis::from_sentinels(&[sentinel], "main-1", login, options);

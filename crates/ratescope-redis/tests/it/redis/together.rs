@@ -48,8 +48,7 @@ fn drawn(runner: &mut TestRunner) -> Option<(Vec<String>, Events)> {
 async fn a_key_is_reset() {
     let Some(mut server) = Server::start(&[]) else { return };
     let text = rules("gcra 1/1m per user & exim 1.5/1m strict per user & gcra 3/1m per ip");
-    let mut options = patient("reset:");
-    options.deadline = Duration::from_secs(2);
+    let options = patient("reset:").deadline(Duration::from_secs(2));
     let store = open(&server.url(), text, options);
     let any = Arc::new(store.clone()) as Arc<dyn Store>;
     let passes = async |user| {
@@ -215,7 +214,7 @@ async fn keys_expire_when_they_are_of_no_more_use() {
         ("exim 10/1m strict", 999, -1),
         ("earrrl 10/1m half-life 1m", 999, -1),
     ] {
-        let options = Options { deadline: Duration::from_secs(20), ..Default::default() };
+        let options = Options::default().deadline(Duration::from_secs(20));
         let store = open(&server.url(), rules(&format!("{limit} per user")), options);
         let fields = [("user", "ann")];
         let before = milliseconds(&server);
@@ -307,7 +306,7 @@ async fn what_redis_cannot_compute_is_refused() {
 async fn a_host_is_believed_as_far_as_its_skew() {
     let Some(server) = Server::start(&[]) else { return };
     let clock = TimeSource::Host { most_skew: Span::hours(1) };
-    let options = Options { clock, ..patient("h:") };
+    let options = patient("h:").clock(clock);
     let store = open(&server.url(), rules("fixed-window 1/1000w per user"), options);
     let reset = async |micros: i64| {
         let time = Time::from_micros(micros);

@@ -150,7 +150,7 @@ async fn many_at_once_count_what_is_allowed() {
 #[tokio::test]
 async fn on_a_cluster_little_is_left_of_what_is_refused() {
     let Some(cluster) = Cluster::of_masters(3) else { return };
-    let one_node = Options { one_node: true, ..patient("o:") };
+    let one_node = patient("o:").one_node(true);
     let [shared, own] = pair(&cluster.url(), &one_node);
     assert_eq!(allowed(&shared, &own, 40).await, 5);
     assert_eq!((level(&shared).await, level(&own).await), (5.0, 5.0));
@@ -283,7 +283,7 @@ fn the_answer_comes_within_one_deadline() {
     });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let options = Options { deadline: Duration::from_millis(50), ..Options::default() };
+        let options = Options::default().deadline(Duration::from_millis(50));
         let [shared, own] = pair(&url, &options);
         let of = event(1.0);
         let answers = shared.check_all(&parts([&shared, &own], &of), Details::ALL).await;

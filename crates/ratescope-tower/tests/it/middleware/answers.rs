@@ -175,15 +175,14 @@ fn headers_are_a_choice() {
     };
     let (passed, refused) = sent(Headers::NONE);
     assert_eq!((passed.as_str(), refused.as_str()), ("", "content-type"));
-    let (passed, refused) = sent(Headers { retry_after: true, ratelimit: true, ..Headers::NONE });
+    let (passed, refused) = sent(Headers::NONE.retry_after(true).ratelimit(true));
     assert_eq!(passed, "");
     assert_eq!(refused, "content-type ratelimit-policy ratelimit retry-after");
-    let (passed, refused) = sent(Headers { x_ratelimit: true, always: true, ..Headers::NONE });
+    let (passed, refused) = sent(Headers::NONE.x_ratelimit(true).always(true));
     assert_eq!(passed, "x-ratelimit-limit x-ratelimit-remaining x-ratelimit-reset");
     assert_eq!(refused, format!("content-type {passed}"));
     let limit = limit(ruled("domain: web\nlimit: gcra 1000/1m\n"), &clock).cost(|_| 100.0);
-    let unit = Some("content-bytes");
-    let limit = limit.headers(Headers { unit, ..Headers::ALL });
+    let limit = limit.headers(Headers::ALL.unit("content-bytes"));
     let response = send(&mut limit.layer().layer(Inner::default()), get("/", "192.0.2.7"));
     let policy = "\"web\";q=1000;qu=\"content-bytes\";w=60";
     assert_eq!(response.headers()["ratelimit-policy"], policy);

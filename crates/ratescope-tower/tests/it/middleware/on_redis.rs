@@ -45,7 +45,7 @@ async fn services_share_a_redis_and_go_on_without_it() {
     let Some(mut server) = Server::start(&[]) else { return };
     let mut services = [(); 2].map(|()| {
         let rules = Rules::read("rules.yaml", RULES).unwrap();
-        let options = Options { deadline: Duration::from_secs(2), ..Options::default() };
+        let options = Options::default().deadline(Duration::from_secs(2));
         let store = RedisStore::open(&server.url(), rules, options).unwrap();
         RateLimit::new(store).layer().layer(Inner::default())
     });
@@ -80,7 +80,7 @@ async fn whoever_gets_no_seat_is_not_counted() {
     let rules = "domain: web\nlimit: leaky-bucket 10/1s queue 100 per all\n";
     let rules = Rules::read("rules.yaml", rules).unwrap();
     let clock = TimeSource::Event { keep: Span::hours(1) };
-    let options = Options { deadline: PATIENCE, clock, ..Options::default() };
+    let options = Options::default().deadline(PATIENCE).clock(clock);
     let store = RedisStore::open(&server.url(), rules, options).unwrap();
     let layer = limit(store.clone(), &Hand::default()).queue(5).layer();
     let mut service = layer.layer(Inner::default());
@@ -113,7 +113,7 @@ async fn a_secret_is_charged_by_its_hash() {
     let Some(server) = Server::start(&[]) else { return };
     let rules = "domain: web\ndescriptors:\n- {key: client, limit: gcra 5/1h}\n";
     let rules = Rules::read("rules.yaml", rules).unwrap();
-    let options = Options { deadline: PATIENCE, ..Options::default() };
+    let options = Options::default().deadline(PATIENCE);
     let store = RedisStore::open(&server.url(), rules, options).unwrap();
     let limit = RateLimit::new(store).header("client", http::header::AUTHORIZATION);
     let mut service = limit.charge(|_| 2.0).layer().layer(Inner::default());
