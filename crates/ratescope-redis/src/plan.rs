@@ -230,22 +230,20 @@ pub(super) fn call(
         }
         for k in 0..questions[q].keys.len() {
             let EventKey { key, group, begin } = questions[q].keys[k].clone();
-            let first = earlier(questions, q, &key, group);
             let plan = Arc::clone(&questions[q].plan);
-            for item in plan.items(group) {
-                let place = begin + item.place;
-                let Some(first) = first else {
+            let own = plan.items(group).iter().map(|item| begin + item.place);
+            if let Some(first) = earlier(questions, q, &key) {
+                for (place, first_place) in own.zip(first.places) {
+                    let more = questions[q].asks.get(place)?.cost;
+                    questions[first.question].asks.get_mut(first_place)?.cost += more;
+                    places[q][place] = *places.get(first.question)?.get(first_place)?;
+                }
+                repeated = true;
+            } else {
+                for place in own {
                     *places.get_mut(q)?.get_mut(place)? = limits.len();
                     limits.push(CallLimit { question: q, place });
-                    continue;
-                };
-                let own = first.place + item.place;
-                let more = questions[q].asks.get(place)?.cost;
-                questions[first.question].asks.get_mut(own)?.cost += more;
-                places[q][place] = *places.get(first.question)?.get(own)?;
-                repeated = true;
-            }
-            if first.is_none() {
+                }
                 keys.push(key);
                 groups.push(CallGroup { question: q, group });
             }
@@ -298,18 +296,27 @@ pub(super) fn call(
     Some(Call { script, keys, args, groups, asked, places })
 }
 
-/// An earlier question that counts at the same key, and the place in it where what is asked about the rule begins.
-fn earlier(questions: &[Question], q: usize, key: &[u8], group: GroupAt) -> Option<CallLimit> {
-    let own = questions.get(q)?;
-    if own.intent == Intent::Look {
+/// An earlier question that counts at the same key, and the places of the limits there.
+struct Earlier {
+    question: usize,
+    places: Few<usize>,
+}
+
+/// The question before `q` that counts at this key. It may be one of another plan, since stores with other numbers for a
+/// limit share its keys.
+fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
+    let intent = questions.get(q)?.intent;
+    if intent == Intent::Look {
         return None;
     }
-    for (question, other) in questions.iter().enumerate().take(q) {
-        if other.intent == own.intent && Arc::ptr_eq(&other.plan, &own.plan) {
-            let same = other.keys.iter().find(|known| known.group == group && known.key == key);
-            if let Some(same) = same {
-                return Some(CallLimit { question, place: same.begin });
-            }
+    let before = questions.iter().enumerate().take(q).filter(|(_, other)| other.intent == intent);
+    for (question, other) in before {
+        if let Some(same) = other.keys.iter().find(|known| known.key == key) {
+            let items = other.plan.items(same.group).iter();
+            return Some(Earlier {
+                question,
+                places: items.map(|item| same.begin + item.place).collect(),
+            });
         }
     }
     None

@@ -96,7 +96,8 @@ pub trait Store: Any + Send + Sync {
     /// are refused, the others are not counted, and are not told either to limiters that count what they refuse.
     ///
     /// Events that are counted in the same limit at the same key are asked about once, for the sum of their
-    /// costs: they pass together or not at all.
+    /// costs: they pass together or not at all. If their stores have [other numbers](MemoryStore::with_limits) for it,
+    /// those of the first one decide.
     ///
     /// The stores of these crates decide in one step, and on Redis in one call, if the stores of all parts are of their
     /// kind, and on one connection. Otherwise, and in a store that does not have this method, all events are looked at,

@@ -6,8 +6,8 @@ use super::{open, patient, rules};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use ratescope::Time;
-use ratescope::rules::{Details, MemoryStore};
+use ratescope::rules::{Details, Intent, MemoryStore, Part, Store};
+use ratescope::{Event, Time};
 
 /// Limits of one shape each. Their rates count fractions in the same units, so that nothing is rounded.
 const SHAPES: [[&str; 3]; 5] = [
@@ -98,4 +98,24 @@ async fn a_fallback_decides_by_its_own_numbers() {
 fn public_types_are_send_and_sync() {
     fn are<T: Send + Sync>() {}
     are::<(ratescope_redis::Redis, ratescope_redis::RedisStore, ratescope_redis::Options)>();
+}
+
+#[tokio::test]
+async fn events_that_count_at_one_key_go_by_the_numbers_of_the_first() {
+    let Some(server) = Server::start(&[]) else { return };
+    let usual = open(&server.url(), rules("fixed-window 3/1h per user"), patient("first:"));
+    let large = usual.with_limits(rules("fixed-window 5/1h per user")).unwrap();
+    let event = Event { time: Time::from_micros(1), cost: 2.0, fields: &[("user", "ann")] };
+    for (first, second, passes) in [(&usual, &large, false), (&large, &usual, true)] {
+        let parts = [first, second].map(|store| Part {
+            store: store as &dyn Store,
+            event: &event,
+            intent: Intent::Count,
+        });
+        let decisions = Store::check_all(first, &parts, Details::default()).await;
+        let found = decisions
+            .iter()
+            .map(|decision| (decision.is_allowed(), decision.decided_by().unwrap().outcome.level));
+        assert_eq!(found.collect::<Vec<_>>(), [(passes, 4.0); 2]);
+    }
 }

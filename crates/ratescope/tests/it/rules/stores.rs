@@ -11,7 +11,7 @@ use ratescope::{Event, Policy, Retry, Span, Time};
 use std::sync::Arc;
 
 /// The result of a future that never waits.
-fn now<T>(future: impl Future<Output = T>) -> T {
+pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
     future.now_or_never().unwrap()
 }
 

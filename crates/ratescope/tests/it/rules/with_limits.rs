@@ -1,8 +1,9 @@
 //! One store under several limits: the same keys and states, other numbers.
 
+use super::stores::now;
 use super::{passed, read, ruled};
 use proptest::prelude::*;
-use ratescope::rules::MemoryStore;
+use ratescope::rules::{Details, Intent, MemoryStore, Part, Store};
 use ratescope::{Event, Limiter, Policy, Retry, Time};
 
 fn policy(text: &str) -> Policy {
@@ -149,4 +150,24 @@ proptest! {
             prop_assert_eq!(looked.quota().unwrap().remaining, remaining);
         }
     }
+}
+
+#[test]
+fn events_that_count_at_one_key_go_by_the_numbers_of_the_first() {
+    let usual = store("fixed-window 3/1h per user");
+    let large = usual.with_limits(policy("fixed-window 5/1h per user")).unwrap();
+    let event = ann(0, 2.0);
+    for (first, second, passes) in [(&usual, &large, false), (&large, &usual, true)] {
+        let parts = [first, second].map(|store| Part {
+            store: store as &dyn Store,
+            event: &event,
+            intent: Intent::Count,
+        });
+        let decisions = now(first.check_all(&parts, Details::default()));
+        let found = decisions
+            .iter()
+            .map(|decision| (decision.is_allowed(), decision.decided_by().unwrap().outcome.level));
+        assert_eq!(found.collect::<Vec<_>>(), [(passes, 4.0); 2]);
+    }
+    assert_eq!(large.peek(&ann(0, 0.0)).quota().unwrap().remaining, 1.0);
 }
