@@ -64,7 +64,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
     /// [extensions](http::Extensions) of a request is added there.
     ///
     /// `examples/hyper.rs` is a server of plain hyper. Where a framework has types of its own, make the head of a request
-    /// from them:
+    /// from them, as `examples/actix.rs` does:
     ///
     /// ```
     /// use http::{Request, Response};

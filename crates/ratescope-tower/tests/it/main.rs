@@ -1,6 +1,9 @@
 //! Behaviour that users of `ratescope-tower` observe, one module a topic.
 
 #[allow(dead_code)]
+#[path = "../../examples/actix.rs"]
+mod actix_example;
+#[allow(dead_code)]
 #[path = "../../examples/client.rs"]
 mod client;
 #[path = "../../../../tests/common/doubling.rs"]

@@ -1,7 +1,7 @@
 //! Requests that are limited without a layer around a service.
 
-use crate::hyper_example as example;
 use crate::middleware::parts::{Far, Hand, Inner, finished, get, head, limit, ruled, send};
+use crate::{actix_example, hyper_example};
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
@@ -117,7 +117,11 @@ async fn a_server_of_plain_hyper() {
     let uri = format!("http://{}/greeting", listener.local_addr().unwrap());
     let clock = FakeClock::default();
     clock.set(SystemClock.now());
-    let server = tokio::spawn(example::serve(listener, example::store().unwrap(), clock.clone()));
+    let server = tokio::spawn(hyper_example::serve(
+        listener,
+        hyper_example::store().unwrap(),
+        clock.clone(),
+    ));
     let client = Client::builder(TokioExecutor::new()).build_http::<String>();
     let get = async || {
         let response = client.get(uri.parse().unwrap()).await.unwrap();
@@ -135,4 +139,39 @@ async fn a_server_of_plain_hyper() {
     clock.advance(Span::seconds(1));
     assert_eq!(get().await.0, 200);
     server.abort();
+}
+
+#[actix_web::test]
+async fn an_application_of_actix_web() {
+    use actix_web::{App, middleware::from_fn, test, web};
+    let clock = FakeClock::default();
+    let limit = actix_example::limit(clock.clone()).unwrap();
+    let app = App::new()
+        .app_data(web::ThinData(limit))
+        .wrap(from_fn(actix_example::limited::<FakeClock, _>))
+        .route("/{path:.*}", web::get().to(actix_example::hello));
+    let app = test::init_service(app).await;
+    let get = async |ip: &str| {
+        let request = test::TestRequest::get().uri("/greeting");
+        let request = request.peer_addr(format!("{ip}:1234").parse().unwrap()).to_request();
+        let response = test::call_service(&app, request).await;
+        let header =
+            |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        let left = header("x-ratelimit-remaining").unwrap();
+        let kind = header("content-type").unwrap();
+        let status = response.status().as_u16();
+        let body = test::read_body(response).await;
+        (status, left, kind, String::from_utf8(body.to_vec()).unwrap())
+    };
+    let text = "text/plain; charset=utf-8".to_owned();
+    for left in (0..5).rev() {
+        let hello = "hello from /greeting\n".to_owned();
+        assert_eq!(get("192.0.2.1").await, (200, left.to_string(), text.clone(), hello));
+    }
+    let (status, left, kind, body) = get("192.0.2.1").await;
+    assert_eq!((status, left.as_str(), kind.as_str()), (429, "0", "application/problem+json"));
+    assert!(body.contains("\"retry_after\":1"), "{body}");
+    assert_eq!(get("192.0.2.2").await.0, 200, "another address");
+    clock.advance(Span::seconds(1));
+    assert_eq!(get("192.0.2.1").await.0, 200);
 }
