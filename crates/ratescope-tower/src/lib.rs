@@ -10,8 +10,7 @@
 //! `headers.rs`, waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`,
 //! made once for each reading of them. `passed.rs` completes the responses to requests that passed, also for frameworks
 //! that take no layers: [`RateLimitLayer::check`]. `charge.rs` counts costs that are known only afterwards, and
-//! `reservation.rs` those that are reserved before. `meters.rs` and `report.rs`
-//! count and log.
+//! `reservation.rs` those that are reserved before. `meters.rs` and `report.rs` count and log.
 //!
 //! **What it promises.** A request is counted once, and never panics, whatever it has in it. The queue, the log and the
 //! labels of the counters are bounded, whoever sends. A store that fails is no error of the request: each rule says what

@@ -17,9 +17,18 @@ fn send(scene: &Scene, secs: f64, times: usize) {
     }
 }
 
+/// A scene in which so many events were sent at these times, in seconds.
+fn sent(events: &[(f64, usize)]) -> Scene {
+    let scene = Scene::new(RULES, Probe::default());
+    for (secs, times) in events {
+        send(&scene, *secs, *times);
+    }
+    scene
+}
+
 /// The rows of a ring that a viewer of a scene is told until there are no more, the later ones in place of the earlier.
-fn all(scene: &Scene, wanted: &Wanted, secs: f64, ring: usize) -> Vec<Vec<i64>> {
-    let mut viewer = scene.look(wanted, secs);
+fn all(scene: &Scene, secs: f64, ring: usize) -> Vec<Vec<i64>> {
+    let mut viewer = scene.look(&Wanted::default(), secs);
     let mut known = BTreeMap::new();
     for turn in 0..100 {
         let text = viewer.next(at(secs + f64::from(turn) / 1e3));
@@ -45,15 +54,10 @@ fn since(said: &HashMap<String, Value>) -> [i64; 3] {
 
 #[test]
 fn each_second_is_told_to_whoever_comes_later() {
-    let scene = Scene::new(RULES, Probe::default());
-    send(&scene, 3605.25, 3);
-    send(&scene, 3605.75, 1);
-    send(&scene, 3609.0, 4);
-    send(&scene, 3610.0, 1);
-    send(&scene, 7300.5, 2);
     // The second that is not over is not told.
-    send(&scene, 7302.0, 9);
-    let told = |ring| all(&scene, &Wanted::default(), 7302.5, ring);
+    let last = (7302.0, 9);
+    let scene = sent(&[(3605.25, 3), (3605.75, 1), (3609.0, 4), (3610.0, 1), (7300.5, 2), last]);
+    let told = |ring| all(&scene, 7302.5, ring);
     assert_eq!(told(0), [[3605, 4, 0, 0], [3609, 4, 0, 0], [3610, 1, 0, 0], [7300, 2, 0, 0]]);
     assert_eq!(told(1), [[3600, 8, 0, 0], [3610, 1, 0, 0], [7300, 2, 0, 0]]);
     assert_eq!(told(2), [[3600, 9, 0, 0], [7200, 2, 0, 0]]);
@@ -71,7 +75,7 @@ fn rings_are_of_fixed_size_and_say_since_when_all_is_known() {
     assert_eq!(said["past"]["seconds"], json!([0, last]));
     assert_eq!(since(&said), [i64::from(last) - 900, i64::from(last) - 6 * 3600, 6 * 3600]);
     for (ring, most) in [SECONDS, TENS, HOURS].into_iter().enumerate() {
-        let rows = all(&scene, &Wanted::default(), now, ring);
+        let rows = all(&scene, now, ring);
         let width = [1, 10, 3600][ring];
         let sums: Vec<_> = rows.iter().map(|row| row[1] + row[2]).collect();
         assert_eq!(sums, vec![width; most]);
@@ -120,13 +124,10 @@ fn a_viewer_is_told_each_second_once() {
 
 #[test]
 fn a_clock_that_jumps() {
-    let scene = Scene::new(RULES, Probe::default());
-    send(&scene, 1000.5, 1);
-    send(&scene, 1010.5, 1);
     // An event that comes late counts in the second that is counted, and does not set the past back.
-    send(&scene, 1001.0, 1);
-    send(&scene, 1020.0, 1);
-    let told = |ring, secs| all(&scene, &Wanted::default(), secs, ring);
+    let late = (1001.0, 1);
+    let scene = sent(&[(1000.5, 1), (1010.5, 1), late, (1020.0, 1)]);
+    let told = |ring, secs| all(&scene, secs, ring);
     assert_eq!(told(0, 1021.0), [[1000, 1, 0, 0], [1010, 2, 0, 0], [1020, 1, 0, 0]]);
     // Set back by more: what was later has no place, and the sums go on.
     send(&scene, 1005.0, 5);
@@ -170,9 +171,9 @@ fn other_rules_are_put_in_force() {
         let event = Event { time: at(1.5), cost: 1.0, fields: &[("ip", "192.0.2.1")] };
         taps.count(&store.check(&event), &event);
     }
-    let rows = all(&scene, &Wanted::default(), 2.0, 0);
+    let rows = all(&scene, 2.0, 0);
     assert_eq!(rows, [[0, 2, 0, 0, 0, 0, 0], [1, 0, 0, 0, 1, 2, 0]]);
-    let rows = all(&scene, &Wanted::default(), 2.0, 1);
+    let rows = all(&scene, 2.0, 1);
     assert_eq!(rows, [[0, 2, 0, 0, 1, 2, 0]]);
 }
 
@@ -187,7 +188,7 @@ fn many_rules() {
         scene.event(f64::from(second), 1.0, &[("k23", "a")]);
         scene.event(f64::from(second), 1.0, &[("k24", "a")]);
     }
-    let rows = all(&scene, &Wanted::default(), 1000.0, 0);
+    let rows = all(&scene, 1000.0, 0);
     assert_eq!((rows.len(), rows[0].len()), (SECONDS, 1 + 3 * PAST_RULES));
     let (said, _) = told(&scene.look(&Wanted::default(), 1000.0).next(at(1000.0)));
     assert_eq!(said["sums"].as_array().unwrap().len(), 1 + 3 * ratescope_live::MOST_RULES);
@@ -205,7 +206,7 @@ fn threads_count_into_one_past() {
             threads.spawn(|| (0..2000).for_each(|_| send(&scene, tick(), 1)));
         }
     });
-    let sum = all(&scene, &Wanted::default(), 100.0, 0).into_iter().map(|row| row[1] + row[2]);
+    let sum = all(&scene, 100.0, 0).into_iter().map(|row| row[1] + row[2]);
     assert_eq!(sum.sum::<i64>(), 8000);
 }
 
@@ -232,7 +233,7 @@ proptest! {
         }
         let end = micros as f64 / 1e6 + 5.0;
         for (ring, expected) in expected.into_iter().enumerate() {
-            let rows = all(&scene, &Wanted::default(), end, ring);
+            let rows = all(&scene, end, ring);
             let counted: BTreeMap<i64, i64> = rows.iter().map(|row| (row[0], row[1] + row[2])).collect();
             prop_assert_eq!(counted.values().sum::<i64>(), sum);
             prop_assert_eq!(counted, expected);
