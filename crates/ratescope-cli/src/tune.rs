@@ -254,6 +254,7 @@ const ROWS: usize = 10;
 /// Reads the logs, answers, and prints the answer.
 pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
     let today = Today::read(&args)?;
+    let is_grouping_given = args.source.ipv6_prefix.is_some();
     if let Some(today) = &today {
         let bits = args.source.ipv6_prefix.unwrap_or(today.ipv6_prefix());
         args.source.ipv6_prefix = Some(bits);
@@ -264,9 +265,14 @@ pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
         None => Default::default(),
     };
     check_outputs(args)?;
-    let in_force = today.iter().flat_map(Today::limits);
-    let in_force = in_force.map(|text| Asked { text, is_in_force: true });
-    let given = args.limits.iter().cloned().map(|text| Asked { text, is_in_force: false });
+    let in_force = today.iter().flat_map(|today| &today.config.found).map(|found| Asked {
+        text: found.limit.to_string(),
+        is_in_force: true,
+        ipv6_prefix: (found.is_by_address() && !is_grouping_given)
+            .then_some(found.addresses.ipv6_prefix),
+    });
+    let given = args.limits.iter().cloned();
+    let given = given.map(|text| Asked { text, is_in_force: false, ipv6_prefix: None });
     let limits = in_force.chain(given).collect();
     let question = Question { args, limits, today, marks };
     if args.follow {
@@ -344,6 +350,8 @@ pub(crate) struct Asked {
     text: String,
     /// Whether it is of the configuration in force. It need not fit the log.
     is_in_force: bool,
+    /// The bits by which it groups IPv6 addresses; `None` if as the clients are grouped.
+    ipv6_prefix: Option<u8>,
 }
 
 /// The question to each log: the arguments, the limits to try, and the clients that are marked.

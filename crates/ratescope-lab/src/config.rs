@@ -22,7 +22,8 @@
 //! ```
 //!
 //! The server is recognized by the words of the text. Nothing is guessed: a value that is a variable or a macro, or that
-//! another file may hold, is not understood, and a remark says so with its line.
+//! another file may hold, is not understood, and a remark says so with its line. So it is with what no limit is for: keys
+//! that are unlimited, and requests that a rule before a limit lets pass or refuses.
 //!
 //! | server | what is read | as |
 //! |---|---|---|
@@ -44,6 +45,7 @@ mod blocks;
 mod caddy;
 mod cloudflare;
 mod descriptors;
+mod earlier;
 mod envoy;
 mod exim;
 mod fail2ban;

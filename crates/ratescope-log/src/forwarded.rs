@@ -17,7 +17,8 @@ use ratescope::address::{is_address, is_internal, parse};
 /// nothing tells of a client.
 pub(super) fn client<'a>(list: &'a str, peer: Option<&'a str>) -> Option<&'a str> {
     let mut client = None;
-    let entries = list.rsplit(',').map(|entry| entry.trim_matches([' ', '"']));
+    // IIS writes a plus for a space.
+    let entries = list.rsplit(',').map(|entry| entry.trim_matches([' ', '"', '+']));
     for entry in peer.into_iter().chain(entries.filter(|entry| !entry.is_empty())) {
         let Some(address) = parse(entry) else {
             // A peer that is a name may be anybody, so what it says of its client is not believed.

@@ -73,6 +73,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "downstream_remote_address_without_port",
             "downstream_remote_address",
             "client",
+            "client:port",
             "client.ip",
             "client.address",
             "client.ipAddress",

@@ -197,6 +197,19 @@ impl<'a> Record<'a> {
     }
 }
 
+impl Record<'_> {
+    /// The value of a field, in which an IPv6 address is not grouped.
+    pub(super) fn ungrouped(&self, name: &str) -> Option<Box<str>> {
+        let text = match name {
+            "ip" => self.raw(name)?,
+            "forwarded" => forwarded::client(self.raw(name)?, None)?,
+            _ => return self.value(name).map(Box::from),
+        };
+        let address = address::parse(text);
+        Some(address.map_or(text.into(), |address| Made::of(address, 128).as_str().into()))
+    }
+}
+
 impl Fields for Record<'_> {
     #[inline]
     fn value(&self, name: &str) -> Option<&str> {

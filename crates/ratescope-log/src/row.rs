@@ -39,19 +39,32 @@ pub struct Row {
 impl Row {
     /// Copies the fields `names` of an event.
     pub fn new(record: &Record<'_>, names: &Names) -> Self {
+        Row::of(record, names, &|name| record.value(name).map(Box::from))
+    }
+
+    /// Copies the fields `names` of an event, in which IPv6 addresses are not grouped.
+    pub fn ungrouped(record: &Record<'_>, names: &Names) -> Self {
+        Row::of(record, names, &|name| record.ungrouped(name))
+    }
+
+    fn of(record: &Record<'_>, names: &Names, value: &dyn Fn(&str) -> Option<Box<str>>) -> Self {
         // There may be thousands of names and of values in a line, so neither list is searched once for each of the other.
         let placed = names.0.iter().enumerate().filter(|(_, name)| record.is_placed(name));
-        let placed = placed.filter_map(|(place, name)| Some((place, record.value(name)?)));
+        let placed = placed.filter_map(|(place, name)| Some((place, value(name)?)));
         let named = record.named().filter_map(|(name, value)| {
             let place = names.place(name)?;
-            (!record.is_placed(name)).then_some((place, value))
+            (!record.is_placed(name)).then(|| (place, value.into()))
         });
-        let mut values: Vec<_> = placed.chain(named).collect();
+        let mut values: Vec<(usize, Box<str>)> = placed.chain(named).collect();
         // If a name occurs twice, its first value counts.
         values.sort_by_key(|(place, _)| *place);
         values.dedup_by_key(|(place, _)| *place);
-        let values = values.into_iter().map(|(place, value)| (place, value.into())).collect();
-        Row { time: record.time(), cost: record.cost(), names: names.clone(), values }
+        Row {
+            time: record.time(),
+            cost: record.cost(),
+            names: names.clone(),
+            values: values.into(),
+        }
     }
 
     /// The bytes that it takes in memory, without the shared names.

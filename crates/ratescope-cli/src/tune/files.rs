@@ -26,6 +26,8 @@ pub(crate) struct Tried {
     pub(crate) evicted: u64,
     /// The number of events that have none of the fields of a limit.
     pub(crate) keyless: u64,
+    /// The bits by which it grouped IPv6 addresses, if it was not told to do as the clients.
+    pub(crate) ipv6_prefix: Option<u8>,
     /// The clients that it refused most.
     pub(crate) most_refused: Vec<RefusedClient>,
 }
@@ -78,6 +80,7 @@ pub(crate) fn logs(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried
         refused: trial.refused,
         evicted: trial.evicted(),
         keyless: trial.keyless,
+        ipv6_prefix: trial.ipv6_prefix,
         most_refused: trial.most_refused(&log.summary.clients, ROWS),
     };
     let tried = limits.iter().zip(&trials).map(tried).collect();
@@ -125,7 +128,9 @@ fn trials(
     let trial = |limit: &Asked| {
         let fields = fields.clone().filter(|_| !limit.is_in_force);
         let defaults = Defaults { rate: None, per: per.clone(), fields, cost: 0.0 };
-        Ok(Trial::new(Policy::read(&limit.text, &defaults)?, args.clients))
+        let mut trial = Trial::new(Policy::read(&limit.text, &defaults)?, args.clients);
+        trial.ipv6_prefix = limit.ipv6_prefix;
+        Ok(trial)
     };
     limits.iter().map(trial).collect()
 }
@@ -161,7 +166,7 @@ pub(crate) fn tried_all(summary: &Summary, limits: &[Asked]) -> Result<Vec<Tried
 }
 
 fn tried(summary: &Summary, limit: &Asked) -> Result<Tried, Failure> {
-    let Asked { text, is_in_force } = limit;
+    let Asked { text, is_in_force, .. } = limit;
     let is_in_force = *is_in_force;
     let defaults = Defaults { rate: None, per: summary.per.clone(), fields: None, cost: 0.0 };
     let policy = Policy::read(text, &defaults)?;

@@ -13,6 +13,9 @@ use std::error::Error;
 /// The most limits that are tried at once.
 const MOST: usize = 32;
 
+/// The most notes that are printed.
+const NOTES: usize = 50;
+
 /// The limits of a configuration that are tried on the log.
 pub(crate) struct Today {
     file: String,
@@ -41,8 +44,11 @@ impl Today {
             return Err(format!("{}: {problem}", crate::terminal::name(path)).into());
         }
         let file = crate::terminal::name(path);
-        for remark in &config.remarks {
+        for remark in config.remarks.iter().take(NOTES) {
             crate::terminal::say(&format!("note: {file}: {remark}"));
+        }
+        if let Some(more) = config.remarks.len().checked_sub(NOTES).filter(|more| *more > 0) {
+            crate::terminal::say(&format!("note: {file}: and {more} more, which --json has"));
         }
         Ok(Some(Today { file, config }))
     }
@@ -55,11 +61,6 @@ impl Today {
     pub(super) fn ipv6_prefix(&self) -> u8 {
         let mut found = self.config.found.iter().filter(|found| found.is_by_address());
         found.next().map_or(IPV6_PREFIX, |found| found.addresses.ipv6_prefix)
-    }
-
-    /// The texts of the limits, to be tried.
-    pub(super) fn limits(&self) -> impl Iterator<Item = String> {
-        self.config.found.iter().map(|found| found.limit.to_string())
     }
 
     /// The limits, each with what it does to the log.
@@ -100,7 +101,7 @@ impl Today {
                     percent(tried.refused as f64 / all.max(1) as f64),
                     grouped(tried.touched),
                     grouped(clients.clients()),
-                    self.says_of_addresses(found, log),
+                    self.says_of_addresses(found, tried, log),
                 )
             })
             .collect();
@@ -117,16 +118,18 @@ impl Today {
         says
     }
 
-    /// How IPv6 addresses are counted, if that is not as the limit does.
-    fn says_of_addresses(&self, found: &Found, log: &Imported) -> String {
+    /// How IPv6 addresses are counted, if the clients of the log are grouped in another way than by the limit.
+    fn says_of_addresses(&self, found: &Found, tried: &Tried, log: &Imported) -> String {
         let bits = found.addresses.ipv6_prefix;
-        match log.ipv6_prefix().filter(|of| found.is_by_address() && *of != bits) {
-            Some(of) => format!(
-                " {} counts IPv6 addresses by their first {bits} bits, and here {of} bits were taken.",
-                self.target().title()
-            ),
-            None => String::new(),
-        }
+        let Some(of) = log.ipv6_prefix().filter(|of| found.is_by_address() && *of != bits) else {
+            return String::new();
+        };
+        let server = self.target().title();
+        let here = match tried.ipv6_prefix {
+            Some(_) => format!("so it was tried; the clients above are counted by {of} bits"),
+            None => format!("here {of} bits were taken"),
+        };
+        format!(" {server} counts IPv6 addresses by their first {bits} bits, and {here}.")
     }
 
     /// The limit that is recommended to the same server, or else to any.

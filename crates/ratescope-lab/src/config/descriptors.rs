@@ -5,8 +5,9 @@ use super::words::{has, lines};
 use super::{Config, Found, Remark, limit, said};
 use crate::export::Addresses;
 use ratescope::policy::Limit;
-use ratescope::rules::{Rule, Rules, Value};
+use ratescope::rules::{Rule, Rules, Step, Value};
 use ratescope_log::ipv6_prefix;
+use std::collections::BTreeMap;
 
 pub(super) fn is_known(text: &str) -> bool {
     let top = |name: &str| text.lines().any(|line| line.starts_with(name));
@@ -34,9 +35,23 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         ipv6_prefix: bits.unwrap_or(128),
         forwarded: route("xff_num_trusted_hops").is_some(),
     };
+    let mut lists: BTreeMap<String, Vec<&Step>> = BTreeMap::new();
+    for rule in rules.rules() {
+        if let Some((last, around)) = rule.path().split_last() {
+            lists.entry(list(last, around)).or_default().push(last);
+        }
+    }
     for rule in rules.rules() {
         for limit in rule.limits() {
-            config.add(rule.line(), found(rule, limit, addresses));
+            config.add(rule.line(), found(rule, limit, addresses, &lists));
+        }
+        if rule.limits().is_empty() {
+            let of = super::scope(rule.path().iter().map(Step::to_string), ", ");
+            let of = of.unwrap_or_else(|| "every request".to_owned());
+            config.remark(
+                rule.line(),
+                format!("{of} is unlimited and never refused; what is tried counts it, too"),
+            );
         }
         if rule.is_shadow() {
             config.remark(rule.line(), "its rule is in shadow mode and refuses nothing");
@@ -45,7 +60,25 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-fn found(rule: &Rule, read: &Limit, addresses: Addresses) -> Result<Found, String> {
+/// The list of descriptors in which a step is, and its key there.
+fn list(step: &Step, around: &[Step]) -> String {
+    around.iter().map(|step| format!("{step},")).chain([step.key.clone()]).collect()
+}
+
+/// The values of a key that have a rule of their own, if the last step of a rule is for all values.
+fn others(rule: &Rule, lists: &BTreeMap<String, Vec<&Step>>) -> Option<String> {
+    let (last, around) = rule.path().split_last()?;
+    let all = lists.get(&list(last, around)).filter(|_| last.value == Value::Any)?;
+    let others = all.iter().filter(|step| step.value != Value::Any).map(ToString::to_string);
+    super::scope(others, " ").map(|others| format!("all but {others}"))
+}
+
+fn found(
+    rule: &Rule,
+    read: &Limit,
+    addresses: Addresses,
+    lists: &BTreeMap<String, Vec<&Step>>,
+) -> Result<Found, String> {
     let mut name = String::new();
     let mut scope = Vec::new();
     for step in rule.path() {
@@ -55,6 +88,7 @@ fn found(rule: &Rule, read: &Limit, addresses: Addresses) -> Result<Found, Strin
             _ => scope.push(step.to_string()),
         }
     }
+    scope.extend(others(rule, lists));
     let fixed = |key: &str| {
         rule.path().iter().any(|step| step.key == key && matches!(step.value, Value::Is(_)))
     };

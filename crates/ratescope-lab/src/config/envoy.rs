@@ -27,22 +27,19 @@ struct Actions<'a> {
     /// The names of headers by the keys of descriptors.
     headers: BTreeMap<&'a str, BTreeSet<&'a str>>,
     ipv6_prefix: Option<u8>,
-    /// Whether a route or a virtual host has a bucket of its own, which is in force there instead.
-    has_own: bool,
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let roots = documents(text)?;
     let mut actions = Actions::default();
     for root in &roots {
-        walk(root, &mut Vec::new(), &mut |node, path| {
+        walk(root, &mut Vec::new(), &mut |node, _| {
             if let Some(action) = node.get("request_headers") {
                 let of = |name| action.get(name).map(Node::word);
                 if let Some((key, name)) = of("descriptor_key").zip(of("header_name")) {
                     actions.headers.entry(key).or_default().insert(name);
                 }
             }
-            actions.has_own |= path.contains(&OWN) && node.get("token_bucket").is_some();
             if let Some(action) = node.get("masked_remote_address") {
                 let bits = action.get("v6_prefix_mask_len").map_or("128", Node::word);
                 actions.ipv6_prefix = ipv6_prefix(bits).ok();
@@ -52,17 +49,53 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             }
         });
     }
+    let is_replaced = roots.iter().any(has_own);
     for root in &roots {
-        level(root, &mut Vec::new(), false, &actions, config);
+        level(root, &mut Vec::new(), is_replaced, &actions, config);
     }
     Ok(())
 }
 
-/// Reads the filters within a node. `around` is what the requests have in common that come to it.
+/// The filter's configuration that a route, a virtual host or all routes have of their own, if they have one. Envoy takes
+/// the innermost one instead of all others.
+fn own(node: &Node) -> Option<&Node> {
+    let Kind::Map(filters) = &node.get(OWN)?.kind else { return None };
+    let is_limit = |text: &str| text.contains("local_ratelimit") || text.contains("LocalRateLimit");
+    let of = |(name, filter): &&(Node, Node)| {
+        is_limit(name.word()) || filter.get("@type").is_some_and(|of| is_limit(of.word()))
+    };
+    filters.iter().find(of).map(|(_, filter)| filter)
+}
+
+/// Whether a node, or one within it, has a configuration of its own.
+fn has_own(node: &Node) -> bool {
+    own(node).is_some() || has_own_within(node)
+}
+
+fn has_own_within(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Text { .. } => false,
+        Kind::List(items) => items.iter().any(has_own),
+        Kind::Map(pairs) => pairs.iter().any(|(_, value)| has_own(value)),
+    }
+}
+
+fn has_bucket(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Text { .. } => false,
+        Kind::List(items) => items.iter().any(has_bucket),
+        Kind::Map(pairs) => {
+            pairs.iter().any(|(key, value)| key.word() == "token_bucket" || has_bucket(value))
+        }
+    }
+}
+
+/// Reads the filters within a node. `around` is what the requests have in common that come to it. `is_replaced` says
+/// whether some of them have a configuration of their own.
 fn level(
     node: &Node,
     around: &mut Vec<String>,
-    is_own: bool,
+    is_replaced: bool,
     actions: &Actions<'_>,
     config: &mut Config,
 ) {
@@ -70,18 +103,26 @@ fn level(
     around.extend(place(node));
     if node.get("token_bucket").is_some() {
         let others = "requests whose route has no bucket of its own".to_owned();
-        let others = (actions.has_own && !is_own).then_some(others);
+        let others = is_replaced.then_some(others);
         let places: Vec<String> = around.iter().cloned().chain(others).collect();
         filter(node, &places, actions, config);
     }
     match &node.kind {
         Kind::Text { .. } => {}
         Kind::List(items) => {
-            items.iter().for_each(|item| level(item, around, is_own, actions, config));
+            items.iter().for_each(|item| level(item, around, is_replaced, actions, config));
         }
-        Kind::Map(pairs) => pairs.iter().for_each(|(key, value)| {
-            level(value, around, is_own || key.word() == OWN, actions, config);
-        }),
+        Kind::Map(pairs) => {
+            if let Some(own) = own(node).filter(|own| !has_bucket(own)) {
+                let of = super::scope(&*around, ", ").unwrap_or_else(|| "all routes".to_owned());
+                config.remark(own.at.line, format!("{of}: its own filter has no bucket, so nothing is refused there; what is tried counts it, too"));
+            }
+            let is_own_replaced = own(node).is_some() && has_own_within(node);
+            for (key, value) in pairs {
+                let is_replaced = if key.word() == OWN { is_own_replaced } else { is_replaced };
+                level(value, around, is_replaced, actions, config);
+            }
+        }
     }
     around.truncate(depth);
 }
@@ -219,7 +260,7 @@ fn field(key: &str, actions: &Actions<'_>, addresses: &mut Addresses) -> Result<
         }
         _ => {}
     }
-    let names: Vec<&&str> = actions.headers.get(key).into_iter().flatten().collect();
+    let names: Vec<&&str> = actions.headers.get(key).into_iter().flatten().take(2).collect();
     if names.len() > 1 {
         return Err(format!(
             "the key {:?} is of several headers, which is not understood",

@@ -2,6 +2,7 @@
 //!
 //! Source: as for [`crate::export`].
 
+use super::earlier::Earlier;
 use super::field::{ip, unknown};
 use super::words::{Units, decimal, lines, span};
 use super::{Config, Found, Remark, limit, said};
@@ -53,33 +54,54 @@ pub(super) fn is_known(text: &str) -> bool {
 /// A statement of an ACL: its verb, its conditions and its limits.
 #[derive(Default)]
 struct Statement {
+    line: usize,
     verb: String,
     conditions: Vec<String>,
-    limits: Vec<(usize, String)>,
+    limits: Vec<Ratelimit>,
+}
+
+/// A limit of a statement: its line, its value, and how many conditions stand before it.
+struct Ratelimit {
+    line: usize,
+    value: String,
+    before: usize,
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let mut statement = Statement::default();
+    let mut earlier = Earlier::default();
+    // How many lines such as .ifdef are open.
+    let mut macros = 0usize;
     for (line, text) in joined(text) {
         let mut rest = text.as_str();
         if let Some((word, after)) = verb(rest) {
-            std::mem::take(&mut statement).read(config);
+            std::mem::take(&mut statement).read(&mut earlier, config);
+            statement.line = line;
             statement.verb = word.to_owned();
+            if macros > 0 {
+                statement.conditions.push("within .ifdef".to_owned());
+            }
             rest = after;
         }
         let name = rest.split(['=', ' ', '\t']).next().unwrap_or("").trim_start_matches('!');
-        if rest.strip_prefix('!').is_some_and(|rest| value(rest).is_some()) {
+        if name.starts_with(".if") {
+            macros += 1;
+        } else if name == ".endif" {
+            macros = macros.saturating_sub(1);
+        } else if rest.strip_prefix('!').is_some_and(|rest| value(rest).is_some()) {
             config.remark(line, "it asks for what is below its limit, which is not understood");
         } else if let Some(value) = value(rest) {
-            statement.limits.push((line, value.to_owned()));
+            let before = statement.conditions.len();
+            statement.limits.push(Ratelimit { line, value: value.to_owned(), before });
         } else if name.ends_with(':') && !rest.contains('=') {
             // Another ACL begins.
-            std::mem::take(&mut statement).read(config);
+            std::mem::take(&mut statement).read(&mut earlier, config);
+            earlier = Earlier::default();
         } else if !MODIFIERS.contains(&name) && rest.contains('=') {
             statement.conditions.push(rest.split_whitespace().collect::<Vec<_>>().join(" "));
         }
     }
-    statement.read(config);
+    statement.read(&mut earlier, config);
     Ok(())
 }
 
@@ -99,76 +121,115 @@ fn joined(text: &str) -> Vec<(usize, String)> {
 }
 
 impl Statement {
-    fn read(self, config: &mut Config) {
-        for (line, value) in &self.limits {
+    fn read(self, earlier: &mut Earlier, config: &mut Config) {
+        for Ratelimit { line, value, before } in &self.limits {
+            let line = *line;
             match self.verb.as_str() {
-                "accept" => config.remark(*line, "accept lets pass what is above its limit"),
-                "require" => config.remark(*line, "require refuses what is below its limit"),
+                "accept" => config.remark(line, "accept lets pass what is above its limit"),
+                "require" => config.remark(line, "require refuses what is below its limit"),
                 verb => {
-                    let found = self.limit(*line, value, config);
-                    config.add(*line, found);
+                    let (before, after) = self.conditions.split_at(*before);
+                    let found = limit_of(line, value, before, config);
+                    earlier.add_limit(line, found, config);
                     if verb == "warn" {
-                        config.remark(*line, "warn refuses nothing; what is tried here refuses");
+                        config.remark(line, "warn refuses nothing; what is tried here refuses");
+                    }
+                    if let Some(after) = super::scope(after, ", ") {
+                        config.remark(
+                            line,
+                            format!(
+                                "after it comes {}: it counts all, and refuses only those; what is tried refuses all",
+                                said(&after)
+                            ),
+                        );
+                    }
+                    if self.limits.len() > 1 {
+                        config.remark(
+                            line,
+                            format!(
+                                "the {verb} of line {} has several limits and refuses what is above all of them; what is tried refuses by each",
+                                self.line
+                            ),
+                        );
                     }
                 }
             }
         }
+        self.decide(earlier);
     }
 
-    fn limit(&self, line: usize, value: &str, config: &mut Config) -> Result<Found, String> {
-        let parts = parts(value);
-        let [count, period, options @ ..] = parts.as_slice() else {
-            return Err("its period is missing".to_owned());
-        };
-        let count = number(count)?;
-        let period = span(period, UNITS, "its period")?;
-        let mut mode = "leaky";
-        let mut key = Vec::new();
-        for part in options {
-            // Exim reads options in any case.
-            let option = part.to_ascii_lowercase();
-            match option.as_str() {
-                "strict" => mode = "strict",
-                "leaky" => mode = "leaky",
-                "readonly" => mode = "readonly",
-                "noupdate" => mode = "readonly",
-                "per_mail" | "per_cmd" => {}
-                "per_conn" => config.remark(
-                    line,
-                    "it counts connections; what is tried counts every event of the log",
-                ),
-                "per_rcpt" => config
-                    .remark(line, "it counts recipients: --cost recipients counts them in a log"),
-                "per_byte" => {
-                    config.remark(line, "it counts bytes: --cost bytes counts them in a log")
-                }
-                option
-                    if option.starts_with("per_")
-                        || option.starts_with("unique=")
-                        || option.starts_with("count=") =>
-                {
-                    return Err(format!("{} is not understood", said(part)));
-                }
-                _ => key.push(*part),
-            }
+    /// Tells the next statements about which mails this one decides. What a limit refuses is said of that limit.
+    fn decide(&self, earlier: &mut Earlier) {
+        let Statement { line, verb, conditions, limits } = self;
+        let is_for_all = conditions.is_empty() && limits.is_empty();
+        match verb.as_str() {
+            "" | "warn" => return,
+            "require" if is_for_all => return,
+            "defer" | "deny" | "discard" | "drop" if !limits.is_empty() => return,
+            _ => {}
         }
-        if mode == "readonly" {
-            config.remark(
-                line,
-                "it only reads a rate that is measured elsewhere, and refuses nothing alone",
-            );
-        }
-        let mut addresses = Addresses::default();
-        let (fields, name) = fields(&key, &mut addresses)?;
-        let condition = |condition: &&String| {
-            let has = |field: &str| fields.iter().any(|known| known == field);
-            !((condition.as_str() == "authenticated = *" && has("user"))
-                || (condition.as_str() == "!senders = :" && has("sender")))
-        };
-        let scope = super::scope(self.conditions.iter().filter(condition), ", ");
-        let limit = limit(&format!("exim {count}/{period} {mode}"), &fields)?;
-        Ok(Found { name, line, limit, addresses, scope })
+        let limits = limits.iter().map(|limit| format!("ratelimit = {}", limit.value));
+        let tests = super::scope(conditions.iter().cloned().chain(limits), ", ");
+        earlier.add(*line, &format!("{verb} {}", tests.unwrap_or_default()), is_for_all);
     }
+}
+
+/// A limit that comes after these conditions.
+fn limit_of(
+    line: usize,
+    value: &str,
+    conditions: &[String],
+    config: &mut Config,
+) -> Result<Found, String> {
+    let parts = parts(value);
+    let [count, period, options @ ..] = parts.as_slice() else {
+        return Err("its period is missing".to_owned());
+    };
+    let count = number(count)?;
+    let period = span(period, UNITS, "its period")?;
+    let mut mode = "leaky";
+    let mut key = Vec::new();
+    for part in options {
+        // Exim reads options in any case.
+        let option = part.to_ascii_lowercase();
+        match option.as_str() {
+            "strict" => mode = "strict",
+            "leaky" => mode = "leaky",
+            "readonly" => mode = "readonly",
+            "noupdate" => mode = "readonly",
+            "per_mail" | "per_cmd" => {}
+            "per_conn" => config
+                .remark(line, "it counts connections; what is tried counts every event of the log"),
+            "per_rcpt" => {
+                config.remark(line, "it counts recipients: --cost recipients counts them in a log")
+            }
+            "per_byte" => config.remark(line, "it counts bytes: --cost bytes counts them in a log"),
+            option
+                if option.starts_with("per_")
+                    || option.starts_with("unique=")
+                    || option.starts_with("count=") =>
+            {
+                return Err(format!("{} is not understood", said(part)));
+            }
+            _ => key.push(*part),
+        }
+    }
+    if mode == "readonly" {
+        config.remark(
+            line,
+            "it only reads a rate that is measured elsewhere, and refuses nothing alone",
+        );
+    }
+    let mut addresses = Addresses::default();
+    let (fields, name) = fields(&key, &mut addresses)?;
+    let condition = |condition: &&String| {
+        let has = |field: &str| fields.iter().any(|known| known == field);
+        !((condition.as_str() == "authenticated = *" && has("user"))
+            || (condition.as_str() == "!senders = :" && has("sender")))
+    };
+    let scope = super::scope(conditions.iter().filter(condition), ", ");
+    let limit = limit(&format!("exim {count}/{period} {mode}"), &fields)?;
+    Ok(Found { name, line, limit, addresses, scope })
 }
 
 /// The parts between slashes, but for those within an expansion.

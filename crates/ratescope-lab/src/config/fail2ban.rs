@@ -48,6 +48,9 @@ const UNITS: Units = &[
     ("years", 31_557_600.0),
 ];
 
+/// The longest number or time.
+const LONGEST: usize = 100;
+
 /// What stands for a ban without an end; the longest of the limiter is not much longer.
 const FOR_EVER: &str = "5000w";
 
@@ -132,11 +135,13 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let (all, jails): (Vec<Section<'_>>, Vec<Section<'_>>) =
         sections(text)?.into_iter().partition(|section| section.name == "DEFAULT");
     let of_all = |name: &str| all.iter().find_map(|all| all.get(name));
+    // Jails may be many, and this long.
+    let ignored_by_all = of_all("ignoreip").and_then(|(ignored, _)| self::ignored(ignored));
     for jail in jails.iter().filter(|jail| jail.name != "INCLUDES") {
         let value = |name: &str| jail.get(name).or_else(|| of_all(name));
         let is_on = |name| {
             value(name).is_some_and(|(on, _)| {
-                ["true", "yes", "on", "1"].contains(&on.to_lowercase().as_str())
+                ["true", "yes", "on", "1"].iter().any(|yes| on.eq_ignore_ascii_case(yes))
             })
         };
         if !is_on("enabled") {
@@ -157,19 +162,25 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             let mut given = |name: &str, brought| {
                 let (value, at) = value(name).unwrap_or((brought, jail.line));
                 line = at;
-                value
+                if value.len() > LONGEST {
+                    return Err(format!("{name} is longer than {LONGEST} characters"));
+                }
+                Ok(value)
             };
             let [retry, find, ban] = BROUGHT;
-            let most = whole(given("maxretry", retry), "maxretry")?;
-            let find = span(&given("findtime", find).to_ascii_lowercase(), UNITS, "findtime")?;
-            let ban = match given("bantime", ban) {
+            let most = whole(given("maxretry", retry)?, "maxretry")?;
+            let find = span(&given("findtime", find)?.to_ascii_lowercase(), UNITS, "findtime")?;
+            let ban = match given("bantime", ban)? {
                 "-1" => FOR_EVER.to_owned(),
                 ban => ban.to_ascii_lowercase(),
             };
             let ban = span(&ban, UNITS, "bantime")?;
             line = jail.line;
             let limit = limit(&format!("fail2ban {most}/{find} ban {ban}"), &["ip".to_owned()])?;
-            let scope = value("ignoreip").and_then(|(ignored, _)| self::ignored(ignored));
+            let scope = match jail.get("ignoreip") {
+                Some((ignored, _)) => self::ignored(ignored),
+                None => ignored_by_all.clone(),
+            };
             let addresses = Addresses::default();
             Ok(Found { name: jail.name.to_owned(), line, limit, addresses, scope })
         };

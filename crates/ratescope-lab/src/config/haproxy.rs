@@ -3,6 +3,7 @@
 //! Source: as for [`ratescope::limit::haproxy`]. A request counts when it is tracked, so a rule that comes later compares
 //! the rate with it; `sc-inc-gpc0` after the rule counts what passed.
 
+use super::earlier::Earlier;
 use super::field::{header, ip, unknown};
 use super::words::{Units, has, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
@@ -75,6 +76,11 @@ impl Line {
         }
     }
 
+    /// Whether no rule of its section and phase comes after it.
+    fn decides(&self) -> bool {
+        self.refuses() || ["accept", "allow", "redirect", "return"].contains(&self.action())
+    }
+
     /// The action of a rule, as in `track-sc0`.
     fn action(&self) -> &str {
         match (self.word(0), self.word(1)) {
@@ -84,6 +90,10 @@ impl Line {
         }
     }
 }
+
+/// The most words of a line (`MAX_LINE_ARGS`), and the length from which a format is not understood.
+const WORDS: usize = 64;
+const LONGEST: usize = 2048;
 
 const SECTIONS: [&str; 6] = ["frontend", "backend", "listen", "peers", "defaults", "global"];
 
@@ -115,6 +125,12 @@ impl Sections {
                 line: number,
                 text: "a quoted text is not closed".to_owned(),
             })?;
+            if words.len() > WORDS {
+                return Err(Remark {
+                    line: number,
+                    text: format!("it has more than {WORDS} words, which HAProxy refuses"),
+                });
+            }
             match words.first() {
                 Some(kind) if SECTIONS.contains(&kind.as_str()) => {
                     let name = words.get(1).cloned().unwrap_or_default();
@@ -147,7 +163,8 @@ struct Index<'a> {
     actions: BTreeMap<(usize, &'a str), Vec<&'a Line>>,
     /// The rules of a section that track in a table.
     tracks: BTreeMap<(usize, &'a str), Vec<&'a Line>>,
-    tables: BTreeMap<&'a str, Vec<&'a Line>>,
+    /// The lines and the periods of what tables store, as in `http_req_rate(10s)`, by the table and the rate.
+    stores: BTreeMap<(&'a str, &'a str), (&'a Line, &'a str)>,
     /// The frontends that lead to a backend.
     frontends: BTreeMap<&'a str, BTreeSet<usize>>,
 }
@@ -160,7 +177,7 @@ impl<'a> Index<'a> {
             acls: BTreeMap::new(),
             actions: BTreeMap::new(),
             tracks: BTreeMap::new(),
-            tables: BTreeMap::new(),
+            stores: BTreeMap::new(),
             frontends: BTreeMap::new(),
         };
         for line in &all.lines {
@@ -172,8 +189,8 @@ impl<'a> Index<'a> {
                     acl.lines.push(line);
                     acl.names_a_rate |= line.words.iter().skip(2).any(|word| is_rate(word));
                 }
-                "stick-table" => index.tables.entry(own).or_default().push(line),
-                "table" => index.tables.entry(line.word(1)).or_default().push(line),
+                "stick-table" => index.add_stores(own, line),
+                "table" => index.add_stores(line.word(1), line),
                 "default_backend" | "use_backend" => {
                     _ = index.frontends.entry(line.word(1)).or_default().insert(section);
                 }
@@ -193,17 +210,14 @@ impl<'a> Index<'a> {
         index
     }
 
-    /// The words of a store, as in `http_req_rate(10s)`, of the table of this name.
-    fn store(&self, table: &str, rate: &str) -> Option<(&'a Line, &'a str)> {
-        self.tables.get(table)?.iter().find_map(|line| {
-            let stored = line.words.iter().enumerate().filter(|(_, word)| *word == "store");
-            let mut stores = stored
-                .filter_map(|(at, _)| line.words.get(at + 1))
-                .flat_map(|store| store.split(','));
-            let period = stores
-                .find_map(|store| store.strip_prefix(rate)?.strip_prefix('(')?.strip_suffix(')'))?;
-            Some((*line, period))
-        })
+    fn add_stores(&mut self, table: &'a str, line: &'a Line) {
+        let after = line.words.windows(2).filter(|pair| pair[0] == "store");
+        for store in after.flat_map(|pair| pair[1].split(',')) {
+            let rate = store.strip_suffix(')').and_then(|store| store.split_once('('));
+            if let Some((rate, period)) = rate {
+                self.stores.entry((table, rate)).or_insert((line, period));
+            }
+        }
     }
 
     /// The rule that tracks a request for what is compared, and what the rules of the section are for.
@@ -327,12 +341,24 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                 .iter()
                 .any(|word| word.to_ascii_lowercase().contains("hdr_ip(x-forwarded-for"))
     });
+    // By the section and the phase.
+    let mut earlier: BTreeMap<(usize, usize), Earlier> = BTreeMap::new();
     for rule in &all.lines {
-        let Some(condition) = rule.condition() else { continue };
+        let earlier = earlier.entry((rule.section, rule.phase())).or_default();
+        let Some(condition) = rule.condition() else {
+            if rule.decides() {
+                earlier.add(rule.number, rule.action(), true);
+            }
+            continue;
+        };
         let read = if rule.refuses() { compared(&index, rule, condition) } else { None };
         let Some((compared, scope)) = read else {
             if !rule.action().starts_with("track-sc") && index.names_a_rate(rule, condition) {
                 config.remark(rule.number, "it decides by a rate in a way that is not understood");
+            } else if rule.decides() {
+                let words = [rule.action()].into_iter().chain(condition.iter().map(String::as_str));
+                let words = super::scope(words, " ").unwrap_or_default();
+                earlier.add(rule.number, &words, false);
             }
             continue;
         };
@@ -340,7 +366,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             Ok(compared) => found(&index, rule, &compared, scope, config),
             Err(problem) => Err(problem),
         };
-        config.add(rule.number, found);
+        earlier.add_limit(rule.number, found, config);
     }
     Ok(())
 }
@@ -430,13 +456,11 @@ fn found(
             "it looks into the table {other:?}, and what is tracked is in {table:?}"
         ));
     }
-    let scope = index.place(rule).into_iter().chain(backend);
-    let scope = super::scope(
-        scope.chain(track.condition().into_iter().flatten().cloned()).chain(others),
-        " ",
-    );
-    let store = index.store(table, compared.rate);
-    let (stored, period) = store.ok_or_else(|| {
+    let place: Vec<String> = index.place(rule).into_iter().chain(backend).collect();
+    let conditions = track.condition().into_iter().flatten().chain(&others);
+    let scope = super::scope(place.iter().chain(conditions), " ");
+    let store = index.stores.get(&(table, compared.rate));
+    let (stored, period) = *store.ok_or_else(|| {
         format!("no stick-table of {:?} here stores {}(...)", said(table), compared.rate)
     })?;
     let period = span(period, UNITS, "its period")?;
@@ -514,7 +538,7 @@ fn key(
             },
             None => None,
         };
-        if let Some(line) = set("set-var-fmt") {
+        if let Some(line) = set("set-var-fmt").filter(|line| line.word(2).len() < LONGEST) {
             return line
                 .word(2)
                 .split("%[")

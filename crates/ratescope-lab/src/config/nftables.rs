@@ -3,6 +3,7 @@
 //! Source: `man nft`; as for [`crate::export`].
 
 use super::blocks::{Ends, Statement, read as statements, walk};
+use super::earlier::Earlier;
 use super::field::{ip, unknown};
 use super::words::{has, whole};
 use super::{Config, Found, Remark, limit, said};
@@ -12,6 +13,8 @@ use std::collections::BTreeMap;
 pub(super) fn is_known(text: &str) -> bool {
     has(text, &["#"], "limit rate ") || has(text, &["#"], "limit name ")
 }
+
+const VERDICTS: [&str; 6] = ["drop", "reject", "accept", "goto", "return", "jump"];
 
 /// The packets of a burst without `burst`, as nft sets it.
 const BURST: &str = "5";
@@ -27,14 +30,29 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         }
     });
     let mut rules = Vec::new();
+    let mut chain: Option<&Statement> = None;
+    let mut earlier = Earlier::default();
     walk(&statements, &mut Vec::new(), &mut |rule, around| {
+        let own = around.last().copied();
+        if !chain.zip(own).is_some_and(|(chain, own)| std::ptr::eq(chain, own)) {
+            chain = own;
+            earlier = Earlier::default();
+        }
         let is_limit =
             |pair: &[String]| pair[0] == "limit" && ["rate", "name"].contains(&&*pair[1]);
-        let Some(at) = rule.words.windows(2).position(is_limit) else { return };
+        let Some(at) = rule.words.windows(2).position(is_limit) else {
+            if own.is_some_and(|own| own.begins_with("chain")) && decides(rule) {
+                let is_plain = |word: &String| word == "counter" || VERDICTS.contains(&&**word);
+                earlier.add(rule.line, &rule.text(), rule.words.iter().all(is_plain));
+            }
+            return;
+        };
         match read_rule(rule, at, &named, config) {
             Ok((mut found, family)) => {
                 found.scope = super::scope(jumped(around).into_iter().chain(found.scope), ", ");
-                rules.push((found, family));
+                if earlier.reach(rule.line, config) {
+                    rules.push((found, family));
+                }
             }
             Err(problem) => config.remark(rule.line, problem),
         }
@@ -59,6 +77,13 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         config.remark(0, "nftables counts new connections or packets; what is tried counts every event of the log");
     }
     Ok(())
+}
+
+/// Whether a rule without a limit may end the chain for a packet. A jump comes back.
+fn decides(rule: &Statement) -> bool {
+    let is_rule = rule.block.is_empty() && !["policy", "type"].contains(&rule.word(0));
+    let ends = |word: &String| VERDICTS[..5].contains(&word.trim_end_matches(','));
+    is_rule && rule.words.iter().any(ends)
 }
 
 /// The chain of a rule, if it is not for what comes to this machine: packets are forwarded, or come from other chains.
@@ -88,7 +113,13 @@ fn read_rule<'a>(
         let name = after.first().copied().unwrap_or_default();
         let rate = named.get(name).filter(|rate| rate.first().is_some_and(|word| word == "rate"));
         let rate = rate.ok_or_else(|| format!("no limit here has the name {:?}", said(name)))?;
-        rest = rate.iter().skip(1).map(String::as_str).chain(rest.into_iter().skip(1)).collect();
+        rest = rate
+            .iter()
+            .skip(1)
+            .take(5)
+            .map(String::as_str)
+            .chain(rest.into_iter().skip(1))
+            .collect();
     }
     let mut rest = rest.into_iter().peekable();
     let is_over = rest.next_if_eq(&"over").is_some();
@@ -109,7 +140,6 @@ fn read_rule<'a>(
         if rest.next_if_eq(&"burst").is_some() { rest.next().unwrap_or_default() } else { BURST };
     let burst = whole(burst, "its burst")?;
     let after: Vec<&str> = rest.filter(|word| !["packets", "}"].contains(word)).collect();
-    const VERDICTS: [&str; 6] = ["drop", "reject", "accept", "jump", "goto", "return"];
     let verdict = after.iter().find(|word| VERDICTS.contains(word));
     match (is_over, verdict) {
         (_, None) => return Err("the rule has no verdict, so it refuses nothing".to_owned()),

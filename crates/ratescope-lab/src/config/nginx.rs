@@ -8,19 +8,19 @@ use super::words::{has, whole};
 use super::{Config, Found, Remark, limit, said};
 use crate::export::Addresses;
 use ratescope::policy::Limit;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn is_known(text: &str) -> bool {
     has(text, &["#"], "limit_req_zone") || has(text, &["#"], "limit_req zone=")
 }
 
-/// A zone: its key and rate as they are written.
+/// A zone: its key and rate as they are written, and once it is used, as they are counted.
 struct Zone<'a> {
     line: usize,
     key: &'a str,
     name: &'a str,
     rate: &'a str,
-    is_used: bool,
+    counted: Option<Result<(String, Key), String>>,
     /// The line where it is defined again.
     again: Option<usize>,
 }
@@ -52,7 +52,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     });
     level(&statements, &mut Vec::new(), None, &mut all, config);
     let hint = all.hint;
-    for zone in all.zones.iter().filter(|zone| !zone.is_used) {
+    for zone in all.zones.iter().filter(|zone| zone.counted.is_none()) {
         let name = said(zone.name);
         config.remark(zone.line, format!("no limit_req here uses the zone {name:?}{hint}"));
     }
@@ -165,7 +165,7 @@ fn zone(statement: &Statement) -> Zone<'_> {
     // Without a rate it is one a second: `ngx_http_limit_req_zone`.
     let rate = argument(statement, "rate=").unwrap_or("1r/s");
     let key = statement.word(1);
-    Zone { line: statement.line, key, name, rate, is_used: false, again: None }
+    Zone { line: statement.line, key, name, rate, counted: None, again: None }
 }
 
 impl<'a> Defined<'a> {
@@ -188,11 +188,12 @@ impl<'a> Defined<'a> {
             let problem = format!("the zone {:?} is not defined here{hint}", said(name));
             return config.remark(statement.line, problem);
         };
-        zone.is_used = true;
+        // Many statements may use a zone whose key is long.
+        let counted = zone.counted.take().unwrap_or_else(|| zone.read(&self.maps));
         // The place of a mistake in the zone is the zone's.
-        let (rate, key) = match zone.read(&self.maps) {
-            Ok(read) => read,
-            Err(problem) => return config.remark(zone.line, problem),
+        let (rate, key) = match zone.counted.insert(counted) {
+            Ok(counted) => counted,
+            Err(problem) => return config.remark(zone.line, problem.as_str()),
         };
         if key.may_be_empty {
             config.remark(
@@ -201,7 +202,7 @@ impl<'a> Defined<'a> {
             );
         }
         let scope = super::scope(scope.into_iter().chain(key.only.as_deref()), ", ");
-        let found = limit_req(statement, &rate, &key.fields).map(|limit| Found {
+        let found = limit_req(statement, rate, &key.fields).map(|limit| Found {
             name: name.to_owned(),
             line: statement.line,
             limit,
@@ -239,6 +240,7 @@ impl Zone<'_> {
         };
         let count = whole(count, "its rate")?;
         let mut key = Key { may_be_empty: self.key.contains('$'), ..Key::default() };
+        let mut seen = BTreeSet::new();
         for name in names(self.key) {
             let map = maps.get(name);
             if let Some(map) = map {
@@ -246,13 +248,18 @@ impl Zone<'_> {
                 if map.may_be_empty && self.key.trim_matches(['$', '{', '}']) != name {
                     return Err(unknown(self.key));
                 }
-                key.only = map.may_be_empty.then(|| format!("requests whose ${name} is not empty"));
+                key.only = map
+                    .may_be_empty
+                    .then(|| format!("requests whose ${} is not empty", said(name)));
             }
             let name = map.map_or(name, |map| map.of);
             let is_given =
                 name == "remote_user" || name.starts_with("http_") && name != "http_host";
             key.may_be_empty &= is_given;
-            key.fields.push(field(name)?);
+            let field = field(name)?;
+            if seen.insert(field.clone()) {
+                key.fields.push(field);
+            }
         }
         Ok((format!("{count}/{unit}"), key))
     }

@@ -1,6 +1,7 @@
 //! Reading logs: lines become events, and these are kept by client.
 
 mod batch;
+mod grouped;
 mod import;
 mod options;
 mod parallel;

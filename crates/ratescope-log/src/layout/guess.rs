@@ -1,6 +1,6 @@
 //! Guessing the layout of lines: which column is the time, the client's address, the request and the status.
 
-use super::known::{known, of_header};
+use super::known::{IIS, known, of_header};
 use super::{Certainty, Layout, Rows};
 use crate::clf::{self, Written};
 use crate::format::{Guess, LogForm, LogShape, Reason};
@@ -37,7 +37,9 @@ pub(crate) fn guess(
     if is_header {
         return Ok(Vec::new());
     }
-    let each = known().iter().chain(born.iter());
+    // A header says more than the order of columns that IIS has without it.
+    let known = known().iter().filter(|layout| born.is_empty() || layout.about != IIS);
+    let each = known.chain(born.iter());
     Ok(each.filter_map(|layout| reads(layout, line, options, outer).ok()).collect())
 }
 

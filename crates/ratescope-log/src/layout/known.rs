@@ -84,7 +84,7 @@ const KNOWN: [(&str, &str); 15] = [
     ),
 ];
 
-const IIS: &str = "the access log of IIS, without its header";
+pub(super) const IIS: &str = "the access log of IIS, without its header";
 
 /// The name of the program ends its lines, and may have spaces.
 const NPM_PLUS: &str = "NPMplus's access log";

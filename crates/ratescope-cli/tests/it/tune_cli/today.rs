@@ -119,6 +119,53 @@ limit_req zone=b;
     assert_eq!(answer["today"]["limits"][1]["not_tried"], problem);
 }
 
+/// Each limit is tried with the groups of addresses that it counts by.
+#[test]
+fn two_limits_that_count_addresses_in_two_ways() {
+    let config = file(
+        "today-groups.cfg",
+        "frontend web
+ stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)
+ http-request track-sc0 src
+ http-request track-sc1 src,ipmask(32,64) table nets
+ http-request deny if { sc_http_req_rate(0) gt 3 }
+ http-request deny if { sc_http_req_rate(1) gt 3 }
+backend nets
+ stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)
+",
+    );
+    // Two clients of one network, three requests each, and one client of IPv4 that is in no network.
+    let log: String = (0..9)
+        .map(|n| match n % 3 {
+            2 => format!("{{\"time\":{n},\"ip\":\"::ffff:192.0.2.7\"}}\n"),
+            host => format!("{{\"time\":{n},\"ip\":\"2001:db8::{host}\"}}\n"),
+        })
+        .collect();
+    let refused = |args: &[&str]| {
+        let answer = tune(&[&["--config", &config][..], args].concat(), log.as_bytes());
+        let limit = |n: usize| {
+            let limit = &answer["today"]["limits"][n];
+            [&limit["requests_refused"], &limit["clients_touched"]].map(|n| n.as_u64().unwrap())
+        };
+        let says = answer["today"]["says"][1].as_str().unwrap().to_owned();
+        ([limit(0), limit(1)], answer["clients"].as_u64().unwrap(), says)
+    };
+    let (limits, clients, says) = refused(&[]);
+    assert_eq!((limits, clients), ([[0, 0], [3, 2]], 3));
+    let says_how = " HAProxy counts IPv6 addresses by their first 64 bits, and so it was tried; the clients above are \
+                    counted by 128 bits.";
+    assert!(says.ends_with(says_how), "{says}");
+    // Where an option says how, it is for all.
+    let (limits, clients, _) = refused(&["--ipv6-prefix", "64"]);
+    assert_eq!((limits, clients), ([[3, 1], [3, 1]], 2));
+    let (limits, clients, says) = refused(&["--ipv6-prefix", "128"]);
+    assert_eq!((limits, clients), ([[0, 0], [0, 0]], 3));
+    assert!(says.ends_with("and here 128 bits were taken."), "{says}");
+    // A filter and the key of clients see the groups of the clients.
+    let (limits, clients, _) = refused(&["--not", "ip=2001:db8::1"]);
+    assert_eq!((limits, clients), ([[0, 0], [0, 0]], 2));
+}
+
 /// IPv6 addresses are counted as the server counts them, unless an option says otherwise.
 #[test]
 fn addresses_are_counted_as_the_server_does() {

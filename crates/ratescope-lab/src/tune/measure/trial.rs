@@ -3,7 +3,7 @@
 use super::RefusedClient;
 use crate::tune::Clients;
 use core::hash::BuildHasher;
-use ratescope::event::Event;
+use ratescope::event::{Event, Fields};
 use ratescope::policy::{Limit, Per, Policy};
 use ratescope::store::KeyedPolicy;
 use ratescope::time::Time;
@@ -21,6 +21,8 @@ pub struct Trial {
     touched: HashMap<u64, (u64, Time)>,
     hasher: RandomState,
     keys: usize,
+    /// The bits by which it groups IPv6 addresses; `None` if as clients are grouped.
+    pub ipv6_prefix: Option<u8>,
     /// The fields of the limits that no event had.
     unseen: Vec<String>,
     /// Whether more clients were refused something than it remembers.
@@ -40,6 +42,7 @@ impl Trial {
             touched: HashMap::new(),
             hasher: RandomState::new(),
             keys,
+            ipv6_prefix: None,
             has_more: false,
             refused: 0,
             keyless: 0,
@@ -48,6 +51,16 @@ impl Trial {
 
     /// Decides about an event. `per` makes the key of its client.
     pub fn check(&mut self, event: &Event<'_>, per: &Per) {
+        self.check_client(event, event.fields, per);
+    }
+
+    /// Decides about an event. `per` makes the key of its client of the fields `client`.
+    pub(in crate::tune) fn check_client(
+        &mut self,
+        event: &Event<'_>,
+        client: &dyn Fields,
+        per: &Per,
+    ) {
         let lacks = |limit: &Limit| {
             let fields = limit.per.fields();
             !fields.is_empty() && fields.iter().all(|field| event.field(field).is_empty())
@@ -58,7 +71,7 @@ impl Trial {
             return;
         }
         self.refused += 1;
-        let key = self.hasher.hash_one(crate::tune::key(event.fields, per));
+        let key = self.hasher.hash_one(crate::tune::key(client, per));
         let has_room = self.touched.len() < self.keys;
         match self.touched.entry(key) {
             Entry::Occupied(mut known) => known.get_mut().0 += 1,

@@ -4,7 +4,7 @@ use crate::tune::{Clients, Codes, Dictionary, Summary, Ticket, Zones, key};
 use ratescope::event::Event;
 use ratescope::policy::Per;
 use ratescope::time::{Span, Time};
-use ratescope_log::{Corrections, Names, Order, Record, Row, Spread, When};
+use ratescope_log::{Corrections, Order, Record, Row, Spread, When};
 
 /// The events of a piece of a log. One thread can find them, and another add them to their clients.
 #[derive(Debug, Default)]
@@ -34,9 +34,9 @@ struct Line {
 const LABELS: usize = 1 << 19;
 
 impl Batch {
-    /// Adds the events of a line. `per` makes the key of their client. The values of `fields` are kept, too.
+    /// Adds the events of a line, with their fields if these are needed. `per` makes the key of their client.
     #[inline]
-    pub(super) fn add(&mut self, record: &Record<'_>, per: &Per, fields: Option<&Names>) {
+    pub(super) fn add(&mut self, record: &Record<'_>, per: &Per, row: Option<Row>) {
         self.keys.push_str(&key(record, per));
         if let Some(east) = record.minutes_east() {
             self.zones.add_line(record.time(), east);
@@ -47,9 +47,7 @@ impl Batch {
             key_to: self.keys.len() as u32,
             codes: [self.labels[0].code(record.path()), self.labels[1].code(record.agent())],
         });
-        if let Some(fields) = fields {
-            self.rows.push(Row::new(record, fields));
-        }
+        self.rows.extend(row);
     }
 
     fn clear(&mut self) {

@@ -1,6 +1,7 @@
 //! Logs, read one after the other: lines become events, and these are kept by client.
 
 use super::batch::{Batch, OnEvent, Queue};
+use super::grouped::Grouped;
 use super::{ReadOptions, parallel};
 use crate::export::Target;
 use crate::tune::{BadSummary, Origin, Room, Summary, Trial};
@@ -12,7 +13,7 @@ use ratescope::policy::Per;
 use ratescope::text::ParseError;
 use ratescope_log::{
     Corrections, Cost, Counts, Format, HELD, LogShape, NOUNS, Names, Pieces, Proposal, Reader,
-    Record, Unread, recognize,
+    Record, Row, Unread, recognize,
 };
 use std::io::Read;
 
@@ -185,13 +186,25 @@ impl Import {
         let limits = trials.iter().flat_map(|trial| trial.policy().fields());
         let fields: Names = limits.chain(per.fields().iter().map(String::as_str)).collect();
         let fields = (!trials.is_empty()).then_some(fields);
+        let bits = self.options.options.ipv6_prefix;
+        let is_grouped = trials.iter().all(|trial| trial.ipv6_prefix.is_none_or(|own| own == bits));
+        let row = if is_grouped { Row::new } else { Row::ungrouped };
         let mut try_limits = |event: &Event<'_>, per: &Per| {
-            trials.iter_mut().for_each(|trial| trial.check(event, per));
+            if is_grouped {
+                return trials.iter_mut().for_each(|trial| trial.check(event, per));
+            }
+            let client = Grouped::new(event.fields, bits);
+            for trial in trials.iter_mut() {
+                let own = Grouped::new(event.fields, trial.ipv6_prefix.unwrap_or(bits));
+                trial.check_client(&Event { fields: &own, ..*event }, &client, per);
+            }
         };
         let counts = parallel::read(
             pieces,
             &self.options.options,
-            |record, batch| batch.add(record, &per, fields.as_ref()),
+            |record, batch| {
+                batch.add(record, &per, fields.as_ref().map(|fields| row(record, fields)));
+            },
             |batch| queue.add(batch, &mut summary, &mut try_limits),
         )?;
         self.close(Open { shape, queue, summary }, &counts, &mut try_limits)

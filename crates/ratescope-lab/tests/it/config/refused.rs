@@ -127,6 +127,44 @@ fn work_grows_with_the_text() {
     }
 }
 
+/// Many rules that all have the same long text to do with.
+#[test]
+fn a_long_text_is_read_once() {
+    let haproxy =
+        "frontend f\n stick-table type string size 1 expire 1m store http_req_rate(10s)\n";
+    for (begin, long, unit) in [
+        ("limit_req_zone ", "$host", " zone=a:1m rate=1r/s;\nlimit_req zone=a;\n"),
+        ("[DEFAULT]\nenabled = 1\nignoreip = ::1", " 127.0.0.1", "\n[j#]\n"),
+        ("[DEFAULT]\nenabled = 1\nmaxretry = 3\nfindtime = 1s", " 1s", "\n[j#]\n"),
+        ("domain: a\ndescriptors:\n- {key: a, limit: 1/1s}\n", "- {key: a, value: b#}\n", ""),
+    ] {
+        let text = |n: usize| {
+            let many = |text: &str| -> String {
+                (0..n).map(|i| text.replace('#', &i.to_string())).collect()
+            };
+            let zone = unit.split_once("limit_req zone");
+            let (once, unit) = zone.map_or(("", unit), |(once, _)| (once, "limit_req zone=a;\n"));
+            [begin, &many(long), once, &many(unit)].concat()
+        };
+        println!("{begin}");
+        assert_linear_once(&sizes(400).map(text), |text| _ = config::read(text));
+    }
+    let format = format!(
+        "{haproxy} http-request set-var-fmt(txn.k) \"{}\"\n http-request track-sc0 var(txn.k)\n \
+         http-request deny if {{ sc0_http_req_rate gt 9 }}\n",
+        "%[src]".repeat(400)
+    );
+    assert_eq!(error(&format), "line 5: it counts by var(txn.k), which is no field of a log");
+    let words = format!("{haproxy} http-request track-sc0 src{}\n", " a".repeat(62));
+    assert_eq!(error(&words), "line 3: it has more than 64 words, which HAProxy refuses");
+    let jail = format!("[j]\nenabled = 1\nmaxretry = {}\n", "1".repeat(101));
+    assert!(
+        error(&jail).contains("line 3: maxretry is longer than 100 characters"),
+        "{}",
+        error(&jail)
+    );
+}
+
 /// The seeds of the fuzzer.
 #[test]
 fn the_seeds_are_read() {

@@ -243,6 +243,159 @@ route_config:
     );
 }
 
+/// The innermost configuration replaces all others, also one that has no bucket.
+#[test]
+fn a_route_of_envoy_replaces_its_host() {
+    let own = |n: u32| {
+        format!(
+            "typed_per_filter_config: {{envoy.filters.http.local_ratelimit: {{stat_prefix: s{n}, \
+             token_bucket: {{max_tokens: {n}, tokens_per_fill: {n}, fill_interval: 1s}}, \
+             filter_enabled: {{default_value: {{numerator: 100}}}}, \
+             filter_enforced: {{default_value: {{numerator: 100}}}}}}}}"
+        )
+    };
+    let text = |routes: &str| {
+        format!(
+            "virtual_hosts:\n- domains: [a.example]\n  {}\n  routes:\n{routes}\
+             - domains: [b.example]\n  {}\n  routes:\n  - match: {{prefix: /a}}\n    route: {{cluster: c}}\n",
+            own(2),
+            own(4)
+        )
+    };
+    let route = |path: &str, own: &str| {
+        format!("  - match: {{prefix: {path}}}\n    route: {{cluster: c}}\n    {own}\n")
+    };
+    assert_eq!(
+        lines(&text(&route("/r", &own(3)))),
+        [
+            "3 | s2 | envoy 2/1s burst 2 per all | host a.example, requests whose route has no bucket of its own",
+            "7 | s3 | envoy 3/1s burst 3 per all | host a.example, route prefix /r",
+            "9 | s4 | envoy 4/1s burst 4 per all | host b.example",
+        ]
+    );
+    let off = "typed_per_filter_config: {envoy.filters.http.local_ratelimit: {disabled: true}}";
+    assert_eq!(
+        lines(&text(&route("/free", off))),
+        [
+            "3 | s2 | envoy 2/1s burst 2 per all | host a.example, requests whose route has no bucket of its own",
+            "9 | s4 | envoy 4/1s burst 4 per all | host b.example",
+            "line 7: host a.example, route prefix /free: its own filter has no bucket, so nothing is refused there; what is tried counts it, too",
+        ]
+    );
+}
+
+/// Who is unlimited is said, and who has a rule of its own is not in that for all values.
+#[test]
+fn values_of_the_rate_limit_service_with_their_own_rules() {
+    let text = "domain: web
+descriptors:
+  - key: user
+    rate_limit: {unit: minute, requests_per_unit: 5}
+  - key: user
+    value: monitor
+    rate_limit: {unlimited: true}
+  - key: user
+    value: ann
+    rate_limit: {unit: minute, requests_per_unit: 50}
+  - key: path
+    value: /health
+";
+    assert_eq!(
+        lines(text),
+        [
+            "3 |  | fixed-window 5/1m per user | all but user=monitor user=ann",
+            "8 |  | fixed-window 50/1m per all | user=ann",
+            "line 5: user=monitor is unlimited and never refused; what is tried counts it, too",
+            "line 11: path=/health is unlimited and never refused; what is tried counts it, too",
+        ]
+    );
+    assert_eq!(
+        error(
+            "domain: web\ndescriptors:\n  - {key: user, value: a, rate_limit: {unlimited: true}}\n"
+        ),
+        "line 3: user=a is unlimited and never refused; what is tried counts it, too"
+    );
+}
+
+/// Who does not come to a limit is said with the lines of the rules before it.
+#[test]
+fn rules_before_a_limit() {
+    let exim = "
+acl_check_rcpt:
+  accept hosts = :
+  warn   !verify = sender
+  accept authenticated = *
+  require verify = recipient
+  deny   ratelimit = 5 / 1m / strict
+         hosts = !+relay
+  deny   ratelimit = 9 / 1m / strict
+         ratelimit = 99 / 1h / strict
+  accept
+  deny   ratelimit = 3 / 1m
+acl_check_data:
+.ifdef OPEN
+  accept
+.endif
+  deny   ratelimit = 4 / 1m
+";
+    let before = "rules before it keep some away, and what is tried counts those, too: line 3, accept hosts = :; \
+                  line 5, accept authenticated = *; line 6, require verify = recipient";
+    let several = "the deny of line 9 has several limits and refuses what is above all of them; what is tried \
+                   refuses by each";
+    assert_eq!(
+        lines(exim),
+        [
+            "7 |  | exim 5/1m strict per ip | -".to_owned(),
+            "9 |  | exim 9/1m strict per ip | -".to_owned(),
+            "10 |  | exim 99/1h strict per ip | -".to_owned(),
+            "17 |  | exim 4/1m leaky per ip | -".to_owned(),
+            format!("line 7: {before}"),
+            "line 7: after it comes hosts = !+relay: it counts all, and refuses only those; what is tried refuses all"
+                .to_owned(),
+            format!("line 9: {before}"),
+            format!("line 9: {several}"),
+            format!("line 10: {before}"),
+            format!("line 10: {several}"),
+            "line 12: nothing comes to it, as line 11 decides about all".to_owned(),
+            "line 17: rules before it keep some away, and what is tried counts those, too: line 15, accept within .ifdef"
+                .to_owned(),
+        ]
+    );
+    let haproxy = "frontend web
+ stick-table type ipv6 size 1m expire 1m store http_req_rate(10s)
+ http-request track-sc0 src
+ tcp-request connection reject if { src 192.0.2.1 }
+ http-request allow if { src 10.0.0.0/8 } or local
+ http-request deny if { sc_http_req_rate(0) gt 3 }
+";
+    assert_eq!(
+        lines(haproxy),
+        [
+            "6 | web | haproxy 3/10s per ip | -",
+            "line 6: rules before it keep some away, and what is tried counts those, too: line 5, allow if { src 10.0.0.0/8 } or local",
+        ]
+    );
+    let allowed = haproxy.replace(" if { src 10.0.0.0/8 } or local", "");
+    assert_eq!(error(&allowed), "line 6: nothing comes to it, as line 5 decides about all");
+    let nftables = "chain input { type filter hook input priority 0; policy drop
+  ct state established,related accept
+  limit rate over 3/minute drop
+}
+chain other { type filter hook input priority 0
+  limit rate over 4/minute drop
+  accept
+  limit rate over 5/minute drop
+}";
+    assert_eq!(
+        lines(nftables)[2..5],
+        [
+            "line 3: rules before it keep some away, and what is tried counts those, too: line 2, ct state established,related accept",
+            "line 8: nothing comes to it, as line 7 decides about all",
+            "nftables counts new connections or packets; what is tried counts every event of the log",
+        ]
+    );
+}
+
 #[test]
 fn jails_leave_some_alone() {
     let text = "[DEFAULT]\nignoreip = 127.0.0.1/8 ::1\n   192.0.2.0/24, 198.51.100.7\nmaxretry = 3\n\

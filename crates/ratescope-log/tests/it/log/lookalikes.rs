@@ -128,6 +128,14 @@ fn iis_without_its_header() {
             assert_eq!(read.fields(), [["192.0.2.63", "404", "/ui"]]);
         }
     }
+    // A header is believed, also where as many columns follow it as IIS has without one.
+    let header = "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port cs-username c-ip cs(User-Agent) \
+                  sc-status sc-substatus sc-win32-status time-taken X-Forwarded-For\n";
+    let line = "2020-10-07 23:00:17 10.0.0.5 GET / - 443 - 10.0.0.1 x 404 0 0 26 198.51.100.66,+203.0.113.9\n";
+    let log = header.to_owned() + line;
+    assert_eq!(shape(log.as_bytes(), &Options::default()).to_string(), "columns named by #Fields");
+    let read = read(log.as_bytes(), &Options::default(), ["ip", "forwarded", "status"]);
+    assert_eq!(read.fields(), [["10.0.0.1", "203.0.113.9", "404"]]);
     assert!(is_refused(
         "#Fields: date time s-ip cs-method\n2015-01-13 00:32:17 192.168.0.81 GET / - 80 - 192.0.2.39 x - 404 0\n"
     ));

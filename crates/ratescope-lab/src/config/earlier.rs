@@ -1,0 +1,46 @@
+//! Rules that come before a limit and decide about some requests, so that these do not come to it.
+
+use super::{Config, Found, said, scope};
+
+/// The rules of a list by now. The first one whose conditions hold decides.
+#[derive(Default)]
+pub(super) struct Earlier {
+    some: Vec<String>,
+    /// How many more there are than those.
+    more: usize,
+    /// The line of a rule that decides about all.
+    all: Option<usize>,
+}
+
+impl Earlier {
+    /// Adds a rule that decides about some requests, or about all.
+    pub(super) fn add(&mut self, line: usize, rule: &str, is_for_all: bool) {
+        const SAID: usize = 5;
+        if is_for_all {
+            self.all = self.all.or(Some(line));
+        } else if self.some.len() < SAID {
+            self.some.push(format!("line {line}, {}", said(rule)));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Whether anything comes to a limit after these rules, and a remark on what does not.
+    pub(super) fn reach(&self, line: usize, config: &mut Config) -> bool {
+        if let Some(all) = self.all {
+            config.remark(line, format!("nothing comes to it, as line {all} decides about all"));
+        } else if let Some(some) = scope(&self.some, "; ") {
+            let more =
+                if self.more > 0 { format!("; and {} more", self.more) } else { String::new() };
+            config.remark(line, format!("rules before it keep some away, and what is tried counts those, too: {some}{more}"));
+        }
+        self.all.is_none()
+    }
+
+    /// Adds a limit that comes after these rules, or the remark why it can't be read.
+    pub(super) fn add_limit(&self, line: usize, found: Result<Found, String>, config: &mut Config) {
+        if found.is_err() || self.reach(line, config) {
+            config.add(line, found);
+        }
+    }
+}
