@@ -31,6 +31,12 @@ pub fn write_configuration(policy: &str, target: &str) -> Result<Vec<String>, Js
     Ok([target.file().to_owned(), written.text].into_iter().chain(written.warnings).collect())
 }
 
+/// Whether a text is the configuration of a server that is known.
+#[wasm_bindgen]
+pub fn is_configuration(text: &str) -> bool {
+    config::is_configuration(text)
+}
+
 /// Reads the limits of a configuration. Two for each: what the configuration calls it, with its line, and its limiter. A
 /// remark of the reader has no limiter.
 #[wasm_bindgen]

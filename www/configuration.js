@@ -96,6 +96,8 @@ export async function open(title, policy, take, pasted = "") {
   dialog.querySelector("textarea").value = pasted;
   dialog.showModal();
   const select = dialog.querySelector("select");
+  // Without a limiter there is nothing to write.
+  select.parentElement.hidden = policy === "";
   if (pasted) dialog.querySelector("textarea").focus();
   try {
     if (select.options.length === 0) {
@@ -105,7 +107,7 @@ export async function open(title, policy, take, pasted = "") {
     // A limiter of a server is for that one.
     const [own] = policy.split(" ");
     if ([...select.options].some(({ value }) => value === own)) select.value = own;
-    await Promise.all([write(), read()]);
+    await Promise.all([policy && write(), read()]);
   } catch ({ message }) {
     part("error").textContent = message;
   }

@@ -1,5 +1,5 @@
-// Hands logs that are dropped on another view to Tune. They wait in a store of this browser while the
-// page changes, and Tune takes them out of it: nothing stays there, and nothing leaves the browser.
+// The store of this browser for logs: one for those that are dropped on another view, while the page changes to Tune, and
+// one for those that Tune shows, until they are forgotten. Nothing leaves the browser.
 
 /** Does something with the store of logs; resolves to the result of the request that `step` returns. */
 const within = (step) => new Promise((done, fail) => {
@@ -29,6 +29,36 @@ export async function hand(logs) {
 /** Takes the logs that another view handed over out of the store. */
 export async function handed() {
   const logs = await within((store) => store.get("logs"));
-  await within((store) => store.clear());
+  await within((store) => store.delete("logs"));
   return logs ?? [];
+}
+
+/** The most bytes of logs that are kept. */
+const MOST = 256e6;
+
+/** How long they are kept, in milliseconds: a day. */
+const LONG = 864e5;
+
+/** Keeps logs under an id, with what Tune has to know of them, in place of those before. Returns whether they are kept. */
+export async function keep(id, logs, more) {
+  const bytes = logs.reduce((sum, { blob }) => sum + (blob?.size ?? 0), 0);
+  await forget();
+  if (bytes > MOST) return false;
+  await within((store) => { store.put(more, "more"); return store.put({ id, logs, at: Date.now() }, "kept"); });
+  return true;
+}
+
+/** Keeps what Tune has to know of the logs that are kept. */
+export const keepMore = (more) => within((store) => store.put(more, "more"));
+
+/** Forgets the logs that are kept. */
+export const forget = () => within((store) => { store.delete("more"); return store.delete("kept"); });
+
+/** The logs that are kept under an id, and what Tune has to know of them; undefined if they are no more. */
+export async function recall(id) {
+  const { logs, at, ...kept } = await within((store) => store.get("kept")) ?? {};
+  const age = Date.now() - at;
+  if (age < 0 || age > LONG) await forget();
+  else if (logs && kept.id === id) return { logs, more: await within((store) => store.get("more")) };
+  return undefined;
 }

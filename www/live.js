@@ -111,6 +111,8 @@ const heard = {
       // Another process, which counts from the beginning.
       page.put("begin", []);
       [events, verdicts, lost, probe] = [[], [], 0, told.probe];
+      if (key) key.isOfBefore = true;
+      $("client").dataset.watched = "false";
       doing = "Live";
     }
     rules = told.rules.map(([name, limits, isShadow]) => [name, isShadow ? `${limits}, a shadow` : limits, isShadow]);
@@ -149,6 +151,9 @@ const heard = {
     if (key) show();
   },
   keys({ since, busiest, refused }) {
+    // Each process has hashes of its own, so the key is watched again as soon as this one tells of it.
+    const again = key?.isOfBefore && [...busiest, ...refused].find((it) => it.key === key.key && it.rule === key.rule);
+    if (again) open(again);
     $("since").textContent = `Keys are counted since somebody began to look, ${clock(since)}. Choose one to see its events.`;
     for (const [id, keys] of [["t-busiest", busiest], ["t-refused", refused]]) {
       // While the pointer is over a table, its rows keep their keys, so that a press meets the key it was

@@ -185,11 +185,14 @@ export function wrong(box, error) {
 /** Brings the controls up to date after an action, and a little later the address. */
 export function changed() {
   undo.note(values(), performance.now());
+  // What is only seen in another way is still what the sentence is about.
+  const seen = ["speed", "window", "exact", "ghost", "bucket", "mean", "last", "recent", "memory"];
+  story.mark(undo.names().some((name) => !seen.includes(name)));
   sync();
   if (own.begins) return;
   // The address is written with a delay, since browsers refuse to change it too often.
   clearTimeout(due);
-  due = setTimeout(() => guard(() => history.replaceState(null, "", `#${page.fragment() || (own.runs ? "at=60" : "")}`)), 300);
+  due = setTimeout(() => guard(() => history.replaceState(history.state, "", `#${page.fragment() || (own.runs ? "at=60" : "")}`)), 300);
 }
 
 /** The timer that writes the address. */
@@ -204,9 +207,9 @@ export function open(end = still.matches) {
     const isSeldom = ({ name }) => [...document.getElementsByName(name)].every((it) => it.closest("#more"));
     const used = (it) => isSeldom(it) && ![plain[it.name], defaults[it.name]].includes(page.get(it.name));
     if ($("more") && [...$("more").querySelectorAll(settings)].some(used)) $("more").open = true;
-    undo.forget();
   } else if (own.begins) own.begins(end);
   else page.open(location.hash.slice(1));
+  undo.forget();
   known = new WeakMap();
   for (const box of document.querySelectorAll('[aria-invalid="true"]')) wrong(box, "");
   sync();

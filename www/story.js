@@ -33,10 +33,17 @@ export function begin(page, hash, end) {
   for (const link of links()) link.ariaCurrent = link === told ? "true" : null;
   $("story").hidden = !told;
   delete document.documentElement.dataset.linked;
+  mark(false);
   if (!told) return;
   $("story-name").textContent = told.textContent;
   $("story-text").textContent = told.nextElementSibling.textContent;
   if ($("story-end")) $("story-end").hidden = !told.dataset.from;
+}
+
+/** Shows the sentence, or that the viewer has changed the run that it is about; it keeps its room then. */
+export function mark(isChanged) {
+  $("story")?.classList.toggle("changed", isChanged && isTold());
+  if ($("story-changed")) $("story-changed").textContent = isChanged && isTold() ? `${told.textContent}, but changed since.` : "";
 }
 
 /** Wires the buttons: `again(end)` begins what is in the address, or goes to its end. */

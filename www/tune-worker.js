@@ -1,6 +1,6 @@
 // Reads logs and counts for the Tune view, beside the page, with a module of its own. Orders wait until that
 // is loaded. What it finds it sends to the page, and nothing leaves this machine.
-import load, { Tuner } from "./pkg/ratescope_page.js";
+import load, { Tuner, is_configuration } from "./pkg/ratescope_page.js";
 
 let tuner;
 
@@ -100,8 +100,20 @@ async function read(logs, number) {
     before += blob?.size ?? 0;
   }
   const none = tuner.finish();
-  postMessage({ read: { none, problems, proposal: tuner.proposal(), server: tuner.server(), bytes, seconds: (performance.now() - start) / 1e3 } });
+  const configuration = none && await configured(logs);
+  if (number !== reading) return;
+  postMessage({ read: { none, configuration, problems, proposal: tuner.proposal(), server: tuner.server(), bytes, seconds: (performance.now() - start) / 1e3 } });
   count();
+}
+
+/** The longest configuration of a server, in bytes. */
+const LONGEST = 1 << 20;
+
+/** The text of what was given in place of a log if it is the configuration of a server, or an empty text. */
+async function configured([{ blob }, ...others]) {
+  if (!blob || others.length > 0 || blob.size > LONGEST) return "";
+  const text = await blob.text().catch(() => "");
+  return is_configuration(text) ? text : "";
 }
 
 /** The message about a file that the browser can't read or unpack. */

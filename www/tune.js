@@ -1,8 +1,8 @@
 // Tune: besides what every view has, logs that are handed to a Worker, and its answers. The Worker reads and
 // counts, the module draws and words the answer, and this file shows it.
 import { decideClient, openClient, showClient, wireClient } from "./client.js";
-import { dropped, handed } from "./hand.js";
-import { $, changed, on, page, save, start, tell, wireDrop } from "./page.js";
+import { dropped, forget, handed, keep, keepMore, recall } from "./hand.js";
+import { $, changed, configure, on, page, save, start, takesConfigurations, tell, wireDrop } from "./page.js";
 import * as module from "./pkg/ratescope_page.js";
 
 /** The Worker that reads and counts; a new one replaces one that has failed. */
@@ -63,6 +63,9 @@ function shown() {
 
 let again;
 
+/** The name of the limit that a configuration has. */
+const TODAY = "Today’s limit";
+
 function ask() {
   asked = page.fragment();
   post({ do: "ask", fragment: asked, marks: [...marks].join("\n"), stop: [...stop].join("\n") });
@@ -79,6 +82,43 @@ function read(next) {
   $("bar").removeAttribute("value");
   $("how-far").textContent = "…";
   post({ do: "read", logs: next });
+}
+
+/** What the browser keeps beside the logs. */
+const more = () => ({ supposed, marks: [...marks], stop: [...stop] });
+
+/** Has the browser keep the logs that are shown, and says whether it does. The entry of its history has their id. */
+async function stay() {
+  const id = crypto.getRandomValues(new Uint32Array(3)).join("-");
+  const isKept = await keep(id, logs, more()).catch(() => undefined);
+  kept = isKept ? id : undefined;
+  history.replaceState(kept && { kept }, "");
+  $("kept").hidden = isKept === undefined;
+  $("forget").hidden = !isKept;
+  $("t-kept").textContent = isKept ? "So that Back and a reload show it again, this browser keeps the log for a day, or until the next one." : "The log is too large for this browser to keep it: after a reload, choose it again.";
+}
+
+/** The id under which the logs that are shown are kept, if they are. */
+let kept;
+
+/** Forgets the logs that are kept. */
+async function leave() {
+  kept = undefined;
+  history.replaceState(null, "");
+  $("forget").hidden = true;
+  $("t-kept").textContent = "It is forgotten: after a reload, choose it again.";
+  await forget().catch(() => {});
+}
+
+/** Shows the logs again that were shown when this entry of the history was left. */
+async function comeBack() {
+  const id = history.state?.kept;
+  const found = id && await recall(id).catch(() => undefined);
+  if (!id || given.length > 0) return;
+  if (!found) return problem("The log that was here is no longer kept: choose it again.");
+  supposed = found.more.supposed;
+  for (const [set, keys] of [[marks, found.more.marks], [stop, found.more.stop]]) keys.forEach((key) => set.add(key));
+  read(found.logs);
 }
 
 /** Proposes how to read a log that is not recognized: the notation of its columns, and what each holds. */
@@ -102,8 +142,14 @@ const heard = {
     const left = of > at && at > 0 ? `, ${Math.ceil((seconds * (of - at)) / at)} s left` : "";
     $("how-far").textContent = `${name}: ${megabytes(at)}${of ? ` of ${megabytes(of)}` : ""}, ${lines.toLocaleString("en")} lines, ${speed({ bytes, seconds })}${left}`;
   },
-  read({ none, problems, proposal, server, bytes, seconds }) {
+  read({ none, configuration, problems, proposal, server, bytes, seconds }) {
     $("progress").hidden = true;
+    if (configuration) {
+      reading = undefined;
+      given = logs;
+      if (logs.length === 0) return problem("This is the configuration of a server: open a log first, and then this, to see what its limits do.");
+      return configure(TODAY, "today", configuration);
+    }
     propose(proposal);
     const said = problems.map(({ name, problem }) => `${name}: ${problem}`);
     if (none && said.length === 0) said.push(`${reading.map(({ name }) => name).join(", ")}: ${none}`);
@@ -115,7 +161,9 @@ const heard = {
         supposed = server;
         page.set("for", server);
       }
+      const isNew = reading !== logs;
       logs = reading;
+      if (isNew) stay();
       close();
       const took = seconds < 0.1 ? "" : `${megabytes(bytes)} in ${seconds.toFixed(1)} s, ${speed({ bytes, seconds })}.`;
       $("t-speed").textContent = bytes > 0 ? took : "Made up here.";
@@ -124,6 +172,7 @@ const heard = {
       changed();
     }
     reading = undefined;
+    return undefined;
   },
   cancelled() {
     reading = undefined;
@@ -145,7 +194,7 @@ const heard = {
       $(`shown-${field}`).textContent = `${texts.length / 3} of ${count} shown.`;
       rows($(`t-${field}`), texts, 3, (row, cells) => row.append(...cells.map(cell)));
     }
-    configure(configuration);
+    write(configuration);
     changed();
   },
   events(events, { key, by: [limit, list] }) {
@@ -159,6 +208,8 @@ const heard = {
     console.error(error);
     reading = undefined;
     logs = given = [];
+    leave();
+    $("kept").hidden = true;
     employ();
     $("progress").hidden = true;
     problem(`Reading has failed: ${error.split("\n")[0]}. Your choices are kept; try another log, or a smaller one.`);
@@ -241,7 +292,7 @@ let wanted = { most: 50 };
 
 const find = (key) => [...$("t-clients").querySelectorAll("td:first-child > button[data-key]")].find((button) => button.dataset.key === key);
 
-function configure([text = "", no, ...warnings]) {
+function write([text = "", no, ...warnings]) {
   $("configuration").textContent = text;
   $("configuration").classList.toggle("no", no === "no");
   $("copy-configuration").disabled = no === "no";
@@ -263,6 +314,12 @@ function close() {
   beside();
   $("client").hidden = true;
   for (const row of $("t-clients").rows) row.classList.remove("shown");
+}
+
+/** Has the marks of clients in force, and keeps them with the logs. */
+function applyMarks() {
+  ask();
+  if (kept) keepMore(more()).catch(() => {});
 }
 
 function wire() {
@@ -298,7 +355,10 @@ function wire() {
   if (location.hash === "#handed") {
     history.replaceState(null, "", location.pathname);
     handed().then(take, () => problem("This browser keeps nothing for another page: drop the log here."));
-  }
+  } else comeBack();
+  on(window, "hashchange", () => history.replaceState(kept && { kept }, ""));
+  on($("forget"), "click", leave);
+  takesConfigurations($("today"), () => TODAY);
 
   const search = (most) => { wanted = { search: $("search").value, most }; post({ do: "table", ...wanted }); };
   on($("search"), "input", () => search(50));
@@ -311,7 +371,7 @@ function wire() {
   on($("take-lower"), "click", () => {
     for (const key of outliers) stop.add(key);
     page.set("limit", "auto");
-    ask();
+    applyMarks();
     changed();
   });
   on($("t-clients"), "click", ({ target }) => { if (target.matches("button[data-key]")) open(target); });
@@ -320,7 +380,7 @@ function wire() {
     // A client has one mark or none.
     const [set, other] = mark === "stop" ? [stop, marks] : [marks, stop];
     if (checked) { set.add(key); other.delete(key); } else set.delete(key);
-    ask();
+    applyMarks();
   });
   on($("save-marks"), "click", () => save("ratescope-marks.txt", "text/plain", [...marks].map((key) => `${key}\n`).join("")));
   on($("load-marks"), "change", async ({ target }) => {
@@ -330,7 +390,7 @@ function wire() {
       const key = line.split(" #")[0].trim();
       if (key && !key.startsWith("#")) marks.add(key);
     }
-    ask();
+    applyMarks();
   });
   on($("save-csv"), "click", () => post({ do: "csv" }));
   on($("save-summary"), "click", () => post({ do: "summary" }));

@@ -36,6 +36,9 @@ export function note(values, at) {
   show();
 }
 
+/** The names of the settings that were changed, without those that were taken back. */
+export const names = () => before.flatMap(Object.keys);
+
 /** Forgets all changes, since another run begins. */
 export function forget() {
   before.length = after.length = 0;

@@ -51,6 +51,11 @@ impl view::View for View {
         }
     }
 
+    /// The limiter of today.
+    fn policy(&self, _name: &str) -> String {
+        self.choices.limiter_of_today().map_or(String::new(), |limiter| limiter.to_string())
+    }
+
     fn next(&self, name: &str, by: f64) -> Option<String> {
         match name {
             "limit" => {

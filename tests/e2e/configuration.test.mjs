@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { compare, quiet, rules, tall } from './compare.mjs';
 import { press, show } from './scope.mjs';
+import { choose, counted, log, says, text, tune } from './tune.mjs';
 
 const nginx = `limit_req_zone $binary_remote_addr zone=login:10m rate=10r/m;
 limit_req_zone $binary_remote_addr zone=api:10m rate=5r/s;
@@ -83,4 +84,50 @@ pageTest('the limiter of the Scope is written for Exim first, and taken from a s
   await dialog(page).locator('textarea').fill(nginx);
   await dialog(page).locator('.found button').first().click();
   assert.equal(await page.inputValue('#limiter'), 'nginx 10/1m burst 5 nodelay');
+});
+
+pageTest('a configuration that is given to Tune is today’s limit', async ({ page, open, test }) => {
+  const takes = async (limiter) => {
+    await dialog(page).locator('.found button', { hasText: limiter }).click();
+    assert(!(await dialog(page).isVisible()));
+    assert.equal(await page.inputValue('#today'), limiter);
+    await counted(page);
+  };
+  await tune(page, open);
+
+  await test('but there has to be a log', async () => {
+    await choose(page, ['nginx.conf', nginx]);
+    await says(page, 'problem', /^This is the configuration of a server: open a log first/);
+    await choose(page, ['access.log', log({ '192.0.2.1': 30, '192.0.2.2': 3 })]);
+    await says(page, 't-read', /^33 requests from 2 clients/);
+    await counted(page);
+  });
+
+  await test('pasted on the page, or dropped', async () => {
+    await paste(page, 'body', nginx);
+    await dialog(page).locator('.found button').first().waitFor();
+    assert.equal(await text(page, 'problem'), '');
+    assert.equal(await dialog(page).locator('.found li').last().textContent(), 'line 5: the zone "other" is not defined here');
+    await takes('nginx 10/1m burst 5 nodelay');
+    assert.match(await text(page, 't-today'), /^Today, nginx 10\/1m burst 5 nodelay would have refused 20 of 33 requests/);
+    await choose(page, ['jail.local', '[sshd]\nenabled = true\nmaxretry = 20\nfindtime = 1m\nbantime = 10m\n']);
+    await takes('fail2ban 20/1m ban 10m');
+    assert.match(await text(page, 't-today'), /^Today, fail2ban 20\/1m ban 10m would have refused 11 of 33 requests/);
+  });
+
+  await test('pasted into its box, while the limit is written for a server', async () => {
+    assert.equal(await paste(page, '#today', nginx), false);
+    assert.equal(await dialog(page).locator('h2').textContent().then((title) => title.split(':')[0]), 'Today’s limit');
+    await takes('nginx 5/1s burst 20');
+  });
+
+  await test('of one that is not understood it is said why, and the log stays', async () => {
+    await paste(page, 'body', 'limit_req_zone $key zone=one:1m rate=1r/s;\nlimit_req zone=one;\n');
+    await dialog(page).locator('.found li').first().waitFor();
+    assert.match(await dialog(page).locator('.found').textContent(), /line 1: it counts by \$key, which is no field of a log/);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.inputValue('#today'), 'nginx 5/1s burst 20');
+    await page.locator('#key').fill('path');
+    await says(page, 't-read', /^33 requests from 30 clients/);
+  });
 });

@@ -28,13 +28,19 @@ for (const path of ['/', '/compare.html']) {
     await open(path);
     await started(page);
 
-    await test('a log is read by Tune, and kept nowhere', async () => {
+    await test('a log is read by Tune, and is there again after a reload, until it is forgotten', async () => {
       await Promise.all([page.waitForURL(/tune\.html/), drop(page, 'access.log', lines)]);
       await read(page);
       assert.equal(new URL(page.url()).hash, '', 'the address says nothing of it');
+      await until(page, () => !document.querySelector('#forget').hidden);
+      await page.reload();
+      await read(page);
+      await until(page, () => !document.querySelector('#forget').hidden);
+      await page.locator('#forget').click();
       await page.reload();
       await started(page);
-      assert.equal(await page.locator('#found').isVisible(), false, 'it was handed over once');
+      assert.equal(await page.locator('#found').isVisible(), false);
+      assert.equal(await page.textContent('#problem'), '');
     });
 
     await test('lines too, and nothing is nothing', async () => {

@@ -208,6 +208,8 @@ pageTest('a page that lost its process says so, and goes on with the next', { al
     await page.goto(`http://${door.admin}/live.html`);
     await ask(service, 'user=ann', 3);
     await until(page, () => document.querySelector('#t-rules tr')?.dataset.sums === '3 0 0');
+    await page.locator('#t-busiest button', { hasText: 'user=ann' }).click();
+    await until(page, () => document.querySelector('#client').dataset.watched === 'true');
     await service.close();
     await until(page, () => document.querySelector('#state').textContent.includes('does not answer'));
     const next = await again();
@@ -215,6 +217,11 @@ pageTest('a page that lost its process says so, and goes on with the next', { al
     await ask(next, 'user=ann', 1);
     // The sums are those of the new process alone.
     await until(page, () => document.querySelector('#t-rules tr').dataset.sums === '1 0 0' && document.querySelector('#state').textContent === 'Live');
+    // The key that was watched is found again, once the new process knows it.
+    await ask(next, 'user=bob', 1);
+    await until(page, () => document.querySelector('#client').dataset.watched === 'true' && document.querySelector('#t-busiest tr.shown'));
+    await ask(next, 'user=ann', 7);
+    await until(page, () => document.querySelector('#client-said').dataset.value === '7 3');
     door.close();
   });
 });

@@ -133,3 +133,41 @@ pageTest('a story that was sent is told', async ({ page, open, origin }) => {
   await page.goto(`${origin}/compare.html${href}`);
   await page.waitForFunction(() => document.querySelector('#story-name').textContent === 'The repentant abuser');
 });
+
+// What is seen of the sentence.
+const sentence = (page) => page.evaluate(() => {
+  const [box, text, changed] = ['story', 'story-text', 'story-changed'].map((id) => document.getElementById(id));
+  return { seen: text.checkVisibility({ checkVisibilityCSS: true }), changed: changed.textContent, height: box.offsetHeight };
+});
+
+pageTest('a sentence goes once the viewer has changed the run, and returns with an undo', async ({ page, open }) => {
+  await compare(page, open, quiet);
+  await follow(page, 'The relentless abuser');
+  await settle(page);
+  const before = await sentence(page);
+  assert.deepEqual([before.seen, before.changed], [true, '']);
+  await page.locator('#window').selectOption('5m');
+  await settle(page);
+  assert.deepEqual(await sentence(page), before, 'it is another look at the same');
+  await page.locator('.lane .pencil').first().click();
+  await page.locator('.lane input').first().fill('leaky-bucket');
+  await settle(page);
+  assert.deepEqual(await sentence(page), { ...before, seen: false, changed: 'The relentless abuser, but changed since.' });
+  await page.locator('#undo').click();
+  await settle(page);
+  assert.deepEqual(await sentence(page), before);
+});
+
+pageTest('a change that a scenario makes itself is not the viewer’s', async ({ page, open }) => {
+  await show(page, open, 'auto=off');
+  await follow(page, 'Strict against leaky');
+  await page.clock.runFor(20_000); // it has changed the mode itself
+  assert.equal(await page.inputValue('#mode'), 'strict');
+  assert.equal((await sentence(page)).seen, true);
+  await page.locator('#limit').fill('7');
+  await settle(page);
+  assert.deepEqual([(await sentence(page)).seen, (await sentence(page)).changed], [false, 'Strict against leaky, but changed since.']);
+  await page.locator('#story-replay').click();
+  await settle(page);
+  assert.equal((await sentence(page)).seen, true);
+});

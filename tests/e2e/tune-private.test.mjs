@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
-import { choose, counted, log, sampled, says, tune } from './tune.mjs';
+import { choose, counted, log, sampled, says, text, tune } from './tune.mjs';
 
 // When the address changes, the browser itself may look for the icon again.
 pageTest('no request leaves the page, whatever is done', { allow: [/icon\.svg/] }, async ({ page, context, open }) => {
@@ -33,6 +33,75 @@ pageTest('no request leaves the page, whatever is done', { allow: [/icon\.svg/] 
   assert.deepEqual(requests, []);
   assert(!page.url().includes(secret) && !page.url().includes('secret'), page.url());
   assert.equal(await page.evaluate(() => Object.values({ ...localStorage, ...sessionStorage }).join()), '');
+  assert.deepEqual(await kept(page), ['kept', 'more']);
+  await page.locator('#forget').click();
+  await page.waitForFunction(() => document.querySelector('#t-kept').textContent.startsWith('It is forgotten'));
+  await page.waitForFunction(async () => (await indexedDB.databases()).length > 0);
+  assert.deepEqual(await kept(page), []);
+  assert.equal(await page.evaluate(() => history.state), null);
+});
+
+// The names of what the browser keeps of logs.
+const kept = (page) => page.evaluate(() => new Promise((done) => {
+  const request = indexedDB.open('handed');
+  request.onsuccess = () => {
+    const asked = request.result.transaction('logs').objectStore('logs').getAllKeys();
+    asked.onsuccess = () => { request.result.close(); done(asked.result); };
+  };
+}));
+
+const lines = log({ '192.0.2.1': 40, '192.0.2.2': 9 });
+const shows = (page) => says(page, 't-read', /^49 requests from 2 clients/);
+
+pageTest('a log is there again after a reload and after Back, with its settings and marks', async ({ page, open }) => {
+  await tune(page, open);
+  await choose(page, ['access.log', lines]);
+  await shows(page);
+  await page.locator('#for').selectOption('haproxy');
+  await page.locator('#period').fill('10s');
+  await page.getByLabel('192.0.2.1 is to be stopped').check();
+  await counted(page);
+  await page.waitForFunction(() => location.hash.includes('period=10s') && history.state);
+  const seen = await text(page, 't-sentence');
+  const same = async () => {
+    await shows(page);
+    await counted(page);
+    assert.equal(await text(page, 't-sentence'), seen);
+    assert(await page.getByLabel('192.0.2.1 is to be stopped').isChecked());
+  };
+  await page.reload();
+  await same();
+  await page.locator('nav a', { hasText: 'Compare' }).click();
+  await page.waitForURL(/compare\.html/);
+  // Back is another load, also where the browser would have kept the page.
+  await page.waitForFunction(() => document.documentElement.dataset.started === '');
+  await page.goBack();
+  await same();
+  // Another tab has nothing of it, and the next log takes its place.
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.waitForFunction(() => document.documentElement.dataset.started === '');
+  assert(await other.locator('#found').isHidden());
+  await choose(other, ['other.log', log({ '192.0.2.9': 3 })]);
+  await says(other, 't-kept', /^So that/);
+  await page.reload();
+  await says(page, 'problem', /^The log that was here is no longer kept: choose it again\.$/);
+  assert(await page.locator('#found').isHidden());
+});
+
+pageTest('a log that is too old or too large is not kept', async ({ page, open }) => {
+  await tune(page, open);
+  await choose(page, ['access.log', lines]);
+  await says(page, 't-kept', /^So that/);
+  await page.addInitScript(() => { const { now } = Date; Date.now = () => now() + 25 * 3600e3; });
+  await page.reload();
+  await says(page, 'problem', /no longer kept/);
+  assert.deepEqual(await kept(page), []);
+  await page.evaluate(() => Object.defineProperty(Blob.prototype, 'size', { get: () => 256e6 + 1 }));
+  await choose(page, ['access.log', lines]);
+  await says(page, 't-kept', /^The log is too large for this browser to keep it/);
+  assert(await page.locator('#forget').isHidden());
+  assert.deepEqual(await kept(page), []);
 });
 
 pageTest('a link opens with the choices, and without the log', async ({ page, open, context, origin }) => {

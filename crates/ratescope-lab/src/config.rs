@@ -165,6 +165,11 @@ fn read_for(target: Target, text: &str, config: &mut Config) -> Result<(), Remar
     }
 }
 
+/// Whether a text is a configuration with the words of a limit, of whichever server.
+pub fn is_configuration(text: &str) -> bool {
+    Target::ALL.into_iter().any(|target| is_known(target, text))
+}
+
 /// Reads the limits of a configuration, of whichever server it is.
 ///
 /// # Errors

@@ -99,7 +99,15 @@ impl Experiment for Instrument {
         let before = self.state;
         let initial = self.limiter.initial();
         let mut state = before.unwrap_or(initial);
-        let measured = self.limiter.check(&mut state, at, cost);
+        let measured = match refused {
+            None => self.limiter.check(&mut state, at, cost),
+            // What was refused elsewhere was not counted there in leaky mode.
+            Some(refused) => {
+                let measured = self.limiter.peek(&state, at, cost);
+                self.limiter.record(&mut state, at, cost, !refused);
+                measured
+            }
+        };
         self.state = (state != initial).then_some(state);
         // A refused event that is not stored changes neither line.
         let counted = self.state != before;

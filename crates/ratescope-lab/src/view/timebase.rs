@@ -193,19 +193,21 @@ impl Timebase {
     /// time around the height `y`.
     pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
         let mut lines = Vec::new();
-        let mut taken = f64::NEG_INFINITY;
+        let mut places = Vec::new();
+        let mut tags = Vec::new();
         for &at in flags.iter().filter(|&&at| at >= self.from && at <= self.to) {
             let x = self.x(at);
             lines.extend(plots.iter().map(|p| (Point::new(x, p.y), Point::new(x, p.bottom()))));
-            marks.extend(plots.first().map(|plot| flag(x, plot.y)));
             let text = axis::instant(at.as_secs());
             let wide = width(&text, SMALL) + 6.0;
-            // If two times would overlap, the later one is written right after the earlier.
-            let left = (x - wide / 2.0).max(taken);
+            places.push([x - wide / 2.0, wide]);
+            tags.push((x, wide, text));
+        }
+        for (left, (x, wide, text)) in apart(&places).into_iter().zip(tags) {
+            marks.extend(plots.first().map(|plot| flag(x, plot.y)));
             let rect = Rect { x: left, y, width: wide, height: TAG };
             make_room(marks, rect);
             tag(marks, rect, &text, Ink::Crosshair, SMALL);
-            taken = rect.right() + 1.0;
         }
         marks.push(Mark::Segments { pairs: lines, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
     }
@@ -264,6 +266,27 @@ pub(super) fn flag(x: f64, y: f64) -> Mark {
     let at = |across: f64, up: f64| Point::new(x + across, y - up);
     let points = vec![at(0.0, 0.0), at(0.0, SIZE), at(SIZE, SIZE / 2.0)];
     Mark::Area { points, fill: Fill::new(Ink::Crosshair, 1.0) }
+}
+
+/// The left edges of tags, each with the left edge and the width that it would have alone, where none touches another.
+/// Where two would touch, both give way alike: one placement moves tags to the right only, another to the left only, and
+/// what is between these two keeps the distances, too.
+fn apart(tags: &[[f64; 2]]) -> Vec<f64> {
+    const GAP: f64 = 6.0;
+    let mut from = f64::NEG_INFINITY;
+    let mut to = f64::INFINITY;
+    let mut lefts = vec![0.0; tags.len()];
+    for (left, [alone, wide]) in lefts.iter_mut().zip(tags) {
+        let after = alone.max(from);
+        *left += after / 2.0;
+        from = after + wide + GAP;
+    }
+    for (left, [alone, wide]) in lefts.iter_mut().zip(tags).rev() {
+        let before = alone.min(to - wide);
+        *left += before / 2.0;
+        to = before - GAP;
+    }
+    lefts
 }
 
 /// Removes the labels at the height of a tag that the tag would touch.

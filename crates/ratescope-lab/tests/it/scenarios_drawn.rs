@@ -5,7 +5,7 @@ use crate::picture::golden;
 use crate::scenarios::{Scenario, listed};
 use ratescope_lab::compare::{self, Comparison};
 use ratescope_lab::plot::palette::Theme;
-use ratescope_lab::plot::{Mark, svg};
+use ratescope_lab::plot::{Ink, Mark, svg};
 use ratescope_lab::scope::{self, Scope};
 use ratescope_lab::view::compare::Below;
 use ratescope_lab::view::{self, Viewport};
@@ -26,13 +26,13 @@ struct Drawn {
 }
 
 /// The run of a scenario of the Scope, at its end.
-fn on_the_scope(scenario: &Scenario) -> Drawn {
+fn on_the_scope(scenario: &Scenario, width: f64) -> Drawn {
     let link: scope::Link = scenario.fragment.parse().unwrap();
     let mut run = Scope::open(&link).unwrap();
     run.advance(link.at, usize::MAX);
     let (right, window) = (run.now(), run.settings().common.window);
     let view = Viewport {
-        size: [WIDTH, 300.0],
+        size: [width, 300.0],
         right,
         live: true,
         window,
@@ -50,13 +50,13 @@ fn on_the_scope(scenario: &Scenario) -> Drawn {
 }
 
 /// The run of a scenario of Compare, at its end.
-fn in_lanes(scenario: &Scenario) -> Drawn {
+fn in_lanes(scenario: &Scenario, width: f64) -> Drawn {
     let link: compare::Link = scenario.fragment.parse().unwrap();
     let mut run = Comparison::open(&link).unwrap();
     run.advance(link.at, usize::MAX);
     let (right, window) = (run.now(), run.settings().common.window);
     let view = Viewport {
-        size: [WIDTH, view::compare::height(run.lanes().len(), [WIDTH, 0.0], Below::Totals)],
+        size: [width, view::compare::height(run.lanes().len(), [width, 0.0], Below::Totals)],
         right,
         live: true,
         window,
@@ -90,8 +90,8 @@ fn every_scenario_is_in_the_paper() {
         paper += &format!("\n## {heading}\n");
         for scenario in listed(page) {
             let Drawn { marks, size: [width, height], alt } = match heading {
-                "Scope" => on_the_scope(&scenario),
-                _ => in_lanes(&scenario),
+                "Scope" => on_the_scope(&scenario, WIDTH),
+                _ => in_lanes(&scenario, WIDTH),
             };
             let Scenario { title, text, fragment, .. } = &scenario;
             let name = format!("scenarios/{}.svg", file_name(title));
@@ -106,4 +106,29 @@ fn every_scenario_is_in_the_paper() {
     assert!(bytes <= 600_000, "{bytes}");
     let want = committed("../../SCENARIOS.md", &paper);
     assert!(paper == want, "SCENARIOS.md is another; look, then delete it to accept:\n{paper}");
+}
+
+/// The times of flags stay apart from each other, and by their poles, also on a phone.
+#[test]
+fn no_two_times_of_flags_touch() {
+    for (page, draw) in
+        [("index.html", on_the_scope as fn(&Scenario, f64) -> Drawn), ("compare.html", in_lanes)]
+    {
+        for scenario in listed(page) {
+            for width in [304.0, 344.0, 374.0, WIDTH] {
+                let marks = draw(&scenario, width).marks;
+                let tags = marks.iter().filter_map(|mark| match mark {
+                    Mark::Rounded { rect, fill, .. } if fill.ink == Ink::Crosshair => Some(*rect),
+                    _ => None,
+                });
+                let tags: Vec<_> = tags.collect();
+                assert_eq!(tags.len(), scenario.flags.len(), "{}", scenario.title);
+                for pair in tags.windows(2) {
+                    let gap = pair[1].x - pair[0].right();
+                    assert!(gap > 5.9, "{} at {width}: {gap}", scenario.title);
+                }
+                assert!(tags.iter().all(|tag| tag.x >= 0.0 && tag.right() <= width));
+            }
+        }
+    }
 }

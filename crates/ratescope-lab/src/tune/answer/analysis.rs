@@ -117,7 +117,7 @@ impl Analysis {
     pub fn ask(&mut self, choices: Choices) {
         let choices = Choices { reading: self.log.options.clone(), ..choices };
         // If only the limit, today's limit or the order of the table changes, the curve stays.
-        let Choices { limit, today, order, .. } = self.choices;
+        let Choices { limit, today, order, .. } = self.choices.clone();
         let same = Choices { limit, today, order, ..choices.clone() } == self.choices;
         self.choices = choices;
         if !same {

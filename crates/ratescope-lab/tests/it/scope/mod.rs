@@ -4,12 +4,14 @@ mod clock;
 mod links;
 mod turned;
 
-use crate::recorded;
+use crate::{common, recorded};
 use proptest::prelude::*;
-use ratescope::{Span, Time};
+use ratescope::limit::exim::{Exim, Mode};
+use ratescope::{Limiter, Span, Time};
 use ratescope_lab::run::pace::{CATCH_UP, Pace};
-use ratescope_lab::run::{Command, Named};
-use ratescope_lab::scope::{Link, Scope, Settings};
+use ratescope_lab::run::past::Past;
+use ratescope_lab::run::{Arrival, Command, Experiment, Named};
+use ratescope_lab::scope::{Instrument, Link, Scope, Settings};
 use ratescope_lab::trace::Column;
 use recorded::{at, run, settings};
 
@@ -62,6 +64,50 @@ fn leaky_counts_what_it_allowed_and_strict_every_attempt() {
         (0..30).for_each(|_| scope.click());
         let measured = scope.instrument().rate_at(scope.now());
         assert!((measured - rate).abs() < 1e-6, "{mode}: {measured}");
+    }
+}
+
+/// What was refused where it was recorded is not in the rate in leaky mode, and what was allowed is, whatever would have
+/// been decided here.
+#[test]
+fn the_rate_follows_the_verdicts_that_were_recorded() {
+    let verdicts = [true, true, false, true, false, false, true];
+    let limiter = Exim { limit: "2/10s".parse().unwrap(), mode: Mode::Leaky };
+    let mut state = limiter.initial();
+    let mut events = Vec::new();
+    for (i, refused) in verdicts.into_iter().enumerate() {
+        let time = at(5.0 + i as f64 / 3.0);
+        limiter.record(&mut state, time, 1.0, !refused);
+        events.push(Arrival { refused: Some(refused), ..Arrival::from((time, 1.0)) });
+    }
+    let settings = settings(&[("limit", "2"), ("decay", "10s"), ("mode", "leaky")]);
+    let mut past = Past::<Instrument>::new(settings, events).unwrap();
+    past.look(at(0.0), at(20.0));
+    assert_eq!(past.end().rate_at(at(9.0)), limiter.estimator().rate_at(state, at(9.0)));
+    assert_eq!((past.end().allowed(), past.end().refused()), (3, 4));
+}
+
+/// The red line of a leaky limiter, by its own verdicts as by those that were recorded, is the rate that a real Exim
+/// stored.
+#[test]
+fn the_line_of_a_leaky_limiter_is_what_exim_stored() {
+    let [_, _, (_, leaky), _] = common::EXIM;
+    let attempts = common::exim(leaky);
+    let settings = settings(&[("limit", "10"), ("decay", "10s"), ("mode", "leaky")]);
+    for recorded in [false, true] {
+        let mut instrument = Instrument::new(&settings, Time::ZERO).unwrap();
+        let mut refused = 0;
+        for attempt in attempts.iter().filter(|attempt| attempt.key == "cross_leaky") {
+            let answer = attempt.answer.as_ref().unwrap();
+            let event = Arrival::from((attempt.at, attempt.cost));
+            instrument.event(&Arrival { refused: recorded.then_some(answer.over), ..event });
+            refused += u64::from(answer.over);
+            let stored = instrument.limiter().estimator().rate_at(answer.stored, attempt.at);
+            let drawn = instrument.rate_at(attempt.at);
+            assert!((drawn - stored).abs() <= 1e-6 * stored, "{drawn} for {stored}");
+            assert_eq!(instrument.refused(), refused);
+        }
+        assert!(refused > 20);
     }
 }
 

@@ -179,6 +179,12 @@ fn the_limit_of_today_is_told() {
     assert_eq!(today, format!("Today, nginx 10/1s burst 2 nodelay {says}."));
     let sorted = Report::new(&answer("for=caddy&today=7/10s", "")).today;
     assert!(sorted.starts_with("Today, sliding-log 7/10s would have refused "), "{sorted}");
+    // A limiter, as a configuration has it, is measured as it is.
+    let link = "for=exim&today=nginx 10/1s burst 2 nodelay";
+    assert_eq!(Report::new(&answer(link, "")).today, today);
+    let choices: Choices = link.parse().unwrap();
+    assert_eq!(choices.to_string().parse::<Choices>(), Ok(choices));
+    assert!("today=nginx 10".parse::<Choices>().is_err());
     assert_eq!(Report::new(&answer("", "")).today, "");
     assert!("today=fast".parse::<Choices>().is_err());
 }
