@@ -21,5 +21,6 @@ export function wireKeys(graph, on) {
     if (ctrlKey || altKey || metaKey || repeat || writes || help.open) return;
     if (key === "?") show();
     if (key.toLowerCase() === "f") fill(graph.closest(".stage"));
+    if (key.toLowerCase() === "m") document.getElementById("sound")?.click();
   });
 }

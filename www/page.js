@@ -369,6 +369,19 @@ function wirePicture() {
     tells($("copy-picture"), await copyPicture(page.svg(), `${name}.png`));
   });
   on($("save-svg"), "click", () => save(`${name}.svg`, "image/svg+xml", page.svg()));
+  if ($("record") && graph.captureStream && globalThis.MediaRecorder?.isTypeSupported("video/webm")) {
+    $("record").hidden = false;
+    on($("record"), "click", async () => {
+      const { record } = await import("./picture.js");
+      await record(graph, $("record"), `${name}.webm`).catch(() => page.warn("This browser can’t record the picture."));
+    });
+  }
+  if ($("sound")) {
+    on($("sound"), "click", async () => {
+      const { toggle } = await import("./sound.js");
+      $("sound").ariaPressed = String(toggle());
+    });
+  }
   on($("copy-embed"), "click", async () => {
     const { copyFrame } = await import("./picture.js");
     const told = story.unchanged();

@@ -1,4 +1,4 @@
-// What is taken away: the picture as PNG, and the HTML of a frame with the run.
+// What is taken away: the picture as PNG, ten seconds of it as a film, and the HTML of a frame with the run.
 import { save } from "./page.js";
 
 /** Pixels of the PNG in a CSS pixel. */
@@ -25,6 +25,34 @@ export async function copyPicture(svg, name) {
     save(name, "image/png", await made);
     return "Saved";
   }
+}
+
+/** The length of a film, in milliseconds. */
+const FILM = 10_000;
+
+/** Films the picture as it is shown from now on, and saves the film. The button is disabled meanwhile. */
+export async function record(graph, button, name) {
+  const film = Object.assign(document.createElement("canvas"), { width: graph.width, height: graph.height });
+  const context = film.getContext("2d");
+  let next;
+  const paint = () => {
+    // Where nothing is drawn, the picture is transparent.
+    context.fillStyle = getComputedStyle(graph.parentElement, "::before").backgroundColor;
+    context.fillRect(0, 0, film.width, film.height);
+    context.drawImage(graph, 0, 0, film.width, film.height);
+    next = requestAnimationFrame(paint);
+  };
+  const parts = [];
+  button.disabled = true;
+  const recorder = new MediaRecorder(film.captureStream(), { mimeType: "video/webm" });
+  recorder.ondataavailable = ({ data }) => parts.push(data);
+  paint();
+  recorder.start();
+  setTimeout(() => recorder.stop(), FILM);
+  await new Promise((done) => { recorder.onstop = recorder.onerror = done; });
+  cancelAnimationFrame(next);
+  button.disabled = false;
+  save(name, "video/webm", new Blob(parts));
 }
 
 /**

@@ -1,9 +1,10 @@
 // What Compare opens with, and what the pages give at hand: the keys, redo, the list of limiters, the picture.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { compare, counts, opened, quiet, rules, sent } from './compare.mjs';
 import { pageTest } from './harness.mjs';
-import { clipboard, press, settle, show, type, values } from './scope.mjs';
+import { clipboard, press, settle, show, type, until, values } from './scope.mjs';
 
 pageTest('Compare begins with an answer', async ({ page, open, test }) => {
   await test('three lanes play a burst at the window’s edge', async () => {
@@ -95,4 +96,53 @@ pageTest('the picture is copied as PNG', clipboard, async ({ page, open }) => {
   await page.waitForFunction(() => document.querySelector('#copy-picture').textContent === 'Copied');
   const types = await page.evaluate(async () => (await navigator.clipboard.read()).flatMap((item) => item.types));
   assert.deepEqual(types, ['image/png']);
+});
+
+pageTest('ten seconds are recorded as a film', async ({ page, open }) => {
+  await show(page, open, 'auto=off&at=5');
+  const download = page.waitForEvent('download');
+  await page.locator('#record').click();
+  await until(page, () => document.querySelector('#record').disabled);
+  for (let second = 0; second <= 10; second++) await page.clock.runFor(1000);
+  const film = await download;
+  assert.equal(film.suggestedFilename(), 'ratescope-scope.webm');
+  const bytes = readFileSync(await film.path());
+  assert.equal(bytes.subarray(0, 4).toString('hex'), '1a45dfa3', 'it begins as WebM does');
+  assert(bytes.includes('V_VP') && bytes.length > 1000, `${bytes.length} bytes`);
+  await until(page, () => !document.querySelector('#record').disabled);
+});
+
+pageTest('without a recorder there is no button for a film', async ({ page, open }) => {
+  await page.addInitScript(() => { delete globalThis.MediaRecorder; });
+  await show(page, open, 'auto=off');
+  assert(await page.locator('#record').isHidden());
+});
+
+pageTest('sound is off at first, and then a tick an event and a thud a refusal', async ({ page, open }) => {
+  await page.addInitScript(() => {
+    globalThis.tones = [];
+    const { start } = OscillatorNode.prototype;
+    OscillatorNode.prototype.start = function () { globalThis.tones.push(this.frequency.value); start.call(this); };
+  });
+  const tones = () => page.evaluate(() => globalThis.tones.splice(0));
+  await show(page, open, 'auto=off&limit=3&at=5');
+  await page.locator('#graph').focus();
+  await page.keyboard.press('Space');
+  await settle(page);
+  assert.deepEqual(await tones(), []);
+  await page.keyboard.press('m');
+  await until(page, () => document.querySelector('#sound').ariaPressed === 'true');
+  for (const tone of [1500, 1500, 90]) {
+    await page.keyboard.press('Space');
+    await settle(page);
+    assert.deepEqual(await tones(), [tone]);
+  }
+  await page.keyboard.press('r');
+  await settle(page);
+  assert.deepEqual(await tones(), [], 'another run');
+  await page.keyboard.press('m');
+  await until(page, () => document.querySelector('#sound').ariaPressed === 'false');
+  await page.keyboard.press('Space');
+  await settle(page);
+  assert.deepEqual(await tones(), []);
 });

@@ -12,7 +12,7 @@ const scope = [
   'limiter-kind', 'configure', 'Lower limit', 'limit', 'Higher limit', 'Choose one by your own log', 'mode',
   'Shorter decay interval', 'decay', 'Longer decay interval',
   'Shorter increase interval', 'increase', 'Longer increase interval',
-  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'copy-picture', 'save-svg', 'copy-embed',
+  'auto', 'pattern', 'auto-rate-slider', 'auto-rate', 'pause', 'reset', 'window', 'copy-picture', 'save-svg', 'copy-embed', 'record', 'sound',
   'More: any limiter, speed, seed, exact count, thin lines, what the limit lets through',
   'limiter', 'exim-copy', 'speed', 'step', 'seed', 'exact', 'memory', 'ghost', 'bucket', 'mean', 'last', 'recent',
   'Exim specification',
