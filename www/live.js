@@ -111,6 +111,8 @@ const heard = {
       // Another process, which counts from the beginning.
       page.put("begin", []);
       [events, verdicts, lost, probe] = [[], [], 0, told.probe];
+      // The hashes of keys are those of their process.
+      for (const id of ["t-busiest", "t-refused"]) $(id).replaceChildren();
       if (key) key.isOfBefore = true;
       $("client").dataset.watched = "false";
       doing = "Live";
@@ -151,7 +153,7 @@ const heard = {
     if (key) show();
   },
   keys({ since, busiest, refused }) {
-    // Each process has hashes of its own, so the key is watched again as soon as this one tells of it.
+    // The key is watched again as soon as another process tells of it.
     const again = key?.isOfBefore && [...busiest, ...refused].find((it) => it.key === key.key && it.rule === key.rule);
     if (again) open(again);
     $("since").textContent = `Keys are counted since somebody began to look, ${clock(since)}. Choose one to see its events.`;

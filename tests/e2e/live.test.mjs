@@ -160,9 +160,13 @@ pageTest('a key under the Scope is a replay of its events, bit for bit', { allow
         seen.push(await said.jsonValue());
       }
       const told = await events(service, hash, seen.length);
-      const log = told.map(([micros, cost]) => `${(micros / 1e6).toFixed(6)},${cost}\n`);
-      const replayed = simulate(limiter, `time,cost\n${log.join('')}`);
-      assert.deepEqual(seen.map(({ level }) => level), replayed.map(({ level }) => level), limiter);
+      // In leaky mode the rate has what the service allowed, and so it is that of these events alone without a limit.
+      const isLeaky = limiter.endsWith('leaky');
+      const isCounted = (i) => !(isLeaky && told[i][2]);
+      const log = told.map(([micros, cost]) => `${(micros / 1e6).toFixed(6)},${cost}\n`).filter((_, i) => isCounted(i));
+      const replayed = simulate(isLeaky ? 'exim 1000000/10s leaky' : limiter, `time,cost\n${log.join('')}`);
+      const levels = seen.map(({ level }) => level).filter((_, i) => isCounted(i));
+      assert.deepEqual(levels, replayed.map(({ level }) => level), limiter);
       const allowed = told.map(((sum) => ([, , refused]) => sum += 1 - refused)(0));
       assert.deepEqual(seen.map(({ allowed }) => allowed), allowed, limiter);
       assert(allowed.at(-1) > 0 && allowed.at(-1) < seen.length, `${limiter} lets ${allowed.at(-1)} pass`);
@@ -208,6 +212,7 @@ pageTest('a page that lost its process says so, and goes on with the next', { al
     await page.goto(`http://${door.admin}/live.html`);
     await ask(service, 'user=ann', 3);
     await until(page, () => document.querySelector('#t-rules tr')?.dataset.sums === '3 0 0');
+    await ask(service, 'user=ann', 1);
     await page.locator('#t-busiest button', { hasText: 'user=ann' }).click();
     await until(page, () => document.querySelector('#client').dataset.watched === 'true');
     await service.close();
@@ -218,10 +223,10 @@ pageTest('a page that lost its process says so, and goes on with the next', { al
     // The sums are those of the new process alone.
     await until(page, () => document.querySelector('#t-rules tr').dataset.sums === '1 0 0' && document.querySelector('#state').textContent === 'Live');
     // The key that was watched is found again, once the new process knows it.
-    await ask(next, 'user=bob', 1);
+    await ask(next, 'user=ann', 1);
     await until(page, () => document.querySelector('#client').dataset.watched === 'true' && document.querySelector('#t-busiest tr.shown'));
     await ask(next, 'user=ann', 7);
-    await until(page, () => document.querySelector('#client-said').dataset.value === '7 3');
+    await until(page, () => document.querySelector('#client-said').dataset.value === '7 4');
     door.close();
   });
 });
