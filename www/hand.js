@@ -42,23 +42,33 @@ const LONG = 864e5;
 /** Keeps logs under an id, with what Tune has to know of them, in place of those before. Returns whether they are kept. */
 export async function keep(id, logs, more) {
   const bytes = logs.reduce((sum, { blob }) => sum + (blob?.size ?? 0), 0);
-  await forget();
+  await clear();
   if (bytes > MOST) return false;
   await within((store) => { store.put(more, "more"); return store.put({ id, logs, at: Date.now() }, "kept"); });
   return true;
 }
 
-/** Keeps what Tune has to know of the logs that are kept. */
-export const keepMore = (more) => within((store) => store.put(more, "more"));
+/** Does something with the store if the logs of an id are kept. Those of another tab may have taken their place. */
+const ifKept = (id, step) => within((store) => {
+  const asked = store.get("kept");
+  asked.onsuccess = () => { if (asked.result?.id === id) step(store); };
+  return asked;
+});
 
-/** Forgets the logs that are kept. */
-export const forget = () => within((store) => { store.delete("more"); return store.delete("kept"); });
+/** Keeps what Tune has to know of the logs of an id. */
+export const keepMore = (id, more) => ifKept(id, (store) => store.put(more, "more"));
+
+/** Forgets the logs of an id. */
+export const forget = (id) => ifKept(id, (store) => store.clear());
+
+/** Forgets all logs. */
+const clear = () => within((store) => store.clear());
 
 /** The logs that are kept under an id, and what Tune has to know of them; undefined if they are no more. */
 export async function recall(id) {
   const { logs, at, ...kept } = await within((store) => store.get("kept")) ?? {};
   const age = Date.now() - at;
-  if (age < 0 || age > LONG) await forget();
+  if (age < 0 || age > LONG) await clear();
   else if (logs && kept.id === id) return { logs, more: await within((store) => store.get("more")) };
   return undefined;
 }

@@ -415,7 +415,7 @@ function wireLinks() {
   if (own.runs) story.wire(page, on, open);
   const follow = ({ newURL }) => {
     // The timer may have written the address of the settings after it.
-    if (newURL) history.replaceState(null, "", newURL);
+    if (newURL) history.replaceState(history.state, "", newURL);
     open();
     // Nothing moves while the picture is in sight.
     const { top, bottom } = graph.getBoundingClientRect();

@@ -103,11 +103,12 @@ let kept;
 
 /** Forgets the logs that are kept. */
 async function leave() {
+  const id = kept;
   kept = undefined;
   history.replaceState(null, "");
   $("forget").hidden = true;
   $("t-kept").textContent = "It is forgotten: after a reload, choose it again.";
-  await forget().catch(() => {});
+  if (id) await forget(id).catch(() => {});
 }
 
 /** Shows the logs again that were shown when this entry of the history was left. */
@@ -319,7 +320,7 @@ function close() {
 /** Has the marks of clients in force, and keeps them with the logs. */
 function applyMarks() {
   ask();
-  if (kept) keepMore(more()).catch(() => {});
+  if (kept) keepMore(kept, more()).catch(() => {});
 }
 
 function wire() {
@@ -356,6 +357,7 @@ function wire() {
     history.replaceState(null, "", location.pathname);
     handed().then(take, () => problem("This browser keeps nothing for another page: drop the log here."));
   } else comeBack();
+  // Another fragment is another entry of the history.
   on(window, "hashchange", () => history.replaceState(kept && { kept }, ""));
   on($("forget"), "click", leave);
   takesConfigurations($("today"), () => TODAY);

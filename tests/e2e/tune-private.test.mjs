@@ -71,6 +71,10 @@ pageTest('a log is there again after a reload and after Back, with its settings 
   };
   await page.reload();
   await same();
+  await page.evaluate(() => { location.hash += '&order=requests'; });
+  await page.waitForFunction(() => history.state);
+  await page.reload();
+  await same();
   await page.locator('nav a', { hasText: 'Compare' }).click();
   await page.waitForURL(/compare\.html/);
   // Back is another load, also where the browser would have kept the page.
