@@ -42,8 +42,16 @@ pub(super) fn read(
         return None;
     }
     let reply = |(question, places): (&Question, &Few<usize>)| {
-        let own = |(now, all): &(Time, Few<AnyState>)| {
-            let states = places.iter().map(|place| all.get(*place).cloned());
+        let own = |(now, all): &(Time, Few<(&AnyLimiter, AnyState)>)| {
+            let state = |(ask, place): (&Ask, &usize)| {
+                let limiter = question.plan.limiter(ask)?;
+                match all.get(*place)? {
+                    (by, state) if *by == limiter => Some(state.clone()),
+                    // A store with other numbers has asked about the same key.
+                    (by, state) => limiter.restore(&by.keep(state, *now)).ok(),
+                }
+            };
+            let states = question.asks.iter().zip(places).map(state);
             Some((*now, states.collect::<Option<Few<AnyState>>>()?))
         };
         let states = match &states {
@@ -67,7 +75,11 @@ pub(super) fn read(
 }
 
 /// The time, and the states of all limits in the order of the script.
-fn states(questions: &[Question], call: &Call, bytes: &mut &[u8]) -> Option<(Time, Few<AnyState>)> {
+fn states<'a>(
+    questions: &'a [Question],
+    call: &Call,
+    bytes: &mut &[u8],
+) -> Option<(Time, Few<(&'a AnyLimiter, AnyState)>)> {
     let now = Time::from_micros(double(bytes)? as i64);
     let mut states = Few::new();
     for at in &call.groups {
@@ -81,10 +93,11 @@ fn states(questions: &[Question], call: &Call, bytes: &mut &[u8]) -> Option<(Tim
             }
         };
         for Item { limiter, .. } in questions.get(at.question)?.plan.items(at.group) {
-            states.push(match &mut value {
+            let state = match &mut value {
                 Some(value) => restore(limiter, value)?,
                 None => limiter.initial(),
-            });
+            };
+            states.push((limiter, state));
         }
     }
     Some((now, states))

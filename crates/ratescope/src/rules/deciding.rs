@@ -122,7 +122,8 @@ pub(super) fn together(
     let source = |generation: &Generation, ask: &Ask| generation.source(ask, &source);
     let (mut all_pass, mut waits) = (true, false);
     for one in &mut each {
-        one.outcomes = one.look(&held, |ask| source(one.generation, ask) != StateSource::Unknown);
+        one.outcomes =
+            one.look(&mut held, |ask| source(one.generation, ask) != StateSource::Unknown);
         if one.part.intent != Intent::GiveBack {
             all_pass &= one.passes();
             waits |= details.at_once && one.judged().waits();
@@ -135,25 +136,28 @@ pub(super) fn together(
         let now = one.part.event.time;
         for (a, (ask, place)) in one.asks.iter().zip(&one.places).enumerate() {
             let is_known = source(one.generation, ask) != StateSource::Unknown;
-            match one.part.intent {
-                Intent::Count if is_told && is_known && first[*place] == Some((p, a)) => {
-                    let passed = one.outcomes[a].is_allowed();
-                    let allowed = one.judged().counts(a, counts);
-                    held.held(*place).record_times(now, ask.cost, times, passed, allowed);
-                }
-                Intent::GiveBack if counts && is_known => {
-                    held.held(*place).give_back(now, ask.cost * times);
-                }
-                _ => {}
+            if is_told && is_known && first[*place] == Some((p, a)) {
+                let passed = one.outcomes[a].is_allowed();
+                let allowed = one.judged().counts(a, counts);
+                held.held(*place).record_times(now, ask.cost, times, passed, allowed);
+            }
+        }
+    }
+    // What is given back comes last, as on Redis: it may have been counted by another part.
+    for one in each.iter().filter(|one| counts && one.part.intent == Intent::GiveBack) {
+        for (ask, place) in one.asks.iter().zip(&one.places) {
+            if source(one.generation, ask) != StateSource::Unknown {
+                held.held(*place).give_back(one.part.event.time, ask.cost * times);
             }
         }
     }
     let decision = |mut one: Asked<'_>| {
         let now = one.part.event.time;
+        held.adapt(&one.places);
         if one.part.intent == Intent::GiveBack {
             one.asks.iter_mut().for_each(|ask| ask.cost = 0.0);
             one.outcomes =
-                one.look(&held, |ask| source(one.generation, ask) != StateSource::Unknown);
+                one.look(&mut held, |ask| source(one.generation, ask) != StateSource::Unknown);
         }
         let state = |i: usize| Some(held.at(*one.places.get(i)?));
         let quota = |i: usize| {
@@ -187,8 +191,9 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn look(&self, held: &Together<'_>, is_known: impl Fn(&Ask) -> bool) -> Few<Outcome> {
+    fn look(&self, held: &mut Together<'_>, is_known: impl Fn(&Ask) -> bool) -> Few<Outcome> {
         let now = self.part.event.time;
+        held.adapt(&self.places);
         let each = self.asks.iter().zip(&self.places).map(|(ask, place)| {
             let (limiter, state) = held.at(*place);
             match is_known(ask) {

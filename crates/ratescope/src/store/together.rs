@@ -51,14 +51,17 @@ impl<'a> Together<'a> {
             }
             key.shard = shards.len() - 1;
         }
-        for Key { limit, hash, shard } in &keys {
-            // Converts the state, if another limiter counted it.
-            limit.within(&mut shards[*shard], *hash);
-        }
         Together { keys, shards }
     }
 
-    /// The limiter of a key and its state.
+    /// Converts the states of these keys, where another limiter counted them.
+    pub(crate) fn adapt(&mut self, places: &[usize]) {
+        for i in places {
+            self.held(*i);
+        }
+    }
+
+    /// The limiter of a key and its state, which is that limiter's once it is [adapted](Self::adapt).
     pub(crate) fn at(&self, i: usize) -> (&AnyLimiter, &AnyState) {
         let Key { limit, hash, shard } = &self.keys[i];
         (limit.limiter(), limit.state_in(&self.shards[*shard], *hash))

@@ -21,7 +21,7 @@ pub(crate) fn events() -> usize {
 /// Fails unless both say the same: verdicts, waits and bits of rates; levels of counts to 1e-12,
 /// since they are divided at another place.
 #[track_caller]
-fn assert_same(what: impl Fn() -> String, theirs: &Decision, ours: &Decision) {
+pub(crate) fn assert_same(what: impl Fn() -> String, theirs: &Decision, ours: &Decision) {
     assert_eq!(theirs.fault, None, "{}", what());
     assert_eq!(theirs.wait(), ours.wait(), "{}: {}", what(), ours);
     let both = theirs.outcomes().zip(ours.outcomes());

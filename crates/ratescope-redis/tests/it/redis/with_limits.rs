@@ -1,12 +1,12 @@
 //! One store under several limits, on Redis and in memory.
 
-use super::equal::both_of;
+use super::equal::{assert_near, assert_same, both_of};
 use super::server::Server;
 use super::{open, patient, rules};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use ratescope::rules::{Details, Intent, MemoryStore, Part, Store};
+use ratescope::rules::{Decision, Details, Intent, MemoryStore, Part, Store};
 use ratescope::{Event, Time};
 
 /// Limits of one shape each. Their rates count fractions in the same units, so that nothing is rounded.
@@ -58,6 +58,78 @@ async fn both_stores_decide_alike_under_limits_that_take_turns() {
                 })
                 .collect();
             both_of(text, store, memory, "ann", &events).await;
+        }
+    }
+}
+
+/// The events, each for the store of that place.
+fn several<'a, S: Store>(
+    stores: &'a [S; 3],
+    chosen: &[(usize, Intent)],
+    events: &'a [Event<'a>],
+) -> Vec<Part<'a>> {
+    let part =
+        |(&(place, intent), event)| Part { store: &stores[place] as &dyn Store, event, intent };
+    chosen.iter().zip(events).map(part).collect()
+}
+
+/// Several events that are decided as one, each by some store: at the same keys and at others, to be counted, looked at or
+/// given back.
+#[tokio::test]
+async fn both_stores_decide_alike_about_several_events() {
+    let Some(server) = Server::start(&[]) else { return };
+    let mut runner = TestRunner::deterministic();
+    for (i, texts) in SHAPES.iter().enumerate() {
+        let usual = open(&server.url(), rules(texts[0]), patient(&format!("several{i}:")));
+        let usual_memory = MemoryStore::new(rules(texts[0]), 1000);
+        let stores = texts.map(|text| usual.with_limits(rules(text)).unwrap());
+        let memory = texts.map(|text| usual_memory.with_limits(rules(text)).unwrap());
+        let part = (0_usize..3, 0_usize..2, 0_usize..2, 0_u8..4, 0_usize..4);
+        let request = (0_i64..20_000_000, prop::collection::vec(part, 1..5));
+        let requests = prop::collection::vec(request, 150).new_tree(&mut runner).unwrap().current();
+        let mut now = 1;
+        for (number, (later, parts)) in requests.into_iter().enumerate() {
+            now += later;
+            let time = Time::from_micros(now);
+            let fields: Vec<_> = parts
+                .iter()
+                .map(|&(_, user, ip, ..)| {
+                    [("user", ["ann", "bob"][user]), ("ip", ["192.0.2.7", "192.0.2.8"][ip])]
+                })
+                .collect();
+            let costs = parts.iter().map(|&(.., cost, _)| f64::from(cost));
+            let events: Vec<_> =
+                costs.zip(&fields).map(|(cost, fields)| Event { time, cost, fields }).collect();
+            let chosen: Vec<_> = parts
+                .iter()
+                .zip(&events)
+                .map(|(part, event)| match part.4 {
+                    0 => (part.0, Intent::Look),
+                    1 if memory[0].can_give_back(event) => (part.0, Intent::GiveBack),
+                    _ => (part.0, Intent::Count),
+                })
+                .collect();
+            let theirs =
+                Store::check_all(&usual, &several(&stores, &chosen, &events), Details::ALL).await;
+            let ours =
+                Store::check_all(&memory[0], &several(&memory, &chosen, &events), Details::ALL)
+                    .await;
+            let is_alike = |of: &(usize, Intent)| of.0 == chosen[0].0 && of.1 == Intent::Count;
+            let are_alike = chosen.iter().all(is_alike);
+            let each = theirs.iter().zip(&ours).zip(&chosen);
+            // On Redis, the level of a part that gives back may be the one before another part gives back.
+            for ((theirs, ours), _) in each.filter(|(_, (_, intent))| *intent != Intent::GiveBack) {
+                let what = || format!("{texts:?}, request {number}: {parts:?}: {theirs}, {ours}");
+                let verdict = |decision: &Decision| (decision.is_allowed(), decision.fault.clone());
+                assert_eq!(verdict(theirs), verdict(ours), "{}", what());
+                for (theirs, ours) in theirs.outcomes().zip(ours.outcomes()) {
+                    assert_near(what, theirs.outcome.level, ours.outcome.level);
+                }
+                // On Redis, a quota is the one before later parts, and says the numbers of its own store.
+                if are_alike {
+                    assert_same(what, theirs, ours);
+                }
+            }
         }
     }
 }
