@@ -77,8 +77,9 @@ impl Options {
         Options { capacity: keys, ..self }
     }
 
-    /// Says how many processes share the states, at least 1; the default is 1. While Redis can't be asked, each process lets pass its
-    /// share of each limit: an event counts there as often as there are processes. See
+    /// Says among how many processes a limit is divided while Redis can't be asked, at least 1; the default is 1. Each of them
+    /// then lets pass its share: an event counts there as often as there are processes. While Redis answers, this changes
+    /// nothing. See
     /// [when Redis can't be asked](crate#when-redis-cant-be-asked).
     #[must_use]
     pub fn processes(self, processes: u32) -> Self {

@@ -485,7 +485,22 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets the response to refused requests; the default is [`Problem`].
+    /// Sets the response to refused requests; the default is [`Problem`]. A closure needs both of its types:
+    ///
+    /// ```
+    /// use axum::response::{IntoResponse, Response};
+    /// use ratescope::{Policy, rules::MemoryStore};
+    /// use ratescope_tower::{RateLimit, Refused};
+    ///
+    /// let policy: Policy = "gcra 10/1s per ip".parse()?;
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).answer(
+    ///     |refused: &Refused<'_>| -> Response {
+    ///         (refused.status(), "Please wait a little.\n").into_response()
+    ///     },
+    /// );
+    /// # let _: axum::Router = axum::Router::new().route("/", axum::routing::get("")).layer(limit.layer());
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
     pub fn answer<B>(self, answer: B) -> RateLimit<S, B, C> {
         let RateLimit { store, clock, settings, .. } = self;
         RateLimit { store, answer, clock, settings }

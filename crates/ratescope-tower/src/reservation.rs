@@ -44,7 +44,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///   So a handler that fails before it adds anything gives all back, and so does one that never asked for the
 ///   reservation. The layer belongs around the routes that use it, and a limit on their number bounds what fails.
 /// * A limiter that measures a rate can't give back: see [`Limiter::give_back`](ratescope::Limiter::give_back). With one
-///   of these among the limits, nothing is given back to any. The layer logs a warning when it is made.
+///   of these among the limits, nothing is given back to any. Of this the layer logs a warning when the layer is made, and
+///   not of a [store](ratescope::guide::store) of one's own that can't give back.
 /// * What is given back after a window has ended is given back in the next one.
 /// * Nothing waits. A store in memory has counted the difference when these methods return. Another one is told by
 ///   a task, and a difference that it can't be told is counted in the [meters](super::meters) or logged, as for charges.

@@ -89,7 +89,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// An `Err` refuses the request before the store is asked. Nothing is counted in any limit. The layer's
     /// [`Answer`](super::Answer) makes the response, which has no `Retry-After`, and the
     /// [meters](super::meters) count the request as `unidentified`. With `Ok(None)` the request has no such
-    /// field, so rules for the field do not apply.
+    /// field: a descriptor for it does not apply, and in a limit `per` that field all such requests share one key.
     ///
     /// The closure is asked only about requests for which a rule needs the field: if `user` is the key of a
     /// descriptor within `path: /api`, nobody has to log in elsewhere. It is asked once, and once more if the

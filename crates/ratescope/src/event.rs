@@ -38,12 +38,12 @@ pub struct Event<'a> {
 }
 
 /// Named texts: a list of pairs, a map, or anything else that finds a text by its name, such as a line of
-/// a log or the head of a request.
+/// a log or the head of a request. `()` has none.
 ///
 /// Fields are `Sync`, so that a task may hold an event while it waits for a store, and move between threads.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no named fields",
-    note = "give a reference to pairs, such as `&[(\"user\", name), (\"ip\", address)]`, or to a map"
+    note = "give a reference to pairs, such as `&[(\"user\", name), (\"ip\", address)]`, or to a map; `&()` has none"
 )]
 pub trait Fields: Sync {
     /// The text of the field called `name`, if there is one.

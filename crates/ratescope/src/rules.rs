@@ -131,8 +131,8 @@
 //!
 //! # While a service runs
 //! [`MemoryStore`] decides; threads can share it. [`MemoryStore::reload`] replaces the rules, at once and only if
-//! the new ones have no mistakes. [`Reloaded`] says which limits keep their states. `middleware::watch` follows
-//! a file. A service asks a [`Store`]: a [`MemoryStore`], or the same rules with their states on Redis; an
+//! the new ones have no mistakes. [`Reloaded`] says which limits keep their states. `ratescope_tower::watch`
+//! follows a file. A service asks a [`Store`]: a [`MemoryStore`], or the same rules with their states on Redis; an
 //! `Arc<dyn Store>` is either, chosen at run time. [`MemoryStore::save`] and [`MemoryStore::restore`] outlast a restart.
 //!
 //! # Shadows

@@ -138,7 +138,7 @@ impl Waiting {
     }
 
     /// Prolongs each wait outside of a queue by a random span up to `jitter`, so that many who wait for one
-    /// instant do not all ask at that instant. The longest wait stays as it is.
+    /// instant do not all ask at that instant, but not beyond the longest wait.
     pub fn jitter(self, jitter: impl Into<Span>) -> Self {
         Waiting { jitter: jitter.into(), ..self }
     }
@@ -154,7 +154,7 @@ impl Default for Waiting {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GaveUp {
-    /// The event would have had to wait for this span, and for longer in all than it may.
+    /// The event would have to wait this long from now, and so in all for longer than [it may](Waiting::at_most).
     TooLong(Duration),
     /// No wait is long enough: it costs more than the limit ever admits.
     Never,

@@ -85,8 +85,8 @@ impl MemoryStore {
     ///
     /// It is made in about a microsecond for each limit, and holds no keys of its own, so a service makes it for an event or
     /// keeps one for each customer. A key takes some 60 bytes more while the numbers are not those of the store that the
-    /// states were made by. Until the next event of a key, its numbers are those of the latest event. What was missing
-    /// in a bucket comes back at the new rate since its latest event.
+    /// states were made by. What was missing in a bucket comes back at the new rate since its latest event. A state is
+    /// converted by the next event of its key; [saved](Self::save) states have the numbers of the latest event.
     ///
     /// [Reload](Self::reload) the store that has the usual limits, and then make the others again: a store whose rules were
     /// replaced may have new states.
@@ -197,7 +197,7 @@ impl MemoryStore {
     /// can't, nothing changes. The cost may have been counted at any time: see [`Limiter::give_back`].
     ///
     /// Without a decision, the event is taken back as a whole, with the costs that rules have of their own. With the
-    /// decision by which it `passed`, a part of its cost is given back, to the limits in which
+    /// decision by which it `passed`, [`Event::cost`] is the part to give back, to the limits in which
     /// [`charge`](Self::charge) would count.
     pub fn give_back(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
         self.give_back_times(event, passed, 1.0)

@@ -63,7 +63,8 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// it waits leaves nothing behind, but the event may have been counted.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store that decides by rules",
-    note = "for a policy, take `MemoryStore::new(policy, capacity)`"
+    note = "take a `MemoryStore` (its clones share their states, so it needs no `Arc`); of a policy, \
+            `MemoryStore::new(policy, capacity)`"
 )]
 pub trait Store: Any + Send + Sync {
     /// The rules that are in force.

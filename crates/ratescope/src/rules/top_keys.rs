@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Threads that count different keys rarely wait for each other.
 const SHARDS: usize = 16;
 
-/// Tells who is limited now: the keys of a store that are refused most, the busiest and the fullest.
+/// Counts who is limited: the keys of a store that were refused most, the busiest and the fullest.
 ///
 /// ```
 /// use ratescope::rules::{Details, MemoryStore, Observed, Store, TopKeys};

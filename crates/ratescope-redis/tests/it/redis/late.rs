@@ -181,7 +181,9 @@ async fn a_share_is_charged_and_given_back() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_burst_is_no_lateness() {
     let Some(server) = Server::start(&[]) else { return };
-    let store = open(&server.url(), rules("gcra 100/365d burst 100 per user"), options());
+    // A busy machine may take long, and then this process would decide about some.
+    let options = options().deadline(PATIENCE);
+    let store = open(&server.url(), rules("gcra 100/365d burst 100 per user"), options);
     let one = |_| {
         let store = store.clone();
         tokio::spawn(async move {
@@ -192,8 +194,7 @@ async fn a_burst_is_no_lateness() {
     let mut allowed = 0;
     for task in tasks {
         let answer = task.await.unwrap();
-        // On a machine that is busy for long, some may be decided here.
-        assert!(matches!(answer.fault, None | Some(Fault::Overloaded)), "{:?}", answer.fault);
+        assert_eq!(answer.fault, None);
         allowed += usize::from(answer.is_allowed());
     }
     assert_eq!(allowed, 100);
