@@ -230,6 +230,7 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
         &[
             "forwarded",
             "x_forwarded_for",
+            "forwarded_for",
             "http_x_forwarded_for",
             "xff",
             "headers.X-Forwarded-For",

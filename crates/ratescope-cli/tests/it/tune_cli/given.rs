@@ -313,6 +313,20 @@ fn one_log_is_followed() {
     assert_wrong(&["--merge", "a.tune", "--key", "path"], b"", "cannot be used with");
 }
 
+/// CSV has a key of its own, or none.
+#[test]
+fn clients_of_csv_are_told_apart_by_a_key() {
+    let log = b"time,client_ip\n0,192.0.2.7\n1,192.0.2.8\n";
+    let note =
+        "Without a column key, all events of CSV count together: the key ip tells clients apart.";
+    let says =
+        |args: &[&str]| String::from_utf8(run(&[&["tune"], args].concat(), log).stdout).unwrap();
+    assert!(says(&[]).contains(note));
+    for args in [["--key", "ip"], ["--key", "all"]] {
+        assert!(!says(&args).contains(note), "{args:?}");
+    }
+}
+
 /// They share a key, so the limit refuses them together.
 #[test]
 fn events_without_a_key_are_told() {

@@ -5,7 +5,7 @@ use super::in_words::in_words;
 use crate::tune::{Clients, Doubt, Imported, RefusedClient, Summary, percent};
 use ratescope::address::{is_internal, parse};
 use ratescope::internal::{grouped, plural};
-use ratescope_log::Corrections;
+use ratescope_log::{Corrections, LogShape};
 
 /// The answer as sentences.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn read(analysis: &Analysis) -> String {
 }
 
 fn notes(analysis: &Analysis) -> Vec<String> {
-    let Imported { options, counts, times, summary, .. } = analysis.imported();
+    let Imported { options, counts, times, summary, shape, .. } = analysis.imported();
     let Corrections { spread_out, late, dropped, steps_back } = *times;
     let mut notes = Vec::new();
     let mut note = |n: u64, say: &dyn Fn(&str, &str) -> String| {
@@ -181,6 +181,14 @@ fn notes(analysis: &Analysis) -> Vec<String> {
         let n = unknown.len() as u64;
         let marks = format!("{} mark{} of no client: {first}{more}", grouped(n), plural(n));
         notes.push(format!("There {} {marks}.", if n == 1 { "is" } else { "are" }));
+    }
+    let has_address = shape
+        .as_ref()
+        .and_then(LogShape::fields)
+        .is_some_and(|fields| fields.iter().any(|field| field == "ip"));
+    if options.options.key.is_none() && summary.per.fields().is_empty() && has_address {
+        let said = "Without a column key, all events of CSV count together: the key ip tells clients apart.";
+        notes.push(said.to_owned());
     }
     notes.extend(proxy(analysis));
     if analysis.clock().is_of_several {

@@ -72,6 +72,13 @@ fn the_best_name_counts() {
     assert_eq!(ip(r#"{"client_ip":null,"remote_addr":"192.0.2.7","ts":1}"#), "192.0.2.7");
     assert_eq!(ip(r#"{"client_ip":"-","remote_addr":"192.0.2.7","ts":1}"#), "192.0.2.7");
     assert_eq!(ip(r#"{"ts":1,"client_ip":"-"}"#), "");
+    assert_eq!(
+        ip(r#"{"ts":1,"client:port":"192.0.2.7:2817","target:port":"10.0.0.1:80"}"#),
+        "192.0.2.7"
+    );
+    let list = r#"{"ts":1,"forwarded-for":"198.51.100.1,192.0.2.7"}"#;
+    let listed = read(list.as_bytes(), &Options::default(), ["forwarded"]);
+    assert_eq!(listed.fields(), [["192.0.2.7"]]);
     // Lines may have different names.
     let log = "{\"ts\":1,\"ip\":\"192.0.2.1\"}\n{\"remote_ip\":\"192.0.2.2\",\"x\":{},\"ts\":2}\n\
                {\"ts\":3,\"ip\":\"192.0.2.3\",\"client_ip\":\"192.0.2.4\"}\n";
