@@ -419,7 +419,7 @@ function wireLinks() {
     open();
     // Nothing moves while the picture is in sight.
     const { top, bottom } = graph.getBoundingClientRect();
-    if (top < 0 || Math.min(bottom, top + 280) > innerHeight) graph.closest(".stage").scrollIntoView({ block: "start" });
+    if (top < 0 || Math.min(bottom, top + 280) > innerHeight) graph.closest(".stage")?.scrollIntoView({ block: "start" });
   };
   on(window, "hashchange", follow);
   // A scenario that is already in the address begins again, although the address does not change.

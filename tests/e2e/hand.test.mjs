@@ -32,10 +32,10 @@ for (const path of ['/', '/compare.html']) {
       await Promise.all([page.waitForURL(/tune\.html/), drop(page, 'access.log', lines)]);
       await read(page);
       assert.equal(new URL(page.url()).hash, '', 'the address says nothing of it');
-      await until(page, () => !document.querySelector('#forget').hidden);
+      await until(page, () => !document.querySelector('#kept').hidden);
       await page.reload();
       await read(page);
-      await until(page, () => !document.querySelector('#forget').hidden);
+      await until(page, () => !document.querySelector('#kept').hidden);
       await page.locator('#forget').click();
       await page.reload();
       await started(page);
