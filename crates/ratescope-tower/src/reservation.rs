@@ -45,7 +45,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///   reservation. The layer belongs around the routes that use it, and a limit on their number bounds what fails.
 /// * A limiter that measures a rate can't give back: see [`Limiter::give_back`](ratescope::Limiter::give_back). With one
 ///   of these among the limits, nothing is given back to any. Of this the layer logs a warning when the layer is made, and
-///   not of a [store](ratescope::guide::store) of one's own that can't give back.
+///   not of a [store](ratescope::rules::Store) of one's own that can't give back.
 /// * What is given back after a window has ended is given back in the next one.
 /// * Nothing waits. A store in memory has counted the difference when these methods return. Another one is told by
 ///   a task, and a difference that it can't be told is counted in the [meters](super::meters) or logged, as for charges.

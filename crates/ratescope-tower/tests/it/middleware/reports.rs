@@ -6,8 +6,10 @@ use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, 
 use ratescope::{Event, Time};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use tower_layer::Layer;
+use tracing::Dispatch;
+use tracing::subscriber::NoSubscriber;
 use tracing_subscriber::fmt::MakeWriter;
 
 #[derive(Clone, Default)]
@@ -31,8 +33,13 @@ impl<'a> MakeWriter<'a> for Lines {
     }
 }
 
+/// With a single subscriber, `tracing` asks that of the thread that comes first to a place that logs, for all threads. A
+/// test without one would silence the others.
+static SECOND: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
+
 /// The lines that are told while something is done.
 pub(crate) fn told(done: impl FnOnce()) -> Vec<String> {
+    LazyLock::force(&SECOND);
     let lines = Lines::default();
     let subscriber = tracing_subscriber::fmt()
         .with_writer(lines.clone())
