@@ -24,7 +24,7 @@ use super::forwarded;
 use super::names::Standard;
 use super::number;
 use super::stamp::{Instant, Stamps};
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 use ratescope::address;
 
 /// The parts of a line.
@@ -316,11 +316,14 @@ fn is_date(word: &[u8]) -> bool {
 fn in_quotes(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
     loop {
-        let at = from + memchr2(b'"', b'\\', text.as_bytes().get(from..)?)?;
-        if text.as_bytes().get(at) == Some(&b'"') {
-            return Some((text.get(..at)?, text.get(at + 1..)?));
+        let at = from + memchr(b'"', text.as_bytes().get(from..)?)?;
+        let inside = text.get(..at)?;
+        // A backslash before the quote may be escaped itself.
+        let backslashes = inside.len() - inside.trim_end_matches('\\').len();
+        if backslashes % 2 == 0 {
+            return Some((inside, text.get(at + 1..)?));
         }
-        from = at + 2;
+        from = at + 1;
     }
 }
 

@@ -124,6 +124,8 @@ fn odd_requests_are_read() {
     assert_eq!(path("GET /a b HTTP/1.1"), "GET /a b");
     assert_eq!(path("GET /a"), "GET /a");
     assert_eq!(path("GET /a\\\" HTTP/1.1"), "GET /a\\\"");
+    assert_eq!(path("GET /a\\\\\\\"b"), "GET /a\\\\\\\"b");
+    assert_eq!(path("GET /a\\\\"), "GET /a\\\\", "the backslash is escaped, and not the quote");
     assert_eq!(path("GET http://example.org/a?b HTTP/1.1"), "GET /a");
     assert_eq!(path("GET http://example.org HTTP/1.1"), "GET /");
     assert_eq!(path("GET /go?to=http://example.org/ HTTP/1.1"), "GET /go");
