@@ -41,7 +41,7 @@ pub(super) struct Permit {
 impl Breaker {
     pub(super) fn new(failures: u32, rest: Duration) -> Arc<Self> {
         let state = State { generation: 0, failed: 0, open: None, trying: false };
-        Arc::new(Breaker { failures: failures.max(1), rest, state: Mutex::new(state) })
+        Arc::new(Breaker { failures, rest, state: Mutex::new(state) })
     }
 
     /// A permit for a call at `now`; `None` while the breaker rests.

@@ -77,10 +77,9 @@ impl Options {
         Options { capacity: keys, ..self }
     }
 
-    /// Says among how many processes a limit is divided while Redis can't be asked, at least 1; the default is 1. Each of them
-    /// then lets pass its share: an event counts there as often as there are processes. While Redis answers, this changes
-    /// nothing. See
-    /// [when Redis can't be asked](crate#when-redis-cant-be-asked).
+    /// Says among how many processes a limit is divided while Redis can't be asked, at least 1; the default is 1. Each
+    /// of them then lets pass its share: an event counts there as often as there are processes. While Redis answers,
+    /// this changes nothing. See [when Redis can't be asked](crate#when-redis-cant-be-asked).
     #[must_use]
     pub fn processes(self, processes: u32) -> Self {
         Options { processes: processes.max(1), ..self }

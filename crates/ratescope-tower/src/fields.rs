@@ -18,9 +18,9 @@
 //!
 //! # Missing sources
 //! A descriptor for a field does not apply to a request without it, such as one without a user, and in a limit `per` that
-//! field all of these share one key. But if the layer has no source for a field at all, nobody would be limited. The safe thing is to limit all clients together, so then the field is
-//! `unknown` in every request, and they share one key. The same holds for `ip` when the server does not say who is
-//! connected. Rules for a certain value of such a field never apply. The layer logs a warning when it is made, and
+//! field all of these share one key. But if the layer has no source for a field at all, nobody would be limited. The safe
+//! thing is to limit all clients together, so then the field is `unknown` in every request, and they share one key. The
+//! same holds for `ip` when the server does not say who is connected. Rules for a certain value of such a field never apply. The layer logs a warning when it is made, and
 //! after a reload at the first request. A service that should not even start like this makes its layer by
 //! [`RateLimit::try_layer`](super::RateLimit::try_layer).
 //!

@@ -25,7 +25,7 @@ impl Earlier {
         }
     }
 
-    /// Whether anything comes to a limit after these rules, and a remark on what does not.
+    /// Whether any request comes to a limit after these rules. Adds a remark on those that do not.
     pub(super) fn reach(&self, line: usize, config: &mut Config) -> bool {
         if let Some(all) = self.all {
             config.remark(line, format!("nothing comes to it, as line {all} decides about all"));

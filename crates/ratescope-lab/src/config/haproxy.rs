@@ -76,7 +76,7 @@ impl Line {
         }
     }
 
-    /// Whether no rule of its section and phase comes after it.
+    /// Whether the rules after it in its section and phase are not asked about a request that it is for.
     fn decides(&self) -> bool {
         self.refuses() || ["accept", "allow", "redirect", "return"].contains(&self.action())
     }

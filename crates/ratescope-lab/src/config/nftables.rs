@@ -14,7 +14,7 @@ pub(super) fn is_known(text: &str) -> bool {
     has(text, &["#"], "limit rate ") || has(text, &["#"], "limit name ")
 }
 
-const VERDICTS: [&str; 6] = ["drop", "reject", "accept", "goto", "return", "jump"];
+const VERDICTS: [&str; 6] = ["drop", "reject", "accept", "jump", "goto", "return"];
 
 /// The packets of a burst without `burst`, as nft sets it.
 const BURST: &str = "5";
@@ -82,7 +82,10 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
 /// Whether a rule without a limit may end the chain for a packet. A jump comes back.
 fn decides(rule: &Statement) -> bool {
     let is_rule = rule.block.is_empty() && !["policy", "type"].contains(&rule.word(0));
-    let ends = |word: &String| VERDICTS[..5].contains(&word.trim_end_matches(','));
+    let ends = |word: &String| {
+        let word = word.trim_end_matches(',');
+        word != "jump" && VERDICTS.contains(&word)
+    };
     is_rule && rule.words.iter().any(ends)
 }
 

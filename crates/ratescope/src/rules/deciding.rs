@@ -153,11 +153,12 @@ pub(super) fn together(
     }
     let decision = |mut one: Asked<'_>| {
         let now = one.part.event.time;
-        held.adapt(&one.places);
         if one.part.intent == Intent::GiveBack {
             one.asks.iter_mut().for_each(|ask| ask.cost = 0.0);
             one.outcomes =
                 one.look(&mut held, |ask| source(one.generation, ask) != StateSource::Unknown);
+        } else {
+            held.adapt(&one.places);
         }
         let state = |i: usize| Some(held.at(*one.places.get(i)?));
         let quota = |i: usize| {
