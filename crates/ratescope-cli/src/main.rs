@@ -36,8 +36,7 @@ mod terminal;
 mod test;
 mod tune;
 
-use clap::CommandFactory;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use std::process::ExitCode;
 
 /// An oscilloscope for rate limiters. To begin: `ratescope serve` shows the page, `ratescope tune access.log`
@@ -51,13 +50,6 @@ use std::process::ExitCode;
 enum Command {
     Serve(serve::Args),
     Run(Box<run::Args>),
-    #[command(flatten)]
-    Tool(Tool),
-}
-
-/// The commands beside `serve` and `run`.
-#[derive(clap::Subcommand)]
-enum Tool {
     Simulate(Box<simulate::Args>),
     Tune(Box<tune::Args>),
     Sample(sample::Args),
@@ -68,22 +60,6 @@ enum Tool {
     Completions(completions::Args),
     #[command(hide = true)]
     Manual(manual::Args),
-}
-
-impl Tool {
-    fn run(self) -> Result<(), Box<dyn std::error::Error>> {
-        match self {
-            Tool::Simulate(args) => simulate::run(*args),
-            Tool::Tune(args) => tune::run(*args),
-            Tool::Sample(args) => sample::run(&args),
-            Tool::Check(args) => check::run(&args),
-            Tool::Explain(args) => explain::run(&args),
-            Tool::Test(args) => test::run(&args),
-            Tool::Limiters(_) => limiters::run(),
-            Tool::Completions(args) => completions::run(&args, Command::command()),
-            Tool::Manual(args) => manual::run(&args, Command::command()),
-        }
-    }
 }
 
 fn main() -> ExitCode {
@@ -100,7 +76,15 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Serve(args) => serve::run(&args),
         Command::Run(args) => run::run(&args),
-        Command::Tool(tool) => tool.run(),
+        Command::Simulate(args) => simulate::run(*args),
+        Command::Tune(args) => tune::run(*args),
+        Command::Sample(args) => sample::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Test(args) => test::run(&args),
+        Command::Limiters(_) => limiters::run(),
+        Command::Completions(args) => completions::run(&args, Command::command()),
+        Command::Manual(args) => manual::run(&args, Command::command()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
