@@ -43,6 +43,21 @@ pub(super) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     }
 }
 
+/// The place of the first of two bytes in `text`, which is often near but may be far.
+#[inline]
+pub(super) fn find_either([one, other]: [u8; 2], text: &[u8]) -> Option<usize> {
+    let (words, rest) = text.as_chunks();
+    for (i, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let marks = equal(word, one) | equal(word, other);
+        if marks != 0 {
+            return Some(i * 8 + marks.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|byte| [one, other].contains(byte))?;
+    Some(words.len() * 8 + at)
+}
+
 /// Whether `text` has a `byte`.
 #[inline]
 pub(super) fn has(byte: u8, text: &[u8]) -> bool {
@@ -105,6 +120,8 @@ mod tests {
                     let digit = byte.is_ascii_digit();
                     assert_eq!(digits(&text), if digit { length } else { place }, "{text:?}");
                     assert_eq!(find(byte, &text), Some(if byte == b'5' { 0 } else { place }));
+                    let either = find_either([byte, b'x'], &text);
+                    assert_eq!(either, find(byte, &text), "{text:?}");
                     assert!(
                         has(byte, &text)
                             && has(b'5', &text) == (length > 1 || digit && byte == b'5')

@@ -90,21 +90,15 @@ pub(super) fn read<'a>(
     events: Events,
 ) -> Result<Option<(Instant, EximLine<'a>)>, Reason> {
     let timed = time_of(line, outer, stamps);
-    let of = match events {
-        Events::Arrivals => None,
-        Events::Refusals => Some(refusal as fn(&'a str) -> Option<EximLine<'a>>),
-        Events::Logins => Some(login as fn(&'a str) -> Option<EximLine<'a>>),
-    };
-    if let Some(of) = of {
-        return Ok(timed.and_then(|(instant, rest)| Some((instant, of(rest)?))));
-    }
-    let Some((instant, rest)) = timed else {
-        return Err("no date and time at the beginning".into());
-    };
-    let Some((id, "<=", rest)) = message(rest) else { return Ok(None) };
-    match arrival(id, rest) {
-        Some(exim) => Ok(Some((instant, exim))),
-        None => Err("no sender after <=".into()),
+    match events {
+        Events::Arrivals => {
+            let (instant, rest) = timed.ok_or("no date and time at the beginning")?;
+            let Some((id, "<=", rest)) = message(rest) else { return Ok(None) };
+            let exim = arrival(id, rest).ok_or("no sender after <=")?;
+            Ok(Some((instant, exim)))
+        }
+        Events::Refusals => Ok(timed.and_then(|(instant, rest)| Some((instant, refusal(rest)?)))),
+        Events::Logins => Ok(timed.and_then(|(instant, rest)| Some((instant, login(rest)?)))),
     }
 }
 

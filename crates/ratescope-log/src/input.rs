@@ -1,7 +1,7 @@
 //! A log that reads its source itself, piece by piece, in the caller's thread.
 //!
-//! Two others drive a [`Reader`], too: `lab/tune/read/import.rs` is given pieces, since a page can't wait for a file,
-//! and `bin/ratescope/tune/threads.rs` has several readers, one a thread.
+//! Tuning drives a [`Reader`] in two other ways: it is given pieces, since a page can't wait for a file, or has several
+//! readers, one a thread.
 
 use super::format::LogShape;
 use super::options::Options;

@@ -60,11 +60,17 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
         Unit::Micros => (0, 1),
         Unit::Nanos => (0, 1000),
     };
-    let decimals = part.bytes().chain([b'0'; 6]).take(shift);
-    let part_micros = decimals.fold(0, |n, digit| n * 10 + i64::from(digit - b'0'));
+    let part_micros = decimals(part.as_bytes(), shift);
     let micros = (whole / cut).checked_mul(10i64.pow(shift as u32))?.checked_add(part_micros)?;
     let time = Time::from_micros(if negative { -micros } else { micros });
     Some((Instant { time, coarse: shift == 6 && part.is_empty(), east: Some(0) }, part.len()))
+}
+
+/// The number that the first `count` of some decimals make, up to six of them; missing ones are zeros.
+#[inline]
+pub(super) fn decimals(digits: &[u8], count: usize) -> i64 {
+    let padded = digits.iter().chain(&[b'0'; 6]).take(count);
+    padded.fold(0, |n, digit| n * 10 + i64::from(digit - b'0'))
 }
 
 /// Reads a number such as `1.7e9` as a time, rounded to f64.

@@ -52,8 +52,10 @@ struct Work {
     only_keyed: bool,
     strict: bool,
     counts: Counts,
-    /// The name of the file that is being read, and the number of the lines before it.
-    file: (String, u64),
+    /// The name of the file that is being read.
+    file: String,
+    /// The number of the lines before that file.
+    lines_before: u64,
 }
 
 #[derive(Debug)]
@@ -188,7 +190,8 @@ impl Reader {
             only_keyed: options.only_keyed,
             strict: false,
             counts: Counts::default(),
-            file: Default::default(),
+            file: String::new(),
+            lines_before: 0,
         };
         let export = shape.is_export.then(Export::default);
         Ok(Reader { export, lines: Lines::default(), work })
@@ -248,13 +251,13 @@ impl Reader {
     /// Names the file of the log whose lines come next. An entry of an exported journal ends with its file.
     pub(super) fn name(&mut self, name: &str) {
         self.export = self.export.take().map(|_| Export::default());
-        let before = if name.is_empty() { 0 } else { self.counts().lines };
-        self.work.file = (name.to_owned(), before);
+        self.work.lines_before = if name.is_empty() { 0 } else { self.counts().lines };
+        name.clone_into(&mut self.work.file);
     }
 
     /// The number of lines so far of the file that was named last.
     pub(super) fn line(&self) -> u64 {
-        self.work.counts.lines - self.work.file.1
+        self.work.counts.lines - self.work.lines_before
     }
 
     /// The counts of the lines so far.
@@ -369,14 +372,16 @@ impl Work {
     #[cold]
     fn unread(&mut self, line: u64, problem: Reason) -> Result<(), Unread> {
         self.counts.unread += 1;
-        let (log, before) = &self.file;
-        let problem = shown(&problem, MOST_SHOWN);
-        let told = || Unread { log: log.clone(), line: line - before, problem };
+        let unread = Unread {
+            log: self.file.clone(),
+            line: line - self.lines_before,
+            problem: shown(&problem, MOST_SHOWN),
+        };
         if self.strict {
-            return Err(told());
+            return Err(unread);
         }
         if self.counts.problems.len() < PROBLEMS {
-            self.counts.problems.push(told());
+            self.counts.problems.push(unread);
         }
         Ok(())
     }

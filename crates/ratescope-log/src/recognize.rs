@@ -234,16 +234,15 @@ impl Evidence<'_> {
             }
             let inner = unwrapped(text, &wrappers);
             tried.push(wrappers.clone());
-            let texts: Vec<&str> = inner.iter().map(|(_, text, _)| text.as_str()).collect();
+            let texts: Vec<&str> = inner.iter().map(|line| line.text.as_str()).collect();
             let Some(layout) = layout::guessed(&texts) else { continue };
             let layout = Arc::new(layout);
-            for (program, inner, outer) in &inner {
-                let Ok(mut guess) = layout::reads(&layout, inner, self.options, *outer) else {
-                    continue;
-                };
+            for line in &inner {
+                let read = layout::reads(&layout, &line.text, self.options, line.outer);
+                let Ok(mut guess) = read else { continue };
                 guess.points = guess.points.min(Guess::GUESSED);
                 guess.shape.wrappers.clone_from(&wrappers);
-                guess.shape.program.clone_from(program);
+                guess.shape.program.clone_from(&line.program);
                 self.count(guess);
             }
         }
@@ -255,13 +254,12 @@ impl Evidence<'_> {
         let known = candidates.iter().position(|known| known.guess.shape.is_like(&guess.shape));
         let place = known.unwrap_or(candidates.len());
         if known.is_none() && place < MOST {
-            let peers = Vec::new();
             candidates.push(Candidate {
                 guess: guess.clone(),
                 clients: 0,
                 proofs: 0,
                 points: 0,
-                peers,
+                peers: Vec::new(),
             });
         }
         let Some(candidate) = candidates.get_mut(place) else { return };
@@ -280,16 +278,25 @@ impl Evidence<'_> {
     }
 }
 
-/// The texts inside these wrappers, of the lines of the program that the first one is of, each with its program and the
-/// time of its wrappers.
-fn unwrapped(text: &str, wrappers: &[Wrapper]) -> Vec<(String, String, Option<Instant>)> {
+/// The text inside the wrappers of a line, with what these tell.
+struct Unwrapped {
+    program: String,
+    text: String,
+    outer: Option<Instant>,
+}
+
+/// The lines inside these wrappers, of the program that the first one is of.
+fn unwrapped(text: &str, wrappers: &[Wrapper]) -> Vec<Unwrapped> {
     let mut layers = Layers::new(wrappers);
-    let mut found: Vec<(String, String, Option<Instant>)> = Vec::new();
+    let mut found: Vec<Unwrapped> = Vec::new();
     for line in lines(text) {
         let Some((envelope, inner)) = layers.peel(line) else { continue };
-        if found.first().is_none_or(|(program, ..)| program == envelope.program) {
-            let outer = envelope.instant(&mut Stamps::default());
-            found.push((envelope.program.to_owned(), inner.to_owned(), outer));
+        if found.first().is_none_or(|first| first.program == envelope.program) {
+            found.push(Unwrapped {
+                program: envelope.program.to_owned(),
+                text: inner.to_owned(),
+                outer: envelope.instant(&mut Stamps::default()),
+            });
         }
     }
     found

@@ -260,8 +260,7 @@ fn decimals(text: &[u8]) -> (Option<i64>, &[u8]) {
     if digits.is_empty() {
         return (None, text);
     }
-    let six = digits.iter().chain(&[b'0'; 6]).take(6);
-    (Some(six.fold(0, |n, digit| n * 10 + i64::from(digit - b'0'))), rest)
+    (Some(number::decimals(digits, 6)), rest)
 }
 
 /// Whether a text is the name of a month, as in `Oct`.

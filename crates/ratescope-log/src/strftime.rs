@@ -5,6 +5,7 @@
 //!
 //! Source: POSIX, `strftime`; and for decimals `%f` (Python), `%L` (Ruby), `%N` (GNU date).
 
+use super::number;
 use super::stamp::{Instant, Stamps};
 use crate::civil::{Date, LONG_MONTHS, MONTHS, SECOND};
 use ratescope::Time;
@@ -236,8 +237,7 @@ impl Fields<'_> {
                     self.rest.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(self.rest.len());
                 let (digits, rest) =
                     self.rest.split_at_checked(end).filter(|(digits, _)| !digits.is_empty())?;
-                let six = digits.bytes().chain([b'0'; 6]).take(6);
-                self.micros = Some(six.fold(0, |n, digit| n * 10 + i64::from(digit - b'0')));
+                self.micros = Some(number::decimals(digits.as_bytes(), 6));
                 self.rest = rest;
             }
             Item::Epoch => self.epoch = Some(self.number(12)?),

@@ -73,17 +73,14 @@ impl FromStr for Test {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let wrong = |problem| Err(ParseError::whole(text, problem));
-        let at = text.find(['=', '~']).filter(|at| at + 1 < text.len());
-        let Some((field, value)) = at.and_then(|at| Some((text.get(..at)?, text.get(at + 1..)?)))
-        else {
+        let (field, rest) = text.split_at(text.find(['=', '~']).unwrap_or(text.len()));
+        let mut rest = rest.chars();
+        let sign = rest.next();
+        let value = rest.as_str();
+        let Some(sign) = sign.filter(|_| !value.is_empty()) else {
             return wrong(
                 "write a field and a text, as in agent=bot, path=/health, ip=192.0.2.0/24 or agent~^curl",
             );
-        };
-        let sign = if text.get(field.len()..).is_some_and(|rest| rest.starts_with('~')) {
-            '~'
-        } else {
-            '='
         };
         let fits = match (sign, field) {
             ('~', _) => expression(value).map_err(|problem| ParseError::whole(text, problem))?,

@@ -1,5 +1,7 @@
 //! Texts with escapes.
 
+use crate::eight;
+
 /// Appends a text up to its closing quote to `out`, with its escapes replaced, and returns how many bytes
 /// were read, including the quote; `None` if there is no such quote. An escape that JSON does not have stays
 /// as it is: nginx writes `\x22` unless it has `escape=json`.
@@ -10,7 +12,7 @@ pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     let mut written = 0;
     let mut from = 0;
     loop {
-        let at = from + mark(bytes.get(from..)?)?;
+        let at = from + eight::find_either(*b"\"\\", bytes.get(from..)?)?;
         out.push_str(text.get(written..at)?);
         (written, from) = match bytes.get(at..at + 2) {
             Some([b'\\', b'"' | b'\\' | b'/']) => (at + 1, at + 2),
@@ -21,30 +23,6 @@ pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
             _ => return (bytes.get(at) == Some(&b'"')).then_some(at + 1),
         };
     }
-}
-
-/// The index of the first quote or backslash. It is often near, so testing eight bytes at once is quicker
-/// than a search that begins with a few dozen.
-#[inline]
-fn mark(text: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    // The lowest bit that is set marks the first byte that equals `byte`. The subtraction may carry, but only
-    // into bytes after that one, so only these may be marked wrongly.
-    let is = |word: u64, byte: u8| {
-        let zero = word ^ (ONES * u64::from(byte));
-        zero.wrapping_sub(ONES) & !zero & HIGH
-    };
-    let (words, rest) = text.as_chunks();
-    for (i, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let marks = is(word, b'"') | is(word, b'\\');
-        if marks != 0 {
-            return Some(i * 8 + marks.trailing_zeros() as usize / 8);
-        }
-    }
-    let at = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-    Some(words.len() * 8 + at)
 }
 
 /// Appends the character that an escape stands for, and returns the text after it; `text` begins after the

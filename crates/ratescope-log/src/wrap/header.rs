@@ -49,8 +49,7 @@ fn priority(line: &str) -> Option<&str> {
 /// The time at the beginning of a line, and what follows the space after it.
 #[inline]
 fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
-    let bytes = line.as_bytes();
-    match bytes.get(..16)? {
+    match line.as_bytes().get(..16)? {
         [b'0'..=b'9', ..] => iso(line).or_else(|| {
             // A time in seconds, as in `971186136.123456 `.
             let (stamp, rest) = line.split_once(' ')?;
@@ -62,20 +61,12 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
             (seconds(stamp)? <= 9).then_some((Stamp::Any(stamp), rest))
         }
         // A month and a day of one digit without padding, as in `Oct 9 13:55:36`.
-        [_, _, b'a'..=b'z', b' ', b'0'..=b'9', b' ', _, _, b':', _, _, b':', _, _, next, _] => {
-            let end = match next {
-                b'.' => 15 + bytes[15..].iter().position(|b| !b.is_ascii_digit())?,
-                _ => 14,
-            };
-            Some((Stamp::WithoutYear(line.get(..end)?), line.get(end..)?.strip_prefix(' ')?))
+        [_, _, b'a'..=b'z', b' ', b'0'..=b'9', b' ', _, _, b':', _, _, b':', ..] => {
+            without_year(line, 14)
         }
         // A month, as in `Oct 10 13:55:36`.
-        [_, _, b'a'..=b'z', b' ', _, b'0'..=b'9', b' ', _, _, b':', _, _, b':', _, _, next] => {
-            let end = match next {
-                b'.' => 16 + bytes[16..].iter().position(|b| !b.is_ascii_digit())?,
-                _ => 15,
-            };
-            Some((Stamp::WithoutYear(line.get(..end)?), line.get(end..)?.strip_prefix(' ')?))
+        [_, _, b'a'..=b'z', b' ', _, b'0'..=b'9', b' ', _, _, b':', _, _, b':', ..] => {
+            without_year(line, 15)
         }
         // A day of the week, as in `Tue 2000-10-10 13:55:36 UTC`.
         [_, _, b'a'..=b'z', b' ', b'0'..=b'9', _, _, _, b'-', ..] => {
@@ -86,6 +77,18 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
         }
         _ => None,
     }
+}
+
+/// A time without a year at the beginning of a line, of `length` bytes and perhaps decimals, and what follows the space
+/// after it.
+#[inline]
+fn without_year(line: &str, length: usize) -> Option<(Stamp<'_>, &str)> {
+    let rest = line.as_bytes().get(length..)?;
+    let end = match rest.strip_prefix(b".") {
+        Some(decimals) => length + 1 + decimals.iter().position(|b| !b.is_ascii_digit())?,
+        None => length,
+    };
+    Some((Stamp::WithoutYear(line.get(..end)?), line.get(end..)?.strip_prefix(' ')?))
 }
 
 /// The number of digits before the point of a number with a point, such as `971186136.123456`.
