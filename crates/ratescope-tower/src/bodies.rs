@@ -1,9 +1,8 @@
-//! Responses that cost the bytes that are sent of their bodies.
+//! Responses that cost the bytes of their bodies that are sent.
 //!
-//! A body counts its bytes as the server takes them, and owes their cost until it is dropped: after its
-//! end, or when the client hung up. The debt is paid then: at once in memory, or else by a task of its
-//! own on the runtime that drops the body. Without a runtime the debt is lost, and [counted](super::meters) as lost.
-//! Nothing panics in either case.
+//! A body counts its bytes as the server takes them. Their cost is charged when the body is dropped: after its end, or
+//! when the client hangs up. A store in memory is charged at once, any other by a task of its own on the runtime that
+//! drops the body. Without a runtime the charge is lost, and [counted](super::meters) as lost.
 
 use super::layer::RateLimitLayer;
 use super::service::RateLimited;
@@ -20,10 +19,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// [`RateLimit::layer_for_bodies`](super::RateLimit::layer_for_bodies).
 pub type BodyLimitLayer<S, A, C> = RateLimitLayer<S, A, C, Charged>;
 
-/// A service whose requests are limited, and whose responses cost the bytes that are sent of their bodies.
+/// A service whose requests are limited, and whose responses cost the bytes of their bodies that are sent.
 pub type BodyLimited<I, S, A, C> = RateLimited<I, S, A, C, Charged>;
 
-/// Says whether a layer charges for the bodies of responses, and which type these have. Only [`Uncharged`] and
+/// Says whether a layer charges for the bodies of responses, and which type the bodies have. Only [`Uncharged`] and
 /// [`Charged`] implement it.
 pub trait Bodies {
     /// The body of a response where the inner service answers with a `B`.
@@ -47,7 +46,7 @@ impl Bodies for Uncharged {
     }
 }
 
-/// Bodies cost the bytes that are sent of them, and are [`Counted`].
+/// Bodies cost the bytes that are sent, and are [`Counted`].
 #[derive(Clone, Copy, Debug)]
 pub struct Charged;
 
@@ -96,7 +95,7 @@ impl<B: Body> Body for Counted<B> {
                 let bytes = frame.data_ref().map_or(0, Buf::remaining);
                 debt.bytes = debt.bytes.saturating_add(bytes as u64);
             }
-            // Its end, or an error after which there is no more.
+            // The end of the body, or an error, after which nothing comes.
             _ => drop(this.debt.take()),
         }
         Poll::Ready(frame)
@@ -111,7 +110,7 @@ impl<B: Body> Body for Counted<B> {
     }
 }
 
-/// The bytes that were sent of a body. Their cost is counted when this is dropped.
+/// The bytes of a body that were sent. Dropping this charges their cost.
 pub struct Debt {
     bytes: u64,
     pay: Option<Box<dyn FnOnce(u64) + Send>>,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
-    /// Counts the cost that the head of the response tells.
+    /// Charges the cost that the head of the response gives.
     pub(super) async fn charge_head(&self, debtor: &Debtor, response: ResponseHead<'_>) {
         let Some(cost) = &self.settings.charge else { return };
         let time = self.clock.now();
@@ -23,8 +23,8 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         }
     }
 
-    /// The debt of a body, which counts the cost of the bytes that were sent when it is dropped: at
-    /// once, or in a task where the store has to be waited for.
+    /// The debt of a body. Dropping it charges the cost of the bytes that were sent: at once, or in a task if the store
+    /// has to be waited for.
     pub(super) fn debt(self: Arc<Self>, debtor: Debtor) -> Option<Debt> {
         self.settings.charge_sent.as_ref()?;
         Some(Debt::new(move |bytes| self.charge_sent(debtor, bytes)))
@@ -46,7 +46,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         Unpaid { layer: self.settings.name.clone(), reason: Some("dropped") }
     }
 
-    /// Counts a cost at once, or in a task where the store has to be waited for.
+    /// Charges a cost at once, or in a task if the store has to be waited for.
     fn charge_at_once(self: Arc<Self>, debtor: Debtor, time: Time, cost: f64, mut unpaid: Unpaid) {
         let Debtor { fields, decision, .. } = &debtor;
         if self.store.charge_now(&Event { time, cost, fields }, Some(decision)) {
@@ -62,7 +62,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         });
     }
 
-    /// Settles a request whose cost was reserved: charges what is missing, or gives back what is too much.
+    /// Settles a request whose cost was reserved: charges the rest, or gives back the excess.
     pub(super) fn settle(self: Arc<Self>, debtor: Debtor, actual: f64) {
         let time = self.clock.now();
         let Some(actual) = self.payable(actual, time) else { return };
@@ -75,7 +75,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         }
     }
 
-    /// Gives back a part of a cost at once, or in a task where the store has to be waited for. What can't be given back
+    /// Gives back a part of a cost at once, or in a task if the store has to be waited for. What can't be given back
     /// stays counted.
     fn give_back_at_once(self: Arc<Self>, debtor: Debtor, time: Time, cost: f64) {
         let mut giving_back = Box::pin(async move {
@@ -86,7 +86,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
                 self.settings.outages.failed(&fault, self.name(), time);
             }
         });
-        // A store in memory never waits, so it is done.
+        // A store in memory never waits, so this completes.
         let polled = giving_back.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if polled.is_pending()
             && let Ok(runtime) = Handle::try_current()

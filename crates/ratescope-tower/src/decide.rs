@@ -29,7 +29,7 @@ pub(super) struct Shared<S, A, C> {
     meters: OnceLock<Meters>,
     refusals: LogSampler,
     pub(super) bad_costs: LogSampler,
-    /// The rules about which the log has been told already what does not fit.
+    /// The rules whose misfits with the sources were logged.
     reported: Weak<Rules>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Debtor {
     pub(super) decision: Decision,
 }
 
-/// Fields that outlive their request, each with its text and whether that is secret.
+/// Fields that outlive their request: name, text, and whether the text is secret.
 pub(super) struct KeptFields(Vec<(String, String, bool)>);
 
 impl KeptFields {
@@ -82,8 +82,8 @@ struct Asked<'a> {
     head: &'a Head<'a>,
     event: &'a Event<'a>,
     latest: &'a Arc<Prepared>,
-    /// The seat for it, if it may have to wait. There is none while the queue is full, or while the client has its
-    /// share of the seats.
+    /// Its seat, if it may have to wait. `None` while the queue is full, or while the client has its share of the
+    /// seats.
     seat: Option<Seat>,
 }
 
@@ -144,7 +144,7 @@ impl<S, A, C> Shared<S, A, C> {
 }
 
 impl<S: Store, A, C: Clock> Shared<S, A, C> {
-    /// Decides about a request if that needs no waiting; otherwise nothing is counted.
+    /// Decides about a request if the store answers at once; otherwise counts nothing.
     pub(super) fn decide_now<B>(
         &self,
         reader: &mut Reader<Prepared>,
@@ -237,7 +237,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         Next::Wait(Box::new(Waiting { wait, seat, passed }))
     }
 
-    /// The response to a request that is refused, also because it can't wait.
+    /// The response to a request that is refused, or that can't wait.
     fn refuse<B>(
         &self,
         head: &Head<'_>,

@@ -47,7 +47,7 @@ pub(super) fn name(name: &str) -> String {
     percent_encoding::utf8_percent_encode(name, percent_encoding::CONTROLS).to_string()
 }
 
-/// A name as both lists have it: a string in quotes.
+/// A name as an item of either list has it: a string in quotes.
 pub(super) fn name_in_list(name: &str) -> String {
     Text(name).to_string()
 }
@@ -64,8 +64,8 @@ pub(super) fn item(name: &str) -> String {
     format!("{name};r=")
 }
 
-/// The list of RateLimit: of each limit the [beginning](item) of its item, with the units that remain and the
-/// seconds for them.
+/// The list of RateLimit. Each limit gives the [beginning](item) of its item, the units that remain, and the seconds
+/// until the reset.
 pub(super) fn limits<'a>(each: impl Iterator<Item = (&'a str, [u64; 2])> + Clone) -> Vec<u8> {
     let digits = |n: u64| n.checked_ilog10().map_or(1, |log| log as usize + 1);
     let each = each.map(|(item, numbers)| (item, numbers.map(|n| n.min(LARGEST))));

@@ -1,4 +1,4 @@
-//! The fields of a request, which limits can be for.
+//! The fields of a request, by which limits can count.
 //!
 //! | field | what it is |
 //! |---|---|
@@ -10,25 +10,26 @@
 //! | `user` | the user that the service's authentication found: see [`RateLimit::user`](super::RateLimit::user) |
 //! | any other | a header, an extension, or the result of a closure |
 //!
-//! A client chooses how it spells its path: `/%6cogin`, `//login` and `/x/../login` are `/login` here, but `/login/` and
-//! `/LOGIN` are other paths, and a router may take any of them for another one than the layer does. So a rule for what
-//! a service does with a path should be about the route, which is that of the path as it was sent.
-//! [`RateLimit::refuse_doubtful_paths`](super::RateLimit::refuse_doubtful_paths) is for services that read paths in ways
-//! of their own, and [`RateLimit::keep_slashes`](super::RateLimit::keep_slashes) for those to which `//` is not `/`.
+//! A client chooses how it spells its path: `/%6cogin`, `//login` and `/x/../login` are `/login` here, but `/login/`
+//! and `/LOGIN` are other paths, and a router may take any of them for another one than the layer does. So a rule for
+//! what a service does with a path should be about the route, which the router finds by the path as it was sent.
+//! [`RateLimit::refuse_doubtful_paths`](super::RateLimit::refuse_doubtful_paths) is for services that read paths in
+//! ways of their own, and [`RateLimit::keep_slashes`](super::RateLimit::keep_slashes) for services that tell `//` from
+//! `/`.
 //!
 //! # Missing sources
-//! A descriptor for a field does not apply to a request without it, such as one without a user, and in a limit `per` that
-//! field all of these share one key. But if the layer has no source for a field at all, nobody would be limited. The safe
-//! thing is to limit all clients together, so then the field is `unknown` in every request, and they share one key. The
-//! same holds for `ip` when the server does not say who is connected. Rules for a certain value of such a field never apply. The layer logs a warning when it is made, and
-//! after a reload at the first request. A service that should not even start like this makes its layer by
-//! [`RateLimit::try_layer`](super::RateLimit::try_layer).
+//! A request may lack a field: one without login has no `user`. A descriptor for `user` does not apply to it, and in a
+//! limit `per user` all such requests share one key. But if the layer has no source for a field at all, it limits all
+//! clients together instead of nobody: the field is `unknown` in every request, and all share one key. So it is with
+//! `ip` when the server does not say who is connected. Rules for a certain value of such a field never apply. The layer
+//! logs a warning when it is made, and at the first request after a reload. A service that should not start then makes
+//! its layer by [`RateLimit::try_layer`](super::RateLimit::try_layer).
 //!
 //! # Values that nobody has
 //! A rule for a route that does not exist limits nobody, and a tier that no rule is for is not limited; both may be
 //! slips. Where the values of a field are known, by [`RateLimit::routes`](super::RateLimit::routes),
 //! [`RateLimit::values`](super::RateLimit::values) or [`RateLimit::limited_values`](super::RateLimit::limited_values),
-//! the layer logs such warnings in the same way, and `try_layer` refuses.
+//! the layer warns of both in the same way, and `try_layer` refuses.
 //!
 //! A field that a request must have, such as the key of an API, comes from a source that may fail: see
 //! [`RateLimit::key`](super::RateLimit::key).
@@ -85,7 +86,7 @@ pub(super) struct Sources {
     pub(super) peer: Option<Peer>,
     pub(super) proxies: Option<Proxies>,
     pub(super) ipv6_prefix: u8,
-    /// Whether slashes that follow each other are not one.
+    /// Keeps runs of slashes apart, in place of reading them as one.
     pub(super) keep_slashes: bool,
     /// Each source with the name of its field.
     fields: Vec<(String, FieldSource)>,
@@ -93,7 +94,7 @@ pub(super) struct Sources {
     pub(super) may_fail: bool,
     /// The values that fields can have.
     pub(super) known: Vec<KnownValues>,
-    /// Whether it was logged that the peer is not known.
+    /// Logs once that the peer is unknown.
     no_peer: Once,
 }
 
@@ -110,7 +111,7 @@ pub(super) type Demand =
 
 pub(super) enum FieldSource {
     Header(HeaderName),
-    /// Maps each pattern to itself; and the patterns.
+    /// The router, which maps each pattern to itself, and the patterns.
     Routes(matchit::Router<String>, KnownValues),
     Closure(Find),
     Demand(Demand),
@@ -159,14 +160,14 @@ impl Sources {
     }
 
     /// The fields of `rules` that no source gives. Without [`peer`](super::RateLimit::peer), only a request shows
-    /// whether `ip` has one.
+    /// whether `ip` has a source.
     pub(super) fn missing<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r str> {
         let known =
             |field: &str| matches!(field, "ip" | "method" | "path" | "host") || self.has(field);
         rules.fields().into_iter().filter(move |field| !known(field))
     }
 
-    /// The rules for values that their field never has, and the values that no rule is for, as far as they are known.
+    /// The rules for values that their field never has, and the known values without a rule.
     pub(super) fn unmatched(&self, rules: &Rules) -> Vec<String> {
         let routes = self.fields.iter().filter_map(|(_, source)| match source {
             FieldSource::Routes(_, known) => Some(known),
@@ -192,7 +193,7 @@ impl Sources {
         Some(peer.map(of))
     }
 
-    /// Writes the text of the client's address, which stays empty if there is none.
+    /// Writes the client's address; nothing if there is none.
     fn write_ip(&self, head: &Head<'_>, ip: &mut Made) {
         match self.client(head) {
             Some(Some(address)) => ip.write_address(address, self.ipv6_prefix),
@@ -210,7 +211,7 @@ impl Sources {
 pub(super) struct KnownValues {
     pub(super) field: String,
     pub(super) values: Vec<String>,
-    /// Whether a rule should be for each of them.
+    /// Whether each of them should have a rule.
     pub(super) all_limited: bool,
 }
 
@@ -237,14 +238,14 @@ impl KnownValues {
     }
 }
 
-/// What does not fit between the sources of a layer and the rules: see
+/// Fields and values of rules that the sources of a layer do not give: see
 /// [`RateLimit::try_layer`](super::RateLimit::try_layer).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingSources {
     /// The names of the fields that rules are about and no source gives, in the order of the rules.
     pub fields: Vec<String>,
-    /// Rules for a value that its field never has, and values that no rule is for, each in words: see
+    /// Rules for a value that its field never has, and values without a rule, each in words: see
     /// [`RateLimit::values`](super::RateLimit::values).
     pub values: Vec<String>,
 }
@@ -280,7 +281,7 @@ impl FieldSource {
     }
 }
 
-/// A key that is no address, nor a group of addresses, nor [`UNKNOWN`] as an address can be.
+/// Marks a key that reads as an address, a group of addresses or [`UNKNOWN`], so that it never equals one.
 fn apart_from_ip(key: Cow<'_, str>) -> Cow<'_, str> {
     let address = key.split_once('/').map_or(&*key, |(address, _)| address);
     if parse(address).is_some() || key == UNKNOWN { key + NO_TEXT } else { key }
@@ -303,8 +304,8 @@ fn host<'a>(head: Head<'a>) -> Option<Cow<'a, str>> {
     })
 }
 
-/// The text of a header. One that is not UTF-8 is escaped, and ends with the character U+007F, which no header
-/// can have: so different headers stay different keys, and patterns find how it begins.
+/// The text of a header. Bytes that are not UTF-8 are escaped, and the text ends with the character U+007F, which no
+/// header can have: so different headers stay different keys, and patterns still match the beginning.
 pub fn text(bytes: &[u8]) -> Cow<'_, str> {
     const ESCAPED: &AsciiSet = &CONTROLS.add(b'%');
     match str::from_utf8(bytes) {
@@ -321,7 +322,7 @@ pub fn bytes(text: &str) -> Cow<'_, [u8]> {
     }
 }
 
-/// The end of a text that stands for bytes that are not UTF-8.
+/// Ends the text of a header that is not UTF-8.
 const NO_TEXT: &str = "\u{7f}";
 
 /// The fields of one request. Each is found when it is first needed.
@@ -332,7 +333,7 @@ pub(super) struct RequestFields<'a> {
     ip: Made,
     by_ip: bool,
     later_ip: OnceLock<Box<Made>>,
-    /// The method, the path and the host, where they came in another form than the normal one.
+    /// The normal forms of the method, the path and the host, where they differ from what came.
     made: [OnceLock<Box<str>>; 3],
     found: SmallVec<[OnceLock<Found<'a>>; 2]>,
 }
@@ -346,8 +347,8 @@ impl<'a> RequestFields<'a> {
         RequestFields { sources, head, ip, by_ip, later_ip, made, found }
     }
 
-    /// Reads what is always needed. The fields stay where they are: a copy right after the address was written would
-    /// have to wait for it.
+    /// Reads what is always needed. Not a part of `new`: moving the fields right after the address was written would
+    /// stall on that write.
     #[inline(always)]
     pub(super) fn read(&mut self) -> &Self {
         for _ in &self.sources.fields {
@@ -390,8 +391,7 @@ impl<'a> RequestFields<'a> {
         }
     }
 
-    /// A text that may have been made for this request: then it is kept, and made again if it is asked for again. Most
-    /// are in their normal form as they came, and take no memory.
+    /// Keeps a text that was made for this request. Most texts came in their normal form, and take no memory.
     fn kept(&self, place: usize, text: Cow<'a, str>) -> Text<'_> {
         Text::Is(match text {
             Cow::Borrowed(text) => text,
@@ -404,7 +404,7 @@ impl<'a> RequestFields<'a> {
 }
 
 impl RequestFields<'_> {
-    /// The first failure of the sources at these places, as far as they were asked, with its field.
+    /// The first failure among the sources at these indices that were asked, with its field.
     pub(super) fn failure(&self, places: &[usize]) -> Option<(&str, &Unidentified)> {
         places.iter().find_map(|&place| {
             let failure = self.found.get(place)?.get()?.as_ref().err()?;

@@ -16,9 +16,9 @@ use ratescope::time::Span;
 /// response without a body: for tonic, as in `examples/grpc.rs`. An unidentified request gets
 /// `UNAUTHENTICATED` for 401, `PERMISSION_DENIED` for 403, and otherwise `INVALID_ARGUMENT`.
 ///
-/// Clients of gRPC find the wait where they look for it, in milliseconds, rounded up: in `grpc-retry-pushback-ms`, which
-/// their retries obey, and in the status details as `google.rpc.RetryInfo`. For a request that never passes, the former is
-/// -1, which means not to retry.
+/// The wait in milliseconds, rounded up, is in `grpc-retry-pushback-ms`, which the retries of gRPC's clients obey, and
+/// in the status details as `google.rpc.RetryInfo`. For a request that never passes, `grpc-retry-pushback-ms` is -1: do
+/// not retry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GrpcStatus;
 

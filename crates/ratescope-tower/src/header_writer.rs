@@ -1,4 +1,4 @@
-//! The headers, counters and refusals of the layer, for a front end that is no layer.
+//! The headers, counters and refusals of the layer, for other front ends.
 
 use super::fields::Head;
 use super::layer::LayerSettings;
@@ -26,7 +26,7 @@ impl fmt::Debug for HeaderWriter {
 }
 
 impl HeaderWriter {
-    /// For a store whose failures are known from `outages`.
+    /// For a store whose failures `outages` notes.
     pub fn new(outages: Arc<Outages>) -> Self {
         let settings = LayerSettings { outages, ..LayerSettings::default() };
         HeaderWriter { settings, preparations: ByRules::default() }

@@ -15,8 +15,8 @@
 //!   sent, so a client of two layers learns of the limit that it meets first.
 //! * `RateLimit-Policy` and `RateLimit` are lists, to which the layer adds its items.
 //!
-//! A limit that may delay requests (`leaky-bucket`) says what remains in its queue. Where nobody waits, as in an answer
-//! for a proxy or if the layer's own queue is full, it says what would pass at once.
+//! A limit that may delay requests (`leaky-bucket`) says what remains in its queue. Where no request can wait, as in an
+//! answer for a proxy or while the layer's queue is full, it says what would pass at once.
 //!
 //! The headers leave out shadows, limits that never refuse, and limits whose states are unknown because the store failed.
 //!
@@ -26,14 +26,13 @@
 //! ratelimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
 //! ```
 //!
-//! Each item is a limit of a rule. Its name is the rule's `name` in the file, if no other rule has it,
-//! or else the full name of the rule; the second limit of a rule has `#2` appended, and so on. `q` and
-//! `w` are the limit's [quota](ratescope::limit::any::AnyLimiter::quota) in units, and its window in
-//! seconds. `r` is what remains. `t` is the time in seconds until the whole quota is available again: a
-//! client that spreads the remaining units over it is never refused. If nothing remains and the request
-//! was refused, `t` is the time until the request would pass. For a limit of 0, under which none ever passes, `t` is
-//! at least the window, so that nobody comes again at once. There is no partition key, since it would
-//! show who else shares the limit.
+//! Each item is a limit of a rule. Its name is the rule's `name` in the file, if no other rule has it, or else the full
+//! name of the rule; the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
+//! [quota](ratescope::limit::any::AnyLimiter::quota) in units, and its window in seconds. `r` is what remains. `t` is
+//! the time in seconds until the whole quota is available again: a client that spreads the remaining units over it is
+//! never refused. If nothing remains and the request was refused, `t` is the time until the request would pass. For a
+//! limit of 0, under which no request ever passes, `t` is at least the window, so that nobody retries at once. There is
+//! no partition key, since it would show who else shares the limit.
 //!
 //! # Sources
 //! RFC 9110, section 10.2.3 (Retry-After). "What is a rate limiter?" (system design notes, 2023)
@@ -137,14 +136,14 @@ impl Headers {
         Headers { unit: Some(unit), ..self }
     }
 
-    /// Whether what is left is needed.
+    /// Whether any header needs the quotas.
     pub(super) fn want_quotas(&self) -> bool {
         self.x_ratelimit || self.ratelimit
     }
 
     /// The headers for a request, `None` if there are none. `refused` is `None` if the request passed, or else the time
-    /// after which it would pass, if it ever would. Where a request may wait, what remains is what may be counted; with
-    /// `is_at_once`, and where one could not wait, it is what would pass at once.
+    /// after which it would pass, if it ever would. What remains includes room for requests that wait; in a refusal,
+    /// and with `is_at_once`, it does not.
     pub(super) fn values(
         &self,
         prepared: &Prepared,
@@ -195,8 +194,8 @@ pub(super) struct OfLimit<'a> {
     left: [u64; 2],
 }
 
-/// How much of a limiter's room is for events that wait: what remains beyond it would pass at once. Of a leaky bucket that
-/// is all but the event that leaves at once, which needs an empty queue.
+/// How much of a limiter's room is for events that wait; what remains beyond it would pass at once. In a leaky bucket
+/// only one event passes at once, into an empty queue.
 pub fn waiting(limiter: &AnyLimiter) -> f64 {
     match limiter {
         AnyLimiter::LeakyBucket(bucket) => (bucket.queue() - 1.0).max(0.0),
@@ -254,7 +253,7 @@ impl Values {
     }
 }
 
-/// Whether a header already says that no more than this remains.
+/// Whether a header already names this remaining amount or less.
 fn is_at_most(said: &HeaderValue, remaining: u64) -> bool {
     let said = said.to_str().ok().and_then(|said| said.parse::<u64>().ok());
     said.is_some_and(|said| said <= remaining)

@@ -1,20 +1,19 @@
 //! Texts of headers that last as long as the process.
 //!
-//! Responses that share a text count its holders. All threads do so at one place, and wait for each other there. A text
-//! that lasts needs no count. Rules that are read again have mostly the texts of those before, and what all rules
-//! together may keep is bounded.
+//! A text that responses share has a reference count, on which all threads contend. A `&'static str` has none. A reload
+//! brings mostly texts that are here already, and all texts together are bounded.
 
 use http::HeaderValue;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// The most bytes of texts that last: those of about a thousand limits.
+/// The most bytes of all texts: those of about a thousand limits.
 const MOST: usize = 64 << 10;
 
-/// The texts, and how many bytes they have.
+/// The texts, and their bytes.
 static LASTING: Mutex<(BTreeSet<&str>, usize)> = Mutex::new((BTreeSet::new(), 0));
 
-/// The value of a header that many responses will have. Its text lasts, if there is room for it.
+/// The value of a header that many responses share. Its text lasts if there is room.
 pub(super) fn lasting(text: String) -> HeaderValue {
     let Ok(counted) = HeaderValue::try_from(text.as_str()) else {
         return HeaderValue::from_static("");

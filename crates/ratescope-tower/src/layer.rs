@@ -115,18 +115,18 @@ impl<S: Store> RateLimit<S> {
     /// Limits requests by the rules of a store: a [`MemoryStore`](ratescope::rules::MemoryStore); a `RedisStore` of the
     /// crate `ratescope-redis`; an `Arc<dyn Store>`, which may be either; one that is
     /// [observed](ratescope::rules::Observed), as by a probe; or any other [`Store`]. A clone is the same store, so the
-    /// service keeps one at hand.
+    /// service can keep one.
     pub fn new(store: S) -> Self {
         RateLimit { store, answer: Problem, clock: SystemClock, settings: LayerSettings::default() }
     }
 }
 
 impl<S: Store, A, C> RateLimit<S, A, C> {
-    /// Checks that each field that the rules are about has a source, and the [values](Self::values) that they are
-    /// for. `ip` has a source if [`peer`](Self::peer) was called.
+    /// Checks that each field of the rules has a source, and that the rules fit the [values](Self::values) of the
+    /// fields. `ip` has a source if [`peer`](Self::peer) was called.
     ///
     /// # Errors
-    /// When some have none; the error names them.
+    /// Names the fields without a source, and the values that do not fit.
     pub fn check_sources(&self) -> Result<(), MissingSources> {
         let (rules, sources) = (self.store.rules(), &self.settings.sources);
         let needs_peer = rules.fields().into_iter().any(|field| sources.may_be_ip(field));
@@ -138,9 +138,8 @@ impl<S: Store, A, C> RateLimit<S, A, C> {
         if fits { Ok(()) } else { Err(MissingSources { fields, values }) }
     }
 
-    /// Makes the layer, as [`layer`](Self::layer) does, if each field that the rules are about has a
-    /// source. Rules that come later by a reload are not known yet; for those, and with `layer`, see
-    /// [missing sources](super::fields#missing-sources).
+    /// Makes the layer, as [`layer`](Self::layer) does, if each field of the rules has a source. For rules that a
+    /// reload brings, and with `layer`, see [missing sources](super::fields#missing-sources).
     ///
     /// ```
     /// use ratescope_tower::RateLimit;
@@ -155,22 +154,21 @@ impl<S: Store, A, C> RateLimit<S, A, C> {
     /// ```
     ///
     /// # Errors
-    /// The fields that have no source, and the values that do not fit.
+    /// Names the fields without a source, and the values that do not fit.
     pub fn try_layer(self) -> Result<RateLimitLayer<S, A, C>, MissingSources> {
         self.check_sources()?;
         Ok(self.layer())
     }
 
-    /// Makes the layer. All services of the layer and of its clones share the store and the queue. If
-    /// the rules are about a field without a source, all clients are limited together: see
-    /// [missing sources](super::fields#missing-sources).
+    /// Makes the layer. All services of the layer and of its clones share the store and the queue. If a field of the
+    /// rules has no source, all clients are limited together: see [missing sources](super::fields#missing-sources).
     pub fn layer(self) -> RateLimitLayer<S, A, C> {
         RateLimitLayer::new(self)
     }
 
-    /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and
-    /// charges the `cost` of that number of bytes: when a body has ended, or when it is dropped before,
-    /// because the client hung up. The headers of its response do not include it.
+    /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and charges the `cost`
+    /// of that number: when the body ends, or when the client hangs up. The headers of the response do not include this
+    /// cost.
     pub fn layer_for_bodies(
         mut self,
         cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
@@ -194,8 +192,8 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets the proxies in front of the service, which report the client. Without proxies the client is
-    /// the peer.
+    /// Sets the proxies in front of the service, which report the client's address. Without proxies the client is the
+    /// peer.
     pub fn behind(mut self, proxies: Proxies) -> Self {
         self.settings.sources.proxies = Some(proxies);
         self
@@ -208,7 +206,7 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Takes slashes that follow each other in the field `path` for what they are. By default they are one.
+    /// Keeps runs of slashes in the field `path`. By default a run counts as one slash.
     pub fn keep_slashes(mut self) -> Self {
         self.settings.sources.keep_slashes = true;
         self
@@ -243,9 +241,9 @@ impl<S, A, C> RateLimit<S, A, C> {
         self.field(field, move |head| Some(Cow::Borrowed(text(head.extensions.get::<T>()?))))
     }
 
-    /// Takes a field from a header. Any client can send any header, so use one that the service checks,
-    /// such as an API key. Of a header with credentials, as [`is_credential`](ratescope::policy::is_credential) knows
-    /// them, logs, Redis and Live have a [hash](ratescope::policy::Per).
+    /// Takes a field from a header. Any client can send any header, so use one that the service checks, such as an API
+    /// key. Logs, Redis and Live show a header with credentials, as [`is_credential`](ratescope::policy::is_credential)
+    /// knows them, as a [hash](ratescope::policy::Per).
     pub fn header(self, field: &str, name: HeaderName) -> Self {
         self.source(field, FieldSource::Header(name))
     }
@@ -255,7 +253,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// axum.
     ///
     /// # Errors
-    /// If a pattern is wrong or conflicts with another: the pattern, and what is wrong with it.
+    /// When a pattern is wrong or conflicts with another.
     pub fn routes<'p>(
         self,
         patterns: impl IntoIterator<Item = &'p str>,
@@ -270,8 +268,8 @@ impl<S, A, C> RateLimit<S, A, C> {
         Ok(self.source("route", FieldSource::Routes(routes, known)))
     }
 
-    /// Says which values a field can have, such as the routes that axum knows. A rule for another value never
-    /// applies, which is then a [warning or an error](super::fields#values-that-nobody-has).
+    /// Says which values a field can have, such as the routes that axum knows. A rule for another value never applies,
+    /// and is a [warning or an error](super::fields#values-that-nobody-has).
     pub fn values<'v>(self, field: &str, values: impl IntoIterator<Item = &'v str>) -> Self {
         self.known(field, values, false)
     }
@@ -329,8 +327,8 @@ impl<S, A, C> RateLimit<S, A, C> {
         self.source(field, FieldSource::Closure(Box::new(find)))
     }
 
-    /// Takes a field from a closure, and from the client's address where the closure finds nothing, so that those who
-    /// show no key are limited, too, each group of addresses apart as in the field `ip`:
+    /// Takes a field from a closure, or from the client's address if the closure finds nothing. So clients without a
+    /// key are limited, too, by address as in the field `ip`:
     ///
     /// ```
     /// use ratescope_tower::RateLimit;
@@ -349,8 +347,8 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
-    /// Take a key that was checked: whoever makes up a new key for each request is never limited. A key never counts
-    /// together with an address, even if it is written like one: such a key ends with the character U+007F.
+    /// Take only keys that were checked: a client that makes up a new key for each request is never limited. A key that
+    /// is written like an address gets the character U+007F at its end, so that the two never count together.
     pub fn field_or_ip(
         self,
         field: &str,
@@ -359,8 +357,8 @@ impl<S, A, C> RateLimit<S, A, C> {
         self.source(field, FieldSource::OrIp(Box::new(find)))
     }
 
-    /// Passes on requests without limiting them, such as those of a health check: no limit is asked, nothing is counted,
-    /// also not by the [meters](super::meters), and the response has no headers of the layer.
+    /// Passes on requests without limiting them, such as those of a health check: no limit is asked, nothing is
+    /// counted, not even by the [meters](super::meters), and the layer adds no headers.
     ///
     /// ```
     /// use ratescope_tower::RateLimit;
@@ -373,8 +371,8 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
-    /// A client chooses the path and the headers that it sends, so skip only what costs nothing to answer. What
-    /// other clients are exempt from is better a [rule](ratescope::rules#exemptions), which can be reloaded.
+    /// A client chooses the path and the headers that it sends, so skip only what costs nothing to answer. For other
+    /// exemptions use a [rule](ratescope::rules#exemptions), which can be reloaded.
     pub fn skip(mut self, skip: impl Fn(Head<'_>) -> bool + Send + Sync + 'static) -> Self {
         self.settings.skip = Some(Box::new(skip));
         self
@@ -393,10 +391,9 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets an additional cost that is known only from the response's head. It is counted before the
-    /// response is passed on; the headers do not include it. More than
-    /// [`MAX_COST`](ratescope::limit::MAX_COST) counts as that. A negative cost, and one that is no number,
-    /// is logged and counts as 0. A request that is dropped before its response costs only what
+    /// Sets an additional cost that is known only from the response's head. It is counted before the response is passed
+    /// on; the headers do not include it. More than [`MAX_COST`](ratescope::limit::MAX_COST) counts as that. A negative
+    /// cost or NaN is logged and counts as 0. A request that is dropped before its response costs only what
     /// [`cost`](Self::cost) says. For the size of a body that is streamed, see
     /// [`layer_for_bodies`](Self::layer_for_bodies).
     pub fn charge(
@@ -420,30 +417,29 @@ impl<S, A, C> RateLimit<S, A, C> {
         self
     }
 
-    /// Sets the number of requests that may wait at once, because a leaky bucket delays them; the
-    /// default is [`QUEUE`]. Further requests that would have to wait are refused, and not counted. A
-    /// request that may have to wait holds its place already while the store is asked.
+    /// Sets how many requests, delayed by a leaky bucket, may wait at once; the default is [`QUEUE`]. Further requests
+    /// that would have to wait are refused, and not counted. A request that may have to wait takes its place before the
+    /// store is asked.
     pub fn queue(mut self, places: usize) -> Self {
         self.settings.queue = places;
         self
     }
 
-    /// Sets the number of places in the queue that requests of one key may hold, so that no client
-    /// holds all of them. The default is half of the queue, rounded up. A leaky bucket `per all` has no
-    /// such bound.
+    /// Sets how many places in the queue the requests of one key may hold, so that no client fills the queue. The
+    /// default is half of the queue, rounded up. A leaky bucket `per all` has no such bound.
     pub fn queue_per_key(mut self, places: usize) -> Self {
         self.settings.queue_per_key = Some(places);
         self
     }
 
-    /// Sets how many refusals are logged each second; the default is [`LOGGED`]. When the store fails, that is logged
-    /// once, and once more when it answers again, with the number of decisions that were made without it.
+    /// Sets how many refusals are logged each second; the default is [`LOGGED`]. A failure of the store is logged once,
+    /// and its end once, with the number of decisions that were made without it.
     pub fn log_per_second(mut self, events: u64) -> Self {
         self.settings.logged = events;
         self
     }
 
-    /// Shares with other layers of the same store what the log says of its failures.
+    /// Shares the [`Outages`] of a store with its other layers, so that a failure is logged once for all of them.
     #[doc(hidden)]
     pub fn outages(mut self, outages: Arc<Outages>) -> Self {
         self.settings.outages = outages;
@@ -458,8 +454,8 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     /// Adds the store's answer to the extensions of each request that is passed on, as an
-    /// [`Decision`](ratescope::rules::Decision). Handlers find there if a soft limit was exceeded, and how
-    /// much is left of each limit:
+    /// [`Decision`](ratescope::rules::Decision). Handlers read from it whether a soft limit was exceeded, and how much
+    /// is left of each limit:
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
@@ -479,13 +475,14 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
-    /// In a service with several layers, handlers see the answer of the innermost one that does this.
+    /// Of several layers that do this, handlers see the decision of the innermost.
     pub fn insert_decision(mut self) -> Self {
         self.settings.inserts_decision = true;
         self
     }
 
-    /// Sets the response to refused requests; the default is [`Problem`]. A closure needs both of its types:
+    /// Sets the response to refused requests; the default is [`Problem`]. A closure needs the types of its argument and
+    /// its result:
     ///
     /// ```
     /// use axum::response::{IntoResponse, Response};
@@ -520,8 +517,7 @@ impl<S, A, C> fmt::Debug for RateLimit<S, A, C> {
     }
 }
 
-/// A layer that limits requests. `W` says whether it [charges](super::Charged) for the bodies of
-/// responses.
+/// A layer that limits requests. `W` says whether the layer [charges](super::Charged) for the bodies of responses.
 pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
     pub(super) shared: Arc<Shared<S, A, C>>,
     bodies: PhantomData<W>,

@@ -1,20 +1,20 @@
 //! Limits for services of tower: axum, hyper, tonic and the like.
 //!
 //! * [`RateLimit`] has the settings and makes the layer, over any [`Store`](ratescope::rules::Store).
-//! * [`Refused`] is a refused request; an [`Answer`] makes the response to it: [`Problem`], [`GrpcStatus`] or a closure.
-//! * [`outgoing`] has the layer for a client of other services, which waits instead.
+//! * [`Refused`] is a refused request; an [`Answer`] makes its response: [`Problem`], [`GrpcStatus`] or a closure.
+//! * [`outgoing`] has the layer for clients, whose calls wait until a limit allows them.
 //! * [`watch`] reads a rule file again when it changes.
 //!
-//! **How it works.** `service.rs` takes a request. `decide.rs` reads the fields of its keys (`fields.rs`; the address of
-//! the client by `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with
-//! `headers.rs`, waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`,
-//! made once for each reading of them. `passed.rs` completes the responses to requests that passed, also for frameworks
-//! that take no layers: [`RateLimitLayer::check`]. `charge.rs` counts costs that are known only afterwards, and
-//! `reservation.rs` those that are reserved before. `meters.rs` and `report.rs` count and log.
+//! **How it works.** `service.rs` takes a request. `decide.rs` reads its fields (`fields.rs`; the client's address by
+//! `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with `headers.rs`,
+//! waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`, made once
+//! at each reload. `passed.rs` completes the responses to requests that passed, also for frameworks that take no
+//! layers: [`RateLimitLayer::check`]. `charge.rs` charges costs that are known only afterwards; `reservation.rs`
+//! settles costs that were reserved. `meters.rs` and `report.rs` count and log.
 //!
-//! **What it promises.** A request is counted once, and never panics, whatever it has in it. The queue, the log and the
-//! labels of the counters are bounded, whoever sends. A store that fails is no error of the request: each rule says what
-//! happens then. Readiness of the inner service is kept.
+//! **What it promises.** A request is counted once, and no request makes the layer panic. The queue, the log and the
+//! labels of the counters are bounded, whoever sends. When the store fails, each rule says what happens to the request.
+//! The layer calls the inner service only when it is ready.
 //!
 //! This is a whole service, with axum:
 #![doc = include_str!("ten_lines.md")]

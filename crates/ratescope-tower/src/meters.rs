@@ -12,15 +12,13 @@
 //! | `ratescope_keys_evicted_total` | | keys that were evicted because there was no room |
 //! | `ratescope_reloads_total` | `outcome`: as [`FileNews::name`](crate::watch::FileNews::name) has it | changed rule files |
 //!
-//! A request is `unavailable` if it was refused because the store failed, as its rule demands, and
-//! `unidentified` if it lacks a [key](super::RateLimit::key), so that no limit was asked. An
-//! answer is `shadow_refused` if a shadow would have refused the request. A charge is lost if the
-//! service computed a `cost` that is negative or no number; if the store has to be waited for and there
-//! is no `runtime`; or if the task that told the store was `dropped`, as at the end of a runtime.
+//! A request is `unavailable` if it was refused because the store failed, as its rule demands, and `unidentified` if it
+//! lacks a [key](super::RateLimit::key), so that no limit was asked. A decision is `shadow_refused` if a shadow would
+//! have refused the request. A charge is lost because its `cost` is negative or NaN; because the store has to be waited
+//! for and there is no `runtime`; or because the task that charges was `dropped`, as at the end of a runtime.
 //!
-//! A service with several layers gives each a [name](super::RateLimit::name). All of these but the last
-//! then have the label `layer`. Without names, the layers' requests add up, and `ratescope_keys` is that
-//! of one of them.
+//! A service with several layers gives each a [name](super::RateLimit::name). All counters but the last then have the
+//! label `layer`. Without names, the layers' counters add up, and `ratescope_keys` is that of one layer.
 //!
 //! Install the recorder before the first request. The layer looks it up once.
 

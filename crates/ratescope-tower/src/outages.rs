@@ -1,5 +1,5 @@
-//! The times in which a store can't be asked. The log has a line for the beginning of each and one for its end, however
-//! many decisions are made meanwhile.
+//! The outages of a store. The log has a line for the beginning of an outage and one for its end, however many
+//! decisions are made meanwhile.
 
 use super::meters;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -7,22 +7,22 @@ use ratescope::internal::plural;
 use ratescope::rules::Fault;
 use ratescope::time::{Span, Time};
 
-/// How long a store must not fail until it counts as back. So a store that fails now and then causes at most two lines
-/// in this time.
+/// How long a store must not fail until the outage ends. So a store that fails now and then causes at most two lines in
+/// this time.
 const CALM: Span = Span::seconds(1);
 
-/// Whether a store can be asked, as its decisions tell.
+/// The outages of a store, as its decisions show them.
 #[derive(Debug, Default)]
 pub struct Outages {
     is_out: AtomicBool,
     /// The time of the last failure, in microseconds.
     failed: AtomicI64,
-    /// The decisions that were made without the store since it failed first.
+    /// The decisions without the store in this outage.
     decisions: AtomicU64,
 }
 
 impl Outages {
-    /// Counts a decision that the store, by its answer, made or did not make.
+    /// Notes whether a decision was made by the store.
     pub fn note(&self, fault: Option<&Fault>, layer: Option<&str>, now: Time) {
         match fault {
             None => self.answered(layer, now),

@@ -1,4 +1,4 @@
-//! Calls of other services: a layer that waits until a limit allows a call, instead of being refused.
+//! Calls of other services: a layer that waits until a limit allows a call.
 //!
 //! Services limit their clients. A [`Pace`] keeps to such a limit for all clones of a client, and waits when
 //! the service says so: by status 429 or 503 with `Retry-After`. It wraps any client that is a service of
@@ -51,23 +51,21 @@
 //! asks a [`KeyedPolicy`] itself: see [waiting](ratescope::waiting).
 //!
 //! # When the service asks for a pause
-//! After a response with status 429 or 503 and `Retry-After`, no call of that host is made before then, and
-//! none is counted. The header has seconds, or a date. A date is compared with the `Date` of the response, so
-//! the clocks of the two need not agree. A longer pause than [an hour](Pace::longest_pause) is cut to
-//! that. The response itself is returned as it came: to call again is the caller's choice, for example by the
-//! retries of tower around this layer.
+//! After a response with status 429 or 503 and `Retry-After`, calls of that host wait until that time, and are not
+//! counted before. The header has seconds, or a date. A date is compared with the `Date` of the response, so the clocks
+//! of the two need not agree. A pause is at most [an hour](Pace::longest_pause). The response itself is returned as it
+//! came: retries are up to the caller, for example the retries of tower around this layer.
 //!
 //! # What is promised
-//! * A call that waits holds nothing of the client inside. It makes the client ready after its wait.
-//! * A call that is dropped, or gives up since its wait would be too long, leaves nothing behind, as
-//!   [waiting](ratescope::waiting#what-is-counted) says. One that gives up in a queue, since the host asked for a pause
-//!   meanwhile, is [taken back](KeyedPolicy::undo).
-//! * Memory is bounded: [`HOSTS`] keys of each limit, and pauses of as many hosts, are remembered.
+//! * A call that waits holds nothing of the inner client, and makes it ready after the wait.
+//! * A call that is dropped, or gives up since its wait would be too long, leaves nothing counted, as
+//!   [waiting](ratescope::waiting#what-is-counted) says. A call that gives up in a queue, since the host asked for a
+//!   pause meanwhile, is [undone](KeyedPolicy::undo).
+//! * Memory is bounded: [`HOSTS`] keys of each limit, and the pauses of [`HOSTS`] hosts.
 //!
 //! # With reqwest
-//! The client of reqwest is a service, too, but for requests and responses of its own. Those convert from and to
-//! the ones of `http`, so a few lines lead from one to the other, here for reqwest 0.13 and with the feature `util`
-//! of tower:
+//! The client of reqwest is a service, too, with request and response types of its own. They convert from and to those
+//! of `http`, here for reqwest 0.13 and with the feature `util` of tower:
 //!
 //! ```text
 //! let client = reqwest::Client::new();
@@ -86,8 +84,8 @@
 //! let items: Vec<Item> = response.json().await?;
 //! ```
 //!
-//! A timeout of reqwest begins when the call is made, after its wait. Redirects that reqwest follows are no calls
-//! of their own. The response no longer knows its URL.
+//! A timeout of reqwest begins after the wait. Redirects that reqwest follows are not counted. The response no longer
+//! has its URL.
 
 mod pause;
 mod service;
@@ -104,14 +102,14 @@ use ratescope::waiting::Waiting;
 use std::sync::Arc;
 use tower_layer::Layer;
 
-/// How many keys of each limit are remembered, and how many hosts that asked for a pause.
+/// The capacity: keys of each limit, and hosts that asked for a pause.
 pub const HOSTS: usize = 10_000;
 
 /// The fields of a call.
 const FIELDS: [&str; 3] = ["host", "method", "path"];
 
-/// A layer for calls of other services, which waits until its limits allow a call: see
-/// [the module](self). All services that it makes are limited together.
+/// A layer for calls of other services, which waits until its limits allow a call: see [the module](self). All services
+/// of one layer are limited together.
 #[derive(Debug)]
 #[must_use = "it limits nothing until it is laid around a client"]
 pub struct Pace<C = SystemClock> {
@@ -130,8 +128,8 @@ struct Limits {
 }
 
 impl Pace {
-    /// A layer with the limits of a [policy](ratescope::policy), such as `gcra 5/1s burst 10` for each host. A
-    /// call waits as long as it takes, and a pause is an hour at most.
+    /// A layer with the limits of a [policy](ratescope::policy), such as `gcra 5/1s burst 10` for each host. A call
+    /// waits without a bound, and a pause is an hour at most.
     ///
     /// # Errors
     /// When the text is not a policy, or a limit is for a field that calls don't have.
@@ -152,12 +150,12 @@ impl<C> Pace<C> {
         Pace { waiting, ..self }
     }
 
-    /// Sets the longest pause that a service can ask for; with zero, `Retry-After` is not heeded.
+    /// Sets the longest pause that a service can ask for; zero ignores `Retry-After`.
     pub fn longest_pause(self, longest_pause: Span) -> Self {
         Pace { longest_pause, ..self }
     }
 
-    /// Sets the clock, for tests and for machines without that of the system.
+    /// Sets the clock, for tests and for machines without a system clock.
     pub fn clock<D: Clock>(self, clock: D) -> Pace<D> {
         let Pace { limits, waiting, longest_pause, .. } = self;
         Pace { limits, waiting, longest_pause, clock: Arc::new(clock) }

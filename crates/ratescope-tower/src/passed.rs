@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct Passed {
     /// The headers of its response.
     pub(super) headers: Option<Box<Values>>,
-    /// The rest, which few layers need.
+    /// What few layers need.
     pub(super) rest: Option<Box<Rest>>,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct Waiting {
 pub(super) struct Rest {
     /// The request's event, to charge it afterwards, if anything is charged.
     pub(super) debtor: Option<Debtor>,
-    /// The same, if its cost is only reserved.
+    /// The request's event, to settle its reserved cost.
     pub(super) reserved: Option<Debtor>,
-    /// The answer of the store, if handlers are told.
+    /// The decision, for [`insert_decision`](super::RateLimit::insert_decision).
     pub(super) decision: Option<Decision>,
 }
 
@@ -57,11 +57,11 @@ impl fmt::Debug for Passed {
     }
 }
 
-/// For frameworks that take no layers of tower. What the layer does before and after a service is done by two methods.
+/// For frameworks that take no layers of tower: one method before the service, one after.
 impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
-    /// Decides about a request as the layer does: its fields are read, the store is asked, the answer is counted, a
-    /// refusal is logged. A request that a leaky bucket delays waits here. What handlers find in the
-    /// [extensions](http::Extensions) of a request is added there.
+    /// Decides about a request as the layer does: reads its fields, asks the store, counts the decision, logs a
+    /// refusal, waits if a leaky bucket delays the request, and adds to its [extensions](http::Extensions) what
+    /// handlers find there.
     ///
     /// `examples/hyper.rs` is a server of plain hyper. Where a framework has types of its own, make the head of a request
     /// from them, as `examples/actix.rs` does:
@@ -92,7 +92,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
     /// ```
     ///
     /// # Errors
-    /// When the request is refused: the response, with the headers.
+    /// The response, with the headers, if the request is refused.
     pub async fn check<Q, B>(&self, request: &mut Request<Q>) -> Result<Passed, Response<B>>
     where
         A: Answer<B>,
@@ -137,7 +137,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         Ok(passed)
     }
 
-    /// Moves the answer of the store and the reservation to the extensions of a request.
+    /// Moves the decision and the reservation to the extensions of a request.
     pub(super) fn insert_extensions<Q>(
         self: &Arc<Self>,
         request: &mut Request<Q>,

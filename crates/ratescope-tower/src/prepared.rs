@@ -30,7 +30,7 @@ pub(super) struct Prepared {
     pub(super) fields: Vec<String>,
     /// Whether any of them may be the client's address.
     pub(super) by_ip: bool,
-    /// The places of the sources without whose fields a request is refused.
+    /// The indices of the sources whose fields a request must have.
     demanding: Vec<usize>,
 }
 
@@ -56,8 +56,8 @@ pub(super) struct PreparedLimit {
     pub(super) item: String,
     /// The item in RateLimit-Policy.
     policy: HeaderValue,
-    /// The first list of RateLimit-Policy that ended with this item, and its limits. Most requests with this limit
-    /// have the same others.
+    /// A cache: the first list of RateLimit-Policy that ended with this item, and its limits. Most requests with this
+    /// limit have the same others.
     list: OnceLock<(Vec<Place>, HeaderValue)>,
 }
 
@@ -88,8 +88,8 @@ impl Prepared {
         Prepared { rules: Arc::clone(rules), each, may_delay, fields, by_ip, demanding }
     }
 
-    /// Returns the field that the request lacks, and why, if a source failed that a rule for this request needs. Such a
-    /// request is refused before any limit is asked. A field that only shadows need refuses nobody.
+    /// If a rule for this request needs a field and its source failed, returns the field and the reason. The request is
+    /// then refused before any limit is asked. A field that only shadows need refuses nobody.
     #[inline]
     pub(super) fn unidentified<'f>(
         &self,

@@ -1,19 +1,18 @@
-//! Finds the client of a request that came through proxies.
+//! Finds the address of a client behind proxies.
 //!
-//! A proxy writes the address that it was asked from at the end of a header. Anybody can send such a
-//! header, so only the part that trusted proxies wrote counts:
+//! A proxy appends the address of its peer to a header. Anybody can send such a header, so only the part that trusted
+//! proxies wrote counts:
 //!
 //! 1. The connection comes from the peer. If the peer is not in the trusted networks, it is the
 //!    client, and no header is read.
-//! 2. Otherwise the header is read from its end. The first address that is not trusted is the client.
-//!    The part before it was there when the request reached the first trusted proxy. The client may
-//!    have written that part, so it does not count.
-//! 3. If all addresses are trusted, the first one is the client: a client inside the networks. If an
-//!    entry is no address (`unknown`, or a name that hides one), the client is the host that wrote
-//!    that entry: the address after it, or the peer.
+//! 2. Otherwise the header is read from its end. The first address that is not trusted is the client. Whatever stands
+//!    before it, the client may have written, so it does not count.
+//! 3. If all addresses are trusted, the first one is the client: a client inside the networks. If an entry is no
+//!    address (`unknown`, or an obfuscated name), the client is the host that wrote the entry: the address after it, or
+//!    the peer.
 //!
-//! Only one header is read. A proxy that writes X-Forwarded-For passes on a Forwarded that the client
-//! made up, so the header must be the one that all trusted proxies write.
+//! Only one header is read, and all trusted proxies must write it: a proxy that writes X-Forwarded-For passes on a
+//! Forwarded that the client made up.
 //!
 //! Sources: RFC 7239 (Forwarded), section 7.4 of it for X-Forwarded-For; A. Pritchard, "The perils of
 //! the real client IP" (2022).
@@ -68,7 +67,7 @@ impl Proxies {
         client
     }
 
-    /// Takes the last entry that is not empty off a list, and reads its address.
+    /// Removes the last entry of a list, skipping empty ones, and reads its address.
     fn last(&self, rest: &mut &[u8]) -> Option<Option<IpAddr>> {
         loop {
             if rest.is_empty() {
@@ -131,7 +130,7 @@ fn said_for(element: &[u8]) -> Option<IpAddr> {
         if name.eq_ignore_ascii_case(b"for") {
             let value = value.get(1..).unwrap_or_default();
             let value = unquoted(value);
-            // A quote too many: then it is not sure where the element begins either.
+            // With an unmatched quote, it is not sure where the element begins.
             return if value.contains(&b'"') { None } else { address(value) };
         }
     }

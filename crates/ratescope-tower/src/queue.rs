@@ -17,7 +17,7 @@ pub(super) struct Queue {
     /// The most seats of one key.
     of_one_key: usize,
     taken: Mutex<Taken>,
-    /// The number of seats whose requests wait. The requests of the other seats might have to.
+    /// The number of seats whose requests wait; the store is still being asked about the others.
     waiting: AtomicUsize,
     hasher: RandomState,
 }
@@ -25,7 +25,7 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Taken {
     all: usize,
-    /// By the hash of each key. There are no more of them than the seats allow.
+    /// The number of seats of each key, by its hash.
     by_key: HashMap<u64, usize>,
 }
 
@@ -43,8 +43,7 @@ impl Queue {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// The hash of a key, with a secret, so that nobody can choose a key that shares the seats of
-    /// another.
+    /// The hash of a key, with a secret, so that nobody can choose colliding keys.
     pub(super) fn hash(&self, key: impl core::hash::Hash) -> u64 {
         self.hasher.hash_one(key)
     }
@@ -69,7 +68,7 @@ impl Queue {
     }
 }
 
-/// A place in the queue. It is free again when this is dropped, together with the request.
+/// A place in the queue, which is freed on drop, together with the request.
 pub(super) struct Seat {
     queue: Arc<Queue>,
     keys: KeyHashes,

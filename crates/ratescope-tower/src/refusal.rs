@@ -23,8 +23,8 @@
 //!
 //! The layer adds the [headers](super::Headers) to any of these responses.
 //!
-//! Requests without a [key](super::RateLimit::key) that they must have are answered in the same way, with
-//! the status and the reason of an [`Unidentified`].
+//! A request that lacks a required [key](super::RateLimit::key) is answered in the same way, with the status and the
+//! reason of an [`Unidentified`].
 
 use super::draft;
 use super::fields::Head;
@@ -44,8 +44,8 @@ use serde_json::Value;
 pub struct Refused<'a> {
     /// The request.
     pub head: Head<'a>,
-    /// The decision. If the queue is full, the decision lets the request pass after a wait. If the request is
-    /// unidentified, no limit was asked, and the decision has no outcomes.
+    /// The decision. If the queue is full, it is that the request may pass after a wait. If the request is
+    /// unidentified, no limit was asked, and it has no outcomes.
     pub decision: &'a Decision,
     /// When the request would pass, if nothing is counted before; `None` if that is not known.
     pub retry: Option<Retry>,
@@ -55,7 +55,7 @@ pub struct Refused<'a> {
 }
 
 impl<'a> Refused<'a> {
-    /// A request that is refused by this answer of the store, also because it can't wait.
+    /// A request that this decision refuses, or that can't wait.
     pub(super) fn new(head: Head<'a>, decision: &'a Decision, prepared: &'a Prepared) -> Self {
         let retry = retry(decision).flatten();
         Refused { head, decision, retry, unidentified: None, prepared }
@@ -95,7 +95,7 @@ impl<'a> Refused<'a> {
         is_unavailable(self.decision)
     }
 
-    /// Whether it was refused because the queue is full, or its client has its share of the seats.
+    /// Whether it was refused because the queue is full, or because the client has its share of the seats.
     pub fn is_queue_full(&self) -> bool {
         self.unidentified.is_none() && self.decision.is_allowed()
     }
@@ -134,12 +134,11 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// When to try again if the store failed. How long it fails is not known; a store on Redis is asked again after 0.1 to
-/// 5 s.
+/// When to retry if the store failed. The end of an outage is unknown; a store on Redis is asked again after 0.1 to 5
+/// s.
 pub const RECOVERY: Span = Span::seconds(1);
 
-/// When an event that does not pass at once would pass, or can be tried again if the store failed; the outer `None` if
-/// it passes at once.
+/// When an event would pass, or can be retried if the store failed. The outer `None`: it passes at once.
 pub fn retry(decision: &Decision) -> Option<Option<Retry>> {
     match decision.wait() {
         Some(Span::ZERO) => None,

@@ -1,9 +1,9 @@
 //! Events for the log, through the `tracing` facade: refusals with their reasons in numbers, and changed
 //! rule files.
 //!
-//! Events that clients can cause are logged at most a few times a second, with the number of those
-//! left out, and with the first 48 bytes of each field of a key. So an attack does not fill the log. Of a
-//! [secret field](ratescope::policy::Per) the log has the hash.
+//! Events that clients can cause are logged at most a few times a second, with the number of events left out, and with
+//! the first 48 bytes of each field of a key. So an attack does not fill the log. A [secret
+//! field](ratescope::policy::Per) is logged as its hash.
 
 use super::layer::LayerSettings;
 use super::meters;
@@ -28,7 +28,7 @@ pub(super) struct LogSampler {
     second: AtomicI64,
     /// The number of events in it.
     seen: AtomicU64,
-    /// The number of events left out since the last one that was let through.
+    /// The number of events left out since the last that was logged.
     passed_over: AtomicU64,
 }
 
@@ -38,8 +38,8 @@ impl LogSampler {
         LogSampler { per_second, second, seen, passed_over: AtomicU64::new(0) }
     }
 
-    /// Whether to log an event that happens now; if so, the number of events left out before. Threads
-    /// that meet at the turn of a second may let one or two more through.
+    /// `Some` if an event of now is to be logged, with the number of events left out before. Threads that race at the
+    /// turn of a second may log one or two more.
     pub(super) fn take(&self, now: Time) -> Option<u64> {
         let second = now.as_micros().div_euclid(1_000_000);
         if self.second.swap(second, Ordering::Relaxed) != second {
@@ -53,7 +53,7 @@ impl LogSampler {
     }
 }
 
-/// The fields of an event, cut where the key has them in clear.
+/// The fields of an event, cut unless they are secret.
 struct Cut<'a>(&'a Per, &'a dyn Fields);
 
 impl Cut<'_> {
@@ -123,7 +123,7 @@ pub(super) fn unidentified(field: &str, why: &Unidentified, layer: Option<&str>,
     );
 }
 
-/// Logs a later cost that is no cost, and counts as 0.
+/// Logs a later cost that is negative or NaN, which counts as 0.
 pub(super) fn bad_cost(cost: f64, layer: Option<&str>, passed_over: u64) {
     tracing::warn!(
         target: "ratescope",
@@ -162,16 +162,16 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     }
 }
 
-/// A value of a rule that no request has, since `normal` makes another text of it.
+/// A value of a rule that no request has, since its normal form differs.
 #[derive(Debug)]
 pub struct NotNormal<'a> {
     /// The rule.
     pub rule: &'a Rule,
-    /// The field that the value is of.
+    /// The field of the value.
     pub field: &'a str,
     /// The value, as it is written.
     pub value: &'a str,
-    /// What `normal` makes of it.
+    /// Its normal form.
     pub normal: Cow<'a, str>,
 }
 

@@ -1,7 +1,6 @@
 //! Costs that are reserved before they are known.
 //!
-//! A request is counted at the cost that it may have at most, and settled at the cost that it had: see
-//! [`Reservation`].
+//! A request is counted at the highest cost that it may have, and settled at its actual cost: see [`Reservation`].
 
 use super::decide::{Debtor, Shared};
 use core::fmt;
@@ -14,7 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// the request, in a layer with [`reserve`](super::RateLimit::reserve).
 ///
 /// Here the tokens of a language model are limited per minute and per day. A request reserves 1000, the most that an
-/// answer has, and costs those that were sent, also if the client hangs up. `examples/tokens.rs` is the whole service.
+/// answer has, and costs the tokens that were sent, also if the client hangs up. `examples/tokens.rs` is the whole
+/// service.
 ///
 /// ```
 /// use axum::{Extension, body::Body};
@@ -37,19 +37,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// # Ok::<(), ratescope::ParseError>(())
 /// ```
 ///
-/// * More than was reserved is charged, as [`charge`](super::RateLimit::charge) does. Less is given back, to the limits
-///   that counted the cost of the request: a rule with a `cost` of its own, such as one for the number of requests,
-///   keeps what it counted, whatever becomes of the request.
-/// * When the last clone is dropped without [`settle`](Self::settle), the request costs what was [added](Self::add).
-///   So a handler that fails before it adds anything gives all back, and so does one that never asked for the
-///   reservation. The layer belongs around the routes that use it, and a limit on their number bounds what fails.
-/// * A limiter that measures a rate can't give back: see [`Limiter::give_back`](ratescope::Limiter::give_back). With one
-///   of these among the limits, nothing is given back to any. Of this the layer logs a warning when the layer is made, and
-///   not of a [store](ratescope::rules::Store) of one's own that can't give back.
+/// * If the actual cost is higher, the difference is charged, as [`charge`](super::RateLimit::charge) does. If it is
+///   lower, the difference is given back. A rule with a `cost` of its own, such as one for the number of requests,
+///   keeps what it counted.
+/// * When the last clone is dropped without [`settle`](Self::settle), the request costs what was [added](Self::add). So
+///   a handler that fails before it adds anything, or never uses the reservation, gives all back. The layer belongs
+///   around the routes that use it, and a limit on their number bounds what fails.
+/// * A limiter that measures a rate can't give back: see [`Limiter::give_back`](ratescope::Limiter::give_back). With
+///   such a limiter among the limits, nothing is given back to any limit, and the layer logs a warning when it is made.
+///   It does not warn of a [store](ratescope::rules::Store) of one's own that can't give back.
 /// * What is given back after a window has ended is given back in the next one.
-/// * Nothing waits. A store in memory has counted the difference when these methods return. Another one is told by
-///   a task, and a difference that it can't be told is counted in the [meters](super::meters) or logged, as for charges.
-///   Without the store's decision, when each rule has decided as its `on_store_failure` says, nothing is given back.
+/// * Nothing waits. A store in memory has counted the difference when these methods return. Any other store is told by
+///   a task; a difference that is lost is counted in the [meters](super::meters) or logged, as for charges. If the
+///   store failed and each rule decided by its `on_store_failure`, nothing is given back.
 #[derive(Clone)]
 #[must_use = "what was reserved is given back when it is dropped"]
 pub struct Reservation {
@@ -84,8 +84,8 @@ impl Reservation {
         self.reserved
     }
 
-    /// Adds to the actual cost, such as a piece of a streamed body when it is sent. It is settled when the last clone is
-    /// dropped.
+    /// Adds to the actual cost, such as for a piece of a streamed body when it is sent. The sum is settled when the
+    /// last clone is dropped.
     pub fn add(&self, cost: f64) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).added += cost;
     }

@@ -1,23 +1,23 @@
 //! The service that the layer wraps around another one.
 //!
-//! A request becomes a 429 in these steps. `call` asks `decide.rs`, which finds the fields of the request
-//! (`fields.rs`, behind proxies `proxies.rs`) and asks the store. If the decision refuses, `refusal.rs` writes the
-//! response, and `headers.rs` its headers. A request that has to wait is in `later` until then.
+//! A request becomes a 429 in these steps. `call` asks `decide.rs`, which finds the fields of the request (`fields.rs`,
+//! behind proxies `proxies.rs`) and asks the store. If the decision refuses, `refusal.rs` writes the response, and
+//! `headers.rs` its headers. `later` serves a request that has to wait.
 //!
 //! # Readiness
-//! A service says that it is ready before it is called, and may hold something from then on, such as a
-//! place under a concurrency limit. The wrapped service is ready when the inner one is. Then:
+//! A service that says it is ready may hold something from then on, such as a permit of a concurrency limit. The
+//! wrapped service is ready when the inner one is. Then:
 //!
 //! * If the store answers at once, as the one in memory does, and the request passes, `call` calls this
 //!   ready inner service.
-//! * If the request is refused, nobody calls the inner service. The layer drops it and keeps a clone,
-//!   so its place is free at once, and not only with the next request.
-//! * If the request has to wait, for the store or in the queue, the layer does the same. The request
-//!   takes another clone, makes it ready when its wait is over, and calls that. So a waiting request
-//!   holds nothing of the inner service.
+//! * If the request is refused, nobody calls the inner service. The layer drops it and keeps a clone, so the permit is
+//!   free at once.
+//! * If the request has to wait, for the store or in the queue, the layer does the same. The request takes another
+//!   clone, which it makes ready and calls when its wait is over. So a waiting request holds nothing of the inner
+//!   service.
 //!
-//! A request that waits has been taken on already. So while some wait, more requests may be inside of
-//! the layer than the inner service is ready for; they wait for it after their first wait.
+//! So while requests wait, more of them may be inside the layer than the inner service is ready for; then they also
+//! wait for the inner service.
 
 use super::bodies::{Bodies, Debt, Uncharged};
 use super::decide::{Next, Shared};
@@ -107,7 +107,7 @@ where
                 }
             }
             next => {
-                // The clone takes the place of the service that is ready, which is dropped with whatever it holds.
+                // The clone replaces the ready service, which is dropped with whatever it holds.
                 self.inner = self.inner.clone();
                 match next {
                     Some(Next::Refuse(response)) => State::Refused { response: Some(response) },
@@ -122,8 +122,8 @@ where
     }
 }
 
-/// Serves a request that has to wait: for the store, if `next` is not known yet, or in the queue. The
-/// `inner` service need not be ready. Returns also the debt of the body, if that is charged for.
+/// Serves a request that has to wait: for the store, if `next` is not known yet, or in the queue. The `inner` service
+/// need not be ready. Also returns the debt of the body, if bodies are charged for.
 async fn later<I, S, A, C, Q, B>(
     shared: Arc<Shared<S, A, C>>,
     mut inner: I,

@@ -1,4 +1,4 @@
-//! Fields that a request must have, and the refusal of one that lacks them.
+//! Fields that a request must have, and the refusal of a request that lacks one.
 
 use super::fields::{FieldSource, Head};
 use super::layer::RateLimit;
@@ -6,8 +6,7 @@ use core::fmt;
 use http::{HeaderValue, StatusCode};
 use std::borrow::Cow;
 
-/// Why a request is refused before any limit is asked about it: it lacks a [key](RateLimit::key), or has a
-/// wrong one.
+/// Why a request is refused before any limit is asked: it lacks a [key](RateLimit::key), or its key is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Unidentified {
@@ -17,8 +16,8 @@ pub struct Unidentified {
 }
 
 impl Unidentified {
-    /// A refusal with a status, such as 401 or 400, and a short reason, which the client is told. A status that is no
-    /// error counts as 400.
+    /// A refusal with a status, such as 401 or 400, and a short reason, which the client is told. A status that is not
+    /// an error becomes 400.
     pub fn new(status: StatusCode, reason: impl Into<Cow<'static, str>>) -> Self {
         let is_error = status.is_client_error() || status.is_server_error();
         let status = if is_error { status } else { StatusCode::BAD_REQUEST };
@@ -32,7 +31,7 @@ impl Unidentified {
         Unidentified::new(StatusCode::BAD_REQUEST, reason)
     }
 
-    /// Adds the header `WWW-Authenticate`, such as `Bearer`, which HTTP demands of an answer with 401.
+    /// Adds the header `WWW-Authenticate`, such as `Bearer`, which HTTP demands of a response with 401.
     pub fn with_challenge(self, challenge: HeaderValue) -> Self {
         Unidentified { challenge: Some(challenge), ..self }
     }
@@ -91,9 +90,9 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// [meters](super::meters) count the request as `unidentified`. With `Ok(None)` the request has no such
     /// field: a descriptor for it does not apply, and in a limit `per` that field all such requests share one key.
     ///
-    /// The closure is asked only about requests for which a rule needs the field: if `user` is the key of a
-    /// descriptor within `path: /api`, nobody has to log in elsewhere. It is asked once, and once more if the
-    /// store has to be waited for. A field that only shadows are about refuses nobody.
+    /// The closure is asked only about requests for which a rule needs the field: if `user` is the key of a descriptor
+    /// within `path: /api`, nobody has to log in elsewhere. It is called once, and once more if the store has to be
+    /// waited for. A field that only shadows need refuses nobody.
     pub fn key(
         self,
         field: &str,

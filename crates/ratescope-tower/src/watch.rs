@@ -1,4 +1,4 @@
-//! Rules that follow their file: it is read again when it changes, while events come in.
+//! Reloads rules when their file changes, while events come in.
 //!
 //! ```no_run
 //! use ratescope::Time;
@@ -16,17 +16,14 @@
 //! ```
 //!
 //! # Why the file is read again and again
-//! The watch reads the file at each interval and compares it with the last reading. A rule file has at
-//! most 1 MiB, and mostly a few kB that the system keeps in memory. Notifications by the system would be
-//! faster, but they follow the file and not its name. After a rename, or when a symlink on the way
-//! changes (Kubernetes replaces its ConfigMaps like this), they are silent. On network and overlay file
-//! systems they are often silent, too. Times and sizes of files are coarse, and may stay the same over a
-//! change. Opening the name again and comparing byte by byte has none of these faults, and needs nothing
-//! but the standard library.
+//! The watch reads the file at each interval and compares it with the last reading. A rule file has at most 1 MiB, and
+//! mostly a few kB that the system keeps in memory. Notifications by the system would be faster, but they follow the
+//! inode and not the name: after a rename, or when a symlink on the way changes (as Kubernetes replaces its
+//! ConfigMaps), they are silent, and often on network and overlay file systems. Modification times and sizes are
+//! coarse, and may stay the same over a change. Opening the name again and comparing bytes has none of these faults.
 //!
-//! A change counts when two readings in a row are equal, so that a file that is just being written is
-//! not taken. It is in force after one to two intervals. The surest way is still to write another file
-//! and rename it. Only regular files are read.
+//! A change counts when two readings in a row are equal, so that a half-written file is not taken. It is in force after
+//! one to two intervals. The surest way is still to write another file and rename it. Only regular files are read.
 
 use core::fmt;
 use core::time::Duration;
@@ -38,7 +35,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 
-/// A file of rules, and the way to put its text in force.
+/// A rule file, and what reloads it.
 #[must_use = "the file is read again only while `every` or `run` is at work"]
 pub struct Watch {
     path: PathBuf,
@@ -97,11 +94,10 @@ impl fmt::Display for FileNews {
     }
 }
 
-/// Reads the rules in a file, for at most `capacity` keys of each limit. Returns also the [`Watch`] with
-/// which they follow the file.
+/// Reads the rules in a file, for at most `capacity` keys of each limit. Also returns the [`Watch`] that reloads them.
 ///
 /// # Errors
-/// If the file can't be read or its rules are wrong, since there are no old ones to keep.
+/// If the file can't be read or its rules are wrong.
 pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(MemoryStore, Watch), OpenError> {
     let path = path.into();
     let text = read(&path)?;
@@ -113,8 +109,8 @@ pub fn open(path: impl Into<PathBuf>, capacity: usize) -> Result<(MemoryStore, W
 }
 
 impl Watch {
-    /// Follows a file whose current `text` is in force already. `reload` gets the name of the
-    /// file, its new text, and the time.
+    /// Watches a file whose current `text` is in force already. `reload` gets the name of the file, its new text, and
+    /// the time.
     pub fn new(
         path: impl Into<PathBuf>,
         text: String,
@@ -125,8 +121,8 @@ impl Watch {
         Watch { path, reload, last: known.clone(), known }
     }
 
-    /// Reads the file. Its rules are put in force if they are new and the last reading found the same. Returns `None`
-    /// if there is nothing new. The clock of `now` must be that of the events: see [`MemoryStore::reload`].
+    /// Reads the file. Puts its rules in force if they are new and equal to the last reading. Returns `None` if there
+    /// is nothing new. The clock of `now` must be that of the events: see [`MemoryStore::reload`].
     pub fn look(&mut self, now: Time) -> Option<FileNews> {
         let content = read(&self.path);
         let is_settled = content == self.last;
@@ -176,8 +172,8 @@ pub struct Watching {
     _stop: Sender<()>,
 }
 
-/// Reads the file that the name leads to now. Reading stops when the file is too long for rules. A pipe or a device is
-/// not opened: it could keep the reader waiting for ever.
+/// Reads the file that has this name now, up to the longest length of rules. A pipe or a device is not opened: it could
+/// block the reader for ever.
 pub fn read(path: &Path) -> Content {
     let unreadable = |error: io::Error| OpenError::unreadable(path, error);
     if !fs::metadata(path).map_err(unreadable)?.is_file() {

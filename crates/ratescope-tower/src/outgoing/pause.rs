@@ -16,7 +16,7 @@ pub(super) fn asked_for(status: StatusCode, headers: &HeaderMap, now: Time) -> O
     }
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // No pause is as long as 30,000 years; a longer number may be no span.
+        // Cut to 30,000 years: a larger number may not fit into a span.
         return Span::from_secs(text.parse::<f64>().ok()?.min(1e12)).ok();
     }
     let date = |text| httpdate::parse_http_date(text).ok().map(Time::from);
@@ -25,9 +25,9 @@ pub(super) fn asked_for(status: StatusCode, headers: &HeaderMap, now: Time) -> O
     Some(sent.unwrap_or(now).until(until))
 }
 
-/// The limiter of pauses: lets nothing pass until the pause is over. Its state is when the pause began and when
-/// it ends, and the cost of what it counts is the length of the pause in seconds. If the clock is behind the
-/// beginning by more than that length, it was set back, and the pause goes back with it.
+/// The limiter of pauses, which lets nothing pass until the pause is over. The state is its beginning and its end; the
+/// cost of an event is the length of a pause in seconds. A clock that is behind the beginning by more than that length
+/// was set back, and the pause moves back with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pause;
 
@@ -72,7 +72,7 @@ impl Limiter for Pause {
     }
 }
 
-/// The pause as the clock at `now` has it.
+/// The pause, moved back if the clock was set back.
 fn as_of(now: Time, [from, until]: [Time; 2]) -> [Time; 2] {
     let all = from.until(until);
     if now.until(from) > all { [now, now.after(all)] } else { [from, until] }

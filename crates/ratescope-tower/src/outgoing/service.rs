@@ -35,9 +35,8 @@ impl<I, C> Paced<I, C> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum CallError<E> {
-    /// The call was not made, and not counted: its wait would have been too long. If it had been counted, since it
-    /// waited in a queue when the host asked for a pause, it is taken back [as far as the limits
-    /// can](ratescope::Limiter::undo).
+    /// The call was not made, and not counted: its wait would have been too long. If it was counted, since it waited in
+    /// a queue when the host asked for a pause, it is [undone](ratescope::Limiter::undo) as far as the limits can.
     GaveUp(GaveUp),
     /// The call was made, and failed.
     Call(E),
@@ -56,7 +55,7 @@ impl<E: core::error::Error + 'static> core::error::Error for CallError<E> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
             CallError::GaveUp(reason) => Some(reason),
-            // Shown as itself, so the next cause is its own.
+            // The call's error is shown in place of this one, so its source comes next.
             CallError::Call(error) => error.source(),
         }
     }
@@ -85,7 +84,7 @@ where
             let response = self.inner.call(request);
             return Box::pin(async move { pace.heed(&call, response.await) });
         }
-        // The clone takes the place of the client that is ready, which is dropped with whatever it holds.
+        // The clone replaces the ready client, which is dropped with whatever it holds.
         self.inner = self.inner.clone();
         let mut inner = self.inner.clone();
         Box::pin(async move {
@@ -100,7 +99,7 @@ where
 }
 
 impl Limits {
-    /// Counts a call that passes after `most` at the latest; otherwise says when to ask again.
+    /// Counts a call that passes within `most`; otherwise says when to ask again.
     fn pass(&self, call: &Called, now: Time, cost: f64, most: Span) -> Result<Option<Span>, Retry> {
         self.paused(call, now)?;
         let event = Event { time: now, cost, fields: call };
@@ -147,7 +146,7 @@ impl<C: Clock> Pace<C> {
         let (response, now) = (response.map_err(CallError::Call)?, self.clock.now());
         if let Some(pause) = pause::asked_for(response.status(), response.headers(), now) {
             let seconds = pause.min(self.longest_pause).secs();
-            // Neither negative nor NaN, so there is no error.
+            // A pause is neither negative nor NaN, so it is counted.
             let _ = self.limits.pauses.charge(&call.host, now, seconds);
         }
         Ok(response)
