@@ -9,7 +9,7 @@ pub(super) enum Address {
     One(Box<ConnectionInfo>),
     /// Some nodes of a cluster.
     Cluster(Vec<ConnectionInfo>),
-    /// The master of this name; the sentinels say where it is.
+    /// The master of this name, at the address that the sentinels give.
     Watched {
         sentinels: Vec<ConnectionInfo>,
         name: String,
@@ -43,8 +43,8 @@ impl Address {
         }
     }
 
-    /// Reads what follows the scheme of sentinels. The user and the password before the hosts are those of the master;
-    /// those of the sentinels are in the query.
+    /// Reads what follows the scheme of sentinels. The master's user and password stand before the hosts, the
+    /// sentinels' in the query.
     fn read_watched(text: &str, scheme: &str) -> RedisResult<Self> {
         let (text, query) = text.split_once('?').unwrap_or((text, ""));
         let (user, text) = split_user(text);
@@ -72,7 +72,7 @@ impl Address {
         Address::watched(sentinels, name, login)
     }
 
-    /// The master of a name that these sentinels watch. It is reached in the same way as the first of them.
+    /// The master that these sentinels watch under a name. Its connections use TLS as those of the first sentinel do.
     pub(super) fn watched(
         sentinels: Vec<ConnectionInfo>,
         name: &str,
@@ -88,7 +88,7 @@ impl Address {
     }
 }
 
-/// Splits off the user and the password, up to and including the `@`. They are the same at all servers.
+/// Splits off the user and the password, up to and including the `@`. All servers share them.
 fn split_user(text: &str) -> (&str, &str) {
     text.split_at(text.rfind('@').map_or(0, |at| at + 1))
 }

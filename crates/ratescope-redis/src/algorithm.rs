@@ -1,9 +1,9 @@
 //! The parts of an algorithm's file.
 //!
-//! First come the functions it needs; from `--- numbers:` on, how it looks at a state; and from `--- keep` on,
-//! how it changes the state. If it can give back, a part from `--- undo` on does so, after the lines before
-//! `--- look`, which read the state. An algorithm whose states are in a ring has a key for each state, and reads
-//! and writes parts of it; a part from `--- tell` on then says what a store has to know of the state.
+//! First come the functions that it needs. The part from `--- numbers:` on reads a state, from `--- look` on decides,
+//! and from `--- keep` on changes the state. The part from `--- undo` on, if there is one, gives back; the lines that
+//! read run before it. An algorithm with states in rings has a key for each state, and reads and writes parts of the
+//! ring; its part from `--- tell` on returns what a store has to know of the state.
 
 use core::hash::{Hash, Hasher};
 use ratescope::limit::FORMS;
@@ -38,7 +38,7 @@ pub(super) struct LuaAlgorithm {
     pub(super) look: &'static str,
     /// Changes the state.
     pub(super) keep: &'static str,
-    /// Says what has to be known of a state in a ring; other states are told as they are.
+    /// Returns what a store has to know of a state in a ring; other states are returned whole.
     pub(super) tell: Option<&'static str>,
     /// Gives back, if it can.
     pub(super) undo: Option<&'static str>,

@@ -1,9 +1,9 @@
-//! A circuit breaker: a server that fails again and again is left alone for a while.
+//! A circuit breaker, so that a server that keeps failing gets no calls for a while.
 //!
-//! After a number of failures in a row the breaker opens, and no call is let through until it has
-//! rested. Then one call is tried. If it succeeds, the breaker closes; if it fails, the breaker rests
-//! twice as long as before, up to a bound. The outcome of a call that began before the last change of
-//! state is ignored, and so is a call that ends without a report. Source: sony/gobreaker.
+//! After a number of failures in a row the circuit opens, and no call is made until it has rested. Then one call is
+//! tried. If it succeeds, the circuit closes; if it fails, the circuit rests twice as long as before, up to a bound.
+//! The outcome of a call that began before the last change of state is ignored, and so is a call without a report.
+//! Source: sony/gobreaker.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,17 +21,17 @@ pub(super) struct Breaker {
 
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// The number of changes so far.
+    /// The number of changes of state so far.
     generation: u64,
     /// The number of failures since the last success.
     failed: u32,
-    /// When the breaker opened, and how long it rests; `None` while it is closed.
+    /// When the circuit opened, and how long it rests; `None` while it is closed.
     open: Option<(Instant, Duration)>,
     /// Whether the one call that is tried after a rest is under way.
     trying: bool,
 }
 
-/// Permission for one call. A permit that is dropped without a report was given up.
+/// Permission for one call. Dropping it without a report gives up the call.
 #[derive(Debug)]
 pub(super) struct Permit {
     breaker: Arc<Breaker>,
@@ -94,8 +94,8 @@ impl Permit {
     }
 }
 
-/// A call that was given up changes nothing, but lets the next one try. After a report this has no
-/// effect: either the generation has changed, or no call is being tried.
+/// A call that is given up only lets the next one try. After a report this has no effect: either the generation has
+/// changed, or no call is being tried.
 impl Drop for Permit {
     fn drop(&mut self) {
         self.breaker.report(self.generation, None);

@@ -44,7 +44,7 @@ async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
             if keys.is_empty() {
                 continue;
             }
-            // One by one, since in a cluster no command may be about keys of several slots.
+            // One by one, since in a cluster no command may have keys of several slots.
             let mut unlink = Pipeline::new();
             for key in keys {
                 unlink.cmd("UNLINK").arg(key);
@@ -57,7 +57,7 @@ async fn all(link: &Link, begin: &str) -> Result<u64, Fault> {
     Ok(removed)
 }
 
-/// When an answer must be there, at the latest.
+/// The deadline of an answer.
 pub(super) fn in_ten_seconds() -> Instant {
     Instant::now() + Duration::from_secs(10)
 }

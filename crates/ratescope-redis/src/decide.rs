@@ -1,9 +1,9 @@
-//! One decision about all that is asked, wherever its keys are.
+//! One decision about all events of a request, on one node or several.
 //!
-//! On one node it is one call of a script. In a cluster the keys may be in several slots, and no script may
-//! use two of them. Then all slots are looked at first, at the same time. If all pass, they are counted in one after
-//! the other, those first that have the least left; if one refuses after all, since another decision came
-//! between, it is given back at those before it.
+//! On one node it is one call of a script. In a cluster the keys may be in several slots, and a script may use only
+//! one. Then all slots are first asked at the same time, without counting. If all pass, the events are counted in one
+//! slot after the other, beginning with the least left. If a slot refuses after all, since another decision came
+//! between, what the earlier slots counted is given back.
 
 use super::link::{Link, within_a_runtime};
 use super::options::TimeSource;
@@ -29,15 +29,15 @@ pub(super) struct Request {
     pub(super) now: Time,
 }
 
-/// A slot of a cluster that was looked at.
+/// A slot of a cluster that was asked without counting.
 struct Looked<'a> {
-    /// The places of its questions in the call.
+    /// The indices of its questions in the request.
     which: &'a [usize],
     least_left: f64,
     passes: bool,
 }
 
-/// The questions, as they were asked, and the reply to each.
+/// The questions that were asked, and their replies.
 pub(super) type Decided = (Few<Question>, Few<Reply>);
 
 impl Request {
@@ -62,7 +62,7 @@ impl Request {
         Ok((self.questions, replies))
     }
 
-    /// The questions about each slot of a cluster in which there are keys. A question has all of its keys in one slot.
+    /// The indices of the questions, by slot of the cluster. All keys of a question are in one slot.
     fn slots(&self) -> Vec<Vec<usize>> {
         let mut slots = Vec::<(u16, Vec<usize>)>::new();
         if !self.link.is_cluster() || self.questions.len() < 2 {
@@ -79,14 +79,14 @@ impl Request {
         slots.into_iter().map(|(_, questions)| questions).collect()
     }
 
-    /// The same about these questions only, if any are of this kind.
+    /// A request of those among these questions that are of this kind; `None` without any.
     fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, op: Op) -> Option<Request> {
         let chosen = which.iter().filter_map(|q| self.questions.get(*q));
         let questions: Few<Question> =
             chosen.filter(|question| of(question.intent)).cloned().collect();
         let link = Arc::clone(&self.link);
         let Request { with_states, clock, now, .. } = *self;
-        // What is left of a limit says which is counted in first.
+        // The least left says which slot counts first.
         let with_states = with_states || op == Op::Peek;
         let part = Request { link, questions, op, with_states, clock, now };
         (!part.questions.is_empty()).then_some(part)
@@ -119,10 +119,10 @@ impl Request {
         }
         let is_counted = |intent| intent == Intent::Count;
         if self.op != Op::Charge && !parts.iter().all(|part| part.passes) {
-            // Limiters that count what they refuse do so.
+            // Counts the refused event in limiters that count what they refuse.
             for Looked { which, .. } in parts.into_iter().filter(|part| !part.passes) {
                 let Some(part) = self.part(which, is_counted, Op::Refuse) else { continue };
-                // The request is refused, also if a limit has room again by now or its node is gone.
+                // The request stays refused, even if a limit has room again by now or its node is gone.
                 if let Ok(part) = part.together(until).await
                     && !self.passes(&part)
                 {
@@ -159,7 +159,7 @@ impl Request {
         Ok(decided)
     }
 
-    /// Takes over what was decided about those of these questions that are of this kind.
+    /// Takes over the decisions about those among these questions that are of this kind.
     fn take(
         &self,
         which: &[usize],
@@ -170,7 +170,7 @@ impl Request {
         let is_meant = |q: &&usize| self.questions.get(**q).is_some_and(|own| of(own.intent));
         let answers = questions.into_iter().zip(replies);
         for (q, (question, reply)) in which.iter().filter(is_meant).zip(answers) {
-            // With the costs of what was asked twice added up.
+            // The question as it was asked: with the sum of the costs of equal limits.
             into_questions[*q] = question;
             into_replies[*q] = reply;
         }
@@ -188,14 +188,14 @@ impl Request {
         })
     }
 
-    /// Gives back what was counted, to those limits that can. That has a deadline of its own, for which nobody waits.
+    /// Gives back what was counted, in those limits that can. This has a deadline of its own, for which nobody waits.
     async fn take_back(&self, counted: Vec<Decided>, until: Instant) {
         let Request { clock, now, .. } = *self;
         let mut tasks = JoinSet::new();
         for (mut questions, replies) in counted {
             for (question, reply) in questions.iter_mut().zip(&replies) {
                 question.intent = Intent::GiveBack;
-                // A shadow that refuses has not counted it.
+                // A shadow that refused has not counted the event.
                 for (ask, outcome) in question.asks.iter_mut().zip(&reply.outcomes) {
                     if !outcome.is_allowed() {
                         ask.cost = 0.0;
@@ -214,7 +214,7 @@ impl Request {
     }
 }
 
-/// The least share of a limit that is left.
+/// The smallest share that is left of any of the limits.
 fn least_left((questions, replies): &Decided) -> f64 {
     let mut least = f64::INFINITY;
     for (question, reply) in questions.iter().zip(replies) {

@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl RedisStore {
-    /// The keys with the prefix of this store, on all nodes: at most `most`, sorted. If there are more, it is left to
-    /// chance which of them are returned.
+    /// The keys with the prefix of this store, on all nodes: at most `most`, sorted. Of more, an arbitrary part is
+    /// returned.
     ///
-    /// Redis goes through all keys that it has, some at a time, so that it answers others meanwhile. Keys
-    /// that come or go at the same time may be missing.
+    /// Redis scans all of its keys, some at a time, so that it answers others meanwhile. Keys that are made or removed
+    /// meanwhile may be missing.
     ///
-    /// The rule is found by the end of the key, which is made from its name and the shapes of its limits. So keys of
-    /// other stores with the same prefix have no rule, nor have those that a rule left behind when its limits changed.
+    /// The end of the key, made from the name of the rule and the shapes of its limits, finds the rule. So keys of
+    /// other stores with the same prefix have no rule, nor have old keys of a rule whose limits changed.
     ///
     /// ```no_run
     /// # use ratescope_redis::RedisStore;
@@ -53,7 +53,7 @@ impl RedisStore {
     }
 }
 
-/// The keys of a server that begin with a text, some at a time.
+/// Scans a server for keys that begin with a text, some at a time.
 pub(super) struct Scan<'a> {
     server: &'a Arc<Server>,
     pattern: String,
@@ -66,7 +66,7 @@ impl<'a> Scan<'a> {
         Scan { server, pattern: format!("{}*", escaped(begin)), cursor: Some(0) }
     }
 
-    /// Returns the next keys, or `None` at the end. The list may be empty, and may have keys that came before.
+    /// Returns the next keys, or `None` at the end. The list may be empty, and may repeat keys.
     pub(super) async fn next(&mut self) -> Result<Option<Vec<Vec<u8>>>, Fault> {
         let Some(cursor) = self.cursor else { return Ok(None) };
         let mut scan = redis::cmd("SCAN");
@@ -78,7 +78,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Escapes a text for Redis, so that as a pattern it matches only itself.
+/// Escapes a text, so that as a pattern of Redis it matches only itself.
 fn escaped(text: &str) -> String {
     let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\' | '^');
     text.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()

@@ -1,7 +1,7 @@
 //! The store on Redis: limits that many processes share.
 //!
 //! * [`Redis`] is a connection: to a server, a cluster, or the master that sentinels name.
-//! * [`RedisStore`] has rules whose states are there. It is a [`Store`], so whatever takes the store in memory takes it.
+//! * [`RedisStore`] has rules whose states are there. It is a [`Store`], as the store in memory is.
 //! * [`Options`] has the deadline, the circuit breaker, the prefix of keys and the clock.
 //!
 //! ```no_run
@@ -19,14 +19,14 @@
 //! # }
 //! ```
 //!
-//! **How it works.** `plan.rs` turns the limits of an event, or of several, into one call of a script that `script.rs` puts
-//! together from `lua/`. `link.rs` sends it to the server that has the keys and repeats it only where nothing ran; `server.rs`
-//! has the connection, `breaker.rs` the circuit breaker. `reply.rs` reads outcomes and states. The states are taken over by
-//! a store in this process, which decides when Redis can't be asked.
+//! **How it works.** `plan.rs` turns the limits of one or more events into one call of a script that `script.rs` puts
+//! together from `lua/`. `link.rs` sends it to the server that has the keys and retries it only where nothing ran;
+//! `server.rs` has the connection, `breaker.rs` the circuit breaker. `reply.rs` reads outcomes and states. A store in
+//! this process takes over the states, and decides when Redis can't be asked.
 //!
-//! **What it promises.** Decisions, waits and the bits of rates are those of the store in memory. An event counts at most
-//! once, and in all of its limits or in none. There is a decision within the deadline, whatever Redis does, and a decision
-//! that has begun goes on to its end if the caller gives up.
+//! **What it promises.** Decisions, waits and the bits of rates are those of the store in memory. An event counts at
+//! most once, and in all of its limits or in none. There is a decision within the deadline, whatever Redis does. A
+//! decision that has begun runs to completion even if the caller gives up.
 #![doc = include_str!("in_a_service.md")]
 //! # The stores, and what each promises
 #![doc = include_str!("stores.md")]
@@ -92,22 +92,21 @@ pub struct RedisStore(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     redis: Redis,
-    /// Made of the rules of `local`, whenever these are replaced.
+    /// Made from the rules of `local`, again at each reload.
     plan: ArcSwap<Plan>,
-    /// Held while both are replaced.
+    /// Held while the rules and the plan are replaced.
     replacing: Mutex<()>,
-    /// The same rules in this process, for times when Redis can't be asked.
+    /// The store in this process, which decides when Redis can't be asked.
     local: MemoryStore,
-    /// By how many microseconds the clock of Redis is ahead of that of the events, as of its latest answer.
+    /// How many microseconds the clock of Redis was ahead of the events' clock in its latest answer.
     ahead: AtomicI64,
 }
 
 impl Redis {
-    /// Connects to the Redis at `url`, as in `redis://127.0.0.1:6379/0`; to a Redis Cluster,
-    /// as in `redis-cluster://127.0.0.1:7000,127.0.0.1:7001` with some of its nodes; or to the master of a
-    /// name that [sentinels](self#behind-sentinels) watch, as in
-    /// `redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster/0`. Nothing is sent yet, so a service starts
-    /// whether Redis is there or not.
+    /// Connects to the Redis at `url`, as in `redis://127.0.0.1:6379/0`; to a Redis Cluster, as in
+    /// `redis-cluster://127.0.0.1:7000,127.0.0.1:7001` with some of its nodes; or to the master that
+    /// [sentinels](self#behind-sentinels) watch, as in `redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster/0`.
+    /// Nothing is sent yet, so a service starts whether Redis is there or not.
     ///
     /// # Errors
     /// If the address can't be read, or outside of a Tokio runtime.
@@ -116,7 +115,7 @@ impl Redis {
     }
 
     /// Connects to the Redis of a client that a service has already, with its user, its password, its database, and its
-    /// certificates of [TLS](self#tls). The connections are its own, since those that fell silent have to be replaced.
+    /// certificates of [TLS](self#tls). It makes connections of its own, so that it can replace silent ones.
     ///
     /// # Errors
     /// As for [`open`](Self::open).
@@ -155,8 +154,8 @@ impl Redis {
         Ok(Redis { link: Arc::new(link), options, apart })
     }
 
-    /// A store for rules, or for a policy, on this connection. Stores on one connection can decide
-    /// [as one](Store::check_all).
+    /// A store for rules, or for a policy, on this connection. Stores on one connection can decide together: [all or
+    /// none](Store::check_all).
     ///
     /// On a cluster, all keys of one event must be on one node. So either all limits are for the same
     /// fields, or [`Options::one_node`] puts all keys on one node.
@@ -170,7 +169,7 @@ impl Redis {
         Ok(RedisStore::new(self.clone(), local))
     }
 
-    /// Asks whether Redis answers; on a cluster, whether all masters do. The answer may take a second, or the
+    /// Asks whether Redis answers; on a cluster, whether all masters do. The timeout is a second, or the
     /// [deadline](Options::deadline) if that is longer.
     ///
     /// # Errors
@@ -194,7 +193,7 @@ impl RedisStore {
         &self.0.redis
     }
 
-    /// The same keys and states, decided by the numbers of other rules, such as those of a customer: see
+    /// A store with the same keys and states, and the numbers of other rules, such as those of a customer: see
     /// [`MemoryStore::with_limits`]. The numbers are arguments of the script, so Redis keeps no more than before.
     ///
     /// # Errors
@@ -221,7 +220,7 @@ impl RedisStore {
         self.0.local.set_load(load);
     }
 
-    /// Frees the memory of states in this process that no longer count at `now`.
+    /// Frees the memory of states in this process that have no effect any more at `now`.
     pub fn forget(&self, now: Time) {
         self.0.local.forget(self.0.as_redis_has_it(now));
     }
@@ -247,7 +246,7 @@ impl RedisStore {
 }
 
 impl Inner {
-    /// Decides about questions on these connections. Once begun, that goes on to its end.
+    /// Decides about questions on this connection. Once begun, it runs to completion.
     async fn decide(
         &self,
         questions: Few<Question>,
@@ -322,7 +321,7 @@ impl Inner {
     }
 
     async fn give_back(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<bool, Fault> {
-        // The rules of one reading, as they may be replaced meanwhile.
+        // One plan for the whole call, since a reload may replace it meanwhile.
         let plan = self.plan.load_full();
         let asks = plan.rules.ask_to_give_back(event, self.local.load(), passed);
         let mut limiters = asks.iter().filter_map(|ask| plan.limiter(ask));
@@ -365,9 +364,9 @@ impl Inner {
         decision
     }
 
-    /// Takes over the states of an answer, if it has them, so that this process goes on from there.
+    /// Takes over the states of a reply, if it has any, so that this process can go on from there.
     fn adopt(&self, event: &Event<'_>, question: &Question, reply: Reply) {
-        // Beside what is counted, what is only looked at may be out of date.
+        // A state that was only looked at may be older than one that was counted.
         if question.intent == Intent::Look {
             return;
         }
@@ -381,12 +380,12 @@ impl Inner {
         self.local.adopt(&plan.rules, event, asks, &reply.outcomes, states);
     }
 
-    /// How often an event counts in this process: in place of all that share the states.
+    /// How often an event counts in this process: once for each process that shares the states.
     fn times(&self) -> f64 {
         self.redis.options.processes.into()
     }
 
-    /// An event at the time that Redis has then, since the states are in its time.
+    /// The event in Redis' time, which is that of the states.
     fn in_its_time<'a>(&self, event: &Event<'a>) -> Event<'a> {
         Event { time: self.as_redis_has_it(event.time), ..*event }
     }
@@ -404,8 +403,8 @@ fn not_an_address(error: redis::RedisError) -> OpenError {
     OpenError::Address { want, cause: Cause::new(error) }
 }
 
-/// Refuses rules that Redis can't compute. If subjects are `apart` on several nodes, all limits must be
-/// for the same fields.
+/// Refuses rules that Redis can't compute. If keys may be `apart` on several nodes, all limits must be for the same
+/// fields.
 fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
     let first = rules.subjects().first().copied().filter(|_| apart);
     rules.refuse(|limit| {
@@ -497,7 +496,7 @@ impl Store for RedisStore {
         Box::pin(self.0.give_back(event, passed))
     }
 
-    /// Resets the keys on Redis and in this process, and returns how many there were on Redis.
+    /// Resets the keys on Redis and in this process, and returns their number on Redis.
     fn reset_async<'a>(
         &'a self,
         fields: &'a dyn Fields,

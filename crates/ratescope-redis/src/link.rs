@@ -1,9 +1,8 @@
-//! The way to Redis: one call, answered within the deadline or not at all, and never run twice.
+//! Sends a call to Redis, which is answered within the deadline or not at all, and never runs twice.
 //!
-//! A call is repeated, as long as there is time, if the server's error proves that nothing ran: the
-//! script is not known (NOSCRIPT; it is sent again with its text), or the node is loading, busy,
-//! read-only, or not the one that has the key (MOVED, ASK, TRYAGAIN). A broken connection or a missing
-//! answer proves nothing, so the call is not repeated.
+//! A call is retried, as long as there is time, if the server's error proves that nothing ran: the script is unknown
+//! (NOSCRIPT; the retry has its text), or the node is loading, busy, read-only, or without the key (MOVED, ASK,
+//! TRYAGAIN). A broken connection or a missing answer proves nothing, so the call is not retried.
 
 use super::address::Address;
 use super::breaker::Permit;
@@ -18,7 +17,7 @@ use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value};
 use std::sync::Arc;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// The pause before the first repetition; each later one is twice as long.
+/// The pause before the first retry; each later pause is twice as long.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The number of redirections that a call follows without a pause.
@@ -43,7 +42,7 @@ impl core::fmt::Debug for Link {
 }
 
 impl Link {
-    /// A way to what is at this address. Nothing is sent yet.
+    /// A link to this address. Nothing is sent yet.
     pub(super) fn new(address: Address, options: &Options) -> RedisResult<Self> {
         let target = match address {
             Address::One(info) => Target::One(Arc::new(Server::new(*info, options)?)),
@@ -59,7 +58,7 @@ impl Link {
         Ok(Link { target, deadline: options.deadline })
     }
 
-    /// When the answer to a decision that begins now must be there, at the latest.
+    /// The deadline of a decision that begins now.
     pub(super) fn until(&self) -> Instant {
         Instant::now() + self.deadline
     }
@@ -69,7 +68,7 @@ impl Link {
         matches!(self.target, Target::Cluster(_))
     }
 
-    /// Runs a script and returns its answer, as `read` understands it.
+    /// Runs a script and returns its answer, which `read` parses.
     pub(super) async fn run<T>(
         &self,
         call: &Call,
@@ -102,8 +101,8 @@ impl Link {
         }
     }
 
-    /// Asks all servers that have keys whether they answer. Their breakers learn nothing of it, since an event has less
-    /// patience.
+    /// Asks all servers that have keys whether they answer. Their breakers ignore this, since its deadline is longer
+    /// than that of an event.
     pub(super) async fn ping(&self) -> Result<(), Fault> {
         let until = Instant::now() + patience(self.deadline);
         // A user who may run scripts need not have the right to PING.
@@ -125,20 +124,20 @@ impl Link {
     }
 }
 
-/// An attempt to get the answer to one call: the server that is asked, and what was tried so far.
+/// The attempts of one call: the server that is asked, and what was tried so far.
 struct Attempt<'a> {
     target: &'a Target,
     key: &'a [u8],
     until: Instant,
     server: Arc<Server>,
     permit: Arc<Permit>,
-    /// Whether the next command is meant for the server although it does not have the slot yet.
+    /// Whether to send ASKING before the next command, since the slot is moving to the server.
     asking: bool,
-    /// Whether a connection was replaced for this call; once is enough.
+    /// Whether this call has replaced a connection, which it does once.
     renewed: bool,
     redirections: u32,
     pause: Duration,
-    /// Whether the server has refused for now, and was not asked again yet.
+    /// Whether the server was busy, and was not asked again yet.
     is_put_off: bool,
 }
 
@@ -174,25 +173,25 @@ impl<'a> Attempt<'a> {
         let answer = if let Value::BulkString(bytes) = answer { read(&bytes) } else { None };
         self.permit.succeeded();
         answer.ok_or_else(|| {
-            // This may be the answer to another call, and so may the following ones.
+            // The answers on this connection may be out of step with the calls.
             self.server.disconnect();
             Fault::failed("an answer that no script of this store gives")
         })
     }
 
-    /// Goes on with another server, if it may be asked.
+    /// Goes on with another server, if its breaker permits.
     fn turn_to(&mut self, server: Arc<Server>) -> Result<(), Fault> {
         if !Arc::ptr_eq(&server, &self.server) {
             let permit = core::mem::replace(&mut self.permit, self.target.permit(&server)?);
-            // A refusal, too, proves that a server is up.
+            // A refusal also proves that a server is up.
             permit.succeeded();
             self.server = server;
         }
         Ok(())
     }
 
-    /// Waits before the next repetition, and then finds out again which server has the key. If time runs out, the error
-    /// of the last attempt is the fault.
+    /// Waits before the next retry, and then looks up again which server has the key. If time runs out, the error of
+    /// the last attempt is the fault.
     async fn pause(&mut self, error: RedisError, moved: bool) -> Result<(), Fault> {
         self.is_put_off = true;
         if moved {
@@ -251,7 +250,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// A call that ends while the server puts it off has failed: at its deadline, or sooner if the task ends that it is in.
+/// A call that ends while the server is busy has failed: at its deadline, or earlier if its task ends.
 impl Drop for Attempt<'_> {
     fn drop(&mut self) {
         if self.is_put_off {
@@ -268,8 +267,8 @@ impl Target {
         }
     }
 
-    /// A permit for one call to a server. If its breaker gives none, another server may have become the master, so this
-    /// is looked up again.
+    /// A permit for one call to a server. If the circuit is open, another server may have become the master, so the
+    /// master is looked up again.
     fn permit(&self, server: &Server) -> Result<Arc<Permit>, Fault> {
         server.permit().inspect_err(|_| self.refresh())
     }
@@ -288,7 +287,7 @@ pub(super) fn within_a_runtime() -> Result<(), Fault> {
 }
 
 impl Call {
-    /// The command, for a server that knows the script or not.
+    /// The command: by the hash of the script if the server knows it, or else with its text.
     pub(super) fn command(&self, is_known: bool) -> Cmd {
         let mut command = redis::cmd(if is_known { "EVALSHA" } else { "EVAL" });
         command.arg(if is_known { &self.script.sha } else { &self.script.text });

@@ -1,11 +1,10 @@
 //! The masters of a Redis Cluster, each with its slots, or the one master that sentinels watch, with all slots. The
-//! nodes or the sentinels tell who they are.
+//! nodes or the sentinels are asked for their addresses.
 //!
-//! Each server has a connection and a [breaker](super::breaker) of its own, so a node that is gone or
-//! silent delays no call to another. The cluster connection of the `redis` crate is not used: while it
-//! learns where the slots are, it waits for silent nodes, and all calls wait with it; and a call that is
-//! given up at its deadline never makes it replace a silent connection. Its client for sentinels asks one
-//! after the other, and the call waits for each that is silent.
+//! Each server has a connection and a [breaker](super::breaker) of its own, so a node that is gone or silent delays no
+//! call to another. The cluster connection of the `redis` crate is not used: all calls wait while it learns the slots,
+//! also from silent nodes, and it does not replace a silent connection when calls time out. The crate's client for
+//! sentinels asks one after the other, and waits for each silent one.
 
 use super::options::Options;
 use super::server::{Server, patience, report};
@@ -20,11 +19,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-/// The least time between two questions for the slots, once they are known.
+/// The least time between two refreshes of the slots, once they are known.
 const BETWEEN: Duration = Duration::from_millis(100);
 
-/// How long an answer of sentinels counts. A node of a cluster says so when it no longer has a slot; but a master that
-/// was replaced while it could not reach its sentinels does not know that.
+/// How long an answer of sentinels is valid. A node of a cluster redirects calls for a slot that has moved, but a
+/// master that was replaced while cut off from its sentinels goes on answering.
 const AGAIN: Duration = Duration::from_secs(1);
 
 /// The most nodes whose connections are kept; a cluster has at most 1,000.
@@ -38,21 +37,21 @@ struct Shared {
     options: Options,
     /// The servers that the address names.
     named: Vec<Arc<Server>>,
-    /// The name of the master, if they are sentinels.
+    /// The name of the master, if `named` are sentinels.
     watched: Option<String>,
     nodes: Mutex<HashMap<Node, Arc<Server>>>,
     known: watch::Sender<Learned>,
     is_asking: AtomicBool,
 }
 
-/// The slots as they were last learned, and how the last attempt to learn them ended.
+/// The known slots, and the result of the last refresh.
 #[derive(Default)]
 struct Learned {
     slots: Vec<Owned>,
     ended: Option<(Instant, Result<(), Fault>)>,
 }
 
-/// Slots from the first to the last and their master, in the order of slots.
+/// A range of slots, both ends included, and its master.
 struct Owned {
     first: u16,
     last: u16,
@@ -72,8 +71,8 @@ impl Learned {
 }
 
 impl Masters {
-    /// The masters of a cluster, found through the nodes `named`; or the master called `watched`, found
-    /// through the sentinels `named`. The user and so on of a master are those of `info`.
+    /// The masters of a cluster, found through the nodes `named`; or the master called `watched`, found through the
+    /// sentinels `named`. `info` has the user and so on of the masters.
     pub(super) fn new(
         named: Vec<ConnectionInfo>,
         watched: Option<String>,
@@ -93,7 +92,7 @@ impl Masters {
         Ok(Masters(Arc::new(shared)))
     }
 
-    /// Returns the master of a key. If it is not known yet, asks for it first.
+    /// Returns the master of a key. If it is unknown, refreshes the slots first.
     pub(super) async fn master(&self, key: &[u8], until: Instant) -> Result<Arc<Server>, Fault> {
         let slot = slot(key);
         let mut known = self.0.known.subscribe();
@@ -136,14 +135,13 @@ impl Masters {
         self.0.node(slots::redirected(address, by.host()?)?)
     }
 
-    /// Starts a task that asks where the slots are, unless one is running or has just ended. Returns
-    /// whether one is running.
+    /// Starts a task that refreshes the slots, unless one is running or has just ended. Returns whether one is running.
     pub(super) fn refresh(&self) -> bool {
         let is_early = {
             let known = self.0.known.borrow();
             !known.slots.is_empty() && !known.is_older_than(BETWEEN)
         };
-        // Whoever sets the flag also starts the task: other calls that find the flag set wait for the answer of the task.
+        // Whoever sets the flag starts the task; calls that find the flag set wait for the task.
         if is_early {
             return self.0.is_asking.load(Ordering::Acquire);
         }
@@ -154,7 +152,7 @@ impl Masters {
         tokio::spawn(async move {
             let shared = Arc::clone(&asking.0);
             let learned = shared.ask().await;
-            // The flag is reset before the answer is stored, so a call that finds it set can still wait for the answer.
+            // The flag is cleared before the answer is stored, so a call that finds it set does not miss the answer.
             drop(asking);
             shared.known.send_modify(|known| {
                 let ended = learned.map(|slots| known.slots = slots);
@@ -165,7 +163,7 @@ impl Masters {
     }
 }
 
-/// Marks that a task is asking. The mark goes with the task, however that ends.
+/// The flag of the running task, cleared on drop, however the task ends.
 struct Asking(Arc<Shared>);
 
 impl Drop for Asking {
@@ -175,10 +173,10 @@ impl Drop for Asking {
 }
 
 impl Shared {
-    /// Asks all servers that may know at the same time, and returns the best answer, or the first that is good enough.
-    /// The best answer of a cluster covers the most slots, since a node that was taken out knows few; one that covers
-    /// all of them is good enough. The best answer of sentinels is the most frequent, since one sentinel may not have
-    /// heard of a failover yet.
+    /// Asks all `named` and known servers at the same time, and returns the first answer that is good enough, or else
+    /// the best. Of a cluster, the best answer covers the most slots, since a removed node knows few, and one that
+    /// covers all slots is good enough. Of sentinels, the best answer is the most frequent, since a sentinel may not
+    /// have heard of a failover yet.
     async fn ask(&self) -> Result<Vec<Owned>, Fault> {
         let until = Instant::now() + patience(self.options.deadline);
         let mut asked = JoinSet::new();
@@ -227,7 +225,7 @@ impl Shared {
         Ok(held)
     }
 
-    /// The weight of the last answer: the slots that it covers, or how many sentinels give it.
+    /// The weight of the last answer: the number of slots that it covers, or of sentinels that agree with it.
     fn worth(&self, told: &[Vec<Range>]) -> usize {
         let Some(last) = told.last() else { return 0 };
         match &self.watched {
@@ -268,7 +266,7 @@ impl Shared {
     }
 }
 
-/// Asks a node of a cluster where the slots are, or a sentinel where the master of a name is.
+/// Asks a node of a cluster for the slots, or a sentinel for the address of the master.
 async fn ask(
     server: &Arc<Server>,
     watched: Option<&str>,
@@ -297,7 +295,7 @@ mod tests {
     use super::*;
     use redis::IntoConnectionInfo;
 
-    /// While it is too early to ask again, nobody is told to wait for an answer, however many look at once.
+    /// While it is too early to refresh again, `refresh` makes no call wait, however many call it at once.
     #[test]
     fn nobody_waits_for_a_question_that_is_not_asked() {
         let info = || "redis://127.0.0.1:1".into_connection_info().unwrap();

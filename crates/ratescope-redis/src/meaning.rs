@@ -1,4 +1,4 @@
-//! The reasons for which a server refuses a call.
+//! What the error of a server means for a call.
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
@@ -6,14 +6,14 @@ use redis::{ErrorKind, RedisError, ServerErrorKind};
 pub(super) enum Meaning {
     /// The script is not known.
     Unknown,
-    /// The script may run in a moment.
+    /// The server is busy: retry soon.
     NotNow,
-    /// The script may run in a moment on another server, or on another connection.
+    /// Retry soon on another server, or on another connection.
     Elsewhere,
-    /// The slot belongs to the node at this address. With `asking`, that node does not have the slot yet, and
-    /// must be told that the call is meant for it.
+    /// The slot belongs to the node at this address. With `asking`, the slot is still moving there, so ASKING must be
+    /// sent first.
     Redirected { address: String, asking: bool },
-    /// The script never runs.
+    /// A retry is of no use.
     Never,
 }
 
@@ -40,7 +40,7 @@ impl Meaning {
         }
     }
 
-    /// Whether the server puts the call off. If it always does, it is of no use.
+    /// Whether the server can't run calls for now, which is a failure if it lasts until the deadline.
     pub(super) fn is_put_off(&self) -> bool {
         matches!(self, Meaning::NotNow | Meaning::Elsewhere)
     }

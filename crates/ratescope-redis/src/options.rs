@@ -42,9 +42,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Sets the beginning of all keys; the default is `rs:`. It has no braces, because the text between the
-    /// first braces of a key chooses the node of a cluster. Rules of the same name under the same prefix
-    /// share their states.
+    /// Sets the beginning of all keys; the default is `rs:`. It must not have braces, because the text between the
+    /// first braces of a key chooses the node of a cluster. Rules of the same name and prefix share their states.
     #[must_use]
     pub fn prefix(self, prefix: impl Into<String>) -> Self {
         Options { prefix: prefix.into(), ..self }
@@ -57,59 +56,58 @@ impl Options {
         Options { one_node, ..self }
     }
 
-    /// Sets the time that an answer may take, with all repetitions; the default is 50 ms. More than a day is taken as
-    /// a day.
+    /// Sets the timeout of a decision, with all retries; the default is 50 ms, the most a day.
     #[must_use]
     pub fn deadline(self, deadline: Duration) -> Self {
         Options { deadline: deadline.min(DAY), ..self }
     }
 
-    /// Sets the clock by which events are decided; the default is that of Redis.
+    /// Sets the clock by which events are decided; the default is the clock of Redis.
     #[must_use]
     pub fn clock(self, clock: TimeSource) -> Self {
         Options { clock, ..self }
     }
 
-    /// Sets the number of keys of each limit that this process remembers for times when Redis can't be asked;
-    /// the default is 100,000. A key takes 33 to 49 bytes, and in a log or a window up to 1,100 more.
+    /// Sets how many keys of each limit this process remembers, to decide when Redis can't be asked; the default is
+    /// 100,000. A key takes 33 to 49 bytes; its log or window up to 1,100 more.
     #[must_use]
     pub fn capacity(self, keys: usize) -> Self {
         Options { capacity: keys, ..self }
     }
 
-    /// Says among how many processes a limit is divided while Redis can't be asked, at least 1; the default is 1. Each
-    /// of them then lets pass its share: an event counts there as often as there are processes. While Redis answers,
-    /// this changes nothing. See [when Redis can't be asked](crate#when-redis-cant-be-asked).
+    /// Divides each limit among this many processes while Redis can't be asked; the default is 1. Each process then
+    /// lets its share pass, by counting an event once for each process. While Redis answers, this changes nothing. See
+    /// [when Redis can't be asked](crate#when-redis-cant-be-asked).
     #[must_use]
     pub fn processes(self, processes: u32) -> Self {
         Options { processes: processes.max(1), ..self }
     }
 
-    /// Sets the most calls that wait for the answer of one node at a time, at least 1; the default is 256. Others wait for
-    /// their turn, at most for half of the deadline, and are then decided without Redis, as
-    /// [`Overloaded`](ratescope::rules::Fault::Overloaded). That is no failure of the node.
+    /// Sets how many calls may wait for the answer of one node at a time, at least 1; the default is 256. Further calls
+    /// wait for their turn, at most for half of the deadline, and are then decided without Redis, as
+    /// [`Overloaded`](ratescope::rules::Fault::Overloaded). This does not count as a failure of the node.
     #[must_use]
     pub fn in_flight(self, calls: usize) -> Self {
         Options { in_flight: calls.clamp(1, Semaphore::MAX_PERMITS), ..self }
     }
 
-    /// Sets the number of failures, one after the other, after which a node is left alone for a while: at
-    /// least 1; the default is 5. A node fails if it can't be reached, answers nobody in the time of a call, or
-    /// refuses until the deadline because it is loading, busy or read-only.
+    /// Sets how many failures of a node in a row open its circuit: at least 1; the default is 5. A node fails if it
+    /// can't be reached, if it answers no call at all while one times out, or if it is loading, busy or read-only until
+    /// the deadline.
     #[must_use]
     pub fn failures(self, failures: u32) -> Self {
         Options { failures: failures.max(1), ..self }
     }
 
-    /// Sets the time for which a node is left alone at first; the default is 100 ms. It doubles each time the node still
-    /// fails, up to 5 s. A rest that is longer at first does not grow.
+    /// Sets how long an open circuit rests at first; the default is 100 ms. The rest doubles each time the node still
+    /// fails, up to 5 s. A longer first rest does not grow.
     #[must_use]
     pub fn rest(self, rest: Duration) -> Self {
         Options { rest, ..self }
     }
 }
 
-/// The longest deadline, so that it can be added to any point in time.
+/// The longest timeout, which can be added to any point in time.
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// The clock by which events are decided.
@@ -126,11 +124,9 @@ pub enum TimeSource {
         /// The largest difference.
         most_skew: Span,
     },
-    /// The time of the event, so that events of the past can be put through Redis, too. It
-    /// must be from 0 to 2^52 microseconds.
+    /// The time of the event, from 0 to 2^52 microseconds, so that events of the past can be put through Redis, too.
     Event {
-        /// The shortest time for which a key is kept. Redis expires keys by its own clock, while these
-        /// events come at any speed.
+        /// The shortest time until a key expires. Redis expires keys by its own clock, however fast these events come.
         keep: Span,
     },
 }

@@ -1,4 +1,4 @@
-//! Turns what is asked about events into calls: a script, its keys and its numbers.
+//! Turns questions about events into calls: a script, its keys and its arguments.
 
 use super::algorithm::{self, LuaAlgorithm};
 use super::options::{Options, TimeSource};
@@ -21,31 +21,31 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) rules: Arc<Rules>,
-    /// The limits of each rule, in groups that share a key because they are for the same fields.
+    /// The limits of each rule, in groups for the same fields, which share a key.
     groups: Vec<Vec<Group>>,
 }
 
-/// The limits of a rule for the same fields. A limit whose states are in a ring is alone.
+/// The limits of a rule for the same fields. A limit with states in rings has a group of its own.
 #[derive(Debug)]
 struct Group {
     per: Per,
-    /// The end of the key, after the subject: a name for exactly these limits.
+    /// The end of the key, after the subject: a name for these limits.
     tag: String,
     items: Vec<Item>,
     is_ring: bool,
 }
 
-/// A limit as it is written, or stretched.
+/// A limit as written, or stretched.
 #[derive(Debug)]
 pub(super) struct Item {
     limit: usize,
     is_stretched: bool,
-    /// Its place among the questions about the rule.
+    /// Its index among the questions about the rule.
     place: usize,
     algorithm: &'static LuaAlgorithm,
     pub(super) in_f64: InF64,
     pub(super) limiter: AnyLimiter,
-    /// The value that its level is compared with, unless that changes with the state.
+    /// The bound of its level, unless it depends on the state.
     pub(super) bound: f64,
 }
 
@@ -57,11 +57,11 @@ pub(super) enum Op {
     CheckAtOnce,
     Peek,
     Charge,
-    /// The same as a check, where the event is refused elsewhere.
+    /// A check of an event that another slot has refused.
     Refuse,
 }
 
-/// What is asked about one event.
+/// A question about one event.
 #[derive(Clone, Debug)]
 pub(super) struct Question {
     pub(super) plan: Arc<Plan>,
@@ -70,7 +70,7 @@ pub(super) struct Question {
     pub(super) keys: Few<EventKey>,
 }
 
-/// The limits of a rule that share a key, by their places in the plan.
+/// The limits of a rule that share a key, by their indices in the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GroupAt {
     rule: usize,
@@ -82,7 +82,7 @@ pub(super) struct GroupAt {
 pub(super) struct EventKey {
     pub(super) key: Vec<u8>,
     group: GroupAt,
-    /// Where what is asked about its rule begins.
+    /// The index of the first question about its rule.
     begin: usize,
 }
 
@@ -93,7 +93,7 @@ pub(super) struct CallGroup {
     pub(super) group: GroupAt,
 }
 
-/// A limit that a script decides about, as its place in a question.
+/// A limit that a script decides about, by its index in a question.
 #[derive(Clone, Copy, Debug)]
 struct CallLimit {
     question: usize,
@@ -108,9 +108,9 @@ pub(super) struct Call {
     pub(super) args: Few<Vec<u8>>,
     /// The limits at each key.
     pub(super) groups: Few<CallGroup>,
-    /// How many limits are asked, and not only given back to.
+    /// How many limits are asked; the others are only given back to.
     pub(super) asked: usize,
-    /// For each limit that is asked about in each question, its place among those of the script.
+    /// For each limit in each question, its index among the limits of the script.
     pub(super) places: Few<Few<usize>>,
 }
 
@@ -126,7 +126,7 @@ impl Plan {
         groups.map_or(&[], |group| &group.items)
     }
 
-    /// The rules by the tags with which their keys end.
+    /// The rules by the tags at the ends of their keys.
     pub(super) fn by_tag(&self) -> HashMap<&str, &Rule> {
         let mut by_tag = HashMap::new();
         for (rule, groups) in self.rules.rules().iter().zip(&self.groups) {
@@ -135,7 +135,7 @@ impl Plan {
         by_tag
     }
 
-    /// The limiter that a question is about.
+    /// The limiter of a question.
     pub(super) fn limiter(&self, ask: &Ask) -> Option<&AnyLimiter> {
         self.item(ask).map(|item| &item.limiter)
     }
@@ -206,8 +206,8 @@ impl Question {
     }
 }
 
-/// The call about all of these questions; `None` if nothing is asked. Limits that are counted in twice, at the same
-/// key, are asked once, for the sum.
+/// The call for all of these questions; `None` if nothing is asked. A limit that two questions count at the same key is
+/// asked once, for the sum.
 pub(super) fn call(
     questions: &mut [Question],
     op: Op,
@@ -289,7 +289,7 @@ pub(super) fn call(
         operation.push('+');
     }
     let clock = clock_of(clock, now);
-    // The usual operation is the default of the scripts, so it is not sent.
+    // A check is the default of the scripts, so it is not sent.
     let is_said = operation != "check" || clock.is_some();
     let operation = is_said.then(|| operation.into_bytes());
     let args = [Some(numbers), operation, clock].into_iter().flatten().collect();
@@ -302,8 +302,8 @@ struct Earlier {
     places: Few<usize>,
 }
 
-/// The question before `q` that counts at this key. It may be one of another plan, since stores with other numbers for a
-/// limit share its keys.
+/// An earlier question than `q` that counts at this key. Its plan may be another one, since stores with other numbers
+/// for a limit share its keys.
 fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
     let intent = questions.get(q)?.intent;
     if intent == Intent::Look {
@@ -322,11 +322,11 @@ fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
     None
 }
 
-/// What a script is told of the limits.
+/// The arguments of a script.
 struct Arguments<'a> {
     questions: &'a [Question],
     groups: &'a [CallGroup],
-    /// How many of the keys are asked, and not only given back to.
+    /// How many keys are asked; the others are only given back to.
     asked_keys: usize,
     limits: &'a [CallLimit],
 }
@@ -336,7 +336,7 @@ impl Arguments<'_> {
         self.questions.get(at.question).map_or(&[], |question| question.plan.items(at.group))
     }
 
-    /// The script for a few limits that are all in force, and what is told to it.
+    /// The script for a few limits that are all in force, and its arguments.
     fn few(&self, op: Op, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
         let [question] = self.questions else { return None };
         let at_once = op == Op::CheckAtOnce;
@@ -344,7 +344,7 @@ impl Arguments<'_> {
             let delays = || question.plan.limiter(ask).is_none_or(AnyLimiter::delays);
             ask.is_plain() && !(at_once && delays())
         };
-        // A single shadow counts what it would count if it could refuse.
+        // A shadow that is alone counts as if it could refuse.
         let is_alone = self.limits.len() == 1 && !at_once;
         let is_few = question.intent == Intent::Count
             && self.limits.len() <= A_FEW
@@ -366,7 +366,7 @@ impl Arguments<'_> {
         Some((script, numbers))
     }
 
-    /// The script for any limits, and what is told to it.
+    /// The script for any limits, and its arguments.
     fn any(&self, op: Op, is_given: bool) -> Option<(Arc<Script>, Vec<u8>)> {
         let items = self.groups.iter().flat_map(|at| self.items(*at));
         let mut algorithms: Few<&'static LuaAlgorithm> = items.map(|item| item.algorithm).collect();
@@ -424,7 +424,7 @@ impl Item {
     /// The settings of a question as the sum of bits that `any.lua` reads.
     fn flags(&self, ask: &Ask, intent: Intent, op: Op) -> u8 {
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
-        // Whether an event that would have to wait for this limit is not counted.
+        // An event that would have to wait for this limit is refused.
         let refuses_waits = op == Op::CheckAtOnce && ask.is_firm() && self.limiter.delays();
         flag(ask.in_force, 1)
             | flag(ask.is_shadow, 2)
@@ -442,7 +442,7 @@ impl Item {
     }
 }
 
-/// The limits of a rule with their stretched forms, in groups for the same fields.
+/// The limits of a rule and their stretched forms, in groups for the same fields.
 fn groups(rule: &Rule) -> Vec<Group> {
     let mut groups = Vec::<Group>::new();
     let mut places = 0..;
@@ -475,8 +475,8 @@ fn groups(rule: &Rule) -> Vec<Group> {
     groups
 }
 
-/// A name for the limits of a group, made from the rule's name and the shapes of the limits. So other
-/// rules, and limits of another shape, have states of their own.
+/// A name for the limits of a group, made from the rule's name and the shapes of the limits. So states are shared only
+/// by limits of one rule and one shape.
 fn tag(rule: &Rule, group: &Group, n: usize) -> String {
     let mut text = format!("{VERSION} {} {}", rule.name(), group.per);
     if group.is_ring {
@@ -516,8 +516,8 @@ fn key(options: &Options, group: &Group, event: &Event<'_>) -> Vec<u8> {
     [&before_subject(options), &subject, "}", &group.tag].concat().into_bytes()
 }
 
-/// The time of the host in microseconds, its largest difference from the clock of Redis (below 0, any),
-/// and the shortest time that a key is kept, in milliseconds; `None` if Redis takes its own time.
+/// The host's time in microseconds, its largest skew from the clock of Redis (below 0, any), and the shortest time
+/// until a key expires, in milliseconds; `None` for the clock of Redis.
 fn clock_of(clock: TimeSource, now: Time) -> Option<Vec<u8>> {
     let micros = now.as_micros() as f64;
     let numbers = match clock {

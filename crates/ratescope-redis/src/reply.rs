@@ -17,13 +17,13 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// The answer to a question about no limit.
+    /// The reply to a question without limits.
     pub(super) fn nothing() -> Self {
         Reply { outcomes: Few::new(), states: Some((Time::ZERO, Few::new())) }
     }
 }
 
-/// Reads the bytes that a script returned, as a reply to each question; `None` if no script of ours returns such bytes.
+/// Reads the bytes that a script returned, as a reply to each question; `None` if they are malformed.
 pub(super) fn read(
     questions: &[Question],
     call: &Call,
@@ -37,7 +37,7 @@ pub(super) fn read(
         answers.push((passes == 1, double(bytes)?, double(bytes)?));
     }
     let states = if with_states { Some(states(questions, call, bytes)?) } else { None };
-    // More than was asked for is the answer to something else.
+    // A longer answer belongs to another call.
     if !bytes.is_empty() {
         return None;
     }
@@ -47,7 +47,7 @@ pub(super) fn read(
                 let limiter = question.plan.limiter(ask)?;
                 match all.get(*place)? {
                     (by, state) if *by == limiter => Some(state.clone()),
-                    // A store with other numbers has asked about the same key.
+                    // A store with other numbers for the limit asked about the same key.
                     (by, state) => limiter.restore(&by.keep(state, *now)).ok(),
                 }
             };
@@ -63,7 +63,7 @@ pub(super) fn read(
             if let Some((passes, level, extra)) = answers.get(*place) {
                 return Some(item.outcome(ask, *passes, *level, *extra));
             }
-            // A cost that is given back is not asked about.
+            // A question that gives back has no outcome.
             let state = states.as_ref().and_then(|(now, states)| Some((*now, states.get(i)?)));
             let now = || item.limiter.peek(&item.limiter.initial(), Time::ZERO, 0.0);
             Some(state.map_or_else(now, |(now, state)| item.limiter.peek(state, now, 0.0)))
@@ -113,7 +113,7 @@ fn restore(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<AnyState> {
     limiter.restore(&kept).ok()
 }
 
-/// Reads what `blocks.lua` tells of a state: the numbers of one block or two, and what they hold.
+/// Reads a state as `blocks.lua` returns it: the numbers and the contents of one block or two.
 fn blocks(limiter: &AnyLimiter, bytes: &mut &[u8]) -> Option<Kept> {
     let block = |bytes: &mut &[u8]| Some((double(bytes)? as i64, double(bytes)? as u64));
     let first = block(bytes)?;
@@ -149,8 +149,8 @@ impl Item {
         let algorithm = self.in_f64.lua.name;
         let limit = if algorithm == "adaptive" { extra } else { self.bound };
         if self.in_f64.weight(ask.cost).is_nan() {
-            // A cost that can't be counted is refused. The level is that cost, except for EARRRL, whose
-            // level is the one before the event.
+            // A cost that can't be counted is refused. The level is then that cost, but for EARRRL the level before the
+            // event.
             let level = if algorithm == "earrrl" { level } else { ask.cost };
             return Outcome::new(false, level, limit);
         }

@@ -1,10 +1,10 @@
 //! Builds scripts.
 //!
-//! All limits are asked before anything is written. So a limit that has looked at its state asks those after it, and
-//! changes its state when they have returned. For a few limits the one after another stands in the middle of its text,
-//! in a block of its own, so that each has its own names. For any others, each algorithm is a function. Such a
-//! script makes functions and tables at each call, which took Redis 16 to 72 % longer for one limit; and a script for each
-//! list of limits that may ever be decided as one would be too many.
+//! All limits are asked before anything is written. So a limit looks at its state, asks the limits after it, and then
+//! changes its state. For a few limits, the text of each has the next limit in its middle, in a block of its own, so
+//! that their names do not collide. For other lists of limits, each algorithm is a function: a script for every such
+//! list would be too many. Such a script makes functions and tables at each call, which took Redis 16 to 72 % longer
+//! for one limit.
 
 use super::algorithm::{self, LuaAlgorithm};
 use ratescope::internal::Few;
@@ -22,7 +22,7 @@ pub(super) struct Script {
 /// What a script is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Purpose {
-    /// Whether the time is given, or else that of Redis.
+    /// Whether the time is given; otherwise it is that of Redis.
     pub(super) is_given: bool,
     pub(super) limits: Limits,
 }
@@ -30,9 +30,9 @@ pub(super) struct Purpose {
 /// The limits that a script decides about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Limits {
-    /// A few that are all in force: their algorithms, at one key after the other.
+    /// A few that are all in force: their algorithms, by key.
     Few(Few<Few<&'static LuaAlgorithm>>),
-    /// Any, by these algorithms, each once.
+    /// Any limits of these algorithms, each once.
     Any {
         algorithms: Few<&'static LuaAlgorithm>,
         /// Whether a cost is given back to any key.
@@ -43,7 +43,7 @@ pub(super) enum Limits {
 /// The most limits that get a script of their own: a Lua function has at most 200 local variables.
 pub(super) const A_FEW: usize = 4;
 
-/// The most scripts that are made for some limits. Others take one for all algorithms.
+/// The most scripts for certain algorithms. Further limits use one script for all algorithms.
 const MOST: usize = 200;
 
 static MADE: LazyLock<Mutex<HashMap<Purpose, Arc<Script>>>> = LazyLock::new(Mutex::default);
@@ -67,7 +67,7 @@ const KEYS: &str = include_str!("lua/keys.lua");
 const GIVE_BACK: &str = include_str!("lua/give_back.lua");
 const END: &str = include_str!("lua/end.lua");
 
-/// Functions of Redis and Lua that scripts use, by short names. Lua finds locals faster.
+/// Functions of Redis and Lua that scripts use, with short names. Lua finds locals faster.
 const LOCALS: [(&str, &str); 9] = [
     ("call", "redis.call"),
     ("pack", "struct.pack"),
@@ -81,7 +81,7 @@ const LOCALS: [(&str, &str); 9] = [
 ];
 
 impl Script {
-    /// The script for a purpose. If there are too many already, only any limits by all algorithms have one.
+    /// The script for a purpose. `None` if there are too many already, unless it is for all algorithms.
     pub(super) fn for_purpose(purpose: &Purpose) -> Option<Arc<Self>> {
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(script) = made.get(purpose) {
@@ -121,7 +121,7 @@ impl Script {
         Script::new(format!("local {} = {}\n{body}", names.join(", "), values.join(", ")))
     }
 
-    /// A few limits, all in force. Each has the text of those after it in its own.
+    /// A script for a few limits, all in force. The text of each contains that of the next.
     fn few(keys: &[Few<&LuaAlgorithm>], is_given: bool) -> Self {
         let mut text = String::new();
         for (i, key) in keys.iter().enumerate().rev() {
@@ -189,8 +189,8 @@ impl Script {
     }
 }
 
-/// What one limit does: it looks, `notes` its answer, asks `those_after` it, and changes its state if these two values
-/// say so: whether it may change, and whether the event counts as allowed.
+/// What one limit does: it looks, `notes` its answer, asks `those_after` it, and changes its state. `these` receives
+/// two values: whether it may change, and whether the event counts as allowed.
 fn body(algorithm: &LuaAlgorithm, notes: &str, those_after: &str, these: &str) -> String {
     let LuaAlgorithm { read, look, keep, .. } = algorithm;
     let arguments = algorithm.arguments();
@@ -210,15 +210,14 @@ fn body(algorithm: &LuaAlgorithm, notes: &str, those_after: &str, these: &str) -
     )
 }
 
-/// Tells what is at a key.
+/// Returns what is at a key.
 fn told(value: &str) -> String {
     format!(
         "if tells_ then states_ = ({value} and pack('<BI4', 1, #{value}) .. {value} or '\\0') .. states_ end\n"
     )
 }
 
-/// The function that gives back; of an algorithm that can't, one that does nothing. A cost that can't be counted gives
-/// nothing back.
+/// The function that gives back; it does nothing for an algorithm that can't, or for a cost that can't be counted.
 fn undo(algorithm: &LuaAlgorithm, n: usize) -> String {
     let LuaAlgorithm { initial, read, .. } = algorithm;
     // Without that part, all of what it reads is in the other.
@@ -288,7 +287,7 @@ mod tests {
         }
     }
 
-    /// In the text of a few limits each sees the names of those before it.
+    /// In a script for a few limits, each sees the names of those before it.
     #[test]
     fn no_algorithm_hides_a_function_of_another() {
         let befores: String = algorithm::all().iter().map(|algorithm| algorithm.before).collect();

@@ -1,9 +1,8 @@
 //! One Redis server: a connection that all calls share, made when it is first needed.
 //!
-//! A call that finds the connection broken, or waits on it in vain, takes it out of use, and the next
-//! call makes another. Calls that are still under way keep the old one until they end. The connection manager of the
-//! `redis` crate is not used: it keeps a connection that fell silent for ever, and its errors do not tell whether a command was
-//! sent.
+//! A call that finds the connection broken, or times out on it, takes it out of use, and the next call makes another.
+//! Calls under way keep the old one until they end. The connection manager of the `redis` crate is not used: it keeps a
+//! silent connection for ever, and its errors do not tell whether a command was sent.
 
 use super::breaker::{Breaker, Permit};
 use super::meaning::Meaning;
@@ -34,7 +33,7 @@ pub(super) struct Server {
     config: AsyncConnectionConfig,
     breaker: Arc<Breaker>,
     deadline: Duration,
-    /// One for each call that may wait for an answer.
+    /// A permit for each call that may wait for an answer.
     seats: Arc<Semaphore>,
     current: Mutex<Option<Arc<Connection>>>,
 }
@@ -51,9 +50,9 @@ pub(super) struct Connection {
 pub(super) enum Failure {
     /// The server refused it on this connection, and ran nothing.
     Refused(RedisError, Arc<Connection>),
-    /// The connection, or the wait for it, is at an end.
+    /// The connection broke, or the call timed out.
     Over(Fault),
-    /// There were too many calls at once, which is no fault of the server.
+    /// Too many calls waited, which is no failure of the server.
     Crowded(Fault),
 }
 
@@ -144,8 +143,8 @@ impl Server {
         answer
     }
 
-    /// A seat for a call. If all are taken, the call waits for its turn, but only so long that the server still has half
-    /// of the deadline for it: an answer that is late then is not late because of the calls before it.
+    /// A seat for a call. If all are taken, the call waits for its turn, but leaves the server half of the timeout: an
+    /// answer that is late then is not late because of earlier calls.
     async fn seat(&self, until: Instant) -> Option<OwnedSemaphorePermit> {
         let seats = || Arc::clone(&self.seats);
         if let Ok(seat) = seats().try_acquire_owned() {
@@ -167,7 +166,7 @@ impl Server {
         let before = connection.answers.load(Ordering::Relaxed);
         let Ok(answer) = timeout_at(until, send).await else {
             let is_silent = connection.answers.load(Ordering::Relaxed) == before;
-            // A call that had hardly any time left says little about the connection.
+            // A timeout after a very short wait says little about the connection.
             if !is_silent {
                 return Err(Failure::Crowded(Fault::Late));
             }
@@ -207,7 +206,7 @@ impl Server {
         current.take_if(|current| Arc::ptr_eq(current, connection));
     }
 
-    /// Takes the connection out of use, whichever it is.
+    /// Takes the current connection out of use.
     pub(super) fn disconnect(&self) {
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -217,7 +216,7 @@ impl Server {
         Arc::clone(current.get_or_insert_with(|| Arc::new(self.connect())))
     }
 
-    /// Begins to connect, in a task of its own: a call that is given up does not end it.
+    /// Connects in a task of its own, which a call that is given up does not end.
     fn connect(&self) -> Connection {
         let (client, config) = (self.client.clone(), self.config.clone());
         let (tell, made) = watch::channel(None);
@@ -230,7 +229,7 @@ impl Server {
 }
 
 impl Connection {
-    /// Waits until the attempt has ended, and returns the connection.
+    /// Waits for the task that connects, and returns the connection.
     async fn made(&self) -> RedisResult<MultiplexedConnection> {
         let mut made = self.made.clone();
         let made = made.wait_for(Option::is_some).await.ok().and_then(|made| made.clone());
@@ -238,8 +237,8 @@ impl Connection {
     }
 }
 
-/// Reports the end of a question that is not asked again. A refusal proves that the server is up, but counts as a
-/// failure if the server only puts the question off. Nothing is reported if there were too many calls.
+/// Reports the result of a command without retries to the breaker. A refusal counts as a success, since the server is
+/// up, unless it is busy. Nothing is reported if too many calls waited.
 pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
     let has_failed = match answer {
         Ok(_) => false,
@@ -253,18 +252,18 @@ pub(super) fn report<T>(permit: &Permit, answer: &Result<T, Failure>) {
     }
 }
 
-/// The longest time for the answer to a question for which no call waits.
+/// The timeout of a command for which no event waits.
 pub(super) fn patience(deadline: Duration) -> Duration {
     CONNECTING.max(deadline)
 }
 
-/// Makes ring the cryptography of rustls, unless the service has chosen another one. rustls panics without any.
+/// Installs ring as the provider of rustls, unless the service has installed one. rustls panics without one.
 #[cfg(feature = "tls")]
 fn provide(address: &redis::ConnectionAddr) {
     use rustls::crypto::{CryptoProvider, ring};
     let is_tls = matches!(address, redis::ConnectionAddr::TcpTls { .. });
     if is_tls && CryptoProvider::get_default().is_none() {
-        // It fails where another thread has just done the same.
+        // Fails if another thread has just installed one.
         let _ = ring::default_provider().install_default();
     }
 }

@@ -1,5 +1,5 @@
-//! Finds the node of a cluster that has a key, and reads where sentinels say that a master is. Sources: the
-//! Redis Cluster specification, and the guidelines for clients of Sentinel.
+//! Computes the slot of a key, and reads the answers of nodes and sentinels. Sources: the Redis Cluster specification,
+//! and the guidelines for clients of Sentinel.
 
 use redis::Value;
 
@@ -25,7 +25,7 @@ fn crc16(bytes: &[u8]) -> u16 {
     })
 }
 
-/// Slots from the first to the last, both included, and the master that has them.
+/// A range of slots, both ends included, and the address of its master.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) first: u16,
@@ -36,8 +36,8 @@ pub(super) struct Range {
 /// The host and the port of a server.
 pub(super) type Node = (String, u16);
 
-/// Reads the answer to CLUSTER SLOTS of the server at `host`, in the order of slots. Ranges without
-/// a known master are left out, and so are those beyond one for each slot, which no cluster has.
+/// Reads the answer to CLUSTER SLOTS of the server at `host`, in the order of slots. Ranges without a known master are
+/// left out. There are at most as many ranges as slots.
 pub(super) fn ranges(answer: &Value, host: &str) -> Vec<Range> {
     let Value::Array(items) = answer else { return Vec::new() };
     let ranges = items.iter().filter_map(|item| range(item, host));
@@ -58,7 +58,7 @@ fn range(item: &Value, host: &str) -> Option<Range> {
     Some(Range { first: slot(first)?, last: slot(last)?, node })
 }
 
-/// Reads the answer of the sentinel at `host` to the question where a master is.
+/// Reads the address of a master in the answer of the sentinel at `host`.
 pub(super) fn watched(answer: &Value, host: &str) -> Option<Node> {
     let Value::Array(answer) = answer else { return None };
     let [name, port] = answer.as_slice() else { return None };
@@ -80,7 +80,7 @@ pub(super) fn redirected(address: &str, host: &str) -> Option<Node> {
     Some((reachable(name, host)?, port.parse().ok()?))
 }
 
-/// The host called `name` by the server at `host`, which may not know how it is reached itself.
+/// The host that the server at `host` calls `name`; a server may not know its own address.
 fn reachable(name: &str, host: &str) -> Option<String> {
     match name {
         "?" => None,

@@ -1,22 +1,22 @@
-//! A decision that goes on to its end, whoever gives up waiting for it.
+//! Runs a decision to completion, even if its caller gives up.
 //!
-//! Otherwise a caller who hangs up at the wrong moment would leave something counted that was refused, or undone
-//! that was not. And many callers wait less than the deadline of the store: if their exchanges ended with them, nobody
-//! would notice that a connection is silent, and it would be used for ever.
+//! Otherwise a caller that hangs up at the wrong moment could leave a refused event counted, or an allowed one undone.
+//! And if all callers waited less than the timeout of the store, and their calls ended with them, a silent connection
+//! would never time out, and be used for ever.
 
 use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll};
 use tokio::runtime::Handle;
 
-/// The most decisions that go on without a caller at a time. Beyond it, a decision ends with its caller.
+/// The most decisions that run without a caller at a time. Further decisions end with their callers.
 const MOST: usize = 10_000;
 
 static GOING_ON: AtomicUsize = AtomicUsize::new(0);
 
-/// Polled by its caller. If that gives up, a task of its own goes on with it.
+/// A future that its caller polls. If the caller drops it, a task runs it to completion.
 pub(super) struct ToTheEnd<T: Send + 'static> {
-    /// `None` once it is at its end.
+    /// `None` once it has completed.
     rest: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
     /// The runtime; `None` before the first poll, when nothing has begun.
     runtime: Option<Handle>,
@@ -61,7 +61,7 @@ impl<T: Send + 'static> Drop for ToTheEnd<T> {
     }
 }
 
-/// One of those that go on, and how many there were before it.
+/// A decision that runs without a caller; the number of others when it began.
 struct Counted(usize);
 
 impl Counted {
