@@ -60,7 +60,7 @@ pub use reservation::Reservation;
 pub use service::{RateLimited, ResponseFuture};
 pub use unidentified::Unidentified;
 
-/// What the rate limit service shares with the layer. No promise of semver holds here.
+/// What the rate limit service shares with the layer. Semver promises nothing here.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::fields::{bytes, text};

@@ -57,8 +57,8 @@ fn nat64(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     is_nat64.then(|| Ipv4Addr::from_bits(v6.to_bits() as u32))
 }
 
-/// Whether an address is internal: private, loopback, link-local or unspecified. Such an address, as of a
-/// proxy in front of the server, does not tell who sent a request.
+/// Whether an address is internal: private, loopback, link-local or unspecified. Such an address, often that of a
+/// proxy, does not identify a client.
 pub fn is_internal(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -116,8 +116,8 @@ fn is_port(text: &str) -> bool {
     }
 }
 
-/// Reads an IPv6 address of eight groups of digits, the usual form, without `::`; `None` for any other. The
-/// parser of std takes five times as long.
+/// Reads an IPv6 address of eight groups of digits, the usual form; `None` for an address with `::`. The parser of std
+/// takes five times as long.
 fn in_full(text: &str) -> Option<Ipv6Addr> {
     let (mut groups, mut place, mut digits) = ([0u16; 8], 0, 0);
     for byte in text.bytes() {

@@ -2,7 +2,7 @@
 //!
 //! | clock | time | for |
 //! |---|---|---|
-//! | [`MonotonicClock`] | goes on evenly from the Unix time at its start, and is never set back | a process; the default |
+//! | [`MonotonicClock`] | starts at the Unix time, and is never set back | a process; the default |
 //! | [`SystemClock`] | the system's clock, which may be set | limits that several machines share |
 //! | [`FakeClock`] | stands still until it is set | tests |
 //!
@@ -64,9 +64,9 @@ impl<C: Clock> Clock for Arc<C> {
     }
 }
 
-/// The clock of the process: the Unix time when it was first read, and from then on the time that has passed.
-/// Setting the system's clock does not change it, so it differs from that by as much as was set, and on some systems by
-/// as long as the machine slept. Windows are aligned to the hours and days of UTC.
+/// The clock of the process: the Unix time at its first reading, plus the time that has passed since. Setting the
+/// system's clock does not change it, and on some systems it stops while the machine sleeps. Windows are aligned to the
+/// hours and days of UTC.
 ///
 /// `wasm32-unknown-unknown` has no such clock, and the standard library panics when it is asked there.
 /// Use one from the host there.
@@ -207,12 +207,12 @@ impl Drop for FakeSleep<'_> {
     }
 }
 
-/// The span as a duration; the longest there is if it is longer.
+/// The span as a duration, at most the longest duration.
 pub(crate) fn duration(span: Span) -> Duration {
     Duration::try_from(span).unwrap_or(Duration::MAX)
 }
 
-/// Runs a future to its end on this thread.
+/// Runs a future to completion on this thread.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -231,7 +231,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Locks, also after a thread panicked: no change under these locks can be half done.
+/// Locks, even if the lock is poisoned: no change under these locks can be half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -25,8 +25,8 @@ use {
 
 /// Something that happened: a request, a mail, a login.
 ///
-/// It is written as a literal, in which each number has its name. So it stays at these three: whatever else is
-/// known of an event is one of its `fields`.
+/// It is written as a literal, so it will never have more than these three fields: all else that is known of an event
+/// is one of its `fields`.
 #[derive(Clone, Copy)]
 pub struct Event<'a> {
     /// When it happened.
@@ -49,20 +49,20 @@ pub trait Fields: Sync {
     /// The text of the field called `name`, if there is one.
     fn value(&self, name: &str) -> Option<&str>;
 
-    /// The bytes of that text. Keys in memory are made of them. Implement this only if
-    /// [`value`](Self::value) has to check the bytes before it can return them as a text.
+    /// The bytes of that text, from which keys in memory are made. Implement this only if [`value`](Self::value) has to
+    /// check the bytes before it can return them as a text.
     fn bytes(&self, name: &str) -> Option<&[u8]> {
         self.value(name).map(str::as_bytes)
     }
 
-    /// Whether the text of a field is secret, whatever the limits say: keys then show its hash only, as those of
-    /// [secret fields](crate::policy::Per). A layer says so of fields that it takes from a header with credentials.
+    /// Whether the text of a field is secret, whatever the limits say. Keys then show only its hash, as for [secret
+    /// fields](crate::policy::Per). For a layer, fields from headers with credentials are secret.
     fn is_secret(&self, _name: &str) -> bool {
         false
     }
 
-    /// The list of keys and values that the sender of the event made, as Envoy does. Then exactly this list
-    /// is looked up in the rules. With `None`, all lists that the fields can form are.
+    /// The list of keys and values that the sender of the event made, as Envoy does. Only this list is looked up in the
+    /// rules. With `None`, all lists that the fields can form are looked up.
     fn descriptor(&self) -> Option<Descriptor<'_>> {
         None
     }
@@ -74,8 +74,8 @@ pub trait Fields: Sync {
 pub struct Descriptor<'a> {
     /// Keys and their values.
     pub entries: &'a [(&'a str, &'a str)],
-    /// Whether the rule for all events applies, too: to one event of each request, so that it counts a request
-    /// once.
+    /// Whether the rule for all events applies, too. It is set for one event of each request, so that the rule counts a
+    /// request once.
     pub is_first: bool,
 }
 

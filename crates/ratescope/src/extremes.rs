@@ -1,4 +1,4 @@
-//! The smaller and the larger of two numbers, in one comparison; and a number rounded down.
+//! The smaller and the larger of two numbers, by one comparison, and rounding down to f32.
 //!
 //! `f64::min` and `f64::max` ignore a NaN in either argument. WebAssembly has no instruction for
 //! that, so they become function calls, which cost time when millions of events are counted.

@@ -1,4 +1,4 @@
-//! Small files that are written as a whole or not at all, such as [saved states](crate::store::saved).
+//! Small files that are written atomically, such as [saved states](crate::store::saved).
 //!
 //! ```
 //! use ratescope::{KeyedPolicy, Time, files};
@@ -31,13 +31,13 @@ use std::path::Path;
 /// the temporary file, as in `.states.0123456789abcdef`.
 ///
 /// # Errors
-/// When the file can't be written: the old file then stays. Also when the folder can't be synced: the new
-/// file is then in place, but the rename may not survive a power failure.
+/// When the file can't be written: the old file stays. When the folder can't be synced: the new file is in place, but
+/// the rename may not survive a power failure.
 pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// Writes a file as [`write()`] does, with what `fill` writes into it, which need not be in memory as a whole.
+/// Writes a file as [`write()`] does, by a `fill` that need not have all bytes in memory.
 ///
 /// # Errors
 /// As for [`write()`], and those of `fill`.

@@ -1,4 +1,4 @@
-//! The chapters: how to do what is done most.
+//! The chapters of the guide.
 
 #[doc = include_str!("guide/choosing.md")]
 pub mod choosing {}

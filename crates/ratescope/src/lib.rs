@@ -81,15 +81,15 @@
 //! | see a service's limits at work | `Probe` | `ratescope-live` |
 //! | choose a limit from a log | `tune` | `ratescope-lab`, or the command of `ratescope-cli` |
 //!
-//! The modules, in the order to read them: [`time`](mod@time), [`rate`]; [`estimate`], how fast events arrive; [`limit`] and
-//! [`outcome`]; [`event`] and [`policy`]; [`store`]; [`rules`] and [`address`]; [`clock`](mod@clock), [`waiting`] and
-//! [`rate_limiter`]. [`text`] holds what all text forms share. Without the feature `std`, which is on by default, there
-//! are those from the first to `policy`, for machines that have an allocator and nothing else.
+//! The modules, in the order to read them: [`time`](mod@time), [`rate`]; [`estimate`], how fast events arrive;
+//! [`limit`] and [`outcome`]; [`event`] and [`policy`]; [`store`]; [`rules`] and [`address`]; [`clock`](mod@clock),
+//! [`waiting`] and [`rate_limiter`]. [`text`] holds what all text forms share. Without the feature `std`, which is on
+//! by default, the modules up to `policy` remain, for machines with an allocator but no std.
 //!
 //! # What holds everywhere
-//! **Time is an argument.** Limiters, stores and rules read no clock, so a recorded run can be replayed exactly
-//! and a test need not wait. The caller chooses the origin; fixed windows are aligned to it. A limiter and a state are
-//! all that it takes:
+//! **Time is an argument.** Limiters, stores and rules read no clock, so a recorded run can be replayed exactly and a
+//! test need not wait. The caller chooses the origin; fixed windows are aligned to it. A limiter and a state are
+//! enough:
 //!
 //! ```
 //! use ratescope::limit::exim::{Exim, Mode};
@@ -112,7 +112,7 @@
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 //!
-//! **Time may run backwards.** No sender is locked out by that: [`limit`] says what happens.
+//! **Time may run backwards.** This locks no sender out: [`limit`] says what happens.
 //!
 //! **A cost** is a number of events, or of other things that are limited, such as bytes. It is usually 1
 //! and may be from 0 to [`limit::MAX_COST`]. Cost 0 asks and counts nothing. Any other number is
@@ -190,7 +190,7 @@ pub use store::KeyedPolicy;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};
 
-/// What the crates of this workspace share beside the documented items. No promise of semver holds here.
+/// What the crates of this workspace share. Semver promises nothing here.
 #[doc(hidden)]
 pub mod internal {
     #[cfg(feature = "std")]

@@ -52,7 +52,7 @@
 //! | [`envoy`] | the tokens missing, in doubles | the allowed | 16 bytes |
 //! | [`fail2ban`] | a count that fades as if events came evenly | all but those during a ban | 24 bytes |
 //!
-//! Exim is such a server, too; it is the first row of the table above.
+//! Exim is such a server, too; its limiter is in the table above.
 //!
 //! # What a sender gets out of ten a minute
 //! Measured: the bytes of a state; what passes *at once* from rest; the most that passed in the
@@ -75,14 +75,13 @@
 //! the limit it can still be used.
 //!
 //! # When time runs backwards
-//! Clocks are set back, and threads hand in their events out of order. An event from before the
-//! last one never finds more room than it would have found at the time of the last one. When it is
-//! so early that the clock must have been set back, the next event that is counted or refused moves
-//! the state to the new time; a [`peek`](Limiter::peek) alone does not move it. So a clock that is
-//! set back lengthens the longest wait by one period at most: the period of a window, or the time
-//! that a full bucket takes to drain. A bucket with a large debt is not mistaken for a clock that was
-//! set back: the state has the time of its latest event, which tells the two apart. [`envoy`] has no
-//! such time, so its debt is at most one full bucket. [`nginx`] handles such clocks as the server does.
+//! Clocks are set back, and threads hand in their events out of order. An event from before the last one never finds
+//! more room than it would have found at the time of the last one. When it is so early that the clock must have been
+//! set back, the next event that is counted or refused moves the state to the new time; a [`peek`](Limiter::peek) alone
+//! does not move it. So a clock that is set back lengthens the longest wait by one period at most: the period of a
+//! window, or the time that a full bucket takes to drain. The time of the latest event, in the state, tells a clock
+//! that was set back from a large debt. [`envoy`] has no such time, so its debt is at most one full bucket. [`nginx`]
+//! handles such clocks as the server does.
 //!
 //! Limiters that measure a rate follow the clock at once, as Exim does. An event out of order sets
 //! their time back, so the time between decays once more when the clock catches up.
@@ -110,7 +109,7 @@ macro_rules! limiters {
             haproxy::Haproxy,
             envoy::Envoy,
             fail2ban::Fail2ban,
-            // Comes last, since the form of the adaptive limiter is its form, too.
+            // Comes last, since it shares the form of the adaptive limiter.
             by_hour::ByHour boxed,
         }
     };
@@ -198,13 +197,13 @@ pub trait Limiter: Sealed {
         self.initial()
     }
 
-    /// Converts a state to one of the limiter that `initial` is of, for `MemoryStore::with_limits`.
+    /// Converts a state to the limiter of `initial`, for `MemoryStore::with_limits`.
     #[doc(hidden)]
     #[inline(always)]
     fn adapt(&self, _state: &mut Self::State, _initial: &Self::State) {}
 
-    /// The answer that [`check`](Self::check) would give to an event of cost `cost` at `now`. Nothing is
-    /// counted. With cost 0 the answer shows the level and the limit at `now`.
+    /// The outcome that [`check`](Self::check) would give for an event of cost `cost` at `now`. Counts nothing. With
+    /// cost 0 the outcome shows the level and the limit at `now`.
     fn peek(&self, state: &Self::State, now: Time, cost: f64) -> Outcome;
 
     /// Remembers an event of cost `cost` at `now`. `allowed` says whether all limiters that were
@@ -217,8 +216,8 @@ pub trait Limiter: Sealed {
         self.check_last(state, now, cost, true)
     }
 
-    /// The last of several limiters: answers as [`peek`](Self::peek) does, and [records](Self::record) the
-    /// event in the same step. `others` says whether all limiters that were asked before let it pass.
+    /// For the last of several limiters: decides as [`peek`](Self::peek) does, and [records](Self::record) the event in
+    /// the same step. `others` says whether all limiters that were asked before let it pass.
     fn check_last(&self, state: &mut Self::State, now: Time, cost: f64, others: bool) -> Outcome {
         let outcome = self.peek(state, now, cost);
         self.record(state, now, cost, others && outcome.is_allowed());
@@ -237,19 +236,18 @@ pub trait Limiter: Sealed {
         Ok(())
     }
 
-    /// Takes back an event of cost `cost` that was allowed and counted at `at`, such as a call that failed.
-    /// Gives back only the part of the cost that certainly still counts at `now`, so that no more is ever
-    /// admitted than if the event had never come. Returns whether the limiter can do that: buckets and
-    /// windows can; limiters that measure a rate, and those of servers, cannot, and change nothing.
+    /// Takes back an event of cost `cost` that was allowed and counted at `at`, such as a call that failed. Gives back
+    /// only the part of the cost that certainly still counts at `now`, so that no more is ever admitted than without
+    /// the event. Returns whether the limiter can undo: buckets and windows can; limiters that measure a rate, and
+    /// those of servers, cannot, and change nothing.
     fn undo(&self, _state: &mut Self::State, _at: Time, _now: Time, _cost: f64) -> bool {
         false
     }
 
-    /// Takes back a cost that was counted at an unknown time. A bucket and a [`fixed_window`] assume that this was
-    /// `now`. A [`sliding_window`] and a [`sliding_log`] take it from the oldest events that still
-    /// count; a [`sliding_counter`] from the current window of the clock, and the rest from the one before. A
-    /// key never has more left than a new one. Returns whether the limiter can do that, as [`undo`](Self::undo)
-    /// does.
+    /// Takes back a cost that was counted at an unknown time. A bucket and a [`fixed_window`] assume that the time was
+    /// `now`. A [`sliding_window`] and a [`sliding_log`] take it from the oldest events that still count; a
+    /// [`sliding_counter`] from the current window of the clock, and the rest from the window before. A key never has
+    /// more left than a new one. Returns whether the limiter can give back, as [`undo`](Self::undo) does.
     fn give_back(&self, state: &mut Self::State, now: Time, cost: f64) -> bool {
         self.undo(state, now, now, cost)
     }
@@ -267,17 +265,15 @@ pub trait Limiter: Sealed {
     /// How long after `now` an event of cost `cost` would pass if nothing is counted until then;
     /// zero when it would pass at `now`.
     ///
-    /// This takes longer to compute than the verdict, so it is a call of its own. After a refused
-    /// event, pass the state that the event left: a limiter that counts refused events waits longer
-    /// because of it.
+    /// This takes longer to compute than the outcome, so it is a call of its own. Pass the state after the refused
+    /// event: a limiter that counts refused events demands a longer wait.
     fn retry_after(&self, state: &Self::State, now: Time, cost: f64) -> Retry;
 
-    /// How much may still be counted at `now`: the largest cost that would be allowed. If a cost has to
-    /// be below some bound to pass, as for Exim, this is the bound.
+    /// The largest cost that would be allowed at `now`. If a cost must be below some bound to pass, as for Exim, this
+    /// is the bound.
     fn remaining(&self, state: &Self::State, now: Time) -> f64;
 
-    /// How long until an event of cost 1 is treated like the first event of a new key, if nothing
-    /// arrives until then.
+    /// How long until an event of cost 1 is decided as the first event of a new key, if nothing arrives before.
     fn reset_after(&self, state: &Self::State, now: Time) -> Span;
 
     /// The most that is ever admitted in any interval `(t, t + window]`, if all events have the cost
@@ -285,7 +281,7 @@ pub trait Limiter: Sealed {
     fn max_admitted(&self, window: Span, cost: f64) -> f64;
 }
 
-/// The cost that a charge counts.
+/// The cost that a charge counts, at most [`MAX_COST`].
 ///
 /// # Errors
 /// When it is negative or not a number.

@@ -15,12 +15,11 @@ use core::fmt;
 #[must_use = "an event may pass only if it was allowed"]
 #[non_exhaustive]
 pub struct Outcome {
-    /// How long an allowed event stands in the queue, which is zero for every limiter without one; `None` if the event is
-    /// refused.
+    /// How long an allowed event waits in the queue, zero without a queue; `None` if the event is refused.
     pub wait: Option<Span>,
-    /// The measure by which the limiter decided: a rate, an estimate, a count or a fill level, in the
-    /// unit of its limit. Each limiter's documentation says which. An event whose cost cannot be counted
-    /// is always refused, and for most limiters its level is that cost, which may be NaN.
+    /// What the limiter compared with its limit: a rate, an estimate, a count or a fill level, as each limiter's
+    /// documentation says. An event whose cost cannot be counted is always refused, and for most limiters its level is
+    /// the cost, which may be NaN.
     pub level: f64,
     /// The bound that the level was compared with.
     pub limit: f64,
@@ -32,8 +31,7 @@ pub struct Outcome {
 pub enum Retry {
     /// After this span, the shortest one that suffices, rounded up to whole microseconds.
     After(Span),
-    /// No wait is long enough. Usually the cost is more than the limiter ever admits; an adaptive limit may
-    /// also sink for good.
+    /// No wait is long enough: the cost is more than the limiter ever admits, or an adaptive limit has sunk for good.
     Never,
 }
 
@@ -43,12 +41,11 @@ pub enum Retry {
 pub struct Quota {
     /// The quota and the span in which it may be used; `None` for a limiter that never refuses.
     pub limit: Option<Rate>,
-    /// How much may still be counted: see [`Limiter::remaining`](crate::Limiter::remaining). In a rule with a cost of its
-    /// own, this is measured in events of that rule's cost.
+    /// How much may still be counted: see [`Limiter::remaining`](crate::Limiter::remaining). In a rule with a cost of
+    /// its own, it is a number of events of this cost.
     pub remaining: f64,
-    /// How long until the key is treated as one that was never seen: see
-    /// [`Limiter::reset_after`](crate::Limiter::reset_after). With a limit of 0 it is at least the period, so that nobody
-    /// is told to come back at once.
+    /// How long until the key is as good as new: see [`Limiter::reset_after`](crate::Limiter::reset_after). With a
+    /// limit of 0 it is at least the period, so that no client retries at once.
     pub reset: Span,
 }
 
@@ -60,7 +57,7 @@ impl Quota {
 }
 
 impl Outcome {
-    /// The answer of a limiter without a queue: allowed at once if `passes`, or refused.
+    /// The outcome of a limiter without a queue: allowed at once if `passes`, or refused.
     pub const fn new(passes: bool, level: f64, limit: f64) -> Self {
         let wait = if passes { Some(Span::ZERO) } else { None };
         Outcome { wait, level, limit }
@@ -111,7 +108,7 @@ impl fmt::Display for Numbers<'_> {
     }
 }
 
-/// The answer to an event with this wait, as in `allowed`, `allowed in 2.3s` or `refused`.
+/// A wait in words, as in `allowed`, `allowed in 2.3s` or `refused`.
 pub(crate) struct Answer(pub(crate) Option<Span>);
 
 impl fmt::Display for Answer {

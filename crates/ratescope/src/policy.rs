@@ -32,18 +32,17 @@
 //! ```
 //!
 //! # Secret fields
-//! Keys stand in logs, on Redis and in Live, where an API key or the address of a customer should not be read. The
-//! value of a field that is marked, as in `per hash(email)`, is `#` and its [hash](KeySecret) there, as in
-//! `email=#7f83b1657ff1fc53b92dc18148a1d65d`. Fields that are named as headers with credentials are secret without
-//! a mark: `authorization`, `proxy-authorization`, `cookie`, `x-api-key` and the like. So are fields that a layer
-//! takes from such a header, whatever they are called there.
+//! Logs, Redis and Live show keys, but should not show an API key or the address of a customer. They show the value of
+//! a field that is marked, as in `per hash(email)`, as `#` and its [hash](KeySecret), as in
+//! `email=#7f83b1657ff1fc53b92dc18148a1d65d`. Fields with the name of a header with credentials are secret without a
+//! mark: `authorization`, `proxy-authorization`, `cookie`, `x-api-key` and the like. So are fields of any name that a
+//! layer takes from such a header.
 //!
 //! # All or none
-//! Source: Josiah Carlson, "Introduction to rate limiting with Redis", parts 1 and 2. The first
-//! version there counts in one limit after the other until one refuses, so a refused event uses up
-//! the limits before that one. A client over its limit per second then loses its limit per hour to
-//! events that never passed, and the order of the limits matters. The remedy is two passes: first
-//! all limits are asked, then the event is counted in all of them or in none.
+//! Source: Josiah Carlson, "Introduction to rate limiting with Redis", parts 1 and 2. The first version there counts in
+//! one limit after the other until one refuses, so a refused event uses up the limits before. A client over its limit
+//! per second then loses its limit per hour to events that never passed. The remedy is two passes: first all limits are
+//! asked, then the event is counted in all of them or in none.
 //!
 //! Limiters that count refused events are the exception: Exim and the adaptive limiter in strict mode,
 //! EARRRL, HAProxy's request rate, and fail2ban except during a ban. They also count an event that
@@ -103,8 +102,8 @@ impl Limit {
     /// ```
     ///
     /// # Errors
-    /// When the name is empty, `all`, in the key already, or has other characters than letters, digits and
-    /// `-_.`; or when the key has [`FIELDS`] fields already.
+    /// When the name is empty, `all`, in the key already, or has other characters than letters, digits and `-_.`; or
+    /// when the key has [`FIELDS`] fields.
     #[doc(alias = "per")]
     pub fn by(mut self, field: &str) -> Result<Self, ParseError> {
         self.per.add(field)?;
@@ -116,9 +115,8 @@ impl Limit {
         self.limiter.shape()
     }
 
-    /// The advice on how the limit would admit an event of cost `cost`, as in `write a burst of at least 5`.
-    /// `None` if it admits such an event from rest, if it admits nothing at all, which is intended, or if
-    /// the cost is 0.
+    /// How to write the limit so that it admits an event of cost `cost`, as in `write a burst of at least 5`. `None` if
+    /// it admits such an event from rest, if it is meant to admit nothing, or if the cost is 0.
     pub(crate) fn remedy(&self, cost: f64) -> Option<String> {
         let new = self.limiter.initial();
         let admits = |cost| self.limiter.retry_after(&new, Time::ZERO, cost) != Retry::Never;
@@ -158,12 +156,12 @@ impl Policy {
         self.0.iter().flat_map(|limit| limit.per.fields()).map(String::as_str)
     }
 
-    /// The names of the limits' states in a store that outlives the rules, to be used beside the key
-    /// of the sender. The name is the [shape](Limit::shape), as in `exim/1m`; a second limit of the
-    /// same shape for the same fields has the name `exim/1m#2`.
+    /// The names of the limits' states, for a store that outlives the rules: such a store uses them beside the key of
+    /// the sender. A name is the [shape](Limit::shape), as in `exim/1m`; a second limit of the same shape for the same
+    /// fields has the name `exim/1m#2`.
     ///
-    /// Two policies, old and new or in two processes, share the states whose names both have, and
-    /// leave the others alone. [`kept`] says what that means for a limit that changes.
+    /// Two policies, old and new or in two processes, share the states whose names both have. [`kept`] says what this
+    /// means for a limit that changes.
     ///
     /// [`kept`]: crate::limit::kept
     pub fn state_names(&self) -> Vec<String> {

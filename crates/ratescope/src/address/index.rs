@@ -1,13 +1,13 @@
-//! Many lists of networks, found by an address without trying each.
+//! An index of many lists of networks by address.
 
 use super::networks::{Networks, read};
 use ipnet::IpNet;
 use std::collections::HashMap;
 
-/// Lists of networks with their places, found by the networks.
+/// An index of lists of networks, each with its place.
 ///
-/// A network lies in another one if the beginning of its address, of as many bits as the other has, is that of
-/// the other. So each length of a prefix takes one look-up, and there are at most 33 for IPv4 and 129 for IPv6.
+/// A network lies in another one if both addresses begin with the prefix of the other. So each length of a prefix takes
+/// one look-up, at most 33 for IPv4 and 129 for IPv6.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     /// The places of the lists that have a network, in order.
@@ -17,7 +17,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Adds a list, with a place behind those of the others.
+    /// Adds a list, whose place is behind all others.
     pub(crate) fn push(&mut self, place: usize, networks: &Networks) {
         for network in networks.each() {
             let places = self.places.entry(*network).or_default();
@@ -43,12 +43,12 @@ impl Index {
         in_order(read(text).into_iter().flat_map(|network| self.around(network)).flatten().copied())
     }
 
-    /// The places of the lists in whose networks all of these lie, in order.
+    /// The places of the lists that cover all of these networks, in order.
     pub(crate) fn covering(&self, networks: &Networks) -> Vec<usize> {
         let has = |place: &usize, network: &IpNet| {
             self.around(*network).any(|places| places.binary_search(place).is_ok())
         };
-        // All of them are around each network, so those around one of them are enough to be tried.
+        // Such a list covers each of the networks, so the candidates of one network are enough.
         let many = |network: &&IpNet| self.around(**network).map(<[_]>::len).sum::<usize>();
         let rarest = networks.each().iter().min_by_key(many);
         let some = rarest.into_iter().flat_map(|network| self.around(*network)).flatten();
@@ -56,7 +56,7 @@ impl Index {
         in_order(some.filter(covers).copied())
     }
 
-    /// The places of the lists with each network in which this one lies.
+    /// The places of the lists by each network that covers this one.
     fn around(&self, network: IpNet) -> impl Iterator<Item = &[usize]> {
         let lengths = &self.lengths[usize::from(network.addr().is_ipv6())];
         let shorter = lengths.iter().filter(move |length| **length <= network.prefix_len());

@@ -1,4 +1,4 @@
-//! A network of the addresses that a log has.
+//! A network of addresses in a log.
 
 use core::net::IpAddr;
 
@@ -7,14 +7,14 @@ use core::net::IpAddr;
 pub struct Network {
     /// Otherwise it is a network of IPv6.
     pub is_ipv4: bool,
-    /// How many bits they share.
+    /// The number of these bits.
     pub bits: u8,
     /// These bits.
     head: u128,
 }
 
 impl Network {
-    /// The network of `bits` bits that an address is in; `None` if it has fewer.
+    /// The network of an address with a prefix of `bits` bits; `None` if the address has fewer.
     pub fn of(address: IpAddr, bits: u8) -> Option<Self> {
         let (number, length) = match address {
             IpAddr::V4(v4) => (v4.to_bits().into(), 32),
@@ -24,7 +24,7 @@ impl Network {
         Some(Network { is_ipv4: address.is_ipv4(), bits, head })
     }
 
-    /// Reads a network, or an address as the network of itself.
+    /// Reads a network, or an address, which is a network of one address.
     pub fn read(text: &str) -> Result<Self, &'static str> {
         let (address, bits) = text.split_once('/').unwrap_or((text, ""));
         let address = super::parse(address).ok_or("not an address or a network")?;

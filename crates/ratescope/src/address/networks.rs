@@ -9,8 +9,8 @@ use ipnet::{IpNet, Ipv4Net};
 
 /// A list of networks. Its text form is `10.0.0.0/8, fd00::/8, 192.0.2.7`.
 ///
-/// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as that
-/// IPv4 address. So a network within `64:ff9b::/96`, or one around it within `64:ff9b::/48`, would hold no public
+/// An IPv6 address that stands for an IPv4 address (`::ffff:192.0.2.7`, `64:ff9b::192.0.2.7`) counts as that IPv4
+/// address. So a network within `64:ff9b::/96`, or one within `64:ff9b::/48` that contains it, would hold no public
 /// address, and is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Networks(Vec<IpNet>);
@@ -111,7 +111,7 @@ fn network(word: &str) -> Result<IpNet, String> {
     if let Some(mapped) = v6.addr().to_ipv4_mapped().and_then(of) {
         return Ok(IpNet::V4(mapped));
     }
-    // A shorter one has other addresses, such as those of 64:ff9b:1::/48.
+    // A shorter prefix has other addresses, such as those of 64:ff9b:1::/48.
     let is_long = v6.prefix_len() >= 48;
     let Some(inside) = nat64(v6.addr()).and_then(of).filter(|_| is_long) else {
         return Ok(network);

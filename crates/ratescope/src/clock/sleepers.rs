@@ -1,12 +1,12 @@
-//! Who sleeps until when.
+//! The tasks that sleep, by the time at which they wake.
 
 use core::task::Waker;
 use std::collections::BTreeMap;
 
-/// The wakers of those who sleep, in the order of the times until which they do.
+/// The wakers of sleeping tasks, in the order of the times at which they wake.
 #[derive(Debug)]
 pub(super) struct Sleepers<T> {
-    /// Each has a number of its own, since several may sleep until one time.
+    /// Each has a number of its own, since several may wake at one time.
     wakers: BTreeMap<(T, u64), Waker>,
     numbers: u64,
 }
@@ -24,20 +24,20 @@ impl<T> Default for Sleepers<T> {
 }
 
 impl<T: Copy + Ord> Sleepers<T> {
-    /// A number for somebody who begins to sleep.
+    /// A number for a new sleeper.
     pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
 
-    /// Adds somebody who sleeps. Returns the waker that this one replaces, to be dropped without a lock: the last waker
-    /// of a task may drop the task, and with it others who sleep.
+    /// Adds a sleeper. Returns the waker that it replaces, to be dropped without a lock: the last waker of a task may
+    /// drop the task, and other sleepers with it.
     #[must_use]
     pub(super) fn add(&mut self, until: T, number: u64, waker: Waker) -> Option<Waker> {
         self.wakers.insert((until, number), waker)
     }
 
-    /// Removes somebody. Returns the waker, to be dropped without a lock.
+    /// Removes a sleeper. Returns its waker, to be dropped without a lock.
     #[must_use]
     pub(super) fn remove(&mut self, until: T, number: u64) -> Option<Waker> {
         self.wakers.remove(&(until, number))

@@ -16,7 +16,7 @@ use std::time::Instant;
 
 static SLEEPERS: Mutex<Sleepers<Instant>> = Mutex::new(Sleepers::new());
 
-/// Tells the thread that somebody is to be woken earlier than all others.
+/// Tells the thread that a new sleeper wakes before all others.
 static EARLIER: Condvar = Condvar::new();
 
 /// A sleep that never ends in practice, 34 years; an `Instant` can't be much later on some systems.
@@ -44,7 +44,7 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         if !is_running() {
-            // There is no other way to be woken.
+            // Without a timer thread, only this thread can wait.
             thread::sleep(until - now);
             return Poll::Ready(());
         }
@@ -71,14 +71,14 @@ impl Drop for Sleep {
     }
 }
 
-/// Whether the thread runs, after it was started if need be.
+/// Starts the thread if it does not run; returns whether it runs.
 fn is_running() -> bool {
     static THREAD: OnceLock<bool> = OnceLock::new();
     let start = || thread::Builder::new().name("ratescope-timer".to_owned()).spawn(run).is_ok();
     *THREAD.get_or_init(start)
 }
 
-/// Wakes each when its time has come.
+/// Wakes each sleeper at its time.
 fn run() {
     let mut sleepers = lock(&SLEEPERS);
     loop {
@@ -87,7 +87,7 @@ fn run() {
         if !due.is_empty() {
             drop(sleepers);
             for waker in due {
-                // A panic in an executor must not end the thread, on which all others depend.
+                // A panic in an executor must not end the thread, on which all sleepers depend.
                 let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
             }
             sleepers = lock(&SLEEPERS);

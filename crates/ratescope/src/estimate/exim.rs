@@ -78,7 +78,7 @@ impl DecayingRate {
         Measured { rate, at: now }
     }
 
-    /// The periods from the last event, at `last`, to an event at `now`: x.
+    /// The gap x in periods, from the last event at `last` to an event at `now`.
     #[inline(always)]
     pub(crate) fn gap(&self, last: Time, now: Time) -> f64 {
         let gap = now.since(last);
@@ -108,12 +108,12 @@ impl DecayingRate {
         (room / mean).min(target)
     }
 
-    /// Returns after how many periods of silence a rate of `rate` is so low that an event of cost `cost`
-    /// reads `target`; 0 when it does already. `cost` is at most `target`, and both are finite.
+    /// Returns after how many periods of silence an event of cost `cost` reads `target`, if the rate was `rate`; 0 when
+    /// it does already. `cost` is at most `target`, and both are finite.
     ///
-    /// After x periods the event reads w·mean(x) + r·e^-x. Both terms fall with x and their sum is
-    /// convex. Halley's method starts where the second term alone equals the target, and is there after
-    /// two or three steps; the first needs no exponential.
+    /// After x periods the event reads w·mean(x) + r·e^-x. Both terms fall with x and their sum is convex. Halley's
+    /// method starts where the second term alone equals the target, and converges in two or three steps; the first
+    /// needs no exponential.
     pub fn periods_until(rate: f64, cost: f64, target: f64) -> f64 {
         let mut x = ln_ratio(rate, target).max(0.0);
         let left = target / rate;

@@ -5,8 +5,8 @@
 //! rate. Disadvantage: Requires space and time proportional to N." It states no formula.
 //!
 //! # The formula
-//! The instantaneous rate of an event that comes d after the one before is 1/d. It holds during the
-//! gap d, so d is its weight in the mean of the last N, and the mean is
+//! The instantaneous rate of an event that comes d after the one before is 1/d. It holds during the gap d, so d is its
+//! weight in the mean of the last N rates, and the mean is
 //!
 //! ```text
 //! Σ (1/d) d / Σ d = N / (t_k - t_k-N)
@@ -22,9 +22,8 @@
 //! # The edges
 //! * **The first event:** it has no gap, and the rate is 0.
 //! * **Fewer than N gaps:** the mean of the gaps so far.
-//! * **No time passed:** the N gaps together count as at least a nanosecond, the least gap of
-//!   [`exim`](super::exim). So N + 1 events at one instant read a billion times N: this mean has no notion
-//!   of a burst.
+//! * **No time passed:** the N gaps together count as at least a nanosecond, the least gap of [`exim`](super::exim). So
+//!   N + 1 events at one instant read a billion times N: this mean ignores the size of a burst.
 //! * **Time runs backwards:** an event counts at the last time seen.
 
 use super::exim::SHORTEST_GAP;
@@ -39,8 +38,8 @@ pub struct MovingAverage {
     times: VecDeque<Time>,
 }
 
-/// The number of events in a mean, and when their time began: 16 bytes. Until the next event, the mean at
-/// any time follows from these two.
+/// The number of events in a mean, and when their first gap began: 16 bytes. These give the mean at any time until the
+/// next event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MeanEvents {
     /// The number of gaps, at most N.
@@ -50,7 +49,7 @@ pub struct MeanEvents {
 }
 
 impl MovingAverage {
-    /// The mean of the last `last` events (at least 1), without any event so far.
+    /// The mean of the last `last` events (at least 1), before the first event.
     pub fn new(last: u32) -> Self {
         let last = last.max(1) as usize;
         MovingAverage { last, times: VecDeque::with_capacity(last + 1) }
@@ -65,7 +64,7 @@ impl MovingAverage {
         self.times.push_back(now);
     }
 
-    /// The number of events in the mean, and when their time began.
+    /// The number of events in the mean, and when their first gap began.
     pub fn events(&self) -> MeanEvents {
         let since = self.times.front().copied().unwrap_or_default();
         MeanEvents { events: self.times.len().saturating_sub(1) as u32, since }

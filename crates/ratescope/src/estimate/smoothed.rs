@@ -16,9 +16,8 @@
 //!
 //! B is therefore exact at any time after an event, without a step size.
 //!
-//! When one interval is at least twice the other, this difference loses no more than three bits. The first
-//! digits of both exponentials agree after a short time, so there it is written as the difference of what
-//! they have lost.
+//! When one interval is at least twice the other, this difference loses no more than three bits. After a short time
+//! both exponentials are near 1 and their first digits cancel, so there the difference of their losses is computed.
 //!
 //! When the intervals are closer than that, the difference is factored:
 //!
@@ -58,7 +57,7 @@ impl Smoothed {
         self.after_decay(smoothed, rate, elapsed, decayed)
     }
 
-    /// The same, for a caller that knows the decay of the rate.
+    /// As [`after`](Self::after), for a caller that knows the decay of the rate.
     #[inline]
     pub(crate) fn after_decay(
         &self,
@@ -90,9 +89,8 @@ impl Smoothed {
         smoothed * forgotten.left + rate * lifted
     }
 
-    /// The seconds until the smoothed rate is highest, if nothing arrives, from the instant at which it
-    /// was `smoothed` and the rate was `rate`. There the falling rate meets it. 0 when the rate is not
-    /// above it to begin with.
+    /// The seconds until the smoothed rate is highest, if nothing arrives, from the instant at which it was `smoothed`
+    /// and the rate was `rate`. At its peak the falling rate meets it. 0 when the rate is not above `smoothed`.
     ///
     /// Setting B(d) = R e^(-d/p) in the formula above leaves e^x = 1 + z with
     /// z = (p/q - 1)(1 - B/R), and so d = p (1 - B/R) ln(1 + z)/z.

@@ -1,7 +1,7 @@
 //! The normal form of what a request says of itself: its path, its host and its method.
 //!
-//! One request can be spelled in many ways, and a limit that knows only one of them does not hold. So all fronts (the
-//! layer, `/auth`, `/check` and Envoy's protocol) bring these fields into one form before rules see them:
+//! A path can be spelled in many ways, and a limit on one spelling is evaded by another. So all fronts (the layer,
+//! `/auth`, `/check` and Envoy's protocol) bring these fields into one form before rules see them:
 //!
 //! | field | read | taken as |
 //! |---|---|---|
@@ -16,10 +16,11 @@
 //! Upper and lower case, and `/login` and `/login/`, are different paths.
 //!
 //! # What is decoded
-//! RFC 3986 (sections 6.2.2 and 6.2.3) says which spellings are the same: escapes in either case, escaped characters that
-//! need no escape, dot segments, an empty path. This goes further where servers do. A character that may stand in a
-//! segment as it is (`pchar`: also `@`, `:`, `+` and the like) is decoded, once, and any other is escaped. Slashes that
-//! follow each other are one, unless that is turned off. An escaped slash stays escaped: to most servers it is none.
+//! RFC 3986 (sections 6.2.2 and 6.2.3) says which spellings are the same: escapes in either case, escaped characters
+//! that need no escape, dot segments, an empty path. This goes further where servers do. A character that may stand in
+//! a segment as it is (`pchar`: also `@`, `:`, `+` and the like) is decoded, once, and any other is escaped. A run of
+//! slashes is one slash, unless `keep_slashes` is set. An escaped slash stays escaped: most servers do not take it for
+//! a slash.
 //!
 //! # What is in doubt
 //! Servers read some paths in different ways: an escaped slash, a backslash, `;` behind dots. No form of such a path is
@@ -29,9 +30,9 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt::Write;
 
-/// The normal form of the path in a request's target. Without `keep_slashes`, slashes that follow each other are one.
-/// A text that does not begin with a slash is no path, and stays as it is: `*`, the target of OPTIONS for the whole
-/// server, and words of a program's own.
+/// The normal form of the path in a request's target. Without `keep_slashes`, a run of slashes is one slash. A text
+/// that does not begin with a slash is no path, and stays as it is: `*`, the target of OPTIONS for the whole server, or
+/// a word that a program uses as a path.
 pub fn path(target: &[u8], keep_slashes: bool) -> Cow<'_, str> {
     let path = cut(target);
     let is_whole = !path.is_empty() && !path.starts_with(b"/");
@@ -42,7 +43,7 @@ pub fn path(target: &[u8], keep_slashes: bool) -> Cow<'_, str> {
     }
 }
 
-/// What servers read in different ways in the path of a target; `None` if they agree.
+/// What is doubtful in the path of a target; `None` if servers agree about it.
 pub fn doubt(target: &[u8], keep_slashes: bool) -> Option<&'static str> {
     let path = cut(target);
     if is_plain(path, keep_slashes) && !path.contains(&b';') {
@@ -66,7 +67,7 @@ pub fn doubt(target: &[u8], keep_slashes: bool) -> Option<&'static str> {
     if segments.any(|segment| segment.starts_with(".;") || segment.starts_with("..;")) {
         return Some("a dot segment with a parameter");
     }
-    // Who merges slashes first removes another segment than who removes dot segments first.
+    // Merging slashes before removing dot segments gives another path than the reverse order.
     let differs = || made(made(path, true).as_bytes(), false) != made(path, false);
     (!keep_slashes && differs()).then_some("an empty segment before a dot segment")
 }
@@ -94,7 +95,7 @@ pub fn host(given: &str) -> Cow<'_, str> {
     }
 }
 
-/// The normal form of a method: in upper case, as all known ones are.
+/// The normal form of a method: upper case, as all standard methods are.
 pub fn method(given: &str) -> Cow<'_, str> {
     match given.bytes().any(|byte| byte.is_ascii_lowercase()) {
         true => Cow::Owned(given.to_ascii_uppercase()),
@@ -135,12 +136,11 @@ fn is_plain(path: &[u8], keep_slashes: bool) -> bool {
     true
 }
 
-/// The normal form of a path. It has at most three times the bytes.
+/// The normal form of a path, of at most three times the bytes.
 ///
-/// Each segment is added with a slash before it. So what is made is empty, or the path of a file or a folder without
-/// the slash at its end, and `..` cuts it at its last slash. The path of a folder, whose last segment is empty or is one
-/// of dots, ends with a slash. Escapes are decoded first, and nothing that is decoded begins an escape or is a
-/// delimiter: so the normal form of a normal form is itself.
+/// Each segment is added with a slash before it, so `..` cuts the result at its last slash. If the last segment is
+/// empty or of dots, the path is that of a folder, and a slash is added at its end. Escapes are decoded first, and no
+/// decoded character begins an escape or is a delimiter: so normalizing twice changes nothing.
 fn made(path: &[u8], keep_slashes: bool) -> String {
     let mut made = String::with_capacity(path.len() + 1);
     let mut segments = path.strip_prefix(b"/").unwrap_or(path).split(|b| *b == b'/').peekable();

@@ -233,12 +233,11 @@ impl Limiter for Adaptive {
 
     /// The first instant at which R with the event is below L.
     ///
-    /// R with the event falls until it equals the event's own cost w. Until then R falls at a
-    /// relative rate of at least 1/(2p), and L at one of at most 1/q, where q >= 2p; while B still
-    /// rises, L does not fall at all. So L/R grows until the later of two instants: R reaches w, and
-    /// B its peak. Until then, once the event passes, it passes at every later instant. After that,
-    /// an event with w below the floor always passes. For any other, L only falls: if the event does
-    /// not pass at that instant, it never will.
+    /// R with the event falls until it equals the event's own cost w. Until then R falls at a relative rate of at least
+    /// 1/(2p), and L at one of at most 1/q, where q >= 2p; while B still rises, L does not fall at all. So L/R grows
+    /// until the later of two instants: R reaches w, and B its peak. Until then, once the event passes, it passes at
+    /// every later instant. After that, an event with w below the floor always passes. For any other event, L only
+    /// falls: if it does not pass at that instant, it never will.
     fn retry_after(&self, state: &Habit, now: Time, cost: f64) -> Retry {
         let passes = |at| {
             let (rate, smoothed) = self.both(state, at, cost);

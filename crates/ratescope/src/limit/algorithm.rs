@@ -10,8 +10,8 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// All that is true of a limiter beside its arithmetic. Each limiter says it in its own file, and
-/// [`AnyLimiter`] passes it on.
+/// What describes a limiter beside its arithmetic. Each limiter implements it in its own file, and [`AnyLimiter`]
+/// delegates to it.
 pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     /// The text form, which `Display` writes with every word.
     const FORM: Form;
@@ -45,8 +45,8 @@ pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     /// Reads a state that a limiter of the same shape has kept.
     fn restore(&self, bytes: &mut Bytes<'_>) -> Result<Self::State, KeptError>;
 
-    /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. A limiter that
-    /// computes in f64 anyway has no such domain, and returns no error.
+    /// See [`AnyLimiter::in_f64`]; an error when a number is outside of the domain. Limiters that compute in f64 return
+    /// no error.
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber>;
 }
 
@@ -100,7 +100,7 @@ impl Stretch {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Unstretched {
-    /// It has no number to multiply, for this reason.
+    /// It has no number to multiply; this says why.
     Fixed(&'static str),
     /// A number gets out of range.
     Number(BadNumber),

@@ -31,9 +31,8 @@ pub(super) fn to_f64(whole: u128) -> f64 {
     i64::try_from(whole).map_or_else(|_| large_to_f64(whole), |whole| whole as f64)
 }
 
-/// The conversion of a u128 is a call into the compiler's runtime; that of an i64 is one instruction. It is
-/// a cold function of its own because otherwise the compiler makes that call in every decision, of which
-/// it takes half the time.
+/// Converting a u128 is a call into the compiler's runtime; converting an i64 is one instruction. In this cold function
+/// the call is rare; inlined, the compiler makes it in every decision, and it takes half the time.
 #[cold]
 #[inline(never)]
 fn large_to_f64(whole: u128) -> f64 {
@@ -61,8 +60,8 @@ pub(super) fn window(rate: Rate) -> Result<(u64, i64), BadNumber> {
     Ok((limit("the count of a rate", rate.count(), true)?, rate.per().micros_up()))
 }
 
-/// How many blocks of `width` microseconds a window of `span` microseconds can touch; both are at
-/// least 1. The window holds `span` instants, and its first may be the last of a block.
+/// How many blocks of `width` microseconds a window of `span` microseconds can touch; both are at least 1. The window
+/// holds `span` instants, and the first of them may be the last of a block.
 pub(super) fn touched(span: i64, width: i64) -> i64 {
     1 + span.saturating_sub(2).saturating_add(width) / width
 }

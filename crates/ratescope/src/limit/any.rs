@@ -17,9 +17,8 @@
 //! ```
 //!
 //! # The grammar
-//! Words in brackets are optional, and those after the rate may come in any order. A `RATE` is a count per
-//! span, as in `10/1m` or `100 per minute`. A rate alone is a fixed window, and with a `precision` a sliding
-//! one.
+//! Words in brackets are optional; words after the rate may come in any order. A `RATE` is a count per span, as in
+//! `10/1m` or `100 per minute`. A rate alone is a fixed window, and with a `precision` a sliding one.
 //!
 #![doc = include_str!("forms.md")]
 
@@ -62,7 +61,7 @@ macro_rules! define {
         #[expect(missing_docs, reason = "named as the limiters")]
         pub enum AnyState {
             $($limiter(state!($module::$limiter $($boxed)?)),)*
-            /// A state that was counted by another limiter of its shape than the one that is asked: see
+            /// A state with its own limiter, of the same shape as the one that is asked: see
             /// [`MemoryStore::with_limits`](crate::MemoryStore::with_limits).
             #[doc(hidden)]
             Own(Arc<AnyLimiter>, Box<AnyState>),
@@ -76,8 +75,7 @@ macro_rules! define {
             }
         )*
 
-        /// The kinds of kept states, in the order of the limiters. A kind that several limiters share is
-        /// there several times.
+        /// The kinds of kept states, in the order of the limiters. A kind that several limiters share is repeated.
         pub(super) const KINDS: &[&Kind] = &[$(<super::$module::$limiter as Algorithm>::KIND,)*];
 
         /// Reads the words after the name of the limiter whose form is `form`.
@@ -100,13 +98,13 @@ macro_rules! state {
 limiters!(define! {});
 
 impl AnyState {
-    /// The state of a new key under a limiter of its own.
+    /// The state of a new key with a limiter of its own.
     #[cfg(feature = "std")]
     pub(crate) fn initial_of(limiter: &AnyLimiter) -> Self {
         AnyState::Own(Arc::new(limiter.clone()), Box::new(limiter.initial()))
     }
 
-    /// A state of the limiter that this state is of.
+    /// Wraps a `state` with this state's own limiter, if it has one.
     pub(crate) fn like(&self, state: AnyState) -> Self {
         match self {
             AnyState::Own(limiter, _) => AnyState::Own(Arc::clone(limiter), Box::new(state)),
@@ -151,7 +149,7 @@ macro_rules! each {
     ($of:expr, |$l:ident| $body:expr) => { limiters!(each! { $of, $l, $body }) };
 }
 
-/// Evaluates `$body` in the same way, and wraps the result as the state of that limiter.
+/// Evaluates `$body` with the limiter in `$of`, and wraps the result as its state.
 macro_rules! stated {
     ({ $of:expr, $l:ident, $body:expr } $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
         match $of { $(AnyLimiter::$limiter($l) => AnyState::$limiter($body.into()),)* }
@@ -159,8 +157,8 @@ macro_rules! stated {
     ($of:expr, |$l:ident| $body:expr) => { limiters!(stated! { $of, $l, $body }) };
 }
 
-/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind. A state that has its
-/// own limiter is evaluated with that one, by `$own` if given.
+/// Evaluates `$body` with the limiter and its state, or `$other` when the state is of another kind. A state with its
+/// own limiter is evaluated with this limiter, by `$own` if given.
 macro_rules! matched {
     (
         { $of:expr, $state:expr, $l:ident, $s:ident, $body:expr, $own:expr, $other:expr }
@@ -228,8 +226,8 @@ impl AnyLimiter {
         named.unwrap_or("count")
     }
 
-    /// The most that passes at once, per the time until as much passes again; `None` if the limiter
-    /// never refuses.
+    /// The most that passes at once, per the time until the same amount can pass again; `None` if the limiter never
+    /// refuses.
     ///
     /// For a rate or a window it is the limit as written. For a bucket it is the size of the bucket per
     /// the time to fill it: `gcra 1/1s burst 100` is 100 per 100 s. For an adaptive limiter it is what
@@ -238,11 +236,11 @@ impl AnyLimiter {
         each!(self, |l| l.quota())
     }
 
-    /// The limiter that admits `percent` of what this one admits: with the same periods, and larger
-    /// counts, bursts and queues.
+    /// A limiter that admits `percent` of what this one admits: the periods stay, and counts, bursts and queues are
+    /// multiplied.
     ///
     /// # Errors
-    /// When a number gets too large, or the limiter has none to multiply.
+    /// When a number gets out of range, or the limiter has no number to multiply.
     pub fn stretched(&self, percent: f64) -> Result<Self, Unstretched> {
         Ok(each!(self, |l| l.stretched(Stretch(percent))?.into()))
     }
@@ -295,8 +293,8 @@ impl AnyLimiter {
         }
     }
 
-    /// Converts a state to one of the limiter that `initial` is of. It is the state as of its latest event, so what a bucket
-    /// lacked comes back at the new rate since then, as on Redis.
+    /// Converts a state to the limiter of `initial`. The state is that of its latest event, so since then a bucket has
+    /// drained at the new rate, as on Redis.
     #[cold]
     fn convert(&self, state: &mut AnyState, initial: &AnyState) {
         let (old, new) = (self.of(state), self.of(initial));

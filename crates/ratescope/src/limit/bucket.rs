@@ -68,8 +68,8 @@ impl State {
     pub(super) const INITIAL: State = State { content: Parts::new(0), at: LONG_AGO };
 }
 
-/// The kept content of a bucket at an instant: `millionths` of an event, and the fraction `part / of` of
-/// one more.
+/// The kept content of a bucket at an instant: `millionths` of an event, and the fraction `part / of` of another
+/// millionth.
 ///
 /// In a microsecond usually less than a millionth drains, so a content in whole millionths alone would
 /// lose a little with every event. `of` is the denominator b of the rate in lowest terms.
@@ -169,7 +169,7 @@ impl Bucket {
         u128::from(micros) * u128::from(self.per_micro)
     }
 
-    /// The parts in the bucket at `now`, and the state to which an event of then is added.
+    /// The parts in the bucket at `now`, and the state to which an event at `now` is added.
     #[inline(always)]
     fn roll(&self, state: &State, now: Time) -> (u128, State) {
         if now < state.at {
@@ -179,7 +179,7 @@ impl Bucket {
         (content, State { content: Parts::new(content), at: now })
     }
 
-    /// The same for an event that is earlier than the latest one.
+    /// As [`roll`](Self::roll), for an event earlier than the latest one.
     #[cold]
     fn roll_back(&self, state: &State, now: Time) -> (u128, State) {
         let (content, back) = (state.content.get(), self.drained(now, state.at));
@@ -266,11 +266,11 @@ impl Bucket {
 
     /// Takes back an event that was added at `at`.
     ///
-    /// Compare the bucket with one that never had the event. At `at` it holds the event's cost more. The
-    /// difference stays the same while the other bucket is not empty, and drains while the other one is.
-    /// So by `now` it has shrunk by no more than what drains from `at` to `now`. The rest of it is
-    /// certainly still there, and is taken out. That is nothing if the clock was set back to before `at`: how
-    /// much had drained by then is not known.
+    /// Compare this bucket with one that never had the event. At `at` this one holds the event's cost more. The
+    /// difference stays the same while the other bucket holds something, and drains while the other is empty. So by
+    /// `now` the difference has shrunk by no more than what drains from `at` to `now`. The rest is certainly still
+    /// there, and is taken out. If the clock was set back to before `at`, nothing is taken out: how much had drained by
+    /// then is unknown.
     pub(super) fn undo(&self, state: &mut State, at: Time, now: Time, cost: f64) {
         let now = now.max(state.at);
         if now < at {
@@ -297,9 +297,9 @@ impl Bucket {
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// The content in plain units, as of `now`. If the bucket has run empty by then, it is the content as
-    /// of the first microsecond with less left than drains in one, so that nothing is lost even when time
-    /// runs backwards.
+    /// The content in plain units, as of `now`. If the bucket has run empty, the content is that of the first
+    /// microsecond with less left than drains in one microsecond, so that nothing is lost even when time runs
+    /// backwards.
     pub(super) fn keep(&self, state: &State, now: Time) -> Filled {
         let (content, per_micro) = (state.content.get(), u128::from(self.per_micro));
         let until_empty = u64::try_from(content / per_micro).unwrap_or(u64::MAX);
@@ -311,7 +311,7 @@ impl Bucket {
         Filled { at, millionths, part: (parts % of) as u64, of: self.per_millionth }
     }
 
-    /// The state that was kept. A fraction in other units than this bucket's is dropped.
+    /// The state that was kept, without a fraction in other units than this bucket's.
     pub(super) fn restore(&self, filled: Filled) -> State {
         let Filled { at, millionths, part, of } = filled;
         let part = if of == self.per_millionth { u128::from(part) } else { 0 };
@@ -342,8 +342,8 @@ impl Bucket {
     }
 }
 
-/// Adds parts to the state `rolled` to the time of an event. Without any, only a clock that was set back changes
-/// a state.
+/// Adds parts to the state `rolled` to the time of an event. Without `parts`, only a clock that was set back changes
+/// the state.
 #[inline(always)]
 fn store(state: &mut State, rolled: State, parts: Option<u128>) {
     if let Some(parts) = parts {

@@ -1,5 +1,5 @@
-//! The token bucket, GCRA and the leaky bucket differ in names and in whether events wait. What they
-//! share is here; the source file `bucket.rs` has the arithmetic.
+//! What the token bucket, GCRA and the leaky bucket share; they differ in names and in whether events wait. `bucket.rs`
+//! has the arithmetic.
 
 /// Implements [`Limiter`](super::Limiter) and [`Algorithm`](super::algorithm::Algorithm) for a type with a
 /// bucket in it, and its constructors of whole numbers. `$size` is the word for the size of the bucket, and

@@ -20,10 +20,9 @@
 //! When the hour ends, R goes on decaying, and the habit of the next hour follows it, capped by that
 //! hour's own limit.
 //!
-//! The neighbouring hours count because people are not on time: without them, half as many honest
-//! events again are refused. They raise the limit, but a habit learns only up to the limit of its own
-//! hour. If it learned from what its neighbours allow, a sender could climb from hour to hour and double
-//! its limit 24 times as often.
+//! The neighbouring hours count because people are not on time: without them, 50 % more honest events are refused. They
+//! raise the limit, but a habit learns only up to the limit of its own hour. If it learned from what its neighbours
+//! allow, a sender could climb from hour to hour and double its limit 24 times as often.
 //!
 //! # How much control it gives the sender
 //! The habit of an hour moves only during that hour, a 24th of each day, and then 24 times as fast.
@@ -253,12 +252,11 @@ impl Limiter for ByHour {
 
     /// The first instant at which R with the event is below L.
     ///
-    /// Within an hour, the argument for the adaptive limit holds: the habits of the neighbours do not
-    /// change meanwhile, and the larger of a fixed and a falling limit falls no faster. So in each
-    /// hour, once the event passes, it passes at every later instant up to the later of two: R has
-    /// reached the floor or w, and B is highest. The search goes through the hours one by one, from
-    /// the first in which any limit could be met. When every hour has come once since R was
-    /// forgotten, and R is w, limits only fall.
+    /// Within an hour, the argument for the adaptive limit holds: the habits of the neighbours do not change meanwhile,
+    /// and the larger of a fixed and a falling limit falls no faster. So in each hour, once the event passes, it passes
+    /// at every later instant until R has reached the floor or w, and B its peak. The search goes through the hours one
+    /// by one, from the first in which any limit could be met. When every hour has come once since R was forgotten, and
+    /// R is w, limits only fall.
     fn retry_after(&self, state: &Habits, now: Time, cost: f64) -> Retry {
         let floor = self.hourly.floor();
         let counted = self.hourly.mode().cost(cost);

@@ -100,7 +100,8 @@ impl Earrrl {
         self.limit.frequency() / self.lambda
     }
 
-    /// The instant at which the impulse has decayed by a factor of `times`; its own if that is at most 1.
+    /// The instant at which the impulse has decayed by a factor of `times`; the time of the impulse if `times` is at
+    /// most 1.
     fn decayed(&self, state: Impulse, times: f64) -> Time {
         let seconds = libm::log(times).max(0.0) / self.lambda;
         state.at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))

@@ -14,11 +14,11 @@
 //! refused when tokens < cost, and then nothing is stored; or else t = now - (tokens - cost)/rate
 //! ```
 //!
-//! So it is a [token bucket](super::token_bucket), with its promise of `max_tokens + rate × window`.
-//! It surprises by the fill interval, which only sets the rate: 100 tokens each minute come as one
-//! each 0.6 s, and the end of the minute adds none. It also surprises by its rounding. At three
-//! tokens a second, a full bucket of seven refuses a request for seven when the host has been up for
-//! 18 to 36 hours; up for 36 to 73 hours, it allows that, but of seven single requests only six.
+//! So it is a [token bucket](super::token_bucket), with its promise of `max_tokens + rate × window`. It surprises by
+//! the fill interval, which only sets the rate: 100 tokens each minute come as one each 0.6 s, and the end of the
+//! minute adds none. It also surprises by its rounding. At three tokens a second, a full bucket of seven refuses a
+//! request for seven when the host has been up for 18 to 36 hours. Up for 36 to 73 hours, it allows this request, but
+//! only six of seven single requests.
 //!
 //! The level is the tokens that would be missing after the event; the limit is the size of the
 //! bucket.
@@ -145,7 +145,7 @@ impl Envoy {
     /// How long until there are `tokens` in the bucket.
     fn has(&self, state: &State, now: Time, tokens: f64) -> Span {
         let seconds = state.empty + tokens / self.rate - UPTIME;
-        // In two halves: the sum may be a time where the time since the host's start is none.
+        // In two halves: the sum may fit into a time where the time since the host's start does not.
         let micros = libm::ceil(seconds * 1e6);
         let half = (micros / 2.0) as i64;
         let guess = state.day.as_micros().saturating_add(half);

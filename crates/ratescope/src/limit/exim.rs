@@ -32,9 +32,9 @@
 //! | `unique=`, `per_addr` | not here: an event that was seen in the last period counts again |
 //!
 //! # When the clock is set back
-//! Nothing decays until the clock has caught up with the last counted event. In leaky mode a refused
-//! event is not counted, so Exim would refuse all that time. So does this limiter if the clock is at
-//! most a period behind; if it is further behind, a refused event moves the rate to its own time.
+//! Nothing decays until the clock has caught up with the last counted event. In leaky mode a refused event is not
+//! counted, so Exim would refuse all that time. So does this limiter if the clock is at most a period behind; if it is
+//! further behind, a refused event moves the rate to the time of the event.
 //!
 //! # The most in a window
 //! An event of cost w after a gap of x periods turns the rate r into at least r e^-x + w·mean(x).
@@ -262,8 +262,8 @@ impl Limiter for Exim {
         let periods = DecayingRate::periods_until(state.rate, 1.0, 1.0);
         let after = |periods| state.at.after(self.periods(periods));
         let (guess, latest) = (after(periods - UNSURE), after(periods + UNSURE));
-        // Usually both are the same microsecond, and nothing has to be measured. But an event at the time of the
-        // last one, or earlier, is measured as if it came the least gap later, and then it may read 1 already.
+        // Usually both are the same microsecond, and nothing has to be measured. But an event at or before the time of
+        // the last one is measured at the least gap, and may then read 1 already.
         if guess == latest && periods > self.estimator().least_gap() + UNSURE {
             return now.until(guess);
         }

@@ -33,15 +33,14 @@
 //! The level is the count with the event; during a ban it is `maxretry`.
 //!
 //! # The edges
-//! * **Equality:** the count that reaches the limit bans. F after the last event is late enough to be
-//!   forgotten; F after b nothing is rounded yet. A ban still holds when it has lasted its whole time.
+//! * **Equality:** the count that reaches the limit bans. F after the last event is late enough to be forgotten; F
+//!   after b nothing is rounded yet. A ban still holds at the instant at which its whole time has passed.
 //! * **Costs:** fail2ban counts whole failures; fractions are rounded up. Cost 0 only reads.
-//! * **Time runs backwards:** an event from before the last one counts at the time of the last one. When
-//!   it is from more than F before, the clock was set back, and the count moves to it. A ban that would
-//!   last longer than its whole length from now is shortened to that.
-//! * **Not imitated:** fail2ban forgets counts every five seconds, so a count may last up to five seconds
-//!   longer. It reads a log some time after the event, and its bans take effect then. There is no
-//!   `bantime.increment` here.
+//! * **Time runs backwards:** an event from before the last one counts at the time of the last one. When it is from
+//!   more than F before, the clock was set back, and the count moves to it. The rest of a ban is cut to the length of a
+//!   ban.
+//! * **Not imitated:** fail2ban drops old counts every five seconds, so a count may last up to five seconds longer. It
+//!   reads a log some time after the event, and its bans take effect then. There is no `bantime.increment` here.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::any::AnyLimiter;
@@ -105,8 +104,8 @@ impl Fail2ban {
         self.ban
     }
 
-    /// The first instant after a ban that begins at `now`. The ban still holds when its whole length has
-    /// passed, so that is a microsecond later.
+    /// The first instant after a ban that begins at `now`: a microsecond after its whole length, when the ban still
+    /// holds.
     fn freed(&self, now: Time) -> Time {
         now.after(self.ban).after(Span::micros(1))
     }
@@ -154,7 +153,7 @@ impl Limiter for Fail2ban {
         }
     }
 
-    /// Every event counts but those during a ban.
+    /// All events count, except during a ban.
     fn record(&self, state: &mut State, now: Time, cost: f64, _allowed: bool) {
         let Some(n) = whole_cost(cost) else { return };
         *state = match self.at(state, now) {

@@ -7,12 +7,12 @@
 //! that rate. If it passes, the time moves on by the event's share of the rate, starting from `now`
 //! if it lies in the past.
 //!
-//! The tokens missing from a token bucket are exactly those that come back from now until that time.
-//! So GCRA decides exactly as [`token_bucket`](super::token_bucket), with the same promise of
-//! `burst + rate × window` and the same levels.
+//! The tokens missing from a token bucket are exactly those that come back until the theoretical arrival time. So GCRA
+//! decides exactly as [`token_bucket`](super::token_bucket), with the same promise of `burst + rate × window` and the
+//! same levels.
 //!
-//! That one time cannot tell a sender that owes much from a clock that was set back. So the state here
-//! is the same as a token bucket's, which has the time of the latest event beside what is missing.
+//! The theoretical arrival time alone cannot tell a large debt from a clock that was set back. So the state here is
+//! that of a token bucket, with the time of the latest event beside the missing tokens.
 
 use super::bucket::Bucket;
 pub use super::bucket::State;

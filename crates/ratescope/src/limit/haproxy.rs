@@ -120,7 +120,7 @@ impl Haproxy {
     fn at(&self, state: &State, now: Time) -> (State, i64) {
         let now = millis(now);
         let is_set_back = state.began.saturating_sub(now) > self.period;
-        // Moved to the even millisecond before, the older window would have begun to fade already.
+        // Rounded up: rounded down, the older window would have begun to fade already.
         let began = if is_set_back { (now + 1) & !1 } else { state.began };
         (State { began, ..*state }, now.max(began))
     }
@@ -185,8 +185,8 @@ impl Haproxy {
 
     /// The first millisecond at which nothing is left.
     fn faded(&self, state: &State) -> i64 {
-        // Exactly two periods after its window began, a count of 1 is still read as 1, unless the
-        // request is counted first, which begins a new window.
+        // Exactly two periods after its window began, a count of 1 still reads as 1, unless the request, counted first,
+        // begins a new window.
         let more = i64::from(self.counts == Counts::Allowed && state.current == 1);
         state.began.saturating_add(2 * self.period + more)
     }
@@ -230,8 +230,8 @@ impl Limiter for Haproxy {
         Retry::After(wait_until(instant(self.faded(&state) + 1), now, &passes))
     }
 
-    /// The count that is left until the limit is reached. With [`Counts::Allowed`], an event that costs
-    /// more than that still passes, unless nothing is left.
+    /// The count that is left until the limit is reached. With [`Counts::Allowed`], an event with a higher cost still
+    /// passes, unless nothing is left.
     fn remaining(&self, state: &State, now: Time) -> f64 {
         let (state, now) = self.at(state, now);
         let rate = match self.counts {

@@ -1,4 +1,4 @@
-//! The state of the sliding window and the sliding log: how much was allowed in which block.
+//! The state of the sliding window and the sliding log: the amount that was allowed in each block.
 //!
 //! Time is cut into blocks of equal width, aligned to its origin. The window is the last n blocks,
 //! including the current one. A block leaves the window when n newer blocks have begun. With one
@@ -111,8 +111,8 @@ impl Window {
         }
     }
 
-    /// Moves the blocks back so that the `current` one is that of `now`. No block moves before the first
-    /// one that a [`Time`] can have: those that would are merged there, and are remembered for longer.
+    /// Moves the blocks back so that the `current` one is that of `now`. Blocks that would move before the first block
+    /// that a [`Time`] can have are merged there, and are remembered for longer.
     #[cold]
     fn move_back(&self, history: &mut Blocks, current: i64, now: Time) {
         let (here, lowest) = (self.block(now), self.block(Time::from_micros(i64::MIN)));
@@ -149,8 +149,8 @@ impl Window {
         }
     }
 
-    /// Takes an event out of the block of `at`, if that is still there. An event that was counted in a
-    /// later block, since time ran backwards, stays there: then less is given back, or for a shorter time.
+    /// Takes an event out of the block of `at`, if the block is still there. An event that was counted in a later
+    /// block, since time ran backwards, stays there: then less is given back, or for a shorter time.
     pub(super) fn undo(&self, history: &mut Blocks, at: Time, cost: f64) {
         let place = history.blocks.binary_search_by_key(&self.block(at), |(block, _)| *block);
         let (Ok(place), Some(amount)) = (place, amount(cost)) else { return };
@@ -163,8 +163,8 @@ impl Window {
         }
     }
 
-    /// Takes a cost out of the oldest blocks in the window. The event may be in any of them: as any other block
-    /// leaves the window later, no more is then left than if the event had not been.
+    /// Takes a cost out of the oldest blocks in the window, which leave it first. So wherever the event was counted, no
+    /// more is left than without the event.
     pub(super) fn give_back(&self, history: &mut Blocks, now: Time, cost: f64) {
         let (current, _) = self.current(history, now);
         self.drop_left(history, current);
@@ -217,16 +217,15 @@ impl Window {
         now.until(Time::from_micros(at.as_micros().saturating_sub(back)))
     }
 
-    /// Among the blocks that the interval can touch, any `self.blocks` consecutive ones hold at most
-    /// the limit.
+    /// Any `self.blocks` consecutive blocks of those that the interval can touch hold at most the limit.
     pub(super) fn max_admitted(&self, window: Span) -> f64 {
         let blocks = touched(window.micros_up(), self.width);
         events(self.most) * (1 + (blocks - 1) / self.blocks) as f64
     }
 
-    /// The history of blocks that were kept, cut to this capacity: a limiter with a larger one may have
-    /// kept more. Then only the latest blocks that together reach the limit matter, since older ones
-    /// leave first. If there are still too many, neighbours are merged at the time of the first.
+    /// The kept blocks, cut to this capacity: a limiter with a larger capacity may have kept more. Only the latest
+    /// blocks that together reach the limit matter, since older ones leave first. If these are still too many,
+    /// neighbours are merged at the time of the first.
     pub(super) fn fit(&self, all: &[(i64, u64)]) -> Blocks {
         let (mut kept, mut total) = (all, 0u64);
         if kept.len() > self.capacity {
@@ -298,8 +297,8 @@ impl Blocks {
         self.blocks.back().map(|(block, _)| *block)
     }
 
-    /// Adds to the current block. When no more blocks fit, the latest block is moved to be the current one:
-    /// its content is then remembered for longer, never for less time.
+    /// Adds to the current block. When no more blocks fit, the latest block becomes the current one, and its content is
+    /// remembered for longer.
     #[inline]
     fn add(&mut self, current: i64, amount: u64, capacity: usize) {
         self.total = self.total.saturating_add(amount);

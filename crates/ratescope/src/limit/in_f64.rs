@@ -16,16 +16,14 @@
 //! | waits | exact to the microsecond up to 2^53 microseconds, 285 years |
 //! | costs charged afterwards | for the sliding counter, less than 2^52 millionths in a period; for a bucket, debts of less than 2^52 millionths (larger ones agree to 15 digits); else all |
 //!
-//! Limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway. Their levels depend on `exp`: with
-//! that of this crate, which the scripts of the store on Redis bring along, they are the same to the last
-//! bit; with that of a platform they agree to 1e-12.
+//! Limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway. Their levels depend on `exp`. The `exp` of
+//! this crate, which the scripts on Redis contain, gives the same bits; that of a platform agrees to 1e-12.
 //!
-//! `tests/redis/edges.rs` compares the Lua with each limiter that counts at the ends of that domain.
+//! `tests/redis/edges.rs` compares the Lua with each counting limiter at the ends of the domain.
 //!
 //! # Why that is enough
-//! Rounding to f64 is monotone, and a whole number up to 2^53 is not changed by it. So when a number
-//! beyond 2^53 is compared with one below 2^53, it may be rounded: the comparison gives the same
-//! result. Costs and sums beyond 2^53 are over the limit anyway.
+//! Rounding to f64 is monotone, and does not change a whole number up to 2^53. So a rounded number beyond 2^53 compares
+//! with a number below 2^53 as it would unrounded. Costs and sums beyond 2^53 are over the limit anyway.
 //!
 //! A quotient of whole numbers up to 2^53 is rounded down exactly: q - 1/w would be rounded to q
 //! only if q w were more than 2^53.
@@ -79,7 +77,7 @@ pub struct InF64 {
 pub struct Lua {
     /// The name of its file, without the extension.
     pub name: &'static str,
-    /// Whether it takes a cost in whole millionths, or else as it is.
+    /// Whether it takes a cost in whole millionths.
     pub counts: bool,
 }
 
@@ -105,8 +103,8 @@ impl InF64 {
         InF64 { lua, numbers }
     }
 
-    /// A cost as the algorithm takes it: rounded up to whole millionths where events are counted; not
-    /// a number when it cannot be counted.
+    /// A cost as the algorithm takes it: rounded up to whole millionths if the algorithm counts; NaN when it cannot be
+    /// counted.
     pub fn weight(&self, cost: f64) -> f64 {
         match self.lua.counts {
             true => amount(cost).map_or(f64::NAN, |amount| amount as f64),
@@ -119,7 +117,7 @@ impl InF64 {
 /// The bound on amounts, in millionths, and on periods, in microseconds.
 const NUMBERS: u64 = 1 << 51;
 
-/// The bound on what is compared.
+/// The bound on numbers that are compared.
 const WHOLE: u128 = 1 << 53;
 
 pub(super) fn check_amount(what: &'static str, amount: u64) -> Result<(), BadNumber> {

@@ -37,7 +37,7 @@
 //! | [`exim`](super::exim) | `exim/PERIOD` | the rate, in events per period, and its time | count, mode |
 //! | [`earrrl`](super::earrrl) | `earrrl/HALF-LIFE` | the impulse, in events, and its time | count, and the period if the half-life is given |
 //! | [`adaptive`](super::adaptive) | `adaptive/DECAY/INCREASE` | the rate, the habit and their time | factor, floor, mode |
-//! | [`by_hour`](super::by_hour) | `adaptive-by-hour/DECAY/INCREASE/DAY` | the same, and the habit of each hour | factor, floor, mode, offset |
+//! | [`by_hour`](super::by_hour) | `adaptive-by-hour/DECAY/INCREASE/DAY` | the rate and its time, and the habit of each hour | factor, floor, mode, offset |
 //! | [`nginx`](super::nginx) | `nginx` | the excess, in thousandths of a request, and its millisecond | rate, burst, delay |
 //! | [`haproxy`](super::haproxy) | `haproxy/PERIOD` | when the window began and both counts | count, what is counted |
 //! | [`envoy`](super::envoy) | `envoy/INTERVAL` | when the bucket was empty | burst; the interval is that of one token |
@@ -48,16 +48,15 @@
 //! was missing stays missing and comes back at the new rate. The token bucket, GCRA and the leaky
 //! bucket share states because they are one algorithm under three names and decide alike.
 //!
-//! When the shape changes, a state starts anew, and [`Changed`] says what changed: a rate per minute
-//! is not a rate per hour. The entries of a log could be used over another period, but a longer
-//! period would take the time before the shorter one as empty. So the period is part of its shape.
+//! When the shape changes, a sender starts with a new state, and [`Changed`] says what changed: a rate per minute is
+//! not a rate per hour. A log of a shorter period lacks the earlier entries that a longer period needs, so the period
+//! is part of its shape.
 //!
 //! # Rounding
 //! Under the same limit nothing is rounded: the restored state decides as the kept one, at every
 //! instant and to the last bit. For a bucket, the time of keeping then counts as its latest event.
 //! When a limit changes, there are three cases, each in favour of the sender:
-//! * **A bucket whose rate changes** loses a fraction of a millionth of an event. If two rates take
-//!   turns on one state, it does so at each turn.
+//! * **A bucket whose rate changes** loses a fraction of a millionth of an event, at each change.
 //! * **A log that becomes shorter** drops the entries that leave the period before they could matter.
 //!   If there are still too many, which takes costs below 1, neighbours are merged at the time of
 //!   the first.
@@ -65,31 +64,29 @@
 //!   burst of Envoy, a larger debt looks like a clock that was set back, and the bucket is empty.
 //!
 //! # Two generations of rules on one store
-//! During a rolling deployment, processes with the old rules and processes with the new rules use
-//! the same states. If they did not agree on the meaning of a state, each would reset the other's.
-//! So **the shape belongs in the key** ([`Policy::state_names`](crate::Policy::state_names)): rules
-//! of another shape have states of their own, and rules of the same shape share theirs.
-//! [`VERSION`] belongs in the key, too, if it is not in the value: builds that write different
-//! versions then leave each other's states alone. Nothing removes old states but their expiry.
+//! During a rolling deployment, processes with the old rules and processes with the new rules use the same states. If
+//! they did not agree on the meaning of a state, each would reset the states of the other. So **the shape belongs in
+//! the key** ([`Policy::state_names`](crate::Policy::state_names)): rules of another shape have states of their own,
+//! and rules of the same shape share theirs. [`VERSION`] belongs in the key, too, if it is not in the value: builds
+//! that write different versions then leave each other's states alone. Only their expiry removes old states.
 //!
-//! A store writes back **only what an event has changed**. When a bucket is much smaller than the
-//! one that filled the state, it refuses and leaves the state as it is. A bucket that becomes smaller
-//! than what is missing owes the rest, and it drains at the new rate: to forgive it, give the rule
-//! another name.
+//! A store writes back **only what an event has changed**. So a bucket that is much smaller than the one that filled
+//! the state refuses, and leaves the state as it is. A bucket that becomes smaller than its content owes the rest,
+//! which drains at the new rate: to forgive the debt, give the rule another name.
 //!
 //! # The bytes
-//! [`Kept::to_bytes`] writes the [`VERSION`], the length of the shape's text, that text, and the
-//! content. If shape and version are in the key, the content is enough ([`Kept::write_content`]).
-//! Times (microseconds) and rates are eight bytes, little endian. Whole numbers and amounts have
-//! seven bits a byte, the lowest first, with the high bit set in all bytes but the last. An amount in
-//! whole events is written as twice that number, any other as twice its millionths plus one.
+//! [`Kept::to_bytes`] writes the [`VERSION`], the length of the shape's text, that text, and the content. If shape and
+//! version are in the key, the content is enough ([`Kept::write_content`]). Times (microseconds) and rates are eight
+//! bytes, little endian. Whole numbers and amounts have seven bits a byte, the lowest first, with the high bit set in
+//! all bytes but the last. An amount in whole events is written as twice their number, any other as twice its
+//! millionths plus one.
 //!
 //! | content | bytes | usually |
 //! |---|---|---|
 //! | exim | rate, time | 16 |
 //! | earrrl | impulse, time | 16 |
 //! | adaptive | rate, habit, time | 24 |
-//! | adaptive-by-hour | rate, habit of the current hour, time; that hour, from 0; 24 f32, little endian: the habits of the hours, 0 for the current one | 121 |
+//! | adaptive-by-hour | rate, habit of the current hour, time; the current hour, from 0; 24 f32, little endian: the habits of the hours, 0 for the current one | 121 |
 //! | bucket | time, content, the numerator of a fraction of a millionth and, unless the numerator is 0, the denominator | 10 to 15 |
 //! | fixed-window | number of the window (with its sign as the lowest bit), count | 5 or 6 |
 //! | sliding-counter | time, previous and current count | 10 to 12 |
@@ -208,15 +205,15 @@ impl Keeps for AnyLimiter {
 }
 
 impl Kept {
-    /// The state of a bucket, from a store that writes it in a form of its own: `millionths` and the
-    /// fraction `part / of` of one more, as of `at`. `None` when `part` is not below `of`.
+    /// The state of a bucket, from a store with a form of its own: `millionths`, and the fraction `part / of` of
+    /// another millionth, as of `at`. `None` unless `part` is below `of`.
     pub fn filled(at: Time, millionths: u64, part: u64, of: u64) -> Option<Self> {
         let mut content = Content::default();
         Filled { at, millionths, part, of }.write(&mut content);
         (part < of).then_some(Kept { shape: Filled::shape(), content })
     }
 
-    /// The state of a log or a window with these blocks, from a store that has it in a form of its own.
+    /// The state of a log or a window with these blocks, from a store with a form of its own.
     #[doc(hidden)]
     pub fn blocks(shape: Shape, blocks: impl IntoIterator<Item = (i64, u64)>) -> Self {
         let mut content = Content::default();

@@ -11,7 +11,7 @@
 //! surprises by the wait: a sender slightly above the rate always has a full queue, and each of its
 //! events waits `queue / rate`.
 //!
-//! # Its level is no measure of the rate
+//! # Its level does not measure the rate
 //! The page "ratelimit demo" by Tony Finch rejects it as a model of a rate: "The computed value
 //! tends to zero or a maximum if the input rate is less than or greater than the maximum." With even
 //! events at R in a period and a limit of m, the queue grows by 1 with each event and drains m/R

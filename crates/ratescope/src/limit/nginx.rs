@@ -29,10 +29,9 @@
 //! * **Fractions of a thousandth** that drained are lost at each event that passes.
 //! * **Costs:** nginx counts requests. A cost of n counts as n requests in one millisecond, all or
 //!   none of them; fractions of a thousandth are rounded up. Cost 0 counts nothing.
-//! * **Time runs backwards:** an event up to a minute early counts as if no time had passed. For one that
-//!   is earlier still, one millisecond counts as passed, and if it passes, it moves the state to its time.
-//!   So a key without any room is refused until the clock has caught up. nginx itself reads a clock that
-//!   is never set back.
+//! * **Time runs backwards:** an event up to a minute early counts as if no time had passed. For an event that is
+//!   earlier still, one millisecond counts as passed, and if it passes, it moves the state to its time. So a key
+//!   without any room is refused until the clock has caught up. nginx itself reads a clock that is never set back.
 //! * **Not imitated:** when a new key comes, nginx may forget one or two keys that were not used for
 //!   a minute and whose excess has drained. The next event of such a key counts as its first, so it
 //!   may pass one event too early.
@@ -54,8 +53,8 @@ use core::fmt;
 /// The excess of a new key, in thousandths of a request: its first event brings it to 0.
 const IDLE: i64 = -1000;
 
-/// An event whose time minus that of the last one is below this, in milliseconds, shows that the clock
-/// was set back: it is more than a minute early.
+/// In milliseconds: an event that is earlier than the last one by more than this minute shows that the clock was set
+/// back.
 const SET_BACK: i64 = -60_000;
 
 /// nginx's `limit_req`.
@@ -167,8 +166,8 @@ impl Nginx {
         Outcome { wait, level: (excess - IDLE) as f64 / 1000.0, limit }
     }
 
-    /// Stores the excess after an event. A charge, or an event that only another limiter allowed, may
-    /// overfill the bucket, up to twice its size as in [`envoy`](super::envoy): other buckets owe it all.
+    /// Stores the excess after an event. A charge, or an event that only another limiter allowed, may overfill the
+    /// bucket, up to twice its size as in [`envoy`](super::envoy). In other buckets the debt has no such bound.
     #[inline]
     fn store(&self, state: &mut State, now: Time, excess: i64) {
         if elapsed(state, now) > 0 {
@@ -253,9 +252,8 @@ impl Limiter for Nginx {
         now.until(self.drained_to(state, IDLE))
     }
 
-    /// The whole bucket at once, and what drains from then until the end of the window, for each
-    /// millisecond that begins in it. The sum of numbers that are rounded down is at most their sum
-    /// rounded down.
+    /// The whole bucket at once, and what drains from then until the end of the window, for each millisecond that
+    /// begins in it. Rounding each number down gives at most the sum, rounded down.
     fn max_admitted(&self, window: Span, _cost: f64) -> f64 {
         let gaps = window.micros_up().saturating_sub(1).max(0).unsigned_abs();
         let drained = u128::from(self.thousandths) * u128::from(gaps.div_ceil(1000)) / 1000;
@@ -284,8 +282,8 @@ impl Algorithm for Nginx {
         Ok(Nginx::new(rate, burst, delay)?.into())
     }
 
-    /// The burst comes on top of the one event that the rate lets pass; the rate is the one in force,
-    /// which may be less than what is written.
+    /// The burst comes on top of the one event that the rate lets pass; the rate is the cut one, which may be less than
+    /// what is written.
     fn quota(&self) -> Option<Rate> {
         fill(self.burst as f64 + 1.0, Rate::new(self.per_second(), Span::seconds(1)).ok()?)
     }

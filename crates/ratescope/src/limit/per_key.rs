@@ -1,4 +1,4 @@
-//! A limiter whose numbers are each key's own, such as those of a customer, from a database or a header.
+//! A limiter with numbers of its own for each key, such as those of a customer, from a database or a header.
 //!
 //! ```
 //! use ratescope::RateLimiter;
@@ -14,13 +14,12 @@
 //! ```
 //!
 //! # What is kept
-//! A state knows the limiter that it was counted by, since in memory it has that one's units. When an event comes with
-//! another limiter, the state is converted, as when rules change: [`kept`](super::kept) says what becomes of it. If it
-//! is of another shape, the key starts anew.
+//! A state keeps the limiter that counted it, since in memory it has the units of that limiter. When an event comes
+//! with another limiter, the state is converted, as when rules change: see [`kept`](super::kept). If the shape differs,
+//! the key starts with a new state.
 //!
-//! Keys that have equal limiters share one, so a key takes 8 bytes more. The 256 limiters that came last are looked
-//! through; with more different ones in turn, a key may have a copy of its own. Memory is bounded by the capacity either
-//! way.
+//! Keys with equal limiters share one, so a key takes 8 bytes more. A cache has the last 256 different limiters; if
+//! more are used in turn, a key may have a copy of its own. The capacity bounds memory either way.
 
 use super::Limiter;
 use super::kept::Keeps;
@@ -31,25 +30,25 @@ use crate::time::{Span, Time};
 use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The most limiters that are looked through for one that is equal to that of an event.
+/// The size of the cache of limiters.
 const RECENT: usize = 256;
 
-/// A limiter for keys without one of their own, and those that keys have: see [the module](self).
+/// A default limiter, and the limiters of keys with their own: see [the module](self).
 #[derive(Clone, Debug)]
 pub struct PerKey<L> {
     default: L,
     recent: Arc<Mutex<Recent<L>>>,
 }
 
-/// The limiters that came last.
+/// The cache of limiters.
 #[derive(Debug)]
 struct Recent<L> {
     limiters: Vec<Arc<L>>,
-    /// The place of the next one, once the list is full.
+    /// The index of the next one to replace, once the cache is full.
     next: usize,
 }
 
-/// The state of a key, and the limiter that it was counted by.
+/// The state of a key, and the limiter that counted it.
 #[derive(Clone, Debug)]
 pub struct State<L: Limiter> {
     /// `None` for the default.
@@ -64,7 +63,7 @@ impl<L: Limiter<State: PartialEq> + PartialEq> PartialEq for State<L> {
 }
 
 impl<L> PerKey<L> {
-    /// Keys without a limiter of their own have `default`.
+    /// `default` is for keys without a limiter of their own.
     pub fn new(default: L) -> Self {
         let recent = Recent { limiters: Vec::new(), next: 0 };
         PerKey { default, recent: Arc::new(Mutex::new(recent)) }
@@ -72,7 +71,7 @@ impl<L> PerKey<L> {
 }
 
 impl<L: Keeps<State: PartialEq> + Clone + PartialEq> PerKey<L> {
-    /// Converts a state to that of `limiter`.
+    /// Converts a state to `limiter`.
     pub(crate) fn adopt(&self, state: &mut State<L>, limiter: &L, now: Time) {
         let old = state.own.as_deref().unwrap_or(&self.default);
         if old == limiter {
@@ -82,7 +81,7 @@ impl<L: Keeps<State: PartialEq> + Clone + PartialEq> PerKey<L> {
         state.own = (self.default != *limiter).then(|| self.shared(limiter));
     }
 
-    /// The limiter that is shared by keys with an equal one.
+    /// The cached limiter that equals this one; adds it if there is none.
     fn shared(&self, limiter: &L) -> Arc<L> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = recent.limiters.iter().find(|known| ***known == *limiter) {
@@ -100,7 +99,7 @@ impl<L: Keeps<State: PartialEq> + Clone + PartialEq> PerKey<L> {
     }
 }
 
-/// The state of one limiter as that of another one, or a new one if the shape differs.
+/// Converts the state of one limiter to another; a new state if the shape differs.
 fn convert<L: Keeps<State: PartialEq>>(old: &L, state: &L::State, new: &L, now: Time) -> L::State {
     if old.kept_shape() != new.kept_shape() || *state == old.initial() {
         return new.initial();
@@ -188,7 +187,7 @@ impl<L: Limiter + Clone + fmt::Debug> Limiter for PerKey<L> {
         self.of(state).reset_after(&state.state, now)
     }
 
-    /// That of the default.
+    /// The bound of the default limiter.
     fn max_admitted(&self, window: Span, cost: f64) -> f64 {
         self.default.max_admitted(window, cost)
     }

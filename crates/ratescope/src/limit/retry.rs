@@ -2,8 +2,7 @@
 
 use crate::time::{Span, Time};
 
-/// How far after the guess the search goes, in microseconds: 12.7 days. No rounding error of a formula
-/// in f64 makes a guess earlier than that.
+/// How far after the guess the search goes, in microseconds: 12.7 days, more than any rounding error in f64.
 const LATER: i64 = 1 << 40;
 
 /// The largest stride back, in microseconds. A guess may be a mere upper bound, ages after the instant
@@ -13,15 +12,14 @@ const BACK: i64 = 1 << 61;
 /// The time from `now` to the first whole microsecond at which `passes` is true. The search begins
 /// at `guess`.
 ///
-/// `passes` must be monotone: once true, it stays true. A closed form in f64 is off by a rounding
-/// error or two from the microsecond at which the limiter, computing forwards, changes its answer.
-/// So the closed form is only a guess. From there, strides that double find an instant that passes,
-/// and strides that halve find the first one.
+/// `passes` must be monotone: once true, it stays true. A closed form in f64 is off by a rounding error or two from the
+/// microsecond at which the limiter changes its answer, so it is only a guess. From there, strides that double find an
+/// instant that passes, and strides that halve find the first one.
 #[inline(never)]
 pub(crate) fn wait_until(guess: Time, now: Time, passes: &dyn Fn(Time) -> bool) -> Span {
     let step = |at: Time, by: i64| Time::from_micros(at.as_micros().saturating_add(by));
     let (mut at, mut stride) = (guess.max(now), 1);
-    // Nothing is asked about an instant before one that did not pass.
+    // An instant before one that did not pass is never tried.
     let mut failed = None;
     let mut passes = |at: Time| {
         let does = Some(at) > failed && passes(at);
@@ -55,8 +53,8 @@ mod tests {
     use super::*;
     use core::cell::Cell;
 
-    /// The wait from 0 to `instant`, and how often `passes` was called. That number grows with the
-    /// logarithm of the distance.
+    /// The wait from 0 to `instant`, and the number of calls of `passes`, which grows with the logarithm of the
+    /// distance.
     fn asked(guess: Time, instant: i64) -> (Span, u32) {
         let asked = Cell::new(0);
         let passes = |at: Time| {

@@ -1,4 +1,4 @@
-//! The limiters of real servers share these checks of whole numbers and milliseconds.
+//! Checks of whole numbers and milliseconds, shared by the limiters of real servers.
 
 use super::amount::amount;
 use super::any::Unstretched;
@@ -31,7 +31,7 @@ pub(super) fn whole(
     right.then_some(number).ok_or(BadNumber { what, given, want })
 }
 
-/// The count of a limit, as servers of 32 bits keep it.
+/// The count of a limit, as a server keeps it in 32 bits.
 ///
 /// # Errors
 /// When it is not a whole number up to 10^9.

@@ -11,10 +11,10 @@
 //! level = previous × (time left in the current window)/period + current + cost
 //! ```
 //!
-//! It promises at most the limit in every window of the clock. It surprises when that assumption is
-//! wrong. After a burst at the very end of a window, nearly the whole limit passes again during the
-//! next, so nearly twice the limit can pass in one period. After a burst at the beginning of a
-//! window, events are refused although the last period contained none.
+//! It promises at most the limit in every window of the clock. It surprises when the events were not spread evenly.
+//! After a burst at the very end of a window, nearly the whole limit passes again during the next, so nearly twice the
+//! limit can pass in one period. After a burst at the beginning of a window, events are refused although the last
+//! period contained none.
 //!
 //! The limit is the count of the rate. Decisions do not divide: both sides are multiplied by the
 //! period, so equality is exact.
@@ -155,8 +155,8 @@ impl SlidingCounter {
         u128::from(self.most) * self.scale()
     }
 
-    /// The most microseconds that may be left of a window so that `standing` fits beside what `fading`
-    /// still counts then; at most a period. `fading` and `standing` are amounts.
+    /// The most microseconds that may be left of a window so that the amount `standing` fits beside what then still
+    /// counts of the amount `fading`; at most a period.
     fn fits_from(&self, fading: u64, standing: u128) -> i64 {
         let room = self.bound().saturating_sub(standing * self.scale());
         let left = room.checked_div(u128::from(fading)).unwrap_or(u128::MAX);
@@ -225,8 +225,8 @@ impl Limiter for SlidingCounter {
         if self.weighed(&rolled, amount) <= self.bound() {
             return Retry::NOW;
         }
-        // It fits when the previous count has faded enough within this window, or else when the
-        // current count has faded enough within the next.
+        // The event fits when the previous count has faded enough within this window, or else when the current count
+        // has faded enough within the next.
         let Rolled { state, left } = rolled;
         let standing = u128::from(state.current) + u128::from(amount);
         let (left, wait) = if standing <= u128::from(self.most) {

@@ -10,10 +10,9 @@
 //! The level is the count of the last period including the event; the limit is the count of the
 //! rate.
 //!
-//! With costs of 1 or more there are never more entries than the limit admits. Smaller costs could
-//! make any number of entries. A log has room for at least [`SPARE`]; when it is full, a new event is
-//! merged with the latest entry at the later time. That may refuse for longer, and never lets more
-//! through.
+//! With costs of 1 or more there are never more entries than the limit admits. Smaller costs could make any number of
+//! entries. A log has room for at least [`SPARE`]; when it is full, a new event is merged with the latest entry at the
+//! later time. This may refuse for longer, and never lets more through.
 
 use super::Limiter;
 use super::algorithm::{Algorithm, Stretch, Unstretched};

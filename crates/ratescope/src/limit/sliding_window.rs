@@ -7,10 +7,10 @@
 //! precision of the whole period it is the [fixed window](super::fixed_window). A finer precision
 //! brings it closer to the [sliding log](super::sliding_log), which it equals at one microsecond.
 //!
-//! It promises at most the limit in any interval that is shorter than the period by one precision,
-//! since an event is forgotten up to that much too early. It surprises in a full period: the limit
-//! at the end of one block, and again at the beginning of the block that replaces it, is twice the
-//! limit. The fixed window has the same fault, with the two bursts closer together.
+//! It promises at most the limit in any interval that is shorter than the period by one precision, since an event is
+//! forgotten up to that much too early. It surprises in a full period: the limit at the end of one block, and again at
+//! the beginning of the block that replaces it, is twice the limit. So does the fixed window, with the two bursts
+//! closer together.
 //!
 //! The level is the count of the window including the event; the limit is the count of the rate.
 

@@ -1,5 +1,5 @@
-//! Reads the text forms of the limiters. Each limiter reads and writes its own words. One form is written;
-//! other common spellings are read, too, such as `GCRA 100 per minute` and `token bucket 5r/s`.
+//! Reads the text forms of the limiters. Each limiter reads and writes its own words. Other common spellings than the
+//! written form are read, too, such as `GCRA 100 per minute` and `token bucket 5r/s`.
 
 use super::any::{self, AnyLimiter, FORMS};
 use crate::rate::{Rate, is_noun};
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, Pars
         Err(Unreadable::Number(error)) => Err(given.blame(error)),
         Err(Unreadable::Word(error)) => return Err(error),
     };
-    // A word that is left over comes first: it may be why the number is out of range.
+    // First reports a leftover word: it may be why the number is out of range.
     given.finish()?;
     limiter
 }
@@ -79,7 +79,7 @@ fn meant(word: &str) -> String {
     }
 }
 
-/// The bytes of a name but for hyphens, which are easily left out.
+/// The bytes of a name without hyphens, which are easily left out.
 fn letters(name: &str) -> impl DoubleEndedIterator<Item = u8> {
     name.bytes().filter(|byte| *byte != b'-')
 }
@@ -94,8 +94,8 @@ fn name(words: &[Word<'_>]) -> Option<(&'static Form, usize)> {
     })
 }
 
-/// Returns how many words at the beginning of a limit are its name and its rate. A `per` after them begins
-/// a key; one among them, as in `gcra 100 per minute`, does not.
+/// Returns how many words at the beginning of a limit are its name and its rate. A `per` after these words begins a
+/// key; a `per` among them, as in `gcra 100 per minute`, does not.
 pub(crate) fn head(words: &[Word<'_>]) -> usize {
     let name = name(words).map_or(0, |(_, count)| count);
     name + rate_words(words.get(name..).unwrap_or_default())
@@ -148,7 +148,7 @@ pub(super) struct Given<'a> {
     is_bare: bool,
     /// The word of the rate; the name of the limiter if the rate is the default.
     rate: Word<'a>,
-    /// The other words that numbers were read from, and what they are called.
+    /// The other words that numbers were read from, with the names of the numbers.
     values: Vec<(&'static str, Word<'a>)>,
 }
 
@@ -221,7 +221,7 @@ impl<'a> Given<'a> {
         count(word.text).map(Some).ok_or_else(|| self.words.wrong(word, help))
     }
 
-    /// The value of an option, as a number of events that servers write: a whole number from 1.
+    /// The value of an option as a whole number from 1.
     pub(super) fn whole(&mut self, name: &'static str) -> Result<Option<u64>, ParseError> {
         let Some(word) = self.value(name)? else { return Ok(None) };
         let digits = word.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -255,8 +255,8 @@ impl<'a> Given<'a> {
         fitting.unwrap_or_else(|| format!("{problem}; write it as in {example}"))
     }
 
-    /// The error about a number, at the word that it was read from: the value whose name `error.what`
-    /// ends with, but for its unit, or else the rate.
+    /// The error about a number, at the word that it was read from: the value whose name, without a unit, ends
+    /// `error.what`, or else the rate.
     fn blame(&self, error: BadNumber) -> ParseError {
         let what = error.what.strip_suffix(" in seconds").unwrap_or(error.what);
         let named = self.values.iter().find(|(name, _)| what.ends_with(name));

@@ -6,7 +6,7 @@ use crate::time::{Span, Time};
 use core::cmp::Ordering;
 use core::fmt;
 
-/// The outcome of several limits together, and which of them decided.
+/// The outcome of several limits together, and the limit that decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "an event may pass only if it was allowed"]
 #[non_exhaustive]
@@ -14,9 +14,8 @@ pub struct PolicyOutcome {
     /// Whether the event may pass. The level and the limit are those of the limit that decided; the
     /// wait is the longest of all limits.
     pub outcome: Outcome,
-    /// The index of the limit that decided in [`Policy::limits`](super::Policy::limits). Of the
-    /// limits that refuse, or of all if none does, it is the one with the highest ratio of level to
-    /// limit.
+    /// The index in [`Policy::limits`](super::Policy::limits) of the limit that decided: the one with the highest ratio
+    /// of level to limit, among the limits that refuse, or among all if none refuses.
     pub by: usize,
 }
 
@@ -34,15 +33,15 @@ impl fmt::Display for PolicyOutcome {
     }
 }
 
-/// The outcome of limits together, given the outcome of each. Their order matters for [`PolicyOutcome::by`] alone.
-/// Without any limit the event is allowed.
+/// The outcome of limits together, given the outcome of each; allowed without limits. The order matters only for
+/// [`PolicyOutcome::by`].
 pub fn strictest(outcomes: impl IntoIterator<Item = Outcome>) -> PolicyOutcome {
     let each = outcomes.into_iter().enumerate().map(|(by, outcome)| PolicyOutcome { outcome, by });
     each.reduce(stricter).unwrap_or(PolicyOutcome { outcome: Outcome::new(true, 0.0, 0.0), by: 0 })
 }
 
-/// Returns the one of two outcomes that decides, the first if both are alike. If both allow the event, it
-/// has the longer of their waits.
+/// Returns which of two outcomes decides, the first if they are equal. If both allow the event, the result has the
+/// longer wait.
 pub(crate) fn stricter(a: PolicyOutcome, b: PolicyOutcome) -> PolicyOutcome {
     let less = tightness(&a.outcome, &b.outcome) == Ordering::Less;
     let (mut decides, other) = if less { (b, a) } else { (a, b) };
@@ -55,7 +54,7 @@ pub(crate) fn longer(a: Option<Span>, b: Option<Span>) -> Option<Span> {
     Some(a?.max(b?))
 }
 
-/// Which of two outcomes is nearer to its limit, or refused rather than allowed: the greater one.
+/// Orders outcomes: refused above allowed, then nearer to the limit above farther.
 pub(crate) fn tightness(a: &Outcome, b: &Outcome) -> Ordering {
     b.is_allowed().cmp(&a.is_allowed()).then(fullness(a, b))
 }
@@ -68,8 +67,8 @@ pub(crate) fn fullness(a: &Outcome, b: &Outcome) -> Ordering {
     share(a).total_cmp(&share(b)).then(a.limit.total_cmp(&b.limit))
 }
 
-/// The wait from `now` until all limits let an event pass. `ask` returns, for an instant, how long after
-/// it each limit would let the event pass if nothing is counted until then.
+/// The wait from `now` until all limits let an event pass. `ask` returns the wait of each limit from a given instant,
+/// if nothing is counted meanwhile.
 ///
 /// A limit usually lets the event pass from some instant on, so the latest of these instants is the
 /// answer. An adaptive limit can sink again, so all limits are asked once more at that instant.

@@ -1,10 +1,9 @@
 //! Keys: the names of the senders that a limit counts separately, written without ambiguity.
 //!
-//! A key is written as `user=ann,path=/login`. In a value, every character except letters, digits
-//! and `-._~/:@` is written as `%` and two digits, as in a URL. So `=` and `,` only separate names
-//! and values, and different values never make the same key. (If values were joined by a character
-//! that they may contain, such as `_`, then `a` = `b_c` and `a_b` = `c` would.) The names come from
-//! the limit and contain no such characters. The key for `all` is empty.
+//! A key is written as `user=ann,path=/login`. In a value, every character except letters, digits and `-._~/:@` is
+//! written as `%` and two digits, as in a URL. So `=` and `,` only separate names and values, and different values
+//! never make the same key. (Joined by a character that values may contain, such as `_`, `a` = `b_c` and `a_b` = `c`
+//! would make the same key.) The names come from the limit and contain neither `=` nor `,`. The key for `all` is empty.
 //!
 //! A key is text, so that people can read it in a log and in Redis. In Redis it stands between braces,
 //! which it never contains, so all limits of one key are on one node of a cluster.
@@ -71,7 +70,7 @@ impl Per {
         self.hashed >> i & 1 == 1
     }
 
-    /// The same key with the values of these fields hashed, too, and with this secret.
+    /// This key with the values of these fields hashed, too, with this secret.
     #[cfg(feature = "std")]
     pub(crate) fn hashing(mut self, is_secret: impl Fn(&str) -> bool, secret: &KeySecret) -> Self {
         for (i, name) in self.fields.iter().enumerate() {
@@ -145,9 +144,9 @@ impl Per {
     }
 }
 
-/// Whether a text may be the name of a field: letters, digits and `-_.`, and as Envoy and its gateway name theirs, also
-/// `/:@~$*!`, and `#` before a number. What looks like a rate, as `5/1s`, or like the prefix of a network, as `ip/64`, is
-/// none.
+/// Whether a text may be the name of a field: letters, digits and `-_.`, and for the names of Envoy and its gateway
+/// `/:@~$*!`, and `#` before a number. A text like a rate, as `5/1s`, or like the prefix of a network, as `ip/64`, is
+/// refused.
 fn is_name(name: &str) -> bool {
     let is_plain =
         |name: &str| name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));

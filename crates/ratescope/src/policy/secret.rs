@@ -1,21 +1,20 @@
-//! The hash that stands for the value of a secret field in the text of a key.
+//! The hash of a secret field in the text of a key.
 //!
 //! It is HMAC-SHA-1 (RFC 2104), of which a key shows the first 128 bits. Collisions of SHA-1 do not matter here (RFC
-//! 6194): to share the limit of another sender, one would have to find a value with the hash of that sender's.
+//! 6194): to share the limit of another sender needs a second preimage.
 
 use alloc::sync::Arc;
 use core::fmt::{self, Write};
 use sha1_smol::Sha1;
 
-/// The bytes that SHA-1 reads at once, and so the most of a secret that is taken as it is.
+/// The block size of SHA-1 in bytes; HMAC hashes a longer secret first.
 const BLOCK: usize = 64;
 
-/// The secret with which the values of secret fields are hashed in the texts of [keys](super::Per::key). Processes
-/// that share a Redis need the same one, since their keys there are such texts.
+/// The secret with which the values of secret fields are hashed in the texts of [keys](super::Per::key). Processes that
+/// share a Redis need the same secret, since keys on Redis are such texts.
 ///
-/// The default is empty, and so the same for everybody: whoever sees a hash finds no long random value by it, but a
-/// value that can be guessed, such as a short password, by trying. Whoever knows the secret can do what a process
-/// does:
+/// The default is empty, and so the same for everybody: it protects long random values, but not values that can be
+/// guessed, such as short passwords, by trying each. With the secret, anybody can compute the hash of a value:
 ///
 /// ```text
 /// printf %s VALUE | openssl dgst -sha1 -hmac SECRET | tail -c 41 | head -c 32
@@ -27,7 +26,7 @@ impl KeySecret {
     /// The default.
     pub const EMPTY: KeySecret = KeySecret(None);
 
-    /// A secret of any length. One that nobody guesses has 16 random bytes at least.
+    /// A secret of any length. Use at least 16 random bytes.
     pub fn new(secret: &[u8]) -> Self {
         if secret.is_empty() {
             return KeySecret::EMPTY;

@@ -1,5 +1,5 @@
-//! With the feature `serde`: types with a text form are serialized as that text, so reading always
-//! goes through the checks of `FromStr`.
+//! With the feature `serde`: types with a text form are serialized as this text, so reading always uses the checks of
+//! `FromStr`.
 
 use super::{Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;

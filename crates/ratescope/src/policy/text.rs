@@ -23,12 +23,12 @@ pub struct Defaults {
     pub per: Per,
     /// The fields that events have. If this is `None`, a limit may use any name.
     pub fields: Option<Vec<String>>,
-    /// The cost of an event. A limit that never admits such a cost is an error, since no event would pass.
-    /// If this is 0, any limit is read, as on the page, which shows the effect of each.
+    /// The cost of an event. A limit that never admits this cost is an error, since no event would pass. 0 reads any
+    /// limit, as on the page, which shows the effect of each.
     pub cost: f64,
 }
 
-/// For limits that stand alone: with a rate, for all events together, of cost 1.
+/// For a limit alone: it must have a rate, and counts all events together, of cost 1.
 const ALONE: Defaults = Defaults { rate: None, per: Per::ALL, fields: None, cost: 1.0 };
 
 impl Policy {

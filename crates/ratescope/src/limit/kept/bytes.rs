@@ -129,7 +129,7 @@ impl<'a> Bytes<'a> {
             let byte = self.byte(part)?;
             n |= u128::from(byte & 0x7f) << (7 * i);
             if byte < 0x80 {
-                // Each number has one form only, the shortest: a last byte of zero would be one too many.
+                // Each number has one form only, the shortest: its last byte is not zero.
                 let shortest = byte > 0 || i == 0;
                 return if shortest { Ok(n) } else { Err(KeptError::OutOfRange { part }) };
             }
@@ -185,8 +185,8 @@ impl<'a> Bytes<'a> {
         within(self.signed(part)?, i64::MIN / 1000 - 1..=i64::MAX / 1000, part)
     }
 
-    /// The number of a block of `width` microseconds that a [`Time`] can be in. The bytes have the number
-    /// itself or, if there is a block `before`, by how much it is later than that, at least 1.
+    /// The number of a block of `width` microseconds that a [`Time`] can be in. The bytes have the number itself or, if
+    /// there is a block `before`, its distance from that block, at least 1.
     pub(in crate::limit) fn block(
         &mut self,
         width: i64,

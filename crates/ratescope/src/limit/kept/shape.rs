@@ -30,11 +30,11 @@ pub(in crate::limit) type Spans = [Span; 3];
 /// A kind of kept state.
 #[derive(Debug)]
 pub(in crate::limit) struct Kind {
-    /// The first word of the shape, which tells it from the other kinds.
+    /// The first word of the shape, unique among kinds.
     pub(in crate::limit) name: &'static str,
     /// The names of its spans.
     pub(in crate::limit) spans: &'static [&'static str],
-    /// Reads past a state of a shape with these spans; an error when the bytes begin with none.
+    /// Reads past a state of a shape with these spans; an error when the bytes do not begin with one.
     pub(in crate::limit) read: fn(&Spans, &mut Bytes<'_>) -> Result<(), KeptError>,
 }
 
