@@ -14,7 +14,7 @@ use core::future::ready;
 use core::hash::{BuildHasher, Hash};
 use core::time::Duration;
 
-/// A [limiter](Limiter), what it remembers, and a clock: for one key ([`direct`](Self::direct)) or for many
+/// A [limiter](Limiter), its states, and a clock: for one key ([`direct`](Self::direct)) or for many
 /// ([`keyed`](Self::keyed)).
 ///
 /// ```
@@ -31,11 +31,10 @@ use core::time::Duration;
 /// ```
 ///
 /// A key is anything that can be hashed. It is neither kept nor copied, and two keys are the same when they hash the
-/// same, as `String` and `str` do. [The store](crate::store) says which keys are remembered when there are more than
-/// there is room for.
+/// same, as `String` and `str` do. [The store](crate::store) says which keys are evicted when there is no room.
 ///
-/// Threads share it by reference, and a clone has the same states. With a time from elsewhere, such as that of a log,
-/// ask the [states](Self::states), or set a [`FakeClock`](crate::clock::FakeClock).
+/// Threads share it by reference, and a clone has the same states. For times from elsewhere, such as a log, ask the
+/// [states](Self::states), or set a [`FakeClock`](crate::clock::FakeClock).
 #[derive(Clone, Debug)]
 pub struct RateLimiter<L: Limiter, C = MonotonicClock, H = Secret> {
     states: Keyed<L, H>,
@@ -45,7 +44,7 @@ pub struct RateLimiter<L: Limiter, C = MonotonicClock, H = Secret> {
 /// A [`RateLimiter`] for one key.
 pub type DirectRateLimiter<L, C = MonotonicClock> = RateLimiter<L, C, Direct>;
 
-/// Stands for the hash of keys in a [`DirectRateLimiter`], which has one key.
+/// The hash of a [`DirectRateLimiter`], which has one key.
 #[derive(Clone, Copy, Debug)]
 pub struct Direct;
 
@@ -239,8 +238,8 @@ impl<L, C: Clock, H: BuildHasher> RateLimiter<PerKey<L>, C, H>
 where
     L: Keeps<State: PartialEq> + Clone + PartialEq + fmt::Debug,
 {
-    /// Decides by `limiter` about an event of `key` of cost 1, and counts it. What was counted by another limiter stays
-    /// counted. The key has this limiter from now on, also where none is given, as in
+    /// Decides by `limiter` about an event of `key` of cost 1, and counts it. What another limiter counted stays
+    /// counted. The key keeps this limiter for calls that give none, such as
     /// [`until_key_ready`](Self::until_key_ready).
     pub fn check_key_with<K: Hash + ?Sized>(
         &self,
@@ -272,7 +271,7 @@ where
         RateLimiter { states, clock }
     }
 
-    /// The same states by another clock, such as the [`SystemClock`](crate::clock::SystemClock) or, in tests, a
+    /// Replaces the clock, for example by the [`SystemClock`](crate::clock::SystemClock) or, in tests, a
     /// [`FakeClock`](crate::clock::FakeClock).
     pub fn with_clock<D: Clock>(self, clock: D) -> RateLimiter<L, D, H> {
         RateLimiter::new(self.states, clock)
@@ -288,7 +287,7 @@ where
         &self.clock
     }
 
-    /// The states of the keys. They read no clock: time is an argument there.
+    /// The states of the keys, whose methods take the time as an argument.
     pub fn states(&self) -> &Keyed<L, H> {
         &self.states
     }
@@ -320,8 +319,8 @@ where
     }
 }
 
-/// The outcome of an event, and what the states say about its key. What takes long to compute is computed when it is
-/// asked for; if others were counted meanwhile, it takes them into account.
+/// The outcome of an event, and more about its key, which is computed when it is asked for, and then includes events
+/// that were counted meanwhile.
 #[must_use = "an event may pass only if it was allowed"]
 pub struct Checked<'a, L: Limiter, C = MonotonicClock, H = Secret> {
     of: &'a RateLimiter<L, C, H>,
@@ -342,12 +341,12 @@ where
         self.outcome.is_allowed()
     }
 
-    /// What the limiter said, with its numbers.
+    /// The outcome of the limiter, with its numbers.
     pub fn outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// How long an allowed event stands in a queue: zero for most limiters, and if it was refused.
+    /// How long an allowed event waits in the queue; zero without a queue, or if it was refused.
     pub fn wait(&self) -> Duration {
         duration(self.outcome.wait.unwrap_or_default())
     }
@@ -368,7 +367,7 @@ where
         self.of.states.hold(self.hash).remaining(self.now)
     }
 
-    /// How long until the key is treated as a new one: see [`Limiter::reset_after`].
+    /// How long until the key is as good as new: see [`Limiter::reset_after`].
     pub fn reset_after(&self) -> Duration {
         duration(self.of.states.hold(self.hash).reset_after(self.now))
     }
@@ -379,7 +378,7 @@ where
     L::State: PartialEq,
 {
     /// Takes back an event that was counted, such as a call that failed, as far as it certainly still counts. Returns
-    /// whether the limiter can do that: see [`Limiter::undo`].
+    /// whether the limiter can undo: see [`Limiter::undo`].
     pub fn undo(self) -> bool {
         let (states, now) = (&self.of.states, self.of.clock.now());
         self.is_counted && states.hold(self.hash).undo(self.now, now, self.cost)

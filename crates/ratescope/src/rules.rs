@@ -39,23 +39,23 @@
 //! |---|---|---|
 //! | `domain` | the top | the first part of each rule's name |
 //! | `descriptors` | the top, a descriptor | a list of descriptors |
-//! | `key` | a descriptor | the name of a field: letters, digits and `-_./:@~$*!`; or for a [secret](crate::policy::Per) `hash(NAME)` |
+//! | `key` | a descriptor | the name of a field: letters, digits and `-_./:@~$*!`; `hash(NAME)` for a [secret](crate::policy::Per) |
 //! | `value` | a descriptor | the value that the field must have, in which `*` stands for any characters; without `value`, any value that is not empty |
-//! | `network` | a descriptor | instead of `value`: networks that have the address in the field, as in `10.0.0.0/8, 2001:db8::/32` |
+//! | `network` | a descriptor | instead of `value`: networks that contain the address in the field, as in `10.0.0.0/8, 2001:db8::/32` |
 //! | `rate_limit` | both | `unit` (second, minute, hour, day, week, month of 30 days, year of 365) and `requests_per_unit`, or `unlimited: true`; a [fixed window](crate::limit::fixed_window) |
 //! | `limit` | both | instead of `rate_limit`: a limit in the text form of a [policy](crate::policy), several limits as a list or joined by `&`, or `unlimited` |
-//! | `name`, `replaces` | both, or in `rate_limit` | a name, and a list of the names of rules that do not apply when this one does |
+//! | `name`, `replaces` | both, or in `rate_limit` | a name, and the names of rules that do not apply when this rule does |
 //! | `throttle` | both | `hard` (the default), `soft 10%` or `elastic up to 2x while load < 70%`: see [`Throttle`] |
 //! | `shadow`, `shadow_mode` | both | `true`: the rule decides and counts, but never refuses |
 //! | `cost` | both | the cost of each event in these limits, instead of the event's own cost |
 //! | `on_store_failure` | both | `allow`, `refuse` or `local` (the default): see [`OnStoreFailure`] |
-//! | `share_threshold` | a descriptor | `true`: all values that match its `*` or `network` share one count |
-//! | `quota_mode` | a descriptor | `true`: an event is refused only if all such rules refuse; accepted where no event has several, without effect |
+//! | `share_threshold` | a descriptor | `true`: all values that match the `*` or `network` share one count |
+//! | `quota_mode` | a descriptor | `true`: an event is refused only if all such rules refuse; accepted, without effect, where no event has several such rules |
 //! | `detailed_metric`, `value_to_metric`, `metadata` | a descriptor | accepted and ignored |
 //!
-//! Null, `""` and `[]` are as if the key were not there, since Envoy Gateway writes all keys, and so is a `name` at the
-//! top of a file without a limit there, the name of the file. A key may be within itself, as a client of Envoy's protocol
-//! may send it twice; its second value is then counted as `key#2`.
+//! A key with null, `""` or `[]` counts as absent, since Envoy Gateway writes all keys. So does `name` at the top of a
+//! file without a limit there: it is the name of the file. A key may be within itself, since a client of Envoy's
+//! protocol may send it twice; its second value is then counted as `key#2`.
 //!
 //! A limit without `per` counts for each combination of the fields of its descriptor and of the
 //! descriptors around it, as in envoyproxy/ratelimit. At the top it counts all events together.
@@ -64,20 +64,18 @@
 //! A service calls envoyproxy/ratelimit with lists of keys and values, and each list is looked up
 //! separately. Here an event has fields, and all lists that they can form are looked up at once:
 //!
-//! 1. Among descriptors of one list with the same `key`, at most one is chosen: the one with exactly
-//!    the value of the field, or else the first in the file with a network that has it, or else the first
-//!    whose wildcard matches, or else the one without a value. If the event has no such field, or an
-//!    empty one, none is chosen.
-//! 2. Within a chosen descriptor the same is done with its own list. The limit of a descriptor applies
-//!    unless a rule within it does: the deepest one counts. A descriptor with neither a limit nor a
-//!    list is a rule, too: its events are not limited.
+//! 1. Among descriptors of one list with the same `key`, at most one is chosen: the one with exactly the value of the
+//!    field, or else the first in the file with a network that contains the value, or else the first whose wildcard
+//!    matches, or else the one without a value. If the field is missing or empty, none is chosen.
+//! 2. The list within a chosen descriptor is searched in the same way. The limit of a descriptor applies unless a rule
+//!    within it does: the deepest rule counts. A descriptor with neither a limit nor a list is a rule, too: its events
+//!    are not limited.
 //! 3. Descriptors with different keys do not compete: all that are chosen apply, together with the
 //!    limit at the top, which is for every event.
 //! 4. A rule does not apply if another rule that applies replaces it.
 //!
-//! A key that is written as `hash(NAME)` is the field NAME, whose values are [secret](crate::policy::Per): logs, Redis
-//! and Live have a hash of them, and so has the name of a rule with such a `value`, by whichever rule of the file a key
-//! is made. A wildcard is written as it is.
+//! A key `hash(NAME)` is the field NAME, whose values are [secret](crate::policy::Per) in all rules of the file: logs,
+//! Redis and Live show a hash, and so does the name of a rule with such a `value`. A wildcard is shown as it is.
 //!
 //! An event has to pass all rules that apply. It counts in all their limits or in none; limiters that
 //! count refused events count it in any case. [`Rules::explain`] says for each rule why it applies or
@@ -109,19 +107,19 @@
 //! # Ok::<(), ratescope::rules::RulesError>(())
 //! ```
 //!
-//! A client of IPv6 is known by its group, as in `2001:db8:0:1::/64`, so a network that is smaller than the
-//! groups has no client.
+//! A client of IPv6 has the address of its group, as in `2001:db8:0:1::/64`, so a network that is smaller than the
+//! groups matches no client.
 //!
 //! # What is refused at load
-//! A file is refused if it cannot be read, or if it cannot mean anything: two descriptors of one list for the
-//! same values, or a wildcard or network after one that has all of its values; a limit that is unlimited and has a number; a limit that never admits the cost of an
-//! event, which is 1 unless the rule has another; rules that replace each other, or an unknown rule;
-//! settings for a limit that does not exist; a file without any rule. It is also refused if it is too large:
-//! a text of more than [`LONGEST`] bytes, nested more than 64 levels deep, with more than 100,000 parts after
-//! aliases are expanded, with more than 10,000 rules, or with more than 4 KiB of keys and values on the path
-//! to a rule. A store that has only f64 also checks [`Rules::exact_in_f64`].
+//! A file is refused if it cannot be read, or makes no sense: two descriptors of one list for the same values, or a
+//! wildcard or network after another that contains all of its values; a limit that is unlimited and has a number; a
+//! limit that never admits the cost of an event, which is 1 unless the rule has another; rules that replace each other,
+//! or an unknown rule; settings without a limit; a file without any rule. It is also refused if it is too large: a text
+//! of more than [`LONGEST`] bytes, nested more than 64 levels deep, with more than 100,000 parts after aliases are
+//! expanded, with more than 10,000 rules, or with more than 4 KiB of keys and values on the path to a rule. A store
+//! that has only f64 also checks [`Rules::exact_in_f64`].
 //!
-//! Rules are also made in code, by [`Rules::new`], and then checked in the same way.
+//! [`Rules::new`] makes rules in code, and checks them in the same way.
 //!
 //! # Before it is put in force
 //! `ratescope check rules.yaml` says what each rule means, and what is wrong with a file; `explain` says
@@ -136,10 +134,9 @@
 //! `Arc<dyn Store>` is either, chosen at run time. [`MemoryStore::save`] and [`MemoryStore::restore`] outlast a restart.
 //!
 //! # Shadows
-//! A shadow counts what it would count if it could refuse: an event that a rule in force refuses, or
-//! that the shadow itself would refuse, counts as refused in it. Each shadow is judged on its own,
-//! together with the rules in force. What is charged afterwards counts in the shadows that would have let
-//! the event pass. So a shadow that is put in force decides as it said it would.
+//! A shadow counts as if it could refuse: an event that a rule in force refuses, or that the shadow itself would
+//! refuse, counts as refused. Each shadow is judged on its own, together with the rules in force. A later charge counts
+//! in the shadows that would have let the event pass. So a shadow that is put in force decides as it said it would.
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 
@@ -218,7 +215,7 @@ pub struct Rules {
     key_secret: KeySecret,
 }
 
-/// A rule: which events it is for, and the limits that they have to pass.
+/// A rule: its events, and the limits that they have to pass.
 #[derive(Clone, Debug)]
 pub struct Rule {
     name: String,
@@ -238,7 +235,7 @@ impl Rules {
         file::read(file, text)
     }
 
-    /// Rules without the tables to find them in. Each gets its name.
+    /// Rules before the index for matching is built. Each gets its name.
     fn of(file: String, domain: String, rules: Vec<Rule>) -> Self {
         let of_steps = rules.iter().flat_map(|rule| &rule.path).filter(|step| step.secret);
         let of_limits =
@@ -251,8 +248,8 @@ impl Rules {
         made.with_key_secret(KeySecret::EMPTY)
     }
 
-    /// The same rules with this secret for the [secret fields](crate::policy::Per) of their keys; the default is
-    /// [`KeySecret::EMPTY`]. A reload keeps it. A field that one rule marks as secret is so in all of them.
+    /// Sets the secret with which [secret fields](crate::policy::Per) of keys are hashed; the default is
+    /// [`KeySecret::EMPTY`]. A reload keeps it. A field that one rule marks is secret in all rules.
     ///
     /// ```
     /// use ratescope::policy::KeySecret;
@@ -286,7 +283,7 @@ impl Rules {
         self.key_secret.clone()
     }
 
-    /// Whether any of the rules marks this field as secret, or is about it and it is secret without a mark.
+    /// Whether this field is secret: a rule marks it, or it is used by a rule and needs no mark.
     pub fn is_secret(&self, field: &str) -> bool {
         self.secret_fields.contains(field)
     }
@@ -296,16 +293,16 @@ impl Rules {
         !self.secret_fields.is_empty()
     }
 
-    /// Checks that a store that has only f64, such as Redis, computes all limits, and exactly: see
+    /// Checks that a store with f64 alone, such as Redis, can compute all limits exactly: see
     /// [`in_f64`](crate::limit::in_f64). Such a store should refuse other rules when they are read.
     ///
     /// # Errors
-    /// When limits are by hour or outside of that domain, with their places.
+    /// Lists the limits that are by hour or outside of the domain, with their places.
     pub fn exact_in_f64(&self) -> Result<(), RulesError> {
         self.refuse(not_in_f64)
     }
 
-    /// Refuses each limit for which `problem` returns one.
+    /// Refuses the rules if `problem` finds one in any limit.
     pub fn refuse(&self, problem: impl Fn(&Limit) -> Option<String>) -> Result<(), RulesError> {
         let mut mistakes = Vec::new();
         for rule in &self.rules {
@@ -349,8 +346,8 @@ impl Rules {
         each.map(String::as_str).filter(|field| seen.insert(*field)).collect()
     }
 
-    /// The keys that limits count by, each once, in the order of the file. If there are several, the
-    /// keys of one event may be on different nodes of a cluster, and no single node can decide about it.
+    /// The keys by which limits count, each once, in the order of the file. If there are several, the keys of one event
+    /// may be on different nodes of a cluster, and no node alone can decide.
     pub fn subjects(&self) -> Vec<&Per> {
         let each = self.rules.iter().flat_map(Rule::limits).map(|limit| &limit.per);
         let mut seen = HashSet::new();
@@ -362,14 +359,14 @@ impl Rules {
         &self.rules
     }
 
-    /// Whether both decide alike about every event. Their lines are not compared.
+    /// Whether both have the same rules, apart from their lines.
     fn say_the_same_as(&self, other: &Rules) -> bool {
         let same = |(a, b): (&Rule, &Rule)| a.name == b.name && a.settings == b.settings;
         self.rules.len() == other.rules.len() && self.rules.iter().zip(&other.rules).all(same)
     }
 }
 
-/// Why a store that has only f64 can't compute a limit; `None` if it can.
+/// Why a store with f64 alone can't compute a limit; `None` if it can.
 #[doc(hidden)]
 pub fn not_in_f64(limit: &Limit) -> Option<String> {
     if let Err(error) = limit.limiter.exact_in_f64() {
@@ -405,7 +402,7 @@ impl Rule {
         &self.settings.limits
     }
 
-    /// The same limits while the rule is stretched; empty if it never is.
+    /// The stretched limits; empty if the rule is never stretched.
     pub fn stretched(&self) -> &[Limit] {
         &self.settings.stretched
     }
@@ -430,13 +427,13 @@ impl Rule {
         self.settings.cost
     }
 
-    /// How many hits an event of a cost is for this rule, in counters of whole numbers.
+    /// The cost of an event for this rule, rounded up, for counters of whole numbers.
     pub fn hits(&self, cost: f64) -> u64 {
         // The cast saturates.
         libm::ceil(self.cost().unwrap_or(cost)) as u64
     }
 
-    /// The fate of its events when the store of its states cannot be asked.
+    /// What happens to its events when the store can't be asked.
     pub fn on_store_failure(&self) -> OnStoreFailure {
         self.settings.on_store_failure
     }

@@ -20,54 +20,50 @@
 //! ```
 //!
 //! # What is evicted
-//! When there is no room for a new key, a key that was not used for long is evicted. No key
-//! expires by age, for the reason given in John Berryman's article on EARRRL: with a time to live a
-//! limiter forgets past offences. Without one, a sender that goes on offending uses its key, so the
-//! key stays; and a key that was not used for long has little worth remembering.
+//! When there is no room for a new key, a key that was not used for long is evicted. No key expires by age, for the
+//! reason given in John Berryman's article on EARRRL: with a time to live a limiter forgets past offences. Without one,
+//! a sender that goes on offending uses its key, so the key stays; a key that was not used for long has little to
+//! forget.
 //!
-//! There is one exception: a key that is *being refused* is not evicted before a key that is not.
-//! Otherwise a refused sender would only have to wait until enough others have passed, or to send
-//! under enough other names. A key is being refused when one of its events was refused, and for the
-//! most expensive of these:
+//! There is one exception: a key that is *being refused* is not evicted before a key that is not. Otherwise a refused
+//! sender could wait until enough others have passed, or send under enough other names. A key is being refused when one
+//! of its events was refused, and, for the most expensive refused event:
 //!
 //! * the same event, sent now, would be refused again;
-//! * it would pass if the key were new: an event that is refused from anybody is not the key's
-//!   offence, and forgetting the key would not let it pass;
+//! * it would pass if the key were new: otherwise nobody could send the event, and evicting the key would not let it
+//!   pass;
 //! * no event that costs as much has passed since. A cheaper event, also one of cost 0, does not end
 //!   the protection, whether it passes or not.
 //!
 //! These conditions are checked only when something must be evicted, at the time of the event
 //! that needs the room. So a refusal protects a key exactly as long as the refusal lasts.
 //!
-//! If the clock was set back meanwhile, the state lies in the future, and the event would be refused
-//! until the clock has caught up. If the clock is further back than the state takes to
-//! [reset](Limiter::reset_after), which is about a period, the state follows the clock at the first check, as
-//! it would with an event of the key: see [limiters](crate::limit#when-time-runs-backwards). If it is less far
-//! back, the state stays: threads hand in their events slightly out of order, and that must free nobody.
+//! If the clock was set back meanwhile, the state lies in the future, and the event would be refused until the clock
+//! has caught up. If the clock is further back than the state takes to [reset](Limiter::reset_after), which is about a
+//! period, the state follows the clock at the first check, as it would with an event of the key: see
+//! [limiters](crate::limit#when-time-runs-backwards). If it is less far back, the state stays: threads hand in their
+//! events slightly out of order, which must free nobody.
 //!
-//! A key without anything to remember takes no room: its only event was refused by another limit
-//! and not counted, or could never pass. So a sender that is refused by its address cannot push out
-//! users by inventing names.
+//! A key takes no room while its state is still that of a new key: its only event was refused by another limit, or
+//! could never pass. So a sender that is refused by its address cannot evict users by inventing names.
 //!
 //! The exception has a price: if all keys are being refused, there is no room to remember others.
 //! Choose a capacity larger than the number of senders that may be refused at once.
 //!
 //! # How, and why so
-//! Keys lie in *sets* of eight, as in a processor's cache. The hash of a key chooses two sets in
-//! which it may be, and a new key replaces one of the sixteen entries there. That entry is nearly
-//! the least recently used of all, at a fraction of the cost. An exact order of use needs links that
-//! change with each event, in three places of memory, by one thread at a time. A set is one place,
-//! and threads rarely meet in one. Sets are bounded by construction, and no key is allocated.
+//! Keys lie in *sets* of eight, as in a processor's cache. The hash of a key chooses two sets, and a new key replaces
+//! one of their sixteen entries. This entry is nearly the least recently used of all, at a fraction of the cost. An
+//! exact order of use needs links that change with each event, in three places of memory, by one thread at a time. A
+//! set is one place, in which threads rarely meet. Sets are bounded by construction, and no key is allocated.
 //!
 //! A key has two sets, since keys do not spread evenly. With as many keys as places, one set for
 //! each key would lose 14 % of the keys to sets that are full while others are not; two sets lose
 //! 1.6 %. A store has an eighth more room than was asked for, and then loses less than 0.1 %.
 //! `./scripts/bench limiters` prints the loss beside the time.
 //!
-//! The exception also holds where many refused keys meet. When all sixteen entries are being
-//! refused, one of them moves to its other set and replaces an entry that is not being refused. This
-//! fails only if all entries of those sets are being refused, too. If a share f of all keys is being
-//! refused, that happens about once in f⁻¹⁴⁴ times: never at a half, 1 in 4 million at 90 %, and 1
+//! The exception also holds if all sixteen entries are being refused: one of them moves to its other set, and replaces
+//! an entry that is not being refused. This fails only if all entries of the other sets are being refused, too. If a
+//! share f of all keys is being refused, it fails once in f⁻¹⁴⁴ times: never at a half, 1 in 4 million at 90 %, and 1
 //! in 1,600 at 95 %.
 //!
 //! **Keys are not kept.** A 64-bit hash stands for the key: SipHash-1-3 with a secret of the process
@@ -81,10 +77,10 @@
 //! use and refusal, the state, and a byte of tag: 33 bytes with a state of 16. Tables are 68 to 100 %
 //! full, so a key takes 33 to 49 bytes. Tables are freed only with the store.
 //!
-//! Logs and windows take memory of their own for each event or block that they count. Every eighth
-//! event frees what one other key of its shard no longer counts, in turn. So after eight events for each key of
-//! a shard, no key there that has been silent for a period takes such memory. Events of many keys reach all
-//! shards; events of one key free nothing in the others. [`Keyed::forget`] frees all of it at once.
+//! Logs and windows take memory of their own for each event or block that they count. Every eighth event frees such
+//! memory of one other key of its shard, in turn. So after eight events for each key of a shard, no key there that has
+//! been silent for a period takes any. Events of many keys reach all shards; events of one key free nothing in the
+//! others. [`Keyed::forget`] frees all of it at once.
 //!
 //! **Shards.** A store of many keys is cut into up to 32 tables, each behind its own lock. An event
 //! takes one lock for each limit. Each limit has its own tables, and all threads lock in the order in which
@@ -126,8 +122,8 @@ use std::sync::Arc;
 
 /// A policy, and the states of the keys of each limit.
 ///
-/// A clone is the same store: both count in the same states, as a server that clones its state for each
-/// request expects. [`fork`](Self::fork) makes one that goes its own way.
+/// A clone is the same store, as a server that clones its state for each request expects. [`fork`](Self::fork) copies
+/// the states.
 #[derive(Clone, Debug)]
 pub struct KeyedPolicy {
     policy: Arc<Policy>,
@@ -144,8 +140,7 @@ impl KeyedPolicy {
         KeyedPolicy { policy: Arc::new(policy), limits }
     }
 
-    /// A store with a copy of all states, in which both count apart from now on. An event that another thread
-    /// decides meanwhile may be missing in some limits.
+    /// A store with a copy of all states. An event that another thread decides meanwhile may be missing in some limits.
     #[must_use]
     pub fn fork(&self) -> Self {
         let limits = self.limits.iter().map(KeyedLimit::fork).collect();
@@ -178,8 +173,7 @@ impl KeyedPolicy {
         (outcome, if outcome.is_allowed() { Retry::NOW } else { retry() })
     }
 
-    /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
-    /// it would wait, or when to try again.
+    /// Counts an event if it passes within `most`. Otherwise counts nothing, and returns its wait, or when to retry.
     pub fn pass(&self, event: &Event<'_>, most: Span) -> Result<PolicyOutcome, Retry> {
         all_or_none::pass(&mut self.hold(event), event.time, event.cost, most)
     }
@@ -204,21 +198,21 @@ impl KeyedPolicy {
         all_or_none::retry_after(&self.hold(event), event.time, event.cost)
     }
 
-    /// How much may still be counted of the event's keys at its time: the least of all limits.
+    /// How much may still be counted at the event's time: the least of all limits.
     pub fn remaining(&self, event: &Event<'_>) -> f64 {
         let held = self.hold(event);
         let each = held.iter().map(|held| held.remaining(event.time));
         each.fold(f64::INFINITY, crate::extremes::smaller)
     }
 
-    /// How long after its time all of the event's keys are treated as new ones.
+    /// How long after its time all of the event's keys are as good as new.
     pub fn reset_after(&self, event: &Event<'_>) -> Span {
         let held = self.hold(event);
         held.iter().map(|held| held.reset_after(event.time)).max().unwrap_or(Span::ZERO)
     }
 
-    /// Takes back, at `now`, an event that was allowed at its time: in each limit whose limiter can, as far
-    /// as it certainly still counts. Returns whether all limiters can: see [`Limiter::undo`].
+    /// Undoes, at `now`, an event that was allowed at its time: in each limit whose limiter can, as far as it certainly
+    /// still counts. Returns whether all limiters can: see [`Limiter::undo`].
     pub fn undo(&self, event: &Event<'_>, now: Time) -> bool {
         let mut all = true;
         for held in &mut self.hold(event) {
@@ -227,9 +221,8 @@ impl KeyedPolicy {
         all
     }
 
-    /// Resets the keys that an event with these fields has in the limits that `of` chooses: what they have used is
-    /// forgotten. Returns how many of them were remembered. Choose the limits with care: the key of a limit `per all` is
-    /// everybody's.
+    /// Resets the keys that an event with these fields has in the limits that `of` chooses. Returns how many of them
+    /// were remembered. Choose the limits with care: all clients share the key of a limit `per all`.
     ///
     /// ```
     /// # let store = ratescope::KeyedPolicy::new("gcra 1/1m per user & gcra 9/1s per all".parse()?, 10);
@@ -241,8 +234,8 @@ impl KeyedPolicy {
         each.filter(|(keyed, _)| keyed.reset(fields)).count()
     }
 
-    /// The tightest level of all keys at `now`, which is the one with the highest ratio to its limit; for a
-    /// limit without keys, that of a new key. This looks at every key.
+    /// The outcome with the highest ratio of level to limit, of all keys at `now`; for a limit without keys, of a new
+    /// key. This looks at every key.
     pub fn tightest(&self, now: Time) -> Outcome {
         let mut tightest: Option<Outcome> = None;
         for keyed in self.each() {
@@ -287,7 +280,7 @@ impl KeyedPolicy {
 
     /// All states as bytes, as of `now`: see [saving](saved).
     ///
-    /// Other threads can go on meanwhile. An event that they decide then may be missing in some limits.
+    /// Other threads can go on meanwhile; an event that they decide may be missing in some limits.
     pub fn save(&self, now: Time) -> Vec<u8> {
         let mut saving = saved::Saving::new();
         for (name, limit) in names(self.policy.limits()).iter().zip(&*self.limits) {
@@ -296,8 +289,8 @@ impl KeyedPolicy {
         saving.finish()
     }
 
-    /// A store for `policy` with the states that were [saved](Self::save), for `capacity` keys of each limit.
-    /// A limit whose states are not among them starts without any.
+    /// A store for `policy` with the states that were [saved](Self::save), for `capacity` keys of each limit. A limit
+    /// without saved states starts without any.
     ///
     /// # Errors
     /// When the bytes are anything else, or were cut or changed.

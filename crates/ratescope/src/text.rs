@@ -40,8 +40,7 @@ impl ParseError {
         Self::new(input, 0..input.len(), problem)
     }
 
-    /// The same error, reported about `outer`, a longer text that contains the input from the byte `offset`
-    /// on.
+    /// Reports the error about `outer`, a longer text that contains the input from the byte `offset` on.
     pub fn inside(self, outer: &str, offset: usize) -> Self {
         let at = self.at.start + offset..self.at.end + offset;
         Self::new(outer, at, self.problem)
@@ -80,7 +79,7 @@ pub struct BadNumber {
     pub what: &'static str,
     /// The number that was given.
     pub given: f64,
-    /// The condition that a right number meets, as in "finite and not negative".
+    /// What the number must be, as in "finite and not negative".
     pub want: &'static str,
 }
 

@@ -312,8 +312,8 @@ impl Span {
 
 /// The millionths in `x`, which is at least 0, rounded up.
 ///
-/// If `x` was made from whole millionths, they come back unchanged: a product within a rounding error of an
-/// integer counts as that integer.
+/// If `x` was made from whole millionths, they come back unchanged: a product within a rounding error of an integer is
+/// taken for the integer.
 pub fn millionths_up(x: f64) -> i64 {
     let millionths = x * 1e6;
     let nearest = libm::round(millionths);
@@ -351,13 +351,13 @@ impl fmt::Display for Span {
     }
 }
 
-/// The number nearest to plain decimals with an exponent, which a division would round a second time.
+/// The number nearest to a decimal with an exponent. (A division would round a second time.)
 fn exponent(digits: &str, exponent: &str) -> Option<f64> {
     float(&format!("{digits}{exponent}"))
 }
 
-/// The decimals of a number below 1 with the point moved to the right: in `FromStr` an exponent moves it back, so the
-/// text reads back as the very same number, which a multiplication would round.
+/// The decimals of a number below 1 with the point moved to the right. `FromStr` moves it back by an exponent, so the
+/// text reads back as the same number. (A multiplication would round.)
 fn shifted(number: f64, places: usize) -> String {
     let digits = Decimal(number).to_string();
     let digits = digits.trim_start_matches("0.");
@@ -396,7 +396,7 @@ impl FromStr for Span {
                 Some("us") => exponent(digits, "e-6").unwrap_or(n / 1e6),
                 Some(unit) => n * size(unit),
                 None => {
-                    // The unit is empty if a second decimal point or number stands in its place.
+                    // The unit is empty if a second decimal point or a number follows.
                     let at = end - tail.len();
                     let at = at..at + name.len().max(1);
                     let help = "not a unit; the units are w, d, h, m, s, ms and us";

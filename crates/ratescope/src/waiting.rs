@@ -1,5 +1,4 @@
-//! Waiting instead of refusing: for calls to limited services, jobs, and all else that may be late but must
-//! not be too fast.
+//! Waiting instead of refusing: for calls to limited services, and for jobs that may be late but must not be too fast.
 //!
 //! A [`RateLimiter`](crate::RateLimiter) waits until an event is allowed, and counts it then:
 //!
@@ -8,9 +7,9 @@
 //! | in any executor | `until_ready().await` | `until_key_ready(&key).await` |
 //! | blocking the thread | `block_until_ready()` | `block_until_key_ready(&key)` |
 //!
-//! Each has a form `.._with` that takes a [`Waiting`]: the cost, the longest wait, a jitter. A [`KeyedPolicy`] waits with
-//! [`until_allowed`](KeyedPolicy::until_allowed), and any [`Store`] with the function [`until_allowed`]. For calls by HTTP
-//! there is the layer `outgoing` of `ratescope-tower`, which heeds `Retry-After`, too.
+//! Each has a form `.._with` that takes a [`Waiting`]: the cost, the longest wait, a jitter. A [`KeyedPolicy`] waits
+//! with [`until_allowed`](KeyedPolicy::until_allowed), and any [`Store`] with the function [`until_allowed`]. For calls
+//! by HTTP there is the layer `outgoing` of `ratescope-tower`, which also obeys `Retry-After`.
 //!
 //! ```
 //! use ratescope::clock::FakeClock;
@@ -45,28 +44,28 @@
 //! ```
 //!
 //! # What is counted
-//! An event is counted once: when it is allowed, which is the instant at which its future returns. Before
-//! that nothing is counted, not even in a limiter that counts refused events. So a future that is dropped,
-//! and one that gives up, leave nothing behind, with two exceptions:
+//! An event is counted once: when it is allowed, at the instant at which its future returns. Before, nothing is
+//! counted, not even in a limiter that counts refused events. So a future that is dropped or gives up leaves nothing
+//! counted, with two exceptions:
 //!
 //! * A limiter with a queue, such as the [leaky bucket](crate::limit::leaky_bucket), counts an event when it
 //!   enters the queue, and the future returns when its turn has come. If the future is dropped meanwhile,
 //!   its place in the queue stays empty: the others pass neither sooner nor later.
-//! * A [`Store`] whose limits can give back decides and counts in one step. Any other, and one with a queue in
-//!   which the event waits, is asked in two steps: one to look and one to count. If it counts somebody else's event
-//!   between the two, this one is refused, and limiters that count refused events count it. If the future is dropped
-//!   during the step that counts, the event may have been counted.
+//! * A [`Store`] whose limits can give back decides and counts in one step. Any other store, and one with a queue in
+//!   which the event waits, is asked in two steps: one to peek and one to count. If another event is counted between
+//!   the two, this event is refused, and limiters that count refused events count it. If the future is dropped during
+//!   the step that counts, the event may have been counted.
 //!
 //! A clock that is set back lengthens a wait by [a period at most](crate::limit#when-time-runs-backwards). So that the
-//! limits of a [`Store`] follow the clock, an event that finds a queue too long, or no room in limits that can't
-//! give back, charges a cost of 0 and looks again. Rules with a cost of their own are not charged, and follow the clock
-//! with the next event of their key that is decided.
+//! limits of a [`Store`] follow the clock, an event that finds a queue too long, or no room in limits that can't give
+//! back, charges a cost of 0 and peeks again. Rules with a cost of their own are not charged, and follow the clock at
+//! the next decision about their key.
 //!
 //! # Who is first
-//! A queue keeps its order. In all other limiters each waits as long as the limiter says, and then asks again.
-//! When several wait for one key, the first to ask passes, and the others wait on; a cheap event may overtake
-//! a dear one. With many of them, a [jitter](Waiting::jitter) spreads them out. How many wait is bounded
-//! by the caller alone, for example by a semaphore.
+//! A queue keeps its order. In all other limiters each event waits as long as the limiter says, and then asks again.
+//! When several wait for one key, the first to ask passes, and the others wait on; a cheap event may overtake an
+//! expensive one. A [jitter](Waiting::jitter) spreads many of them out. Only the caller can bound how many wait, for
+//! example by a semaphore.
 //!
 //! # Streams
 //! The items of a stream wait with `then` of the crate `futures`, one after the other; with `map` and
@@ -106,7 +105,7 @@ use core::hash::BuildHasher;
 use std::hash::RandomState;
 use std::time::Duration;
 
-/// The way in which an event waits: by default it costs 1, and waits as long as it takes.
+/// How an event waits: by default it costs 1, and waits without a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]
 pub struct Waiting {
@@ -117,7 +116,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// An event of cost 1 that waits as long as it takes.
+    /// An event of cost 1 that waits without a bound.
     pub const DEFAULT: Waiting = Waiting { cost: 1.0, longest: None, jitter: Span::ZERO };
 
     /// Sets the cost of the event.
@@ -125,8 +124,7 @@ impl Waiting {
         Waiting { cost: cost.into(), ..self }
     }
 
-    /// Sets the longest wait. As soon as it is certain that the event would have to wait for longer, it
-    /// gives up.
+    /// Sets the longest wait. The event gives up as soon as it is certain that it would wait for longer.
     pub fn at_most(self, longest: impl Into<Span>) -> Self {
         Waiting { longest: Some(longest.into()), ..self }
     }
@@ -137,8 +135,8 @@ impl Waiting {
         Waiting { longest: self.longest.map(left), ..self }
     }
 
-    /// Prolongs each wait outside of a queue by a random span up to `jitter`, so that many who wait for one
-    /// instant do not all ask at that instant, but not beyond the longest wait.
+    /// Prolongs each wait outside of a queue by a random span up to `jitter`, but not beyond the longest wait, so that
+    /// many who wait for one instant do not all ask at once.
     pub fn jitter(self, jitter: impl Into<Span>) -> Self {
         Waiting { jitter: jitter.into(), ..self }
     }
@@ -154,11 +152,11 @@ impl Default for Waiting {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum GaveUp {
-    /// The event would have to wait this long from now, and so in all for longer than [it may](Waiting::at_most).
+    /// The event would have to wait this long from now, which exceeds [its longest wait](Waiting::at_most).
     TooLong(Duration),
-    /// No wait is long enough: it costs more than the limit ever admits.
+    /// No wait is long enough: the event costs more than the limit ever admits.
     Never,
-    /// The store can't be asked, and its rules refuse the event then.
+    /// The store can't be asked, and its rules then refuse the event.
     Fault(Fault),
 }
 
@@ -220,7 +218,7 @@ pub async fn until_allowed(
     let details = Details { retry: true, ..Details::default() };
     until(clock, waiting, |most| async move {
         let event = Event { time: clock.now(), cost: waiting.cost, fields };
-        // Limits that can give back count nothing that they refuse, so they are asked in one step.
+        // Limits that can give back do not count refused events, so they are asked in one step.
         let is_counted = store.can_give_back(&event);
         let mut decision = match is_counted {
             true => store.check_async(&event, details.at_once()).await,
@@ -245,7 +243,7 @@ pub async fn until_allowed(
     .await
 }
 
-/// Looks whether an event would pass, and again if it would not, since the clock may have been set back.
+/// Peeks at an event, and again if it would not pass, since the clock may have been set back.
 async fn look(store: &dyn Store, event: &Event<'_>, details: Details) -> Decision {
     let decision = store.peek_async(event, details).await;
     if decision.is_allowed() || decision.fault.is_some() {
@@ -255,7 +253,7 @@ async fn look(store: &dyn Store, event: &Event<'_>, details: Details) -> Decisio
     store.peek_async(event, details).await
 }
 
-/// Has the limits follow a clock that was set back, by counting what costs nothing.
+/// Charges a cost of 0, so that the limits follow a clock that was set back.
 async fn follow(store: &dyn Store, event: &Event<'_>) {
     // An error is ignored here, since the next attempt meets it again and returns it.
     let _ = store.charge_async(&Event { cost: 0.0, ..*event }, None).await;
@@ -267,7 +265,7 @@ async fn follow(store: &dyn Store, event: &Event<'_>) {
 pub enum Blocked {
     /// Another attempt may succeed after this span.
     Until(Span),
-    /// No other attempt is made.
+    /// The event gives up.
     For(GaveUp),
 }
 
@@ -277,8 +275,8 @@ impl From<Retry> for Blocked {
     }
 }
 
-/// Sleeps between attempts until one succeeds, and then for the wait of the decision. Each attempt is given the longest
-/// wait that the event may still have.
+/// Sleeps between attempts until one succeeds, and then for the wait of the decision. Each attempt gets the longest
+/// wait that is still left.
 #[doc(hidden)]
 pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
     clock: &impl Clock,
@@ -309,7 +307,7 @@ pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
     }
 }
 
-/// The shortest sleep. A store with a clock of its own may refuse an event at the time that it named itself.
+/// The shortest sleep. A store with a clock of its own may refuse an event at the time that it returned itself.
 const SHORTEST: Span = Span::micros(1);
 
 /// A random number from 0 to less than 1, from the source that std seeds its hashes with.

@@ -32,7 +32,7 @@ pub struct Defaults {
 const ALONE: Defaults = Defaults { rate: None, per: Per::ALL, fields: None, cost: 1.0 };
 
 impl Policy {
-    /// Reads a policy; `defaults` stand for what a limit leaves out.
+    /// Reads a policy; `defaults` fill in what a limit leaves out.
     ///
     /// # Errors
     /// When [`AnyLimiter`] cannot read a limit, a limit is for a field that events do not have, a
@@ -53,7 +53,7 @@ impl Policy {
 }
 
 impl Limit {
-    /// Reads one limit; `defaults` stand for the parts that it leaves out.
+    /// Reads one limit; `defaults` fill in the parts that it leaves out.
     ///
     /// # Errors
     /// As for [`Policy::read`].

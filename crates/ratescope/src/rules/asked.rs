@@ -1,5 +1,4 @@
-//! The limits that are asked about an event, and how their answers decide together. The states may be
-//! in memory or on Redis.
+//! The limits that are asked about an event, and their joint decision. The states may be in memory or on Redis.
 
 use super::decision::{Decision, Outcomes, PlacedOutcome, RawQuota, StateSource};
 use super::matching::Found;
@@ -25,7 +24,7 @@ pub struct Ask {
     pub is_stretched: bool,
     /// Whether it counts and never refuses.
     pub is_shadow: bool,
-    /// Whether it decides at present; either a limit or its stretched form does.
+    /// Whether it decides at present. Of a limit and its stretched form, one does.
     pub in_force: bool,
 }
 
@@ -42,16 +41,16 @@ impl Ask {
 }
 
 impl Rules {
-    /// The limits that are asked about an event: each limit of each rule that applies, and right after
-    /// it the stretched one, if there is one.
+    /// The limits that are asked about an event: each limit of each rule that applies, followed by its stretched form,
+    /// if any.
     pub fn ask(&self, event: &Event<'_>, load: Option<Load>) -> Few<Ask> {
         let mut all = Few::new();
         self.ask_into(&mut all, event, load);
         all
     }
 
-    /// The question about every event and the cost of the rule, if the rules have a single limit that is for all events
-    /// and always in force; `None` for other rules. The question still lacks the cost of the event.
+    /// If the rules have a single limit, for all events and always in force: the question to it, without the cost of
+    /// the event, and the cost of the rule. `None` for other rules.
     pub(super) fn lone(&self) -> Option<(Ask, Option<f64>)> {
         let [rule] = self.rules() else { return None };
         let is_for_all = self.always == Some(0) && rule.stretched().is_empty();
@@ -60,7 +59,7 @@ impl Rules {
         (is_for_all && rule.limits().len() == 1).then_some((ask, rule.cost()))
     }
 
-    /// The same as [`ask`](Self::ask), put into a list.
+    /// As [`ask`](Self::ask), appended to a list.
     pub(super) fn ask_into(&self, all: &mut Few<Ask>, event: &Event<'_>, load: Option<Load>) {
         let mut found = Found::new();
         self.find(event.fields, &mut found);
@@ -79,9 +78,9 @@ impl Rules {
         }
     }
 
-    /// The limits that are charged for an event that has passed. `passed` is the decision by which it passed, if that is
-    /// known. A rule with a cost of its own has counted this cost before. A shadow that would have refused the event
-    /// does not count it: if the shadow could refuse, the event would have cost nothing.
+    /// The limits that are charged for an event that has passed. `passed` is the decision by which it passed, if that
+    /// is known. A rule with a cost of its own is not charged. Neither is a shadow that would have refused the event:
+    /// if the shadow could refuse, the event would have cost nothing.
     ///
     /// # Errors
     /// When the cost is negative or not a number.
@@ -92,7 +91,7 @@ impl Rules {
         passed: Option<&Decision>,
     ) -> Result<Few<Ask>, BadNumber> {
         let event = &Event { cost: charged(event.cost)?, ..*event };
-        // By name, as the rules may have been replaced since.
+        // By name, since a reload may have replaced the rules.
         let refusals = passed.into_iter().flat_map(Decision::shadow_refusals);
         let refusals: HashSet<&str> = refusals.map(|one| one.rule.name()).collect();
         let refused_by = |rule: &Rule| rule.is_shadow() && refusals.contains(rule.name());
@@ -102,8 +101,8 @@ impl Rules {
         Ok(asked)
     }
 
-    /// The limits to which the cost of an event is given back: all that were asked about it, or with the decision by
-    /// which it `passed` those that are [charged](Self::ask_to_charge). None for what is no cost.
+    /// The limits that give back the cost of an event: all that were asked, or, with the decision by which it `passed`,
+    /// those that are [charged](Self::ask_to_charge). None if the cost is invalid.
     pub fn ask_to_give_back(
         &self,
         event: &Event<'_>,
@@ -117,7 +116,7 @@ impl Rules {
     }
 }
 
-/// The answers of all limits that were asked.
+/// The outcomes of all limits that were asked.
 #[derive(Clone, Copy, Debug)]
 pub struct AskedOutcomes<'a> {
     /// The limits.
@@ -133,7 +132,7 @@ impl AskedOutcomes<'_> {
         each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
     }
 
-    /// The answers of the limits of one rule, which stand together.
+    /// The outcomes of the limits of one rule, which are adjacent.
     fn of_rule(&self, rule: usize) -> AskedOutcomes<'_> {
         let from = self.asked.partition_point(|ask| ask.rule < rule);
         let to = self.asked.partition_point(|ask| ask.rule <= rule);
@@ -170,7 +169,7 @@ impl AskedOutcomes<'_> {
         let mut placed = Outcomes::new();
         for (i, asked) in self.asked.iter().enumerate().filter(|(_, asked)| asked.in_force) {
             let outcome = self.outcomes[i];
-            // The limit itself stands right before its stretched form.
+            // The limit itself comes right before its stretched form.
             let own = i.checked_sub(1).filter(|_| asked.is_stretched).map(|i| self.outcomes[i]);
             let exceeds = outcome.is_allowed() && own.is_some_and(|own| !own.is_allowed());
             let source = source(asked);

@@ -1,27 +1,27 @@
-//! Values that are made from rules, for as long as answers by those rules may arrive.
+//! A cache of values made from rules, for the current rules and those before.
 
 use super::Rules;
 use arc_swap::ArcSwap;
 use arc_swap::{Cache, Guard};
 use std::sync::Arc;
 
-/// The values for the last two rules that were asked for, the latest first. After a reload, answers by
-/// the rules before still arrive for a while, between those by the new ones.
+/// The values for two rules, the latest first. For a while after a reload, decisions by the old and by the new rules
+/// arrive in turn.
 #[derive(Debug)]
 pub struct ByRules<T>(Arc<ArcSwap<Pair<T>>>);
 
 pub(crate) type Pair<T> = [Option<(Arc<Rules>, Arc<T>)>; 2];
 
-/// A reader of the values. From its second reading on it has a copy, and only checks whether that is still the latest.
-/// The first reading makes none: a router clones a service for each request, and all threads would count such copies at
-/// one place.
+/// A reader of the values. From its second reading on it holds a copy, and only checks that the copy is the latest. The
+/// first reading makes no copy: a router clones a service for each request, and all threads would contend on the
+/// reference count.
 #[derive(Debug)]
 pub enum Reader<T> {
-    /// It has not read.
+    /// Has not read.
     New,
-    /// It has read once.
+    /// Has read once.
     Once,
-    /// It has a copy.
+    /// Holds a copy.
     Often(Cache<Arc<ArcSwap<Pair<T>>>, Arc<Pair<T>>>),
 }
 
@@ -39,7 +39,7 @@ impl<T> Default for ByRules<T> {
 }
 
 impl<T> ByRules<T> {
-    /// The latest values: the copy of the reader, or those that `guard` then guards.
+    /// The latest values: the copy of the reader, or a borrow from `guard`.
     pub fn latest<'a>(
         &self,
         reader: &'a mut Reader<T>,
@@ -56,7 +56,7 @@ impl<T> ByRules<T> {
         }
     }
 
-    /// The value for `rules`. It is made if it is not known.
+    /// The value for `rules`, made if it is not in the cache.
     pub fn get(&self, rules: &Arc<Rules>, make: impl FnOnce(&Arc<Rules>) -> T) -> Arc<T> {
         let known = self.0.load();
         let mut each = known.iter().flatten();
@@ -69,8 +69,8 @@ impl<T> ByRules<T> {
         made
     }
 
-    /// Makes `rules` the latest, if they are the other ones. If two threads asked for the first values during a reload,
-    /// the values for the old rules may have been made last.
+    /// Puts the value for `rules` first. If two threads asked during a reload, the value for the old rules may have
+    /// been made last.
     pub fn promote(&self, rules: &Arc<Rules>) {
         let known = self.0.load();
         if let [latest, other @ Some((of, _))] = &**known
@@ -86,7 +86,7 @@ impl<T> ByRules<T> {
 mod tests {
     use super::*;
 
-    /// Answers by the rules before a reload and after it, in turn.
+    /// Decisions by the rules before and after a reload, in turn.
     #[test]
     fn the_values_for_two_rules_in_turn_are_made_once_each() {
         let rules = |text: &str| Arc::new(Rules::read("rules.yaml", text).expect(text));

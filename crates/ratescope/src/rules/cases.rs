@@ -20,13 +20,13 @@
 //! | `at` | the time, in seconds or as a span such as `1m30s`; by default that of the event before |
 //! | `fields` | names and texts; a number is read as a text |
 //! | `cost` | the cost; 1 by default |
-//! | `times`, `every` | how many such events there are, 1 by default, and how far apart, 0 by default |
-//! | `load` | the load of the service from then on, as in `80%`; a test may have one, too, for its beginning |
+//! | `times`, `every` | the number of such events, 1 by default, and the span between two, 0 by default |
+//! | `load` | the load of the service from this event on, as in `80%`; a test may begin with a load, too |
 //! | `expect` | `allowed` within the limit, `softly` beyond it, or `refused` |
 //! | `by` | the rule that decided, by its full name or its `name` in the file, or `none` |
-//! | `wait` | how long the event stands in a queue |
+//! | `wait` | how long the event waits in a queue |
 //! | `retry_after` | when the event would pass: a span, or `never` |
-//! | `shadow` | a list of all shadows that would refuse the event, each by one of its names, or `none` |
+//! | `shadow` | all shadows that would refuse the event, each by one of its names, or `none` |
 //!
 //! Source: the unit tests of rules in Prometheus (`promtool test rules`). Time is virtual, keys are
 //! strict, and a failure says what was expected and what happened. Each test begins with empty states.

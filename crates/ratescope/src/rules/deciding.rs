@@ -1,5 +1,5 @@
-//! The decision about an event. Its keys stay locked until the answer is complete, so that no other event changes a part of
-//! it.
+//! The decision about an event. Its keys stay locked until the decision is complete, so that no other event changes a
+//! part of it.
 
 use super::asked::{Ask, AskedOutcomes};
 use super::decision::{Decision, Outcomes, PlacedOutcome, RawQuota, RulesRef, StateSource};
@@ -15,8 +15,8 @@ use crate::time::Time;
 use arc_swap::Guard;
 use std::sync::Arc;
 
-/// The answer of limits that are all [plain](Ask::is_plain), in the order in which they were made. They decide and
-/// count in one step, and need no lists.
+/// The decision of limits that are all [plain](Ask::is_plain), in the order in which they were made. They decide and
+/// count in one step, without lists.
 #[inline(always)]
 pub(super) fn in_one_step<const N: usize>(
     generation: Guard<Arc<Generation>>,
@@ -37,8 +37,8 @@ pub(super) fn in_one_step<const N: usize>(
     Decision::with(RulesRef::Guarded(generation), Outcomes::from_slice(&placed), retry)
 }
 
-/// The answer of any limits: all of them are asked, and then the event is counted where that says so. Nothing is
-/// counted without `count`, and with it as many `times`. `source` tells where the states of a rule are.
+/// The decision of any limits: asks all of them, and then counts the event where they say so, as many `times`; without
+/// `count` nothing. `source` says where the states of a rule are.
 pub(super) fn in_two_steps(
     generation: Guard<Arc<Generation>>,
     asked: &[Ask],
@@ -69,7 +69,7 @@ pub(super) fn in_two_steps(
         }
     }
     let placed = judged.placed(source, |i| quota(held.get(i)?, details, now));
-    // A rule without states refuses at level 0, so another refusal is tighter and decides.
+    // A rule without states refuses at level 0, so any other refusal is tighter and decides.
     let refuses = |one: &PlacedOutcome| !one.is_shadow && !one.outcome.is_allowed();
     let is_by = |one: &PlacedOutcome| refuses(one) && one.source != StateSource::Unknown;
     let retry = details.retry && placed.iter().any(is_by);
@@ -78,8 +78,8 @@ pub(super) fn in_two_steps(
     Decision::with(RulesRef::Guarded(generation), placed, retry)
 }
 
-/// The answers about several events that are decided as one. Limits that are counted in twice at the same key are asked
-/// once, for the sum of the costs. An event counts as many `times`.
+/// The decisions about several events together. A limit in which several events count at the same key is asked once,
+/// for the sum of the costs. An event counts as many `times`.
 pub(super) fn together(
     parts: &[Part<'_, MemoryStore>],
     details: Details,
@@ -89,7 +89,7 @@ pub(super) fn together(
     let generations = Part::once_each(parts, MemoryStore::whole_generation);
     let mut each: Vec<Asked<'_>> = Vec::with_capacity(parts.len());
     let mut keys: Vec<Key<'_>> = Vec::new();
-    // The first question at each key, if that is counted there.
+    // The first question at each key that counts there.
     let mut first: Vec<Option<(usize, usize)>> = Vec::new();
     for (p, (part, generation)) in parts.iter().zip(&generations).enumerate() {
         let asks = generation.rules.ask(part.event, part.store.load());
@@ -131,7 +131,7 @@ pub(super) fn together(
     }
     let counts = all_pass && !waits;
     for (p, one) in each.iter().enumerate() {
-        // What passes beside something that refuses is neither counted nor refused.
+        // An event that passes beside a refused one is neither counted nor refused.
         let is_told = counts || !all_pass && !one.passes();
         let now = one.part.event.time;
         for (a, (ask, place)) in one.asks.iter().zip(&one.places).enumerate() {
@@ -143,7 +143,7 @@ pub(super) fn together(
             }
         }
     }
-    // What is given back comes last, as on Redis: it may have been counted by another part.
+    // Gives back last, as on Redis: another part may have counted the cost.
     for one in each.iter().filter(|one| counts && one.part.intent == Intent::GiveBack) {
         for (ask, place) in one.asks.iter().zip(&one.places) {
             if source(one.generation, ask) != StateSource::Unknown {
@@ -181,12 +181,12 @@ pub(super) fn together(
     each.into_iter().map(decision).collect()
 }
 
-/// What is asked about one of several events.
+/// One of several events, with its questions.
 struct Asked<'a> {
     part: &'a Part<'a, MemoryStore>,
     generation: &'a Generation,
     asks: Few<Ask>,
-    /// The places of its keys among those that are locked.
+    /// The indices of its keys among the locked ones.
     places: Few<usize>,
     outcomes: Few<Outcome>,
 }

@@ -14,9 +14,10 @@ use core::fmt;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// The answer of a store to one event: whether it may pass, and the outcome of each limit of each rule that applies.
+/// The decision of a store about one event: whether it may pass, and the outcome of each limit of each rule that
+/// applies.
 ///
-/// A store of one's own makes it [of its rules](Self::new), and adds the [outcome of each limit](Self::with_outcome).
+/// A store of one's own makes it [from its rules](Self::new), and adds the [outcome of each limit](Self::with_outcome).
 #[derive(Clone, Debug)]
 #[must_use = "an event may pass only if it was allowed"]
 #[non_exhaustive]
@@ -24,15 +25,14 @@ pub struct Decision {
     rules: RulesRef,
     outcomes: Outcomes,
     wait: Option<Span>,
-    /// The time after which the same event passes if nothing is counted before; only for an event that was refused, if
-    /// that was asked for and is known.
+    /// When a refused event would pass if nothing is counted before; `None` if it was not asked for or is unknown.
     pub retry_after: Option<Retry>,
-    /// The store's error, or `None` if the store answered.
+    /// Why the store could not be asked; `None` if it answered.
     pub fault: Option<Fault>,
 }
 
-/// The rules that were asked. Most decisions are dropped soon. For these a guard is enough: to count the references, all
-/// threads would write to one place.
+/// The rules that were asked. Most decisions are dropped soon, and a guard is enough for these: all threads would
+/// contend on a reference count.
 pub(crate) enum RulesRef {
     Counted(Arc<Rules>),
     Guarded(Guard<Arc<Generation>>),
@@ -62,20 +62,20 @@ impl fmt::Debug for RulesRef {
 /// The outcomes of the limits that were asked, mostly one or two.
 pub(crate) type Outcomes = SmallVec<[PlacedOutcome; 2]>;
 
-/// The place of a limit in [`Rules`]: an index for data that is kept for each limit.
+/// The place of a limit in [`Rules`], to look up data of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Place {
-    /// The place of its rule in [`Rules::rules`].
+    /// The index of its rule in [`Rules::rules`].
     pub rule: usize,
-    /// Its place in [`Rule::limits`], or in [`Rule::stretched`].
+    /// Its index in [`Rule::limits`] or, if it is stretched, in [`Rule::stretched`].
     pub limit: usize,
-    /// Whether it is in the latter.
+    /// Whether it is the stretched form.
     pub is_stretched: bool,
 }
 
 impl Place {
-    /// The limit of a rule as it is written.
+    /// The place of a limit as written, not stretched.
     pub const fn new(rule: usize, limit: usize) -> Self {
         Place { rule, limit, is_stretched: false }
     }
@@ -90,7 +90,7 @@ pub struct PlacedOutcome {
     pub outcome: Outcome,
     /// Whether the rule is a shadow.
     pub is_shadow: bool,
-    /// True if the event exceeds the limit as written. A soft or elastic throttle may allow it all the same.
+    /// Whether the event exceeds the limit as written, even if a soft or elastic throttle allows it.
     pub exceeds: bool,
     /// Where the state of the key was.
     pub source: StateSource,
@@ -99,7 +99,7 @@ pub struct PlacedOutcome {
 }
 
 impl PlacedOutcome {
-    /// The outcome of a limit in force, by the state in its store.
+    /// The outcome of a limit in force, with its state in the store.
     #[inline(always)]
     pub(super) fn new(ask: &Ask, outcome: Outcome, quota: Option<RawQuota>) -> Self {
         let Ask { rule, limit, is_stretched, is_shadow, .. } = *ask;
@@ -124,7 +124,7 @@ pub struct RawQuota {
 }
 
 impl RawQuota {
-    /// What is left of a limiter in this state.
+    /// The quota of a limiter in this state.
     pub fn new(limiter: &AnyLimiter, state: &AnyState, now: Time) -> Self {
         let (remaining, mut reset) =
             (limiter.remaining(state, now), limiter.reset_after(state, now));
@@ -135,15 +135,15 @@ impl RawQuota {
     }
 }
 
-/// Where the state was by which a limit decided.
+/// Where the state of a limit was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StateSource {
     /// In the store that was asked.
     Store,
-    /// In this process, since the store could not be asked.
+    /// In this process, because the store could not be asked.
     Fallback,
-    /// Nowhere: the store could not be asked, and the rule says what happens then. The level is 0.
+    /// Nowhere: the store could not be asked, and the rule allows or refuses. The level is 0.
     Unknown,
 }
 
@@ -155,11 +155,11 @@ pub struct LimitOutcome<'a> {
     pub rule: &'a Rule,
     /// The place of the limit in the rules.
     pub place: Place,
-    /// The limit that was asked: the stretched one, where the rule is stretched.
+    /// The limit that was asked: the stretched form if the rule is stretched.
     pub limit: &'a Limit,
-    /// The outcome. In a shadow, a refusal changes nothing.
+    /// The outcome. A refusal by a shadow refuses nothing.
     pub outcome: Outcome,
-    /// Whether it lets the event pass only because it is stretched: softly.
+    /// Whether the event passes softly, only because the limit is stretched.
     pub exceeds: bool,
     /// Where the state of the key was.
     pub source: StateSource,
@@ -167,13 +167,13 @@ pub struct LimitOutcome<'a> {
 }
 
 impl LimitOutcome<'_> {
-    /// The key that it counts for, as in `user=ann,path=/login`.
+    /// The key by which it counts, as in `user=ann,path=/login`.
     pub fn key(&self, event: &Event<'_>) -> String {
         self.limit.per.key(event)
     }
 
-    /// What is left after the event; `None` if that was not [asked for](super::Details::quotas) or is unknown, and in
-    /// a shadow.
+    /// The quota after the event; `None` if it was not [asked for](super::Details::quotas) or is unknown, and for a
+    /// shadow.
     pub fn quota(&self) -> Option<Quota> {
         let RawQuota { remaining, reset } = self.quota?;
         Some(Quota::new(self.limit.limiter.quota(), remaining, reset))
@@ -181,12 +181,12 @@ impl LimitOutcome<'_> {
 }
 
 impl Decision {
-    /// A decision by these rules, without the outcome of any limit: the event is allowed.
+    /// A decision by these rules without outcomes, which allows the event.
     pub fn new(rules: Arc<Rules>) -> Self {
         Decision::with(RulesRef::Counted(rules), Outcomes::new(), None)
     }
 
-    /// Adds the outcome of a limit, and what is left of it, if that was asked for.
+    /// Adds the outcome of a limit, and its quota if it was asked for.
     pub fn with_outcome(mut self, place: Place, outcome: Outcome, quota: Option<Quota>) -> Self {
         let is_shadow = self.rules().rules().get(place.rule).is_some_and(Rule::is_shadow);
         let quota = quota.map(|Quota { remaining, reset, .. }| RawQuota { remaining, reset });
@@ -205,7 +205,7 @@ impl Decision {
         Decision { rules, outcomes, wait, retry_after, fault: None }
     }
 
-    /// The decision of limits with these outcomes, which another store has.
+    /// A decision with these outcomes, from another store.
     #[doc(hidden)]
     pub fn with_outcomes(
         rules: Arc<Rules>,
@@ -230,16 +230,16 @@ impl Decision {
         self.wait.is_some()
     }
 
-    /// The limit that decided. Of the limits that refuse, or of all if none does, it is the one with
-    /// the highest ratio of level to limit. `None` if no rule could refuse the event: no rule
-    /// applies, or only rules that are unlimited or shadows.
+    /// The limit that decided: the one with the highest ratio of level to limit, among the limits that refuse, or among
+    /// all if none refuses. `None` if no rule could refuse the event: no rule applies, or only unlimited rules and
+    /// shadows.
     pub fn decided_by(&self) -> Option<LimitOutcome<'_>> {
         let firm = self.outcomes.iter().enumerate().filter(|(_, one)| !one.is_shadow);
         let outcomes = firm.map(|(by, one)| PolicyOutcome { outcome: one.outcome, by });
         self.view(self.outcomes.get(outcomes.reduce(stricter)?.by)?)
     }
 
-    /// Whether the event passes softly: a hard limit would have refused it.
+    /// Whether the event passes softly: hard limits would have refused it.
     pub fn is_soft(&self) -> bool {
         self.is_allowed() && self.outcomes.iter().any(|one| one.exceeds && !one.is_shadow)
     }
@@ -268,7 +268,7 @@ impl Decision {
         &self.outcomes
     }
 
-    /// The outcomes of the limits of each rule that applies; there is at least one of each.
+    /// The outcomes by rule, for each rule that applies and has a limit.
     #[doc(hidden)]
     pub fn by_rule(&self) -> impl Iterator<Item = &[PlacedOutcome]> {
         self.outcomes.chunk_by(|a, b| a.place.rule == b.place.rule)

@@ -63,8 +63,7 @@ impl fmt::Display for Mistake {
 /// The most characters of a word that are printed.
 const LONGEST_WORD: usize = 80;
 
-/// Why a file was refused: all mistakes that were found in it. A `main` that returns it prints it as it
-/// is displayed.
+/// Why a file was refused: all of its mistakes. A `main` that returns it prints its `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RulesError {
     file: String,

@@ -39,10 +39,9 @@ impl fmt::Display for Why<'_> {
 }
 
 impl Rules {
-    /// Why each rule, in the order of the file, applies to an event with these fields or does not.
+    /// For each rule, in the order of the file, why it applies to an event with these fields or does not.
     ///
-    /// This looks at all rules, one after the other, and finds the same ones as
-    /// [`matching`](Self::matching) does with its tables.
+    /// This looks at all rules, one after the other, and agrees with [`matching`](Self::matching), which uses an index.
     pub fn explain<'a>(&'a self, fields: &dyn Fields) -> Vec<(&'a Rule, Why<'a>)> {
         let (paths, mut nearest) = (Paths::new(&self.rules), HashMap::new());
         let lead = |rule: &'a Rule| (rule, leads_astray(rule, fields, &paths, &mut nearest));
@@ -59,8 +58,8 @@ impl Rules {
     }
 }
 
-/// Why the path to a rule does not match the event; `None` if it does. `nearest` keeps the step that
-/// is chosen of each list, by the path before it and the key.
+/// Why the path to a rule does not match the event; `None` if it does. `nearest` caches the step that is chosen in each
+/// list, by the path before it and the key.
 fn leads_astray<'a>(
     rule: &'a Rule,
     fields: &dyn Fields,
@@ -82,8 +81,7 @@ fn leads_astray<'a>(
     })
 }
 
-/// The rank of a step: the most specific first. If two have networks, or two have wildcards, the first in the file
-/// counts.
+/// The rank of a step, the most specific first. Of several networks or wildcards, the first in the file is chosen.
 fn rank(step: &Step) -> u8 {
     match step.value {
         Value::Is(_) => 0,

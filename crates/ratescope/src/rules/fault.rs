@@ -5,7 +5,7 @@ use core::error::Error;
 use core::fmt;
 use std::sync::Arc;
 
-/// The most characters of what a store or a cause says that are repeated: it may be anything.
+/// The most characters of a store's or a cause's words that are repeated.
 const WORDS: usize = 200;
 
 /// The reason that a store could not be asked.
@@ -16,16 +16,16 @@ pub enum Fault {
     Late,
     /// The connection broke before the answer. The store may have counted the event.
     Lost,
-    /// The store can't be reached, and has counted nothing. The cause is also the error's source.
+    /// The store can't be reached, and has counted nothing. The cause is also this error's source.
     Unreachable(Cause),
-    /// The store was not asked, because it failed just before.
+    /// The store was not asked: its circuit is open after failures.
     Resting,
-    /// The store was not asked, because too many calls waited for its answer already.
+    /// The store was not asked: too many calls wait for its answers.
     Overloaded,
     /// The store refused, in these words, and has counted nothing; or its answer can't be read, and it may have
     /// counted the event.
     Failed(String),
-    /// The cost of a charge is negative or not a number, as these words say. Nothing was counted.
+    /// The cost of a charge is negative or NaN, as these words say. Nothing was counted.
     Cost(String),
 }
 
@@ -67,7 +67,8 @@ impl fmt::Display for Cause {
 }
 
 impl Fault {
-    /// The fault of a store that refused in these words, or whose answer can't be read. They are cut, and made visible.
+    /// The fault of a store that refused in these words, or whose answer can't be read. The words are cut, and made
+    /// visible.
     pub fn failed(words: impl fmt::Display) -> Self {
         Fault::Failed(shown(&words.to_string(), WORDS))
     }

@@ -10,7 +10,7 @@ use super::{Rule, Rules, RulesError};
 use crate::policy::{FIELDS, Per, escaped};
 use std::collections::{HashMap, HashSet};
 
-/// Keys that shape what envoyproxy/ratelimit reports, and decide nothing.
+/// Keys that change only what envoyproxy/ratelimit reports.
 const REPORTS: &[&str] = &["detailed_metric", "value_to_metric", "metadata"];
 
 const TOP: MapKeys = MapKeys {
@@ -57,13 +57,13 @@ struct File<'a> {
     reader: TreeReader,
     domain: &'a str,
     rules: Vec<Rule>,
-    /// The rules that replace others, with the places where they say so.
+    /// The rules that replace others, with the nodes of `replaces`.
     replaces: Vec<(usize, &'a Node)>,
-    /// The rules in quota mode, with the places where they say so.
+    /// The rules in quota mode, with the nodes of `quota_mode`.
     quotas: Vec<(usize, &'a Node)>,
 }
 
-/// A step on the path to a descriptor, and whether the values that it matches share their limits.
+/// A step on the path to a descriptor, and whether the values that match it share a count.
 #[derive(Clone)]
 struct PathStep {
     step: Step,
@@ -115,7 +115,7 @@ impl<'a> File<'a> {
         level
     }
 
-    /// Adds a descriptor to its list. If its key cannot be read, the rest of it is not checked.
+    /// Adds a descriptor to its list. If the key cannot be read, the rest is not checked.
     fn descriptor(&mut self, node: &'a Node, path: &[PathStep], level: &mut Level) -> Option<()> {
         let map = self.reader.map(node, &DESCRIPTOR)?;
         let Some(key) = map.get("key") else {
@@ -152,7 +152,7 @@ impl<'a> File<'a> {
         Some(())
     }
 
-    /// The values of the field that a descriptor is about.
+    /// Reads which values of its field a descriptor matches.
     fn value(&mut self, map: &Map<'a>) -> Option<Value> {
         let network = map.get("network");
         let value = map.pair("value").filter(|(_, value)| !value.is_empty());
@@ -171,8 +171,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Checks the other keys that envoyproxy/ratelimit has, and returns whether the values share a
-    /// limit.
+    /// Checks the other keys of envoyproxy/ratelimit, and returns whether the values share a count.
     fn shared(&mut self, map: &Map<'a>, value: &Value) -> bool {
         for unread in ["detailed_metric", "value_to_metric"] {
             map.given(unread).and_then(|node| self.reader.flag(node));
@@ -224,7 +223,7 @@ impl<'a> File<'a> {
             let problem = format!("within more than {FIELDS} descriptors that count separately");
             self.reader.missing(map, &problem);
         }
-        // The names were read as fields before, so any mistake in them is known already.
+        // The names were read as fields before, so any mistake in them is reported already.
         let per = Per::new(own).unwrap_or(Per::ALL);
         let settings = settings::read(&mut self.reader, map, &per);
         let is_end = !path.is_empty() && map.given("descriptors").is_none();
@@ -237,7 +236,7 @@ impl<'a> File<'a> {
         let path: Vec<Step> = path.iter().map(|passed| passed.step.clone()).collect();
         let limits = map.given("limit").or(map.given("rate_limit"));
         let limits_at = limits.map_or(map.at, |node| node.at);
-        // Its name is made once it is known which fields are secret.
+        // The name is made later, when all secret fields are known.
         let name = String::new();
         self.rules.push(Rule { name, path, line: map.at.line, limits_at, settings });
         Some(self.rules.len() - 1)
@@ -272,11 +271,11 @@ impl<'a> File<'a> {
         }
     }
 
-    /// Checks that no event has two rules in quota mode, since only both together would refuse it.
+    /// Checks that no event has two rules in quota mode, which would refuse it only together.
     ///
     /// A single rule in quota mode decides like any other. Two never apply together if their paths part at two values
-    /// of one key, or if one path goes on where the other ends. So all that share the beginning of a path must go on
-    /// with the same key.
+    /// of one key, or if one path continues the other. So all paths with the same beginning must go on with the same
+    /// key.
     fn check_quotas(&mut self) {
         let mut onward: HashMap<&[Step], (&str, usize)> = HashMap::new();
         for &(rule, node) in &self.quotas {
@@ -298,8 +297,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// The name of the field that the key at a place of a path counts: of equal keys within each other the second is `key#2`,
-/// the value that comes second in a list of Envoy.
+/// The name of the field for the key at an index of a path. Of equal keys within each other the second is `key#2`, for
+/// the second value in a list of Envoy.
 fn counted(keys: &[&str], place: usize) -> String {
     let key = keys[place];
     match keys[..place].iter().filter(|outer| **outer == key).count() {
@@ -308,10 +307,10 @@ fn counted(keys: &[&str], place: usize) -> String {
     }
 }
 
-/// The names of rules that replace each other in a circle. They remain after removing, one after
-/// the other, each name that replaces none of the others or is replaced by none.
+/// The names of rules that replace each other in a cycle: those left after repeatedly removing names that replace none
+/// of the rest, or are replaced by none.
 fn circles(rules: &[Rule]) -> HashSet<&str> {
-    /// The names that a name replaces, and those that replace it.
+    /// The edges of a name: which names it replaces, and which replace it.
     type Both<'a> = [Vec<&'a str>; 2];
     let mut edges: HashMap<&str, Both<'_>> = HashMap::new();
     for rule in rules {
@@ -340,8 +339,8 @@ fn circles(rules: &[Rule]) -> HashSet<&str> {
     left.into_keys().collect()
 }
 
-/// As in `messaging:message_type=marketing,to_number`. The first colon ends the domain, so that no rules of two
-/// domains have one name, and with it one state on Redis.
+/// As in `messaging:message_type=marketing,to_number`. The first colon ends the domain, so that rules of two domains
+/// never share a name, and so a state on Redis.
 pub(super) fn name(domain: &str, path: &[Step]) -> String {
     let domain = escaped(domain).to_string().replace(':', "%3A");
     path.iter()

@@ -1,7 +1,7 @@
 //! Rules that are made in code.
 //!
-//! They are put into a tree as a file's rules are, and read from it. So they mean the same as in a file, and the same
-//! mistakes are refused.
+//! They become a tree, which is read as that of a file. So they mean the same as in a file, and the same mistakes are
+//! refused.
 
 use super::error::{At, Mistake};
 use super::settings::RuleSettings;
@@ -13,11 +13,11 @@ use crate::limit::any::AnyLimiter;
 use crate::policy::{Limit, Policy};
 use std::collections::HashMap;
 
-/// The most fields that a rule is about. Descriptors of a file can't be nested much deeper.
+/// The most fields of a rule's path. Descriptors of a file can't be nested much deeper.
 const STEPS: usize = 31;
 
-/// A rule that is made in code, for [`Rules::new`]: the events that it is for, and the limits that they
-/// have to pass. Without a limit it [exempts](crate::rules#exemptions) them.
+/// A rule in code, for [`Rules::new`]: its events, and the limits that they have to pass. Without a limit it
+/// [exempts](crate::rules#exemptions) them.
 ///
 /// Each method is named as the key of a [file](crate::rules#the-file), and means the same.
 #[derive(Clone, Debug, Default)]
@@ -36,17 +36,17 @@ impl NewRule {
         Self::default()
     }
 
-    /// Makes it a rule for events that have this field. Its limits count for each value.
+    /// Restricts the rule to events with this field. Its limits count each value apart.
     pub fn each(self, field: &str) -> Self {
         self.step(field, Value::Any)
     }
 
-    /// Makes it a rule for events whose field has this value, in which `*` stands for any characters.
+    /// Restricts the rule to events whose field has this value, in which `*` stands for any characters.
     pub fn value(self, field: &str, value: &str) -> Self {
         self.step(field, Value::new(value))
     }
 
-    /// Makes it a rule for events whose field has an address in these networks.
+    /// Restricts the rule to events whose field has an address in these networks.
     pub fn within(self, field: &str, networks: Networks) -> Self {
         self.step(field, Value::Within(networks))
     }
@@ -68,12 +68,12 @@ impl NewRule {
         self
     }
 
-    /// Names it, so that other rules can replace it.
+    /// Names the rule, so that others can replace it.
     pub fn name(self, name: &str) -> Self {
         self.set("name", name)
     }
 
-    /// Has it replace the rules of this name.
+    /// Replaces the rules of this name where both apply.
     pub fn replaces(mut self, name: &str) -> Self {
         self.replaces.push(name.to_owned());
         self
@@ -94,7 +94,7 @@ impl NewRule {
         self.set("cost", cost)
     }
 
-    /// Sets the fate of its events when the store of its states can't be asked.
+    /// Sets what happens to its events when the store can't be asked.
     pub fn on_store_failure(self, what: OnStoreFailure) -> Self {
         self.set("on_store_failure", what)
     }
@@ -105,7 +105,7 @@ impl NewRule {
         self
     }
 
-    /// The keys of its descriptor that come after those of its path.
+    /// The other keys of its descriptor, besides the path.
     fn pairs(&self, at: At) -> Vec<(Node, Node)> {
         let text = |word: &str| Node::of(at, word);
         let list = |words: &[String]| {
@@ -122,8 +122,7 @@ impl NewRule {
 }
 
 impl Rules {
-    /// Rules that are made in code, for a service whose limits are not configured. The domain is the first part of each
-    /// rule's name.
+    /// Rules in code, for a service without a rule file. The domain is the first part of each rule's name.
     ///
     /// ```
     /// use ratescope::limit::exim::{Exim, Mode};
@@ -148,8 +147,8 @@ impl Rules {
     /// ```
     ///
     /// # Errors
-    /// The same mistakes as in a file of rules. The error names the domain in place of the file, and in place
-    /// of the line the number of the rule, from 1.
+    /// The same mistakes as in a file of rules. The error has the domain in place of the file, and the number of the
+    /// rule, from 1, in place of the line.
     pub fn new(domain: &str, rules: impl IntoIterator<Item = NewRule>) -> Result<Self, RulesError> {
         let rules: Vec<NewRule> = rules.into_iter().collect();
         let placed = rules.iter().enumerate().map(|(i, rule)| Placed {
@@ -163,7 +162,7 @@ impl Rules {
                 Mistake::new(deep.at, "", format!("a rule about more than {STEPS} fields"));
             return Err(RulesError::new(domain, vec![mistake]));
         }
-        // In a file an empty value is as if it were not there. In code it is a mistake.
+        // In a file an empty value counts as absent; in code it is a mistake.
         let is_empty = |step: &Step| matches!(&step.value, Value::Is(text) if text.is_empty());
         if let Some(wrong) = narrower.iter().find(|rule| rule.rest.iter().any(is_empty)) {
             let problem = "the value, which can be left out, is empty";
@@ -178,8 +177,8 @@ impl Rules {
         file::of(domain, &Node::new(at, Kind::Map(pairs)))
     }
 
-    /// A single policy as rules of a domain: one rule for all events, with any limits that a policy may have. Unlike in
-    /// a file, a limit may be given twice, and it may refuse every event of cost 1.
+    /// A single policy as rules of a domain: one rule for all events. Unlike in a file, a limit may be given twice, or
+    /// refuse every event of cost 1.
     pub fn of_policy(domain: &str, policy: Policy) -> Self {
         let (domain, limits) = (domain.to_owned(), policy.limits().to_vec());
         let settings = RuleSettings { limits, ..RuleSettings::default() };
@@ -197,7 +196,7 @@ impl From<Policy> for Rules {
     }
 }
 
-/// A rule with its place, and the part of its path that is not yet in the tree.
+/// A rule with its place, and the rest of its path, which is not yet in the tree.
 struct Placed<'a> {
     at: At,
     rest: &'a [Step],
@@ -222,7 +221,7 @@ fn descriptors(at: At, rules: &[Placed<'_>]) -> Node {
     Node::new(at, Kind::List(each.collect()))
 }
 
-/// The descriptor of a step, with the rules whose path leads there or further.
+/// The descriptor of a step, with the rules whose paths go through it.
 fn descriptor(step: &Step, rules: Vec<Placed<'_>>) -> Node {
     let at = rules.first().map_or(At { line: 1, column: 1 }, |rule| rule.at);
     let pair = |key: &str, value: &str| (Node::of(at, key), Node::of(at, value));

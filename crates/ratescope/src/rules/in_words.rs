@@ -36,7 +36,7 @@ impl fmt::Display for Rules {
     }
 }
 
-/// The rules around each rule.
+/// An index of the rules around each rule.
 struct Around<'a> {
     paths: Paths<'a>,
     replacing: HashMap<&'a str, &'a Rule>,

@@ -15,7 +15,7 @@ pub(super) type Found = SmallVec<[usize; 8]>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Level {
     groups: Vec<Group>,
-    /// The place of the group of each key.
+    /// The index of the group of each key.
     places: HashMap<String, usize>,
 }
 
@@ -43,7 +43,7 @@ impl Level {
     /// Adds a descriptor after the others.
     ///
     /// # Errors
-    /// When it, or another one, could never be chosen, or when too many wildcards have the same ends.
+    /// When this or another descriptor could never be chosen, or when too many wildcards have the same ends.
     pub(super) fn add(&mut self, key: &str, value: &Value, branch: Branch) -> Result<(), String> {
         let place = *self.places.entry(key.to_owned()).or_insert(self.groups.len());
         if place == self.groups.len() {
@@ -110,7 +110,7 @@ impl Level {
 }
 
 impl Group {
-    /// The most specific descriptor for the value. Among networks, and among wildcards, it is the first.
+    /// The most specific descriptor for the value: of several networks, or several wildcards, the first that matches.
     fn choose(&self, value: &str) -> Option<&Branch> {
         if let Some(is) = self.is.get(value) {
             return Some(is);
@@ -132,8 +132,8 @@ impl Rules {
         self.always.is_some()
     }
 
-    /// The rules that an event with these fields has to pass, in the order of the file. If there are
-    /// none, it is not limited.
+    /// The rules that an event with these fields has to pass, in the order of the file. Without any, the event is not
+    /// limited.
     pub fn matching<'a>(&'a self, fields: &dyn Fields) -> Vec<&'a Rule> {
         let mut found = Found::new();
         self.find(fields, &mut found);
@@ -160,7 +160,7 @@ impl Rules {
         }
     }
 
-    /// Leaves out the rules that others replace.
+    /// Drops the rules that others replace.
     fn drop_replaced(&self, found: &mut Found) {
         let label = |place: &usize| self.rules.get(*place).and_then(Rule::label);
         let mut labels: Vec<&str> = found.iter().filter_map(label).collect();

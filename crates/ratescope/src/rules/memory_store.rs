@@ -29,13 +29,13 @@ pub struct MemoryStore {
     load: Arc<AtomicU64>,
 }
 
-/// The rules of one reading of a file, with the states that they use.
+/// The rules of one reload, with their states.
 #[derive(Debug)]
 pub(crate) struct Generation {
     pub(super) rules: Arc<Rules>,
     /// The states of each limit of each rule, in the order of the rules.
     pub(super) tables: Vec<Vec<LimitTable>>,
-    /// As [`Rules::lone`] has it.
+    /// From [`Rules::lone`].
     lone: Option<(Ask, Option<f64>)>,
 }
 
@@ -66,8 +66,8 @@ impl MemoryStore {
         }
     }
 
-    /// The same keys and states, decided by the numbers of other rules, such as those of a customer. What was counted by
-    /// one set of numbers counts in all:
+    /// A store with the same keys and states, and the numbers of other rules, such as those of a customer. What either
+    /// store counts, both count:
     ///
     /// ```
     /// use ratescope::{Event, MemoryStore, Policy, Time};
@@ -83,16 +83,16 @@ impl MemoryStore {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// It is made in about a microsecond for each limit, and holds no keys of its own, so a service makes it for an event or
-    /// keeps one for each customer. A key takes some 60 bytes more while the numbers are not those of the store that the
-    /// states were made by. What was missing in a bucket comes back at the new rate since its latest event. A state is
-    /// converted by the next event of its key; [saved](Self::save) states have the numbers of the latest event.
+    /// It is made in about a microsecond for each limit, and holds no keys of its own, so a service makes it for an
+    /// event or keeps one for each customer. A key with other numbers than those of the first store takes some 60 bytes
+    /// more. The next event of a key converts its state: since its latest event a bucket has drained at the new rate.
+    /// [Saved](Self::save) states have the numbers of the latest event.
     ///
-    /// [Reload](Self::reload) the store that has the usual limits, and then make the others again: a store whose rules were
-    /// replaced may have new states.
+    /// To [reload](Self::reload), reload the store with the usual limits, and then make the others again, since a
+    /// reload may make new states.
     ///
     /// # Errors
-    /// If a rule is none of this store, or does not have limits of the same [shape](crate::limit::kept) for the same fields.
+    /// If a rule is not in this store, or its limits differ in fields or [shape](crate::limit::kept).
     pub fn with_limits(&self, rules: impl Into<Rules>) -> Result<Self, RulesError> {
         let generation = self.generation();
         let rules = rules.into().with_key_secret(generation.rules.key_secret());
@@ -156,12 +156,12 @@ impl MemoryStore {
         self.answer(event, details, false)
     }
 
-    /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that were
-    /// sent: see [`Limiter::charge`]. Rules with their own cost have counted that already. If a rule is stretched, both
-    /// forms count the cost, so a debt remains when the rule is no longer stretched.
+    /// Counts an event that passed, at a cost that is known only afterwards, such as the bytes that were sent: see
+    /// [`Limiter::charge`]. Rules with a cost of their own are not charged. If a rule is stretched, both forms count
+    /// the cost, so a debt remains when the rule is no longer stretched.
     ///
-    /// With the decision by which the event `passed`, the shadows that would have refused it do not count
-    /// it: if they could refuse, it would have cost nothing.
+    /// With the decision by which the event `passed`, the shadows that would have refused it do not count the cost: if
+    /// they could refuse, it would have cost nothing.
     ///
     /// # Errors
     /// When the cost is negative or not a number. Nothing is counted then.
@@ -169,7 +169,8 @@ impl MemoryStore {
         self.charge_where(event, passed, 1.0, |_| true)
     }
 
-    /// The same, in place of another store: only events that were decided here count here, and as many `times`.
+    /// As [`charge`](Self::charge), in place of another store: counts only events that were decided here, as many
+    /// `times`.
     pub fn charge_instead(
         &self,
         event: &Event<'_>,
@@ -193,24 +194,24 @@ impl MemoryStore {
         held.iter_mut().try_for_each(|held| held.charge(event.time, event.cost * times))
     }
 
-    /// Gives back the cost of an event to all limits that apply, and returns whether all of them can: if one
-    /// can't, nothing changes. The cost may have been counted at any time: see [`Limiter::give_back`].
+    /// Gives back the cost of an event in all limits that apply, and returns whether all of them can: if one can't,
+    /// nothing changes. The cost may have been counted at any time: see [`Limiter::give_back`].
     ///
-    /// Without a decision, the event is taken back as a whole, with the costs that rules have of their own. With the
-    /// decision by which it `passed`, [`Event::cost`] is the part to give back, to the limits in which
-    /// [`charge`](Self::charge) would count.
+    /// Without a decision, the whole event is undone, also in rules with a cost of their own. With the decision by
+    /// which it `passed`, [`Event::cost`] is the part to give back, in the limits in which [`charge`](Self::charge)
+    /// would count.
     pub fn give_back(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
         self.give_back_times(event, passed, 1.0)
     }
 
-    /// The same for an event that was counted as many `times`.
+    /// As [`give_back`](Self::give_back), for an event that was counted as many `times`.
     pub fn give_back_times(
         &self,
         event: &Event<'_>,
         passed: Option<&Decision>,
         times: f64,
     ) -> bool {
-        // Both steps use one generation: the rules may be replaced meanwhile by some that can't give back.
+        // Both steps use one generation: a reload may bring rules that can't give back.
         let (generation, now) = (self.generation(), event.time);
         let asked = generation.rules.ask_to_give_back(event, self.load(), passed);
         if !generation.can_give_back(&asked) {
@@ -226,8 +227,7 @@ impl MemoryStore {
         generation.can_give_back(&generation.rules.ask(event, self.load()))
     }
 
-    /// How long after its time the event passes if nothing is counted before, and the load stays as
-    /// it is.
+    /// How long after its time the event would pass if nothing is counted before and the load stays as it is.
     pub fn retry_after(&self, event: &Event<'_>) -> Retry {
         let generation = self.generation();
         let mut asked = generation.rules.ask(event, self.load());
@@ -236,8 +236,8 @@ impl MemoryStore {
     }
 
     /// Resets the keys that an event with these fields has in the limits that `of` chooses by their rule and key.
-    /// Returns how many were remembered: the limits of a rule for the same fields have one key. Choose with care: the
-    /// key of a limit `per all` is everybody's.
+    /// Returns how many keys were remembered; the limits of a rule for the same fields share one. Choose with care: all
+    /// clients share the key of a limit `per all`.
     pub fn reset(&self, fields: &dyn Fields, of: impl Fn(&Rule, &Per) -> bool) -> usize {
         let generation = self.generation();
         let rules = generation.rules.rules().iter().zip(&generation.tables);
@@ -289,14 +289,14 @@ impl MemoryStore {
         self.current.load_full()
     }
 
-    /// Decides about an event, and finds the details while its keys are still held, so that all of the
-    /// answer is of the same instant.
+    /// Decides about an event, and computes the details while its keys are still locked, so that the whole decision is
+    /// of one instant.
     pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Decision {
         self.answer_by(event, details, count, 1.0, |_| StateSource::Store)
     }
 
-    /// Decides in place of another store that can't be asked. Rules that say so are decided by the states
-    /// that are here, and the others allow or refuse. An event counts as many `times`.
+    /// Decides in place of another store that can't be asked. Each rule allows, refuses, or decides by the states here.
+    /// An event counts as many `times`.
     pub fn answer_instead(
         &self,
         event: &Event<'_>,
@@ -307,8 +307,8 @@ impl MemoryStore {
         self.answer_by(event, details, count, times, source_instead)
     }
 
-    /// Takes over the states that another store has after it decided about an event by these rules, for times when it
-    /// can't be asked.
+    /// Takes over the states of another store after its decision by these rules, to decide by them when it can't be
+    /// asked.
     pub fn adopt(
         &self,
         rules: &Arc<Rules>,
@@ -318,7 +318,7 @@ impl MemoryStore {
         states: impl IntoIterator<Item = AnyState>,
     ) {
         let generation = self.generation();
-        // Other rules came into force meanwhile.
+        // A reload has replaced the rules meanwhile.
         if !Arc::ptr_eq(&generation.rules, rules) {
             return;
         }
@@ -331,7 +331,7 @@ impl MemoryStore {
         }
     }
 
-    /// Decides about several events as one.
+    /// Decides about several events together.
     pub(super) fn answer_all(parts: &[Part<'_, Self>], details: Details) -> Vec<Decision> {
         match parts {
             [Part { store, event, intent: intent @ (Intent::Count | Intent::Look) }] => {
@@ -341,7 +341,8 @@ impl MemoryStore {
         }
     }
 
-    /// The same in place of another store that can't be asked. An event counts as many `times`.
+    /// Decides about several events together, in place of another store that can't be asked. An event counts as many
+    /// `times`.
     #[doc(hidden)]
     pub fn answer_all_instead(
         parts: &[Part<'_, Self>],
@@ -360,7 +361,7 @@ impl MemoryStore {
         source: impl Fn(&Rule) -> StateSource,
     ) -> Decision {
         let generation = self.generation();
-        // A rule for all events applies to a request once, and not to each of its descriptors.
+        // A rule for all events applies once to a request, not to each of its descriptors.
         let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
         let lone = generation.lone.filter(|_| is_whole);
         let lone = lone.map(|(ask, cost)| [Ask { cost: cost.unwrap_or(event.cost), ..ask }]);
@@ -388,12 +389,12 @@ impl MemoryStore {
     }
 }
 
-/// Whether this process decides by its own states when another store can't be asked.
+/// Whether a rule is decided by the states here when another store can't be asked.
 fn is_local(rule: &Rule) -> bool {
     rule.on_store_failure() == OnStoreFailure::Local
 }
 
-/// Where the states are that decide in place of another store.
+/// Where the states of a rule are when another store can't be asked.
 fn source_instead(rule: &Rule) -> StateSource {
     match rule.on_store_failure() {
         OnStoreFailure::Local => StateSource::Fallback,
@@ -402,8 +403,8 @@ fn source_instead(rule: &Rule) -> StateSource {
 }
 
 impl Generation {
-    /// The rules with their states. No two limits share their states, since an event locks its key in
-    /// each: where some are given twice, the second limit gets a fork.
+    /// The rules with their states. An event locks its key in each limit, so no two limits may share states: if
+    /// `tables` has a table twice, the second limit gets a fork.
     pub(super) fn new(rules: Arc<Rules>, mut tables: Vec<Vec<LimitTable>>) -> Self {
         let mut seen = HashSet::new();
         for table in tables.iter_mut().flatten() {
@@ -431,7 +432,7 @@ impl Generation {
         asked.iter().all(|ask| self.limiter(ask).can_give_back())
     }
 
-    /// Where the states are that decide.
+    /// Where the state of a limit is.
     pub(super) fn source(&self, ask: &Ask, of: impl Fn(&Rule) -> StateSource) -> StateSource {
         self.rules.rules().get(ask.rule).map_or(StateSource::Store, of)
     }
@@ -449,7 +450,7 @@ impl Generation {
         self.limit(ask).limiter()
     }
 
-    /// The answer of a rule without states: its setting for failures of the store.
+    /// The outcome of a rule without states: it allows or refuses by `on_store_failure`.
     pub(super) fn assumed(&self, ask: &Ask, limiter: &AnyLimiter, now: Time) -> Outcome {
         let rule = self.rules.rules().get(ask.rule);
         let refuses = rule.is_some_and(|rule| rule.on_store_failure() == OnStoreFailure::Refuse);
@@ -459,7 +460,7 @@ impl Generation {
 }
 
 impl LimitTable {
-    /// The same states under other numbers; `None` if their shape differs.
+    /// The same states with the numbers of other limits; `None` if the shape differs.
     fn with_limits(&self, (own, stretched): (&Limit, Option<&Limit>)) -> Option<Self> {
         let stretched = match (stretched, &self.stretched) {
             (Some(limit), Some(keyed)) => Some(Arc::new(keyed.with_limit(limit)?)),

@@ -1,4 +1,4 @@
-//! For each descriptor, the others of its list that are chosen before it for some values.
+//! For each descriptor, those of its list that are chosen before it for some values.
 
 use super::paths::Paths;
 use super::value::{Step, Value};
@@ -11,11 +11,11 @@ use std::collections::HashMap;
 /// The most descriptors that are listed.
 const SHOWN: usize = 5;
 
-/// The descriptors that are chosen before each one, by the path to it.
+/// For the path to each descriptor, the descriptors that are chosen before it.
 pub(super) struct Nearer<'a>(HashMap<&'a [Step], Before<'a>>);
 
-/// The descriptors that are chosen before another one: the first of them, and how many there are. The text form
-/// is as in ` (but user=ann, user=bob)`.
+/// The descriptors that are chosen before another: the first of them, and their number. Displayed as in ` (but
+/// user=ann, user=bob)`.
 #[derive(Default)]
 pub(super) struct Before<'a> {
     first: Vec<&'a Step>,
@@ -34,9 +34,9 @@ impl<'a> Nearer<'a> {
         self.0.get(path)
     }
 
-    /// Adds a list of descriptors with one key. A value is chosen before networks and wildcards that have it,
-    /// and each of these before the descriptor without a value. Two with networks, or two wildcards, are only
-    /// compared if one matches everything that the other does: then the first in the file is chosen.
+    /// Adds a list of descriptors with one key. A value is chosen before networks and wildcards that match it, and
+    /// these before the descriptor without a value. Of two networks or wildcards, the first in the file is chosen
+    /// before the other if one matches all that the other matches; others are not compared.
     fn add(&mut self, list: &[&'a [Step]]) {
         let each = || list.iter().filter_map(|path| path.last()).enumerate();
         let (mut within, mut like, mut any) = (Index::default(), Wildcards::default(), None);

@@ -17,7 +17,7 @@ pub trait Observer: Send + Sync + 'static {
     fn decided(&self, event: &Event<'_>, decision: &Decision);
 }
 
-/// A store with a list of observers. A look is no decision, and is not observed.
+/// A store with observers, which see its decisions, but not its peeks.
 #[derive(Clone)]
 pub struct Observed<S> {
     store: S,

@@ -1,11 +1,11 @@
-//! The error of opening what decides by rules.
+//! The error of opening rules or a store.
 
 use super::{Cause, RulesError};
 use crate::text::write_joined;
 use core::error::Error;
 use core::fmt;
 
-/// Why rules can't be put in force at the beginning. A `main` that returns it prints it as it is displayed.
+/// Why rules or their store can't be opened. A `main` that returns it prints its `Display`.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
@@ -16,11 +16,11 @@ pub enum OpenError {
         /// The reason.
         cause: Cause,
     },
-    /// The rules are wrong, or can't be computed where their states are.
+    /// The rules are wrong, or the store can't compute them.
     Rules(RulesError),
     /// The address of a store can't be read.
     Address {
-        /// The right form of it.
+        /// The right form.
         want: &'static str,
         /// The reason.
         cause: Cause,

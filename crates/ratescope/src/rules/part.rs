@@ -1,4 +1,4 @@
-//! Several events that are decided as one.
+//! Several events that are decided together: all or none.
 
 use super::{Decision, Details, Store};
 use crate::event::Event;
@@ -7,24 +7,24 @@ use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
 
-/// One of several events that are [decided as one](Store::check_all).
+/// One of several events that are [decided together](Store::check_all).
 pub struct Part<'a, S: ?Sized = dyn Store> {
-    /// The store that has the rules for it.
+    /// The store with the rules for the event.
     pub store: &'a S,
     /// The event.
     pub event: &'a Event<'a>,
-    /// What becomes of it.
+    /// What happens to the event.
     pub intent: Intent,
 }
 
-/// What becomes of an event if all that is decided with it passes.
+/// What happens to an event if all events that are decided together pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Intent {
     /// It is counted.
     Count,
-    /// Nothing: it is only looked at whether it would pass.
+    /// Nothing: it is only asked whether it would pass.
     Look,
-    /// Its cost is given back, by those limits that can. It always passes.
+    /// Its cost is given back in those limits that can. It always passes.
     GiveBack,
 }
 
@@ -71,7 +71,7 @@ impl<'a, S: ?Sized> Part<'a, S> {
         Part { store, event: self.event, intent: self.intent }
     }
 
-    /// Something of the store of each part, once for each store: the rules of all parts are of one reading.
+    /// `of` for the store of each part, once for each store, so that a reload between two parts has no effect.
     #[doc(hidden)]
     pub fn once_each<T>(parts: &[Self], of: impl Fn(&S) -> Arc<T>) -> Vec<Arc<T>> {
         let mut each: Vec<Arc<T>> = Vec::with_capacity(parts.len());
@@ -83,7 +83,7 @@ impl<'a, S: ?Sized> Part<'a, S> {
         each
     }
 
-    /// Whether it passes by this answer.
+    /// Whether it passes by this decision.
     fn passes(&self, decision: &Decision, details: Details) -> bool {
         self.intent == Intent::GiveBack
             || decision.wait().is_some_and(|wait| !details.at_once || wait == Span::ZERO)
@@ -91,7 +91,7 @@ impl<'a, S: ?Sized> Part<'a, S> {
 }
 
 impl Details {
-    /// Whether each part was decided alone, counted or refused: those that pass beside one that refuses were neither.
+    /// For each part, whether it was counted or refused: a part that passes beside a refused one is neither.
     #[doc(hidden)]
     pub fn decided<S: ?Sized>(self, parts: &[Part<'_, S>], answers: &[Decision]) -> Vec<bool> {
         let each = || parts.iter().zip(answers);
@@ -104,9 +104,9 @@ impl Details {
     }
 }
 
-/// Decides as one about events of a store that has no way to do so: all are looked at, and if all pass, they are counted
-/// one after the other. If they no longer pass then, or if the caller gives up in between, some are counted and
-/// others are not.
+/// Decides about events of stores that can't decide together: first asks about all, and if all pass, counts one after
+/// the other. If an event no longer passes then, or if the caller gives up in between, some are counted and others are
+/// not.
 pub async fn one_after_the_other(parts: &[Part<'_>], details: Details) -> Vec<Decision> {
     let mut answers = Vec::with_capacity(parts.len());
     for Part { store, event, .. } in parts {

@@ -1,4 +1,4 @@
-//! The descriptors of a file, indexed once: for words about all rules, and for why each applies.
+//! An index of the descriptors of a file, for rules in words and for why each applies.
 
 use super::Rule;
 use super::value::Step;
@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 /// Rules by their paths.
 pub(super) struct Paths<'a> {
-    /// By a path and a key: the paths that are one step longer and end with this key, each once, in the order of the
+    /// By a path and a key: the paths one step longer whose last step has this key, each once, in the order of the
     /// file.
     beside: HashMap<(&'a [Step], &'a str), Vec<&'a [Step]>>,
     /// The first rule within each path.
@@ -48,8 +48,8 @@ impl<'a> Paths<'a> {
         list.iter().filter_map(|path| path.last())
     }
 
-    /// The first rule whose descriptor lies within that of `rule`. The rule at the top has none,
-    /// since it applies together with the others.
+    /// The first rule whose descriptor lies within that of `rule`; `None` for the rule at the top, which applies beside
+    /// the others.
     pub(super) fn within(&self, rule: &Rule) -> Option<&'a Rule> {
         self.within.get(rule.path.as_slice()).copied()
     }

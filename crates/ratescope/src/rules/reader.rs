@@ -23,9 +23,9 @@ pub(super) struct MapKeys {
 pub(super) struct Map<'a> {
     pub(super) at: At,
     pairs: &'a [(Node, Node)],
-    /// Whether it has an unknown key, which may be a missing one, misspelled.
+    /// Whether it has an unknown key, which may be a misspelling of a missing one.
     is_strange: bool,
-    /// Keys that do not count.
+    /// Keys that count as absent.
     hidden: &'static [&'static str],
 }
 
@@ -40,7 +40,7 @@ impl<'a> Map<'a> {
         self.get(key).filter(|node| !node.is_empty())
     }
 
-    /// The same map without some keys.
+    /// This map without some keys.
     pub(super) fn without(self, keys: &'static [&'static str]) -> Self {
         Map { hidden: keys, ..self }
     }
@@ -184,7 +184,7 @@ impl TreeReader {
         None
     }
 
-    /// Returns the value that was read, unless there was a mistake.
+    /// Returns the value that was read, or all mistakes.
     pub(super) fn finish<T>(self, file: &str, read: Option<T>) -> Result<T, super::RulesError> {
         match read {
             Some(read) if self.mistakes.is_empty() => Ok(read),
@@ -210,7 +210,7 @@ pub(super) fn meant(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// At most `most` names, and how many more there are.
+/// At most `most` names, and the number of others.
 pub(super) fn first_of(
     names: impl ExactSizeIterator<Item = impl AsRef<str>>,
     most: usize,

@@ -1,15 +1,15 @@
 //! Replacing the rules while events come in.
 //!
-//! The rules are exchanged at once: each event is decided by the old rules or by the new ones. Rules
-//! with mistakes change nothing. The states of the keys are carried over, limit by limit:
+//! A reload replaces all rules at once: each event is decided by the old rules or by the new ones. Rules with mistakes
+//! change nothing. The states of the keys are carried over, limit by limit:
 //!
 //! * A limit that is unchanged in the rule of the same name keeps its states, also when the
 //!   rest of the rule changes or the rule is in another place of the file.
-//! * A limit with other numbers but the same shape of states (see [`kept`](crate::limit::kept)) goes
-//!   on with these states under the new numbers: what was counted stays counted. The states are
-//!   copied; decisions of other threads during that time may count in the old states only.
-//! * A limit starts anew if its rule has another name (its domain, its keys and values), or if the
-//!   limit's key or its shape changes. [`Changes`] says so.
+//! * A limit with other numbers but the same shape of states (see [`kept`](crate::limit::kept)) keeps these states
+//!   under the new numbers: what was counted stays counted. The states are copied; decisions of other threads meanwhile
+//!   may count in the old states only.
+//! * A limit starts without states if its rule has another name (its domain, its keys and values), or if the limit's
+//!   key or its shape changes. [`Changes`] lists such limits.
 
 use super::memory_store::{Generation, LimitTable};
 use super::reader::first_of;
@@ -33,7 +33,7 @@ pub enum Reloaded {
     Rejected(RulesError),
 }
 
-/// The limits by their fate at a reload. Each is written as the name of its rule and the limit.
+/// What a reload did to each limit. A limit is written as the name of its rule and the limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Changes {
@@ -41,7 +41,7 @@ pub struct Changes {
     pub kept: Vec<String>,
     /// Limits that go on with other numbers.
     pub changed: Vec<String>,
-    /// Limits without states: new ones, and those whose old states no longer fit.
+    /// Limits that start without states: new ones, and those whose old states no longer fit.
     pub new: Vec<String>,
     /// Limits that no longer exist; their states are dropped.
     pub removed: Vec<String>,
@@ -58,7 +58,7 @@ impl Reloaded {
     }
 }
 
-/// The most limits of one fate that are told by name.
+/// The most limits of each kind that are named.
 const TOLD: usize = 5;
 
 /// As in `applied: 3 go on, 1 start anew (web:user: gcra 5/1s burst 5 per user)`.
@@ -117,8 +117,8 @@ struct Carried<'a> {
     old: &'a Generation,
     /// The states of each old rule, by its name.
     named: HashMap<&'a str, &'a [LimitTable]>,
-    /// The old states that were used. Each is used once: two limits with the same states would lock
-    /// the same keys twice, and would count each event twice.
+    /// The old states that were used. Each is used once: two limits with the same states would lock a key twice, and
+    /// count each event twice.
     taken: HashSet<*const KeyedLimit>,
     changes: Changes,
     now: Time,
@@ -132,8 +132,8 @@ impl<'a> Carried<'a> {
         Carried { old, named, taken: HashSet::new(), changes: Changes::default(), now, capacity }
     }
 
-    /// The states for the limits of a rule: first for unchanged limits, and then, from the states that
-    /// are left, for limits that have changed.
+    /// The states for the limits of a rule: first for unchanged limits, and then, from the remaining states, for
+    /// changed limits.
     fn tables(&mut self, rule: &Rule) -> Vec<LimitTable> {
         let old = self.named.get(rule.name()).copied().unwrap_or_default();
         let own = || old.iter().map(|table| &table.own);
@@ -189,8 +189,8 @@ impl<'a> Carried<'a> {
         Some(Arc::new(states))
     }
 
-    /// The states for a stretched limit. If there was none before, it begins with what the limit
-    /// itself has counted, so that nobody gains a burst by the change.
+    /// The states for a stretched limit. A new one begins with what the limit itself has counted, so that nobody gains
+    /// a burst by the change.
     fn stretched(
         &mut self,
         limit: &Limit,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 impl MemoryStore {
     /// All states as bytes, as of `now`: see [saving](crate::store::saved).
     ///
-    /// Other threads can go on meanwhile. An event that they decide then may be missing in some limits.
+    /// Other threads can go on meanwhile; an event that they decide may be missing in some limits.
     pub fn save(&self, now: Time) -> Vec<u8> {
         let (generation, mut saving) = (self.generation(), Saving::new());
         for (rule, tables) in generation.rules.rules().iter().zip(&generation.tables) {
@@ -26,9 +26,9 @@ impl MemoryStore {
         saving.finish()
     }
 
-    /// `rules` with the states that were [saved](Self::save), for at most `capacity` keys of each limit. A
-    /// limit finds its states by the name of its rule, its key and the shape of its states, as at a
-    /// [`reload`](Self::reload); without any it starts anew.
+    /// `rules` with the states that were [saved](Self::save), for at most `capacity` keys of each limit. A limit finds
+    /// its states by the name of its rule, its key and the shape of its states, as at a [`reload`](Self::reload);
+    /// otherwise it starts without states.
     ///
     /// # Errors
     /// When the bytes are anything else, or were cut or changed.

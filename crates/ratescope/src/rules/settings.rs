@@ -11,17 +11,15 @@ use crate::rate::Rate;
 use crate::text::number;
 use crate::time::Span;
 
-/// The fate of an event when the store of its state cannot be asked. A store in memory can always be
-/// asked.
+/// What happens to an event when the store can't be asked. A store in memory can always be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnStoreFailure {
     /// The event passes, and the rule counts nothing.
     Allow,
     /// The event is refused, and the rule counts nothing.
     Refuse,
-    /// This process decides by itself. A store on Redis goes on there where Redis was, as far as its answers told; what
-    /// is counted meanwhile is not counted on Redis. The crate `ratescope-redis` says how much
-    /// more may pass.
+    /// This process decides by itself, from the states in the latest answers of Redis; what it counts is not counted on
+    /// Redis. The crate `ratescope-redis` says how much more may pass.
     #[default]
     Local,
 }
@@ -46,7 +44,7 @@ impl core::fmt::Display for OnStoreFailure {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct RuleSettings {
     pub(super) limits: Vec<Limit>,
-    /// The same limits when stretched; empty if they never are.
+    /// The stretched limits; empty if they are never stretched.
     pub(super) stretched: Vec<Limit>,
     pub(super) throttle: Throttle,
     pub(super) shadow: bool,
@@ -104,14 +102,14 @@ pub(super) fn read(reader: &mut TreeReader, map: &Map<'_>, per: &Per) -> Option<
         }
         (Some((_, node)), None) => rate_limit(reader, map, node, per, &mut settings),
         (None, Some((_, node))) => {
-            // A rule with a cost of its own says below what is wrong with it.
+            // A rule with a cost of its own is checked below.
             let cost = if map.get("cost").is_some() { 0.0 } else { 1.0 };
             let defaults = Defaults { rate: None, per: per.clone(), fields: None, cost };
             settings.limits = limits(reader, node, &defaults);
         }
     }
     names(reader, map, &mut settings);
-    // If limits are only missing because of a mistake, the rest is still read.
+    // If a mistake is the reason that there are no limits, the rest is still read.
     if settings.limits.is_empty() && reader.mistakes.len() == mistakes {
         for (key, _) in ENFORCEMENT.iter().filter_map(|name| map.pair(name)) {
             reader.wrong(key, "it is about a limit, and this is unlimited");

@@ -3,12 +3,11 @@
 //! Source: Ahmed Metwally, Divyakant Agrawal, Amr El Abbadi, "Efficient Computation of Frequent and
 //! Top-k Elements in Data Streams", 2005.
 //!
-//! A key that has a place is counted there. One that has none takes the place with the least count, goes on
-//! from that count, and remembers it as its error, since up to that much of its count may belong to other
-//! keys. Therefore, for a key with count c and error e, the true count t is `c - e <= t <= c`. For a key
-//! without a place, t is at most the least count: if it had a place before, its count there was the least
-//! when it lost the place, and the least count never falls. The counts add up to all that was added, so the least of k
-//! counts is at most a k-th of this sum: any key with more has a place.
+//! A key with a place is counted there. A key without one takes the place with the least count, goes on from this
+//! count, and keeps it as its error, since so much of its count may belong to other keys. Therefore, for a key with
+//! count c and error e, the true count t is `c - e <= t <= c`. For a key without a place, t is at most the least count:
+//! if it had a place before, its count was the least when it lost the place, and the least count never falls. The k
+//! counts add up to all that was added, so the least is at most a k-th of the sum: any key with more has a place.
 
 use core::cmp::Reverse;
 use core::hash::{BuildHasherDefault, Hasher};
@@ -16,19 +15,19 @@ use std::collections::HashMap;
 
 /// The heaviest keys, by their 64-bit hashes; `T` is the value of a key.
 ///
-/// Two keys with the same hash are counted as one, so the hash needs a secret where others choose the keys.
-/// The hash is not hashed again.
+/// Two keys with the same hash are counted as one, so the hash needs a secret if others choose the keys. The hash is
+/// not hashed again.
 #[derive(Clone, Debug)]
 pub struct Sketch<T> {
     most: usize,
     /// The place of each hash.
     places: ByHash<usize>,
-    /// The counts are apart from the rest, because the search for the least one reads all of them.
+    /// The counts are apart from the rest, because the search for the least reads all of them.
     counts: Vec<u64>,
     rest: Vec<Rest<T>>,
-    /// A lower bound of all counts: the least one at the last full search.
+    /// A lower bound of all counts: the least at the last full search.
     least: u64,
-    /// The place at which the next search for a least count begins.
+    /// The place at which the next search begins.
     next: usize,
 }
 
@@ -48,7 +47,7 @@ pub struct AsItIs(u64);
 
 impl Hasher for AsItIs {
     fn write(&mut self, bytes: &[u8]) {
-        // The trait demands it. Keys are u64, so nothing here calls it.
+        // The trait demands this method. Keys are u64, so nothing calls it.
         self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
     }
 
@@ -81,7 +80,7 @@ pub struct Weighed<'a, T> {
     pub hash: u64,
     /// The value of the key.
     pub what: &'a T,
-    /// The count in its place, which another key may have had before: never less than its true count.
+    /// The count of its place, which may include counts of earlier keys: at least its true count.
     pub count: u64,
     /// How much of the count may belong to other keys.
     pub error: u64,
@@ -95,7 +94,7 @@ impl<T: Default> Sketch<T> {
         Sketch { most, places, counts, rest, least: 0, next: 0 }
     }
 
-    /// Adds `n` to the count of a key, and returns its place; `None` if `n` is 0, which gives a key no place.
+    /// Adds `n` to the count of a key, and returns its place; `None` if `n` is 0.
     pub fn add(&mut self, hash: u64, n: u64) -> Option<Placed<'_, T>> {
         if n == 0 {
             return None;
@@ -120,9 +119,9 @@ impl<T: Default> Sketch<T> {
         Some(Placed { place, what, is_new: known.is_none(), error })
     }
 
-    /// A place with the least count. The search goes on where the one before ended, since with many keys that
-    /// come once the next such place is near. No count ever falls, so a count equal to the least one of an
-    /// earlier search is still the least.
+    /// A place with the least count. The search goes on where the last one ended, since with many keys that come once
+    /// the next such place is near. Counts never fall, so a count equal to the least of an earlier search is still the
+    /// least.
     fn lightest(&mut self) -> usize {
         let (before, after) = self.counts.split_at(self.next.min(self.counts.len()));
         let is_least = |count: &u64| *count == self.least;

@@ -39,7 +39,7 @@ use std::sync::Arc;
 /// A future in a box.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Rules, and the states of their limits. Which store it is can be chosen at run time:
+/// Rules, and the states of their limits. The store can be chosen at run time:
 ///
 /// ```
 /// use ratescope::rules::{MemoryStore, Rules, Store};
@@ -57,10 +57,10 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// # Ok::<(), ratescope::rules::RulesError>(())
 /// ```
 ///
-/// The methods that may wait end in `_async`, and box their futures. A store in memory also has methods of the same
-/// names without that ending, which answer at once; [`check_now`](Self::check_now) does so for any store that can.
-/// One call asks for everything, so a store that is far away is asked once for an event. A future that is dropped while
-/// it waits leaves nothing behind, but the event may have been counted.
+/// The methods that may wait end in `_async`, and box their futures. A store in memory also has methods without this
+/// ending, which answer at once; [`check_now`](Self::check_now) does so for any store that can. One call asks for
+/// everything, so a remote store is asked once for an event. If a future is dropped while it waits, the event may have
+/// been counted.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store that decides by rules",
     note = "take a `MemoryStore` (its clones share their states, so it needs no `Arc`); of a policy, \
@@ -84,25 +84,25 @@ pub trait Store: Any + Send + Sync {
     /// Decides about an event, and counts it in all limits of all rules that apply, or in none. The
     /// decision has the `details` that are asked for.
     ///
-    /// `event.time` is the time by the clock of this process. A store with a clock of its own may
-    /// take that instead. There is always a decision: if the states can't be asked, each rule
-    /// [says](super::OnStoreFailure) what happens, and [`Decision::fault`] says why.
+    /// `event.time` is the time by the clock of this process. A store may use a clock of its own instead. There is
+    /// always a decision: if the states can't be asked, each rule [says](super::OnStoreFailure) what happens, and
+    /// [`Decision::fault`] says why.
     fn check_async<'a>(&'a self, event: &'a Event<'_>, details: Details)
     -> BoxFuture<'a, Decision>;
 
     /// Answers as [`check_async`](Self::check_async) would, and counts nothing.
     fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision>;
 
-    /// Decides about several events as one: either all are counted, or none. Returns a decision for each. If some
-    /// are refused, the others are not counted, and are not told either to limiters that count what they refuse.
+    /// Decides about several events together: either all are counted, or none. Returns a decision for each. If some are
+    /// refused, the others are not counted, not even by limiters that count refused events.
     ///
-    /// Events that are counted in the same limit at the same key are asked about once, for the sum of their
-    /// costs: they pass together or not at all. If their stores have [other numbers](MemoryStore::with_limits) for it,
-    /// those of the first one decide.
+    /// A limit in which several events count at the same key is asked once, for the sum of the costs: they pass
+    /// together or not at all. If their stores have [other numbers](MemoryStore::with_limits) for the limit, the first
+    /// decides.
     ///
-    /// The stores of these crates decide in one step, and on Redis in one call, if the stores of all parts are of their
-    /// kind, and on one connection. Otherwise, and in a store that does not have this method, all events are looked at,
-    /// and then counted one after the other. If another event comes in between, some may be counted and others not.
+    /// The stores in memory, and those on one connection to Redis, decide in one step. By default, and for stores of
+    /// several kinds, all events are first asked about, and then counted one after the other. If another event comes in
+    /// between, some may be counted and others not.
     fn check_all<'a>(
         &'a self,
         parts: &'a [Part<'a>],
@@ -115,7 +115,7 @@ pub trait Store: Any + Send + Sync {
     /// [`MemoryStore::charge`].
     ///
     /// # Errors
-    /// If the store could not be told; rules that decide in this process then count the event there. With a
+    /// If the store can't be reached; rules that decide in this process then count the event there. With a
     /// [`Fault::Cost`] nothing is counted.
     fn charge_async<'a>(
         &'a self,
@@ -137,7 +137,7 @@ pub trait Store: Any + Send + Sync {
     /// [`MemoryStore::give_back`].
     ///
     /// # Errors
-    /// If the store could not be told; the cost may have been given back all the same.
+    /// If the store can't be reached; the cost may have been given back all the same.
     fn give_back_async<'a>(
         &'a self,
         _event: &'a Event<'_>,
@@ -150,8 +150,8 @@ pub trait Store: Any + Send + Sync {
     /// Returns how many keys were remembered: see [`MemoryStore::reset`].
     ///
     /// # Errors
-    /// If the store could not be told, and some keys may have been reset; or with a [`Fault::Failed`] if the
-    /// store does not have this method.
+    /// If the store can't be reached; some keys may have been reset. A [`Fault::Failed`] if the store does not
+    /// implement this.
     fn reset_async<'a>(
         &'a self,
         _fields: &'a dyn Fields,
@@ -160,8 +160,8 @@ pub trait Store: Any + Send + Sync {
         Box::pin(ready(Err(Fault::Failed("this store resets no keys".to_owned()))))
     }
 
-    /// Puts `rules` in force: see [`MemoryStore::replace`]. A store that can't compute them rejects them, and so
-    /// does one that does not have this method.
+    /// Puts `rules` in force: see [`MemoryStore::replace`]. A store that can't compute them, or does not implement
+    /// this, rejects them.
     fn replace(&self, rules: Rules, _now: Time) -> Reloaded {
         Reloaded::Rejected(rules.wrong("this store takes no other rules".to_owned()))
     }
@@ -176,7 +176,7 @@ pub trait Store: Any + Send + Sync {
     }
 }
 
-/// What a decision has beside the outcomes; nothing by default.
+/// What to compute besides the outcomes; nothing by default.
 ///
 /// ```
 /// use ratescope::rules::Details;
@@ -189,10 +189,10 @@ pub trait Store: Any + Send + Sync {
 pub struct Details {
     /// Whether the outcomes have their [quotas](super::LimitOutcome::quota) after the event.
     pub quotas: bool,
-    /// Whether to tell when a refused event would pass.
+    /// Whether to compute when a refused event would pass.
     pub retry: bool,
-    /// Whether the event cannot wait: one that passes only after a wait is then not counted, and its
-    /// decision says how long it would wait.
+    /// Whether the event can't wait. If it would pass only after a wait, it is not counted, and the decision has the
+    /// wait.
     pub at_once: bool,
 }
 
@@ -210,7 +210,7 @@ impl Details {
         Details { retry: true, ..self }
     }
 
-    /// These details, for an event that cannot wait.
+    /// These details, for an event that can't wait.
     pub const fn at_once(self) -> Self {
         Details { at_once: true, ..self }
     }

@@ -16,16 +16,16 @@ use std::borrow::Cow;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoredKey {
-    /// The sender, as in `user=ann,path=/login`: see [`Per::key`](crate::policy::Per::key). For a limit that counts
-    /// everybody together, `all`. One of more than 160 bytes is `#` with its SHA-1.
+    /// The sender, as in `user=ann,path=/login`: see [`Per::key`](crate::policy::Per::key). `all` for a limit that
+    /// counts all clients together. A text of more than 160 bytes is replaced by `#` and its SHA-1.
     pub subject: String,
     /// The name of the rule that it belongs to; `None` if no rule in force has it.
     pub rule: Option<String>,
 }
 
 impl StoredKey {
-    /// The names of its fields and their values. A secret value is a hash that begins with `#`. There are none for `all`, nor
-    /// where the subject is a SHA-1.
+    /// The names of its fields and their values. A secret value is a hash that begins with `#`. Empty for `all`, and if
+    /// the subject is a SHA-1.
     pub fn fields(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
         let pairs = self.subject.split(',').filter_map(|part| part.split_once('='));
         pairs.map(|(name, value)| {
@@ -37,9 +37,9 @@ impl StoredKey {
 /// The longest subject, in bytes, that is written as it is.
 const LONGEST: usize = 160;
 
-/// The subject of an event's key. A long one is replaced by its SHA-1, so that nobody fills the memory with long names. A
-/// client can make up two names with one SHA-1, but then shares a limit only with itself: it can't find a name with the
-/// SHA-1 of another client's name.
+/// The subject of an event's key. A long one is replaced by its SHA-1, so that nobody fills the memory with long names.
+/// A client that makes up two names with one SHA-1 shares a limit only with itself: it can't find a name with the SHA-1
+/// of another client's name.
 pub fn subject(per: &Per, event: &Event<'_>) -> String {
     let subject = per.key(event);
     match subject.len() {

@@ -15,10 +15,10 @@ use core::hash::{BuildHasher, Hash, Hasher};
 use smallvec::SmallVec;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Threads that count different keys rarely wait for each other.
+/// So threads that count different keys rarely contend.
 const SHARDS: usize = 16;
 
-/// Counts who is limited: the keys of a store that were refused most, the busiest and the fullest.
+/// Counts the most refused, the busiest and the fullest keys of a store.
 ///
 /// ```
 /// use ratescope::rules::{Details, MemoryStore, Observed, Store, TopKeys};
@@ -44,10 +44,10 @@ const SHARDS: usize = 16;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It counts since it was made or [cleared](Self::clear), in a fixed number of places, by the algorithm Space-Saving: a key
-/// with more than a `capacity`-th of all events has a place, and its count is exact or too high by at most
-/// [`error`](TopKey::error). A key that came once and took the place of another is not listed. A limit in a shadow refuses
-/// nobody, and is left out.
+/// It counts since it was made or [cleared](Self::clear), in a fixed number of places, by the algorithm Space-Saving: a
+/// key with more than a `capacity`-th of all events has a place, and its count is exact or too high by at most
+/// [`error`](TopKey::error). A key that came once and took the place of another is not listed. Shadows refuse nobody,
+/// and are left out.
 pub struct TopKeys {
     secret: Secret,
     shards: Vec<Mutex<Shard>>,
@@ -77,21 +77,21 @@ pub struct TopKey {
     pub events: u64,
     /// How many of these may have been events of other keys.
     pub error: u64,
-    /// The outcome of its latest event: of several limits of the rule, that of the one that decided.
+    /// The outcome of its latest event, by the limit of the rule that decided.
     pub outcome: Outcome,
     /// When that event happened.
     pub time: Time,
 }
 
 impl TopKeys {
-    /// With places for `capacity` keys of each kind in each of sixteen shards.
+    /// Each of sixteen shards has `capacity` places for refused keys, and as many for busy ones.
     pub fn new(capacity: usize) -> Self {
         let shard = || Shard { busiest: Sketch::new(capacity), refused: Sketch::new(capacity) };
         let shards = (0..SHARDS).map(|_| Mutex::new(shard())).collect();
         TopKeys { secret: Secret::new(), shards, capacity }
     }
 
-    /// The keys of which most events were refused by a limit that counts by them, the first one most often.
+    /// The keys with the most refused events, the most refused first.
     pub fn most_refused(&self, most: usize) -> Vec<TopKey> {
         self.top(most, |shard| &shard.refused)
     }
@@ -101,7 +101,7 @@ impl TopKeys {
         self.top(most, |shard| &shard.busiest)
     }
 
-    /// Those of the busiest keys that were nearest to their limit at their latest event, or the furthest over it.
+    /// The fullest of the busiest keys, by the ratio of level to limit at their latest event.
     pub fn fullest(&self, most: usize) -> Vec<TopKey> {
         let mut all = self.busiest(usize::MAX);
         all.sort_by(|a, b| tightness(&b.outcome, &a.outcome));
@@ -174,8 +174,8 @@ impl Observer for TopKeys {
     }
 }
 
-/// Counts an event of a key. Of many keys that come once, most are never listed, so the text of a key is made when it comes
-/// again, unless there was a free place.
+/// Counts an event of a key. Most keys that come once are never listed, so the text of a key is made at its second
+/// event, or at the first if there was a free place.
 fn note(sketch: &mut Sketch<Option<Latest>>, hash: u64, one: &LimitOutcome<'_>, event: &Event<'_>) {
     let Some(placed) = sketch.add(hash, 1) else { return };
     let (outcome, time) = (one.outcome, event.time);

@@ -3,11 +3,10 @@
 use super::error::At;
 use super::{LONGEST, Mistake, RulesError};
 
-/// The text in `bytes`, the content of a file called `file`, for [`Rules::read`](super::Rules::read)
-/// and its like.
+/// Decodes `bytes`, the content of a file called `file`, for [`Rules::read`](super::Rules::read) and the like.
 ///
-/// It is enough to read one byte more than [`LONGEST`]: the text is then refused as too long, even if a character is
-/// cut at its end.
+/// Reading one byte more than [`LONGEST`] is enough: the text is refused as too long, even if its last character is
+/// cut.
 ///
 /// # Errors
 /// When it is not UTF-8, with the place.

@@ -14,14 +14,14 @@ pub enum Value {
     Is(String),
     /// All values that match this wildcard, as in `/api/*/edit`.
     Like(Wildcard),
-    /// All addresses in these networks, and all groups of addresses that lie in one of them.
+    /// All addresses in these networks, and groups of addresses within one of them.
     Within(Networks),
 }
 
 /// A text with stars, each of which stands for any characters, or none.
 ///
-/// Source: envoyproxy/ratelimit, `wildcardMatch` in `src/config/config_impl.go`, since 2026 with
-/// stars anywhere. Neither there nor here can a literal star be matched.
+/// Source: envoyproxy/ratelimit, `wildcardMatch` in `src/config/config_impl.go`, since 2026 with stars anywhere. As
+/// there, no pattern matches a literal star only.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wildcard {
     text: String,
@@ -55,9 +55,9 @@ impl Value {
 impl Wildcard {
     /// Whether it matches `value`; an empty value never matches.
     ///
-    /// The value must begin with the part before the first star and end with the part after the last
-    /// one. Each part between is searched in the rest, in order. Its first occurrence is always the
-    /// right choice, since it leaves the most for the parts that follow.
+    /// The value must begin with the part before the first star and end with the part after the last one. The parts
+    /// between are searched in order. The first occurrence of each is the right choice, since it leaves the most for
+    /// the parts that follow.
     pub fn matches(&self, value: &str) -> bool {
         let [first, between @ .., last] = self.parts.as_slice() else { return false };
         let inner =
@@ -95,7 +95,7 @@ pub struct Step {
     pub key: String,
     /// Its values.
     pub value: Value,
-    /// Whether the field is [secret](crate::policy::Per). A value of it is then written as a hash.
+    /// Whether the field is [secret](crate::policy::Per), and its values are written as hashes.
     pub secret: bool,
 }
 
@@ -111,7 +111,8 @@ impl Step {
         self.key.len() + value
     }
 
-    /// A value of the field as it may be shown. The hash has no secret, since the names of rules are the same everywhere.
+    /// A value of the field as it may be shown. The hash uses no secret, so that the names of rules are the same
+    /// everywhere.
     pub fn shown<'a>(&self, value: &'a str) -> Cow<'a, str> {
         match self.secret {
             true => Cow::Owned(KeySecret::EMPTY.hashed(value)),

@@ -1,17 +1,17 @@
-//! Many wildcards, found by a text without trying each.
+//! An index of many wildcards by the texts that they match.
 
 use super::value::Wildcard;
 use std::collections::HashMap;
 
-/// The most wildcards that begin and end alike: a text that does so, too, is compared with each.
+/// The most wildcards with the same beginning and end: a text with both is compared with each of them.
 const MOST_ALIKE: usize = 1000;
 
-/// Wildcards with their places, found by the texts before their first star, and then by those after their last one.
+/// Wildcards with their places, indexed by the text before the first star, and then by the text after the last star.
 /// Many wildcards rarely share both.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wildcards(Ends<Ends<Vec<(usize, Wildcard)>>>);
 
-/// Values, each for the texts that begin, or end, with a certain one.
+/// An index of values by the beginning, or the end, of a text.
 #[derive(Clone, Debug, Default)]
 struct Ends<T> {
     values: HashMap<String, T>,
@@ -27,7 +27,7 @@ impl<T: Default> Ends<T> {
         self.values.entry(end.to_owned()).or_default()
     }
 
-    /// The values for a text whose end of each length is `end`, and these lengths.
+    /// The values whose key is a beginning, or an end, of a text, as `end` cuts it to each length.
     fn of<'a>(
         &'a self,
         end: impl Fn(usize) -> Option<&'a str>,
@@ -38,10 +38,10 @@ impl<T: Default> Ends<T> {
 }
 
 impl Wildcards {
-    /// Adds a wildcard, with a place behind those of the others.
+    /// Adds a wildcard, whose place is behind all others.
     ///
     /// # Errors
-    /// If too many begin and end as it does.
+    /// If too many have the same beginning and end.
     pub(super) fn push(&mut self, place: usize, wildcard: Wildcard) -> Result<(), String> {
         let [first, last] = wildcard.ends();
         let with_ends = self.0.entry(first).entry(last);
@@ -55,9 +55,9 @@ impl Wildcards {
         Ok(())
     }
 
-    /// The place of the first wildcard that matches a text. If the text is that of a wildcard, this is the first one
-    /// that matches everything that the wildcard does: no part contains a star, so only a star can match a star of the
-    /// text, and would match any characters there, too.
+    /// The place of the first wildcard that matches a text. For the text of a wildcard, it is the first that matches
+    /// everything which this wildcard matches: only a star can match a star of the text, and it would match any
+    /// characters there, too.
     pub(super) fn first(&self, text: &str) -> Option<usize> {
         let mut first: Option<usize> = None;
         for with_ends in self.with_ends(text) {
@@ -70,7 +70,7 @@ impl Wildcards {
         first
     }
 
-    /// The places of all that match a text.
+    /// The places of all wildcards that match a text.
     pub(super) fn matching(&self, text: &str) -> Vec<usize> {
         let matching =
             self.with_ends(text).flatten().filter(|(_, wildcard)| wildcard.matches(text));
@@ -83,7 +83,7 @@ impl Wildcards {
         without_ends.find(|(_, wildcard)| wildcard.is_all()).map(|(place, _)| *place)
     }
 
-    /// The wildcards that have the ends of a text.
+    /// The wildcards with the beginning and the end of a text.
     fn with_ends<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a [(usize, Wildcard)]> {
         let by_first = self.0.of(move |length| text.get(..length));
         by_first.flat_map(move |(before, by_last)| {

@@ -1,4 +1,4 @@
-//! YAML, as a tree in which every node knows its place.
+//! YAML, as a tree whose nodes have their places.
 //!
 //! The text is split into events by [`granit_parser`], the parser of serde-saphyr: it forbids unsafe
 //! code, is fuzzed, gives each event its place, and bounds nesting. Deserializing into types would
@@ -96,7 +96,7 @@ impl Node {
         matches!(&self.kind, Kind::Text { text, plain: true, .. } if NOTHING.contains(&text.as_str()))
     }
 
-    /// Whether it is null, an empty text or an empty list: generated files have these for what is not said.
+    /// Whether it is null, an empty text or an empty list, which generated files write for absent settings.
     pub(super) fn is_empty(&self) -> bool {
         match &self.kind {
             Kind::Text { text, .. } => text.is_empty() || self.is_nothing(),
@@ -159,7 +159,7 @@ struct Tree<'a> {
     root: Option<Node>,
 }
 
-/// A list or map that has not ended, with its anchor, and for a map the key whose value comes next.
+/// A list or map that has not ended, its anchor and, for a map, the key whose value comes next.
 struct Open {
     at: At,
     anchor: usize,
@@ -196,7 +196,7 @@ impl Tree<'_> {
             Event::SequenceStart(_, anchor, _) => self.begin(at, anchor, Kind::List(Vec::new())),
             Event::MappingStart(_, anchor, _) => self.begin(at, anchor, Kind::Map(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                // Its contents were counted when they were added.
+                // Its contents are counted already.
                 Some(Open { at, anchor, kind, .. }) => self.add(Node::new(at, kind), 1, anchor),
                 None => Ok(()),
             },

@@ -30,7 +30,7 @@ pub(super) fn hold<'a>(limits: &'a [KeyedLimit], event: &Event<'_>) -> Few<Held<
     held
 }
 
-/// The same for a number of limits that is known when this is compiled: without a list.
+/// As [`hold`], without a list, for a number of limits that is known at compile time.
 #[inline(always)]
 pub(crate) fn hold_each<'a, const N: usize>(
     limits: [&'a KeyedLimit; N],
@@ -43,11 +43,10 @@ pub(crate) fn hold_each<'a, const N: usize>(
     held
 }
 
-/// The same for limits in any order, which the result has, too.
+/// As [`hold`], for limits in any order, which the result keeps.
 ///
 /// # Panics
-/// When a limit is given twice, before anything is locked: the event would wait for itself for ever,
-/// and keep all others of its key waiting.
+/// When a limit is given twice, before anything is locked: the thread would deadlock with itself.
 pub(crate) fn hold_in_any_order<'a>(
     limits: impl Iterator<Item = &'a KeyedLimit>,
     event: &Event<'_>,
@@ -75,8 +74,8 @@ pub(crate) fn hold_in_any_order<'a>(
     held
 }
 
-/// Finds what is remembered of the keys, once all are locked. To take a lock, the processor waits for all earlier
-/// reads. With a search between two locks, it would wait for the memory of one key after the other.
+/// Finds the entries of the keys, once all are locked. Taking a lock waits for all earlier reads, so with a search
+/// between two locks the processor would wait for the memory of one key after the other.
 #[inline(always)]
 fn find(held: &mut [Held<'_, AnyLimiter>]) {
     for held in held {
@@ -100,7 +99,7 @@ pub(super) fn check<L: Limiter<State: PartialEq>>(
     so_far.unwrap_or_else(|| strictest([]))
 }
 
-/// The same with a cost for each limit; `see` is told the outcome of each, in their order. Rules with shadows, with
+/// As [`check`], with a cost for each limit; `see` gets the outcome of each, in their order. Rules with shadows, with
 /// stretched limits or without states decide in another way: see `MemoryStore::answer_by`.
 #[inline(always)]
 pub(crate) fn check_each<L: Limiter<State: PartialEq>>(
@@ -125,9 +124,9 @@ pub(crate) fn check_each<L: Limiter<State: PartialEq>>(
     }
 }
 
-/// Counts an event whose keys are locked if it passes after `most` at the latest. Otherwise counts nothing,
-/// and returns how long after `now` it would pass or should be tried again. If the clock was set back, the keys
-/// follow it, so that not every attempt finds the same wait.
+/// Counts an event whose keys are locked if it passes within `most`. Otherwise counts nothing, and returns how long
+/// after `now` it would pass or should be retried. If the clock was set back, the keys follow it, so that retries do
+/// not find the same wait for ever.
 pub(super) fn pass<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],
     now: Time,

@@ -1,4 +1,4 @@
-//! A key that is locked, and the memory of a shard, in which it is.
+//! A locked key, and the memory of its shard.
 
 use super::sync::MutexGuard;
 use super::table::{Slot, Table};
@@ -12,8 +12,7 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::ops::DerefMut;
 
-/// Threads hand in their events out of order. An entry is swept only when no event that comes this
-/// late counts it.
+/// Threads hand in their events out of order. A sweep keeps what an event this late still counts.
 const LATE: Span = Span::seconds(10);
 
 /// The memory of a shard. Its first cache line, with the lock, is all that most events need.
@@ -26,9 +25,9 @@ pub(crate) struct Memory<S> {
 }
 
 impl<S: Clone> Memory<S> {
-    /// Frees the part of the next entry that no event counts any more, not even one that comes late by [`LATE`]. If the
-    /// clock is ahead for one event only, other keys lose nothing by it: only the earlier of two times counts, that of
-    /// this event and the latest before it.
+    /// Frees the part of the next entry that no event counts any more, even one that is late by [`LATE`]. The earlier
+    /// of two times counts, this event's and the latest before, so that one event with a clock ahead costs other keys
+    /// nothing.
     #[inline(never)]
     fn sweep<L: Limiter<State = S>>(&mut self, limiter: &L, before: Time, now: Time) {
         if let Some(entry) = self.table.sweep() {
@@ -47,7 +46,7 @@ impl<S: Clone> Memory<S> {
 pub(crate) struct Held<'a, L: Limiter, M = MutexGuard<'a, Memory<<L as Limiter>::State>>> {
     pub(super) limiter: &'a L,
     pub(super) initial: &'a L::State,
-    /// The guard of the shard, or what a guard lends.
+    /// The guard of the shard, or a borrow from it.
     pub(super) memory: M,
     pub(super) hash: u64,
     pub(super) slot: Option<Slot>,
@@ -59,7 +58,7 @@ impl<L: Limiter, M: DerefMut<Target = Memory<L::State>>> Held<'_, L, M>
 where
     L::State: PartialEq,
 {
-    /// Finds what is remembered of the key.
+    /// Finds the entry of the key.
     #[inline(always)]
     pub(super) fn find(&mut self) {
         self.slot = self.memory.table.find(self.hash);
@@ -113,7 +112,7 @@ where
         self.update(now, |limiter, state| limiter.charge(state, now, cost))
     }
 
-    /// Follows a clock that was set back, as with an event that is refused. Counts nothing.
+    /// Follows a clock that was set back, as a refused event does. Counts nothing.
     pub(super) fn follow(&mut self, now: Time) {
         if self.slot.is_some() && now < self.memory.latest {
             self.update(now, |limiter, state| limiter.record(state, now, 0.0, false));
@@ -150,7 +149,7 @@ where
         self.record_times(now, cost, 1.0, passed, allowed);
     }
 
-    /// The same for an event that stands for as many as `times`.
+    /// As [`record`](Self::record), for an event that counts as many `times`.
     pub(crate) fn record_times(
         &mut self,
         now: Time,
@@ -159,18 +158,18 @@ where
         passed: bool,
         allowed: bool,
     ) {
-        // A cost that is too large or no number stays so, and is not counted.
+        // A cost that is too large or NaN stays so, and is not counted.
         let counted = if is_cost(cost) { smaller(cost * times, MAX_COST) } else { cost };
         self.update(now, |limiter, state| limiter.record(state, now, counted, allowed));
         self.remember(now, cost, passed, allowed);
     }
 
-    /// Takes over the state that another store has of the key after it decided about an event at `now`. `passed` says
-    /// whether the limiter let the event pass.
+    /// Takes over another store's state of the key, after its decision about an event at `now`. `passed` says whether
+    /// the limiter let the event pass.
     ///
-    /// The fuller of both states stays if an answer of that store about a later event came first, so that this one was
-    /// overtaken; or if events were counted here that the other store does not know of. Otherwise a sender who makes
-    /// that store fail again and again would be let pass anew each time.
+    /// The fuller of both states stays if that store's answer about a later event came first, or if events were counted
+    /// here that the other store does not know. Otherwise a sender that makes the other store fail again and again
+    /// would get the limit anew each time.
     pub(crate) fn adopt(&mut self, now: Time, cost: f64, passed: bool, state: L::State) {
         let level = |state: &L::State| self.limiter.peek(state, now, 0.0).level;
         let is_overtaken = now < self.memory.latest;
@@ -186,8 +185,8 @@ where
         self.remember(now, cost, passed, passed);
     }
 
-    /// Changes the state and marks the key as used. A new key is remembered only if its state is not
-    /// the initial one, so that it does not push out another key for nothing.
+    /// Changes the state and marks the key as used. A new key is remembered only if its state is not the initial one,
+    /// so that it does not evict another key for nothing.
     #[inline(always)]
     pub(super) fn update<R>(
         &mut self,
@@ -211,9 +210,9 @@ where
         result
     }
 
-    /// Remembers the cost of an event that the limiter refused because of earlier events: the largest
-    /// if there are several, until an event that costs as much passes. An event that would be refused
-    /// for a new key, too, is not remembered.
+    /// Remembers the cost of an event that the limiter refused because of earlier events: the largest if there are
+    /// several, until an event that costs as much passes. An event that even a new key would be refused is not
+    /// remembered.
     ///
     /// A sender at its limit passes and is refused in turns, which no branch predictor foresees. So
     /// as long as events cost the same, only the sign of `refused` changes, without a branch.
@@ -287,7 +286,7 @@ mod tests {
     use crate::store::Keyed;
     use crate::time::Time;
 
-    /// Answers are taken over in the order in which another store gave them, whichever comes first.
+    /// Answers are taken over in the order in which another store gave them, not in the order of their arrival.
     #[test]
     fn an_answer_that_was_overtaken_frees_nobody() {
         let limiter: AnyLimiter = "fixed-window 9/1h".parse().unwrap();
@@ -306,8 +305,7 @@ mod tests {
         assert_eq!(adopt(at(40), 1.0), 1.0, "its clock was set back");
     }
 
-    /// What was counted here while the other store did not answer goes on to count here, until that store has counted as
-    /// much.
+    /// What was counted here during an outage counts on here, until the other store has counted as much.
     #[test]
     fn what_was_counted_here_is_not_lost_by_an_answer() {
         let limiter: AnyLimiter = "fixed-window 9/1h".parse().unwrap();

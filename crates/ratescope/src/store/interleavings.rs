@@ -52,8 +52,8 @@ fn every_order(
     });
 }
 
-/// Judges a limit of one event for each user and for each address: passed events fit, refused ones met a
-/// full key, and the store counted exactly the passed ones.
+/// Judges a limit of one event for each user and for each address: passed events fit, refused events met a full key,
+/// and the store counted exactly the passed events.
 fn one_each(store: &KeyedPolicy, sent: &[(From, bool)]) {
     let passed = |same: &dyn Fn(From) -> bool| {
         sent.iter().filter(|(from, passed)| *passed && same(*from)).count()
@@ -90,8 +90,7 @@ fn the_same_keys_everywhere() {
         &[&[("ann", "x"), ("ann", "x")], &[("bob", "y"), ("bob", "y")]],
         |store, sent| {
             assert_eq!(sent.iter().filter(|(_, passed)| *passed).count(), 2);
-            // The first and the third have room for one more: nothing was counted for what the second
-            // refused.
+            // The first and the third have room for one more: they did not count what the second refused.
             let together = ask(("?", "?"), 1.0, |event| store.peek(event));
             assert_eq!(
                 (together.to_string().as_str(), together.by),
@@ -146,7 +145,7 @@ fn is_free(store: &KeyedPolicy, from: From) -> bool {
     ask(from, 1.0, |event| store.peek(event)).is_allowed()
 }
 
-/// Of two who wait for one place one passes, and the other has counted nothing.
+/// Of two events that wait for one place, one passes, and the other counts nothing.
 #[test]
 fn two_who_wait_for_one_place() {
     fn pass(store: &KeyedPolicy, ip: &'static str) -> bool {

@@ -35,18 +35,18 @@ use std::sync::Arc;
 /// The least number of entries of a shard if there are several: fewer would spread unevenly.
 const PER_SHARD: usize = 1024;
 
-/// A limiter and the states of its keys: [the store](super) says how long they are remembered.
+/// A limiter and the states of its keys: [the store](super) says which keys are evicted.
 ///
 /// A key is anything that can be hashed. It is neither kept nor copied. Two keys are the same when
 /// they hash the same, as `String` and `str` do.
 ///
-/// A clone is the same store: both count in the same states, as a server that clones its state for each
-/// request expects. [`fork`](Self::fork) makes one that goes its own way.
+/// A clone is the same store, as a server that clones its state for each request expects. [`fork`](Self::fork) copies
+/// the states.
 pub struct Keyed<L: Limiter, H = Secret> {
     limiter: L,
     initial: L::State,
     hasher: H,
-    /// Shared by all clones. The slice lies right behind its reference counts, so it is found as fast as in a box.
+    /// Shared by all clones. The slice follows its reference counts, so it is found as fast as in a box.
     shards: Arc<[Shard<L::State>]>,
 }
 
@@ -74,8 +74,7 @@ where
         self.hold(self.hash(key)).check(now, cost)
     }
 
-    /// Counts an event if it passes after `most` at the latest. Otherwise counts nothing, and says how long
-    /// it would wait, or when to try again.
+    /// Counts an event if it passes within `most`. Otherwise counts nothing, and returns its wait, or when to retry.
     pub fn pass<K: Hash + ?Sized>(
         &self,
         key: &K,
@@ -110,18 +109,18 @@ where
         self.hold(self.hash(key)).remaining(now)
     }
 
-    /// How long until `key` is treated as a new one: see [`Limiter::reset_after`].
+    /// How long until `key` is as good as new: see [`Limiter::reset_after`].
     pub fn reset_after<K: Hash + ?Sized>(&self, key: &K, now: Time) -> Span {
         self.hold(self.hash(key)).reset_after(now)
     }
 
-    /// Takes back an event of `key` that was allowed at `at`, such as a call that failed, as far as it
-    /// certainly still counts. Returns whether the limiter can do that: see [`Limiter::undo`].
+    /// Takes back an event of `key` that was allowed at `at`, such as a call that failed, as far as it certainly still
+    /// counts. Returns whether the limiter can undo: see [`Limiter::undo`].
     pub fn undo<K: Hash + ?Sized>(&self, key: &K, at: Time, now: Time, cost: f64) -> bool {
         self.hold(self.hash(key)).undo(at, now, cost)
     }
 
-    /// Resets `key`: what it has used is forgotten. Returns whether it was remembered. It may still take room.
+    /// Resets `key`, and returns whether it was remembered. Its entry may still take room.
     pub fn reset<K: Hash + ?Sized>(&self, key: &K) -> bool {
         self.hold(self.hash(key)).reset()
     }
@@ -142,11 +141,11 @@ impl<L: Limiter, H> Keyed<L, H>
 where
     L::State: PartialEq,
 {
-    /// The same with another hash. All its 64 bits must be good: two keys with one hash are one key.
-    /// Use a faster hash than [`Secret`] only for keys that no sender can choose, such as numbers
-    /// that you assign yourself.
+    /// As [`new`](Self::new), with another hash. All of its 64 bits must be good: two keys with one hash are one key.
+    /// Use a faster hash than [`Secret`] only for keys that no sender can choose, such as numbers that you assign
+    /// yourself.
     pub fn with_hasher(limiter: L, capacity: usize, hasher: H) -> Self {
-        // Half of all numbers, so that their sum over all shards is a number, too.
+        // Half of the range, so that the sum over all shards does not overflow.
         let entries = capacity.saturating_add(capacity / 8).clamp(1, usize::MAX / 2);
         let shards = (entries / PER_SHARD).clamp(1, SHARDS);
         let shards = 1 << shards.ilog2();
@@ -162,9 +161,8 @@ where
         &self.limiter
     }
 
-    /// The most keys that can be remembered: an eighth more than was asked for, in whole sets.
-    /// Sets do not fill evenly; with the additional room, almost none of the number of keys that was
-    /// asked for is evicted.
+    /// The most keys that can be remembered: an eighth more than was asked for, in whole sets. Sets do not fill evenly;
+    /// with the additional room, almost none of the keys that were asked for is evicted.
     pub fn capacity(&self) -> usize {
         self.sum(|memory| memory.table.capacity())
     }
@@ -220,7 +218,7 @@ where
         passed.map(|together| together.outcome)
     }
 
-    /// The same, without [finding](Held::find) the state of the key.
+    /// As [`hold`](Self::hold), without [finding](Held::find) the state of the key.
     #[inline(always)]
     pub(super) fn lock(&self, hash: u64) -> Held<'_, L> {
         let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
@@ -228,7 +226,7 @@ where
         Held { limiter, initial, memory, hash, slot: None, passed: false }
     }
 
-    /// The place of the shard of a key.
+    /// The index of the shard of a key.
     pub(super) fn shard(&self, hash: u64) -> usize {
         shard(hash, self.shards.len())
     }
@@ -262,8 +260,8 @@ where
         &self.initial
     }
 
-    /// A store with a copy of all states, in which both count apart from now on. One lock after the other is
-    /// taken, so an event that another thread decides meanwhile may be missing.
+    /// A store with a copy of all states. It locks one shard after the other, so an event that another thread decides
+    /// meanwhile may be missing.
     ///
     /// ```
     /// use ratescope::limit::gcra::Gcra;
@@ -285,7 +283,7 @@ where
         self.turned(self.limiter.clone(), |_| ())
     }
 
-    /// The same keys under another limiter, apart; `turn` converts each state.
+    /// A copy for another limiter; `turn` converts each state.
     pub(super) fn turned(&self, limiter: L, turn: impl FnMut(&mut L::State)) -> Self
     where
         H: Clone,
@@ -322,7 +320,7 @@ where
         }
     }
 
-    /// Remembers a key again, as the most recently used.
+    /// Inserts a saved key as the most recently used.
     pub(super) fn put_back(&self, hash: u64, refused: f32, state: L::State, latest: Time) {
         let mut held = self.hold(hash);
         held.update(latest, |_, old| *old = state);

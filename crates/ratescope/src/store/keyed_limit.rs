@@ -12,15 +12,15 @@ use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// A limit, and the states of its keys. A clone has the same states, and the same number: whoever locks
-/// both would wait for itself.
+/// A limit, and the states of its keys. A clone has the same states and the same number: locking a key in both would
+/// deadlock.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyedLimit {
     pub(super) per: Per,
     pub(crate) keys: Keyed<AnyLimiter>,
     /// Its number in the process, in the order in which limits were made. All threads lock in this order.
     pub(super) number: usize,
-    /// The state of a new key, if it decides by other numbers than those of its table.
+    /// The state of a new key, if the numbers differ from those of the table.
     own: Option<Arc<AnyState>>,
 }
 
@@ -56,12 +56,12 @@ impl KeyedLimit {
         Ok(restored.unwrap_or_else(|| KeyedLimit::new(limit, capacity)))
     }
 
-    /// Whether these are the states of exactly this limit.
+    /// Whether these states belong to exactly this limit.
     pub(crate) fn is_for(&self, limit: &Limit) -> bool {
         self.own.is_none() && self.per == limit.per && *self.keys.limiter() == limit.limiter
     }
 
-    /// The same keys and states, decided by the numbers of `limit`; `None` if that has other keys or another shape.
+    /// The same keys and states with the numbers of `limit`; `None` if its keys or its shape differ.
     pub(crate) fn with_limit(&self, limit: &Limit) -> Option<Self> {
         if self.per != limit.per || self.limiter().shape() != limit.limiter.shape() {
             return None;
@@ -81,12 +81,12 @@ impl KeyedLimit {
         self.own.as_deref().unwrap_or(self.keys.initial())
     }
 
-    /// A state of the limiter that decides, as the table has it.
+    /// Wraps a state of this limiter for the table.
     pub(crate) fn own_state(&self, state: AnyState) -> AnyState {
         self.initial().like(state)
     }
 
-    /// Locks the key of this hash, which is then to be [found](Held::find).
+    /// Locks the key of this hash, without [finding](Held::find) its state.
     #[inline(always)]
     pub(super) fn lock(&self, hash: u64) -> Held<'_, AnyLimiter> {
         Held { initial: self.initial(), ..self.keys.lock(hash) }
@@ -103,14 +103,14 @@ impl KeyedLimit {
         held
     }
 
-    /// What is remembered of a key whose shard is locked, or the state of a new key.
+    /// The state of a key whose shard is locked, or of a new key.
     pub(super) fn state_in<'a>(&'a self, memory: &'a Memory<AnyState>, hash: u64) -> &'a AnyState {
         self.keys.state_in(memory, hash).unwrap_or(self.initial())
     }
 
-    /// The states of this limit for `limit`, or `None` if that has other keys or another shape.
+    /// The states of this limit, converted for `limit`; `None` if its keys or its shape differ.
     ///
-    /// [`kept`](crate::limit::kept) says what becomes of each state; the change happens at `now`.
+    /// [`kept`](crate::limit::kept) says what becomes of each state; they are converted at `now`.
     pub(crate) fn carried(&self, limit: &Limit, now: Time) -> Option<Self> {
         let (old, new) = (self.limiter(), &limit.limiter);
         if self.per != limit.per || old.shape().difference(&new.shape()).is_some() {
@@ -149,9 +149,9 @@ impl KeyedLimit {
     }
 }
 
-/// The key of an event for a limit, as it is hashed: the values of its fields. Each ends with a byte that
-/// no text contains, as `str` does it, so different values are hashed differently. The names need not be
-/// hashed, since each limit has its own tables.
+/// The key of an event for a limit, as it is hashed: the values of its fields. Each ends with a byte that no text
+/// contains, as in the hash of `str`, so values never run into each other. Each limit has its own tables, so the names
+/// are not hashed.
 struct Key<'a>(&'a Per, &'a Event<'a>);
 
 impl Hash for Key<'_> {

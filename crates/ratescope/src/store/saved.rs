@@ -16,23 +16,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `ratescope::files` (not on wasm32) writes such bytes to a file that is never half there.
+//! `ratescope::files` (not on wasm32) writes such bytes to a file atomically.
 //!
 //! # What survives
-//! Each state in its [kept form](crate::limit::kept), the secret of the hash, and for each key what protects
-//! it from [being forgotten](super). So a restored store decides as one that never stopped, as long as there is
-//! room and the clock is not set back. A full one may forget other keys than the one before, also some of
-//! those that are restored, about 1 in 10,000: those that were not used for long.
+//! Each state in its [kept form](crate::limit::kept), the secret of the hash, and for each key what protects it from
+//! [eviction](super). So a restored store decides as one that never stopped, as long as there is room and the clock is
+//! not set back. A full store may evict other keys than before, and about 1 in 10,000 when it is restored: keys that
+//! were not used for long.
 //!
-//! The times are those of the clock that events have: take one that goes on, such as the Unix time, and
-//! not the time since the start of a process.
+//! The times are those of the events, so use a clock that outlives the process, such as the Unix time, not the time
+//! since the start.
 //!
 //! A limit is found again by its key and the [shape](crate::limit::kept::Shape) of its states. So its numbers
 //! may change from one version of a service to the next, and a limit that is new starts without states.
 //!
-//! Keys are not among the bytes, only their hashes. Whoever reads the secret beside them can find out
-//! whether a key that they guess is there, and can choose keys whose hashes collide: keep the bytes from
-//! those who choose keys.
+//! The bytes have only the hashes of keys, and their secret. Whoever reads the bytes can check whether a guessed key is
+//! there, and can choose keys whose hashes collide: keep the bytes from those who choose keys.
 //!
 //! # The bytes
 //! `ratescope`, the version, the sections, and a checksum of 64 bits: bytes that were cut, changed or
@@ -61,7 +60,7 @@ const CHECK: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SavedError {
-    /// The bytes do not begin as saved states do.
+    /// The bytes are not saved states.
     Foreign,
     /// The bytes have another version than [`VERSION`]. Bytes of a later version must not be overwritten.
     Version {
@@ -199,8 +198,8 @@ where
 {
     /// All states as bytes, as of `now`: see [saving](super::saved).
     ///
-    /// One lock after the other is taken, so other threads can go on; an event that they decide meanwhile may
-    /// be missing.
+    /// It locks one shard after the other, so other threads can go on; an event that they decide meanwhile may be
+    /// missing.
     pub fn save(&self, now: Time) -> Vec<u8> {
         let mut saving = Saving::new();
         saving.add(&self.limiter().kept_shape().to_string(), self, now);
@@ -210,7 +209,7 @@ where
     /// A store for `limiter` with the states that were [saved](Self::save), for `capacity` keys.
     ///
     /// # Errors
-    /// When the bytes are anything else, or of another limiter: one with another shape of states.
+    /// When the bytes are anything else, or of a limiter with another shape of states.
     pub fn restore(limiter: L, capacity: usize, bytes: &[u8]) -> Result<Self, SavedError> {
         let saved = Saved::read(bytes)?;
         let wanted = limiter.kept_shape().to_string();

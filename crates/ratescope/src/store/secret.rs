@@ -12,8 +12,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 /// std's [`RandomState`] is the same hash today, but std does not promise that it stays the same.
 ///
 /// # On wasm32
-/// There std has no randomness: without help, secrets are the same in every instance, and a sender who knows them can
-/// choose two keys with one hash. The host gives random words once, before stores are made:
+/// There std has no randomness: without help, secrets are the same in every instance, and a sender can choose two keys
+/// with one hash. The host gives random words once, before stores are made:
 ///
 /// ```
 /// use ratescope::store::Secret;
@@ -23,17 +23,17 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 /// Secret::seed(words);
 /// ```
 ///
-/// The npm package does that itself. [`from_words`](Self::from_words) makes one secret, for
+/// The npm package does so itself. [`from_words`](Self::from_words) makes one secret, for
 /// [`Keyed::with_hasher`](super::Keyed::with_hasher).
 #[derive(Clone, Copy)]
 pub struct Secret([u64; 2]);
 
-/// The words that the host gave, and the number of secrets that were made.
+/// The words from the host, and the number of secrets made so far.
 static SEED: [AtomicU64; 3] = [const { AtomicU64::new(0) }; 3];
 
 impl Secret {
-    /// A new secret, from the source that std uses and the [words of the host](Self::seed). Loom runs the same program again and again and
-    /// needs the same hashes, so there it is constant.
+    /// A new secret, from the source that std uses and the [words of the host](Self::seed). Loom runs a program again
+    /// and again with the same hashes, so there the secret is constant.
     pub fn new() -> Self {
         if cfg!(all(test, loom)) {
             return Secret([1, 2]);
@@ -47,7 +47,7 @@ impl Secret {
         Secret([0, 1].map(|half: u64| random.hash_one((seed, number, half))))
     }
 
-    /// Gives random words, of which all secrets are made from now on.
+    /// Sets the random words from which all later secrets are made.
     pub fn seed(words: [u64; 2]) {
         SEED.iter().zip(words).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
     }
@@ -56,7 +56,7 @@ impl Secret {
         self.0
     }
 
-    /// A secret of these words, which nobody else should know.
+    /// A secret made from these words, which nobody else should know.
     pub const fn from_words(words: [u64; 2]) -> Self {
         Secret(words)
     }
@@ -85,8 +85,7 @@ impl BuildHasher for Secret {
     }
 }
 
-/// The hash of a key, while it is computed with a [`Secret`]. It passes on the methods that SipHash has its
-/// own code for.
+/// Computes the hash of a key with a [`Secret`]. Forwards the methods for which SipHash has code of its own.
 #[derive(Clone)]
 pub struct SecretHasher(SipHasher13);
 

@@ -6,8 +6,8 @@ pub(super) use std::sync::{Mutex, MutexGuard};
 #[cfg(all(test, loom))]
 pub(super) use loom::sync::{Mutex, MutexGuard};
 
-/// Locks, also after a thread panicked while holding the lock: it leaves at most one event half
-/// counted, which is no reason to stop all other threads.
+/// Locks, even if the lock is poisoned: a panic leaves at most one event half counted, which is no reason to stop all
+/// other threads.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

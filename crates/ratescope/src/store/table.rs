@@ -1,26 +1,24 @@
 //! A bounded table of states, without their keys: the memory of one shard.
 //!
-//! An entry has the 64-bit hash of its key. It lies in one of two [sets](super::tags) of eight, in
-//! the second only if the first was full. A set loses an entry only to another one, so a full set
-//! stays full. Therefore a key that is not found in its first set is not in the table at all if that
-//! set has room.
+//! An entry has the 64-bit hash of its key. It lies in one of two [sets](super::tags) of eight, in the second only if
+//! the first was full. An entry is only ever replaced by another, so a full set stays full. Therefore, if the first set
+//! of a key has room and not the key, the key is not in the table.
 //!
 //! # Room for a new key
-//! A new key goes into its first set, or else into the second. When both are full, one of their
-//! sixteen entries may have room in its other set and moves there. So no entry has to be given up
-//! before the table is about 85 % full, and of as many keys as slots 98.4 % find one. With one set
-//! for each key it would be 86 %.
+//! A new key goes into its first set, or else into the second. When both are full, one of their sixteen entries may
+//! have room in its other set and moves there. So no entry is evicted before the table is about 85 % full, and of as
+//! many keys as slots 98.4 % find one; with one set for each key, 86 % would.
 //!
-//! When there is no room, the table grows by a quarter, up to its largest number of sets; the hashes
-//! are enough to move the entries. After that, an entry is given up:
+//! When there is no room, the table grows by a quarter, up to its largest number of sets; the hashes are enough to move
+//! the entries. After that, an entry is evicted:
 //!
-//! 1. the least recently used of those of the sixteen that are not being refused;
+//! 1. of the sixteen, the least recently used that is not being refused;
 //! 2. if all sixteen are being refused: one of them moves to its other set, in place of the least
 //!    recently used entry there that is not being refused;
 //! 3. if all of these entries, up to 144, are being refused: the least recently used of the sixteen.
 //!
-//! Whether an entry is being refused is asked only here, and only if a refusal is remembered. So room
-//! for a new key costs at most 144 such questions, after any events of others.
+//! Only here is an entry checked for being refused, and only if a refusal is remembered. So room for a new key costs at
+//! most 144 such checks.
 
 use super::tags::{Tags, WAYS, first_set, second_set, sets, tag};
 use core::cmp::Reverse;
@@ -30,9 +28,9 @@ use core::cmp::Reverse;
 pub(super) struct Entry<S> {
     /// The hash of the key, which stands for the key.
     pub(super) hash: u64,
-    /// The number of its last use, which is even. Numbers wrap around after 2³¹ uses of the table. An entry that
-    /// was not used for so long may then seem recently used, and stays a while longer. An odd number also says that
-    /// the state is what another store told, unless it was changed since.
+    /// The number of its last use, which is even. Numbers wrap around after 2³¹ uses of the table; an entry that was
+    /// not used for so long then seems recently used, and stays longer. The lowest bit says that the state came from
+    /// another store and was not changed since.
     used: u32,
     /// The largest cost that was refused because of earlier events. Negative when an event that
     /// costs as much has passed since; 0 when there is none.
@@ -47,24 +45,24 @@ pub(super) struct Entry<S> {
 struct Set<S>([Entry<S>; WAYS]);
 
 impl<S> Entry<S> {
-    /// Notes that the state is now what another store told.
+    /// Marks the state as that of another store.
     pub(super) fn set_told(&mut self) {
         self.used |= 1;
     }
 
-    /// Whether the state is what another store told.
+    /// Whether the state is that of another store.
     pub(super) fn is_told(&self) -> bool {
         self.used & 1 == 1
     }
 
-    /// The number of uses of the table since its last use, of so many in all.
+    /// The number of uses of the table since its last use; `uses` is the number of all uses.
     fn age(&self, uses: u32) -> u32 {
         uses.wrapping_sub(self.used & !1)
     }
 }
 
-/// Where an entry lies, counted over all sets. Valid until the next insertion. It is one number, since a pair would be
-/// kept in memory, and take longer to read right after it was found.
+/// Where an entry lies, counted over all sets. Valid until the next insertion. One number, since a pair would be kept
+/// in memory, and be slower to read right after it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot(usize);
 
@@ -128,7 +126,7 @@ impl<S: Clone> Table<S> {
         self.len
     }
 
-    /// How many entries were given up for others.
+    /// How many entries were evicted.
     pub(super) fn evicted(&self) -> u64 {
         self.evicted
     }
@@ -143,8 +141,7 @@ impl<S: Clone> Table<S> {
         }
     }
 
-    /// A cold function of its own: one key in ten is in its second set, and fewer of the keys that
-    /// are used often.
+    /// A cold function: one key in ten is in its second set, and fewer of the frequently used keys.
     #[cold]
     #[inline(never)]
     fn find_in_second(&self, first: usize, hash: u64) -> Option<Slot> {
@@ -157,8 +154,8 @@ impl<S: Clone> Table<S> {
     #[inline(always)]
     fn find_in(&self, set: usize, hash: u64) -> Option<Slot> {
         let (tags, entries) = (self.tags.get(set)?, self.sets.get(set)?);
-        // Only the tags tell which entry it is, so its memory is asked for once they have arrived. By measurement this
-        // takes less time if any entry of the set is read meanwhile: presumably the page has been looked up by then.
+        // The entry is known only once the tags have arrived. Measured: reading any entry of the set meanwhile is
+        // faster, presumably because the page is then in the TLB.
         core::hint::black_box(entries.0[WAYS / 2].used);
         let is_it = |way: &usize| entries.0[*way % WAYS].hash == hash;
         tags.find(tag(hash)).find(is_it).map(|way| Slot::new(set, way))
@@ -176,7 +173,7 @@ impl<S: Clone> Table<S> {
         &mut self.sets[slot.set()].0[slot.way()]
     }
 
-    /// The same; the entry becomes the most recently used.
+    /// As [`at_mut`](Self::at_mut), and makes the entry the most recently used.
     #[inline(always)]
     pub(super) fn use_at(&mut self, slot: Slot) -> &mut Entry<S> {
         self.uses = self.uses.wrapping_add(2);
@@ -204,14 +201,13 @@ impl<S: Clone> Table<S> {
         each.flat_map(|(tags, set)| set.0.iter_mut().take(tags.len()))
     }
 
-    /// The next entry to be swept: each in turn, one with every eighth use of the table. An entry is
-    /// rarely in the cache, and one with each use would slow down every event. A free slot takes no
-    /// turn.
+    /// The next entry to be swept: each in turn, one with every eighth use of the table, since an entry is rarely in
+    /// the cache, and a sweep with each use would slow down every event. Free slots are skipped.
     pub(super) fn sweep(&mut self) -> Option<&mut Entry<S>> {
         if !self.uses.is_multiple_of(16) {
             return None;
         }
-        // A set is rarely empty, and hardly ever are several in turn.
+        // A set is rarely empty, and several in a row hardly ever.
         for _ in 0..WAYS {
             let slot = Slot(self.next);
             let is_taken = self.tags.get(slot.set()).is_some_and(|tags| slot.way() < tags.len());
@@ -227,9 +223,8 @@ impl<S: Clone> Table<S> {
         None
     }
 
-    /// Inserts a key that is not there yet, as the most recently used. If an entry must be given up
-    /// for it, `is_refused` says whether an entry is being refused, given its state and the cost of
-    /// its refusal.
+    /// Inserts a key that is not there yet, as the most recently used. If an entry must be evicted, `is_refused` says
+    /// whether an entry is being refused, given its state and the cost of its refusal.
     pub(super) fn insert(
         &mut self,
         hash: u64,
@@ -288,7 +283,7 @@ impl<S: Clone> Table<S> {
         if slot.set() == first { second } else { first }
     }
 
-    /// Moves an entry to another set. The entry there takes its place, to be overwritten.
+    /// Moves an entry to another set, swapping it with the entry there, which is to be overwritten.
     fn shift(&mut self, from: Slot, to: Slot) {
         let tag = self.tags[from.set()].at(from.way());
         self.tags[to.set()] = self.tags[to.set()].with(to.way(), tag);
@@ -297,7 +292,7 @@ impl<S: Clone> Table<S> {
         }
     }
 
-    /// Gives up an entry for a new key and returns its slot.
+    /// Evicts an entry for a new key and returns its slot.
     #[inline(never)]
     fn give_up_one(&mut self, hash: u64, is_refused: &mut dyn FnMut(&mut S, f32) -> bool) -> Slot {
         let candidates = sets(hash, self.sets.len());
@@ -335,7 +330,7 @@ impl<S: Clone> Table<S> {
         None
     }
 
-    /// The least recently used entry of two full sets that `may` be given up.
+    /// The least recently used entry of two full sets that `may` be evicted.
     fn oldest(&self, sets: [usize; 2], may: impl Fn(Slot) -> bool) -> Option<Slot> {
         let age = |slot: &Slot| self.at(*slot).age(self.uses);
         slots(sets).filter(|slot| may(*slot)).max_by_key(age)

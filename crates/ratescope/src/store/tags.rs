@@ -1,4 +1,4 @@
-//! The sets in which a key may lie, chosen by its hash, and the tags by which it is found there.
+//! The sets in which a key may lie, chosen by its hash, and the tags that find it there.
 //!
 //! # Which bits of the hash choose what
 //! A key is hashed to 64 bits on every target. Nothing is computed in `usize`, which has only 32
@@ -15,9 +15,9 @@
 //! second. The last bits of each half change the choice by at most one, so they are free for the
 //! shard and the tag.
 //!
-//! Within a shard, five bits of the first choice are the same for all keys. That leaves 2²⁷ values,
-//! so some of n sets are chosen more often than others, by one part in 2²⁷/n: by 1 % with 1.3
-//! million sets, which is a store of 300 million keys. Larger tables work, too, only less evenly.
+//! Within a shard, five bits of the first choice are the same for all keys. With the remaining 2²⁷ values, some of n
+//! sets are chosen more often than others, by one part in 2²⁷/n: by 1 % with 1.3 million sets, which is a store of 300
+//! million keys. Larger tables work, too, less evenly.
 //!
 //! The hash has a secret, so it looks random to those who choose keys: nobody can aim at a set, a
 //! shard or a tag.
@@ -25,8 +25,8 @@
 /// How many entries a set has.
 pub(super) const WAYS: usize = 8;
 
-/// The most shards of a store. Each costs a cache line that is used constantly. With 32, two threads
-/// that do nothing else meet in a shard once in 32 times.
+/// The most shards of a store. Each costs a cache line that is used constantly. With 32, two threads that do nothing
+/// else contend once in 32 times.
 pub(super) const SHARDS: usize = 32;
 
 /// The shard of a key; `count`, the number of shards, is a power of two up to [`SHARDS`].
@@ -46,7 +46,7 @@ pub(super) fn first_set(hash: u64, count: usize) -> usize {
     choose(hash >> 32, count)
 }
 
-/// The other one of `count` sets in which a key may lie; the same if there is only one set.
+/// The second of `count` sets in which a key may lie; the first if there is only one set.
 pub(super) fn second_set(hash: u64, count: usize) -> usize {
     let (first, second) = (first_set(hash, count), choose(hash & 0xffff_ffff, count));
     match second {
@@ -94,7 +94,7 @@ impl Tags {
         (self.0 >> (8 * way)) as u8
     }
 
-    /// The tags with another one at a slot.
+    /// These tags, with `tag` at a slot.
     pub(super) fn with(self, way: usize, tag: u8) -> Self {
         let shift = 8 * way;
         Tags(self.0 & !(0xff << shift) | u64::from(tag) << shift)

@@ -1,4 +1,4 @@
-//! The keys of several events, which are locked at once. Two of them may be in one shard, or be the same.
+//! The keys of several events, locked together. Two of them may be in one shard, or be the same.
 
 use super::held::{Held, Memory};
 use super::keyed_limit::KeyedLimit;
@@ -16,7 +16,7 @@ pub(crate) struct Together<'a> {
 pub(crate) struct Key<'a> {
     limit: &'a KeyedLimit,
     hash: u64,
-    /// The place of its shard among those that are locked.
+    /// The index of its shard among the locked ones.
     shard: usize,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Key<'a> {
         Key { limit, hash: limit.hash(event), shard: 0 }
     }
 
-    /// Whether both stand for the same state.
+    /// Whether both have the same state.
     pub(crate) fn is(&self, other: &Key<'_>) -> bool {
         self.limit.number == other.limit.number && self.hash == other.hash
     }
@@ -54,14 +54,14 @@ impl<'a> Together<'a> {
         Together { keys, shards }
     }
 
-    /// Converts the states of these keys, where another limiter counted them.
+    /// Converts the states of these keys to their limiters, if other limiters counted them.
     pub(crate) fn adapt(&mut self, places: &[usize]) {
         for i in places {
             self.held(*i);
         }
     }
 
-    /// The limiter of a key and its state, which is that limiter's once it is [adapted](Self::adapt).
+    /// The limiter of a key and its state, which must be [adapted](Self::adapt) first.
     pub(crate) fn at(&self, i: usize) -> (&AnyLimiter, &AnyState) {
         let Key { limit, hash, shard } = &self.keys[i];
         (limit.limiter(), limit.state_in(&self.shards[*shard], *hash))

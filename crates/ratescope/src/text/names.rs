@@ -11,7 +11,7 @@ pub fn name_of<T: PartialEq>(names: &[(T, &'static str)], of: &T) -> &'static st
 /// The value with the name `text`.
 ///
 /// # Errors
-/// When none has that name: then `help` says what would be right, with all names in place of `{}`.
+/// When no value has this name: `help` says what would be right, with all names in place of `{}`.
 pub fn named<T: Copy>(names: &[(T, &str)], text: &str, help: &str) -> Result<T, ParseError> {
     let value = names.iter().find(|(_, name)| *name == text).map(|(value, _)| *value);
     value.ok_or_else(|| {

@@ -35,7 +35,7 @@ pub fn number(digits: &str) -> Option<f64> {
 /// The f64 nearest to a decimal number, which may have a sign and an exponent; `None` if it is no number or its
 /// value is not finite.
 pub fn float(text: &str) -> Option<f64> {
-    // Only these: the standard library would also read `inf` and `nan`.
+    // The standard library would also read `inf` and `nan`.
     let is_decimal = |b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
     if !text.bytes().all(is_decimal) {
         return None;
@@ -43,13 +43,12 @@ pub fn float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// A number as the shortest plain decimal that reads back as the very same number: what `Display` of an f64
-/// writes.
+/// A number as the shortest plain decimal that reads back as the same number, as `Display` of an f64 writes it.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Decimal(pub f64);
 
 impl Decimal {
-    /// The same number, to be printed.
+    /// Wraps a number, to print it.
     pub fn of(value: &f64) -> Self {
         Decimal(*value)
     }
@@ -61,8 +60,8 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// The digits before and after the point of a decimal number without a sign, as in `12.5`; those after it are
-/// missing if there is no point. `None` for any other text.
+/// The digits before and after the point of a decimal number without a sign, as in `12.5`; without a point, none after
+/// it. `None` for any other text.
 pub fn digits(text: &str) -> Option<(&str, &str)> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());

@@ -3,11 +3,10 @@
 use alloc::string::{String, ToString};
 use core::fmt;
 
-/// The most characters of a problem and its remedy together: these fit on a line.
+/// The most characters of a problem and its remedy together, so that they fit on a line.
 pub(crate) const SHORT: usize = 100;
 
-/// The most characters of the input that an error repeats: slightly more than any text form written
-/// by hand has.
+/// The most characters of the input that an error repeats: slightly more than a text form written by hand.
 pub const ECHO: usize = 60;
 
 /// Returns `c`, a character of foreign text, or a middle dot (U+00B7)

@@ -77,8 +77,7 @@ impl<'a> Words<'a> {
         self.take(at, 1)
     }
 
-    /// Removes the word `name` and the word after it, and returns the latter; `None` if there is no word
-    /// `name`.
+    /// Removes the word `name` and its value, the next word, and returns the value; `None` if there is no word `name`.
     ///
     /// # Errors
     /// When nothing follows the name.
@@ -86,8 +85,8 @@ impl<'a> Words<'a> {
         self.option_of(name, |_| 1)
     }
 
-    /// Does the same for a value of several words: `count` gets the words after the name, and returns how
-    /// many of them belong to the value.
+    /// As [`option`](Self::option), for a value of several words: `count` gets the words after the name, and returns
+    /// how many of them belong to the value.
     pub fn option_of(
         &mut self,
         name: &str,

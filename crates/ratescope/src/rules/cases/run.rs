@@ -48,7 +48,7 @@ impl Cases {
         let run = |test: &Test| {
             let mut asked = HashSet::new();
             let failures = test.run(&ruled, &mut asked);
-            // The next test begins with empty states. All others are still empty.
+            // The next test begins with empty states; those of other rules still are.
             ruled.clear(asked);
             failures
         };
@@ -57,7 +57,7 @@ impl Cases {
 }
 
 impl Test {
-    /// Returns the failures, and adds the places of the rules that were asked.
+    /// Returns the failures, and adds the indices of the rules that were asked.
     fn run(&self, ruled: &MemoryStore, asked: &mut HashSet<usize>) -> Vec<FailedCase> {
         ruled.set_load(self.load);
         let mut number = 0;
@@ -109,7 +109,7 @@ struct Got<'a> {
 }
 
 impl Got<'_> {
-    /// The outcome, in words, where it is not the expected one; `None` where it is.
+    /// The actual outcome in words; `None` if it is the expected one.
     fn instead_of(&self, what: &What) -> Option<String> {
         match what {
             What::Decision(expected) => {
@@ -153,7 +153,7 @@ impl Got<'_> {
     }
 }
 
-/// Whether an outcome is of the rule with this full name, or this name in the file.
+/// Whether an outcome belongs to the rule with this full name, or this name in the file.
 fn is_named(name: &str, by: &LimitOutcome<'_>) -> bool {
     by.rule.name() == name || by.rule.label() == Some(name)
 }

@@ -1,5 +1,4 @@
-//! The table validates its own structure. Its behaviour is compared with a plain map and with the
-//! rules by which an entry is given up.
+//! The table validates its own structure. Its behaviour is compared with a plain map and with the rules of eviction.
 #![cfg(not(target_arch = "wasm32"))]
 
 use super::*;
@@ -71,7 +70,7 @@ fn hash(key: u64) -> u64 {
 /// A state says whether its key is being refused, and which key it is.
 type State = (bool, u64);
 
-/// Does an operation and returns the hashes that were forgotten.
+/// Does an operation and returns the hashes that were evicted.
 fn run(table: &mut Table<State>, op: Op, key: u64) -> BTreeSet<u64> {
     let (hash, refused) = (hash(key), matches!(op, Op::Refuse));
     let before = table.hashes();
@@ -113,7 +112,7 @@ proptest! {
         prop_assert_eq!(table.evicted(), 0);
     }
 
-    /// Without room, exactly one entry is given up, and it is the right one.
+    /// Without room, exactly one entry is evicted, and it is the right one.
     #[test]
     fn what_is_given_up_follows_the_rules(ops in ops(200), most in 1usize..12) {
         let mut table = Table::new(most, (false, 0));
@@ -123,7 +122,7 @@ proptest! {
             prop_assert_eq!(table.validate(), Ok(()));
             prop_assert!(table.len() <= table.capacity());
             prop_assert_eq!(table.evicted() - before.evicted(), forgotten.len() as u64);
-            // Growing may also give up keys, and any of them.
+            // Growing may also evict keys, any of them.
             if forgotten.is_empty() || before.sets.len() < most {
                 continue;
             }
