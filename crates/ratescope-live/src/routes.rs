@@ -68,7 +68,7 @@ type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 /// let live = live.token("correct horse battery staple")?;
 /// let app: Router = Router::new()
 ///     .route("/", get(|| async { "hello\n" }))
-///     .layer(RateLimit::new(store).peer(peer).layer())
+///     .layer(RateLimit::new(store).peer(peer))
 ///     .nest_service("/scope", live);
 /// // axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
 /// # Ok(())

@@ -146,14 +146,14 @@ fn ours(rules: &str, headers: Headers, addresses: u32) -> Call {
 fn limited(rules: &str, headers: Headers) -> RateLimited<Bare, MemoryStore> {
     let ruled = MemoryStore::new(Rules::read("rules.yaml", rules).unwrap(), 100_000);
     let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
-    limit.headers(headers).layer().layer(Bare)
+    limit.headers(headers).layer(Bare)
 }
 
 /// One rule that no request is limited by.
 fn skipped(addresses: u32) -> Call {
     let ruled = MemoryStore::new(Rules::read("rules.yaml", ONE).unwrap(), 100_000);
     let limit = RateLimit::new(ruled).skip(|head| head.uri.path() == "/");
-    timed(limit.layer().layer(Bare), addresses, StatusCode::OK)
+    timed(limit.layer(Bare), addresses, StatusCode::OK)
 }
 
 /// One rule without headers and with a probe, whether a viewer is there or not; it is told nothing meanwhile.
@@ -164,8 +164,7 @@ fn seen(is_open: bool, addresses: u32) -> Call {
     let look = || probe.look(&Wanted::default(), SystemClock.now()).unwrap();
     let viewer = is_open.then(look);
     let limit = RateLimit::new(store).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
-    let mut call =
-        timed(limit.headers(Headers::NONE).layer().layer(Bare), addresses, StatusCode::OK);
+    let mut call = timed(limit.headers(Headers::NONE).layer(Bare), addresses, StatusCode::OK);
     Box::new(move |round| {
         black_box(&viewer);
         call(round)
@@ -175,7 +174,7 @@ fn seen(is_open: bool, addresses: u32) -> Call {
 fn refusing(addresses: u32) -> Call {
     let ruled = MemoryStore::new(Rules::read("rules.yaml", NONE).unwrap(), 100_000);
     let limit = RateLimit::new(ruled).peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
-    timed(limit.layer().layer(Bare), addresses, StatusCode::TOO_MANY_REQUESTS)
+    timed(limit.layer(Bare), addresses, StatusCode::TOO_MANY_REQUESTS)
 }
 
 /// Hands requests to a service, which answers all of them so; the first one is not looked at.

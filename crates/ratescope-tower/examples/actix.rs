@@ -11,13 +11,13 @@ use actix_web::middleware::{Next, from_fn};
 use actix_web::{App, Error, HttpResponse, HttpServer, web};
 use ratescope::rules::MemoryStore;
 use ratescope::{ParseError, Policy};
-use ratescope_tower::{Clock, Problem, RateLimit, RateLimitLayer, SystemClock};
+use ratescope_tower::{Clock, Problem, RateLimit, SystemClock};
 
-type Limit<C> = RateLimitLayer<MemoryStore, Problem, C>;
+type Limit<C> = RateLimit<MemoryStore, Problem, C>;
 
 pub(crate) fn limit<C: Clock>(clock: C) -> Result<Limit<C>, ParseError> {
     let policy: Policy = "gcra 1/1s burst 5 per ip".parse()?;
-    Ok(RateLimit::new(MemoryStore::new(policy, 100_000)).clock(clock).layer())
+    Ok(RateLimit::new(MemoryStore::new(policy, 100_000)).clock(clock))
 }
 
 /// A middleware, for `from_fn`. The limit is in the data of the application.

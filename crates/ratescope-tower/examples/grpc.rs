@@ -23,7 +23,7 @@ async fn serve(clock: impl Clock) -> Result<String, Box<dyn Error>> {
     let (_, health) = tonic_health::server::health_reporter();
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let site = format!("http://{}", listener.local_addr()?);
-    let server = Server::builder().layer(limit.try_layer()?).add_service(health);
+    let server = Server::builder().layer(limit.check_sources()?).add_service(health);
     tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
     Ok(site)
 }

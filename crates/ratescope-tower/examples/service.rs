@@ -76,16 +76,16 @@ pub(crate) async fn serve(
         .user(|user: &User| user.0.as_str())
         .extension("route", |path: &MatchedPath| path.as_str())
         // Before its answer is sent, a request costs nothing but in rules with a cost of their own.
-        .cost(|_| 0.0);
-    limit.check_sources()?;
-    let kilobytes = |bytes| bytes as f64 / 1000.0;
+        .cost(|_| 0.0)
+        .charge_body(|bytes| bytes as f64 / 1000.0) // kilobytes
+        .check_sources()?;
     let app = Router::new()
         .route("/", get(|| async { "hello\n" }))
         .route("/login", post(|| async { "welcome\n" }))
         .route("/items/{id}", get(|| async { "an item\n" }))
         .route("/report", get(|| async { "a report\n" }))
         .route("/download", get(|| async { "a line of a long file\n".repeat(30_000) }))
-        .layer(limit.layer_for_bodies(kilobytes))
+        .layer(limit)
         // The layer that is added last runs first, so the user is known to the limits.
         .layer(from_fn(authenticate))
         // A route that is added after the limits is not limited.

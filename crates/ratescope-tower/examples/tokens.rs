@@ -50,7 +50,7 @@ pub(crate) fn app(store: impl Store, clock: impl Clock) -> Router {
         .cost(|_| MOST.into())
         .reserve()
         .clock(clock);
-    Router::new().route("/{tokens}", get(answer)).layer(limit.layer())
+    Router::new().route("/{tokens}", get(answer)).layer(limit)
 }
 
 #[tokio::main]

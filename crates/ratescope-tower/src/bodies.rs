@@ -4,8 +4,6 @@
 //! when the client hangs up. A store in memory is charged at once, any other by a task of its own on the runtime that
 //! drops the body. Without a runtime the charge is lost, and [counted](super::meters) as lost.
 
-use super::layer::RateLimitLayer;
-use super::service::RateLimited;
 use bytes::Buf;
 use core::fmt;
 use core::pin::Pin;
@@ -14,13 +12,6 @@ use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// A layer that limits requests and charges for the bodies of responses. See
-/// [`RateLimit::layer_for_bodies`](super::RateLimit::layer_for_bodies).
-pub type BodyLimitLayer<S, A, C> = RateLimitLayer<S, A, C, Charged>;
-
-/// A service whose requests are limited, and whose responses cost the bytes of their bodies that are sent.
-pub type BodyLimited<I, S, A, C> = RateLimited<I, S, A, C, Charged>;
 
 /// Says whether a layer charges for the bodies of responses, and which type the bodies have. Only [`Uncharged`] and
 /// [`Charged`] implement it.

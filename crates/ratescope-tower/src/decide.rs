@@ -1,7 +1,7 @@
 //! The decision about a request, and the state that all clones of a layer share.
 
 use super::fields::{Head, RequestFields};
-use super::layer::{LayerSettings, RateLimit};
+use super::layer::LayerSettings;
 use super::meters::{Meters, RequestOutcome};
 use super::passed::{Passed, Rest, Waiting};
 use super::prepared::Prepared;
@@ -19,9 +19,9 @@ use std::sync::{Arc, OnceLock, Weak};
 
 /// The state that all clones of a layer share.
 pub(super) struct Shared<S, A, C> {
-    pub(super) store: S,
-    answer: A,
-    pub(super) clock: C,
+    pub(super) store: Arc<S>,
+    pub(super) answer: Arc<A>,
+    pub(super) clock: Arc<C>,
     pub(super) settings: LayerSettings,
     pub(super) preparations: ByRules<Prepared>,
     queue: Arc<Queue>,
@@ -29,8 +29,8 @@ pub(super) struct Shared<S, A, C> {
     meters: OnceLock<Meters>,
     refusals: LogSampler,
     pub(super) bad_costs: LogSampler,
-    /// The rules whose misfits with the sources were logged.
-    reported: Weak<Rules>,
+    /// The rules whose misfits with the sources were logged before the first request.
+    reported: OnceLock<Weak<Rules>>,
 }
 
 /// The next step of a request.
@@ -87,11 +87,13 @@ struct Asked<'a> {
     seat: Option<Seat>,
 }
 
-impl<S: Store, A, C> Shared<S, A, C> {
-    pub(super) fn new(limit: RateLimit<S, A, C>) -> Self {
-        let RateLimit { store, answer, clock, settings } = limit;
-        let rules = store.rules();
-        report::unfit(&rules, &settings);
+impl<S, A, C> Shared<S, A, C> {
+    pub(super) fn new(
+        store: Arc<S>,
+        answer: Arc<A>,
+        clock: Arc<C>,
+        settings: LayerSettings,
+    ) -> Self {
         let sample = || LogSampler::new(settings.logged);
         let of_one_key = settings.queue_per_key.unwrap_or(settings.queue.div_ceil(2));
         Shared {
@@ -100,16 +102,14 @@ impl<S: Store, A, C> Shared<S, A, C> {
             meters: OnceLock::new(),
             refusals: sample(),
             bad_costs: sample(),
-            reported: Arc::downgrade(&rules),
+            reported: OnceLock::new(),
             store,
             answer,
             clock,
             settings,
         }
     }
-}
 
-impl<S, A, C> Shared<S, A, C> {
     /// The number of requests in the queue.
     pub(super) fn waiting(&self) -> usize {
         self.queue.waiting()
@@ -140,6 +140,17 @@ impl<S, A, C> Shared<S, A, C> {
     fn reserve(&self, prepared: &Prepared, event: &Event<'_>) -> Option<Seat> {
         let keys = prepared.may_delay.then(|| prepared.delaying(event, &self.queue)).flatten()?;
         self.queue.reserve(keys)
+    }
+}
+
+impl<S: Store, A, C> Shared<S, A, C> {
+    /// Logs once which rules misfit the sources, and returns the rules that were looked at.
+    pub(super) fn report(&self) -> &Weak<Rules> {
+        self.reported.get_or_init(|| {
+            let rules = self.store.rules();
+            report::unfit(&rules, &self.settings);
+            Arc::downgrade(&rules)
+        })
     }
 }
 
@@ -193,7 +204,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
 
     fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
         self.preparations.get(rules, |rules| {
-            if self.reported.as_ptr() != Arc::as_ptr(rules) {
+            if self.report().as_ptr() != Arc::as_ptr(rules) {
                 report::unfit(rules, &self.settings);
                 report::not_normal_for_layer(rules, &self.settings);
             }
@@ -256,7 +267,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         if let Some(passed_over) = self.refusals.take(event.time) {
             report::refused(event, &refused, self.name(), passed_over);
         }
-        Box::new(refused.respond(&self.answer, &self.settings.headers))
+        Box::new(refused.respond(&*self.answer, &self.settings.headers))
     }
 
     /// The response to a request that lacks `field`. The store is not asked about the request.
@@ -276,7 +287,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         }
         let decision = &Decision::new(Arc::clone(&prepared.rules));
         let refused = Refused::unidentified(*head, decision, why, prepared);
-        Next::Refuse(Box::new(refused.respond(&self.answer, &self.settings.headers)))
+        Next::Refuse(Box::new(refused.respond(&*self.answer, &self.settings.headers)))
     }
 
     #[inline]

@@ -22,14 +22,14 @@
 //! limit `per user` all such requests share one key. But if the layer has no source for a field at all, it limits all
 //! clients together instead of nobody: the field is `unknown` in every request, and all share one key. So it is with
 //! `ip` when the server does not say who is connected. Rules for a certain value of such a field never apply. The layer
-//! logs a warning when it is made, and at the first request after a reload. A service that should not start then makes
-//! its layer by [`RateLimit::try_layer`](super::RateLimit::try_layer).
+//! logs a warning when it is laid around a service, and at the first request after a reload. A service that should not
+//! start then calls [`RateLimit::check_sources`](super::RateLimit::check_sources).
 //!
 //! # Values that nobody has
 //! A rule for a route that does not exist limits nobody, and a tier that no rule is for is not limited; both may be
 //! slips. Where the values of a field are known, by [`RateLimit::routes`](super::RateLimit::routes),
 //! [`RateLimit::values`](super::RateLimit::values) or [`RateLimit::limited_values`](super::RateLimit::limited_values),
-//! the layer warns of both in the same way, and `try_layer` refuses.
+//! the layer warns of both in the same way, and `check_sources` refuses.
 //!
 //! A field that a request must have, such as the key of an API, comes from a source that may fail: see
 //! [`RateLimit::key`](super::RateLimit::key).
@@ -49,7 +49,7 @@ use ratescope::policy::is_credential;
 use ratescope::rules::{Rule, Rules, Step, Value};
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::sync::{Once, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 /// The value of a field that no source gives.
 const UNKNOWN: &str = "unknown";
@@ -81,6 +81,7 @@ impl<'a> Head<'a> {
 }
 
 /// The sources of fields.
+#[derive(Clone)]
 pub(super) struct Sources {
     /// The source of the peer's address; `None` for the extensions that a service may set itself.
     pub(super) peer: Option<Peer>,
@@ -95,20 +96,21 @@ pub(super) struct Sources {
     /// The values that fields can have.
     pub(super) known: Vec<KnownValues>,
     /// Logs once that the peer is unknown.
-    no_peer: Once,
+    no_peer: Arc<Once>,
 }
 
 /// Finds the address of the peer. The outer `None` means that the server did not say who is connected; the inner one,
 /// that the peer has no address, as on a Unix socket.
-pub(super) type Peer = Box<dyn Fn(&Extensions) -> Option<Option<IpAddr>> + Send + Sync>;
+pub(super) type Peer = Arc<dyn Fn(&Extensions) -> Option<Option<IpAddr>> + Send + Sync>;
 
 /// Finds a text in the head of a request.
-pub(super) type Find = Box<dyn for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync>;
+pub(super) type Find = Arc<dyn for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync>;
 
 /// Finds a text that a request must have.
 pub(super) type Demand =
-    Box<dyn for<'a> Fn(Head<'a>) -> Result<Option<Cow<'a, str>>, Unidentified> + Send + Sync>;
+    Arc<dyn for<'a> Fn(Head<'a>) -> Result<Option<Cow<'a, str>>, Unidentified> + Send + Sync>;
 
+#[derive(Clone)]
 pub(super) enum FieldSource {
     Header(HeaderName),
     /// The router, which maps each pattern to itself, and the patterns.
@@ -125,7 +127,7 @@ type Found<'a> = Result<Option<Cow<'a, str>>, Box<Unidentified>>;
 impl Default for Sources {
     fn default() -> Self {
         let (fields, ipv6_prefix) = (Vec::new(), IPV6_PREFIX);
-        let (keep_slashes, may_fail, no_peer) = (false, false, Once::new());
+        let (keep_slashes, may_fail, no_peer) = (false, false, Arc::new(Once::new()));
         let (peer, proxies, known) = (None, None, Vec::new());
         Sources { peer, proxies, ipv6_prefix, keep_slashes, fields, may_fail, known, no_peer }
     }
@@ -208,6 +210,7 @@ impl Sources {
 }
 
 /// The values that a field can have.
+#[derive(Clone)]
 pub(super) struct KnownValues {
     pub(super) field: String,
     pub(super) values: Vec<String>,
@@ -239,7 +242,7 @@ impl KnownValues {
 }
 
 /// Fields and values of rules that the sources of a layer do not give: see
-/// [`RateLimit::try_layer`](super::RateLimit::try_layer).
+/// [`RateLimit::check_sources`](super::RateLimit::check_sources).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MissingSources {

@@ -1,6 +1,6 @@
 //! The layer and its settings.
 
-use super::bodies::{BodyLimitLayer, Uncharged};
+use super::bodies::{Charged, Uncharged};
 use super::decide::Shared;
 use super::fields::{FieldSource, Head, KnownValues, MissingSources, Sources};
 use super::headers::Headers;
@@ -28,20 +28,35 @@ pub const QUEUE: usize = 1024;
 /// The default number of refusals that are logged each second.
 pub const LOGGED: u64 = 10;
 
-/// The settings of a layer that limits requests; [`layer`](Self::layer) makes the layer.
+/// A layer that limits requests, with its settings. All services of the layer and of its clones share the store and the
+/// queue. A setting makes another layer of the same store, with a queue of its own.
+///
+/// ```
+/// use axum::{Router, extract::ConnectInfo, routing::get};
+/// use ratescope::{MemoryStore, Policy};
+/// use ratescope_tower::RateLimit;
+/// use std::net::SocketAddr;
+///
+/// let policy: Policy = "gcra 10/1s burst 20 per ip".parse()?;
+/// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+///     .peer(|peer: &ConnectInfo<SocketAddr>| peer.0.ip());
+/// let app: Router = Router::new().route("/", get(|| async { "hello\n" })).layer(limit);
+/// # Ok::<(), ratescope::ParseError>(())
+/// ```
 ///
 /// By default rules can be for the fields `method`, `path` and `host`, and for `ip` if something puts a
 /// `SocketAddr` or an `IpAddr` into the extensions of a request. Each request costs 1. If rules are for
 /// a field without a source, see [missing sources](super::fields#missing-sources).
-#[must_use = "it limits nothing until its layer is used"]
-pub struct RateLimit<S, A = Problem, C = SystemClock> {
-    pub(super) store: S,
-    pub(super) answer: A,
-    pub(super) clock: C,
-    pub(super) settings: LayerSettings,
+///
+/// `W` says whether it [charges](super::Charged) for the bodies of responses.
+#[must_use = "it limits nothing until it is laid around a service"]
+pub struct RateLimit<S, A = Problem, C = SystemClock, W = Uncharged> {
+    pub(super) shared: Arc<Shared<S, A, C>>,
+    bodies: PhantomData<W>,
 }
 
 /// The settings that do not change the type of the layer.
+#[derive(Clone)]
 pub(super) struct LayerSettings {
     pub(super) sources: Sources,
     pub(super) skip: Option<Skip>,
@@ -59,10 +74,10 @@ pub(super) struct LayerSettings {
     pub(super) reserves: bool,
 }
 
-type Skip = Box<dyn Fn(Head<'_>) -> bool + Send + Sync>;
-type Cost = Box<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
-type Charge = Box<dyn Fn(ResponseHead<'_>) -> f64 + Send + Sync>;
-type ChargeSent = Box<dyn Fn(u64) -> f64 + Send + Sync>;
+type Skip = Arc<dyn Fn(Head<'_>) -> bool + Send + Sync>;
+type Cost = Arc<dyn Fn(Head<'_>) -> f64 + Send + Sync>;
+type Charge = Arc<dyn Fn(ResponseHead<'_>) -> f64 + Send + Sync>;
+type ChargeSent = Arc<dyn Fn(u64) -> f64 + Send + Sync>;
 
 impl Default for LayerSettings {
     fn default() -> Self {
@@ -117,29 +132,15 @@ impl<S: Store> RateLimit<S> {
     /// [observed](ratescope::rules::Observed), as by a probe; or any other [`Store`]. A clone is the same store, so the
     /// service can keep one.
     pub fn new(store: S) -> Self {
-        RateLimit { store, answer: Problem, clock: SystemClock, settings: LayerSettings::default() }
+        let (answer, clock) = (Arc::new(Problem), Arc::new(SystemClock));
+        RateLimit::of(Arc::new(store), answer, clock, LayerSettings::default())
     }
 }
 
-impl<S: Store, A, C> RateLimit<S, A, C> {
+impl<S: Store, A, C, W> RateLimit<S, A, C, W> {
     /// Checks that each field of the rules has a source, and that the rules fit the [values](Self::values) of the
-    /// fields. `ip` has a source if [`peer`](Self::peer) was called.
-    ///
-    /// # Errors
-    /// Names the fields without a source, and the values that do not fit.
-    pub fn check_sources(&self) -> Result<(), MissingSources> {
-        let (rules, sources) = (self.store.rules(), &self.settings.sources);
-        let needs_peer = rules.fields().into_iter().any(|field| sources.may_be_ip(field));
-        let no_ip = (needs_peer && sources.peer.is_none()).then_some("ip");
-        let missing = no_ip.into_iter().chain(sources.missing(&rules));
-        let fields: Vec<String> = missing.map(str::to_owned).collect();
-        let values = sources.unmatched(&rules);
-        let fits = fields.is_empty() && values.is_empty();
-        if fits { Ok(()) } else { Err(MissingSources { fields, values }) }
-    }
-
-    /// Makes the layer, as [`layer`](Self::layer) does, if each field of the rules has a source. For rules that a
-    /// reload brings, and with `layer`, see [missing sources](super::fields#missing-sources).
+    /// fields. `ip` has a source if [`peer`](Self::peer) was called. For rules that a reload brings, and without this
+    /// check, see [missing sources](super::fields#missing-sources).
     ///
     /// ```
     /// use ratescope_tower::RateLimit;
@@ -147,75 +148,73 @@ impl<S: Store, A, C> RateLimit<S, A, C> {
     /// use std::net::IpAddr;
     ///
     /// let policy: Policy = "gcra 10/1s per ip".parse()?;
-    /// let limit = || RateLimit::new(MemoryStore::new(policy.clone(), 100_000));
-    /// assert!(limit().try_layer().is_err_and(|missing| missing.fields == ["ip"]));
-    /// assert!(limit().peer(|address: &IpAddr| *address).try_layer().is_ok());
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000));
+    /// assert!(limit.clone().check_sources().is_err_and(|missing| missing.fields == ["ip"]));
+    /// assert!(limit.peer(|address: &IpAddr| *address).check_sources().is_ok());
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
     /// # Errors
     /// Names the fields without a source, and the values that do not fit.
-    pub fn try_layer(self) -> Result<RateLimitLayer<S, A, C>, MissingSources> {
-        self.check_sources()?;
-        Ok(self.layer())
-    }
-
-    /// Makes the layer. All services of the layer and of its clones share the store and the queue. If a field of the
-    /// rules has no source, all clients are limited together: see [missing sources](super::fields#missing-sources).
-    pub fn layer(self) -> RateLimitLayer<S, A, C> {
-        RateLimitLayer::new(self)
-    }
-
-    /// Makes a layer that also counts the bytes of the bodies of responses while they are sent, and charges the `cost`
-    /// of that number: when the body ends, or when the client hangs up. The headers of the response do not include this
-    /// cost.
-    pub fn layer_for_bodies(
-        mut self,
-        cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
-    ) -> BodyLimitLayer<S, A, C> {
-        self.settings.charge_sent = Some(Box::new(cost));
-        RateLimitLayer::new(self)
+    pub fn check_sources(self) -> Result<Self, MissingSources> {
+        let (rules, sources) = (self.shared.store.rules(), &self.shared.settings.sources);
+        let needs_peer = rules.fields().into_iter().any(|field| sources.may_be_ip(field));
+        let no_ip = (needs_peer && sources.peer.is_none()).then_some("ip");
+        let missing = no_ip.into_iter().chain(sources.missing(&rules));
+        let fields: Vec<String> = missing.map(str::to_owned).collect();
+        let values = sources.unmatched(&rules);
+        let fits = fields.is_empty() && values.is_empty();
+        if fits { Ok(self) } else { Err(MissingSources { fields, values }) }
     }
 }
 
-impl<S, A, C> RateLimit<S, A, C> {
+impl<S, A, C, W> RateLimit<S, A, C, W> {
+    fn of(store: Arc<S>, answer: Arc<A>, clock: Arc<C>, settings: LayerSettings) -> Self {
+        let shared = Arc::new(Shared::new(store, answer, clock, settings));
+        RateLimit { shared, bodies: PhantomData }
+    }
+
+    /// The same layer after a change of its settings.
+    fn with(self, change: impl FnOnce(&mut LayerSettings)) -> Self {
+        let Shared { store, answer, clock, settings, .. } = &*self.shared;
+        let mut settings = settings.clone();
+        change(&mut settings);
+        Self::of(Arc::clone(store), Arc::clone(answer), Arc::clone(clock), settings)
+    }
+
     /// Takes the address of the peer from an extension of the request, set by the server. With axum
     /// that is `|peer: &ConnectInfo<SocketAddr>| peer.0.ip()`, with tonic
     /// `|peer: &TcpConnectInfo| peer.remote_addr().map(|address| address.ip())`.
-    pub fn peer<T, P>(mut self, address: impl Fn(&T) -> P + Send + Sync + 'static) -> Self
+    pub fn peer<T, P>(self, address: impl Fn(&T) -> P + Send + Sync + 'static) -> Self
     where
         T: Send + Sync + 'static,
         P: Into<Option<IpAddr>>,
     {
         let peer = move |extensions: &Extensions| Some(address(extensions.get::<T>()?).into());
-        self.settings.sources.peer = Some(Box::new(peer));
-        self
+        self.with(|settings| settings.sources.peer = Some(Arc::new(peer)))
     }
 
     /// Sets the proxies in front of the service, which report the client's address. Without proxies the client is the
     /// peer.
-    pub fn behind(mut self, proxies: Proxies) -> Self {
-        self.settings.sources.proxies = Some(proxies);
-        self
+    pub fn behind(self, proxies: Proxies) -> Self {
+        self.with(|settings| settings.sources.proxies = Some(proxies))
     }
 
     /// Sets the prefix in bits by which IPv6 addresses are grouped, from 0 to 128; the default is
     /// [`IPV6_PREFIX`](super::IPV6_PREFIX), 64. With 128 or more each address counts alone.
-    pub fn ipv6_prefix(mut self, bits: u8) -> Self {
-        self.settings.sources.ipv6_prefix = bits;
-        self
+    pub fn ipv6_prefix(self, bits: u8) -> Self {
+        self.with(|settings| settings.sources.ipv6_prefix = bits)
     }
 
     /// Keeps runs of slashes in the field `path`. By default a run counts as one slash.
-    pub fn keep_slashes(mut self) -> Self {
-        self.settings.sources.keep_slashes = true;
-        self
+    pub fn keep_slashes(self) -> Self {
+        self.with(|settings| settings.sources.keep_slashes = true)
     }
 
     /// Refuses requests whose path servers [read in different ways](ratescope::event::normal::doubt), with status 400, where
     /// rules are about `path`. It replaces a source of this field.
     pub fn refuse_doubtful_paths(self) -> Self {
-        let keep_slashes = self.settings.sources.keep_slashes;
+        let keep_slashes = self.shared.settings.sources.keep_slashes;
         self.key("path", move |head| match doubt(head.uri.path().as_bytes(), keep_slashes) {
             Some(what) => Err(Unidentified::doubtful(what)),
             None => Ok(Some(super::fields::path(head.uri, keep_slashes))),
@@ -290,7 +289,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     ///     .header("user", http::HeaderName::from_static("x-user"))
     ///     .header("tier", http::HeaderName::from_static("x-tier"))
     ///     .limited_values("tier", ["free", "gold"]);
-    /// let wrong = limit.try_layer().err().unwrap();
+    /// let wrong = limit.check_sources().err().unwrap();
     /// assert_eq!(wrong.values, [
     ///     "the rule web:tier=glod never applies, as tier=glod is none of the tiers",
     ///     "no rule is for the tier gold",
@@ -306,16 +305,17 @@ impl<S, A, C> RateLimit<S, A, C> {
     }
 
     fn known<'v>(
-        mut self,
+        self,
         field: &str,
         values: impl IntoIterator<Item = &'v str>,
         all_limited: bool,
     ) -> Self {
         let values = values.into_iter().map(str::to_owned).collect();
         let known = KnownValues { field: field.to_owned(), values, all_limited };
-        self.settings.sources.known.retain(|other| other.field != field);
-        self.settings.sources.known.push(known);
-        self
+        self.with(|settings| {
+            settings.sources.known.retain(|other| other.field != field);
+            settings.sources.known.push(known);
+        })
     }
 
     /// Takes a field from a closure. For a field that a request must have, see [`key`](Self::key).
@@ -324,7 +324,7 @@ impl<S, A, C> RateLimit<S, A, C> {
         field: &str,
         find: impl for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync + 'static,
     ) -> Self {
-        self.source(field, FieldSource::Closure(Box::new(find)))
+        self.source(field, FieldSource::Closure(Arc::new(find)))
     }
 
     /// Takes a field from a closure, or from the client's address if the closure finds nothing. So clients without a
@@ -343,7 +343,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     ///     .peer(|address: &IpAddr| *address)
     ///     // The authentication runs outside of this layer, and adds the user that it knows.
     ///     .field_or_ip("client", |head| Some(head.extensions.get::<User>()?.0.as_str().into()));
-    /// # let _ = limit.try_layer().unwrap();
+    /// # let _ = limit.check_sources().unwrap();
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
@@ -354,7 +354,7 @@ impl<S, A, C> RateLimit<S, A, C> {
         field: &str,
         find: impl for<'a> Fn(Head<'a>) -> Option<Cow<'a, str>> + Send + Sync + 'static,
     ) -> Self {
-        self.source(field, FieldSource::OrIp(Box::new(find)))
+        self.source(field, FieldSource::OrIp(Arc::new(find)))
     }
 
     /// Passes on requests without limiting them, such as those of a health check: no limit is asked, nothing is
@@ -367,90 +367,86 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// let policy: Policy = "gcra 10/1s".parse()?;
     /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
     ///     .skip(|head| head.method == http::Method::OPTIONS || head.uri.path() == "/health");
-    /// # let _ = limit.layer();
+    /// # let _ = limit;
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
     /// A client chooses the path and the headers that it sends, so skip only what costs nothing to answer. For other
     /// exemptions use a [rule](ratescope::rules#exemptions), which can be reloaded.
-    pub fn skip(mut self, skip: impl Fn(Head<'_>) -> bool + Send + Sync + 'static) -> Self {
-        self.settings.skip = Some(Box::new(skip));
-        self
+    pub fn skip(self, skip: impl Fn(Head<'_>) -> bool + Send + Sync + 'static) -> Self {
+        self.with(|settings| settings.skip = Some(Arc::new(skip)))
     }
 
     /// Adds a source, or replaces the one of the same name.
-    pub(super) fn source(mut self, field: &str, source: FieldSource) -> Self {
-        self.settings.sources.add(field, source);
-        self
+    pub(super) fn source(self, field: &str, source: FieldSource) -> Self {
+        self.with(|settings| settings.sources.add(field, source))
     }
 
     /// Sets the cost of requests, from 0 to [`MAX_COST`](ratescope::limit::MAX_COST). A request with any
     /// other cost is refused. A rule with its own cost uses that instead.
-    pub fn cost(mut self, cost: impl Fn(Head<'_>) -> f64 + Send + Sync + 'static) -> Self {
-        self.settings.cost = Some(Box::new(cost));
-        self
+    pub fn cost(self, cost: impl Fn(Head<'_>) -> f64 + Send + Sync + 'static) -> Self {
+        self.with(|settings| settings.cost = Some(Arc::new(cost)))
     }
 
     /// Sets an additional cost that is known only from the response's head. It is counted before the response is passed
     /// on; the headers do not include it. More than [`MAX_COST`](ratescope::limit::MAX_COST) counts as that. A negative
     /// cost or NaN is logged and counts as 0. A request that is dropped before its response costs only what
     /// [`cost`](Self::cost) says. For the size of a body that is streamed, see
-    /// [`layer_for_bodies`](Self::layer_for_bodies).
-    pub fn charge(
-        mut self,
-        cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static,
-    ) -> Self {
-        self.settings.charge = Some(Box::new(cost));
-        self
+    /// [`charge_body`](Self::charge_body).
+    pub fn charge(self, cost: impl Fn(ResponseHead<'_>) -> f64 + Send + Sync + 'static) -> Self {
+        self.with(|settings| settings.charge = Some(Arc::new(cost)))
+    }
+
+    /// Also counts the bytes of the bodies of responses while they are sent, and charges the `cost` of that number: when
+    /// the body ends, or when the client hangs up. The headers of the response do not include this cost.
+    pub fn charge_body(
+        self,
+        cost: impl Fn(u64) -> f64 + Send + Sync + 'static,
+    ) -> RateLimit<S, A, C, Charged> {
+        let charging = self.with(|settings| settings.charge_sent = Some(Arc::new(cost)));
+        RateLimit { shared: charging.shared, bodies: PhantomData }
     }
 
     /// Counts the [`cost`](Self::cost) of a request only as reserved, and adds a [`Reservation`](super::Reservation) to
     /// its extensions, which settles the request at its actual cost.
-    pub fn reserve(mut self) -> Self {
-        self.settings.reserves = true;
-        self
+    pub fn reserve(self) -> Self {
+        self.with(|settings| settings.reserves = true)
     }
 
     /// Sets the headers of responses.
-    pub fn headers(mut self, headers: Headers) -> Self {
-        self.settings.headers = headers;
-        self
+    pub fn headers(self, headers: Headers) -> Self {
+        self.with(|settings| settings.headers = headers)
     }
 
     /// Sets how many requests, delayed by a leaky bucket, may wait at once; the default is [`QUEUE`]. Further requests
     /// that would have to wait are refused, and not counted. A request that may have to wait takes its place before the
     /// store is asked.
-    pub fn queue(mut self, places: usize) -> Self {
-        self.settings.queue = places;
-        self
+    pub fn queue(self, places: usize) -> Self {
+        self.with(|settings| settings.queue = places)
     }
 
     /// Sets how many places in the queue the requests of one key may hold, so that no client fills the queue. The
     /// default is half of the queue, rounded up. A leaky bucket `per all` has no such bound.
-    pub fn queue_per_key(mut self, places: usize) -> Self {
-        self.settings.queue_per_key = Some(places);
-        self
+    pub fn queue_per_key(self, places: usize) -> Self {
+        self.with(|settings| settings.queue_per_key = Some(places))
     }
 
     /// Sets how many refusals are logged each second; the default is [`LOGGED`]. A failure of the store is logged once,
     /// and its end once, with the number of decisions that were made without it.
-    pub fn log_per_second(mut self, events: u64) -> Self {
-        self.settings.logged = events;
-        self
+    pub fn log_per_second(self, events: u64) -> Self {
+        self.with(|settings| settings.logged = events)
     }
 
     /// Shares the [`Outages`] of a store with its other layers, so that a failure is logged once for all of them.
     #[doc(hidden)]
-    pub fn outages(mut self, outages: Arc<Outages>) -> Self {
-        self.settings.outages = outages;
-        self
+    pub fn outages(self, outages: Arc<Outages>) -> Self {
+        self.with(|settings| settings.outages = outages)
     }
 
     /// Sets the name of the layer, for a service with several: the label `layer` of its
     /// [counters](super::meters), and a field of its events in the log.
-    pub fn name(mut self, name: &str) -> Self {
-        self.settings.name = Some(name.into());
-        self
+    pub fn name(self, name: &str) -> Self {
+        self.with(|settings| settings.name = Some(name.into()))
     }
 
     /// Adds the store's answer to the extensions of each request that is passed on, as an
@@ -470,15 +466,14 @@ impl<S, A, C> RateLimit<S, A, C> {
     /// # let policy: ratescope::Policy = "gcra 10/1s".parse()?;
     /// # let store = MemoryStore::new(policy, 100_000);
     /// let limit = RateLimit::new(store).insert_decision();
-    /// let app: Router = Router::new().route("/", get(left)).layer(limit.layer());
+    /// let app: Router = Router::new().route("/", get(left)).layer(limit);
     /// # let _ = app;
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
     /// Of several layers that do this, handlers see the decision of the innermost.
-    pub fn insert_decision(mut self) -> Self {
-        self.settings.inserts_decision = true;
-        self
+    pub fn insert_decision(self) -> Self {
+        self.with(|settings| settings.inserts_decision = true)
     }
 
     /// Sets the response to refused requests; the default is [`Problem`]. A closure needs the types of its argument and
@@ -495,64 +490,44 @@ impl<S, A, C> RateLimit<S, A, C> {
     ///         (refused.status(), "Please wait a little.\n").into_response()
     ///     },
     /// );
-    /// # let _: axum::Router = axum::Router::new().route("/", axum::routing::get("")).layer(limit.layer());
+    /// # let _: axum::Router = axum::Router::new().route("/", axum::routing::get("")).layer(limit);
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
-    pub fn answer<B>(self, answer: B) -> RateLimit<S, B, C> {
-        let RateLimit { store, clock, settings, .. } = self;
-        RateLimit { store, answer, clock, settings }
+    pub fn answer<B>(self, answer: B) -> RateLimit<S, B, C, W> {
+        let Shared { store, clock, settings, .. } = &*self.shared;
+        RateLimit::of(Arc::clone(store), Arc::new(answer), Arc::clone(clock), settings.clone())
     }
 
     /// Sets the clock; the default is the [`SystemClock`].
-    pub fn clock<D: Clock>(self, clock: D) -> RateLimit<S, A, D> {
-        let RateLimit { store, answer, settings, .. } = self;
-        RateLimit { store, answer, clock, settings }
+    pub fn clock<D: Clock>(self, clock: D) -> RateLimit<S, A, D, W> {
+        let Shared { store, answer, settings, .. } = &*self.shared;
+        RateLimit::of(Arc::clone(store), Arc::clone(answer), Arc::new(clock), settings.clone())
     }
-}
 
-impl<S, A, C> fmt::Debug for RateLimit<S, A, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = &self.settings.name;
-        f.debug_struct("RateLimit").field("name", name).finish_non_exhaustive()
-    }
-}
-
-/// A layer that limits requests. `W` says whether the layer [charges](super::Charged) for the bodies of responses.
-pub struct RateLimitLayer<S, A = Problem, C = SystemClock, W = Uncharged> {
-    pub(super) shared: Arc<Shared<S, A, C>>,
-    bodies: PhantomData<W>,
-}
-
-impl<S: Store, A, C, W> RateLimitLayer<S, A, C, W> {
-    fn new(limit: RateLimit<S, A, C>) -> Self {
-        RateLimitLayer { shared: Arc::new(Shared::new(limit)), bodies: PhantomData }
-    }
-}
-
-impl<S, A, C, W> RateLimitLayer<S, A, C, W> {
     /// The number of requests in the queue.
     pub fn waiting(&self) -> usize {
         self.shared.waiting()
     }
 }
 
-impl<S, A, C, W> Clone for RateLimitLayer<S, A, C, W> {
+impl<S, A, C, W> Clone for RateLimit<S, A, C, W> {
     fn clone(&self) -> Self {
-        RateLimitLayer { shared: Arc::clone(&self.shared), bodies: PhantomData }
+        RateLimit { shared: Arc::clone(&self.shared), bodies: PhantomData }
     }
 }
 
-impl<S, A, C, W> fmt::Debug for RateLimitLayer<S, A, C, W> {
+impl<S, A, C, W> fmt::Debug for RateLimit<S, A, C, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.shared.name();
-        f.debug_struct("RateLimitLayer").field("name", &name).finish_non_exhaustive()
+        f.debug_struct("RateLimit").field("name", &name).finish_non_exhaustive()
     }
 }
 
-impl<I, S, A, C, W> Layer<I> for RateLimitLayer<S, A, C, W> {
+impl<I, S: Store, A, C, W> Layer<I> for RateLimit<S, A, C, W> {
     type Service = RateLimited<I, S, A, C, W>;
 
     fn layer(&self, inner: I) -> Self::Service {
+        self.shared.report();
         RateLimited::new(inner, Arc::clone(&self.shared))
     }
 }

@@ -1,6 +1,6 @@
 //! Limits for services of tower: axum, hyper, tonic and the like.
 //!
-//! * [`RateLimit`] has the settings and makes the layer, over any [`Store`](ratescope::rules::Store).
+//! * [`RateLimit`] is the layer, over any [`Store`](ratescope::rules::Store).
 //! * [`Refused`] is a refused request; an [`Answer`] makes its response: [`Problem`], [`GrpcStatus`] or a closure.
 //! * [`outgoing`] has the layer for clients, whose calls wait until a limit allows them.
 //! * [`watch`] reads a rule file again when it changes.
@@ -9,7 +9,7 @@
 //! `proxies.rs`) and asks the store: at once if the states are in memory. The request is passed on with `headers.rs`,
 //! waits in `queue.rs`, or is refused by `refusal.rs`. What depends on the rules alone is in `prepared.rs`, made once
 //! at each reload. `passed.rs` completes the responses to requests that passed, also for frameworks that take no
-//! layers: [`RateLimitLayer::check`]. `charge.rs` charges costs that are known only afterwards; `reservation.rs`
+//! layers: [`RateLimit::check`]. `charge.rs` charges costs that are known only afterwards; `reservation.rs`
 //! settles costs that were reserved. `meters.rs` and `report.rs` count and log.
 //!
 //! **What it promises.** A request is counted once, and no request makes the layer panic. The queue, the log and the
@@ -45,11 +45,11 @@ mod service;
 mod unidentified;
 pub mod watch;
 
-pub use bodies::{Bodies, BodyLimitLayer, BodyLimited, Charged, Counted, Uncharged};
+pub use bodies::{Bodies, Charged, Counted, Uncharged};
 pub use fields::{Head, MissingSources};
 pub use grpc::GrpcStatus;
 pub use headers::Headers;
-pub use layer::{LOGGED, QUEUE, RateLimit, RateLimitLayer, ResponseHead};
+pub use layer::{LOGGED, QUEUE, RateLimit, ResponseHead};
 pub use passed::Passed;
 pub use proxies::Proxies;
 pub use ratescope::address::{IPV6_PREFIX, Networks};

@@ -3,7 +3,7 @@
 use super::decide::{Debtor, Next, Shared};
 use super::fields::Head;
 use super::headers::Values;
-use super::layer::{RateLimitLayer, ResponseHead};
+use super::layer::{RateLimit, ResponseHead};
 use super::queue::Seat;
 use super::refusal::Answer;
 use super::reservation::Reservation;
@@ -15,7 +15,7 @@ use ratescope::rules::{Decision, Store};
 use ratescope::time::Span;
 use std::sync::Arc;
 
-/// A request that passed: what [`RateLimitLayer::finish`] needs to complete its response.
+/// A request that passed: what [`RateLimit::finish`] needs to complete its response.
 #[derive(Default)]
 #[must_use = "without `finish` its response has no headers, and costs nothing"]
 pub struct Passed {
@@ -58,7 +58,7 @@ impl fmt::Debug for Passed {
 }
 
 /// For frameworks that take no layers of tower: one method before the service, one after.
-impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
+impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimit<S, A, C> {
     /// Decides about a request as the layer does: reads its fields, asks the store, counts the decision, logs a
     /// refusal, waits if a leaky bucket delays the request, and adds to its [extensions](http::Extensions) what
     /// handlers find there.
@@ -75,7 +75,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> RateLimitLayer<S, A, C> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let policy: Policy = "gcra 1/1m per ip".parse()?;
-    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).layer();
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000));
     ///
     /// let peer: IpAddr = "192.0.2.1".parse()?;
     /// let mut head = Request::get("/search").header("host", "example.com").extension(peer).body(())?;

@@ -15,8 +15,7 @@
 //!         let mut response = Response::new(format!("Slow down: {}.\n", refused.decision));
 //!         *response.status_mut() = refused.status();
 //!         response
-//!     })
-//!     .layer();
+//!     });
 //! # let _ = limit;
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```

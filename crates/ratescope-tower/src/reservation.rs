@@ -33,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///
 /// let policy: Policy = "token-bucket 20000/1m & fixed-window 500000/1d per user".parse()?;
 /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000)).cost(|_| 1000.0).reserve();
-/// # let _: axum::Router = axum::Router::new().route("/", axum::routing::post(answer)).layer(limit.layer());
+/// # let _: axum::Router = axum::Router::new().route("/", axum::routing::post(answer)).layer(limit);
 /// # Ok::<(), ratescope::ParseError>(())
 /// ```
 ///

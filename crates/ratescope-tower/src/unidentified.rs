@@ -5,6 +5,7 @@ use super::layer::RateLimit;
 use core::fmt;
 use http::{HeaderValue, StatusCode};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Why a request is refused before any limit is asked: it lacks a [key](RateLimit::key), or its key is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +61,7 @@ impl fmt::Display for Unidentified {
 
 impl core::error::Error for Unidentified {}
 
-impl<S, A, C> RateLimit<S, A, C> {
+impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// Takes a field that a request must have, such as the key of an API, from a closure that may fail:
     ///
     /// ```
@@ -81,7 +82,7 @@ impl<S, A, C> RateLimit<S, A, C> {
     ///     let (_, user) = known.ok_or_else(|| unknown("Nobody has this API key."))?;
     ///     Ok(Some((*user).into()))
     /// });
-    /// # let _ = limit.layer();
+    /// # let _ = limit;
     /// # Ok::<(), ratescope::ParseError>(())
     /// ```
     ///
@@ -101,6 +102,6 @@ impl<S, A, C> RateLimit<S, A, C> {
         + Sync
         + 'static,
     ) -> Self {
-        self.source(field, FieldSource::Demand(Box::new(find)))
+        self.source(field, FieldSource::Demand(Arc::new(find)))
     }
 }

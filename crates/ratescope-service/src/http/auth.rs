@@ -95,5 +95,5 @@ pub(super) fn layer<C: Clock + Clone>(
             Some(Cow::Owned(forms.read(&name, &value).into_owned()))
         });
     }
-    limit.layer().layer(Pass)
+    limit.layer(Pass)
 }

@@ -81,7 +81,7 @@ async fn a_layer_is_seen() {
     let rules = Rules::read("rules.yaml", text).unwrap();
     let store = probe.observe(MemoryStore::new(rules, 100));
     let limit = RateLimit::new(store.clone()).header("user", HeaderName::from_static("x-user"));
-    let mut service = Router::new().route("/", get(|| async {})).layer(limit.layer());
+    let mut service = Router::new().route("/", get(|| async {})).layer(limit);
     let mut viewer = probe.look(&Wanted::default(), at(0.0)).unwrap();
     for (user, status) in [("ann", 200), ("ann", 200), ("ann", 429), ("bob", 200)] {
         let request = Request::builder().header("x-user", user).body(Body::empty()).unwrap();

@@ -29,7 +29,7 @@ fn service(live: impl FnOnce(Routes) -> Routes) -> (Router, Routes, FakeClock) {
     let routes = live(Routes::new(probe).clock(clock.clone()));
     let router = Router::new()
         .route("/", get(|| async {}))
-        .layer(limit.layer())
+        .layer(limit)
         .nest_service("/scope", routes.clone());
     (router, routes, clock)
 }

@@ -13,7 +13,7 @@ const TWO: &str = "domain: web\nlimit: gcra 2/1m per ip\n";
 #[test]
 fn a_refusal_says_when_to_come_back() {
     let clock = Hand::default();
-    let mut service = limit(ruled(TWO), &clock).layer().layer(Inner::default());
+    let mut service = limit(ruled(TWO), &clock).layer(Inner::default());
     let first = send(&mut service, get("/", "192.0.2.7"));
     assert_eq!((first.status(), first.body().as_str()), (StatusCode::OK, "/"));
     let headers = [
@@ -71,7 +71,7 @@ fn a_refusal_says_when_to_come_back() {
 fn what_never_passes_is_not_told_to_come_back() {
     let clock = Hand::default();
     let limit = limit(ruled(TWO), &clock).cost(|_| 3.0);
-    let response = send(&mut limit.layer().layer(Inner::default()), get("/", "192.0.2.7"));
+    let response = send(&mut limit.layer(Inner::default()), get("/", "192.0.2.7"));
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert!(!response.headers().contains_key("retry-after"));
     let problem: Value = serde_json::from_str(response.body()).unwrap();
@@ -104,7 +104,7 @@ descriptors:
   - {key: path, limit: gcra 1/1h, shadow: true}
 ";
     let clock = Hand::default();
-    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    let mut service = limit(ruled(rules), &clock).layer(Inner::default());
     let response = send(&mut service, get("/", "192.0.2.7"));
     // A bucket that is filled in 20 s, and the stretched limit, which is in force. The shadow is not
     // told.
@@ -128,7 +128,7 @@ descriptors:
   - {key: ip, limit: 300/1h}
 ";
     let clock = Hand::default();
-    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    let mut service = limit(ruled(rules), &clock).layer(Inner::default());
     let ip = "web:ip q=300 w=3600";
     for _ in 0..2 {
         for (path, own) in [("/a", "web:path=/a q=1 w=3600"), ("/b", "web:path=/b q=20 w=3600")] {
@@ -150,7 +150,7 @@ descriptors:
   - {key: ip, name: twice, limit: 2/1h}
 ";
     let clock = Hand::default();
-    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    let mut service = limit(ruled(rules), &clock).layer(Inner::default());
     send(&mut service, get("/", "192.0.2.7"));
     let refused = send(&mut service, get("/", "192.0.2.7"));
     let policies = items(&refused, "ratelimit-policy");
@@ -165,7 +165,7 @@ fn headers_are_a_choice() {
     let clock = Hand::default();
     let sent = |headers: Headers| {
         let limit = limit(ruled("domain: web\nlimit: gcra 1/1m\n"), &clock).headers(headers);
-        let mut service = limit.layer().layer(Inner::default());
+        let mut service = limit.layer(Inner::default());
         let mut names = || {
             let response = send(&mut service, get("/", "192.0.2.7"));
             head(&response).iter().map(|line| line.split(':').next().unwrap().to_owned()).collect()
@@ -183,7 +183,7 @@ fn headers_are_a_choice() {
     assert_eq!(refused, format!("content-type {passed}"));
     let limit = limit(ruled("domain: web\nlimit: gcra 1000/1m\n"), &clock).cost(|_| 100.0);
     let limit = limit.headers(Headers::ALL.unit("content-bytes"));
-    let response = send(&mut limit.layer().layer(Inner::default()), get("/", "192.0.2.7"));
+    let response = send(&mut limit.layer(Inner::default()), get("/", "192.0.2.7"));
     let policy = "\"web\";q=1000;qu=\"content-bytes\";w=60";
     assert_eq!(response.headers()["ratelimit-policy"], policy);
     assert_eq!(response.headers()["ratelimit"], "\"web\";r=900;t=6");
@@ -193,7 +193,7 @@ fn headers_are_a_choice() {
 fn what_is_not_limited_has_no_headers() {
     let clock = Hand::default();
     let rules = "domain: web\ndescriptors:\n  - {key: path, value: /login, limit: 1/1m}\n";
-    let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+    let mut service = limit(ruled(rules), &clock).layer(Inner::default());
     assert_eq!(head(&send(&mut service, get("/", "192.0.2.7"))), [""; 0]);
     assert_eq!(head(&send(&mut service, get("/login", "192.0.2.7"))).len(), 5);
 }
@@ -205,7 +205,7 @@ fn limits_of_zero() {
     let clock = Hand::default();
     let headers = |limits: &str| {
         let rules = ruled(&format!("domain: web\nlimit: {limits}\n"));
-        let mut service = limit(rules, &clock).layer().layer(Inner::default());
+        let mut service = limit(rules, &clock).layer(Inner::default());
         [0; 2].map(|_| head(&send(&mut service, get("/", "192.0.2.7"))))
     };
     for limits in
@@ -234,8 +234,8 @@ fn limits_of_zero() {
 #[test]
 fn layers_within_layers() {
     let clock = Hand::default();
-    let within = limit(ruled("domain: within\nlimit: gcra 1/1m\n"), &clock).layer();
-    let mut service = limit(ruled(TWO), &clock).layer().layer(within.layer(Inner::default()));
+    let within = limit(ruled("domain: within\nlimit: gcra 1/1m\n"), &clock);
+    let mut service = limit(ruled(TWO), &clock).layer(within.layer(Inner::default()));
     let policies = |response: &Response<String>| {
         let values = response.headers().get_all("ratelimit-policy").iter();
         values.map(|value| value.to_str().unwrap().to_owned()).collect::<Vec<_>>()
@@ -258,8 +258,8 @@ fn the_least_of_all_layers_is_told() {
     let least = |outer: &str, inner: &str| {
         let clock = Hand::default();
         let rules = |limit: &str| ruled(&format!("domain: web\nlimit: {limit}\n"));
-        let inner = limit(rules(inner), &clock).layer().layer(Inner::default());
-        let mut service = limit(rules(outer), &clock).layer().layer(inner);
+        let inner = limit(rules(inner), &clock).layer(Inner::default());
+        let mut service = limit(rules(outer), &clock).layer(inner);
         let response = send(&mut service, get("/", "192.0.2.7"));
         let mut lines = head(&response);
         lines.retain(|line| line.starts_with("x-"));
@@ -282,7 +282,7 @@ fn a_service_may_say_that_less_is_left() {
         let mut headers = HeaderMap::new();
         headers.insert("x-ratelimit-remaining", remaining.parse().unwrap());
         let inner = Inner { headers, ..Inner::default() };
-        let mut service = limit(ruled(TWO), &Hand::default()).layer().layer(inner);
+        let mut service = limit(ruled(TWO), &Hand::default()).layer(inner);
         let mut lines = head(&send(&mut service, get("/", "192.0.2.7")));
         lines.retain(|line| line.starts_with("x-"));
         lines.join(", ")
@@ -308,7 +308,7 @@ fn an_answer_of_the_services_own() {
         *response.status_mut() = StatusCode::IM_A_TEAPOT;
         response
     });
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     send(&mut service, get("/tea", "192.0.2.7"));
     let response = send(&mut service, get("/tea", "192.0.2.7"));
     assert_eq!(response.status(), StatusCode::IM_A_TEAPOT);
@@ -321,7 +321,7 @@ fn an_answer_of_the_services_own() {
 fn grpc_is_answered_in_its_own_way() {
     let clock = Hand::default();
     let limit = limit(ruled("domain: web\nlimit: gcra 1/1m per ip\n"), &clock).answer(GrpcStatus);
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     send(&mut service, get("/pkg.Service/Method", "192.0.2.7"));
     let response = send(&mut service, get("/pkg.Service/Method", "192.0.2.7"));
     assert_eq!((response.status(), response.body().as_str()), (StatusCode::OK, ""));
@@ -337,7 +337,7 @@ fn grpc_waits_are_in_milliseconds_and_those_for_ever_are_minus_one() {
     let refused = |wait: &str, cost: f64| {
         let rules = format!("domain: web\nlimit: gcra 1/{wait} per ip\n");
         let limit = limit(ruled(&rules), &Hand::default()).answer(GrpcStatus);
-        let mut service = limit.cost(move |_| cost).layer().layer(Inner::default());
+        let mut service = limit.cost(move |_| cost).layer(Inner::default());
         send(&mut service, get("/", "192.0.2.7"));
         let response = send(&mut service, get("/", "192.0.2.7"));
         let text =
@@ -359,7 +359,7 @@ fn a_store_that_fails_closed_is_not_the_clients_fault() {
     let rules = "domain: web\nlimit: gcra 1/1m per ip\non_store_failure: refuse\n";
     let mut store = Far::new(rules, 1);
     store.fault = Some(Fault::Late);
-    let mut service = limit(store, &clock).layer().layer(Inner::default());
+    let mut service = limit(store, &clock).layer(Inner::default());
     send(&mut service, get("/", "192.0.2.7"));
     let response = send(&mut service, get("/", "192.0.2.7"));
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);

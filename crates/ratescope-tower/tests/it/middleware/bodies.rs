@@ -7,7 +7,7 @@ use core::task::{Context, Poll, Waker};
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame};
 use ratescope::rules::{MemoryStore, Store};
-use ratescope_tower::{BodyLimitLayer, Counted, Problem};
+use ratescope_tower::{Charged, Counted, Problem, RateLimit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tower_layer::Layer;
@@ -61,10 +61,10 @@ impl From<String> for Pieces {
     }
 }
 
-type Charging<S> = BodyLimitLayer<S, Problem, Hand>;
+type Charging<S> = RateLimit<S, Problem, Hand, Charged>;
 
 fn per_byte<S: Store>(store: S) -> Charging<S> {
-    limit(store, &Hand::default()).layer_for_bodies(|bytes| bytes as f64)
+    limit(store, &Hand::default()).charge_body(|bytes| bytes as f64)
 }
 
 fn begin<S: Store>(
@@ -90,7 +90,7 @@ fn take(body: &mut Counted<Pieces>, frames: usize) -> usize {
 
 /// The number that the client has left.
 fn left(ruled: &MemoryStore) -> String {
-    let layer = limit(ruled.clone(), &Hand::default()).cost(|_| 0.0).layer();
+    let layer = limit(ruled.clone(), &Hand::default()).cost(|_| 0.0);
     let response = send(&mut layer.layer(Inner::default()), get("/", "192.0.2.7"));
     response.headers()["x-ratelimit-remaining"].to_str().unwrap().to_owned()
 }
@@ -179,7 +179,7 @@ fn a_body_that_is_dropped_anywhere_never_panics() {
     assert_eq!(unwinding, ["{reason=\"runtime\"} 1"]);
     let a_bad_cost = lost(|| {
         let layer = limit(ruled(HUNDRED), &Hand::default());
-        let layer = layer.layer_for_bodies(|_| panic!("a cost of the service's own"));
+        let layer = layer.charge_body(|_| panic!("a cost of the service's own"));
         drop(begin(&layer, &[Some("12345")]));
     });
     assert_eq!(a_bad_cost, ["{reason=\"dropped\"} 1"]);

@@ -2,7 +2,7 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, call, finished, get, limit, send};
 use core::task::Poll;
-use ratescope_tower::{Problem, RateLimitLayer};
+use ratescope_tower::{Problem, RateLimit};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio_test::task::spawn;
@@ -14,7 +14,7 @@ const RULES: &str = "domain: web\nlimit: leaky-bucket 1/1s queue 10 per ip\n";
 
 struct Setting {
     clock: Hand,
-    layer: RateLimitLayer<Far, Problem, Hand>,
+    layer: RateLimit<Far, Problem, Hand>,
     store: Far,
     inner: Inner,
 }
@@ -22,7 +22,7 @@ struct Setting {
 impl Setting {
     fn new() -> Self {
         let (clock, store) = (Hand::default(), Far::new(RULES, 2));
-        let layer = limit(store.clone(), &clock).charge(|_| 1.0).layer();
+        let layer = limit(store.clone(), &clock).charge(|_| 1.0);
         let inner = Inner { unready: 2, slow: 2, ..Inner::default() };
         Setting { clock, layer, store, inner }
     }

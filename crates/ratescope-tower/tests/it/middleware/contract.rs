@@ -6,7 +6,7 @@ use core::task::{Context, Poll, Waker};
 use http::{Request, Response};
 use proptest::prelude::*;
 use ratescope::rules::Store;
-use ratescope_tower::{Problem, RateLimitLayer, RateLimited};
+use ratescope_tower::{Problem, RateLimit, RateLimited};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -26,7 +26,7 @@ type Requests = mock::Handle<Request<String>, Response<String>>;
 type OverMock<S> = RateLimited<mock::Mock<Request<String>, Response<String>>, S, Problem, Hand>;
 
 /// A service over tower's mock, which panics if it is called without being ready.
-fn over_mock<S: Store>(layer: &RateLimitLayer<S, Problem, Hand>) -> (OverMock<S>, Requests) {
+fn over_mock<S: Store>(layer: &RateLimit<S, Problem, Hand>) -> (OverMock<S>, Requests) {
     let (inner, requests) = mock::pair();
     (layer.layer(inner), requests)
 }
@@ -37,7 +37,7 @@ fn is_ready<S: Service<Request<String>>>(service: &mut S) -> bool {
 
 #[test]
 fn readiness_is_that_of_the_inner_service() {
-    let (mut service, mut requests) = over_mock(&limit(ruled(ONE), &Hand::default()).layer());
+    let (mut service, mut requests) = over_mock(&limit(ruled(ONE), &Hand::default()));
     requests.allow(0);
     assert!(!is_ready(&mut service));
     requests.allow(1);
@@ -57,7 +57,7 @@ fn readiness_is_that_of_the_inner_service() {
 #[test]
 fn a_request_that_waited_asks_for_readiness_again() {
     let clock = Hand::default();
-    let layer = limit(ruled(LEAKY), &clock).layer();
+    let layer = limit(ruled(LEAKY), &clock);
     let (mut service, mut requests) = over_mock(&layer);
     assert!(is_ready(&mut service));
     let first = service.call(get("/first", "192.0.2.7"));
@@ -88,7 +88,7 @@ fn a_request_that_waited_asks_for_readiness_again() {
     assert_eq!(error.to_string(), "gone");
 
     // The same where the request waits for the store.
-    let (mut service, mut requests) = over_mock(&limit(Far::new(ONE, 1), &clock).layer());
+    let (mut service, mut requests) = over_mock(&limit(Far::new(ONE, 1), &clock));
     let mut response = spawn(service.call(get("/", "192.0.2.7")));
     assert_pending!(response.poll());
     requests.send_error("gone");
@@ -98,7 +98,7 @@ fn a_request_that_waited_asks_for_readiness_again() {
 /// Without a queue nothing waits, so also a limit that may delay is asked before the response is polled.
 #[test]
 fn without_a_queue_each_request_is_decided_at_once() {
-    let layer = limit(ruled(LEAKY), &Hand::default()).queue(0).layer();
+    let layer = limit(ruled(LEAKY), &Hand::default()).queue(0);
     let (mut service, mut requests) = over_mock(&layer);
     assert!(is_ready(&mut service));
     let _passed = service.call(get("/", "192.0.2.7"));
@@ -115,7 +115,7 @@ fn one_service_serves_many_requests() {
     fn serves<S: Store>(store: S) {
         let clock = Hand::default();
         let inner = ConcurrencyLimit::new(Inner { slow: 2, ..Inner::default() }, 1);
-        let mut service = limit(store, &clock).charge(|_| 0.0).layer().layer(inner);
+        let mut service = limit(store, &clock).charge(|_| 0.0).layer(inner);
         for path in ["/1", "/2", "/3"] {
             assert_eq!(send(&mut service, get(path, "192.0.2.7")).body(), path);
         }
@@ -130,7 +130,7 @@ async fn a_buffer_over_the_layer_never_hangs() {
     async fn serves<S: Store>(store: S) {
         let clock = Hand::default();
         let inner = ConcurrencyLimit::new(Inner::default(), 1);
-        let limited = limit(store, &clock).charge(|_| 0.0).layer().layer(inner);
+        let limited = limit(store, &clock).charge(|_| 0.0).layer(inner);
         let buffer = Buffer::new(limited, 4);
         // Some pass, some wait, and some are refused.
         let mut sent = Vec::new();
@@ -162,7 +162,7 @@ fn an_idle_service_holds_nothing() {
     let clock = Hand::default();
     for rules in [ONE, LEAKY] {
         let inner = ConcurrencyLimit::new(Inner::default(), 1);
-        let mut service = limit(ruled(rules), &clock).layer().layer(inner);
+        let mut service = limit(ruled(rules), &clock).layer(inner);
         let mut clone = service.clone();
         send(&mut service, get("/", "192.0.2.7"));
         let _second = spawn(call(&mut service, get("/", "192.0.2.7")));
@@ -175,7 +175,7 @@ fn an_idle_service_holds_nothing() {
 #[test]
 fn a_service_that_is_dropped_ready_gives_its_place_back() {
     let inner = ConcurrencyLimit::new(Inner::default(), 1);
-    let mut service = limit(ruled(ONE), &Hand::default()).layer().layer(inner);
+    let mut service = limit(ruled(ONE), &Hand::default()).layer(inner);
     let mut clone = service.clone();
     assert!(is_ready(&mut service) && !is_ready(&mut clone));
     drop(service);
@@ -214,7 +214,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn holds<S: Store>(store: S, places: usize, steps: &[Step]) {
     let (clock, token) = (Hand::default(), Arc::new(1.0));
     let held = Arc::clone(&token);
-    let layer = limit(store, &clock).charge(move |_| *held).queue(3).layer();
+    let layer = limit(store, &clock).charge(move |_| *held).queue(3);
     let inner = Inner { slow: 2, unready: 1, ..Inner::default() };
     let seen = Arc::clone(&inner.seen);
     let mut clones: Vec<Limited<S>> = vec![layer.layer(ConcurrencyLimit::new(inner, places))];
@@ -290,7 +290,7 @@ proptest! {
 /// Clones share the limits and nothing else.
 #[test]
 fn clones_are_limited_together() {
-    let layer = limit(ruled("domain: web\nlimit: 3/1m per ip\n"), &Hand::default()).layer();
+    let layer = limit(ruled("domain: web\nlimit: 3/1m per ip\n"), &Hand::default());
     let mut first = layer.layer(Inner::default());
     let (mut clone, mut elsewhere) = (first.clone(), layer.clone().layer(Inner::default()));
     let status = |service: &mut _| send(service, get("/", "192.0.2.7")).status().as_u16();
@@ -302,7 +302,7 @@ fn clones_are_limited_together() {
 fn it_may_be_sent_and_shared() {
     fn sent<T: Send + 'static>(_: &T) {}
     fn shared<T: Send + Sync + Clone + 'static>(_: &T) {}
-    let layer = limit(ruled("domain: d\nlimit: 1/1m\n"), &Hand::default()).layer();
+    let layer = limit(ruled("domain: d\nlimit: 1/1m\n"), &Hand::default());
     shared(&layer);
     let mut service = layer.layer(Inner::default());
     shared(&service);
@@ -311,7 +311,7 @@ fn it_may_be_sent_and_shared() {
 
 #[test]
 fn it_is_ready_after_a_refusal() {
-    let (mut service, mut requests) = over_mock(&limit(ruled(ONE), &Hand::default()).layer());
+    let (mut service, mut requests) = over_mock(&limit(ruled(ONE), &Hand::default()));
     requests.allow(1);
     assert!(is_ready(&mut service));
     let first = service.call(get("/", "192.0.2.7"));
@@ -333,7 +333,7 @@ fn public_types_are_send_and_sync() {
     fn are<T: Send + Sync>() {}
     fn can_be_sent<T: Send>() {}
     type Store = ratescope::rules::MemoryStore;
-    are::<(ratescope_tower::RateLimit<Store>, ratescope_tower::RateLimitLayer<Store>)>();
+    are::<ratescope_tower::RateLimit<Store>>();
     are::<(ratescope_tower::RateLimited<(), Store>, ratescope_tower::outgoing::Pace)>();
     are::<(ratescope_tower::Refused<'static>, ratescope_tower::Reservation)>();
     are::<(ratescope_tower::Headers, ratescope_tower::Proxies, ratescope_tower::Unidentified)>();

@@ -15,7 +15,7 @@ fn a_cost_from_the_request() {
     let clock = Hand::default();
     let bytes = |path: &str| path.len() as f64;
     let limit = limit(ruled(TEN), &clock).cost(move |head| bytes(head.uri.path()));
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
     assert_eq!([status("/45678"), status("/6789"), status("/234")], [200, 429, 200]);
 }
@@ -24,7 +24,7 @@ fn a_cost_from_the_request() {
 fn what_is_no_number_does_not_pass() {
     for cost in [f64::NAN, -1.0, f64::INFINITY] {
         let limit = limit(ruled(TEN), &Hand::default()).cost(move |_| cost);
-        let response = send(&mut limit.layer().layer(Inner::default()), get("/", "192.0.2.7"));
+        let response = send(&mut limit.layer(Inner::default()), get("/", "192.0.2.7"));
         assert_eq!(response.status().as_u16(), 429, "{cost}");
     }
 }
@@ -42,7 +42,7 @@ fn a_charge_from_the_response() {
         let limit = limit(store, &clock).charge(length);
         let mut headers = HeaderMap::new();
         headers.insert("content-length", "13".parse().unwrap());
-        let layer = limit.layer();
+        let layer = limit;
         let mut service = layer.layer(Inner { headers, ..Inner::default() });
         let mut ask = |seconds| {
             clock.set(seconds);
@@ -63,7 +63,7 @@ fn a_charge_is_for_the_fields_of_its_request() {
     let ruled = ruled("domain: web\ndescriptors:\n  - {key: path, limit: gcra 5/1h}\n");
     let limit = limit(ruled.clone(), &clock)
         .charge(|response| if response.extensions.get::<()>().is_none() { 4.0 } else { 0.0 });
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
     assert_eq!([status("/a"), status("/a"), status("/b")], [200, 429, 200]);
 }
@@ -75,8 +75,7 @@ fn a_charge_takes_no_longer_with_many_rules() {
         let rule = |i| format!("  - {{key: path, value: /{i}, limit: gcra 1G/1s}}\n");
         let text: String = (0..rules).map(rule).collect();
         let ruled = ruled(&format!("domain: web\ndescriptors:\n{text}"));
-        let service =
-            limit(ruled, &Hand::default()).charge(|_| 1.0).layer().layer(Inner::default());
+        let service = limit(ruled, &Hand::default()).charge(|_| 1.0).layer(Inner::default());
         (service, rules)
     };
     let send_many = |(service, requests): &(_, usize)| {
@@ -102,7 +101,7 @@ descriptors:
 ";
     fn levels<S: Store>(store: S, ruled: &MemoryStore) -> Vec<(f64, f64)> {
         let clock = Hand::default();
-        let layer = limit(store, &clock).charge(|_| 1.0).layer();
+        let layer = limit(store, &clock).charge(|_| 1.0);
         let mut service = layer.layer(Inner::default());
         let mut ask = || {
             assert_eq!(send(&mut service, get("/", "192.0.2.7")).status().as_u16(), 200);
@@ -128,7 +127,7 @@ fn an_error_is_not_charged() {
     let clock = Hand::default();
     let ruled = ruled(TEN);
     let limit = limit(ruled.clone(), &clock).charge(|_| 9.0);
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     let broken = crate::middleware::parts::call(&mut service, get("/broken", "192.0.2.7"));
     assert_eq!(crate::middleware::parts::finished(broken).unwrap_err(), "broken");
     assert_eq!(send(&mut service, get("/", "192.0.2.7")).headers()["x-ratelimit-remaining"], "8");
@@ -139,7 +138,7 @@ fn a_charge_that_fails_does_not_cost_the_response() {
     let clock = Hand::default();
     let mut store = Far::new(TEN, 1);
     store.fault = Some(Fault::unreachable("gone"));
-    let mut service = limit(store, &clock).charge(|_| 1.0).layer().layer(Inner::default());
+    let mut service = limit(store, &clock).charge(|_| 1.0).layer(Inner::default());
     assert_eq!(send(&mut service, get("/", "192.0.2.7")).status().as_u16(), 200);
 }
 
@@ -149,7 +148,7 @@ fn a_charge_that_is_no_cost_is_lost_and_counted() {
     for (cost, lost) in [(f64::NAN, true), (-1.0, true), (f64::NEG_INFINITY, true), (0.0, false)] {
         let lines = crate::middleware::meters::counted(|_| {
             let limit = limit(ruled(TEN), &Hand::default()).charge(move |_| cost);
-            let mut service = limit.layer().layer(Inner::default());
+            let mut service = limit.layer(Inner::default());
             for left in ["9", "8"] {
                 let response = send(&mut service, get("/", "192.0.2.7"));
                 assert_eq!(response.headers()["x-ratelimit-remaining"], left, "{cost}");
@@ -160,7 +159,7 @@ fn a_charge_that_is_no_cost_is_lost_and_counted() {
     }
     for cost in [f64::INFINITY, f64::MAX, 1e13] {
         let limit = limit(ruled(TEN), &Hand::default()).charge(move |_| cost);
-        let mut service = limit.layer().layer(Inner::default());
+        let mut service = limit.layer(Inner::default());
         let mut status = || send(&mut service, get("/", "192.0.2.7")).status().as_u16();
         assert_eq!([status(), status()], [200, 429], "{cost}");
     }

@@ -20,7 +20,7 @@ fn passing(
 ) -> Vec<bool> {
     let rules = format!("domain: web\ndescriptors:\n  - {{key: {field}, limit: 1/1h}}\n");
     let limit = set_up(limit(ruled(&rules), &Hand::default()));
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     let each = requests.into_iter().map(|request| send(&mut service, request));
     each.map(|response| response.status().is_success()).collect()
 }
@@ -76,7 +76,7 @@ fn clients_without_a_key_are_known_by_their_address() {
     let rules =
         "domain: web\ndescriptors:\n  - {key: client, network: 192.0.2.0/24, limit: 1/1h}\n";
     let limit = key_or_ip(limit(ruled(rules), &Hand::default()));
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     let requests = ["192.0.2.7", "192.0.2.7", "203.0.113.7", "203.0.113.7"].map(|ip| get("/", ip));
     let passed = requests.map(|request| send(&mut service, request).status().is_success());
     assert_eq!(passed, [true, false, true, true]);
@@ -101,9 +101,9 @@ fn a_key_that_is_written_like_an_address_is_none() {
 fn a_field_that_may_be_the_address_needs_the_peer() {
     let rules = "domain: web\ndescriptors:\n  - {key: client, limit: 1/1h}\n";
     let limit = || key_or_ip(limit(ruled(rules), &Hand::default()));
-    let missing = limit().try_layer().err().unwrap();
+    let missing = limit().check_sources().err().unwrap();
     assert_eq!(missing.fields, ["ip"]);
-    assert!(limit().peer(|address: &std::net::IpAddr| *address).try_layer().is_ok());
+    assert!(limit().peer(|address: &std::net::IpAddr| *address).check_sources().is_ok());
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_is_skipped_is_not_limited() {
     let skip = |limit: Limit| limit.skip(|head| head.uri.path() == "/health");
     let rules = "domain: web\nlimit: 1/1h per ip\n";
     let store = ruled(rules);
-    let mut service = skip(limit(store.clone(), &Hand::default())).layer().layer(Inner::default());
+    let mut service = skip(limit(store.clone(), &Hand::default())).layer(Inner::default());
     for _ in 0..3 {
         let response = send(&mut service, get("/health", "192.0.2.7"));
         assert_eq!((response.body().as_str(), head(&response)), ("/health", Vec::new()));
@@ -128,7 +128,7 @@ fn what_is_skipped_needs_no_store_and_no_key() {
     let limit = limit(store, &Hand::default())
         .key("user", |_| Err(Unidentified::new(StatusCode::UNAUTHORIZED, "Who are you?")))
         .skip(|head| head.uri.path() == "/health");
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     let mut status = |path| send(&mut service, get(path, "192.0.2.7")).status().as_u16();
     assert_eq!(["/health", "/"].map(&mut status), [200, 401]);
 }
@@ -142,7 +142,7 @@ fn the_address_of_the_layer_is_the_text_of_the_address() {
     let sixes = [("2001:db8:0:1::1", "2001:db8:0:1::/64"), ("::1", "::/64")];
     let sixes = sixes.map(|(from, text)| (from.to_owned(), text.to_owned()));
     let ruled = ruled("domain: web\nlimit: 3/1h per ip\ncost: 2\n");
-    let mut service = limit(ruled.clone(), &Hand::default()).layer().layer(Inner::default());
+    let mut service = limit(ruled.clone(), &Hand::default()).layer(Inner::default());
     for (from, text) in addresses.chain(sixes) {
         assert!(send(&mut service, get("/", &from)).status().is_success(), "{from}");
         let fields = &[("ip", &text)];
@@ -248,7 +248,7 @@ fn normal_forms() {
 fn doubtful_paths_are_refused_where_that_is_asked() {
     let status = |rules: &str, set_up: fn(Limit) -> Limit, path: &str| {
         let limit = set_up(limit(ruled(rules), &Hand::default()));
-        send(&mut limit.layer().layer(Inner::default()), get(path, "192.0.2.7")).status().as_u16()
+        send(&mut limit.layer(Inner::default()), get(path, "192.0.2.7")).status().as_u16()
     };
     let by_path = "domain: web\ndescriptors:\n- {key: path, value: /login, limit: 1/1h}\n- {key: path, limit: 9/1h}\n";
     let refuse = |limit: Limit| limit.refuse_doubtful_paths();
@@ -352,7 +352,7 @@ descriptors:
   - {key: path, limit: 1/1h per tenant}
 ";
     let limit = || limit(ruled(rules), &Hand::default());
-    let Err(missing) = limit().try_layer() else { panic!("nothing is missing") };
+    let Err(missing) = limit().check_sources() else { panic!("nothing is missing") };
     assert_eq!(missing.fields, ["ip", "user", "tenant"]);
     let message = "the layer has no source for ip, user, tenant, which rules are about; \
                    RateLimit::peer gives ip, RateLimit::user gives user, and RateLimit::field gives \
@@ -362,8 +362,7 @@ descriptors:
         .peer(|address: &SocketAddr| address.ip())
         .user(|user: &String| user)
         .field("tenant", |_| None);
-    whole.check_sources().unwrap();
-    assert!(whole.try_layer().is_ok());
+    assert!(whole.check_sources().is_ok());
 }
 
 /// As the design notes recommend: the address against guessed passwords, the user against others
@@ -382,7 +381,7 @@ descriptors:
     #[derive(Clone)]
     struct User(String);
     let limit = limit(ruled(rules), &Hand::default()).user(|user: &User| user.0.as_str());
-    let mut service = limit.layer().layer(Inner::default());
+    let mut service = limit.layer(Inner::default());
     let mut ask = |path, user: &str| {
         let mut request = get(path, "192.0.2.7");
         if !user.is_empty() {

@@ -20,7 +20,7 @@ fn held_after(requests: u32) -> i64 {
     let held = allocation_counter::measure(|| {
         let limit = limit(ruled.clone(), &Hand::default());
         let limit = limit.header("key", HeaderName::from_static("x-api-key")).log_per_second(0);
-        let service = service.insert(limit.layer().layer(Inner::default()));
+        let service = service.insert(limit.layer(Inner::default()));
         for i in 0..requests {
             let mut request = get("/", "192.0.2.7");
             request.extensions_mut().insert(IpAddr::V4(Ipv4Addr::from_bits(i)));
@@ -45,7 +45,7 @@ fn many_keys_take_bounded_memory() {
 #[test]
 fn who_is_held_back_is_not_forgotten() {
     let clock = Hand::default();
-    let mut service = limit(ruled(RULES), &clock).log_per_second(0).layer().layer(Inner::default());
+    let mut service = limit(ruled(RULES), &clock).log_per_second(0).layer(Inner::default());
     send(&mut service, get("/", "192.0.2.7"));
     assert_eq!(send(&mut service, get("/", "192.0.2.7")).status().as_u16(), 429);
     for i in 0..5_000 {

@@ -18,7 +18,7 @@ async fn left(request: Request<String>) -> Result<Response<String>, String> {
 }
 
 fn bodies<S: Store>(limit: RateLimit<S, Problem, Hand>) -> Vec<String> {
-    let mut service = limit.layer().layer(service_fn(left));
+    let mut service = limit.layer(service_fn(left));
     let mut body = || finished(call(&mut service, get("/", "192.0.2.7"))).unwrap().into_body();
     (0..3).map(|_| body()).collect()
 }

@@ -29,7 +29,7 @@ descriptors:
 ";
     let lines = counted(|_| {
         let clock = Hand::default();
-        let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+        let mut service = limit(ruled(rules), &clock).layer(Inner::default());
         let statuses = [0; 4].map(|_| send(&mut service, get("/", "192.0.2.7")).status().as_u16());
         assert_eq!(statuses, [200, 200, 200, 429]);
         // Keys are counted once a second.
@@ -56,7 +56,7 @@ fn the_queue_and_what_was_delayed() {
     let lines = counted(|recorder| {
         let clock = Hand::default();
         let rules = "domain: web\nlimit: leaky-bucket 1/1s queue 2 per ip\n";
-        let mut service = limit(ruled(rules), &clock).layer().layer(Inner::default());
+        let mut service = limit(ruled(rules), &clock).layer(Inner::default());
         send(&mut service, get("/", "192.0.2.7"));
         let waits = crate::middleware::parts::call(&mut service, get("/", "192.0.2.7"));
         assert!(recorder.handle().render().contains("\nratescope_waiting 1\n"));
@@ -74,7 +74,7 @@ fn faults_and_the_time_of_a_store() {
         let rules = "domain: web\nlimit: gcra 1/1m per ip\non_store_failure: refuse\n";
         let mut store = Far::new(rules, 1);
         store.fault = Some(Fault::Late);
-        let mut service = limit(store, &clock).charge(|_| 0.0).layer().layer(Inner::default());
+        let mut service = limit(store, &clock).charge(|_| 0.0).layer(Inner::default());
         let statuses = [0; 2].map(|_| send(&mut service, get("/", "192.0.2.7")).status().as_u16());
         assert_eq!(statuses, [200, 503]);
     });
@@ -93,7 +93,7 @@ fn rules_that_are_read_anew() {
     let lines = counted(|_| {
         let ruled = ruled("domain: old\nlimit: 9/1m per ip\n");
         let clock = Hand::default();
-        let mut service = limit(ruled.clone(), &clock).layer().layer(Inner::default());
+        let mut service = limit(ruled.clone(), &clock).layer(Inner::default());
         send(&mut service, get("/", "192.0.2.7"));
         let reloaded = ruled.reload("r", "domain: new\nlimit: 8/1m per ip\n", Default::default());
         assert_eq!(reloaded.name(), "applied");
@@ -121,8 +121,8 @@ fn layers_are_told_apart_by_their_names() {
     let lines = counted(|_| {
         let clock = Hand::default();
         let two = |domain: &str| ruled(&format!("domain: {domain}\nlimit: 1/1m per ip\n"));
-        let outer = limit(two("outer"), &clock).name("outer").layer();
-        let inner = limit(two("inner"), &clock).name("inner").layer();
+        let outer = limit(two("outer"), &clock).name("outer");
+        let inner = limit(two("inner"), &clock).name("inner");
         let mut service = outer.layer(inner.layer(Inner::default()));
         for seconds in [0.0, 1.0] {
             clock.set(seconds);

@@ -47,7 +47,7 @@ async fn services_share_a_redis_and_go_on_without_it() {
         let rules = Rules::read("rules.yaml", RULES).unwrap();
         let options = Options::default().deadline(Duration::from_secs(2));
         let store = RedisStore::open(&server.url(), rules, options).unwrap();
-        RateLimit::new(store).layer().layer(Inner::default())
+        RateLimit::new(store).layer(Inner::default())
     });
     let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/3600w per user\n").unwrap();
     let store = RedisStore::open(&server.url(), rules, Options::default()).unwrap();
@@ -82,7 +82,7 @@ async fn whoever_gets_no_seat_is_not_counted() {
     let clock = TimeSource::Event { keep: Span::hours(1) };
     let options = Options::default().deadline(PATIENCE).clock(clock);
     let store = RedisStore::open(&server.url(), rules, options).unwrap();
-    let layer = limit(store.clone(), &Hand::default()).queue(5).layer();
+    let layer = limit(store.clone(), &Hand::default()).queue(5);
     let mut service = layer.layer(Inner::default());
     let mut sent = JoinSet::new();
     for _ in 0..100 {
@@ -116,7 +116,7 @@ async fn a_secret_is_charged_by_its_hash() {
     let options = Options::default().deadline(PATIENCE);
     let store = RedisStore::open(&server.url(), rules, options).unwrap();
     let limit = RateLimit::new(store).header("client", http::header::AUTHORIZATION);
-    let mut service = limit.charge(|_| 2.0).layer().layer(Inner::default());
+    let mut service = limit.charge(|_| 2.0).layer(Inner::default());
     for left in [Some("4"), Some("1")] {
         let mut request = get("/", "192.0.2.7");
         request.headers_mut().insert("authorization", "Basic 5ecret".parse().unwrap());

@@ -55,7 +55,7 @@ pub(crate) fn told(done: impl FnOnce()) -> Vec<String> {
 fn a_refusal_says_why_in_numbers() {
     let lines = told(|| {
         let rules = "domain: web\nlimit: gcra 1/1m per ip+path\n";
-        let mut service = limit(ruled(rules), &Hand::default()).layer().layer(Inner::default());
+        let mut service = limit(ruled(rules), &Hand::default()).layer(Inner::default());
         for _ in 0..2 {
             // A path that a client makes up can't be mistaken for a line of the log.
             send(&mut service, get("/a=1,b%0A\"c\"", "192.0.2.7"));
@@ -73,7 +73,7 @@ fn an_attack_does_not_fill_the_log() {
     let clock = Hand::default();
     let lines = told(|| {
         let limit = limit(ruled("domain: web\nlimit: 1/1h\n"), &clock).log_per_second(3);
-        let mut service = limit.layer().layer(Inner::default());
+        let mut service = limit.layer(Inner::default());
         for second in 0..3 {
             clock.set(f64::from(second) + 0.5);
             for _ in 0..100 {
@@ -101,7 +101,7 @@ fn a_long_key_is_cut() {
             let rules = "domain: web\ndescriptors:\n  - {key: name, limit: 1/1m}\n";
             let limit = limit(ruled(rules), &Hand::default());
             let limit = limit.field("name", move |_| Some(sent.clone().into()));
-            let mut service = limit.layer().layer(Inner::default());
+            let mut service = limit.layer(Inner::default());
             for _ in 0..2 {
                 send(&mut service, get("/", "192.0.2.7"));
             }
@@ -123,7 +123,7 @@ fn a_secret_is_hashed() {
         let lines = told(|| {
             let limit = limit(ruled(rules), &Hand::default());
             let limit = limit.header(name, HeaderName::from_static(header));
-            let mut service = limit.layer().layer(Inner::default());
+            let mut service = limit.layer(Inner::default());
             for _ in 0..2 {
                 let mut request = get("/", "192.0.2.7");
                 request.headers_mut().insert(header, long.parse().unwrap());
@@ -147,7 +147,7 @@ fn rules_for_nobody_and_tiers_without_rules_are_told_at_the_start() {
             limit(store.clone(), &Hand::default()).routes(["/login", "/users/{id}"]).unwrap();
         let limit = limit.header("tier", HeaderName::from_static("x-tier"));
         let limit = limit.limited_values("tier", ["free", "gold"]);
-        let mut service = limit.layer().layer(Inner::default());
+        let mut service = limit.layer(Inner::default());
         tracing::info!("requests");
         send(&mut service, get("/login", "192.0.2.7"));
         send(&mut service, get("/login", "192.0.2.7"));
@@ -172,7 +172,7 @@ fn a_fault_says_at_which_layer() {
         let mut store = Far::new("domain: web\nlimit: 9/1h\n", 0);
         store.fault = Some(Fault::unreachable("gone"));
         let limit = limit(store, &Hand::default()).charge(|_| f64::NAN).name("outer");
-        send(&mut limit.log_per_second(9).layer().layer(Inner::default()), get("/", "192.0.2.7"));
+        send(&mut limit.log_per_second(9).layer(Inner::default()), get("/", "192.0.2.7"));
     });
     assert_eq!(lines.len(), 2, "{lines:?}");
     for (line, message) in lines.iter().zip(["the store can't be reached", "a charge is negative"])
@@ -220,7 +220,7 @@ fn an_outage_has_a_line_at_its_beginning_and_one_at_its_end() {
     let (clock, fails) = (Hand::default(), Arc::new(AtomicBool::new(false)));
     let lines = told(|| {
         let store = Sometimes(ruled("domain: web\nlimit: 9999/1h\n"), Arc::clone(&fails));
-        let mut service = limit(store, &clock).layer().layer(Inner::default());
+        let mut service = limit(store, &clock).layer(Inner::default());
         // For 3 s, each third of 1000 requests fails; then, after a second, one more does.
         for millis in (0..3000).step_by(3).chain([3997, 3998, 5000]) {
             fails.store(millis % 9 == 0 || millis == 3998, Ordering::SeqCst);
@@ -244,7 +244,7 @@ fn rules_for_what_the_layer_does_not_know() {
         let rules = "domain: web\ndescriptors:\n  - {key: user, limit: 9/1h per user+ip}\n";
         for name in ["first", "second"] {
             let limit = limit(ruled(rules), &Hand::default()).name(name);
-            let mut service = limit.layer().layer(Inner::default());
+            let mut service = limit.layer(Inner::default());
             for _ in 0..3 {
                 send(&mut service, http::Request::new(String::new()));
             }

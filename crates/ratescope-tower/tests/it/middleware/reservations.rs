@@ -39,7 +39,7 @@ fn keeper(
 /// The reservation of a request of cost 6.
 fn reserve<S: Store>(limit: RateLimit<S, Problem, Hand>) -> Reservation {
     let kept = Reservations::default();
-    let mut service = limit.cost(|_| 6.0).reserve().layer().layer(keeper(&kept));
+    let mut service = limit.cost(|_| 6.0).reserve().layer(keeper(&kept));
     let response = finished(call(&mut service, get("/", "192.0.2.7"))).unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     let mut kept = kept.lock().unwrap();
@@ -114,9 +114,9 @@ fn a_handler_that_panics_gives_back() {
 fn a_refused_request_has_none_and_a_layer_that_does_not_reserve_neither() {
     let kept = Reservations::default();
     let limit = || limit(ruled(TEN), &Hand::default());
-    let mut refused = limit().cost(|_| 11.0).reserve().layer().layer(keeper(&kept));
+    let mut refused = limit().cost(|_| 11.0).reserve().layer(keeper(&kept));
     assert_eq!(finished(call(&mut refused, get("/", "192.0.2.7"))).unwrap().status(), 429);
-    let mut other = limit().layer().layer(keeper(&kept));
+    let mut other = limit().layer(keeper(&kept));
     assert_eq!(finished(call(&mut other, get("/", "192.0.2.7"))).unwrap().status(), 200);
     assert!(kept.lock().unwrap().is_empty());
 }

@@ -39,7 +39,7 @@ fn by(path: &str, user: &str) -> Request<String> {
 }
 
 fn statuses<const N: usize>(rules: &str, requests: [Request<String>; N]) -> [u16; N] {
-    let mut service = by_user(ruled(rules), &Hand::default()).layer().layer(Inner::default());
+    let mut service = by_user(ruled(rules), &Hand::default()).layer(Inner::default());
     requests.map(|request| send(&mut service, request).status().as_u16())
 }
 
@@ -49,7 +49,7 @@ fn a_request_without_its_key_is_refused_and_counted_nowhere() {
     let (ruled, asked) = (store.ruled.clone(), Arc::clone(&store.asked));
     let inner = Inner::default();
     let seen = Arc::clone(&inner.seen);
-    let mut service = by_user(store, &Hand::default()).layer().layer(inner);
+    let mut service = by_user(store, &Hand::default()).layer(inner);
     let response = send(&mut service, by("/", ""));
     assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
     let headers = ["content-type: application/problem+json", "www-authenticate: Name"];
@@ -90,7 +90,7 @@ fn only_where_a_rule_needs_it() {
             counted.fetch_add(1, Ordering::SeqCst);
             user(request)
         });
-        let status = send(&mut limit.layer().layer(Inner::default()), by(path, "")).status();
+        let status = send(&mut limit.layer(Inner::default()), by(path, "")).status();
         (status.as_u16(), calls.load(Ordering::SeqCst))
     };
     assert_eq!(calls("domain: web\nlimit: 9/1h per ip\n", "/api"), (200, 0));
@@ -114,7 +114,7 @@ descriptors:
 #[test]
 fn rules_that_are_read_anew() {
     let ruled = ruled("domain: web\nlimit: 9/1h per ip\n");
-    let mut service = by_user(ruled.clone(), &Hand::default()).layer().layer(Inner::default());
+    let mut service = by_user(ruled.clone(), &Hand::default()).layer(Inner::default());
     assert_eq!(send(&mut service, by("/", "")).status(), StatusCode::OK);
     assert_eq!(ruled.reload("r", USER, Default::default()).name(), "applied");
     let keys = ruled.len();
@@ -137,7 +137,7 @@ fn an_answer_of_the_services_own() {
         response
     };
     let limit = by_user(ruled(USER), &Hand::default()).answer(answer);
-    let response = send(&mut limit.layer().layer(Inner::default()), by("/", ""));
+    let response = send(&mut limit.layer(Inner::default()), by("/", ""));
     assert_eq!(
         (response.status().as_u16(), response.body().as_str()),
         (401, "401: Who are \"you\"?")
@@ -151,7 +151,7 @@ fn grpc_has_a_status_for_each() {
         let why = Unidentified::new(StatusCode::from_u16(status).unwrap(), "No such tenant");
         let limit = limit(ruled(USER), &Hand::default()).answer(GrpcStatus);
         let limit = limit.key("user", move |_| Err(why.clone()));
-        let response = send(&mut limit.layer().layer(Inner::default()), by("/", ""));
+        let response = send(&mut limit.layer(Inner::default()), by("/", ""));
         assert_eq!(response.headers()["grpc-message"], "No such tenant");
         (response.headers()["grpc-status"] == code).then_some(response.status().as_u16())
     });
@@ -170,7 +170,7 @@ fn a_status_that_is_no_error_counts_as_one() {
 #[test]
 fn it_takes_no_seat_in_the_queue() {
     let rules = "domain: web\nlimit: leaky-bucket 1/1s queue 9 per user\n";
-    let layer = by_user(ruled(rules), &Hand::default()).queue(1).layer();
+    let layer = by_user(ruled(rules), &Hand::default()).queue(1);
     let mut service = layer.layer(Inner::default());
     send(&mut service, by("/", "ann"));
     let _waits = crate::middleware::parts::call(&mut service, by("/", "ann"));
@@ -184,7 +184,7 @@ fn it_is_counted_and_logged() {
     let counted = counted(|_| {
         lines = told(|| {
             let mut service =
-                by_user(ruled(USER), &Hand::default()).name("api").layer().layer(Inner::default());
+                by_user(ruled(USER), &Hand::default()).name("api").layer(Inner::default());
             for user in ["", "ann", ""] {
                 send(&mut service, by("/", user));
             }

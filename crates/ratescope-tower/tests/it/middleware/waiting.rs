@@ -21,7 +21,7 @@ fn status(response: Result<Response<String>, String>) -> u16 {
 fn requests_go_on_one_by_one() {
     fn at_their_time<S: Store>(store: S) {
         let clock = Hand::default();
-        let layer = limit(store, &clock).layer();
+        let layer = limit(store, &clock);
         let mut service = layer.layer(Inner::default());
         let seen = Arc::clone(&service.get_ref().seen);
         let send = |path: &str| get(path, "192.0.2.7");
@@ -58,7 +58,7 @@ fn requests_go_on_one_by_one() {
 fn a_full_queue_refuses_and_counts_nothing() {
     let clock = Hand::default();
     let ruled = ruled("domain: web\nlimit: leaky-bucket 1/1s queue 50 per ip\n");
-    let layer = limit(ruled.clone(), &clock).queue(2).queue_per_key(2).layer();
+    let layer = limit(ruled.clone(), &clock).queue(2).queue_per_key(2);
     let mut service = layer.layer(Inner::default());
     let mut ask = |ip| spawn(call(&mut service, get("/", ip)));
     assert_eq!(status(assert_ready!(ask("192.0.2.7").poll())), 200);
@@ -87,10 +87,31 @@ fn a_full_queue_refuses_and_counts_nothing() {
     assert_eq!(layer.waiting(), 0);
 }
 
+/// A router lays a clone of the layer around each of its routes.
+#[test]
+fn clones_share_the_queue_and_a_setting_makes_another_layer_of_the_same_store() {
+    let (clock, store) = (Hand::default(), ruled(LEAKY));
+    let layer = limit(store, &clock).queue(1);
+    let mut routes = [layer.clone(), layer.clone()].map(|layer| layer.layer(Inner::default()));
+    let mut longer = layer.clone().queue(3).layer(Inner::default());
+    assert_eq!(send(&mut routes[0], get("/", "192.0.2.7")).status(), 200);
+    let mut waiting = spawn(call(&mut routes[0], get("/", "192.0.2.7")));
+    assert_pending!(waiting.poll());
+    assert_eq!(layer.waiting(), 1);
+    assert_eq!(send(&mut routes[1], get("/", "192.0.2.7")).status(), 429);
+    let mut third = spawn(call(&mut longer, get("/", "192.0.2.7")));
+    assert_pending!(third.poll());
+    clock.set(1.999);
+    assert_eq!(status(assert_ready!(waiting.poll())), 200);
+    assert_pending!(third.poll());
+    clock.set(2.0);
+    assert_eq!(status(assert_ready!(third.poll())), 200);
+}
+
 #[test]
 fn no_queue_at_all() {
     let clock = Hand::default();
-    let mut service = limit(ruled(LEAKY), &clock).queue(0).layer().layer(Inner::default());
+    let mut service = limit(ruled(LEAKY), &clock).queue(0).layer(Inner::default());
     let mut status = || send(&mut service, get("/", "192.0.2.7")).status().as_u16();
     assert_eq!([status(), status()], [200, 429]);
     clock.set(1.0);
@@ -101,7 +122,7 @@ fn no_queue_at_all() {
 #[test]
 fn a_place_is_given_up_with_the_client() {
     let clock = Hand::default();
-    let layer = limit(ruled(LEAKY), &clock).layer();
+    let layer = limit(ruled(LEAKY), &clock);
     let mut service = layer.layer(Inner::default());
     send(&mut service, get("/", "192.0.2.7"));
     for polled in [false, true] {
@@ -122,7 +143,7 @@ fn a_place_is_given_up_with_the_client() {
 fn whoever_gets_no_seat_is_not_counted() {
     fn level<S: Store>(store: S, ruled: &MemoryStore) -> (usize, usize, usize, f64) {
         let clock = Hand::default();
-        let layer = limit(store, &clock).queue(5).layer();
+        let layer = limit(store, &clock).queue(5);
         let mut service = layer.layer(Inner::default());
         let mut sent: Vec<Spawn<_>> =
             (0..100).map(|_| spawn(call(&mut service, get("/", "192.0.2.7")))).collect();
@@ -162,7 +183,7 @@ fn one_client_does_not_hold_all_seats() {
         if let Some(places) = per_key {
             limit = limit.queue_per_key(places);
         }
-        let layer = limit.layer();
+        let layer = limit;
         let mut service = layer.layer(Inner::default());
         let mut sent = Vec::new();
         ["192.0.2.7", "192.0.2.8"].map(|ip| {
@@ -233,7 +254,7 @@ impl Store for Interrupted {
 fn rules_that_come_during_the_first_request_count_for_those_after_it() {
     let ruled = ruled("domain: web\nlimit: 1000/1s per ip\n");
     let store = Interrupted { ruled, meanwhile: Arc::default() };
-    let layer = limit(store.clone(), &Hand::default()).layer();
+    let layer = limit(store.clone(), &Hand::default());
     let mut service = layer.layer(Inner::default());
     let mut other = service.clone();
     *store.meanwhile.lock().unwrap() = Some(Box::new(move |ruled| {

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioExecutor;
 use proptest::prelude::*;
 use ratescope::Span;
 use ratescope::rules::{Decision, Store};
-use ratescope_tower::{Clock, FakeClock, RateLimit, RateLimitLayer, Reservation, SystemClock};
+use ratescope_tower::{Clock, FakeClock, RateLimit, Reservation, SystemClock};
 use std::sync::Arc;
 use tower_layer::Layer;
 
@@ -24,7 +24,7 @@ descriptors:
   - {key: path, value: /report, throttle: soft 50%, limit: token-bucket 2/1m}
 ";
 
-type Limit<S> = RateLimitLayer<S, ratescope_tower::Problem, Hand>;
+type Limit<S> = RateLimit<S, ratescope_tower::Problem, Hand>;
 
 /// The response of a service that answers with the path.
 async fn respond<S: Store>(limit: &Limit<S>, mut request: Request<String>) -> Response<String> {
@@ -51,7 +51,7 @@ proptest! {
                 0 => Arc::new(ruled(RULES)),
                 polls => Arc::new(Far::new(RULES, polls)),
             };
-            limit(store, &clock).charge(|response| response.headers.len() as f64 / 4.0).layer()
+            limit(store, &clock).charge(|response| response.headers.len() as f64 / 4.0)
         };
         let (mut layered, by_hand) = (of().layer(Inner::default()), of());
         let mut now = 0;
@@ -72,7 +72,7 @@ proptest! {
 fn handlers_find_the_decision_and_the_reservation() {
     let store = ruled("domain: web\nlimit: token-bucket 10/1h per ip\n");
     let limit = limit(store.clone(), &Hand::default()).cost(|_| 6.0).reserve().insert_decision();
-    let (limit, mut request) = (limit.layer(), get("/", "192.0.2.1"));
+    let (limit, mut request) = (limit, get("/", "192.0.2.1"));
     let passed = finished(limit.check::<_, String>(&mut request)).unwrap();
     assert_eq!(request.extensions().get::<Decision>().unwrap().quota().unwrap().remaining, 4.0);
     request.extensions().get::<Reservation>().unwrap().settle(2.0);
@@ -89,7 +89,7 @@ fn handlers_find_the_decision_and_the_reservation() {
 fn a_request_waits_in_the_queue() {
     let clock = FakeClock::default();
     let store = ruled("domain: web\nlimit: leaky-bucket 1/1s queue 5 per ip\n");
-    let limit = RateLimit::new(store).clock(clock.clone()).layer();
+    let limit = RateLimit::new(store).clock(clock.clone());
     let _ = finished(limit.check::<_, String>(&mut get("/", "192.0.2.1"))).unwrap();
     let mut second = get("/", "192.0.2.1");
     let mut check = pin!(limit.check::<_, String>(&mut second));
@@ -107,7 +107,7 @@ fn the_futures_can_be_sent() {
     fn is_send<T: Send>(future: T) -> T {
         future
     }
-    let limit = limit(ruled(RULES), &Hand::default()).layer();
+    let limit = limit(ruled(RULES), &Hand::default());
     assert_eq!(finished(is_send(respond(&limit, get("/", "192.0.2.1")))).status(), 200);
 }
 
