@@ -29,12 +29,11 @@ enum Inner {
     News(Box<NewsBody>),
 }
 
-/// The stream of news for a viewer. It holds no finished messages: it makes the next one when the connection
-/// has room for it.
+/// The stream of news for a viewer. Nothing is queued: the next message is made when the connection has room.
 struct NewsBody {
     viewer: Viewer,
     now: Now,
-    /// Set when the streams of all viewers are to end.
+    /// Ends the streams of all viewers.
     ends: Arc<AtomicBool>,
     next: Pin<Box<Sleep>>,
 }
@@ -47,7 +46,7 @@ impl NewsBody {
             }
             ready!(self.next.as_mut().poll(context));
             let text = self.viewer.next((self.now)());
-            // The past comes in pieces, as fast as the viewer reads them.
+            // Sends the past in pieces, as fast as the viewer reads.
             if !self.viewer.is_behind() {
                 self.next.as_mut().reset(Instant::now() + OFTEN);
             }
@@ -68,8 +67,8 @@ impl fmt::Debug for NewsBody {
 }
 
 impl Body {
-    /// The stream of news for this viewer; it ends within a quarter of a second once `ends` is true, and at once
-    /// where another has the viewer's place.
+    /// The stream of news for this viewer; it ends within a quarter of a second once `ends` is true, and at once when
+    /// another viewer takes its place.
     pub(super) fn news(viewer: Viewer, now: Now, ends: Arc<AtomicBool>) -> Self {
         let next = Box::pin(sleep(Duration::ZERO));
         Body(Inner::News(Box::new(NewsBody { viewer, now, ends, next })))

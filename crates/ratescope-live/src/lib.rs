@@ -1,8 +1,8 @@
 //! A probe in a running service: what each rule allows and refuses, the busiest keys, and the events of a watched key.
 //!
 //! * [`Probe`] counts, and [`Probe::observe`] has it observe a store.
-//! * [`Viewer`] takes what is new, for one who looks; [`Wanted`] says what that is.
-//! * [`Routes`] serve the page Live to those who may look. `ratescope run` does so, too.
+//! * [`Viewer`] takes the news for a viewer, who asks by a [`Wanted`].
+//! * [`Routes`] serve the page Live to those who may see it, as `ratescope run` does.
 //!
 //! ```
 //! use ratescope::rules::{Details, MemoryStore, Rules, Store};
@@ -26,12 +26,12 @@
 //! ```
 //!
 //! **How it works.** A decision reaches `observer.rs`, and `probe.rs` adds it to the sums of its rules; once a second,
-//! `past.rs` keeps what was added. While somebody looks, the decision also goes to the sketch of keys (the library's
+//! `past.rs` keeps what was added. While there are viewers, the decision also goes to the sketch of keys (the library's
 //! `rules/sketch.rs`) and to the events of watched keys (`memory.rs`). `viewer.rs` writes what is new as text;
 //! `routes.rs` decides who may read it.
 //!
-//! **What it promises.** Memory and text are bounded, and nobody waits for a slow viewer: it misses events of its key, and is
-//! told how many. No count is lost. Without a viewer, a decision costs a few additions.
+//! **What it promises.** Memory and text are bounded, and no decision waits for a slow viewer, which misses events of
+//! its key and is told how many. No count is lost. Without viewers, a decision costs a few additions.
 #![doc = include_str!("memory.md")]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

@@ -1,4 +1,4 @@
-//! The memory of the probe: sums and a past that it always keeps, and data that it keeps only for viewers.
+//! The memory of the probe: sums and a past, which are always kept, and data for viewers.
 
 use super::past::Past;
 use super::probe::{Key, Series};
@@ -8,8 +8,8 @@ use ratescope::time::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The most rules that are counted, by their names, in the life of a probe. A rule that a reload removes keeps its
-/// place, since its name may come back.
+/// The most rules, by name, that a probe ever counts. A rule that a reload removes keeps its place, since its name may
+/// come back.
 pub const MOST_RULES: usize = 1024;
 
 /// The number of keys in each sketch.
@@ -27,11 +27,11 @@ pub const EVENTS: usize = 4096;
 /// The most viewers at once. A viewer that took no news for a minute makes room for the next.
 pub const VIEWERS: usize = 16;
 
-/// The seconds for which the data of viewers are kept after the last one has gone, and for which a viewer keeps
-/// its place without taking news. A replay keeps both for ever.
+/// The seconds for which the data for viewers are kept after the last viewer left, and for which a viewer keeps its
+/// place without taking news. A replay keeps both for ever.
 const KEEPS: f64 = 60.0;
 
-/// The rules and their past, the viewers, and the data that are kept for these.
+/// The rules and their past, the viewers, and the data for viewers.
 #[derive(Debug)]
 pub(super) struct ProbeMemory {
     pub(super) rules: Vec<Arc<Series>>,
@@ -39,9 +39,9 @@ pub(super) struct ProbeMemory {
     viewers: Vec<Present>,
     /// The number of the next viewer.
     next: u64,
-    /// When the probe first noticed that the last viewer had gone.
+    /// When the probe noticed that the last viewer had left.
     left: Option<Time>,
-    /// The seconds for which the data of viewers are kept after the last one has gone.
+    /// The seconds for which the data for viewers are kept after the last viewer left.
     pub(super) keeps: f64,
     /// When the counting of keys began; `None` while there is none.
     pub(super) since: Option<Time>,
@@ -65,10 +65,10 @@ pub(super) struct WatchedKey {
     pub(super) key: Option<Arc<Key>>,
     /// The number of viewers that watch it.
     pub(super) viewers: usize,
-    /// The number that the next event will have.
+    /// The number of the next event.
     pub(super) next: u64,
     pub(super) events: VecDeque<Happened>,
-    /// How many events of this key did not count for it, because another limit refused them.
+    /// How many events of this key were not counted, because another limit refused them.
     pub(super) elsewhere: u64,
 }
 
@@ -98,9 +98,9 @@ impl Default for ProbeMemory {
 }
 
 impl ProbeMemory {
-    /// Adds a viewer and returns its number, and keeps the events of the key with the hash `watch` for it. If
-    /// there are [`WATCHED`] keys already, it first forgets those that nobody watches any more. If there are
-    /// [`VIEWERS`], the viewer takes the place of one that took nothing for `keeps` seconds, or gets none.
+    /// Adds a viewer and returns its number, and keeps the events of the key with the hash `watch` for it. If there are
+    /// [`WATCHED`] keys already, those without a viewer are first dropped. If there are [`VIEWERS`] viewers, one that
+    /// took nothing for `keeps` seconds loses its place; `None` without such a viewer.
     pub(super) fn enter(&mut self, watch: Option<u64>, now: Time) -> Option<u64> {
         if self.viewers.len() == VIEWERS {
             let is_idle = |viewer: &&Present| self.is_over(viewer.took, now);
@@ -116,7 +116,7 @@ impl ProbeMemory {
         Some(number)
     }
 
-    /// Adds a viewer to those for whom the events of a key are kept.
+    /// Keeps the events of a key for one viewer more.
     fn watch(&mut self, hash: u64) {
         if self.watched.len() >= WATCHED && !self.watched.contains_key(&hash) {
             self.watched.retain(|_, watch| watch.viewers > 0);
@@ -143,13 +143,13 @@ impl ProbeMemory {
         }
     }
 
-    /// Whether `keeps` seconds have passed since `since`, or the clock was set back by as much. An event that comes a
-    /// little late changes nothing.
+    /// Whether `keeps` seconds have passed since `since`, or the clock was set back by as much, which no late event
+    /// does.
     fn is_over(&self, since: Time, now: Time) -> bool {
         !(-self.keeps..self.keeps).contains(&now.since(since))
     }
 
-    /// Forgets all but the sums and the past once there were no viewers for `keeps` seconds; returns whether it did.
+    /// Drops the data for viewers if there were none for `keeps` seconds; returns whether it did.
     pub(super) fn forget(&mut self, now: Time) -> bool {
         if !self.viewers.is_empty() {
             return false;
@@ -166,7 +166,7 @@ impl ProbeMemory {
 }
 
 impl WatchedKey {
-    /// Adds an event, and drops the oldest one if there are [`EVENTS`] already.
+    /// Adds an event, and drops the oldest if there are [`EVENTS`] already.
     pub(super) fn push(&mut self, seen: Happened) {
         if self.events.len() == EVENTS {
             self.events.pop_front();

@@ -35,7 +35,7 @@ impl Observer for ProbeObserver {
 }
 
 impl Probe {
-    /// A store whose decisions this probe counts. It can be given to a layer, or to anything else that takes a store.
+    /// A store whose decisions this probe counts, for a layer or anything else that takes a store.
     pub fn observe<S: Store>(self: &Arc<Self>, store: S) -> Observed<S> {
         Observed::new(store).with(Arc::new(ProbeObserver::new(Arc::clone(self))))
     }

@@ -1,5 +1,5 @@
-//! The files of the page, built into the program as `./scripts/build` left them, and the headers and checks
-//! with which any server sends them.
+//! The files of the page, built into the program as `./scripts/build` left them, and the headers and checks that every
+//! server of them needs.
 
 use super::body::Body;
 use bytes::Bytes;
@@ -25,7 +25,7 @@ const EMBED: &str = "/embed.html";
 /// The end of the policy of all other files.
 const NO_FRAMES: &str = "; frame-ancestors 'none'";
 
-/// By this header the file may also be framed by a site that is isolated, as this one is.
+/// Lets a site that is cross-origin isolated frame the file, too.
 const RESOURCE_POLICY: HeaderName = HeaderName::from_static("cross-origin-resource-policy");
 
 /// The headers of every response, also of errors.
@@ -41,10 +41,10 @@ const HEADERS: [(&str, &str); 7] = [
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-embedder-policy", "require-corp"),
     ("x-content-type-options", "nosniff"),
-    // Browsers ask each time whether a file changed, so that a reload shows a rebuilt page.
+    // Browsers revalidate a file each time, so that a reload shows a rebuilt page.
     ("cache-control", "no-cache"),
     ("referrer-policy", "no-referrer"),
-    // Files such as the modules are also sent packed, to browsers that unpack Brotli.
+    // Files such as the modules are also sent compressed, to browsers that accept Brotli.
     ("vary", "accept-encoding"),
 ];
 
@@ -90,8 +90,7 @@ pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response
     Some(response)
 }
 
-/// Whether a browser unpacks Brotli (RFC 9110, section 12.5.3). Weights above 0 make no difference: a browser
-/// that takes Brotli at all gets it, since it halves the modules.
+/// Whether a browser accepts Brotli (RFC 9110, section 12.5.3), with any weight above 0, since it halves the modules.
 fn takes_brotli(headers: &HeaderMap) -> bool {
     let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|coding| {
@@ -101,14 +100,14 @@ fn takes_brotli(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The entity tag of a file, from its hash: with it a browser asks whether the file changed.
+/// The entity tag of a file, from its hash, by which browsers revalidate it.
 fn tag(file: &EmbeddedFile) -> String {
     let hash: String =
         file.metadata.sha256_hash()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
     format!("\"{hash}\"")
 }
 
-/// Whether a browser has the file with this tag. A proxy that packs files makes their tags weak (RFC 9110, section
+/// Whether a browser has the file with this tag. A proxy that compresses files makes their tags weak (RFC 9110, section
 /// 13.1.2).
 fn is_known(tag: &str, headers: &HeaderMap) -> bool {
     let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
@@ -116,7 +115,7 @@ fn is_known(tag: &str, headers: &HeaderMap) -> bool {
     known.any(|known| known.strip_prefix("W/").unwrap_or(known) == tag)
 }
 
-/// Adds the headers that every response must have on a site with the page, to the one for the file at `path`.
+/// Adds the headers that every response of a site with the page must have; `path` is that of the file.
 pub fn guard(path: &str, headers: &mut HeaderMap) {
     for (name, value) in HEADERS {
         let may_be_framed = path == EMBED && name == CONTENT_SECURITY_POLICY;
@@ -128,9 +127,9 @@ pub fn guard(path: &str, headers: &mut HeaderMap) {
     }
 }
 
-/// Whether the request was sent to `localhost` or a loopback address, and to the port `own`, or to any port if
-/// that is `None`, since a tunnel may lead here. A foreign name that leads here (DNS rebinding) would let another
-/// site read the answers.
+/// Whether the request was sent to `localhost` or a loopback address, and to the port `own`; with `None`, to any port,
+/// since a tunnel may lead here. Any other name that resolves to this machine (DNS rebinding) would let another site
+/// read the answers.
 pub fn is_local(headers: &HeaderMap, own: Option<u16>) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };

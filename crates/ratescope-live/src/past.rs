@@ -1,28 +1,28 @@
-//! The past of the rules: what each counted in the seconds of the last quarter of an hour, in the ten seconds of the
-//! last six hours, and in the hours of the last day. It is kept whether somebody looks or not.
+//! The past of the rules: their counts in each second of the last quarter of an hour, in each ten seconds of the last
+//! six hours, and in each hour of the last day. It is kept even without viewers.
 //!
-//! A decision only adds to the sums of its rules. The first one of another second takes their differences, which are the
-//! counts of the second before, and adds these to three rings. So the counts of a ring are those of the sums, each once.
+//! A decision only adds to the sums of its rules. The first decision of another second takes their increase, which is
+//! the counts of the last second, and adds it to three rings. So each ring has every count once.
 
 use super::probe::Series;
 use ratescope::time::Time;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The most rules whose past is kept: the first ones, as many as the page draws.
+/// The most rules whose past is kept: the first, as many as the page draws.
 pub const PAST_RULES: usize = 24;
 
-/// How many seconds with events are kept: those of 15 minutes, or of more if there are seconds without any.
+/// How many seconds with events are kept: 15 minutes, or longer if some seconds have no events.
 pub const SECONDS: usize = 900;
 
-/// How many times ten seconds are kept: those of 6 hours.
+/// How many stretches of ten seconds are kept: 6 hours.
 pub const TENS: usize = 2160;
 
 /// How many hours are kept.
 pub const HOURS: usize = 24;
 
-/// An event that comes at most so many seconds late, or after such a small step back of the clock, counts in the second
-/// that is counted now.
+/// An event that comes at most so many seconds late, or after such a small step back of the clock, counts in the
+/// current second.
 const LATE: i64 = 10;
 
 /// The number of the second that contains an instant, since 1970.
@@ -30,37 +30,37 @@ pub(super) fn second(at: Time) -> i64 {
     at.as_micros().div_euclid(1_000_000)
 }
 
-/// Whether what happens at `now` counts in the second `counted`.
+/// Whether an event at `now` counts in the second `counted`.
 pub(super) fn is_counted(counted: i64, now: Time) -> bool {
     (0..=LATE).contains(&counted.saturating_sub(second(now)))
 }
 
-/// The rings, and the second that is counted now.
+/// The rings, and the current second.
 #[derive(Debug)]
 pub(super) struct Past {
     /// From the finest to the coarsest.
     pub(super) rings: [Ring; 3],
-    /// The first second and the one that is counted now; `None` before the first.
+    /// The first and the current second; `None` before the first.
     pub(super) seconds: Option<[i64; 2]>,
     /// How many times the clock was set back.
     pub(super) steps_back: u64,
-    /// The sums when that second began.
+    /// The sums when the current second began.
     sums: Vec<[u64; 3]>,
 }
 
-/// The counts of the rules in stretches of one length.
+/// A ring of the rules' counts in stretches of one length.
 #[derive(Debug)]
 pub(super) struct Ring {
     /// The length of a stretch in seconds.
     pub(super) width: i64,
     most: usize,
-    /// Everything from this second on is known, if it is not before the first one.
+    /// The ring is complete from this second, or the first second, on.
     pub(super) since: i64,
     /// The stretches with events, oldest first. The last one may not be complete.
     pub(super) rows: VecDeque<Arc<Row>>,
 }
 
-/// The counts of the rules in one stretch: allowed, refused, and allowed although a shadow would have refused them.
+/// The counts of the rules in one stretch: allowed, refused, and allowed but refused by a shadow.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     /// The second with which it begins.
@@ -77,8 +77,7 @@ impl Default for Past {
 }
 
 impl Past {
-    /// Ends the second that was counted, and counts in that of `now` from here on. If the clock was set back, what was
-    /// counted later than `now` has no place any more.
+    /// Ends the current second, and begins that of `now`. If the clock was set back, the past after `now` is dropped.
     pub(super) fn turn(&mut self, now: Time, rules: &[Arc<Series>]) {
         let now = second(now);
         let sums: Vec<_> = rules.iter().take(PAST_RULES).map(|series| series.sums()).collect();
@@ -102,12 +101,12 @@ impl Past {
 }
 
 impl Ring {
-    /// The second with which the stretch begins that contains `second`.
+    /// The first second of the stretch that contains `second`.
     pub(super) fn begin(&self, second: i64) -> i64 {
         second.div_euclid(self.width) * self.width
     }
 
-    /// Adds what was counted in a second, which is in the last stretch or later.
+    /// Adds the counts of a second, which is in the last stretch or later.
     fn add(&mut self, second: i64, counts: &[[u64; 3]]) {
         let begin = self.begin(second);
         if let Some(last) = self.rows.back_mut().filter(|last| last.begin == begin) {

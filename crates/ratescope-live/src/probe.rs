@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// In a sketch, one place in this many always has the text of its key: see [`show`].
+/// In a sketch, one in this many places always has the text of its key: see [`show`].
 const FEW: usize = 16;
 
 /// Counts the decisions of a service's rules for viewers.
@@ -23,12 +23,11 @@ pub struct Probe {
     /// The secret with which keys are hashed, so that nobody can choose keys that collide in a sketch.
     secret: Secret,
     hides_keys: bool,
-    /// Whether there are viewers, or were until a moment ago.
+    /// Whether there are viewers, or were within the last minute.
     has_viewers: AtomicBool,
-    /// The second since 1970 that is counted now; `i64::MIN` before the first one.
+    /// The current second, since 1970; `i64::MIN` before the first.
     second: AtomicI64,
-    /// For a replay, the bits of its speed: how many times as fast as the original the events come, or 0
-    /// after the last of them.
+    /// For a replay, the bits of its speed as a multiple of the original, or 0 after the last event.
     speed: Option<AtomicU64>,
     kept: Mutex<ProbeMemory>,
 }
@@ -46,8 +45,7 @@ impl Default for Probe {
     }
 }
 
-/// The sums of a rule since the start: the hits that it allowed, those that it refused, and those that it
-/// would have refused if it were not a shadow.
+/// The sums of a rule since the start: the hits that it allowed, that it refused, and that it refused as a shadow.
 #[derive(Debug)]
 pub(super) struct Series {
     pub(super) name: String,
@@ -75,7 +73,7 @@ pub(super) struct Key {
     pub(super) kind: Arc<Kind>,
 }
 
-/// A kind of key that a rule counts by, such as that of `per user`.
+/// A kind of key by which a rule counts, such as `per user`.
 #[derive(Debug)]
 pub(super) struct Kind {
     pub(super) rule: Arc<Series>,
@@ -119,15 +117,14 @@ impl Tap {
 }
 
 impl Probe {
-    /// Shows hashes in place of keys.
+    /// Shows viewers hashes in place of keys.
     #[must_use]
     pub fn hiding_keys(self) -> Self {
         Probe { hides_keys: true, ..self }
     }
 
-    /// A probe of replayed events, which come `speed` times as fast as they originally did. Viewers are told
-    /// this speed. The data for viewers are kept as long as the probe, since a minute of the replay may last
-    /// only a moment.
+    /// A probe of replayed events, which come `speed` times as fast as the original. Viewers are told the speed. The
+    /// data for viewers are kept as long as the probe, since a minute of the replay may last only a moment.
     ///
     /// # Errors
     /// If `speed` is not positive and finite.
@@ -140,7 +137,7 @@ impl Probe {
         Ok(Probe { speed: Some(AtomicU64::new(speed.to_bits())), ..self })
     }
 
-    /// Tells viewers that the last event of the replay was counted. Does nothing if the probe sees no replay.
+    /// Tells viewers that the last event of the replay was counted. Does nothing without a replay.
     pub fn end_replay(&self) {
         if let Some(speed) = &self.speed {
             speed.store(0.0_f64.to_bits(), Ordering::Release);
@@ -153,14 +150,13 @@ impl Probe {
         self.has_viewers.load(Ordering::Relaxed)
     }
 
-    /// The speed of a replay: how many times as fast as the original the events come, or 0 after the last of
-    /// them. `None` if the probe sees no replay.
+    /// The speed of a replay as a multiple of the original, or 0 after the last event. `None` without a replay.
     pub(super) fn speed(&self) -> Option<f64> {
         self.speed.as_ref().map(|speed| f64::from_bits(speed.load(Ordering::Acquire)))
     }
 
-    /// The counters for decisions of these rules. A rule whose name is known already, as after a reload, goes
-    /// on with its sums.
+    /// The counters for decisions of these rules. A rule whose name is known already, as after a reload, keeps its
+    /// sums.
     pub fn taps(self: &Arc<Self>, rules: &Rules) -> Taps {
         let mut kept = self.kept();
         let mut tap = |name: &str, limits: String, is_shadow: bool| {
@@ -191,8 +187,8 @@ impl Probe {
         Taps { probe: Arc::clone(self), rules }
     }
 
-    /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already. If one of these took no news for a
-    /// minute, the new one takes its place; in a replay all keep theirs.
+    /// Adds a viewer; `None` if there are [`VIEWERS`](super::VIEWERS) already. A viewer that took no news for a minute
+    /// loses its place to the new one, except in a replay.
     pub fn look(self: &Arc<Self>, wanted: &Wanted, now: Time) -> Option<Viewer> {
         self.reach(now);
         let mut kept = self.kept();
@@ -202,22 +198,21 @@ impl Probe {
         Some(Viewer::new(Arc::clone(self), number, wanted))
     }
 
-    /// Forgets the data for viewers if there were none for a minute. Every decision checks this too, so call
-    /// it now and then only where there may be no decisions for long. The first call, or the first decision, begins
-    /// the past that viewers are shown.
+    /// Drops the data for viewers if there were none for a minute. Every decision does so, too, so call this only if
+    /// there may be no decisions for long. The first call, or the first decision, begins the past.
     pub fn forget(&self, now: Time) {
         self.reach(now);
         if !self.has_viewers() {
             return;
         }
         let mut kept = self.kept();
-        // Stored while the lock is held, so that a viewer who enters right after this sets it again.
+        // Stored under the lock, so that a viewer who enters right after sets it again.
         if kept.forget(now) {
             self.has_viewers.store(false, Ordering::Relaxed);
         }
     }
 
-    /// Ends the second that is counted if an event at `now` is in another one, before anything at `now` is counted.
+    /// Ends the current second if an event at `now` is in another, before the event is counted.
     pub(super) fn turn(&self, now: Time) {
         if is_counted(self.second.load(Ordering::Relaxed), now) {
             return;
@@ -231,25 +226,25 @@ impl Probe {
         }
     }
 
-    /// Ends the second that is counted if `now` is later. Only decisions set the past back: a viewer who comes a little
-    /// late to the lock is no clock.
+    /// Ends the current second if `now` is later. Only decisions set the past back, not a viewer that gets the lock a
+    /// little late.
     pub(super) fn reach(&self, now: Time) {
         if second(now) > self.second.load(Ordering::Relaxed) {
             self.turn(now);
         }
     }
 
-    /// A number that tells this probe from all others.
+    /// A number that identifies this probe.
     pub(super) fn id(&self) -> u64 {
         self.secret.hash_one("probe")
     }
 
-    /// The data, also after another thread panicked while it held the lock.
+    /// Locks the data, even if the lock is poisoned.
     pub(super) fn kept(&self) -> MutexGuard<'_, ProbeMemory> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The hash of the key that an event has of this kind.
+    /// The hash of an event's key of this kind.
     fn hash(&self, kind: &Kind, event: &Event<'_>) -> u64 {
         let mut hasher = self.secret.build_hasher();
         kind.hash.hash(&mut hasher);
@@ -289,7 +284,7 @@ impl Taps {
     /// Counts the keys of an event: each key once for each rule, however many limits count by it.
     #[cold]
     fn count_keys(&self, decision: &Decision, event: &Event<'_>) {
-        // All that needs no lock is done before the lock is taken, so that threads wait less for each other.
+        // What needs no lock is done before, so that threads contend less.
         let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
         for one in decision.outcomes() {
             let Some(Some(tap)) = self.rules.get(one.place.rule) else { continue };
@@ -320,7 +315,7 @@ impl Taps {
             if refused {
                 show(kept.refused.add(hash, hits), hits, key);
             }
-            // The events are kept even while the viewer is disconnected, so that it misses nothing.
+            // Events are kept even while the viewer is disconnected, so that it misses nothing.
             let Some(watch) = kept.watched.get_mut(&hash) else { continue };
             watch.key.get_or_insert_with(key);
             if refused || decision.is_allowed() {
@@ -332,7 +327,7 @@ impl Taps {
     }
 }
 
-/// A key of an event, with the numbers that are counted for it.
+/// A key of an event, with the numbers to count.
 #[derive(Clone, Copy)]
 struct Counted<'a> {
     kind: &'a Arc<Kind>,
@@ -343,9 +338,9 @@ struct Counted<'a> {
     refused: bool,
 }
 
-/// Sets the text of a key that was placed in a sketch, if that is worth the time: of many keys that come
-/// once, most are never shown. A key that took a free place gets its text at once. A key that displaced
-/// another gets it if it has more than one hit, comes again, or has one of every [`FEW`] places.
+/// Sets the text of a key in a sketch, if it may be shown; most keys that come once never are. A key in a free place
+/// gets its text at once. A key that displaced another gets it if it has more than one hit, comes again, or is in one
+/// of every [`FEW`] places.
 fn show(placed: Option<Placed<'_, Option<Arc<Key>>>>, hits: u64, key: impl Fn() -> Arc<Key>) {
     let Some(Placed { place, what, is_new, error }) = placed else { return };
     if what.is_none() && (!is_new || error == 0 || hits > 1 || place % FEW == 0) {

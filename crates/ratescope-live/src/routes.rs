@@ -26,8 +26,8 @@ const EVENTS: &str = "/live/events";
 /// The page Live.
 const LIVE: &str = "/live.html";
 
-/// The header by which the page knows that there is a service, before it asks for the stream: a site without one would
-/// answer with an error, which browsers write to their console.
+/// The header that tells the page of a service, before it asks for the stream: a site without a service would answer
+/// with an error, which browsers write to their console.
 const HERE: HeaderName = HeaderName::from_static("ratescope-live");
 
 /// The fewest characters of a token.
@@ -36,18 +36,16 @@ const SHORTEST: usize = 16;
 /// Reads the client's address from what the server attached to the request.
 type Peer = Arc<dyn Fn(&Extensions) -> Option<IpAddr> + Send + Sync>;
 
-/// A service of tower with the page and what a probe sees, to be mounted under a path of its own.
+/// A service of tower with the page and the data of a probe, to be mounted under a path of its own.
 ///
-/// Open that path, with a `/` at its end, or `live.html` under it. The files of the page tell nothing about the service, so anybody gets
-/// them. What the probe sees includes keys of clients, so only those who send the [token](Self::token) get
-/// it. Without a token, only this machine gets it: the server has to say that the [peer](Self::peer) is on
-/// loopback, and the request must name this machine as its host. A proxy on this machine looks like such a
-/// peer, so set a token where there is a proxy. With [`Probe::hiding_keys`] viewers see hashes in place of
-/// keys.
+/// Open that path, with a `/` at its end, or `live.html` under it. The files of the page are public. The data of the
+/// probe include keys of clients, so they need the [token](Self::token). Without a token, only this machine gets them:
+/// the [peer](Self::peer) must be on loopback, and the request must name this machine as its host. A proxy on this
+/// machine looks like such a peer, so set a token behind a proxy. With [`Probe::hiding_keys`] viewers see hashes in
+/// place of keys.
 ///
-/// The page is in the program if `./scripts/build` made it before, as in the released crate; otherwise the
-/// answer to `live.html` says that it is missing. Mount the routes beside the limits rather than below them,
-/// or viewers are limited, too.
+/// The page is in the program if `./scripts/build` ran before, as for the released crate; otherwise the answer to
+/// `live.html` says that it is missing. Mount the routes outside of the limits, or viewers are limited, too.
 ///
 /// ```
 /// use axum::extract::ConnectInfo;
@@ -84,7 +82,7 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Serves what this probe sees, with the clock of the system.
+    /// Serves the data of this probe, with the system's clock.
     pub fn new(probe: Arc<Probe>) -> Self {
         let peer = |extensions: &Extensions| {
             let socket = extensions.get::<SocketAddr>().map(SocketAddr::ip);
@@ -94,8 +92,8 @@ impl Routes {
         Routes { probe, token: None, peer: Arc::new(peer), now, ends: Arc::default() }
     }
 
-    /// Shows what the probe sees to those who send this token, as in `Authorization: Bearer TOKEN`, and to
-    /// nobody else. The page asks its user for the token.
+    /// Requires this token for the data of the probe, as in `Authorization: Bearer TOKEN`. The page asks its user for
+    /// it.
     ///
     /// # Errors
     /// If the token has fewer than 16 characters.
@@ -120,18 +118,19 @@ impl Routes {
         Routes { peer: Arc::new(peer), ..self }
     }
 
-    /// Sets the clock. It must be the one from which the probe's events have their times.
+    /// Sets the clock, which must be that of the probe's events.
     pub fn clock(self, clock: impl Clock) -> Self {
         Routes { now: Arc::new(move || clock.now()), ..self }
     }
 
-    /// Ends the streams of all viewers, also of those who come later, within a quarter of a second. Call it
-    /// before a graceful shutdown, which waits for open streams.
+    /// Ends the streams of all viewers, now and later, within a quarter of a second. Call it before a graceful
+    /// shutdown, which waits for open streams.
     pub fn end(&self) {
         self.ends.store(true, Ordering::Relaxed);
     }
 
-    /// Answers a request with a file of the page, with the stream for a viewer, or with an error. At the root there is Live.
+    /// Answers a request with a file of the page, with the stream for a viewer, or with an error. The root is the page
+    /// Live.
     pub fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
         let path = match request.uri().path() {
             EVENTS => return self.refusal(request).unwrap_or_else(|| self.events(request)),
@@ -148,9 +147,9 @@ impl Routes {
         response
     }
 
-    /// The refusal of a request for protected data: the token is missing or wrong, or the method is neither
-    /// GET nor HEAD. Without a token to check, the request must come from this machine and name it as its host.
-    /// `None` if the request may be answered. Other routes for the same readers can use it, too.
+    /// The refusal of a request for protected data: the token is missing or wrong, or the method is neither GET nor
+    /// HEAD. Without a token, the request must come from this machine and name it as its host. `None` if the request
+    /// may be answered. Other routes for the same readers can use this, too.
     pub fn refusal<Q>(&self, request: &Request<Q>) -> Option<Response<Body>> {
         if !self.is_known(request) {
             let mut response = text(StatusCode::UNAUTHORIZED, "the token is missing or wrong\n");
@@ -195,7 +194,7 @@ impl Routes {
     fn is_known<Q>(&self, request: &Request<Q>) -> bool {
         let Some(token) = &self.token else { return true };
         let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
-        // The name of the scheme is in any case (RFC 9110, section 11.1).
+        // The name of the scheme is case-insensitive (RFC 9110, section 11.1).
         let given = given.and_then(|given| given.split_at_checked(b"Bearer ".len()));
         given.is_some_and(|(scheme, given)| {
             scheme.eq_ignore_ascii_case(b"Bearer ") && is_same(given, token.as_bytes())
@@ -224,7 +223,7 @@ impl<Q> tower_service::Service<Request<Q>> for Routes {
     }
 }
 
-/// Whether two texts are the same, in a time that does not depend on where they differ.
+/// Compares two texts in constant time.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && black_box(a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b))) == 0
 }

@@ -2,20 +2,19 @@
 //!
 //! Source: WHATWG, "HTML Living Standard", section 9.2. The messages, each with data in JSON:
 //!
-//! * `rules`: the id of the probe; and of each rule, in the order of the sums, the name, the limits and whether it is a
-//!   shadow.
-//! * `speed`: in a replay, how many times as fast as the original its events come; 0 after the last of them.
-//! * `past`: as `all`, 1 if what was told of the past of this process before has no place any more, as after the clock was set
-//!   back, else 0; the seconds in which the process began to count and in which it counts now, since 1970; and of each ring of
-//!   the [past](super::past) the second since which all is known, and rows that changed since the viewer was told of them,
-//!   up to the second that is counted: the second with which a row begins, then for each rule the hits that were allowed,
-//!   that were refused, and that a shadow would have refused.
-//! * `sums`: the microseconds since 1970, then the same three numbers for each rule since the start. With the id of this
-//!   message a viewer goes on after it lost the connection.
-//! * `keys`: since when keys are counted, and the busiest and the most refused of them.
+//! * `rules`: the id of the probe; then for each rule, in the order of the sums, its name, its limits and whether it is
+//!   a shadow.
+//! * `speed`: in a replay, its speed as a multiple of the original; 0 after the last event.
+//! * `past`: as `all`, 1 if the viewer must drop its earlier rows, as after the clock was set back, else 0; the first
+//!   and the current second, since 1970; and for each ring of the [past](super::past) the second from which on it is
+//!   complete, and the rows that changed since the last message: the first second of a row, then for each rule the hits
+//!   that were allowed, refused, and refused by a shadow.
+//! * `sums`: the microseconds since 1970, then the same three numbers for each rule since the start. The id of this
+//!   message lets a viewer resume after it lost the connection.
+//! * `keys`: when the counting of keys began, and the busiest and the most refused keys.
 //! * `events`: for each event of the watched key the microseconds since 1970, the cost, and 1 if it was refused, else
-//!   0; and as `elsewhere`, how many events did not count for the key because another limit refused them.
-//! * `lost`: how many events were forgotten before this viewer took them.
+//!   0; and as `elsewhere`, how many events of the key were not counted because another limit refused them.
+//! * `lost`: how many events were dropped before this viewer took them.
 
 use super::memory::{Happened, ProbeMemory, WatchedKey};
 use super::past::{PAST_RULES, Row, second};
@@ -32,10 +31,10 @@ const BITE: usize = 4096;
 /// The most events in one turn.
 const EVENTS_AT_ONCE: usize = 1024;
 
-/// The most keys in each of the two tables that a viewer is told.
+/// The most keys in each of the two tables for a viewer.
 const TOLD: usize = 12;
 
-/// In a replay, the tables of keys are told once in this many turns.
+/// In a replay, the tables of keys are sent once in this many turns.
 const TABLES: i64 = 4;
 
 /// The request of a viewer, read from HTTP.
@@ -43,14 +42,14 @@ const TABLES: i64 = 4;
 pub struct Wanted {
     /// The hash of the key to watch.
     pub(super) watch: Option<u64>,
-    /// The place from which the viewer goes on: the name of the probe, the second up to which it was told the past,
-    /// and the number of the next event of its key.
+    /// Where the viewer resumes: the id of the probe, the second up to which the past was sent, and the number of the
+    /// next event of its key.
     pub(super) last: Option<(u64, i64, Option<u64>)>,
 }
 
 impl Wanted {
-    /// Reads the query of a request, as in `watch=00c0ffee00c0ffee`, and the header `Last-Event-ID`. A part
-    /// that can't be read counts as missing; without a valid id the viewer gets all there is.
+    /// Reads the query of a request, as in `watch=00c0ffee00c0ffee`, and the header `Last-Event-ID`. A part that can't
+    /// be read counts as absent; without a valid id the viewer gets everything.
     pub fn read(query: &str, last_event_id: Option<&str>) -> Self {
         let hash = |text: &str| u64::from_str_radix(text, 16).ok();
         let watch = query.split('&').find_map(|part| part.strip_prefix("watch=")).and_then(hash);
@@ -63,30 +62,30 @@ impl Wanted {
     }
 }
 
-/// A viewer. Dropping it tells the probe that the viewer has gone.
+/// A viewer. Dropping it tells the probe that the viewer has left.
 #[derive(Debug)]
 pub struct Viewer {
     probe: Arc<Probe>,
     /// Its number in the probe.
     number: u64,
-    /// Whether another viewer has its place, since this one took no news for too long.
+    /// Whether another viewer took its place, since this one took no news for too long.
     pub(super) is_replaced: bool,
     watch: Option<u64>,
-    /// The second up to which it was told all of the past.
+    /// The second up to which all of the past was sent.
     second: Option<i64>,
-    /// For each ring of the past, the second with which the next row begins that it is told.
+    /// For each ring of the past, the first second of the next row to send.
     rows: [i64; 3],
-    /// How many times the clock was set back when it was told the past.
+    /// How many times the clock had been set back when the past was sent.
     steps_back: u64,
-    /// The time of the sums that it was told last.
+    /// The time of the sums that were sent last.
     at: Option<Time>,
     /// The number of the next event of its key.
     event: Option<u64>,
-    /// The rules that it was told last.
+    /// The rules that were sent last.
     rules: Option<Vec<Arc<Series>>>,
-    /// The turn in which it was last told the tables of keys: see [`keys`](Self::keys).
+    /// The turn in which the tables of keys were sent last: see [`keys`](Self::keys).
     told: i64,
-    /// The speed of a replay that it was told last.
+    /// The speed of a replay that was sent last.
     speed: Option<f64>,
     /// How many times it took news.
     turns: i64,
@@ -112,21 +111,19 @@ impl Viewer {
         }
     }
 
-    /// The news at `now`, as text of an event stream; empty if there are none. No messages are queued, so a slow reader
-    /// may call it rarely. After a minute without a call the viewer may lose its place to another, and gets no more
-    /// news.
+    /// The news at `now`, as text of an event stream; empty if there are none. Nothing is queued, so a slow reader may
+    /// call it rarely. After a minute without a call the viewer may lose its place to another, and gets no more news.
     pub fn next(&mut self, now: Time) -> String {
         let news = self.take(now);
-        // The text is written after the lock is released, since decisions wait for the lock.
+        // Written after the lock is released, since decisions wait for the lock.
         news.map_or_else(String::new, |news| news.text(self))
     }
 
-    /// Takes what is new and notes that the viewer was told of it.
+    /// Takes the news, and marks them as sent.
     fn take(&mut self, now: Time) -> Option<News> {
         let probe = Arc::clone(&self.probe);
         probe.reach(now);
-        // Read before the sums, so that a viewer who is told of the end of a replay gets the sums of all its
-        // events.
+        // Read before the sums, so that the end of a replay comes with the sums of all its events.
         let speed = probe.speed();
         let is_new_speed = speed != self.speed;
         self.speed = speed;
@@ -154,7 +151,7 @@ impl Viewer {
         self.second.is_none()
     }
 
-    /// The rules, if any of them changed since the viewer was told of them.
+    /// The rules, if any of them changed since they were sent.
     fn rules(&mut self, kept: &ProbeMemory) -> Option<Vec<Arc<Series>>> {
         // A rule that changed has a new series.
         let are_known = |known: &Vec<_>| {
@@ -168,13 +165,13 @@ impl Viewer {
         None
     }
 
-    /// What is new of the past, as much as one message may hold; `None` if nothing is.
+    /// The new rows of the past, as many as one message may hold; `None` without any.
     fn past(&mut self, kept: &ProbeMemory) -> Option<PastNews> {
         let [first, counted] = kept.past.seconds?;
         if self.second == Some(counted) {
             return None;
         }
-        // After the clock was set back, all is told again, since the viewer knows what has no place any more.
+        // After the clock was set back, all is sent again, since the viewer has rows that were dropped.
         if self.steps_back != kept.past.steps_back {
             self.rows = [i64::MIN; 3];
         }
@@ -215,13 +212,13 @@ impl Viewer {
         Some((told, known.map_or(0, |known| oldest.saturating_sub(known))))
     }
 
-    /// When the counting of keys began, and the tables of the busiest and the most refused keys. `None` if
-    /// the viewer was told them within the last second.
+    /// When the counting of keys began, and the tables of the busiest and the most refused keys. `None` if they were
+    /// sent within the last second.
     fn keys(&mut self, kept: &ProbeMemory, now: Time) -> Option<(Time, [Vec<Ranked>; 2])> {
         let turn = match self.speed {
             None => second(now),
-            // The seconds of a replay may be short, so turns of the viewer are counted instead. After the end
-            // of the replay nothing changes any more.
+            // The seconds of a replay may be short, so turns of the viewer are counted. After the end of the replay
+            // nothing changes.
             Some(speed) if speed > 0.0 => self.turns / TABLES,
             Some(_) => i64::MAX,
         };
@@ -259,18 +256,18 @@ struct News {
     keys: Option<(Time, [Vec<Ranked>; 2])>,
 }
 
-/// The rows that changed since the viewer was told of them.
+/// The rows that changed since they were sent.
 struct PastNews {
-    /// The viewer drops the rows that it has of this process, and takes these.
+    /// Whether the viewer must drop its earlier rows of this process.
     is_again: bool,
-    /// The first second, and the one that is counted now.
+    /// The first and the current second.
     seconds: [i64; 2],
     rings: [RingNews; 3],
 }
 
 /// The changed rows of one ring.
 struct RingNews {
-    /// Everything from this second on is known.
+    /// The ring is complete from this second on.
     since: i64,
     rows: Vec<Arc<Row>>,
 }
@@ -282,7 +279,7 @@ struct Events {
     elsewhere: u64,
 }
 
-/// A row in a table of keys; the key comes with its hash.
+/// A row in a table of keys, with the hash of the key.
 struct Ranked {
     key: (u64, Arc<Key>),
     count: u64,
@@ -290,7 +287,7 @@ struct Ranked {
 }
 
 impl News {
-    /// The messages as text of an event stream; `viewer` has already noted that it was told of them.
+    /// The messages as text of an event stream; `viewer` has marked them as sent.
     fn text(self, viewer: &Viewer) -> String {
         let mut text = String::new();
         let id = viewer.probe.id();
@@ -302,7 +299,7 @@ impl News {
         if let Some(speed) = self.speed {
             say(&mut text, "speed", &json!(speed));
         }
-        // The events come first, since the id of the sums says which event comes next.
+        // Events come first, since the id of the sums has the number of the next event.
         if let Some(Events { key, seen, elsewhere }) = self.events {
             let seen = seen.iter();
             let list =

@@ -1,8 +1,8 @@
 //! The decision about a request of Envoy's protocol.
 //!
-//! Each descriptor is an event of its own, for the rule with exactly its keys. The rule at the top of a
-//! file is for the whole request, and has an event of its own where there are several descriptors: so their order does
-//! not matter. A request is one decision: all of these events are counted, or none is.
+//! Each descriptor is an event of its own, for the rule with exactly its keys. The rule at the top of a file is for the
+//! whole request, and gets an event of its own if there are several descriptors, so that their order does not matter. A
+//! request is one decision: all of these events are counted, or none is.
 
 use super::message::{
     DescriptorStatus, Entry, RateLimitDescriptor, RateLimitRequest, RateLimitResponse,
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The most descriptors of a request, and the most entries of a descriptor.
 const MOST: usize = 64;
 
-/// Asks for all details about an event that passes at once or not at all.
+/// All details about an event that can't wait.
 const DETAILS: Details = Details::ALL.at_once();
 
 /// Why a request has no answer.
@@ -35,7 +35,7 @@ pub enum NoAnswer {
     Invalid(String),
     /// The request asks for something that this service can't do.
     Unsupported(String),
-    /// The store can't be asked, and a rule refuses then.
+    /// The store can't be asked, and a rule then refuses.
     Unavailable(Fault),
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for NoAnswer {
 impl core::error::Error for NoAnswer {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            // The text is that of the fault, so the next cause is that of the fault.
+            // The fault is shown in place of this error, so its source comes next.
             NoAnswer::Unavailable(fault) => fault.source(),
             _ => None,
         }
@@ -74,7 +74,7 @@ impl NoAnswer {
     }
 }
 
-/// The fields of one descriptor of a request. Fields that it lacks are taken from the others.
+/// The fields of one descriptor of a request. Missing fields are taken from the other descriptors.
 struct Listed<'a> {
     entries: SmallVec<[(&'a str, &'a str); 4]>,
     all: &'a [RateLimitDescriptor],
@@ -87,7 +87,7 @@ impl<'a> Listed<'a> {
         Listed { entries: own.collect(), all, is_first }
     }
 
-    /// Its entries and the limit that it brings along as text, for a key. Secrets are hashed.
+    /// A key made from its entries and the limit that it brings along. Secrets are hashed.
     fn text(&self, rules: &Rules, limit: &str) -> String {
         let entry = |(key, value): &(&str, &str)| match rules.is_secret(key) || is_credential(key) {
             true => format!(",{}={}", escaped(key), rules.key_secret().hashed(value)),
@@ -109,7 +109,7 @@ impl Fields for Listed<'_> {
         let own = self.entries.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         let others = || self.all.iter().flat_map(|descriptor| &descriptor.entries);
         let named = || others().filter(|entry| entry.key == name).map(|entry| entry.value.as_str());
-        // Of several the least, so that the order of descriptors does not matter.
+        // Of several values the least, so that the order of descriptors does not matter.
         own.or_else(|| named().min())
     }
 
@@ -118,13 +118,13 @@ impl Fields for Listed<'_> {
     }
 }
 
-/// A store in place of the rules' store, and the key there.
+/// The store of a limit that a descriptor brings along, and the key there.
 type Instead = (Arc<Domain>, [(&'static str, String); 1]);
 
 /// One descriptor that is asked about.
 struct Question<'a> {
     fields: Listed<'a>,
-    /// The store of a limit in place of the rules, and the key there.
+    /// Asked in place of the rules.
     instead: Option<Instead>,
     hits: f64,
     is_look: bool,
@@ -143,7 +143,7 @@ impl Question<'_> {
         }
     }
 
-    /// When it would pass, if it does not pass at once. Hits that are given back always pass.
+    /// When it would pass; `None` if it passes at once, as hits that are given back always do.
     fn retry(&self, decision: &Decision) -> Option<Option<Retry>> {
         retry(decision).filter(|_| !self.is_refund)
     }
@@ -152,13 +152,12 @@ impl Question<'_> {
 impl<C: Clock> Service<C> {
     /// Decides about a request, and counts it if it is allowed.
     ///
-    /// A domain without rules is not limited. `hits_addend` of a descriptor counts instead of that of the
-    /// request; if it is 0, the answer is whether one more would pass, and nothing is counted. With
-    /// `is_negative_hits` they are given back. A limiter that would delay an event refuses it here, since a
-    /// proxy can't wait.
+    /// A domain without rules is not limited. `hits_addend` of a descriptor replaces that of the request; if it is 0,
+    /// the answer is whether one more hit would pass, and nothing is counted. With `is_negative_hits` the hits are
+    /// given back. A limiter that would delay an event refuses it here, since a proxy can't wait.
     ///
     /// # Errors
-    /// If the request is malformed, or the store can't be asked and a rule refuses then.
+    /// If the request is malformed, or if the store can't be asked and a rule then refuses.
     pub async fn should_rate_limit(
         &self,
         request: &RateLimitRequest,
@@ -179,7 +178,7 @@ impl<C: Clock> Service<C> {
         };
         let questions = self.questions(&domain, &request).map_err(NoAnswer::count)?;
         let answers = self.answers(&domain, &questions).await;
-        // Rules that can't give back may have come into force meanwhile.
+        // A reload may have brought rules that can't give back.
         self.check_refunds(&domain, &questions).map_err(NoAnswer::count)?;
         let fault = answers.iter().flatten().find(|(_, decision)| is_unavailable(decision));
         if let Some((_, Decision { fault: Some(fault), .. })) = fault {
@@ -212,7 +211,7 @@ impl<C: Clock> Service<C> {
             let instead = match &descriptor.limit {
                 Some(limit) => {
                     let (name, store) = self.overrides.store(limit, |rules| self.open(rules))?;
-                    // On Redis, the keys of all such limits are those of one rule.
+                    // On Redis, the keys of all such limits belong to one rule.
                     let text = fields.text(&rules, &name);
                     Some((store, [("descriptor", text)]))
                 }
@@ -239,7 +238,7 @@ impl<C: Clock> Service<C> {
         Ok(questions)
     }
 
-    /// Fails if hits are to be given back to limits that can't.
+    /// Fails if hits are to be given back in limits that can't.
     fn check_refunds(
         &self,
         domain: &Arc<Domain>,
@@ -254,7 +253,7 @@ impl<C: Clock> Service<C> {
         Ok(())
     }
 
-    /// The answers to all questions, which are decided as one; `None` where no rule is asked.
+    /// The answers to all questions, which are decided together; `None` where no rule is asked.
     async fn answers(&self, domain: &Arc<Domain>, questions: &[Question<'_>]) -> Answers {
         let asked = || questions.iter().filter(|question| !question.is_replaced);
         let now = self.clock.now();
@@ -279,7 +278,7 @@ impl<C: Clock> Service<C> {
             .collect()
     }
 
-    /// The event of a question, and the domain whose rules it is for.
+    /// The event of a question, and the domain that decides about it.
     fn event<'a>(
         &self,
         domain: &'a Arc<Domain>,
@@ -293,22 +292,21 @@ impl<C: Clock> Service<C> {
         }
     }
 
-    /// Whether a rule is for a descriptor, even a rule that does not limit it.
+    /// Whether a descriptor has a rule, even one without limits.
     fn is_known(&self, domain: &Domain, question: &Question<'_>) -> bool {
         question.instead.is_some() || !domain.store.rules().matching(&question.fields).is_empty()
     }
 }
 
-/// The answers to all descriptors, and after them that of the rule at the top if it was asked alone, each with the domain
-/// that gave it.
+/// The answers to all descriptors, followed by that of the rule at the top if it was asked apart, each with its domain.
 pub(super) type Answers = SmallVec<[OneAnswer; 2]>;
 
 /// `None` where no rule is asked.
 pub(super) type OneAnswer = Option<(Arc<Domain>, Decision)>;
 
-/// Asks about the rule at the top of the file. It counts as many hits as the descriptor that takes the most; if none
-/// takes any, it gives back as many as the one that gives back the most; and if all of them look, it looks. A request
-/// with one descriptor, which is for the rules, asks both in one question.
+/// Asks the rule at the top of the file. It counts the most hits that a descriptor takes; if none takes any, it gives
+/// back the most that one gives back; and if all peek, it peeks. A request with one descriptor, for the rules, asks
+/// both in one question.
 fn ask_for_all<'a>(questions: &mut SmallVec<[Question<'a>; 2]>, all: &'a [RateLimitDescriptor]) {
     if let [only] = questions.as_mut_slice()
         && only.instead.is_none()

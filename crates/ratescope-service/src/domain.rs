@@ -1,4 +1,4 @@
-//! The rules of a file with their states: decisions are counted, whichever way a question came.
+//! The rules of a file with their states, whose decisions are counted for gRPC and HTTP alike.
 
 use super::meters::FileMeters;
 use ratescope::event::Event;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The rules of a domain with their states.
 pub(super) struct Domain {
-    /// Its decisions are counted, for dashboards and for the probe.
+    /// Observed by the counters for dashboards and by the probe.
     pub(super) store: Observed<Arc<dyn Store>>,
     pub(super) headers: HeaderWriter,
 }
@@ -30,7 +30,7 @@ impl Domain {
 struct RuleCounters(ByRules<FileMeters>);
 
 impl Observer for RuleCounters {
-    /// So that the counters are seen before the first event.
+    /// Registers the counters before the first event.
     fn begin(&self, rules: &Arc<Rules>) {
         self.0.get(rules, FileMeters::new);
     }

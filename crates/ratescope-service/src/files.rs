@@ -1,4 +1,4 @@
-//! The files of rules that a service follows.
+//! The rule files that a service watches.
 
 use super::{Service, meters, reload};
 use core::fmt;
@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
-/// The files that are followed.
+/// The watched files.
 #[derive(Default)]
 pub(super) struct Files {
     /// The names from the command line: files, and folders of files.
@@ -30,16 +30,16 @@ impl Files {
     }
 }
 
-/// The state of a file that is followed, as the last look found it.
+/// The state of a watched file, as of the last look.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FileHealth {
     /// Its path.
     pub path: PathBuf,
-    /// The reason why the rules in force, if there are any, are not those of the file.
+    /// Why the rules in force, if any, are not those of the file.
     pub problem: Option<String>,
-    /// Whether rules of the file are in force. With a problem, these are earlier ones. Without one, `false` means
-    /// that the file is new, and is put in force when the next look finds it unchanged.
+    /// Whether rules of the file are in force; with a `problem`, earlier ones. Without a problem, `false` means that
+    /// the file is new, and is put in force if the next look finds it unchanged.
     pub is_in_force: bool,
 }
 
@@ -49,7 +49,7 @@ struct Followed {
     folder: Option<PathBuf>,
     /// Its content at the last look, while it has no rules in force.
     content: Content,
-    /// `None` while it never had rules that could be put in force.
+    /// `None` until it had rules that could be put in force.
     in_force: Option<InForce>,
     /// Its problem at present, if it has one.
     problem: Option<String>,
@@ -64,13 +64,13 @@ impl Followed {
         Followed { path, folder, content, in_force: None, problem: None, missing: 0 }
     }
 
-    /// Whether its rules, if it has any that are right, are still to be put in force by the next look.
+    /// Whether the next look puts its rules in force, if they are right.
     fn is_unsettled(&self) -> bool {
         self.in_force.is_none() && self.problem.is_none() && self.missing == 0
     }
 }
 
-/// The rules of a file, which follow it.
+/// The rules of a file, and the watch that reloads them.
 struct InForce {
     domain: String,
     watch: Watch,
@@ -84,8 +84,8 @@ pub enum Changed {
     Seen(PathBuf, FileNews),
     /// The file is new in its folder, and its rules are in force.
     Added(PathBuf),
-    /// The first file has left its folder, and the second one, which is new, has its domain. The states go on, as in a
-    /// file that has changed with this result.
+    /// The first file has left its folder, and the second, a new one, has its domain. The states are kept, as at a
+    /// reload with this result.
     Renamed(PathBuf, PathBuf, Reloaded),
     /// The file is new in its folder, and wrong.
     Wrong(PathBuf, String),
@@ -125,12 +125,12 @@ impl fmt::Display for Changed {
 }
 
 impl<C: Clock> Service<C> {
-    /// Puts the rules of files in force, and follows them from now on: see [`look`](Self::look). In a
-    /// folder, these are the files with the ending `.yaml` or `.yml`; if there is none, those of the
-    /// folder `config` in it, where envoyproxy/ratelimit has them.
+    /// Puts the rules of files in force, and watches the files from now on: see [`look`](Self::look). In a folder,
+    /// these are the files with the ending `.yaml` or `.yml`; if there are none, those in its folder `config`, where
+    /// envoyproxy/ratelimit has them.
     ///
     /// # Errors
-    /// If any can't be read, is wrong or is named twice, or if there is none.
+    /// If a file can't be read, is wrong or is named twice, or if there is no file.
     pub fn follow(&self, named: &[PathBuf]) -> Result<(), OpenError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let mut problems = Vec::new();
@@ -166,18 +166,17 @@ impl<C: Clock> Service<C> {
         }
     }
 
-    /// Reads the files again. New rules are put in force if they are right and the last look found the same; wrong ones
-    /// change nothing. A file that is new in a folder is added once it was the same at two looks, and one that has left
-    /// it is removed after two. A file that left while another came with the same domain was renamed: its rules stay in
-    /// force until those of the new one are, with its states. It is meant to be called every second or so.
+    /// Reads the files again. New rules are put in force if they are right and equal to those at the last look; wrong
+    /// rules change nothing. A new file in a folder is added when two looks found the same content; a file that left is
+    /// removed after two looks. If a file leaves while another comes with the same domain, it was renamed: its rules
+    /// stay in force until those of the new file take over, with the states. Call this every second or so.
     pub fn look(&self) -> Vec<Changed> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock().now();
         let mut changes = Vec::new();
         self.look_at_folders(&mut files, &mut changes);
         for file in &mut files.each {
-            // A file that never had rules is read from the beginning, and one that has left its folder is
-            // removed in the end.
+            // A file that never had rules is read below, and one that has left its folder is removed at the end.
             if let Some(in_force) = &mut file.in_force
                 && file.missing == 0
                 && let Some(seen) = in_force.watch.look(now)
@@ -196,7 +195,7 @@ impl<C: Clock> Service<C> {
         for change in &changes {
             meters::count_load(change.is_good(), broken);
         }
-        // After the counters: whoever sees a problem here finds it counted.
+        // After the counters, so that a visible problem is counted already.
         self.health.store(Arc::new(files.health()));
         changes
     }
@@ -215,7 +214,7 @@ impl<C: Clock> Service<C> {
                 }
                 let content = read(&path);
                 let problem = before.and_then(|file| file.problem.clone());
-                // A file that is just being written is not taken.
+                // A half-written file is not taken.
                 let followed = match before.is_some_and(|file| file.content == content) {
                     false => Followed { problem, ..Followed::new(path, Some(folder), content) },
                     true => {
@@ -241,7 +240,7 @@ impl<C: Clock> Service<C> {
                 }
             }
         }
-        // While it is not known which domain a new file has, it may be that of a file that left.
+        // While the domain of a new file is unknown, it may be that of a file that left.
         let is_settled = !files.each.iter().any(Followed::is_unsettled);
         files.each.retain(|file| {
             let is_gone = file.missing > 1 && (is_settled || file.in_force.is_none());
@@ -249,7 +248,8 @@ impl<C: Clock> Service<C> {
                 if let Some(InForce { domain, .. }) = &file.in_force {
                     self.remove(domain);
                 }
-                // A file that left before its rules were taken, or that was renamed, was reported or never seen.
+                // A file that was renamed is reported already; one that left before its rules were taken needs no
+                // report.
                 if file.in_force.is_some() || file.problem.is_some() {
                     changes.push(Changed::Removed(file.path.clone()));
                 }
@@ -258,8 +258,8 @@ impl<C: Clock> Service<C> {
         });
     }
 
-    /// Puts the content of a file in force. The file is followed even if it is wrong; the error says why. If one of the
-    /// `others` left its folder and has the same domain, this one takes its place, and the result names the other.
+    /// Puts the content of a file in force. The file is watched even if it is wrong; the error says why. If one of the
+    /// `others` left its folder and has the same domain, this file replaces it, and the result names it.
     fn begin(
         &self,
         path: PathBuf,
@@ -301,7 +301,7 @@ impl<C: Clock> Service<C> {
         (followed, begun)
     }
 
-    /// The files that are followed. This waits for no look that is under way, since a file may be slow to read.
+    /// The watched files. This does not wait for a look under way, since a file may be slow to read.
     pub fn health(&self) -> Vec<FileHealth> {
         Vec::clone(&self.health.load())
     }
@@ -326,7 +326,7 @@ fn listed(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let is_hidden =
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
         let is_yaml = path.extension().is_some_and(|end| end == "yaml" || end == "yml");
-        // A link that leads nowhere, as in the middle of an update, is a file that can't be read, and not one that left.
+        // A dangling symlink, as in the middle of an update, is a file that can't be read, not a file that left.
         if is_yaml && !is_hidden && !entry.file_type()?.is_dir() {
             found.push(path);
         }

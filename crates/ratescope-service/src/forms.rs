@@ -1,4 +1,4 @@
-//! What the fields of a request are, so that each is read in its normal form, whichever way the request came.
+//! Reads the fields of requests in their normal forms, for gRPC and HTTP alike.
 
 use super::message::RateLimitRequest;
 use core::str::FromStr;
@@ -11,7 +11,7 @@ use ratescope_tower::internal::{bytes, not_normal};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// What a field is. The text form is `path`, `host`, `method`, `ip` or `text`.
+/// The kind of a field, whose text form is `path`, `host`, `method`, `ip` or `text`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Form {
@@ -49,12 +49,12 @@ impl FromStr for Form {
 #[derive(Clone, Debug)]
 pub struct Forms {
     /// The forms of fields by their names; a field without one is a text. By default `path`, `host`, `method` and `ip`
-    /// are what they are called, and `remote_address` is Envoy's name of an address.
+    /// have the form of their name, and `remote_address`, which is Envoy's name, is an address.
     pub each: BTreeMap<String, Form>,
-    /// Whether slashes that follow each other in a path are not one.
+    /// Keeps runs of slashes in a path apart, in place of reading them as one.
     pub keep_slashes: bool,
-    /// Whether paths pass that servers [read in different ways](normal::doubt). Otherwise requests with such a path are
-    /// refused, where rules are about it.
+    /// Passes paths that servers [read in different ways](normal::doubt). Otherwise requests with such a path are
+    /// refused, if rules are about the path.
     pub pass_doubtful: bool,
 }
 
@@ -101,13 +101,13 @@ impl Forms {
         }
     }
 
-    /// What servers read in different ways in a value, as it came, if such values do not pass.
+    /// What is doubtful in a value, as it came; `None` if doubtful values pass.
     pub(super) fn in_doubt(&self, name: &str, value: &str) -> Option<&'static str> {
         let is_asked = !self.pass_doubtful && self.of(name) == Form::Path;
         is_asked.then(|| normal::doubt(&bytes(value), self.keep_slashes)).flatten()
     }
 
-    /// The same as a sentence, if rules that refuse are about the field.
+    /// The doubt as a sentence, if rules that refuse are about the field.
     pub(super) fn doubt(&self, name: &str, value: &str, rules: &Rules) -> Option<String> {
         let what = self.in_doubt(name, value)?;
         let is_limited = rules.fields_of(|rule: &Rule| !rule.is_shadow()).contains(&name);
@@ -119,7 +119,7 @@ impl Forms {
     /// The request with its fields in their normal form.
     ///
     /// # Errors
-    /// Why it is refused: rules are about a path that is in doubt.
+    /// Why the request is refused: a rule is about its doubtful path.
     pub(super) fn request<'a>(
         &self,
         request: &'a RateLimitRequest,
@@ -144,7 +144,7 @@ impl Forms {
         Ok(read)
     }
 
-    /// Checks that requests can have the values that rules are about.
+    /// Checks that requests can have the values of the rules.
     ///
     /// # Errors
     /// When a value is not in the normal form of its field, so that its rule would never apply.

@@ -25,14 +25,13 @@ pub const NAME: &str = "envoy.service.ratelimit.v3.RateLimitService";
 /// The path of its only method.
 const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
 
-/// The longest request in bytes. A request of Envoy has a few hundred.
+/// The longest request in bytes. Envoy's have a few hundred.
 const LONGEST: usize = 256 << 10;
 
 /// The room that is made for a request before its length is known, in bytes.
 const ROOM: usize = 512;
 
-/// A service as gRPC serves it. A server, such as that of tonic, hands it the requests whose path begins with `/` and
-/// [`NAME`].
+/// A service by gRPC, for a server such as that of tonic, which routes paths that begin with `/` and [`NAME`] to it.
 pub struct Grpc<C = ratescope::clock::SystemClock>(Arc<Service<C>>);
 
 impl<C: Clock> Grpc<C> {
@@ -76,14 +75,14 @@ where
             server = server.max_decoding_message_size(LONGEST);
             let answer = server.unary(service.clone(), request).await;
             let Some(why) = unread(&answer) else { return Ok(answer) };
-            // As if a message had been read that can't be.
+            // Stands for a message that can't be read.
             let empty = Request::new(Full::new(Bytes::from_static(&[0; 5])));
             Ok(Server::new(Messages { instead: Some(why) }).unary(service, empty).await)
         })
     }
 }
 
-/// Why the message of a call was not read whole, if so. No answer of the service itself has these codes.
+/// Why the message of a call was not read whole, by the status code, which the service itself never answers.
 fn unread(answer: &Response<Body>) -> Option<&'static str> {
     match Status::from_header_map(answer.headers())?.code() {
         Code::OutOfRange => Some("it has more than 256 KiB"),
@@ -94,7 +93,7 @@ fn unread(answer: &Response<Body>) -> Option<&'static str> {
 
 /// Reads and writes messages.
 struct Messages {
-    /// Why no message can be read, if so.
+    /// Why no message can be read.
     instead: Option<&'static str>,
 }
 
@@ -129,7 +128,7 @@ impl Decoder for Reader {
             Some(why) => Err(why.to_owned()),
             None => RateLimitRequest::decode(&mut *bytes).map_err(|error| error.to_string()),
         };
-        // What is left of a message would be taken for the next one.
+        // The rest of a message would be read as the next message.
         bytes.advance(bytes.remaining());
         Ok(Some(read))
     }

@@ -7,29 +7,29 @@
 //! | `POST /check` | the same as `{"domain": "web", "fields": {"user": "ann"}, "hits": 1}` | the same |
 //! | any method, `/auth` or `/auth/web` | the request that a proxy is about to pass on | 200 or 429; with `?refused=403`, 403 |
 //!
-//! In a path, the domain is escaped as in any URL (`/auth/my%20shop`), and slashes around it are no part of it.
-//! The domain can be left out if there is only one; if there are several, the answer is 400 then. A domain
-//! without rules lets everything pass, and is counted as unknown, and so does a service without any domain.
-//! Where the store can't be asked and a rule refuses then, the answer is 503, with `Retry-After`. In `/check` and `/auth`
-//! rules are found by all fields, as in [the layer](ratescope_tower); in `/json`, by lists of keys.
+//! In a path, the domain is escaped as in any URL (`/auth/my%20shop`), without slashes around it. The domain can be
+//! left out if there is only one; with several, the answer is then 400. A domain without rules lets everything pass and
+//! is counted as unknown; so does a service without domains. If the store can't be asked and a rule then refuses, the
+//! answer is 503, with `Retry-After`. `/check` and `/auth` find rules by all fields, as [the layer](ratescope_tower)
+//! does; `/json` by lists of keys.
 //!
-//! `/auth` is for nginx's `auth_request`, Traefik's `forwardAuth` and Caddy's `forward_auth`. Its fields
-//! are `ip`, `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers. The
-//! first four come from the headers that proxies write (`X-Forwarded-For`, `X-Forwarded-Method` or
-//! `X-Original-Method`, `X-Forwarded-Uri` or `X-Original-URI`, `X-Forwarded-Host`), if the proxy is
-//! trusted. It must overwrite those that it writes, since clients can send them, too. A client may also send
-//! the other one of two such headers: if they differ, the answer is 400.
+//! `/auth` is for nginx's `auth_request`, Traefik's `forwardAuth` and Caddy's `forward_auth`. Its fields are `ip`,
+//! `method`, `path`, `host` and those that [`HttpSettings::fields`] takes from headers. The first four come from the
+//! headers that proxies write (`X-Forwarded-For`, `X-Forwarded-Method` or `X-Original-Method`, `X-Forwarded-Uri` or
+//! `X-Original-URI`, `X-Forwarded-Host`), if the proxy is trusted. The proxy must overwrite the headers that it writes,
+//! since clients can send them, too. A client may also send the other header of a pair: if the two differ, the answer
+//! is 400.
 //!
-//! Fields are read in the forms that [`Forms`](super::Forms) says, `path` in its [normal form](ratescope::event::normal), for
-//! example. Where rules are about a path that servers read in different ways, such as `/a%2flogin`, the answer is 400; in
-//! `/auth`, the status of `refused`, and in `/json` a refusal. A value that is not UTF-8 counts apart from all texts.
+//! [`Forms`](super::Forms) says how fields are read, such as `path` in its [normal form](ratescope::event::normal). If
+//! rules are about a path that servers read in different ways, such as `/a%2flogin`, the answer is 400; in `/auth`, the
+//! status of `refused`, and in `/json` a refusal. A value that is not UTF-8 never equals a text.
 //!
 //! # Who should reach it
-//! The proxies and programs that ask, and nobody else: whoever reaches the port can spend the limits of others, and give
-//! hits back. A browser within reach of it may be led there by any page. So `/check` and `/json` answer 403 to what a
-//! browser says that it sends for the page of another site (`Sec-Fetch-Site`, `Origin`), or to another host than
-//! localhost or a loopback address, unless [`HttpSettings::origins`] has the page's origin. A browser does not say so of
-//! an image that it loads from an address beyond its own machine by plain HTTP.
+//! Only the proxies and programs that ask: whoever reaches the port can spend the limits of others, and give hits back.
+//! Any page can make a browser within reach send requests. So `/check` and `/json` answer 403 to a browser's request
+//! for the page of another site (by `Sec-Fetch-Site` and `Origin`), or to another host than localhost or a loopback
+//! address, unless [`HttpSettings::origins`] has the page's origin. Browsers send neither header with an image by plain
+//! HTTP from another machine.
 
 mod auth;
 mod sites;
@@ -64,7 +64,7 @@ use tower_service::Service as _;
 /// The most fields of a request.
 const MOST: usize = 64;
 
-/// The reason why a request with more is refused.
+/// Why a request with more fields is refused.
 const TOO_MANY: &str = "there are more than 64 fields";
 
 const HITS: &str = "hits must be a number from 0 to 1e12";
@@ -86,7 +86,7 @@ type HttpResult = Result<Response<Body>, Wrong>;
 /// How `/auth` finds the fields of a request.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
-    /// The proxies that may say what a client asked for; by default those on this machine.
+    /// The proxies whose headers are trusted; by default those on this machine.
     pub trusted: Networks,
     /// The header in which they write the client's address; by default `X-Forwarded-For`.
     pub client: HeaderName,
@@ -131,7 +131,7 @@ impl<C: Clock + Clone> Http<C> {
     {
         let path = request.uri().path().to_owned();
         let origin = match path.as_str() {
-            // The headers there are those of a proxy's client.
+            // The headers of `/auth` are those of a proxy's client.
             "/check" | "/json" => match sites::origin(&request, &self.settings.origins) {
                 Err(why) => return wrong(StatusCode::FORBIDDEN, why).response(),
                 Ok(origin) => origin.cloned(),
@@ -140,7 +140,7 @@ impl<C: Clock + Clone> Http<C> {
         };
         let answer = match (request.method(), path.as_str()) {
             (&Method::GET, "/check") => self.check_query(request).await,
-            // A future that reads a body is large: boxed, it doesn't slow down the requests without one.
+            // A future that reads a body is large. Boxed, it doesn't slow down requests without a body.
             (&Method::POST, "/json") => Box::pin(self.json(request)).await,
             (&Method::POST, "/check") => Box::pin(self.check_body(request)).await,
             (&Method::OPTIONS, "/check" | "/json") if origin.is_some() => Ok(sites::preflight()),
@@ -196,7 +196,7 @@ impl<C: Clock + Clone> Http<C> {
                 "domain" => domain = Some(value),
                 "hits" => hits = Some(value.parse().map_err(|_| bad(HITS))?),
                 _ => {
-                    // The last one of a name counts.
+                    // The last value of a name counts.
                     fields.retain(|(known, _)| *known != name);
                     fields.push((name, value));
                 }
@@ -235,7 +235,7 @@ impl<C: Clock + Clone> Http<C> {
             return Err(bad(HITS));
         }
         let Some(known) = self.domain(domain)? else {
-            // A misspelled domain should be found by this.
+            // Names the domains, so that a misspelling is found.
             let named = domain.map_or_else(
                 || "at all".to_owned(),
                 |name| format!("called {}", shown(name, ECHO)),
@@ -273,7 +273,7 @@ impl<C: Clock + Clone> Http<C> {
         Ok(response)
     }
 
-    /// Asks the layer of the domain `name`, which is escaped; of the only one if it is empty.
+    /// Asks the layer of the domain `name`, which is escaped; if it is empty, of the only domain.
     async fn auth<Q>(&self, request: Request<Q>, peer: Option<IpAddr>, name: &str) -> HttpResult {
         let name = percent_decode_str(name).decode_utf8();
         let name = name.map_err(|_| bad("the domain is not UTF-8"))?;
@@ -297,7 +297,7 @@ impl<C: Clock + Clone> Http<C> {
         }
         let mut layer = self.layer(&domain);
         let Ok(mut response) = layer.call(request).await;
-        // A path in doubt is refused with 400, which a proxy that asks for another status does not know.
+        // A doubtful path is refused with 400, which a proxy that asks for another status would not understand.
         let is_asked = refused != StatusCode::TOO_MANY_REQUESTS;
         let status = response.status();
         if status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::BAD_REQUEST && is_asked
@@ -307,7 +307,7 @@ impl<C: Clock + Clone> Http<C> {
         Ok(response)
     }
 
-    /// The domain of this name, or the only one; `None` if it has no rules, or if there is none.
+    /// The domain of this name, or the only one; `None` if there is no such domain, or none at all.
     fn domain(&self, name: Option<&str>) -> Result<Option<Known>, Wrong> {
         let domain = match name {
             Some(name) => self.service.domain(name),
@@ -328,7 +328,7 @@ impl<C: Clock + Clone> Http<C> {
         if let Some((_, layer)) = known {
             return layer.clone();
         }
-        // Drops the layers of domains that are gone: only the list and the layer still have those.
+        // Drops the layers of removed domains, to which only the list and the layer still refer.
         layers.retain(|(known, _)| Arc::strong_count(known) > 2);
         let layer = auth::layer(domain, &self.settings, &self.service.forms, &self.service.clock);
         layers.push((Arc::clone(domain), layer.clone()));
@@ -348,7 +348,7 @@ fn pairs(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
     })
 }
 
-/// A name or a value of a query. One that is not UTF-8 is read as the layer reads such a header.
+/// A name or a value of a query. Bytes that are not UTF-8 are read as the layer reads such a header.
 fn decoded(part: &str) -> Cow<'_, str> {
     if !part.contains(['+', '%']) {
         return Cow::Borrowed(part);
@@ -367,7 +367,7 @@ struct CheckBody {
     hits: Option<f64>,
 }
 
-/// The answer of `/check` to what is allowed.
+/// The answer of `/check` to an allowed event.
 #[derive(Serialize)]
 struct Allowed<'a, R: Display> {
     allowed: bool,
@@ -432,7 +432,7 @@ fn not_allowed(methods: &'static str) -> Response<Body> {
     response
 }
 
-/// A request that is not answered as it wants, and why.
+/// An error for the client: its status, and why.
 struct Wrong(StatusCode, String);
 
 impl Wrong {

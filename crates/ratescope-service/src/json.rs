@@ -1,5 +1,5 @@
-//! The messages as JSON, where that differs from what serde does: enums by name or number, numbers
-//! as texts, durations in seconds.
+//! The messages as JSON, where serde alone would differ: enums by name or number, numbers as texts, durations in
+//! seconds.
 
 use core::fmt::{Display, Formatter};
 use prost_types::value::Kind;

@@ -1,8 +1,8 @@
 //! A rate limit service: Envoy's protocol by gRPC and JSON, and plain HTTP. The command `ratescope run` serves it.
 //!
 //! * [`Service`] has the rules of each domain, and decides about requests.
-//! * [`States`] says where their states are: in memory, or on Redis.
-//! * [`Grpc`] and [`Http`] are its services of tower; the layer of `ratescope-tower` is behind `/auth`.
+//! * [`States`] says where the states are: in memory, or on Redis.
+//! * [`Grpc`] and [`Http`] serve it as services of tower; the layer of `ratescope-tower` is behind `/auth`.
 //!
 //! ```
 //! use ratescope::clock::SystemClock;
@@ -22,12 +22,12 @@
 //! # }
 //! ```
 //!
-//! **How it works.** `grpc.rs` and `http.rs` read a request. `decide.rs` makes an event of each descriptor and asks the store
-//! of the domain about all of them as one. The observers of the store (`domain.rs`) count under the names of
+//! **How it works.** `grpc.rs` and `http.rs` read a request. `decide.rs` makes an event of each descriptor and asks the
+//! store of the domain about all of them together. The observers of the store (`domain.rs`) count under the names of
 //! envoyproxy/ratelimit, and for the probe. `response.rs` writes the answer. `files.rs` reads the rule files again.
 //!
-//! **What it promises.** A request is one decision: all of its descriptors are counted, or none is. A request that can't be
-//! read is refused. A file with a mistake leaves the rules before in force. Each input is bounded.
+//! **What it promises.** A request is one decision: all of its descriptors are counted, or none is. A request that
+//! can't be read is refused. A file with a mistake leaves the old rules in force. Each input is bounded.
 #![doc = include_str!("files.md")]
 #![doc = include_str!("requests.md")]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -87,13 +87,13 @@ pub struct Service<C = SystemClock> {
     overrides: Overrides,
     probe: Arc<Probe>,
     key_secret: KeySecret,
-    /// Those of the Redis of its states.
+    /// The outages of its Redis.
     outages: Arc<Outages>,
     forms: Arc<Forms>,
     unread: Unread,
-    /// The files that are followed; one look at a time.
+    /// The watched files; one look at a time.
     files: Mutex<Files>,
-    /// Each file that is followed, with its problem.
+    /// The watched files with their problems.
     health: ArcSwap<Vec<FileHealth>>,
 }
 
@@ -103,7 +103,7 @@ impl<C: Clock> Service<C> {
         Self::with_probe(states, clock, Arc::default())
     }
 
-    /// The same, seen by this probe.
+    /// As [`new`](Self::new), observed by this probe.
     pub fn with_probe(states: States, clock: C, probe: Arc<Probe>) -> Self {
         meters::describe();
         Service {
@@ -122,14 +122,14 @@ impl<C: Clock> Service<C> {
         }
     }
 
-    /// The same with this secret for the [secret fields](ratescope::policy::Per) of keys; the default is
-    /// [`KeySecret::EMPTY`]. It is meant for a service that has no rules yet.
+    /// Sets the secret that hashes [secret fields](ratescope::policy::Per) of keys; the default is
+    /// [`KeySecret::EMPTY`]. Call it before rules are added.
     #[must_use]
     pub fn with_key_secret(self, key_secret: KeySecret) -> Self {
         Service { key_secret, ..self }
     }
 
-    /// The same, with fields in these forms. Rules that were added before are not checked again.
+    /// Sets the forms of fields. Call it before rules are added, since rules are checked when they are added.
     pub fn reading(self, forms: Forms) -> Self {
         Service { forms: Arc::new(forms), ..self }
     }
@@ -142,14 +142,13 @@ impl<C: Clock> Service<C> {
     /// Adds the rules of a text; `file` is its name, for errors.
     ///
     /// # Errors
-    /// If the rules are wrong, can't be computed where the states are, or are for a domain that there is
-    /// already.
+    /// If the rules are wrong, if the store can't compute them, or if their domain exists already.
     pub fn add(&self, file: &str, text: &str) -> Result<(), RulesError> {
         self.insert(Rules::read(file, text)?).map(drop)
     }
 
     fn insert(&self, rules: Rules) -> Result<Arc<Domain>, RulesError> {
-        // One at a time: the probe, too, is told of the rules of a domain once.
+        // One at a time, so that the probe gets the rules of a domain once.
         let _adding = self.adding.lock().unwrap_or_else(PoisonError::into_inner);
         let name = rules.domain().to_owned();
         if let Some(other) = self.domain(&name) {
@@ -186,7 +185,7 @@ impl<C: Clock> Service<C> {
         self.domains.load().values().map(|domain| domain.store.rules()).collect()
     }
 
-    /// The size of the memory of each domain whose states are in this process. Overrides are left out.
+    /// The size of the memory of each domain with states in this process, without overrides.
     pub fn memory(&self) -> Vec<(String, Memory)> {
         let all = self.domains.load();
         let each =
@@ -194,11 +193,10 @@ impl<C: Clock> Service<C> {
         each.collect()
     }
 
-    /// Asks whether the Redis of its states answers, as [`Redis::ping`](ratescope_redis::Redis::ping) does,
-    /// and logs it if that has changed.
+    /// Asks whether its Redis answers, as [`Redis::ping`](ratescope_redis::Redis::ping) does, and logs a change.
     ///
     /// # Errors
-    /// As there; never for states in memory.
+    /// As for `Redis::ping`; never for states in memory.
     pub async fn ping(&self) -> Result<(), Fault> {
         let answer = self.states.ping().await;
         let now = self.clock.now();
@@ -209,7 +207,7 @@ impl<C: Clock> Service<C> {
         answer
     }
 
-    /// The probe through which it is seen.
+    /// The probe that observes it.
     pub fn probe(&self) -> &Arc<Probe> {
         &self.probe
     }
@@ -223,7 +221,7 @@ impl<C: Clock> Service<C> {
         self.domains.load().get(name).map(Arc::clone)
     }
 
-    /// The only domain; the outer `None` if there are several, the inner one if there is none.
+    /// The only domain; the outer `None` if there are several, the inner `None` if there are none.
     fn only(&self) -> Option<Option<Arc<Domain>>> {
         let domains = self.domains.load();
         let mut each = domains.values();
@@ -246,7 +244,7 @@ fn reload(domain: &Domain, forms: &Forms, file: &str, text: &str, now: Time) -> 
     }
 }
 
-/// Runs the examples of the README, which use crates that this one depends on.
+/// Runs the examples of the README, which use crates that this crate depends on.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

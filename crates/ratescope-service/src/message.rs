@@ -12,7 +12,7 @@ use prost::{DecodeError, Enumeration, Message};
 use ratescope_tower::internal::text;
 use serde::{Deserialize, Serialize};
 
-/// The question whether something may happen.
+/// Asks whether a request may pass.
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct RateLimitRequest {
@@ -22,7 +22,7 @@ pub struct RateLimitRequest {
     /// The lists of keys and values; every one of them has to pass.
     #[prost(message, repeated, tag = "2")]
     pub descriptors: Vec<RateLimitDescriptor>,
-    /// How much each of them counts, unless it says so itself; 0 means 1.
+    /// The hits of each descriptor without its own; 0 means 1.
     #[prost(uint32, tag = "3")]
     #[serde(alias = "hits_addend", deserialize_with = "json::number")]
     pub hits_addend: u32,
@@ -35,14 +35,14 @@ pub struct RateLimitDescriptor {
     /// Keys and values, in the order in which rules are nested.
     #[prost(message, repeated, tag = "1")]
     pub entries: Vec<Entry>,
-    /// A limit in place of that of the rules.
+    /// A limit in place of the rules.
     #[prost(message, optional, tag = "2")]
     pub limit: Option<RateLimitOverride>,
-    /// How much it counts; 0 only looks.
+    /// Its hits; 0 peeks.
     #[prost(message, optional, tag = "3")]
     #[serde(alias = "hits_addend", deserialize_with = "json::maybe_number")]
     pub hits_addend: Option<u64>,
-    /// Whether it gives back instead of taking.
+    /// Whether the hits are given back.
     #[prost(bool, tag = "4")]
     #[serde(alias = "is_negative_hits")]
     pub is_negative_hits: bool,
@@ -50,8 +50,8 @@ pub struct RateLimitDescriptor {
 
 /// A key and its value.
 ///
-/// Envoy puts the bytes of headers into these strings, which need not be UTF-8: then they are read as
-/// [the layer](ratescope_tower) reads headers, so that different bytes are different values.
+/// Envoy puts the bytes of headers into these strings, even bytes that are not UTF-8: these are read as [the
+/// layer](ratescope_tower) reads headers, so that different bytes are different values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Entry {
@@ -124,7 +124,7 @@ pub struct RateLimitOverride {
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimitResponse {
-    /// Whether all of it may happen.
+    /// Whether the request may pass.
     #[prost(enumeration = "Code", tag = "1")]
     #[serde(serialize_with = "json::as_name::<_, Code>")]
     pub overall_code: i32,
@@ -146,7 +146,7 @@ pub struct RateLimitResponse {
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DescriptorStatus {
-    /// Whether it may happen.
+    /// Whether it may pass.
     #[prost(enumeration = "Code", tag = "1")]
     #[serde(serialize_with = "json::as_name::<_, Code>")]
     pub code: i32,
@@ -154,17 +154,17 @@ pub struct DescriptorStatus {
     #[prost(message, optional, tag = "2")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub current_limit: Option<RateLimit>,
-    /// How much it still admits.
+    /// How much the limit still admits.
     #[prost(uint32, tag = "3")]
     #[serde(skip_serializing_if = "json::is_zero")]
     pub limit_remaining: u32,
-    /// The time until all of it is admitted again, or until the refused request would pass.
+    /// The time until the whole limit is available again, or until the refused request would pass.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "json::as_seconds")]
     pub duration_until_reset: Option<prost_types::Duration>,
 }
 
-/// A limit in words of the protocol. A limit that is no window has its quota here.
+/// A limit in words of the protocol; for other limits than windows, their quota.
 #[derive(Clone, PartialEq, Eq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimit {
@@ -174,11 +174,11 @@ pub struct RateLimit {
     /// The count.
     #[prost(uint32, tag = "1")]
     pub requests_per_unit: u32,
-    /// The unit of time; `Unknown` if the quota's time is no multiple of any.
+    /// The unit of time; `Unknown` if the quota's span is not a multiple of any unit.
     #[prost(enumeration = "Unit", tag = "2")]
     #[serde(serialize_with = "json::as_name::<_, Unit>")]
     pub unit: i32,
-    /// The time in units, if it is not one.
+    /// The span in units; `None` means 1.
     #[prost(message, optional, tag = "4")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit_multiplier: Option<u32>,
@@ -195,7 +195,7 @@ pub struct HeaderValue {
     pub value: String,
 }
 
-/// Whether something may happen.
+/// Whether a request may pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[repr(i32)]

@@ -5,25 +5,24 @@
 //! | `ratelimit_service_rate_limit_total_hits` | of the rule | hits that a rule was asked about |
 //! | `ratelimit_service_rate_limit_within_limit` | of the rule | hits that it let pass |
 //! | `ratelimit_service_rate_limit_near_limit` | of the rule | passed hits that left less than a fifth of the limit |
-//! | `ratelimit_service_rate_limit_over_limit` | of the rule | hits that it refused, or would have as a shadow |
-//! | `ratelimit_service_rate_limit_shadow_mode` | of the rule | hits that it would have refused as a shadow |
+//! | `ratelimit_service_rate_limit_over_limit` | of the rule | hits that it refused, also as a shadow |
+//! | `ratelimit_service_rate_limit_shadow_mode` | of the rule | hits that it refused as a shadow |
 //! | `ratelimit_service_call_should_rate_limit_unknown_domain` | | requests for a domain that has no rules; they pass |
-//! | `ratelimit_service_call_should_rate_limit_error` | `error`: `invalid`, `unsupported`, `unavailable`; `unread` | requests that got no answer; those that were refused as they can't be read |
-//! | `ratelimit_service_config_load_success`, `…_error` | | changed rule files that are in force, and those that are not |
+//! | `ratelimit_service_call_should_rate_limit_error` | `error`: `invalid`, `unsupported`, `unavailable`; `unread` | requests without an answer; `unread` were refused since they can't be read |
+//! | `ratelimit_service_config_load_success`, `…_error` | | changed rule files that were put in force, and that were not |
 //! | `ratescope_rules_broken` | | rule files that are wrong or can't be read, while older rules are in force |
 //!
-//! The labels of a rule are its `domain`, its full name as `rule`, and the steps of its path as `key1`,
-//! `key2` and so on, each as in `path` or `path_/login`. They come from the rules alone: what a client
-//! sends, an override or an unknown domain adds none. Beside them are the counters of
-//! [the layer](ratescope_tower::meters); in those of `/auth`, and of the keys of each domain, the label `layer` is
-//! the domain.
+//! The labels of a rule are its `domain`, its full name as `rule`, and the steps of its path as `key1`, `key2` and so
+//! on, each as in `path` or `path_/login`. They come from the rules alone: no request adds labels, not even with an
+//! override or an unknown domain. There are also the counters of [the layer](ratescope_tower::meters); for `/auth`, and
+//! for the keys of each domain, their label `layer` is the domain.
 
 use metrics::{Counter, Label, counter, describe_counter, describe_gauge, gauge};
 use ratescope::outcome::Outcome;
 use ratescope::rules::{Decision, Rule, Rules, Step, Value};
 use std::sync::Arc;
 
-/// From this share of the limit on, an event is near it. As in envoyproxy/ratelimit.
+/// From this share of the limit on, an event is near it, as in envoyproxy/ratelimit.
 const NEAR: f64 = 0.8;
 
 /// Describes the counters to the recorder, those of the layer behind `/auth` among them.
@@ -67,7 +66,7 @@ impl FileMeters {
         FileMeters { each }
     }
 
-    /// Counts the answer of each rule about an event of this cost.
+    /// Counts the outcome of each rule for an event of this cost.
     pub(super) fn count(&self, decision: &Decision, cost: f64) {
         let rules = decision.rules().rules();
         for answers in decision.by_rule() {

@@ -10,16 +10,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The most limits whose states are kept.
 const MOST: usize = 64;
 
-/// The text of a limit, the same for 60 s and 1 min (`10/1m`), and its store.
+/// The normal text of a limit (`10/1m` for 60 s and for 1 min), and its store.
 type Opened = (String, Arc<Domain>);
 
-/// The stores of such limits, the one that was used last at the end.
+/// A cache of the stores of such limits, the most recently used last.
 #[derive(Default)]
 pub(super) struct Overrides(Mutex<Vec<Opened>>);
 
 impl Overrides {
-    /// The store of a limit, which `open` makes if it is not known. If there are too many, the one that was not
-    /// used for longest is forgotten.
+    /// The store of a limit, which `open` makes if it is not in the cache. A full cache evicts the least recently used.
     pub(super) fn store(
         &self,
         limit: &RateLimitOverride,

@@ -22,13 +22,12 @@ const UNITS: [(Unit, Span); 7] = [
     (Unit::Second, Span::seconds(1)),
 ];
 
-/// The span of a unit; `None` if it is not known.
+/// The span of a unit; `None` if the unit is unknown.
 pub(super) fn span(unit: i32) -> Option<Span> {
     UNITS.iter().find(|(known, _)| *known as i32 == unit).map(|(_, span)| *span)
 }
 
-/// The status of a descriptor. `retry` says when it would pass, if it does not at once; `is_known`
-/// whether a rule is for it.
+/// The status of a descriptor. `retry` says when it would pass, if not at once; `is_known` whether it has a rule.
 pub(super) fn status(
     decision: Option<&Decision>,
     retry: Option<Option<Retry>>,
@@ -45,7 +44,7 @@ pub(super) fn status(
         return DescriptorStatus { code, limit_remaining, ..DescriptorStatus::default() };
     };
     let (remaining, reset) = match one.quota() {
-        // A proxy can't wait, so what would have to is not left.
+        // A proxy can't wait, so room in a queue does not count as remaining.
         Some(quota) => {
             let at_once = quota.remaining - waiting(&one.limit.limiter);
             (at_once.max(0.0), Some(quota.reset))
@@ -63,7 +62,7 @@ pub(super) fn status(
     }
 }
 
-/// Whether the limit for all requests decides about a descriptor, and not the descriptor's own.
+/// Whether the limit for all requests decides about a descriptor, instead of the descriptor's own.
 pub(super) fn decides(whole: &OneAnswer, own: &OneAnswer) -> bool {
     let outcome = |answer: &OneAnswer| Some(answer.as_ref()?.1.decided_by()?.outcome);
     match (outcome(whole), outcome(own)) {
@@ -128,8 +127,8 @@ pub(super) fn unread(why: &str, descriptors: usize) -> RateLimitResponse {
     }
 }
 
-/// The headers of all answers: the wait for the refusal that ends last, the numbers of the limit that has the least
-/// left, and the lists of all limits.
+/// The headers of all answers: the longest wait of a refusal, the numbers of the limit with the least left, and the
+/// lists of all limits.
 fn headers(answers: &Answers) -> Vec<HeaderValue> {
     let wait = |decision: &Decision| retry(decision).flatten().and_then(Retry::wait);
     let mut each: Vec<_> = answers.iter().flatten().collect();

@@ -13,7 +13,7 @@ pub struct States {
 type Open = dyn Fn(Rules) -> Result<Arc<dyn Store>, RulesError> + Send + Sync;
 
 impl States {
-    /// States in the stores that `open` makes; `open` fails if the rules can't be computed there.
+    /// States in the stores that `open` makes; `open` fails if the store can't compute the rules.
     pub fn new(
         open: impl Fn(Rules) -> Result<Arc<dyn Store>, RulesError> + Send + Sync + 'static,
     ) -> Self {

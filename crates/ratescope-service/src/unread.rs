@@ -1,5 +1,5 @@
-//! Requests that can't be read. They are refused, since an error would let them pass where a proxy lets requests pass
-//! without the service: whoever can make a request unreadable would have no limits.
+//! Requests that can't be read are refused. A proxy may let requests pass on an error of the service, so with an error
+//! whoever can make a request unreadable would have no limits.
 
 use super::message::RateLimitResponse;
 use super::{meters, response};
@@ -23,14 +23,14 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// The refusal of a request with so many descriptors, as far as that is known.
+    /// The refusal of a request with `descriptors` descriptors, 0 if their number is unknown.
     pub(super) fn refuse(&self, why: &str, descriptors: usize, now: Time) -> RateLimitResponse {
         let why = shown(why, LONGEST);
         meters::count_error("unread");
         let next = self.next.load(Ordering::Relaxed);
         let now = now.as_micros();
         let then = now.saturating_add(PAUSE.micros_up());
-        // Of several threads, one logs. A clock that was set back may log again.
+        // Of several threads, one logs. After the clock was set back, one may log again.
         let is_due = now >= next || next > then;
         let is_first = || {
             let order = Ordering::Relaxed;

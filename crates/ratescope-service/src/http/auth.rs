@@ -20,8 +20,8 @@ const METHOD: [&str; 2] = ["x-forwarded-method", "x-original-method"];
 const PATH: [&str; 2] = ["x-forwarded-uri", "x-original-uri"];
 const HOST: [&str; 2] = ["x-forwarded-host", "host"];
 
-/// Checks that the headers of a trusted `peer` agree. A proxy that writes one of two passes on the other one as the
-/// client sent it. It is not known which is which, and so a client could name a path that is not limited.
+/// Checks that the headers of a trusted `peer` agree. A proxy that writes one header of a pair passes on the other as
+/// the client sent it. Which one the proxy writes is unknown, so a client could name a path that is not limited.
 pub(super) fn agree(
     settings: &HttpSettings,
     peer: IpAddr,
@@ -47,7 +47,7 @@ pub(super) fn layer<C: Clock + Clone>(
     clock: &C,
 ) -> Auth<C> {
     let HttpSettings { trusted, client, fields, .. } = settings;
-    // What a trusted proxy says of the request, or else what the request itself says.
+    // The value from a trusted proxy, or else from the request itself.
     let of = |names: [&'static str; 2]| {
         let trusted = trusted.clone();
         move |head: Head<'_>| {

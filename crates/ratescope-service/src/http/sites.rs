@@ -1,8 +1,8 @@
-//! What browsers send for the pages of other sites: it is refused, so that no page spends the limits of others.
+//! Refuses what browsers send for the pages of other sites, so that no page spends the limits of others.
 //!
-//! A browser says so itself, in headers that pages can't set: `Sec-Fetch-Site` in each request to this machine or by TLS,
-//! and `Origin` in each that is not a plain GET. A page whose name was made to lead here (DNS rebinding) is of the same
-//! site for the browser: so a request of a browser must also name this machine as its host. What is no browser sends
+//! A browser names the site in headers that pages can't set: `Sec-Fetch-Site` in each request to this machine or by
+//! TLS, and `Origin` in each that is not a plain GET. For the browser, a page whose name resolves to this machine (DNS
+//! rebinding) is of the same site: so a browser's request must also name this machine as its host. Other programs send
 //! neither header.
 
 use super::Body;
@@ -13,8 +13,8 @@ use http::header::{
 use http::{Request, Response, StatusCode};
 use ratescope_live::page::is_local;
 
-/// The origin of the page for which a browser sends a request, if it is one of those that may; `None` for other
-/// requests that may pass.
+/// The origin of the page for which a browser sends a request, if `origins` has it; `None` for other requests that may
+/// pass.
 ///
 /// # Errors
 /// Why the request is refused.
