@@ -1,15 +1,15 @@
-//! A limiter as the lines of a server, and back. For the Worker, since the pages' half of the module has no room for the
-//! syntax of eleven servers.
+//! Converts a limiter to a server's configuration, and back. For the Worker, since the pages' build of the module
+//! leaves out the syntax of eleven servers.
 //!
-//! In the pictures all events have one sender, so a limiter has no key there. A server has many: what is written counts
-//! each address, unless the limit names other fields, and what is read loses its key.
+//! In the pictures all events have one sender, so a limiter has no key there. A server has many senders: a written
+//! limit counts each address, unless it names other fields, and a limit that is read loses its key.
 
 use ratescope::policy::{Limit, Policy};
 use ratescope_lab::config;
 use ratescope_lab::export::Target;
 use wasm_bindgen::prelude::*;
 
-/// Two for each server: what [`write_configuration`] calls it, and its name for people.
+/// Two texts for each server: its name for [`write_configuration`], and its name for people.
 #[wasm_bindgen]
 pub fn configuration_targets() -> Vec<String> {
     let names = Target::ALL.map(|target| [target.to_string(), target.title().to_owned()]);
@@ -31,14 +31,14 @@ pub fn write_configuration(policy: &str, target: &str) -> Result<Vec<String>, Js
     Ok([target.file().to_owned(), written.text].into_iter().chain(written.warnings).collect())
 }
 
-/// Whether a text is the configuration of a server that is known.
+/// Whether a text is the configuration of a known server.
 #[wasm_bindgen]
 pub fn is_configuration(text: &str) -> bool {
     config::is_configuration(text)
 }
 
-/// Reads the limits of a configuration. Two for each: what the configuration calls it, with its line, and its limiter. A
-/// remark of the reader has no limiter.
+/// Reads the limits of a configuration. Two texts for each limit: its name in the configuration, with its line, and its
+/// limiter. A remark of the reader has no limiter.
 #[wasm_bindgen]
 pub fn read_configuration(text: &str) -> Result<Vec<String>, JsValue> {
     let config = config::read(text).map_err(js_error)?;

@@ -1,20 +1,21 @@
-//! The page: events of the browser in, pictures and texts out. Only in WebAssembly, and one module for all views, so that
-//! it is loaded once. `./scripts/build` compiles it a second time with `cfg(without_workers)`: that module is for the pages,
-//! which then don't load what only the Workers use.
+//! The page: events of the browser in, pictures and texts out. Only in WebAssembly, and one module for all views, so
+//! that it is loaded once. `./scripts/build` compiles it a second time with `cfg(without_workers)`, for the pages,
+//! without the parts that only Workers use.
 //!
-//! * [`Page`] is a view on a canvas. The script of a page makes one, calls it for everything that happens, and writes the
-//!   texts that it returns. It does what all views do alike: frames, the pointer, keys, zoom, links.
-//! * `page::view::View` is what views differ in; a new view is a file of [`page`] and a line in `view::named`.
+//! * [`Page`] is a view on a canvas. The script of a page makes one, calls it for everything that happens, and writes
+//!   the texts that it returns. It has what all views share: frames, the pointer, keys, zoom, links.
+//! * `page::view::View` is the trait by which views differ; a new view is a file of [`page`] and a line in
+//!   `view::named`.
 //! * `page::run::Shown` is the run of a view, or the recorded events of a log's client in its place.
 //! * [`Tuner`] is the Worker's half of the Tune view: it reads logs and counts.
-//! * [`configuration`] writes a limiter as the lines of a server, and reads them, in another Worker.
+//! * [`configuration`] converts a limiter to a server's configuration and back, in another Worker.
 //!
-//! An action of the viewer changes the view or the run; the next frame lets time pass, has the view make marks, which
-//! `page::canvas` paints, and returns the texts beside the picture that have changed. All arithmetic and all marks are those
-//! of `ratescope_lab`.
+//! An action of the viewer changes the view or the run. The next frame lets time pass, has the view make marks, which
+//! `page::canvas` paints, and returns the changed texts beside the picture. All arithmetic and all marks are those of
+//! `ratescope_lab`.
 //!
-//! Times are those of the browser's own events and frames, in milliseconds. A frame costs as much as it has pixels. A wrong
-//! link or setting becomes a message, never a panic.
+//! Times are those of the browser's own events and frames, in milliseconds. The cost of a frame grows with its pixels.
+//! A wrong link or setting becomes a message, never a panic.
 
 #![cfg(target_arch = "wasm32")]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -37,7 +38,7 @@ mod common;
 #[cfg(test)]
 #[path = "../tests/common/runs.rs"]
 mod runs;
-/// Named by its path, as this crate has no rlib that a test in `tests/` could use.
+/// Included by its path: this crate has no rlib for a test in `tests/`.
 #[cfg(test)]
 #[path = "../tests/web.rs"]
 mod web;

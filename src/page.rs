@@ -1,4 +1,4 @@
-//! The one class that the script knows: a view on a canvas, with all that views do alike.
+//! The one class for the script: a view on a canvas, with all that views share.
 
 mod canvas;
 mod compare;
@@ -31,10 +31,10 @@ use viewer::Viewer;
 use wasm_bindgen::prelude::*;
 use web_sys::HtmlCanvasElement;
 
-/// With reduced motion, a moving picture is drawn anew at most this often, in milliseconds.
+/// With reduced motion, the least time between two pictures, in milliseconds.
 const STILL: f64 = 1000.0;
 
-/// A picture that moves by less than this, in pixels of the screen, is not drawn anew: nobody would see it.
+/// A picture that moves by less than this, in pixels of the screen, is not redrawn: nobody would see it.
 const UNSEEN: f64 = 0.5;
 
 /// A view on a canvas, and its viewer.
@@ -49,7 +49,7 @@ pub struct Page {
     problem: String,
     /// When the last picture was drawn, in milliseconds.
     drawn: f64,
-    /// The instant at its right edge.
+    /// The instant at the right edge of the last picture.
     right: Time,
     /// Whether something changed that must be drawn at once.
     dirty: bool,
@@ -75,9 +75,9 @@ impl Page {
         })
     }
 
-    /// Lets time pass until `wall`, and draws the picture if it has changed; a paused one stays once its
-    /// scales have come to rest. Returns the texts beside the picture if they are due, mostly none. Each has three
-    /// entries: the id of its element, the text, and the number it was made of, or an empty text.
+    /// Lets time pass until `wall`, and draws the picture if it has changed, even while paused until its scales come to
+    /// rest. Returns the texts beside the picture if they are due, mostly none. Each has three entries: the id of its
+    /// element, the text, and its number, or an empty text.
     pub fn frame(&mut self, wall: f64) -> Result<Vec<String>, JsValue> {
         self.pass(wall);
         let seen = self.viewer.viewport(self.view.run());
@@ -96,9 +96,9 @@ impl Page {
         Ok(self.texts.drain())
     }
 
-    /// Gives the canvas another size, and draws it at once, within the same frame. The size is in CSS pixels
-    /// and, if the browser tells it, as `device` in pixels of the screen; `ratio` is the number of these in a
-    /// CSS pixel.
+    /// Gives the canvas another size, and draws it at once, within the same frame. The size is in CSS pixels and, if
+    /// the browser provides it, as `device` in pixels of the screen; `ratio` is the number of screen pixels in a CSS
+    /// pixel.
     pub fn resize(
         &mut self,
         width: f64,
@@ -114,8 +114,8 @@ impl Page {
         }
     }
 
-    /// Puts the dark or the light theme in force, and draws at once: a browser that prints takes the picture
-    /// as it is, and waits for no frame.
+    /// Puts the dark or the light theme in force, and draws at once: a browser that prints takes the picture as it is,
+    /// without waiting for a frame.
     pub fn theme(&mut self, dark: bool) -> Result<(), JsValue> {
         self.canvas.set_theme(if dark { Theme::Dark } else { Theme::Light });
         self.paint_anew()
@@ -127,8 +127,7 @@ impl Page {
         self.dirty = true;
     }
 
-    /// The height in CSS pixels that the canvas should have if there is `room`, in CSS pixels, for it; `None`
-    /// if the style sheet decides.
+    /// The height of the canvas in CSS pixels, if there is so much `room` for it; `None` if the style sheet decides.
     pub fn height(&self, room: f64) -> Option<f64> {
         self.view.height(self.viewer.size[0], room)
     }
@@ -148,9 +147,8 @@ impl Page {
         !self.problem.is_empty()
     }
 
-    /// Takes numbers for the picture, by their name. They may come at any time and not only after an action
-    /// of the viewer, so the message about a wrong link stays. Only `picture` always answers an action, so a screen
-    /// reader tells it.
+    /// Takes numbers for the picture, by their name. They may come without an action of the viewer, so the message
+    /// about a wrong link stays. Only `picture` always answers an action, so a screen reader reads it.
     pub fn put(&mut self, name: &str, numbers: &[f64]) {
         self.dirty = true;
         if name == "picture" {
@@ -172,7 +170,7 @@ impl Page {
         svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
     }
 
-    /// Whether the time of the picture has moved far enough to be seen since it was drawn.
+    /// Whether the picture has moved visibly since it was drawn.
     fn has_moved(&self, seen: &Viewport) -> bool {
         let pixel = seconds_per_pixel(seen.size[0], seen.window) / self.canvas.pixels_across();
         seen.right.since(self.right).abs() >= UNSEEN * pixel
@@ -222,8 +220,8 @@ impl Page {
         }
     }
 
-    /// The viewer did something, and must see and hear its effect at once. The feedback to a click before it may
-    /// no longer be true.
+    /// After an action of the viewer, the picture, the texts and the screen reader follow at once, and the feedback to
+    /// an earlier click, which may no longer be true, is dropped.
     fn act(&mut self) {
         self.dirty = true;
         self.viewer.clicked = None;

@@ -5,17 +5,17 @@ use ratescope::internal::Decimal;
 /// The texts of a page.
 #[derive(Clone, Default)]
 pub(super) struct Texts {
-    /// Three for each text: the id of its element, the text, and the number it was made of, or an empty text.
+    /// Three entries for each text: the id of its element, the text, and its number, or an empty text.
     list: Vec<String>,
 }
 
 impl Texts {
-    /// Has the element `id` say `text`.
+    /// Sets the text of the element `id`.
     pub(super) fn set(&mut self, id: impl Into<String>, text: impl Into<String>) {
         self.list.extend([id.into(), text.into(), String::new()]);
     }
 
-    /// Has the element `id` say `text`, which is a form of the number `value`.
+    /// Sets the text of the element `id`, which shows the number `value`.
     pub(super) fn set_with_number(
         &mut self,
         id: impl Into<String>,
@@ -31,7 +31,7 @@ impl Texts {
         self.list.extend([id.into(), text.into(), value]);
     }
 
-    /// All that was said since the last call.
+    /// All texts that were set since the last call.
     pub(super) fn drain(&mut self) -> Vec<String> {
         core::mem::take(&mut self.list)
     }

@@ -1,4 +1,4 @@
-//! The Worker's half of the Tune view: logs go in, answers come out. The page goes on while the Worker reads
+//! The Worker's half of the Tune view: logs go in, answers come out. The page stays responsive while the Worker reads
 //! and counts.
 
 mod answer;
@@ -9,7 +9,7 @@ use ratescope_lab::tune::{Analysis, Choices, Import, MarkedKeys};
 use ratescope_log::Proposal;
 use wasm_bindgen::prelude::*;
 
-/// Reads logs and answers about those that were read.
+/// Reads logs and answers about them.
 #[wasm_bindgen]
 pub struct Tuner {
     choices: Choices,
@@ -40,9 +40,8 @@ impl Tuner {
         }
     }
 
-    /// Applies the choices of a link's fragment, and marks clients by their keys, one a line: those
-    /// that are legitimate, and those to be stopped.
-    /// The page itself reports errors in the fragment.
+    /// Applies the choices of a link's fragment, and marks clients by their keys, one a line: legitimate clients, and
+    /// clients to be stopped. The page itself reports errors in the fragment.
     pub fn ask(&mut self, fragment: &str, marks: &str, stop: &str) {
         if let Ok(choices) = fragment.parse::<Choices>() {
             self.choices = choices;
@@ -56,7 +55,7 @@ impl Tuner {
         }
     }
 
-    /// Continues to count for about `budget` events; returns whether nothing is left to do.
+    /// Goes on counting for about `budget` events; returns whether nothing is left to do.
     pub fn work(&mut self, budget: f64) -> bool {
         self.analysis.as_mut().is_none_or(|analysis| analysis.step(budget as u64))
     }

@@ -8,7 +8,7 @@ use web_sys::{CanvasRenderingContext2d, HtmlCanvasElement};
 
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
-/// A canvas of the page, and the font that its context is set to: setting it again would cost time.
+/// A canvas of the page, and a cache of the font of its context, since setting a font takes time.
 pub(crate) struct Canvas {
     element: HtmlCanvasElement,
     context: CanvasRenderingContext2d,
@@ -45,10 +45,10 @@ impl Canvas {
         self.ratio[0]
     }
 
-    /// Makes the bitmap as large as the element is in pixels of the screen. That is `device`, if the browser
-    /// tells it: the ratio alone does not say on which pixel an edge falls, and a bitmap that is off by one
-    /// pixel is blurred. A browser that imitates another screen tells other numbers, so a `device` more
-    /// than one pixel off the rounded size is not used. Returns whether anything changed.
+    /// Makes the bitmap as large as the element in pixels of the screen. This is `device`, if the browser provides it:
+    /// the ratio alone does not say on which pixel an edge falls, and a bitmap that is off by one pixel is blurred. A
+    /// browser that imitates another screen provides wrong numbers, so a `device` more than one pixel off the rounded
+    /// size is not used. Returns whether anything changed.
     pub(crate) fn resize(&mut self, size: [f64; 2], ratio: f64, device: Option<&[f64]>) -> bool {
         let rounded = size.map(|side| libm::round(side * ratio));
         let bitmap = match device {
@@ -75,10 +75,9 @@ impl Canvas {
         let context = &self.context;
         context.set_transform(self.ratio[0], 0.0, 0.0, self.ratio[1], 0.0, 0.0)?;
         context.clear_rect(0.0, 0.0, self.size[0], self.size[1]);
-        // Round joins cost a browser that draws without a graphics card most of a frame, and at these
-        // widths one does not see them.
+        // Without a graphics card, round joins cost most of a frame, and at these widths they are invisible.
         context.set_line_join("bevel");
-        // A resize resets the context and its font with it.
+        // A resize resets the context, including its font.
         self.font = None;
         for mark in marks {
             self.draw(mark)?;
@@ -138,7 +137,7 @@ impl Canvas {
     fn stroke(&self, stroke: &Stroke) {
         self.context.set_stroke_style_str(self.colour(stroke.ink));
         self.context.set_line_width(stroke.width);
-        // Only a dashed stroke changes the dash of the context, and then puts it back.
+        // Only a dashed stroke changes the dash of the context, and then restores it.
         if stroke.dashed {
             let _ = self.context.set_line_dash(&self.dash[1]);
         }

@@ -1,5 +1,5 @@
-//! Compare: every limiter on the same events. Each lane is a setting of its own here, `lane-1` and
-//! so on, so that the page can have a box for it. Setting one that is not there yet adds a lane.
+//! Compare: every limiter on the same events. Each lane is a setting of its own here, `lane-1` and so on, so that the
+//! page can have a box for it. Setting a lane that does not exist yet adds it.
 
 use super::ease::Eased;
 use super::run::{AnyRun, Shown};
@@ -17,9 +17,9 @@ pub(super) struct View {
     shown: Shown<Lanes>,
     lanes: Vec<Eased>,
     total: Eased,
-    /// The values of `lanes`, as the picture takes them.
+    /// The values of `lanes`, for the picture.
     tops: Vec<f64>,
-    /// Whether the names of the lanes are in the picture, as the page has no controls over them.
+    /// Whether the picture has the names of the lanes, since the page has no controls over them.
     named: bool,
     below: Below,
 }
@@ -68,13 +68,13 @@ impl View {
         compare::pitch(self.comparison().lanes().len(), size, self.below)
     }
 
-    /// The lane that the setting `name` is; `None` if it is another setting, or there is no such lane.
+    /// The lane of the setting `name`; `None` for another setting, or a lane that does not exist.
     fn lane(&self, name: &str) -> Option<&Lane> {
         self.comparison().lanes().get(place(name)?)
     }
 }
 
-/// The index, from 0, of the lane that the setting `name` is; `None` if it is another setting.
+/// The index, from 0, of the lane of the setting `name`; `None` for another setting.
 fn place(name: &str) -> Option<usize> {
     name.strip_prefix("lane-")?.parse::<usize>().ok()?.checked_sub(1)
 }
@@ -119,7 +119,7 @@ impl view::View for View {
     /// The policy of a lane with all of its optional words.
     fn about(&self, name: &str) -> String {
         let Some(lane) = self.lane(name) else { return String::new() };
-        // The block of a window is a sixtieth of it, which is seldom a round time.
+        // A block is a sixtieth of the window, which is seldom a round time.
         let word = |word: &str| match word.parse::<Span>() {
             Ok(span) if word.contains('.') => axis::seconds(span.secs()),
             _ => word.to_owned(),

@@ -1,4 +1,4 @@
-//! Scales that ease to where they should be.
+//! Scales that ease to their targets.
 
 /// The time constant, in milliseconds.
 const EASE: f64 = 160.0;
@@ -26,7 +26,7 @@ impl Eased {
     pub(crate) fn follow(&mut self, target: f64, wall: f64, still: bool) -> bool {
         let passed = self.at.map_or(f64::INFINITY, |last| (wall - last).max(0.0));
         self.at = Some(wall);
-        // In the logarithm, so that growing and shrinking look alike.
+        // By the logarithm, so that growing and shrinking look alike.
         let left = if still { 0.0 } else { libm::exp(-passed / EASE) };
         let ratio = libm::exp(left * libm::log(self.top / target));
         // A smaller step changes no pixel of any screen.

@@ -1,10 +1,10 @@
 //! The pointer over the picture, and keys.
 //!
-//! A click becomes a line in these steps. [`Page::press`] and [`Page::release`] find that the press was no
-//! drag, and `click` gives an event to the run (`lab/run.rs`). The run remembers it for a link, and hands it
-//! to the instrument of the Scope (`lab/scope/instrument.rs`) or to the lanes (`lab/lane.rs`). These decide it and
-//! fold it into columns (`lab/trace.rs`, `lab/lane/history.rs`). At the next [`Page::frame`], `view/scope` or
-//! `view/compare` makes marks of the columns, and `canvas.rs` paints them.
+//! A click becomes a line in these steps. [`Page::press`] and [`Page::release`] find that the press was no drag, and
+//! `click` passes an event to the run (`lab/run.rs`). The run records it for a link, and passes it to the instrument of
+//! the Scope (`lab/scope/instrument.rs`) or to the lanes (`lab/lane.rs`). These ask a limiter and fold the outcome into
+//! columns (`lab/trace.rs`, `lab/lane/history.rs`). At the next [`Page::frame`], `view/scope` or `view/compare` makes
+//! marks of the columns, and `canvas.rs` paints them.
 
 use super::Page;
 use crate::page::pointer::{DRAG, Pointer, Press};
@@ -30,7 +30,7 @@ impl Page {
         self.viewer.pointer.press = Some(press);
     }
 
-    /// Puts the crosshair at a point; the pointer holds nothing then.
+    /// Puts the crosshair at a point, and drops any press.
     pub fn point(&mut self, x: f64, y: f64) {
         self.dirty = true;
         let pointer = &mut self.viewer.pointer;
@@ -38,7 +38,7 @@ impl Page {
         pointer.at = Some([x, y]);
     }
 
-    /// Shows more time, or less, as a wheel turns by `by` CSS pixels; the instant at `x` stays.
+    /// Zooms as a wheel turns by `by` CSS pixels; the instant at `x` stays in place.
     pub fn zoom(&mut self, x: f64, by: f64) {
         let seen = self.viewer.viewport(self.view.run());
         let window = seen.window.secs() * libm::exp(by.clamp(-300.0, 300.0) / 600.0);
@@ -54,8 +54,8 @@ impl Page {
         self.viewer.pointer.holds_limit()
     }
 
-    /// The pointer moves, and is still `held` down or not. Returns the CSS cursor, which shows what the press
-    /// does or what a press would do.
+    /// The pointer moves, and is still `held` down or not. Returns the CSS cursor, which shows what the press does or
+    /// would do.
     pub fn move_to(&mut self, x: f64, y: f64, held: bool) -> String {
         self.dirty = true;
         let press = self.viewer.pointer.follow([x, y], held);
@@ -88,8 +88,8 @@ impl Page {
         cursor.to_owned()
     }
 
-    /// The pointer goes up. A press that was no drag is a click: an event at the viewer's time `wall`, or in
-    /// a picture without events of the viewer a choice. Returns whether the pointer held a press.
+    /// The pointer goes up. A press that was no drag is a click: an event at the viewer's time `wall`, or a choice in a
+    /// picture without the viewer's events. Returns whether the pointer held a press.
     pub fn release(&mut self, wall: f64) -> bool {
         let chosen = self.viewer.pointer.chosen();
         let Some(press) = self.viewer.pointer.press.take() else { return false };
@@ -168,7 +168,7 @@ impl Page {
         true
     }
 
-    /// Makes an event at the viewer's time `wall`, and not at the last frame before it.
+    /// Makes an event at the viewer's time `wall`, which is later than the last frame.
     fn click(&mut self, wall: f64) {
         if self.viewer.ended {
             self.pause();

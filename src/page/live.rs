@@ -13,7 +13,7 @@ use ratescope_lab::plot::Mark;
 use ratescope_lab::run::pace::Pace;
 use ratescope_lab::view::{Viewport, live};
 
-/// Without messages the time of the picture goes on for at most this many seconds of the viewer.
+/// Without messages the time of the picture stops after this many seconds of the viewer.
 const PATIENCE: f64 = 2.0;
 
 /// A service, and the upper edges of the lanes of its rules.
@@ -21,7 +21,7 @@ const PATIENCE: f64 = 2.0;
 pub(super) struct View {
     service: Service,
     tops: Vec<Eased>,
-    /// The values of `tops`, as the picture takes them.
+    /// The values of `tops`, for the picture.
     edges: Vec<f64>,
     /// The limiters of the key that is opened.
     limiters: String,
@@ -33,7 +33,7 @@ struct Service {
     now: Time,
     /// Seconds of the service in a second of the viewer: 1, except in a replay.
     speed: f64,
-    /// The time of the last message: the viewer's, in milliseconds, and the service's.
+    /// When the last message came, in the viewer's milliseconds, and its time by the service.
     heard: Option<(f64, Time)>,
     /// The viewer's time of the last frame, in milliseconds.
     wall: f64,
@@ -74,8 +74,8 @@ impl view::View for View {
         self.service.live.oldest().unwrap_or(self.service.now)
     }
 
-    /// Sets what a link may have, and two more: `rules`, with a line for each rule of its name, a tab and its
-    /// limits, and `limiter`, the limits of the key that is opened.
+    /// Sets a setting of links, or one of two more: `rules`, a line for each rule with its name, a tab and its limits;
+    /// and `limiter`, the limits of the opened key.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         match name {
             "rules" => {
@@ -88,8 +88,8 @@ impl view::View for View {
         Ok(())
     }
 
-    /// Returns what a link may have, and two more about the key that is opened: `limit`, the rate of its
-    /// first limit, and `lanes`, the setting with which Compare shows its limits beside others.
+    /// Returns a setting of links, or one of two more about the opened key: `limit`, the rate of its first limit, and
+    /// `lanes`, the setting with which Compare shows its limits beside others.
     fn get(&self, name: &str) -> String {
         let first = || self.limiters.split(" & ").next()?.parse::<AnyLimiter>().ok()?.quota();
         match name {
@@ -136,10 +136,10 @@ impl view::View for View {
     /// Takes numbers by their names:
     ///
     /// * `sums`: their time in microseconds since 1970, and the sums of the rules.
-    /// * `seconds`, `tens` and `hours`: the second in which the process began to count, the one that it counts now, the one
-    ///   since which all is known, 1 if this is all of the past and else 0, the length of a row, and the rows.
-    /// * `begin`, without numbers: what follows is of another process.
-    /// * `speed`: that of a replay, in seconds of the service in a second of the viewer.
+    /// * `seconds`, `tens` and `hours`: the first and the current second of the process, the second from which on the
+    ///   ring is complete, 1 if earlier rows must be dropped and else 0, the length of a row, and the rows.
+    /// * `begin`, without numbers: all that follows is from another process.
+    /// * `speed`: the speed of a replay, in seconds of the service in a second of the viewer.
     fn receive(&mut self, name: &str, numbers: &[f64]) {
         let service = &mut self.service;
         match (name, numbers) {
@@ -171,8 +171,7 @@ impl view::View for View {
     }
 }
 
-/// The time is that of the messages. Between two messages it passes as the viewer's time does, or `speed`
-/// times as fast.
+/// The time is that of the messages. Between two messages it passes `speed` times as fast as the viewer's time.
 impl AnyRun for Service {
     fn now(&self) -> Time {
         self.now
@@ -187,8 +186,8 @@ impl AnyRun for Service {
         let Some((then, at)) = self.heard else { return };
         let passed = ((wall - then) / 1e3).clamp(0.0, PATIENCE) * self.speed;
         let now = at.after(Span::from_secs(passed).unwrap_or_default());
-        // A message that arrives late does not set the time back. A larger step back is one of the service's
-        // clock, and the time follows it.
+        // A late message does not set the time back. On a larger step back, the service's clock was set back, and the
+        // time follows it.
         let is_late = now < self.now && self.now.since(now) < PATIENCE * self.speed;
         self.now = if is_late { self.now } else { now };
     }

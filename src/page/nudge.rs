@@ -7,7 +7,7 @@ use ratescope_lab::plot::axis;
 
 /// The value after `text` (`by` is 1) or before it (`by` is -1). A span goes to the next round span, a rate to the next
 /// whole number of events from 1 on, and a number to the next whole number; `auto-rate`, which has a slider, to the
-/// next round number. `None` if the text is none of these.
+/// next round number. `None` for any other text.
 pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
     let step =
         |value: f64| if by > 0.0 { libm::floor(value) + 1.0 } else { libm::ceil(value) - 1.0 };
@@ -23,7 +23,7 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
         return Some(next.to_string());
     }
     if let Ok(rate) = text.parse::<Rate>() {
-        // A rate that is below one event already is not lowered.
+        // A rate below one event is not lowered.
         let least = rate.count().min(1.0);
         return Some(format!("{}/{}", Decimal(step(rate.count()).max(least)), rate.per()));
     }

@@ -1,4 +1,4 @@
-//! The place of the pointer and the thing that it holds.
+//! The place of the pointer and what it holds.
 
 use ratescope::time::Time;
 use ratescope_lab::view::Hit;
@@ -23,26 +23,26 @@ pub(super) struct Press {
     pub(super) from: [f64; 2],
     /// The right edge of the picture when it began.
     pub(super) right: Time,
-    /// The right edge to return to if the press is broken off; `None` for the present.
+    /// The right edge to return to if the press is cancelled; `None` for the present.
     pub(super) past: Option<Time>,
     /// Whether it became a drag.
     pub(super) moved: bool,
-    /// Whether it is no longer a press on the picture: a finger that scrolls the page.
+    /// Whether it is no longer a press on the picture, but a finger that scrolls the page.
     pub(super) ended: bool,
-    /// Whether a drag chooses a stretch of time to see larger.
+    /// Whether a drag chooses a stretch of time to zoom to.
     pub(super) zooms: bool,
     /// Whether a finger presses.
     pub(super) touch: bool,
 }
 
-/// A press that moves by no more CSS pixels than this is a click, by an unsteady hand.
+/// The most CSS pixels by which a click may move, for an unsteady hand.
 pub(super) const DRAG: f64 = 4.0;
 
-/// A press by a finger that moves by no more CSS pixels than this is a click.
+/// The most CSS pixels by which a click of a finger may move.
 const WOBBLE: f64 = 10.0;
 
 impl Press {
-    /// Takes the pointer's new place, by which the press may become a drag.
+    /// Moves the press, which may become a drag.
     fn follow(&mut self, [x, y]: [f64; 2]) {
         let [across, up] = [(x - self.from[0]).abs(), (y - self.from[1]).abs()];
         // The limit follows at once: each pixel of its line is another value.
@@ -77,8 +77,8 @@ impl Pointer {
         Some([from.min(to), from.max(to)])
     }
 
-    /// Moves the crosshair by `by` CSS pixels, no further than to either edge of the plot. If there is none,
-    /// it begins at the right edge.
+    /// Moves the crosshair by `by` CSS pixels, at most to an edge of the plot. A new crosshair begins at the right
+    /// edge.
     pub(super) fn move_crosshair(&mut self, by: f64, [from, to]: [f64; 2]) {
         let [x, y] = self.at.unwrap_or([to, 0.0]);
         self.at = Some([(x + by).max(from).min(to), y]);
@@ -88,7 +88,7 @@ impl Pointer {
         self.press.is_some_and(|press| press.hit.is_limit())
     }
 
-    /// Whether the pointer holds the limit, or a press would take hold of it.
+    /// Whether the pointer holds the limit, or a press would grab it.
     pub(super) fn is_on_limit(&self) -> bool {
         self.over.is_limit() || self.holds_limit()
     }

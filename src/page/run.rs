@@ -1,5 +1,4 @@
-//! The run that a view shows: one that goes on, or the recorded events of a log's client, in which no time
-//! passes.
+//! The run that a view shows: a live run, or the recorded events of a log's client, in which no time passes.
 
 use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
@@ -9,14 +8,14 @@ use ratescope_lab::run::{Arrival, Experiment, Link, Named, Run};
 use ratescope_lab::tune::{Measure, Moment};
 use ratescope_lab::view::Viewport;
 
-/// A link opens with the work of this many frames at most: a second or so.
+/// Opening a link takes the work of at most this many frames: a second or so.
 const FRAMES: usize = 32;
 
 /// A link that only has settings opens at this time, so that there is a minute to look at.
 const PAST: Time = Time::from_micros(60_000_000);
 
-/// A run, as the page uses it. In recorded events and in Tune no time passes. The methods that Tune does not
-/// need do nothing by default: that is shorter than asking at each use whether there is a clock.
+/// A run, as the page uses it. In recorded events and in Tune no time passes. By default, the methods that Tune does
+/// not need do nothing.
 pub(super) trait AnyRun {
     /// The present time of the run.
     fn now(&self) -> Time;
@@ -24,14 +23,14 @@ pub(super) trait AnyRun {
     /// The length of time on the screen.
     fn window(&self) -> Span;
 
-    /// Lets time pass until the viewer's `wall`, in milliseconds. If a part of the run is played, `play` has
-    /// its speed and its end.
+    /// Lets time pass until the viewer's `wall`, in milliseconds. `play` has the speed and the end of a part that is
+    /// played.
     fn pass(&mut self, _pace: &mut Pace, _wall: f64, _play: Option<(f64, Time)>) {}
 
     /// Lets `span` pass with the viewer's clock stopped.
     fn step(&mut self, _pace: &mut Pace, _span: Span) {}
 
-    /// Continues to decide earlier events by new settings; returns whether the picture changed.
+    /// Goes on deciding earlier events again by new settings; returns whether the picture changed.
     fn catch_up(&mut self) -> bool {
         false
     }
@@ -39,9 +38,9 @@ pub(super) trait AnyRun {
     /// Makes one event at the present time.
     fn click(&mut self) {}
 
-    /// Begins the run that a link's fragment describes, as near as possible to `from` if that is given, or
-    /// else to the instant that the link names. A link that only has settings opens with a minute of their
-    /// events. Wrong parts of a link are left out; if no part is left, nothing changes.
+    /// Begins the run of a link's fragment, as near as possible to `from` if it is given, or else to the instant that
+    /// the link names. A link with settings alone opens with a minute of their events. Wrong parts of a link are left
+    /// out; if no part is left, nothing changes.
     ///
     /// # Errors
     /// When no part of the fragment can be read.
@@ -71,33 +70,33 @@ pub(super) trait AnyRun {
     fn get(&self, name: &str) -> String;
 }
 
-/// The way in which a link's run is entered.
+/// How a link's run was entered.
 pub(super) struct Entry {
     /// Whether to stay at the instant that the link names.
     pub(super) paused: bool,
     /// The instant that the link names.
     pub(super) at: Time,
-    /// Whether the run got to the instant at which it should be entered, within the work of [`FRAMES`].
+    /// Whether the run reached the instant to enter at, within the work of [`FRAMES`].
     pub(super) arrived: bool,
     /// The first error in the link, if there is one.
     pub(super) wrong: Option<ParseError>,
 }
 
-/// The run that a view shows. It goes on, unless there are recorded events in its place.
+/// The run that a view shows: a live run, unless there are recorded events.
 pub(super) struct Shown<E: Experiment> {
     run: Run<E>,
     /// Recorded events and the length of time on the screen; `None` shows [all](whole) of them.
     past: Option<(Past<E>, Option<Span>)>,
-    /// The instant up to which all events were recorded, if it is known.
+    /// The instant up to which all events were recorded, if known.
     until: Option<Time>,
-    /// Whether each of the recorded events was refused where it was recorded; empty if that is not known.
+    /// The service's verdict on each recorded event, `true` if it was refused; empty if unknown.
     verdicts: Vec<bool>,
-    /// Whether there may have been events before the recorded ones, which the limiters here do not know.
+    /// Whether there may have been events before the recorded ones, unknown to the limiters here.
     begins_late: bool,
 }
 
 impl<E: Experiment + Clone> Shown<E> {
-    /// A run that goes on.
+    /// A live run.
     pub(super) fn new() -> Result<Self, ParseError> {
         let run = Run::new(E::Settings::default())?;
         Ok(Shown { run, past: None, until: None, verdicts: Vec::new(), begins_late: false })
@@ -110,22 +109,22 @@ impl<E: Experiment + Clone> Shown<E> {
         Ok(Shown { past, ..Shown::new()? })
     }
 
-    /// The run that is seen.
+    /// The visible run.
     pub(super) fn run(&self) -> &Run<E> {
         self.past.as_ref().map_or(&self.run, |(past, _)| past.run())
     }
 
-    /// The run that goes on, to change it; recorded events are not changed by it.
+    /// The live run, to change it; recorded events do not change.
     pub(super) fn run_mut(&mut self) -> &mut Run<E> {
         &mut self.run
     }
 
-    /// Whether there are recorded events in place of a run that goes on.
+    /// Whether recorded events are shown in place of the live run.
     pub(super) fn is_past(&self) -> bool {
         self.past.is_some()
     }
 
-    /// The states and counts after all recorded events; `None` for a run that goes on.
+    /// The states and counts after all recorded events; `None` for a live run.
     pub(super) fn end(&self) -> Option<&E> {
         self.past.as_ref().map(|(past, _)| past.end())
     }
@@ -133,8 +132,8 @@ impl<E: Experiment + Clone> Shown<E> {
     /// Takes numbers by their name:
     ///
     /// * `until`: the instant up to which all events were recorded, in microseconds since 1970.
-    /// * `verdicts`: those of a service about the events that come next, 1 for a refusal.
-    /// * `late`, without numbers: there may have been events before the first that was recorded.
+    /// * `verdicts`: a service's verdicts on the events that come next, 1 for a refusal.
+    /// * `late`, without numbers: there may have been events before the recorded ones.
     /// * Any other name replaces the recorded events: two numbers each, microseconds since 1970 and the cost.
     pub(super) fn receive(&mut self, name: &str, numbers: &[f64]) {
         match name {
@@ -163,7 +162,7 @@ impl<E: Experiment + Clone> Shown<E> {
         }
     }
 
-    /// Decides the recorded events that are seen.
+    /// Decides the visible recorded events.
     pub(super) fn look(&mut self, seen: &Viewport) {
         if let Some((past, _)) = &mut self.past {
             past.look(seen.right.before(seen.window), seen.right);
@@ -182,8 +181,7 @@ impl<E: Experiment + Clone> Shown<E> {
         !self.verdicts.is_empty()
     }
 
-    /// The time from the first of the recorded events on in which the limiters do not know yet what came before:
-    /// a period.
+    /// The first period of the recorded events, in which the limiters lack what came before.
     pub(super) fn warming(&self, period: Span) -> Option<[Time; 2]> {
         let first = self.oldest().filter(|_| self.begins_late)?;
         Some([first, first.after(period)])
@@ -197,7 +195,7 @@ impl<E: Experiment + Clone> Shown<E> {
 }
 
 impl<E: Experiment + Clone> AnyRun for Shown<E> {
-    /// Recorded events end at the instant up to which they were recorded, or a little after the last one.
+    /// Recorded events end at the instant up to which they were recorded, or a little after the last event.
     fn now(&self) -> Time {
         let Some((past, _)) = &self.past else { return self.run.now() };
         if let Some(until) = self.until {
@@ -291,8 +289,7 @@ impl<E: Experiment + Clone> AnyRun for Shown<E> {
     }
 }
 
-/// A tenth longer than all events, up to the instant until which they were recorded if that is known, and at
-/// least 10 s.
+/// A tenth longer than all events, up to the end of the recording if it is known, and at least 10 s.
 fn whole(events: &[Arrival], until: Option<Time>) -> Span {
     let [Some(first), Some(last)] = [events.first(), events.last()] else {
         return Span::seconds(10);

@@ -19,7 +19,7 @@ use ratescope_lab::view::{Feedback, Hit, Viewport, scope, spaced};
 pub(super) struct View {
     shown: Shown<Instrument>,
     top: Eased,
-    /// Whether the page has a row of readouts: the readings at the crosshair are there, and not in the picture.
+    /// Whether the page has a row of readouts, which then has the readings at the crosshair, instead of the picture.
     has_readouts: bool,
 }
 
@@ -42,7 +42,7 @@ impl View {
         Viewport { top: self.top.top, read_beside: self.has_readouts, ..*seen }
     }
 
-    /// How long from now the next event would be allowed.
+    /// How long until the next event would be allowed.
     fn again(&self) -> Retry {
         self.scope().instrument().retry_after(self.scope().now())
     }
@@ -78,7 +78,7 @@ impl view::View for View {
 
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool {
         self.shown.look(seen);
-        // While the limit is dragged the scale stays. Otherwise the line would run away from the pointer.
+        // While the limit is dragged the scale stays, or the line would run away from the pointer.
         let target = if seen.holds_limit {
             self.top.top
         } else {
@@ -215,8 +215,8 @@ impl View {
         }
     }
 
-    /// The limit as a line of Exim's configuration, or the text of the lane that decides in its place. The
-    /// error says why there is no such line.
+    /// The limit as a line of Exim's configuration, or the text of the lane that decides in its place. The error says
+    /// why there is no line.
     fn exim(&self) -> Result<String, &'static str> {
         let instrument = self.scope().instrument();
         let Settings { limit, decay, mode, .. } = *self.scope().settings();
@@ -267,7 +267,7 @@ impl View {
         }
     }
 
-    /// The thin lines: their values while they are drawn, and the value of each for even events.
+    /// The thin lines: their present values while they are drawn, and their values for even events.
     fn models(&self, texts: &mut Texts) {
         let settings = self.scope().settings();
         for (id, said) in ["bucket", "mean", "recent"].into_iter().zip(scope::models(settings)) {
@@ -297,7 +297,7 @@ impl View {
         }
     }
 
-    /// The prediction of how much the limit lets through, and the formulas behind it.
+    /// The prediction of how much passes, and the formulas behind it.
     fn outlook(&self, texts: &mut Texts) {
         let settings = self.scope().settings();
         // The settings of a run always make a limiter, so this cannot fail.
@@ -316,7 +316,7 @@ impl View {
         let limit = settings.limit;
         let (events, pace, back, again) = match outlook.fate {
             Fate::Over(over) => (over.events, over.pace, over.back, over.again),
-            // If all events pass or none does, there is nothing to wait for.
+            // If all events pass, or none, there is nothing to wait for.
             Fate::Passes => (f64::INFINITY, f64::NAN, f64::NAN, f64::NAN),
             Fate::Barred => (0.0, f64::NAN, f64::NAN, f64::NAN),
         };
@@ -357,7 +357,7 @@ impl View {
     }
 }
 
-/// Says the verdict on the last event; the number of the text is the level that was compared with the limit.
+/// Writes the verdict on the last event; the number of the text is the level.
 fn verdict(instrument: &Instrument, texts: &mut Texts) {
     let Some(event) = instrument.last() else { return texts.set("verdict", "no event yet") };
     let lane = instrument.lane();

@@ -16,8 +16,8 @@ const SETTINGS_ONLY: &str =
 
 #[wasm_bindgen]
 impl Page {
-    /// Begins the run that a link's fragment describes and shows the instant that it names. A problem with
-    /// the link becomes the note beside the picture.
+    /// Begins the run of a link's fragment and shows the instant that the link names. A problem with the link becomes
+    /// the note beside the picture.
     pub fn open(&mut self, fragment: &str) {
         self.enter(fragment, None);
     }
@@ -27,8 +27,8 @@ impl Page {
         self.view.run().fragment()
     }
 
-    /// The fragment that replays this run. After too many commands it has the settings only, and the note
-    /// beside the picture says so.
+    /// The fragment that replays this run. After too many commands it has only the settings, and the note beside the
+    /// picture says so.
     pub fn recording(&mut self) -> String {
         if let Some(link) = self.view.run().recording(self.viewer.paused) {
             return link;
@@ -68,7 +68,7 @@ impl Page {
         self.view.about(name)
     }
 
-    /// The policy that decides: that of the lane which a setting is, or the one of the view.
+    /// The policy that decides: of the lane if `name` is a lane's setting, or else of the view.
     pub fn policy(&self, name: &str) -> String {
         self.view.policy(name)
     }
@@ -96,9 +96,8 @@ impl Page {
 }
 
 impl Page {
-    /// Enters the run that a link's fragment describes, at `from` or at the instant that the link names.
-    /// Problems become the note beside the picture. Returns `None`, and keeps the present run, if no part of
-    /// the fragment can be read.
+    /// Enters the run of a link's fragment, at `from` or at the instant that the link names. Problems become the note
+    /// beside the picture. Returns `None`, and keeps the present run, if no part of the fragment can be read.
     pub(super) fn enter(&mut self, fragment: &str, from: Option<Time>) -> Option<Entry> {
         self.act();
         let entry = match self.view.run_mut().open(fragment, from) {

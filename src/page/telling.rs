@@ -1,12 +1,12 @@
 //! Limits how often the texts and the screen reader's summary change, so that people can follow them.
 
-/// Texts change at most this often, in milliseconds; faster changes can't be read.
+/// The least time between two changes of the texts, in milliseconds; faster changes can't be read.
 const READABLE: f64 = 100.0;
 
-/// A screen reader is told at most this often, in milliseconds.
+/// The least time between two summaries for a screen reader, in milliseconds.
 const POLITE: f64 = 10_000.0;
 
-/// When the texts were last said, and when they were last summed up for a screen reader, in milliseconds.
+/// When the texts, and when the summary for a screen reader, were last written, in milliseconds.
 #[derive(Clone, Copy)]
 pub(super) struct Turns {
     said: f64,
@@ -30,7 +30,7 @@ impl Turns {
         is_due(&mut self.summed_up, wall, POLITE)
     }
 
-    /// Makes the summary due with the next texts: something was done that a screen reader should tell.
+    /// Makes the summary due with the next texts, after an action that a screen reader should report.
     pub(super) fn sum_up_soon(&mut self) {
         self.summed_up = f64::NEG_INFINITY;
     }

@@ -20,7 +20,7 @@ impl Page {
         self.viewer.pace.hide();
     }
 
-    /// Stops the clock until the next frame, as nobody sees the picture.
+    /// Stops the clock until the next frame, since nobody sees the picture.
     pub fn rest(&mut self) {
         self.viewer.pace.stop();
     }
@@ -59,8 +59,8 @@ impl Page {
         self.viewer.return_to_live();
     }
 
-    /// Shows the instant `at`, in microseconds since 1970, or else the view's landmark in the middle of the
-    /// picture. Returns the instant, or `None` if there is neither.
+    /// Shows the instant `at`, in microseconds since 1970, or else the view's landmark, in the middle of the picture.
+    /// Returns the instant; `None` if there is neither.
     pub fn show(&mut self, at: Option<f64>) -> Option<f64> {
         self.act();
         let at = at.map(|micros| Time::from_micros(micros as i64)).or(self.view.landmark())?;
@@ -74,8 +74,8 @@ impl Page {
         self.viewer.past.is_none() && self.viewer.zoom.is_none()
     }
 
-    /// Begins the run that a link's fragment describes at the second `from`, and plays it up to the
-    /// instant that the link names, within `seconds` of the viewer.
+    /// Begins the run of a link's fragment at the second `from`, and plays it up to the instant that the link names,
+    /// within `seconds` of the viewer.
     pub fn play(&mut self, fragment: &str, from: f64, seconds: f64) {
         let Some(entry) = self.enter(fragment, Time::from_secs(from).ok()) else { return };
         let left = entry.at.since(self.view.run().now());
@@ -88,7 +88,7 @@ impl Page {
         }
     }
 
-    /// Begins the run that a link's fragment describes where [`play`](Self::play) ends.
+    /// Begins the run of a link's fragment where [`play`](Self::play) ends.
     pub fn skip(&mut self, fragment: &str) {
         self.viewer.ended = self.enter(fragment, None).is_some_and(|entry| entry.paused);
     }
@@ -99,7 +99,7 @@ impl Page {
         self.viewer.flags = seconds.into_iter().flat_map(Time::from_secs).collect();
     }
 
-    /// Points to a term of the red line's formula, `left`, `added` or `sum`, or else to none.
+    /// Points to a term of the red line's formula: `left`, `added` or `sum`; any other text points to none.
     pub fn point_out(&mut self, term: &str) {
         self.dirty = true;
         self.viewer.term = Term::named(term);
@@ -117,8 +117,8 @@ impl Page {
         self.view.jump();
     }
 
-    /// Lets time pass until the viewer's `wall`, in milliseconds. While it is stopped, a run that is decided
-    /// again still catches up.
+    /// Lets time pass until the viewer's `wall`, in milliseconds. A stopped run still goes on deciding earlier events
+    /// again.
     pub(super) fn pass(&mut self, wall: f64) {
         if self.viewer.paused {
             self.dirty |= self.view.run_mut().catch_up();

@@ -51,7 +51,7 @@ impl view::View for View {
         }
     }
 
-    /// The limiter of today.
+    /// The limiter in force.
     fn policy(&self, _name: &str) -> String {
         self.choices.limiter_of_today().map_or(String::new(), |limiter| limiter.to_string())
     }

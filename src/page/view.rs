@@ -63,13 +63,13 @@ pub(super) trait View {
         String::new()
     }
 
-    /// The policy that decides: that of the lane which a setting is, or the one of the view.
+    /// The policy that decides: of the lane if `name` is a lane's setting, or else of the view.
     fn policy(&self, _name: &str) -> String {
         String::new()
     }
 
-    /// The height in CSS pixels of a picture of that width if there is `room`, in CSS pixels, for it; `None`
-    /// if the style sheet decides.
+    /// The height in CSS pixels of a picture of this width, if there is so much `room` for it; `None` if the style
+    /// sheet decides.
     fn height(&self, _width: f64, _room: f64) -> Option<f64> {
         None
     }
@@ -87,7 +87,7 @@ pub(super) trait View {
     /// Moves the scales towards their targets; returns whether they moved.
     fn ease(&mut self, seen: &Viewport, wall: f64, still: bool) -> bool;
 
-    /// Has the scales jump to their targets at the next call of [`ease`](Self::ease).
+    /// Makes the scales jump to their targets at the next call of [`ease`](Self::ease).
     fn jump(&mut self);
 
     /// The picture.
@@ -99,12 +99,12 @@ pub(super) trait View {
         if (left..=right).contains(&x) { Hit::Graph } else { Hit::None }
     }
 
-    /// Whether the time axis is at that height: a drag on it chooses a stretch to see larger.
+    /// Whether the time axis is at this height: a drag on it chooses a stretch to zoom to.
     fn is_axis(&self, _seen: &Viewport, _y: f64) -> bool {
         false
     }
 
-    /// The setting that is [`Hit::Limit`] in the picture: a drag moves it, and so do keys.
+    /// The setting of [`Hit::Limit`] in the picture, which a drag and keys move.
     fn limit(&self) -> Option<&'static str> {
         None
     }

@@ -26,13 +26,13 @@ pub(super) struct Viewer {
     pub(super) zoom: Option<Span>,
     /// The part of the run that is being played, if any.
     pub(super) play: Option<Play>,
-    /// Whether the run is paused since its part was played to the end: a click lets time go on.
+    /// Whether the run paused at the end of a played part: a click resumes it.
     pub(super) ended: bool,
     /// Instants that are marked, ascending.
     pub(super) flags: Vec<Time>,
     /// The term of the red line's formula that the viewer points to.
     pub(super) term: Option<Term>,
-    /// When the axis was clicked last, in milliseconds, while a second click would make a double click.
+    /// When the axis was last clicked, in milliseconds, while a double click is possible.
     pub(super) axis: Option<f64>,
     /// The last click, while its feedback is seen.
     pub(super) clicked: Option<Clicked>,
@@ -43,9 +43,9 @@ pub(super) struct Clicked {
     pub(super) feedback: Feedback,
     /// When the viewer clicked, in milliseconds.
     pub(super) wall: f64,
-    /// When that was, in the time of the run.
+    /// When the click was, in the time of the run.
     pub(super) at: Time,
-    /// The place of the pointer then.
+    /// Where the pointer was.
     pub(super) cursor: Option<[f64; 2]>,
 }
 
@@ -55,7 +55,7 @@ impl Clicked {
         wall - self.wall < SEEN
     }
 
-    /// Draws the feedback as it is at `wall`, or without motion if `still`.
+    /// Draws the feedback at `wall`, without motion if `still`.
     pub(super) fn draw(&self, marks: &mut Vec<Mark>, seen: &Viewport, wall: f64, still: bool) {
         let pixel = seconds_per_pixel(seen.size[0], seen.window);
         let x = edges(seen.size[0])[1] - seen.right.since(self.at) / pixel;
@@ -76,7 +76,7 @@ pub(super) struct Play {
 }
 
 impl Viewer {
-    /// How the run is looked at, without the upper edges of the scales: these the view adds.
+    /// The visible part of the run, without the upper edges of the scales, which the view adds.
     pub(super) fn viewport(&self, run: &dyn AnyRun) -> Viewport<'_> {
         Viewport {
             size: self.size,
@@ -114,9 +114,9 @@ impl Viewer {
         self.zoom = None;
     }
 
-    /// Puts the right edge at `seconds` before `from`, or after it if negative. The edge goes back no further
-    /// than a quarter of the `window` after `oldest`, from which on the run is remembered. An edge at or
-    /// after `now` returns to the present.
+    /// Puts the right edge at `seconds` before `from`, or after it if negative. The edge goes back at most to a quarter
+    /// of the `window` after `oldest`, the earliest instant that the run remembers. An edge at or after `now` returns
+    /// to the present.
     pub(super) fn look_back(
         &mut self,
         from: Time,

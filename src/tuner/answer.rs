@@ -8,8 +8,8 @@ use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
 impl Tuner {
-    /// The texts beside the pictures, three for each: the id of its element, the text, and the number
-    /// it was made of, or an empty text.
+    /// The texts beside the pictures, three entries for each: the id of its element, the text, and its number, or an
+    /// empty text.
     pub fn said(&self) -> Vec<String> {
         let mut texts = Texts::default();
         if let Some(analysis) = &self.analysis {
@@ -25,8 +25,8 @@ impl Tuner {
             .map_or(Vec::new(), |analysis| PictureData::new(analysis).to_numbers())
     }
 
-    /// The configuration as texts. If there is one: the configuration, an empty text, and notes on it. If
-    /// there cannot be one: the reason, and `no`. Empty without a log.
+    /// The configuration as texts: the configuration, an empty text, and notes on it; or the reason why there is none,
+    /// and `no`. Empty without a log.
     pub fn configuration(&self) -> Vec<String> {
         match self.analysis.as_ref().and_then(Analysis::configuration) {
             Some(Ok((text, notes))) => [text, String::new()].into_iter().chain(notes).collect(),
@@ -35,8 +35,8 @@ impl Tuner {
         }
     }
 
-    /// The recommendations for other periods, four texts each: the period, the limit, and the clients that
-    /// it touches in the part of the log from which it was learned and in the part that checks it.
+    /// The recommendations for other periods, four texts each: the period, the limit, and the clients that it touches
+    /// in the part of the log that chose it and in the part that checks it.
     pub fn periods(&self) -> Vec<String> {
         let periods = self.analysis.as_ref().map_or(&[][..], Analysis::periods);
         let texts = periods.iter().map(|(period, advice)| {
@@ -52,8 +52,8 @@ impl Tuner {
         texts.flatten().collect()
     }
 
-    /// The first clients of the table whose key contains `search`, at most `most`, eight texts each: the
-    /// key, and [`Analysis::cells`]. The text before them is the number of all such clients. Empty without a log.
+    /// The first clients of the table whose key contains `search`, at most `most`, eight texts each: the key, and
+    /// [`Analysis::cells`]. Before them comes the number of all such clients. Empty without a log.
     pub fn table(&self, search: &str, most: usize) -> Vec<String> {
         let Some(analysis) = &self.analysis else { return Vec::new() };
         let (clients, all) = analysis.table(search, most);
@@ -70,9 +70,8 @@ impl Tuner {
         places.iter().map(|place| analysis.clients().key(*place).to_owned()).collect()
     }
 
-    /// The paths (`field` 0) or the agents (`field` 1) whose requests are refused most, at most `most`, three
-    /// texts each: see [`LabelRow::cells`]. The text before them is the number of all. Empty if none is
-    /// known.
+    /// The paths (`field` 0) or the agents (`field` 1) whose requests are refused most, at most `most`, three texts
+    /// each: see [`LabelRow::cells`]. Before them comes the number of all. Empty if none is known.
     pub fn labels(&self, field: usize, most: usize) -> Vec<String> {
         let tables = self.analysis.as_ref().map(|analysis| LabelRow::tables(analysis, most));
         let table = tables.and_then(|tables| tables.into_iter().nth(field));
@@ -108,8 +107,8 @@ impl Tuner {
         bytes
     }
 
-    /// The lanes for a client's events, as two texts: the limit of lanes that have none of their own,
-    /// and the lanes. Empty as long as there is no limit.
+    /// The lanes for a client's events, as two texts: the limit of lanes without their own, and the lanes. Empty while
+    /// there is no limit.
     pub fn lanes(&self) -> Vec<String> {
         let lanes = self.analysis.as_ref().and_then(|analysis| {
             let ((curve, _), limit) = analysis.shown().zip(analysis.limit())?;

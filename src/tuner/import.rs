@@ -7,11 +7,11 @@ use ratescope_lab::tune::{Analysis, Choices, Failure, Import, MarkedKeys, Room};
 use ratescope_log::Proposal;
 use wasm_bindgen::prelude::*;
 
-/// The room for the clients of a log. 256 MiB are half of the memory that a page may reasonably take, and
-/// hold some 40 million requests.
+/// The room for the clients of a log. 256 MiB are half of a reasonable memory for a page, and hold some 40 million
+/// requests.
 const ROOM: Room = Room { clients: 2_000_000, bytes: 256 << 20 };
 
-/// The made-up log: the one that `ratescope sample` writes by default.
+/// The made-up log: that of `ratescope sample` by default.
 const SEED: u64 = 1;
 const LINES: u64 = 100_000;
 const OVER: Span = Span::hours(48);
@@ -21,8 +21,8 @@ const PIECE: usize = 1 << 18;
 
 #[wasm_bindgen]
 impl Tuner {
-    /// Begins to read logs. `wall` is the time in milliseconds since 1970, for logs without a year. The
-    /// answer about the logs before stays until [`finish`](Self::finish).
+    /// Begins to read logs. `wall` is the time in milliseconds since 1970, for logs without a year. The answer about
+    /// the earlier logs stays until [`finish`](Self::finish).
     pub fn begin(&mut self, wall: f64) {
         let now = Time::from_micros((wall * 1e3) as i64);
         let mut reading = self.choices.reading.clone();
@@ -39,8 +39,8 @@ impl Tuner {
         }
     }
 
-    /// Reads the next piece of a log; returns the problem with it, or an empty text. After a problem, no more
-    /// pieces of that log are wanted.
+    /// Reads the next piece of a log; returns the problem with it, or an empty text. After a problem, pass no more
+    /// pieces of this log.
     pub fn feed(&mut self, piece: &[u8]) -> String {
         self.read(|import| import.feed(piece))
     }
@@ -50,15 +50,15 @@ impl Tuner {
         self.read(Import::end)
     }
 
-    /// A proposal for reading the last log that was not recognized: the notation of its columns, and the
-    /// name of each with its value in the first line. Empty if there was none.
+    /// A proposal for reading the last log that was not recognized: the notation of its columns, then each column's
+    /// name and its value in the first line. Empty without such a log.
     pub fn proposal(&self) -> Vec<String> {
         let Some(Proposal { notation, columns }) = &self.proposal else { return Vec::new() };
         let columns = columns.iter().flat_map(|(name, value)| [name, value]);
         [notation].into_iter().chain(columns).cloned().collect()
     }
 
-    /// Reads the next piece of a made-up log; returns whether there is more of it.
+    /// Reads the next piece of a made-up log; returns whether there is more.
     pub fn sample(&mut self) -> bool {
         let Some(import) = &mut self.import else { return false };
         if self.sample.is_none() {
@@ -82,8 +82,8 @@ impl Tuner {
         self.import.as_ref().map_or(0.0, |import| import.lines() as f64)
     }
 
-    /// Ends the reading. The logs replace those that were read before, and an empty text is returned. If they
-    /// have no events, nothing changes, and the reason is returned.
+    /// Ends the reading. The logs replace the earlier ones, and the result is empty. Without events, nothing changes,
+    /// and the result says why.
     pub fn finish(&mut self) -> String {
         let Some(import) = self.import.take() else { return String::new() };
         match import.finish() {
@@ -97,14 +97,14 @@ impl Tuner {
         }
     }
 
-    /// The name of the [usual server](ratescope_lab::tune::Imported::usual_server) for the last log, or else of the one
-    /// that Tune begins with.
+    /// The name of the [usual server](ratescope_lab::tune::Imported::usual_server) for the last log, or else of the
+    /// server that Tune begins with.
     pub fn server(&self) -> String {
         let usual = self.analysis.as_ref().and_then(|analysis| analysis.imported().usual_server());
         usual.unwrap_or(Choices::default().target).to_string()
     }
 
-    /// Gives up the reading; the answer about the logs before stays.
+    /// Gives up the reading; the answer about the earlier logs stays.
     pub fn cancel(&mut self) {
         self.import = None;
         self.sample = None;
@@ -112,7 +112,7 @@ impl Tuner {
 }
 
 impl Tuner {
-    /// Goes on with a log, which is given up if there is a problem. Returns the problem, or an empty text.
+    /// Reads on in a log, which a problem ends. Returns the problem, or an empty text.
     fn read(&mut self, read: impl FnOnce(&mut Import) -> Result<(), Failure>) -> String {
         let Some(import) = &mut self.import else { return String::new() };
         let Err(problem) = read(import) else { return String::new() };

@@ -1,4 +1,4 @@
-//! Reads files whole into memory, and no more of them than a bound: a name may lead to a device.
+//! Reads files into memory, up to a bound, since a name may lead to a device.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 /// Say in words what each rule of a file means, or what is wrong with it
 ///
-/// For each rule it prints the name, the line where it begins, the events that it is for, and how much
-/// it lets through, at once and in longer times. The exit status is 1 if there is any mistake.
+/// For each rule it prints the name, the line where it begins, its events, and how much it lets through, at once and in
+/// longer times. The exit status is 1 if there is any mistake.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Rule files; - is standard input

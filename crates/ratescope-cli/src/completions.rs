@@ -13,7 +13,7 @@ pub(crate) struct Args {
 
 /// Prints the shell's script for the command.
 pub(crate) fn run(args: &Args, mut command: clap::Command) -> Result<(), Box<dyn Error>> {
-    // Not written straight to the output: if that is closed, generating would panic.
+    // Not written to the output directly: generating would panic if the output is closed.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "ratescope", &mut script);
     until_closed(io::stdout().write_all(&script))

@@ -11,12 +11,12 @@
 //! | `check`, `explain`, `test` | rule files | `ratescope` |
 //! | `limiters`, `completions`, `manual` | about the command itself | |
 //!
-//! `server` has what all servers share: connections that are bounded in number, bytes and time, and their end. `terminal`
-//! prints: what came from outside reaches a terminal only as visible characters, and shortened. `source` finds logs and
-//! their options, `bounded` reads small files, and `store` the address of Redis.
+//! `server` has what all servers share: connections that are bounded in number, bytes and time, and their end.
+//! `terminal` prints, foreign text only as visible characters, and shortened. `source` finds logs and their options,
+//! `bounded` reads small files, and `store` the address of Redis.
 //!
-//! Errors are one line on standard error, and the exit status is 0, 1 or 2 as the help says. Strangers who reach a port can
-//! exhaust neither memory nor connections, nor keep the program from ending.
+//! Errors are one line on standard error, and the exit status is 0, 1 or 2 as the help says. Strangers who reach a port
+//! can't exhaust memory, nor keep the program from ending.
 
 mod bounded;
 mod check;
@@ -64,7 +64,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let args: Vec<_> = wild::args_os().collect();
-    // Messages repeat arguments, which may be the names of foreign files.
+    // Messages repeat arguments, which may be foreign names of files.
     let words: Vec<_> = args.iter().map(|arg| arg.to_string_lossy()).collect();
     let command = Command::try_parse_from(&args).unwrap_or_else(|error| {
         if !words.iter().all(|arg| terminal::is_plain(arg)) && error.use_stderr() {

@@ -31,7 +31,7 @@ pub(crate) fn note_unknown(rules: &Rules, place: &str, fields: &[&str]) {
     }
 }
 
-/// Prints the values that are networks, since they are compared as texts and no address equals one.
+/// Prints the values that are networks: values are compared as texts, and no address equals a network.
 pub(crate) fn note_networks(rules: &Rules) {
     let file = rules.file();
     let mut told = HashSet::new();
@@ -51,8 +51,7 @@ pub(crate) fn note_networks(rules: &Rules) {
     }
 }
 
-/// An error of several lines: the first, which will follow "error: ", names the file, and each other line is
-/// a mistake.
+/// An error of several lines: the first, after "error: ", names the file, and each further line is a mistake.
 pub(crate) fn told(error: RulesError) -> Box<dyn Error> {
     let n = error.mistakes().len();
     let mistakes = if n == 1 { "a mistake" } else { "mistakes" };

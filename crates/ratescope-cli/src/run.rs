@@ -48,7 +48,7 @@ use tonic_health::server::HealthReporter;
 ///     curl -i -H 'X-Forwarded-For: 192.0.2.7' http://127.0.0.1:8080/auth/web
 ///     curl 'http://127.0.0.1:6070/healthz?verbose' http://127.0.0.1:6070/metrics
 ///
-/// Of those files, this is refused, since it would mean something else or nothing here:
+/// Of those files, these are refused, since they would mean something else or nothing here:
 ///
 ///     unit_multiplier: 5 with unit: minute     write limit: fixed-window 10/5m instead of the rate_limit
 ///     two descriptors for the same value       write limit: [fixed-window 10/1m, fixed-window 100/1h] in one
@@ -82,9 +82,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
 
-    /// A file with the secret, its first line, with which the values of secret fields are hashed in logs, in Live and
-    /// on Redis: those that rules mark as in hash(email), and headers with credentials. All processes on one Redis need
-    /// the same. Without it, the secret is a new one at each start, or with --store an empty one
+    /// A file with a secret in its first line, which hashes the values of secret fields in logs, in Live and on Redis:
+    /// fields that rules mark as in hash(email), and headers with credentials. All processes on one Redis need the same
+    /// secret. Without the file, each start makes a new secret; with --store, the secret is then empty
     #[arg(long, value_name = "FILE")]
     key_secret_file: Option<PathBuf>,
 
@@ -93,10 +93,10 @@ pub(crate) struct Args {
     hide_keys: bool,
 
     /// Keep the states on Redis, shared with other processes, as in redis://127.0.0.1:6379,
-    /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001 or
-    /// redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster; otherwise they are in memory. With rediss:// and so
-    /// on by TLS, trusting the system's certificates or those of the file that SSL_CERT_FILE names. While Redis does not
-    /// answer, this process goes on by what Redis told it last, or as a rule's on_store_failure says
+    /// redis-cluster://127.0.0.1:7000,127.0.0.1:7001 or redis-sentinel://127.0.0.1:26379,127.0.0.1:26380/mymaster;
+    /// otherwise they are in memory. With rediss:// and so on by TLS, trusting the system's certificates or those of
+    /// the file that SSL_CERT_FILE names. While Redis does not answer, this process decides from the last answers of
+    /// Redis, or as a rule's on_store_failure says
     #[arg(long, value_name = "URL")]
     store: Option<String>,
 
@@ -105,7 +105,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", requires = "store")]
     store_password_file: Option<PathBuf>,
 
-    /// How long a decision may wait for the store; a longer round trip means that the store is never used
+    /// How long a decision may wait for the store; if a round trip takes longer, the store is never used
     #[arg(long, value_name = "SPAN", default_value = "50ms", requires = "store", value_parser = deadline)]
     deadline: Span,
 
@@ -113,8 +113,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", default_value = "rs:", requires = "store", value_parser = prefix)]
     prefix: String,
 
-    /// How many processes share the store. While it does not answer, each lets pass its share of each limit, instead of
-    /// all that is left of it
+    /// How many processes share the store. While the store does not answer, each process lets its share of each limit
+    /// pass, instead of all that is left
     #[arg(long, value_name = "N", default_value = "1", requires = "store", value_parser = clap::value_parser!(u32).range(1..))]
     processes: u32,
 
@@ -126,7 +126,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value = "1000000", value_parser = at_least_one)]
     keys: usize,
 
-    /// Networks of proxies that may say who a client is, for /auth
+    /// Networks of proxies whose headers name the client, for /auth
     #[arg(long, value_name = "NETWORKS", default_value = "127.0.0.0/8, ::1")]
     trusted_proxies: Networks,
 
@@ -139,17 +139,18 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=HEADER", value_parser = field)]
     field: Vec<(String, HeaderName)>,
 
-    /// What a field is: path, host, method, ip or text, as in url=path. All but text are read in one form, in which
-    /// /login, //login and /%6cogin?a are the same. path, host, method, ip and remote_address are what they are called
+    /// What a field is: path, host, method, ip or text, as in url=path. All but text are read in a normal form, in
+    /// which /login, //login and /%6cogin?a are the same. path, host, method and ip have the form of their name, and
+    /// remote_address is an ip
     #[arg(long, value_name = "NAME=FORM", value_parser = form)]
     form: Vec<(String, Form)>,
 
-    /// Take slashes that follow each other in paths for what they are; otherwise they are one
+    /// Keep runs of slashes in paths; otherwise a run counts as one slash
     #[arg(long)]
     keep_slashes: bool,
 
-    /// Let paths pass that servers read in different ways, such as /a%2flogin; otherwise they are refused where rules
-    /// are about the path
+    /// Pass paths that servers read in different ways, such as /a%2flogin; otherwise they are refused if rules are
+    /// about the path
     #[arg(long)]
     pass_doubtful_paths: bool,
 
@@ -188,10 +189,10 @@ enum Log {
     Json,
 }
 
-/// How often gauges are set, histograms emptied, and what is old in Live forgotten.
+/// How often gauges are set, histograms emptied, and old data of Live dropped.
 const UPKEEP: Duration = Duration::from_secs(1);
 
-/// How long idle connections of HTTP/1 go on after the time of --notice, at most half of that of --drain.
+/// How long idle connections of HTTP/1 stay open after --notice, at most half of --drain.
 const LINGER: Duration = Duration::from_secs(1);
 
 fn field(text: &str) -> Result<(String, HeaderName), String> {
@@ -222,7 +223,7 @@ fn origin(text: &str) -> Result<HeaderValue, String> {
     origin.ok_or("write an origin as browsers do, as in https://example.org:8443".to_owned())
 }
 
-/// Reads how often to look. Without a pause, the program would do nothing else.
+/// Reads an interval longer than zero: without a pause, the program would do nothing else.
 fn interval(text: &str) -> Result<Span, ParseError> {
     above_zero(text, "the pause must be longer than zero; write it as in 1s")
 }
@@ -281,7 +282,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
             }
         }
     });
-    // A rule file that is being read may be on a network that hangs; nobody waits for it.
+    // Does not wait for a rule file on a network that hangs.
     runtime.shutdown_background();
     ended
 }
@@ -296,7 +297,7 @@ fn options(args: &Args) -> Options {
         .processes(args.processes)
 }
 
-/// Warns of fields whose hashes are made without a secret.
+/// Warns of secret fields that are hashed without a secret.
 fn note_secrets(service: &Service, fields: &[(String, HeaderName)]) {
     let of_headers = fields.iter().any(|(_, header)| is_credential(header.as_str()));
     if of_headers || service.rules().iter().any(|rules| rules.has_secrets()) {
@@ -386,7 +387,7 @@ async fn serve(
             () = signal() => true,
         }
     };
-    // Whether to end without waiting for requests: after a second signal, or if serving stopped by itself.
+    // Ends without waiting for requests after a second signal, or if serving stopped by itself.
     let is_hurried = tokio::select! {
         () = ports.serve(&open_http, &open_grpc, &calls, http, &admin) => true,
         () = follow(&service, interval) => true,
@@ -433,7 +434,7 @@ fn record() -> Result<PrometheusHandle, Box<dyn Error>> {
     Ok(handle)
 }
 
-/// Looks for changed rule files every `interval`, for ever, and logs the result of each change.
+/// Every `interval`, for ever, reads changed rule files, and logs the result of each change.
 async fn follow(service: &Arc<Service>, interval: Duration) {
     loop {
         sleep(interval).await;
@@ -449,15 +450,14 @@ async fn follow(service: &Arc<Service>, interval: Duration) {
     }
 }
 
-/// Every [`UPKEEP`], for ever, asks whether the store answers, updates the gauges and lets the probe forget what is
-/// old.
+/// Every [`UPKEEP`], for ever, asks whether the store answers, updates the gauges and has the probe drop old data.
 async fn keep_up(admin: &Admin) {
     let Admin { service, metrics, .. } = admin;
     loop {
         admin.record_ping(service.ping().await);
         sleep(UPKEEP).await;
         service.probe().forget(service.clock().now());
-        // As the layers of `/auth` name theirs, which are the same.
+        // With the names that the layers of `/auth` use for the same gauges.
         for (domain, memory) in service.memory() {
             let layer = [("layer", domain)];
             metrics::gauge!("ratescope_keys", &layer).set(memory.keys as f64);

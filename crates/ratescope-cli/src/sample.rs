@@ -34,7 +34,7 @@ fn whole(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("write a whole number from 0 to {}", u64::MAX))
 }
 
-/// The least number of bytes that are written at once.
+/// The least bytes that are written at once.
 const PIECE: usize = 1 << 16;
 
 /// Writes the log to standard output.

@@ -45,12 +45,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Box<dyn Error>> {
     let files = args.rules.iter().map(|path| rules::read(path)).collect::<Result<Vec<_>, _>>()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let served = runtime.block_on(serve(args, &files));
-    // A file that can't be read to its end, as on a network that hangs, is not waited for.
+    // Does not wait for a file on a network that hangs.
     runtime.shutdown_background();
     served
 }
 
-/// Checks that the WebAssembly module of the page is there. Without it a browser would show an empty page.
+/// Checks that the page has its WebAssembly module. Without it a browser would show an empty page.
 fn check_built(dir: Option<&Path>) -> Result<(), String> {
     let Some(dir) = dir else {
         if page::is_built() {
@@ -91,7 +91,7 @@ async fn serve(args: &Args, files: &[Rules]) -> Result<(), Box<dyn Error>> {
     let open = GracefulShutdown::new();
     let answer = move |request, _| site.clone().answer(request);
     let mut http = server::http(server::HEAD);
-    // A client that closes its half of the connection after its requests still gets the answers.
+    // A client that closes its half of the connection after its requests still gets its answers.
     http.half_close(true);
     let settings = Settings { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
     tokio::select! {

@@ -32,30 +32,30 @@ use tokio_io_timeout::TimeoutWriter;
 /// The most connections of a listener at once. More wait until others end.
 const MOST: usize = 16_384;
 
-/// The longest time that the head of a request to the page may take to arrive.
+/// The timeout of the head of a request to the page.
 pub(crate) const HEAD: Duration = Duration::from_secs(5);
 
 /// The usual time for which a client may read nothing of an answer.
 pub(crate) const UNREAD: Duration = Duration::from_secs(30);
 
-/// The longest head of a request in bytes: a proxy passes on those of its clients.
+/// The longest head of a request in bytes: a proxy passes on the headers of its clients.
 const LONGEST_HEAD: usize = 64 << 10;
 
 /// The pause after a connection could not be accepted, usually for lack of file handles.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The time from one warning about that to the next.
+/// The time between two warnings about this.
 const WARNED: Duration = Duration::from_secs(60);
 
-/// How often to look whether all connections have ended by themselves.
+/// How often to check whether all connections have ended by themselves.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The settings of a server that hold for all of its connections.
+/// The settings of a server for all of its connections.
 #[derive(Clone)]
 pub(crate) struct Settings {
     /// How long a client may read nothing of an answer.
     pub(crate) unread: Duration,
-    /// Whether the server is about to end, so that an answer is the last one of its connection.
+    /// Whether the server is about to end, so that an answer is the last of its connection.
     pub(crate) is_ending: Arc<AtomicBool>,
     /// Writes to the log.
     pub(crate) warn: fn(&str),
@@ -72,16 +72,16 @@ pub(crate) async fn listen(address: SocketAddr, option: &str) -> Result<TcpListe
     })
 }
 
-/// Prints where a server listens. If that can't be printed, as on a full disk or where nobody reads any more, it is
-/// logged by `warn`: that ends no server.
+/// Prints where a server listens. If it can't be printed, as on a full disk or a closed pipe, `warn` logs it, and the
+/// server goes on.
 pub(crate) fn announce(lines: &str, warn: fn(&str)) {
     if let Err(error) = writeln!(Visible(io::stdout()), "{lines}") {
         warn(&format!("standard output can't be written: {error}; {lines}"));
     }
 }
 
-/// Accepts connections for ever, and hands each to `serve` with a permit. The connection counts as open until
-/// `serve` drops the permit. If none can be accepted, `warn` logs it once a minute.
+/// Accepts connections for ever, and passes each to `serve` with a permit. The connection counts as open until `serve`
+/// drops the permit. If no connection can be accepted, `warn` logs it once a minute.
 pub(crate) async fn accept(
     listener: &TcpListener,
     warn: fn(&str),
@@ -94,11 +94,11 @@ pub(crate) async fn accept(
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else { return };
         match listener.accept().await {
             Ok((stream, peer)) => {
-                // Without this the kernel may hold an answer back until the client confirms the one before.
+                // Without this the kernel may delay an answer until the client acknowledges the one before.
                 _ = stream.set_nodelay(true);
                 serve(stream, peer, permit);
             }
-            // The client has gone again.
+            // The client hung up.
             Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
             Err(error) => {
                 if warned.is_none_or(|warned| warned.elapsed() >= WARNED) {
@@ -114,28 +114,27 @@ pub(crate) async fn accept(
     }
 }
 
-/// The writing half of a connection, which fails once the client has read nothing for the time `unread`: otherwise a
-/// client that does not read would hold its connection for ever.
+/// The writing half of a connection, which fails when the client has read nothing for `unread`: otherwise a client that
+/// does not read would hold its connection for ever.
 pub(crate) fn writer(
     half: OwnedWriteHalf,
     unread: Duration,
 ) -> Pin<Box<TimeoutWriter<OwnedWriteHalf>>> {
     let mut writer = TimeoutWriter::new(half);
-    // The crate adds it to the time of now: a longer one than fits is no limit.
+    // The crate adds it to the present time; a timeout that overflows counts as none.
     writer.set_timeout(Some(unread).filter(|unread| Instant::now().checked_add(*unread).is_some()));
     Box::pin(writer)
 }
 
-/// The settings of HTTP/1. The head of a request has to arrive within `head`, also the head of a later request on the
-/// same connection.
+/// The settings of HTTP/1. The head of each request on a connection has to arrive within `head`.
 pub(crate) fn http(head: Duration) -> http1::Builder {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(head).max_buf_size(LONGEST_HEAD);
     http
 }
 
-/// Accepts connections of HTTP/1 for ever, and answers their requests by `answer`, which is given the address
-/// of the client. `open` watches the connections, so that [`end`] can end them.
+/// Accepts connections of HTTP/1 for ever, and answers their requests by `answer`, which gets the client's address.
+/// `open` watches the connections, so that [`end`] can end them.
 pub(crate) async fn accept_http<A, F, B>(
     listener: &TcpListener,
     open: &GracefulShutdown,
@@ -171,7 +170,7 @@ pub(crate) async fn accept_http<A, F, B>(
         });
         let connection = open.watch(http.serve_connection(stream, service));
         tokio::spawn(async move {
-            // An error is the client's: it has gone, or sent something else than HTTP.
+            // An error is the client's: it hung up, or did not send HTTP.
             _ = connection.await;
             drop(permit);
         });
@@ -180,10 +179,10 @@ pub(crate) async fn accept_http<A, F, B>(
 }
 
 /// Ends the connections in `open`: idle ones after `linger`, the others when their request is answered. Returns when
-/// all and `others` have ended, after `drain` or at the next `signal`, whichever comes first.
+/// all of these and `others` have ended, after `drain`, or at the next `signal`, whichever comes first.
 ///
-/// A connection between two requests is idle, also while the next one is under way, which would be lost. So answers say
-/// `Connection: close` from before, and whoever sends requests all the time ends its connections itself within `linger`.
+/// A connection between two requests is idle, even while its next request is on the way, which would be lost. So
+/// answers say `Connection: close` before, and a busy client ends its connections itself within `linger`.
 pub(crate) async fn end(
     open: GracefulShutdown,
     linger: Duration,
@@ -206,11 +205,11 @@ pub(crate) async fn end(
     }
 }
 
-/// Catches Ctrl-C and requests to end the program (SIGTERM), from now on. Returns a function: each call waits
-/// for the next signal. A signal that comes while nobody waits is kept for the next call.
+/// Catches Ctrl-C and requests to end the program (SIGTERM), from now on. Returns a function: each call waits for the
+/// next signal, which may have come before the call.
 ///
-/// A terminal that closes (SIGHUP) ends the program, too. A program whose input is no terminal goes on: under
-/// `nohup` it is meant to, and elsewhere the signal asks to read files again, as the program does by itself.
+/// A terminal that closes (SIGHUP) ends the program, too. If the input is not a terminal, SIGHUP is ignored: under
+/// `nohup` the program should go on, and elsewhere the signal asks to reload files, which happens anyway.
 pub(crate) fn catch_signals() -> io::Result<impl AsyncFnMut()> {
     #[cfg(unix)]
     use signal::unix::{SignalKind, signal};

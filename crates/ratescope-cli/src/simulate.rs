@@ -1,4 +1,4 @@
-//! `ratescope simulate`: puts the events of logs to any policies.
+//! `ratescope simulate`: asks any policies about the events of logs.
 
 mod lane;
 mod live;
@@ -45,22 +45,21 @@ use std::str::FromStr;
 ///     0.5,alice,192.0.2.7,1
 ///     0.75,bob,192.0.2.7,2
 ///
-/// The output has one line for each event and limiter, in the order of time, and a summary on
-/// standard error. In csv and jsonl, times are in seconds, for a log since 1970, and retry_after is
-/// "never" if waiting does not help. The key is made of the fields of --key. The level is what the
-/// limiter compared with its limit. With several limits, level and limit are those of the limit that decided;
-/// decided_by is that limit, and decided_key the key that it counted.
+/// The output has one line for each event and limiter, in the order of time, and a summary on standard error. In csv
+/// and jsonl, times are in seconds, for a log since 1970, and retry_after is "never" if waiting does not help. The key
+/// is made of the fields of --key. The level is what the limiter compared with its limit. With several limits, level
+/// and limit are those of the limit that decided; decided_by is this limit, and decided_key its key.
 ///
 /// With --rules, the rules of a file decide, beside the limiters if there are any. Each decision has a
 /// remark: "softly", and which shadows would refuse. The columns are the fields of the rules; a column
 /// called load, as in 42%, is the load of the service.
 ///
-/// With --store, a Redis or a Redis Cluster decides, at the times of the events, and decides the same as
-/// this program. The run uses keys of its own there, and deletes them. On a cluster its keys are on all
-/// nodes; limits for different fields that are decided together have their keys on one node.
+/// With --store, a Redis or a Redis Cluster decides, at the times of the events, and decides the same as this program.
+/// The run uses keys of its own, and deletes them at the end. On a cluster its keys are on all nodes; limits for
+/// different fields that are decided together have their keys on one node.
 ///
-/// With --live, only the summary is printed. The page shows the events in its view Live, by limiter, rule and
-/// key, as it shows those of a running service. They begin when somebody opens the view:
+/// With --live, only the summary is printed. The page shows the events in its view Live, by limiter, rule and key, as
+/// those of a running service. The events begin when somebody opens the view:
 ///
 ///     ratescope sample | ratescope simulate --live --speed 600 "gcra 30/1m per ip"
 ///
@@ -109,7 +108,7 @@ enum Printed {
     Jsonl,
 }
 
-/// A policy as it was written, or a log. The fields of a policy can only be checked when a log is read.
+/// A policy as written, or a log. The fields of a policy can only be checked when a log is read.
 #[derive(Clone)]
 enum Given {
     Policy(String),
@@ -139,7 +138,7 @@ pub(crate) fn run(args: Args) -> Result<(), Box<dyn Error>> {
     if args.live.is_on() { live::run(args) } else { decide(args, None) }
 }
 
-/// Reads all events and prints every decision, or hands them to a screen.
+/// Reads all events and prints every decision, or shows them on a screen.
 fn decide(args: Args, screen: Option<&Screen>) -> Result<(), Box<dyn Error>> {
     let files = args.rules.iter().map(|path| rules::read(path)).collect::<Result<Vec<_>, _>>()?;
     let options = args.source.options();
@@ -274,7 +273,7 @@ impl<W: Write> Run<'_, W> {
     }
 }
 
-/// Prints the fields of the rules that the input does not have.
+/// Warns of the fields of the rules that the input does not have.
 fn warn_of_fields(rules: &Rules, known: &[String]) {
     let known: HashSet<&str> = known.iter().map(String::as_str).collect();
     let mut missing: Vec<&str> = rules.fields();

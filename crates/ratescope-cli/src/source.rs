@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-// These are no `SETTINGS` of the page: they name files, formats and filters, for which the page has controls, and clap
-// makes help and completions of them. (A doc comment here would be the help of each command.)
+// Not `SETTINGS` of the page: these name files, formats and filters, for which the page has controls, and clap makes
+// help and completions of them. (A doc comment here would become the help of each command.)
 #[derive(clap::Args)]
 #[command(next_help_heading = "Reading the log")]
 pub(crate) struct LogArgs {
@@ -149,7 +149,7 @@ impl LogArgs {
         ReadOptions { options: self.options(), spread: self.spread(), slack: self.slack }
     }
 
-    /// Tells of an option that has no effect on a log of this shape.
+    /// Warns of an option that has no effect on a log of this shape.
     pub(crate) fn warn(&self, shape: &LogShape) {
         if !self.aliases.is_empty() && !matches!(shape.format(), Format::Json | Format::Csv) {
             terminal::say(&format!(
@@ -158,7 +158,7 @@ impl LogArgs {
         }
     }
 
-    /// The longest time that a line may be late; `None` if events are not sorted.
+    /// How late a line may be; `None` if events are not sorted.
     pub(crate) fn slack(&self, shape: &LogShape) -> Option<Span> {
         self.slack.or(shape.usual_slack(self.spread()))
     }
@@ -173,7 +173,7 @@ impl LogArgs {
     }
 }
 
-/// Opens the file at `path`, or standard input if that is `-`, and tells the length of a file in bytes.
+/// Opens the file at `path`, or standard input for `-`. Also returns the length of a file in bytes.
 pub(crate) fn open(path: &Path) -> io::Result<(Box<dyn Read + Send>, Option<u64>)> {
     if path.as_os_str() == "-" {
         return Ok((Box::new(io::stdin()), None));

@@ -1,5 +1,4 @@
-//! The address of a store, with a password that does not stand on the command line, where all users of the machine
-//! would see it.
+//! The address of a store, with its password from elsewhere than the command line, which all users of the machine see.
 
 use crate::bounded;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,7 +7,8 @@ use std::path::Path;
 /// The environment variable with the password of the store.
 const VARIABLE: &str = "RATESCOPE_STORE_PASSWORD";
 
-/// The address with the password in the first line of a file or, without a file, in the environment, if there is one.
+/// The address with the password from the first line of a file or, without a file, from the environment, if it is
+/// there.
 pub(crate) fn address(url: &str, file: Option<&Path>) -> Result<String, String> {
     let (password, from) = match (file, std::env::var_os(VARIABLE)) {
         (Some(path), _) => (bounded::first_line(path)?, path.display().to_string()),
@@ -25,9 +25,9 @@ pub(crate) fn address(url: &str, file: Option<&Path>) -> Result<String, String> 
         .ok_or_else(|| format!("{from}: --store has a password, too; leave one of the two out"))
 }
 
-/// The address with this password; `None` if it has one already.
+/// The address with this password; `None` if it has a password already.
 fn with(url: &str, password: &str) -> Option<String> {
-    // What is no address is refused later, with the reason.
+    // A wrong address is refused later, with the reason.
     let Some((scheme, rest)) = url.split_once("://") else { return Some(url.to_owned()) };
     let password = utf8_percent_encode(password, NON_ALPHANUMERIC);
     if scheme == "unix" || scheme.ends_with("+unix") {

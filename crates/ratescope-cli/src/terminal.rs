@@ -6,7 +6,7 @@ use std::error::Error;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 
-/// Prints lines to standard error. If that fails, nothing is said: the exit status still tells of an error.
+/// Prints lines to standard error, and ignores a failure: the exit status still tells of an error.
 pub(crate) fn say(lines: &str) {
     let _ = writeln!(Visible(io::stderr()), "{}", lines.trim_end());
 }
@@ -15,7 +15,7 @@ pub(crate) fn say(lines: &str) {
 pub(crate) struct Visible<W>(pub(crate) W);
 
 impl<W: Write> Write for Visible<W> {
-    /// Takes all of `text`, since a part of it may end within a character.
+    /// Writes all of `text`, since a part may end within a character.
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         let shown = |c| if c == '\n' { c } else { ratescope::internal::visible(c) };
         let shown: String = String::from_utf8_lossy(text).chars().map(shown).collect();
@@ -34,7 +34,7 @@ pub(crate) fn visible(text: &str) -> String {
     text.chars().map(ratescope::internal::visible).collect()
 }
 
-/// Whether a terminal would not obey this character.
+/// Whether a terminal prints this character, and does not obey it.
 pub(crate) fn is_harmless(c: char) -> bool {
     ratescope::internal::visible(c) == c
 }
@@ -42,7 +42,7 @@ pub(crate) fn is_harmless(c: char) -> bool {
 /// The most characters of a wrong argument that a message repeats.
 pub(crate) const ECHO: usize = 200;
 
-/// The same for an argument that may name a file: no system opens a longer path.
+/// The most for an argument that may name a file: no system opens a longer path.
 pub(crate) const LONGEST_PATH: usize = 4096;
 
 /// Whether a message may repeat an argument as it is.
@@ -60,8 +60,8 @@ pub(crate) fn with_short(mut message: String, args: &[Cow<'_, str>], most: usize
     message
 }
 
-/// JSON in which characters that a terminal would obey are escaped, also those that JSON leaves as they are. They
-/// are in its texts only, and all of them are below U+10000.
+/// JSON in which characters that a terminal would obey are escaped, even those that JSON need not escape. They occur
+/// only in texts, and all are below U+10000.
 pub(crate) fn harmless_json(json: String) -> String {
     let is_kept = |c| c == '\n' || is_harmless(c);
     if json.chars().all(is_kept) {
@@ -71,7 +71,7 @@ pub(crate) fn harmless_json(json: String) -> String {
     json.chars().map(escaped).collect()
 }
 
-/// The most characters of a column of limits. A longer text is printed, and moves what follows it.
+/// The most characters of a column of limits. A longer text is printed whole, and shifts the rest of its line.
 const WIDEST: usize = 60;
 
 /// The width of a column with these texts, in characters.
@@ -92,7 +92,7 @@ pub(crate) fn name(path: &Path) -> String {
     if path.as_os_str() == "-" { "standard input".to_owned() } else { path.display().to_string() }
 }
 
-/// A message without the numbers that the system gives its errors, as in `(os error 2)`.
+/// A message without the system's numbers of errors, as in `(os error 2)`.
 pub(crate) fn without_numbers(message: &str) -> String {
     let mut parts = message.split(" (os error ");
     let mut kept = parts.next().unwrap_or("").to_owned();
@@ -120,7 +120,7 @@ pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Treats a closed pipe as success: a reader such as `head` closes it when it has seen enough.
+/// Treats a closed pipe as success: a reader such as `head` closes it early.
 pub(crate) fn until_closed(result: io::Result<()>) -> Result<(), Box<dyn Error>> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),

@@ -41,7 +41,7 @@ use std::path::PathBuf;
 ///
 ///     expect: allowed, softly or refused
 ///     by: the name of the rule that decided, or none
-///     wait: how long the event stands in a queue
+///     wait: how long the event waits in a queue
 ///     retry_after: a span, or never
 ///     shadow: a list of the shadows that would refuse the event, or none
 ///

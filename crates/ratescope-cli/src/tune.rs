@@ -40,9 +40,9 @@ use today::Today;
 ///     ratescope tune --summary a.tune access-a.log
 ///     ratescope tune --merge a.tune b.tune
 ///
-/// A summary holds the key of every client and the times of its requests, a few bytes a request. If all
-/// fit into --memory and --clients, merged summaries give the same answer as reading all logs at once.
-/// Protect a summary like the log itself.
+/// A summary holds the key of every client and the times of its requests, a few bytes a request. If all clients and
+/// requests fit into --memory and --clients, merged summaries give the same answer as reading all logs at once. Protect
+/// a summary like the log itself.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
@@ -97,12 +97,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     marks: Option<PathBuf>,
 
-    /// A client to be stopped, or a network: it is no reason for a higher limit, and the report says whether the limit
+    /// A client to be stopped, or a network: the limit is chosen without it, and the report says whether the limit
     /// stops it. Repeatable
     #[arg(long, value_name = "KEY")]
     stop: Vec<String>,
 
-    /// A client without which the limit is chosen, or a network, such as an office that is limited elsewhere. Repeatable
+    /// A client, or a network, to ignore when the limit is chosen, such as an office that is limited elsewhere.
+    /// Repeatable
     #[arg(long, value_name = "KEY")]
     without: Vec<String>,
 
@@ -118,7 +119,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
 
-    /// Add up the files, which are summaries. They have been read, so it takes no option about reading logs
+    /// Add up the files, which are summaries. Takes no option about reading logs
     #[arg(long, conflicts_with = "LogArgs")]
     merge: bool,
 
@@ -131,8 +132,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = Room::default().clients, value_parser = at_least_one)]
     clients: usize,
 
-    /// The most memory in MiB for clients, events and lines that are being sorted; while logs are added up or
-    /// followed, up to twice as much
+    /// The most memory in MiB for clients, events and lines that are being sorted; with --merge or --follow, up to
+    /// twice as much
     #[arg(long, value_name = "MIB", default_value_t = Room::default().bytes >> 20, value_parser = at_least_one)]
     memory: usize,
 
@@ -140,7 +141,7 @@ pub(crate) struct Args {
     source: LogArgs,
 }
 
-/// Checks a policy and returns its text. Its fields can only be checked when a log is read.
+/// Checks a policy and returns its text. The fields can only be checked when a log is read.
 fn written(text: &str) -> Result<String, ParseError> {
     text.parse::<Policy>().map(|_| text.trim().to_owned())
 }
@@ -152,7 +153,7 @@ fn period(text: &str) -> Result<Span, ParseError> {
 /// The names that `--by` reads besides those of [`Metric`].
 const OTHERS: [&str; 4] = ["bucket", "nginx", "haproxy", "fail2ban"];
 
-/// Reads `--by`: a limit of a period, a bucket, or a server whose arithmetic is known.
+/// Reads `--by`: a limit of a period, a bucket, or a server with known arithmetic.
 fn limited_by(text: &str) -> Result<Choices, ParseError> {
     let mut choices = Choices { target: Target::Rust, by: None, ..Choices::default() };
     match text {
@@ -201,11 +202,11 @@ impl Args {
 pub(crate) struct Tuned<'a> {
     analysis: &'a Analysis,
     tried: &'a [Tried],
-    /// The effects of the recommended limit and of the recommended bucket; `None` if there is none.
+    /// The effect of the recommended limit; `None` if there is none.
     effect: Option<LimitEffect>,
     bucket: Option<LimitEffect>,
     servers: Vec<Server>,
-    /// The limits in force, which are the first of those that were tried.
+    /// The limits in force, which are the first that were tried.
     today: Option<&'a Today>,
     /// The clients that are refused most, and then the busiest.
     most_refused: Vec<ClientRow>,
@@ -239,7 +240,7 @@ pub(crate) struct Server {
     /// The effect of its limiter; `None` if no limit leaves enough clients alone.
     effect: Option<LimitEffect>,
     above: Option<Above>,
-    /// What it does to the clients that are to be stopped.
+    /// Its effect on the clients that are to be stopped.
     stops: Vec<String>,
     /// The configuration to paste and notes on it, or why it can't be written.
     configuration: Result<(String, Vec<String>), String>,
@@ -248,7 +249,7 @@ pub(crate) struct Server {
 /// The longest file of marks, in bytes.
 const MARKS: usize = 1 << 24;
 
-/// How many rows are shown of clients, and of the paths and agents that are refused most.
+/// How many clients, and how many of the most refused paths and agents, are shown.
 const ROWS: usize = 10;
 
 /// Reads the logs, answers, and prints the answer.
@@ -295,8 +296,7 @@ pub(crate) fn run(mut args: Args) -> Result<(), Box<dyn Error>> {
         let picture = picture(&analysis).ok_or("--svg: there is no period to draw")?;
         fs::write(path, picture).map_err(|error| named(path, &error))
     });
-    // The process is about to end, which frees the log's events all at once: `drop` would go through them
-    // client by client.
+    // The end of the process frees the log's events at once: `drop` would visit them client by client.
     mem::forget(analysis);
     printed.and(kept.map_err(Into::into)).and(drawn.map_err(Into::into))
 }
@@ -324,13 +324,13 @@ fn check_outputs(args: &Args) -> Result<(), String> {
     }
 }
 
-/// Writes a summary as a whole or not at all, and readable only for the owner, as the keys of clients may be
-/// addresses. A link stays, and leads to the new file. What is no plain file, such as a pipe, is written directly.
+/// Writes a summary atomically, and readable only for the owner, since the keys of clients may be addresses. A symlink
+/// stays, and leads to the new file. Anything but a plain file, such as a pipe, is written directly.
 fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
-    // The names of open files, such as /dev/stdout, are not to be replaced either.
+    // The names of open files, such as /dev/stdout, must not be replaced either.
     let is_open = |path: &Path| path.starts_with("/dev") || path.starts_with("/proc");
     let mut path = path.to_owned();
-    // The file to which the last link leads may be missing. Systems follow no more links than these.
+    // The target of the last symlink may be missing. Systems follow at most 40 symlinks.
     for _ in 0..40 {
         let Ok(to) = fs::read_link(&path) else { break };
         if is_open(&path) {
@@ -348,16 +348,16 @@ fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
 /// A limit that is to be tried.
 pub(crate) struct Asked {
     text: String,
-    /// Whether it is of the configuration in force. It need not fit the log.
+    /// Whether it comes from the configuration in force; then it need not fit the log.
     is_in_force: bool,
-    /// The bits by which it groups IPv6 addresses; `None` if as the clients are grouped.
+    /// The prefix by which it groups IPv6 addresses; `None` for that of the clients.
     ipv6_prefix: Option<u8>,
 }
 
-/// The question to each log: the arguments, the limits to try, and the clients that are marked.
+/// What each log is asked: the arguments, the limits to try, and the marked clients.
 pub(crate) struct Question<'a> {
     args: &'a Args,
-    /// The limits to try: first those of the configuration in force.
+    /// The limits to try, those of the configuration in force first.
     limits: Vec<Asked>,
     today: Option<Today>,
     marks: MarkedKeys,
@@ -443,8 +443,7 @@ impl Question<'_> {
     }
 }
 
-/// Advances the analysis until the limit that `choices` lead to is known with its effect, or nothing is left
-/// to do.
+/// Advances the analysis until the limit of `choices` and its effect are known, or nothing is left to do.
 fn decide(analysis: &mut Analysis, choices: Choices) {
     analysis.ask(choices);
     while !analysis.is_decided() && !analysis.step(u64::MAX) {}

@@ -4,8 +4,8 @@
 //! keys. A limiter answers an `Outcome`, a store a `Decision`: plain objects, which JavaScript frees by itself. Times are
 //! milliseconds from any origin, such as those of `Date.now()`; spans are milliseconds, too.
 //!
-//! Whatever JavaScript passes, the answer or an `Error` comes back: an argument of another type, a getter that throws and a
-//! number that is none must not end the module, whose memory all its stores share.
+//! Any argument from JavaScript gives an answer or an `Error`: an argument of another type, a getter that throws or NaN
+//! must not end the module, whose memory all its stores share.
 #![cfg(target_arch = "wasm32")]
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -33,7 +33,7 @@ extern "C" {
     /// The answer of a limiter: `{ allowed, wait, level, limit }`.
     #[wasm_bindgen(typescript_type = "Outcome")]
     pub type Outcome;
-    /// The answer of a store: an `Outcome` with one more field, `by`, the text of the limit that decided.
+    /// The answer of a store: an `Outcome` with another field, `by`, the text of the limit that decided.
     #[wasm_bindgen(typescript_type = "Decision")]
     pub type Decision;
     /// The texts that keys are made of, by name.
@@ -44,8 +44,8 @@ extern "C" {
     fn random() -> Vec<u32>;
     fn outcome(allowed: bool, wait: f64, level: f64, limit: f64) -> Outcome;
     fn decision(allowed: bool, wait: f64, level: f64, limit: f64, by: &str) -> Decision;
-    /// Fails if a getter or the text of a value does, as of `{"toString": 1}`, which a client may have sent as JSON.
-    /// Without `catch`, the error would leave the module with what it borrowed, and after a thousand with no room.
+    /// Fails if a getter or the text of a value fails, as of `{"toString": 1}`, which a client may have sent as JSON.
+    /// Without `catch`, each error would leak a borrowed value in the module, and a thousand would exhaust it.
     #[wasm_bindgen(catch)]
     fn field(fields: &Named, name: &str) -> Result<Option<String>, JsValue>;
 }
@@ -128,9 +128,9 @@ pub struct Store(store::KeyedPolicy);
 
 #[wasm_bindgen]
 impl Store {
-    /// A store for a policy, such as `gcra 10/1s burst 20 per user & 1000/1h per ip`, with room for
-    /// `capacity` keys of each limit; 100,000 unless it is given. Throws an `Error` for a policy that it
-    /// can't read, and for a capacity that is no whole number or is above 4,294,967,295.
+    /// A store for a policy, such as `gcra 10/1s burst 20 per user & 1000/1h per ip`, with room for `capacity` keys of
+    /// each limit; 100,000 unless it is given. Throws an `Error` for a policy that it can't read, or a capacity that is
+    /// not a whole number up to 4,294,967,295.
     #[wasm_bindgen(constructor)]
     pub fn new(
         #[wasm_bindgen(unchecked_param_type = "string")] policy: &JsValue,
@@ -138,11 +138,11 @@ impl Store {
     ) -> Result<Store, JsError> {
         let policy = string(policy, "a policy")?.parse()?;
         let capacity = capacity.unwrap_or(100_000.0);
-        // As a `usize` in the signature, -1 would be 4,294,967,295, and 2^32 would be 0.
+        // With `usize` in the signature, -1 would become 4,294,967,295, and 2^32 would become 0.
         if capacity != f64::from(capacity as u32) {
             return Err(JsError::new("the capacity must be a whole number from 0 to 4294967295"));
         }
-        // No store here shares its states, so each may have a secret of new words.
+        // No store here shares its states, so each gets a new secret.
         if let [a, b, c, d] = random().as_slice() {
             let word = |high: &u32, low: &u32| u64::from(*high) << 32 | u64::from(*low);
             store::Secret::seed([word(a, b), word(c, d)]);
@@ -208,7 +208,7 @@ impl Store {
     }
 }
 
-/// The text of an argument. As a `&str` in the signature, anything else would be an access beyond the memory.
+/// The text of an argument. With `&str` in the signature, any other type would read out of bounds.
 fn string(value: &JsValue, what: &str) -> Result<String, JsError> {
     value.as_string().ok_or_else(|| JsError::new(&format!("{what} must be given as a string")))
 }
@@ -225,14 +225,13 @@ fn milliseconds(retry: Retry) -> f64 {
     retry.wait().map_or(f64::INFINITY, in_milliseconds)
 }
 
-/// A span in milliseconds, from its whole microseconds: computed from its seconds, the last digit could be
-/// wrong.
+/// A span in milliseconds, from its whole microseconds: from its seconds, the last digit could be wrong.
 fn in_milliseconds(span: Span) -> f64 {
     Duration::try_from(span).map_or(f64::INFINITY, |span| span.as_micros() as f64 / 1e3)
 }
 
 fn time(milliseconds: f64) -> Result<Time, JsError> {
-    // Without the number: to print one here would make the module larger by an eighth.
+    // Without the number: printing it would make the module larger by an eighth.
     let wrong = |_| JsError::new("the time must be a number of milliseconds, as Date.now() has it");
     Time::from_secs(milliseconds / 1e3).map_err(wrong)
 }

@@ -21,13 +21,13 @@ pub(super) struct Admin {
     pub(super) live: Routes,
     /// Whether new requests are welcome.
     pub(super) is_ready: AtomicBool,
-    /// Why the store did not answer when it was last asked, if so.
+    /// Why the store did not answer the last ping; `None` if it did.
     pub(super) fault: Mutex<Option<String>>,
 }
 
 impl Admin {
-    /// Answers a request. `/healthz` and `/readyz` without a query and the files of the page are for everybody;
-    /// everything else needs the token or, if there is none, a name of this machine as the host.
+    /// Answers a request. `/healthz` and `/readyz` without a query, and the files of the page, are public; all else
+    /// needs the token or, if there is none, a name of this machine as the host.
     pub(super) fn answer<Q>(&self, request: &Request<Q>) -> Response<Body> {
         let is_reading = request.method() == Method::GET || request.method() == Method::HEAD;
         let (status, text) = match (request.uri().path(), request.uri().query()) {
@@ -59,7 +59,7 @@ impl Admin {
         plain(status, text)
     }
 
-    /// Keeps what the store answered when it was last asked.
+    /// Keeps the answer of the store to a ping.
     pub(super) fn record_ping(&self, answer: Result<(), Fault>) {
         let fault = answer.err().map(|fault| match fault.cause() {
             Some(cause) => format!("{fault}: {cause}"),

@@ -1,5 +1,4 @@
-//! The bytes of answers of gRPC that are not read yet, which are bounded for all connections: a client says itself how
-//! much room it has for them.
+//! Bounds the bytes of unread answers of gRPC, over all connections: each client sets its own flow control window.
 
 use crate::server::{Budget, Reservation};
 use hyper::Response;
@@ -10,20 +9,20 @@ use std::task::{Context, Poll};
 use tonic::Status;
 use tonic::body::Body as Answer;
 
-/// Of answers that wait until their client makes room for them: the allowance of a connection is two of them.
+/// The budget of answers that wait for flow control; the allowance of a connection is two of them.
 pub(super) static ANSWERS: Budget = Budget::new(64 << 10);
 
-/// What such an answer takes, with the call that it ends: up to 28 KiB by measurement, with 64 descriptors.
+/// The memory of such an answer and its call: measured up to 28 KiB, with 64 descriptors.
 const ANSWER: usize = 32 << 10;
 
-/// The body of an answer. Its bytes are reserved until it was sent.
+/// The body of an answer, whose bytes are reserved until it is sent.
 pub(super) struct BudgetedAnswer {
     body: Answer,
     reservation: Arc<Reservation>,
 }
 
 impl BudgetedAnswer {
-    /// The answer with such a body, or an error in its place if too many are not read; `reservation` is that of its
+    /// The answer with such a body, or an error if too many answers are unread; `reservation` is that of its
     /// connection.
     pub(super) fn wrap(
         answer: Response<Answer>,

@@ -1,4 +1,4 @@
-//! The bytes of calls that are not whole yet, which are bounded for all connections.
+//! Bounds the bytes of incomplete calls, over all connections.
 
 use crate::server::{Budget, Reservation};
 use hyper::Request;
@@ -9,16 +9,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tonic::Status;
 
-/// Of gRPC, where a connection has many requests at a time: its allowance is a few calls whose message has not arrived.
+/// The budget of gRPC, where a connection has many requests at a time; its allowance is a few incomplete calls.
 pub(super) static GRPC: Budget = Budget::new(64 << 10);
 
-/// What a call takes until its message is read, beside its bytes.
+/// The memory of a call until its message is read, besides its bytes.
 const CALL: usize = 8 << 10;
 
 /// The overhead of each field in the size of a header list (RFC 9113, section 10.5.1).
 const HEADER: usize = 32;
 
-/// The body of a call. Its bytes, and those of the head, are reserved until it is dropped, when the message is read.
+/// The body of a call. Its bytes and those of the head are reserved until the message is read, which drops the body.
 pub(super) struct BudgetedBody {
     body: Incoming,
     reservation: Arc<Reservation>,

@@ -1,8 +1,7 @@
 //! The log of the service on standard error.
 //!
-//! What clients can cause is logged at most a few times a second, or a minute, where it is logged. The crates below know
-//! no such bound: `h2` has a line for each connection that a client resets. So each target that is not our own has a few
-//! lines a minute, and a line that says how many more there were.
+//! Our own crates bound the lines that clients can cause. Dependencies do not: `h2` has a line for each connection that
+//! a client resets. So each other target gets a few lines a minute, and a line with the number of further ones.
 
 use super::Log;
 use std::collections::BTreeMap;
@@ -22,7 +21,7 @@ const MOST: u64 = 10;
 
 const PERIOD: Duration = Duration::from_secs(60);
 
-/// The lines of each other target in its period.
+/// The lines of each other target in the current period.
 static LINES: Mutex<BTreeMap<&'static str, Lines>> = Mutex::new(BTreeMap::new());
 
 struct Lines {
@@ -45,7 +44,8 @@ impl<S: Subscriber> Layer<S> for Bounded {
     }
 }
 
-/// Begins to write. A line that can't be written, as on a full disk, is lost: to tell of it there as well would panic.
+/// Begins to write. A line that can't be written, as on a full disk, is lost: reporting this to the same output would
+/// panic.
 pub(super) fn begin(form: Log) -> Result<(), Box<dyn Error>> {
     let log = tracing_subscriber::fmt().with_writer(io::stderr).log_internal_errors(false);
     let begun = match form {
@@ -55,7 +55,7 @@ pub(super) fn begin(form: Log) -> Result<(), Box<dyn Error>> {
     Ok(begun?)
 }
 
-/// Logs how many lines were left out of each target whose period is over, and begins the next one.
+/// For each target whose period is over, logs how many lines were left out, and begins the next period.
 pub(super) fn report_left_out() {
     let mut left_out = Vec::new();
     LINES.lock().unwrap_or_else(PoisonError::into_inner).retain(|target, lines| {

@@ -44,10 +44,10 @@ const LONGEST_HEAD: u32 = 16 << 10;
 /// The bytes of bodies that a client may send before they are read.
 const WINDOW: u32 = 64 << 10;
 
-/// The longest time that the head of a request, or the beginning of a connection, may take to arrive.
+/// The timeout of the head of a request, or of the beginning of a connection.
 const HEAD: Duration = Duration::from_secs(30);
 
-/// The longest time from the head of a call to the head of its answer; a caller may ask for less.
+/// The timeout from the head of a call to the head of its answer; a caller may ask for less.
 const CALL: Duration = Duration::from_secs(30);
 
 /// The first bytes of every connection of HTTP/2.
@@ -74,7 +74,7 @@ impl FromStr for Port {
     }
 }
 
-/// The listeners of the service; `None` where a port is off.
+/// The listeners of the service; `None` for a port that is off.
 pub(super) struct Ports {
     pub(super) grpc: Option<TcpListener>,
     pub(super) http: Option<TcpListener>,
@@ -134,9 +134,9 @@ impl Ports {
     async fn serve_http(&self, open: &GracefulShutdown, http: Http, admin: &Arc<Admin>) {
         let Some(listener) = &self.http else { return };
         let mut protocol = server::http(HEAD);
-        // These answers are short, and are sent faster if head and body are copied into one buffer.
+        // These answers are short, and copying head and body into one buffer is faster.
         protocol.writev(false);
-        // A client that closes its half of the connection after its requests still gets the answers.
+        // A client that closes its half of the connection after its requests still gets its answers.
         protocol.half_close(true);
         let http = Arc::new(http);
         let admin = Arc::clone(admin);
@@ -192,7 +192,7 @@ impl Calls {
         Ok(Calls { limits: Grpc::new(service), others, ends })
     }
 
-    /// Answers a call. `is_answered` is set when the answer is made, unless it may be a stream.
+    /// Answers a call. Sets `is_answered` when the answer is made, unless it may be a stream.
     async fn answer(
         &self,
         request: Request<BudgetedBody>,
@@ -213,10 +213,10 @@ impl Calls {
         }
     }
 
-    /// Serves a connection until it ends. A client that does not begin with HTTP/2 is told so in HTTP/1.
+    /// Serves a connection until it ends. A client that does not begin with HTTP/2 gets an error in HTTP/1.
     ///
-    /// `hyper_util::server::conn::auto` can tell the two apart as well, but it would hold the head of a request of
-    /// HTTP/1 for each stranger, and wait for its first bytes for ever.
+    /// `hyper_util::server::conn::auto` also tells the two apart, but buffers the head of a request of HTTP/1, and
+    /// waits for the first bytes for ever.
     async fn serve(mut self, stream: TcpStream, unread: Duration, watcher: Watcher) {
         let (mut reader, half) = stream.into_split();
         let mut writer = server::writer(half, unread);
@@ -254,28 +254,28 @@ impl Calls {
             .keep_alive_interval(Some(HEAD))
             .keep_alive_timeout(HEAD)
             .max_concurrent_streams(STREAMS)
-            // A proxy resets many calls at once when they take too long, which is no attack.
+            // When calls take too long, a proxy resets many at once, which is no attack.
             .max_pending_accept_reset_streams(STREAMS as usize)
             .max_header_list_size(LONGEST_HEAD)
-            // What has arrived and is not read yet.
+            // Bounds the bytes that have arrived and are unread.
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
             .serve_connection(TokioIo::new(stream), service);
-        // An error is the client's: it has gone, or sent something else than HTTP/2.
+        // An error is the client's: it hung up, or did not send HTTP/2.
         _ = executor.run(watcher.watch(connection)).await;
     }
 }
 
-/// Runs the calls of a connection on the task of the connection, instead of a task for each. So the answers to calls that
-/// came together are written together: to write each by itself costs as much as all else. It also ends a call whose client
-/// leaves no room for the answer, which the executor of a server such as tonic's would hold for ever.
+/// Runs the calls of a connection on the connection's task, instead of a task for each. So the answers to calls that
+/// came together are written together: writing each alone would double the cost. It also ends a call whose client
+/// leaves no flow control window for the answer; the executor of a server such as tonic's would hold it for ever.
 #[derive(Clone)]
 struct ConnectionExecutor {
     /// The calls that the connection has begun since it was last polled.
     new: Arc<Mutex<Vec<BoxedCall>>>,
-    /// Whether the call that is polled has just made its answer, which remains to be sent.
+    /// Whether the call that is polled has made its answer, which is not sent yet.
     is_answered: Arc<AtomicBool>,
-    /// How long a client may leave no room for an answer. The answers to its pings go on.
+    /// How long a client may leave no flow control window for an answer. Its pings are still answered.
     unread: Duration,
 }
 
@@ -324,7 +324,7 @@ impl ConnectionExecutor {
                 calls.extend(self.new.lock().unwrap_or_else(PoisonError::into_inner).drain(..));
                 let before = calls.len();
                 while let Poll::Ready(Some(())) = calls.poll_next_unpin(context) {}
-                // If no call has ended, there is no answer that the connection could write.
+                // If no call has ended, the connection has no answer to write.
                 if calls.len() == before {
                     return Poll::Pending;
                 }

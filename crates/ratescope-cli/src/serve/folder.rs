@@ -36,8 +36,8 @@ impl Folder {
         }
     }
 
-    /// Whether a path leads to something in the folder that exists and is not hidden. Symbolic links are
-    /// followed first, since they may lead out of it.
+    /// Whether a path leads to something in the folder that exists and is not hidden. Symbolic links are resolved
+    /// first, since they may lead out of the folder.
     async fn is_inside(&self, path: &str) -> bool {
         let Ok(path) = percent_decode_str(path).decode_utf8() else { return false };
         let mut file = self.root.clone();
@@ -50,13 +50,13 @@ impl Folder {
         if path.ends_with('/') {
             file.push("index.html");
         }
-        // If there is a packed file, it is sent in place of this one, so it has to be inside, too.
+        // A compressed file would be sent in place of this one, so it has to be inside, too.
         let mut packed = file.clone().into_os_string();
         packed.push(".br");
         let packed = tokio::fs::canonicalize(packed).await;
         let Ok(found) = tokio::fs::canonicalize(file).await else { return false };
         for path in packed.iter().chain([&found]) {
-            // To open anything else, such as a pipe, may take for ever.
+            // Opening anything else, such as a pipe, may block for ever.
             let kind = tokio::fs::metadata(path).await;
             if !path.starts_with(&self.root)
                 || !kind.is_ok_and(|kind| kind.is_file() || kind.is_dir())

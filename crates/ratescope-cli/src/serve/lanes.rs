@@ -6,7 +6,7 @@ use ratescope::rules::{Rule, Rules, Value};
 use ratescope_lab::compare::{Settings, settings::LANES};
 use ratescope_lab::run::{Link, Named};
 
-/// The fields of the events in Compare, each with the names by which rules may call it.
+/// The fields of the events in Compare, each with its names in rules.
 const FIELDS: [(&str, &[&str]); 2] =
     [("user", &["user", "sender", "key"]), ("ip", &["ip", "address", "remote_address"])];
 
@@ -52,8 +52,8 @@ fn lane(rule: &Rule) -> Result<String, String> {
     Ok(limits?.join(" & "))
 }
 
-/// The same key by the names of Compare; or the reason why there is none. A field that has the same value in
-/// all events of the rule is left out, since it distinguishes no senders.
+/// The key with the names of Compare, or the reason why there is none. A field with one value in all events of the rule
+/// is left out, since it distinguishes no senders.
 fn renamed(per: &Per, rule: &Rule) -> Result<Per, String> {
     let is_fixed = |field: &&String| {
         rule.path().iter().any(|step| step.key == **field && matches!(step.value, Value::Is(_)))
@@ -75,6 +75,6 @@ fn link(lanes: &[String]) -> Result<Option<String>, ParseError> {
     }
     let mut settings = Settings::default();
     settings.set("lanes", &lanes.join(";"))?;
-    // A terminal takes an address without spaces as one link.
+    // A terminal reads an address without spaces as one link.
     Ok(Some(Link { settings, ..Link::default() }.to_string().replace(' ', "%20")))
 }

@@ -26,13 +26,13 @@ impl Site {
         Ok(Site { port, folder: dir.map(Folder::new).transpose()? })
     }
 
-    /// Answers a request. For a file that may not be served the answer is 404, as for one that is missing.
+    /// Answers a request. A file that may not be served is 404, as a missing file is.
     pub(super) async fn answer<B>(mut self, request: Request<B>) -> Response<Body>
     where
         B: Send + 'static,
     {
         let path = request.uri().path().to_owned();
-        // Another site could have a name of its own lead to this machine, and so read the folder.
+        // Another site could make its name resolve to this machine (DNS rebinding), and so read the folder.
         let mut response = if page::is_local(request.headers(), Some(self.port)) {
             self.found(request).await
         } else {
@@ -56,7 +56,7 @@ impl Site {
     }
 }
 
-/// A plain-text response with this status and an empty body.
+/// A response with this status and an empty body.
 fn refuse(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Either::Right(Bytes::new().into()));
     *response.status_mut() = status;

@@ -1,8 +1,8 @@
-//! A bound on the bytes of requests that have not arrived whole, over all connections together.
+//! Bounds the bytes of incomplete requests, over all connections together.
 //!
-//! Each connection has a free allowance. What it holds beyond that counts towards a budget which all connections share: a
-//! connection that would exceed it loses its request. So a crowd of strangers with long requests takes nothing from
-//! clients with usual ones, which fit into the allowance.
+//! Each connection has a free allowance. Bytes beyond it count towards a budget that all connections share; a
+//! connection that would exceed the budget loses its request. So many strangers with long requests take nothing from
+//! clients with usual requests, which fit into the allowance.
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
@@ -19,11 +19,11 @@ const SIZE: usize = 64 << 20;
 pub(crate) struct Budget {
     /// The bytes that each connection may hold without counting.
     allowance: usize,
-    /// What all connections hold beyond their allowance.
+    /// The bytes that all connections hold beyond their allowances.
     used: AtomicUsize,
 }
 
-/// Of HTTP/1.
+/// The budget of HTTP/1.
 pub(super) static HTTP: Budget = Budget::new(4 << 10);
 
 impl Budget {
@@ -31,7 +31,7 @@ impl Budget {
         Budget { allowance, used: AtomicUsize::new(0) }
     }
 
-    /// The part of what a connection holds that counts.
+    /// The part of a connection's bytes beyond the allowance.
     fn counted(&self, bytes: usize) -> usize {
         bytes.saturating_sub(self.allowance)
     }
@@ -49,7 +49,7 @@ impl Reservation {
         Arc::new(Reservation { budget, bytes: AtomicUsize::new(0) })
     }
 
-    /// Reserves so many bytes more; `false`, and none are, if that exceeds the budget.
+    /// Reserves so many bytes more. Returns `false`, and reserves nothing, if they exceed the budget.
     pub(crate) fn reserve(&self, bytes: usize) -> bool {
         let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
         let more = self.budget.counted(before + bytes) - self.budget.counted(before);
@@ -78,8 +78,8 @@ impl Drop for Reservation {
     }
 }
 
-/// A reader that reserves what it reads. The server releases it when the request is answered, and with it what was read
-/// of the next request by then: at most the allowance, since no more is read at once.
+/// A reader that reserves the bytes that it reads. The server releases them when the request is answered, together with
+/// the bytes of the next request, which are at most the allowance, since no more is read at once.
 pub(crate) struct BudgetedReader<R> {
     pub(crate) reader: R,
     pub(crate) reservation: Arc<Reservation>,
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(used(), 0);
         assert!(one.reserve(8) && one.reserve(4));
         assert_eq!(used(), 10);
-        // All that is left, and then only the allowance.
+        // All of the rest, and then only the allowance.
         assert!(other.reserve(SIZE) && !one.reserve(1));
         assert_eq!(used(), SIZE);
         one.release(16);

@@ -16,7 +16,7 @@ pub(crate) struct Lane {
     decider: Decider,
     /// The counters of Live.
     taps: Option<Taps>,
-    /// The number of keys of each limit that the user asked for; there may be room for some more.
+    /// The keys of each limit that the user asked for; there may be room for more.
     keys: usize,
     allowed: u64,
     refused: u64,
@@ -40,7 +40,7 @@ pub(crate) struct DecisionRow<'a> {
     pub(crate) outcome: Option<Outcome>,
     /// The limit that decided, and the key that it counted.
     pub(crate) by: Option<(String, String)>,
-    /// Whether that limit is one of several, or of rules, so that a reader has to be told which.
+    /// Whether the limit is one of several, or of rules, so that it has to be named.
     pub(crate) is_chosen: bool,
     /// The time until a refused event would pass.
     pub(crate) retry_after: Retry,
@@ -76,7 +76,7 @@ impl Lane {
         }
     }
 
-    /// A lane whose decisions a probe sees.
+    /// A lane that a probe observes.
     pub(crate) fn seen(
         rules: Rules,
         text: Option<String>,
@@ -87,7 +87,7 @@ impl Lane {
         Lane { taps, ..Lane::new(rules, text, keys, None) }
     }
 
-    /// The fields of events that it reads.
+    /// The fields that it reads.
     pub(crate) fn fields(&self) -> Vec<String> {
         let rules = match &self.decider {
             Decider::Here(ruled) => ruled.rules(),
@@ -100,7 +100,7 @@ impl Lane {
     /// Decides about an event.
     ///
     /// # Errors
-    /// When the lane has rules and the event's field `load` is not a load; or the store can't be asked.
+    /// When the lane has rules and the event's field `load` is not a load, or when the store can't be asked.
     pub(crate) fn check(&mut self, event: &Event<'_>) -> io::Result<DecisionRow<'_>> {
         let load = if self.is_rules { load(event)? } else { None };
         let details = Details::default().with_retry();
@@ -163,7 +163,7 @@ impl Lane {
         };
         match evicted {
             0 => writeln!(out, ", keys: {len}"),
-            // A key that comes back is new, and may be evicted again.
+            // An evicted key that comes back is new, and may be evicted again.
             n => writeln!(out, ", keys: {len} kept, {n} evicted (more than --keys {keys})"),
         }
     }
@@ -172,7 +172,7 @@ impl Lane {
 /// The field that is the load of the service.
 const LOAD: &str = "load";
 
-/// The load in the field `load` of an event; `None` if that is empty.
+/// The load in the field `load` of an event; `None` if the field is empty.
 fn load(event: &Event<'_>) -> io::Result<Option<Load>> {
     match event.field(LOAD) {
         "" => Ok(None),

@@ -1,4 +1,4 @@
-//! A simulation that is seen in Live: its events pass at a pace, and a probe sees the decisions.
+//! A simulation in Live: its events pass at a pace, and a probe observes the decisions.
 
 use super::lane::Lane;
 use crate::server::{self, Settings};
@@ -21,7 +21,7 @@ use tokio::sync::{Notify, oneshot};
 /// How long requests may go on after Ctrl-C; streams of Live end at once.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How far the clock goes beyond the last event that was counted: then its second is over, and is shown.
+/// How far the clock goes beyond the last counted event, so that its second is over and shown.
 const AHEAD: Span = Span::seconds(1);
 
 /// The windows that the page can show, by name and in seconds.
@@ -61,16 +61,16 @@ fn speed(text: &str) -> Result<f64, String> {
     speed.ok_or_else(|| "write how many times as fast, as in 60 or 0.5".to_owned())
 }
 
-/// The probe, and the clock of the events. The clock stands at the first event until somebody looks. It then
-/// goes on, `speed` times as fast as the system's clock, but at most to the next event, or [`AHEAD`] beyond the last
-/// one that was counted. So it stands still, and misses nothing, while more of the log is awaited.
+/// The probe, and the clock of the events. The clock stands at the first event until there is a viewer. It then runs
+/// `speed` times as fast as the system's clock, but at most to the next event, or [`AHEAD`] beyond the last counted
+/// event. So it stands still, and misses nothing, while it waits for more of the log.
 #[derive(Clone)]
 pub(super) struct Screen(Arc<Inner>);
 
 struct Inner {
     probe: Arc<Probe>,
     speed: f64,
-    /// The time of the first event, and the moment when somebody began to look.
+    /// The time of the first event, and when the first viewer came.
     first: OnceLock<Time>,
     begun: OnceLock<Instant>,
     /// The latest time that the clock may show, in microseconds.
@@ -90,11 +90,11 @@ impl Screen {
         })))
     }
 
-    /// The lanes of these limits, each seen by the probe.
+    /// The lanes of these limits, each observed by the probe.
     ///
     /// # Errors
-    /// If a policy can't be read, or a file is for a domain that a file or limiter before it has: their rules
-    /// would have the same names.
+    /// If a policy can't be read, or if a file has the domain of an earlier file or limiter, so that their rules would
+    /// have the same names.
     pub(super) fn lanes(
         &self,
         policies: Vec<String>,
@@ -124,8 +124,7 @@ impl Screen {
         Ok(lanes)
     }
 
-    /// Starts the clock once somebody looks. The probe counts keys only from then on, so no event may pass
-    /// earlier.
+    /// Starts the clock once there is a viewer. The probe counts keys only from then on, so no event may pass earlier.
     fn begin(&self) {
         let Inner { probe, begun, .. } = &*self.0;
         if probe.has_viewers() {
@@ -145,15 +144,15 @@ impl Screen {
         thread::sleep(due.unwrap_or(Duration::MAX).saturating_sub(passed));
     }
 
-    /// Lets the clock go on to [`AHEAD`] beyond an event that was counted.
+    /// Lets the clock run to [`AHEAD`] beyond a counted event.
     pub(super) fn counted(&self, time: Time) {
         self.0.reach.fetch_max(time.after(AHEAD).as_micros(), Ordering::Release);
     }
 
     /// Ends the replay: the last event was counted.
     fn end(&self) {
-        // In a log that is not sorted, the last event may be earlier than another, and may have been counted
-        // when the second after that had begun. So the clock goes on by [`AHEAD`] once more.
+        // In a log that is not sorted, the last event may be earlier than another, and be counted after the end of its
+        // second. So the clock runs by [`AHEAD`] once more.
         let Inner { probe, reach, .. } = &*self.0;
         let last = Time::from_micros(reach.load(Ordering::Relaxed)).after(AHEAD);
         reach.store(last.as_micros(), Ordering::Relaxed);
@@ -165,7 +164,7 @@ impl Clock for Screen {
     fn now(&self) -> Time {
         let Inner { speed, first, begun, reach, .. } = &*self.0;
         let passed = begun.get().map_or(0.0, |begun| begun.elapsed().as_secs_f64() * speed);
-        // With `Acquire`, a reader that goes on to read the sums sees all events counted before this time.
+        // With `Acquire`, a reader that then reads the sums sees all events that were counted before this time.
         let most = Time::from_micros(reach.load(Ordering::Acquire));
         let first = first.get().copied().unwrap_or(most);
         Span::from_secs(passed).map_or(most, |passed| first.after(passed).min(most))
@@ -203,7 +202,7 @@ async fn serve(args: super::Args) -> Result<(), Box<dyn Error>> {
         ready(answer)
     };
     let served = async {
-        // Until the first event there is no time to show.
+        // Before the first event there is no time to show.
         screen.0.has_events.notified().await;
         let settings = Settings { unread: server::UNREAD, is_ending: Arc::default(), warn: say };
         server::accept_http(&listener, &open, server::http(server::HEAD), settings, answer).await;
@@ -225,14 +224,14 @@ fn start(args: super::Args, screen: Screen) -> oneshot::Receiver<Result<(), Stri
     let (tell, ended) = oneshot::channel();
     thread::spawn(move || {
         let result = super::decide(args, Some(&screen)).map_err(|error| error.to_string());
-        // Sending fails if the program is about to end, when nobody receives any more.
+        // Sending fails if the program is about to end, and nobody receives any more.
         _ = tell.send(result);
     });
     ended
 }
 
-/// Waits for the last event, says that it was the last, and then waits for ever. Returns only if the
-/// simulation fails, or ends without an event to show.
+/// Waits for the last event, reports it, and then waits for ever. Returns only if the simulation fails, or ends without
+/// an event to show.
 async fn watch(
     ended: oneshot::Receiver<Result<(), String>>,
     screen: &Screen,
@@ -246,8 +245,8 @@ async fn watch(
     pending().await
 }
 
-/// The end of the page's address, as in `#window=1h`: the longest window that passes within a minute of the
-/// viewer's time; empty if none does.
+/// The fragment of the page's address, as in `#window=1h`: the longest window that passes within a minute of the
+/// viewer's time; empty without one.
 fn window(speed: f64) -> String {
     let longest = WINDOWS.iter().rev().find(|(_, secs)| *secs <= 60.0 * speed);
     longest.map_or(String::new(), |(window, _)| format!("#window={window}"))

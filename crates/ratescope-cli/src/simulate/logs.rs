@@ -7,8 +7,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
-/// Logs of one format, one after the other and unpacked; without any, standard input. Only one of them is open
-/// at a time, since there may be more than a process may open.
+/// Logs of one format, one after the other and unpacked; without any, standard input. Only one is open at a time, since
+/// there may be more logs than file handles.
 pub(crate) struct Logs {
     pub(crate) log: Log<Box<dyn Read>>,
     /// The name of the log that is open.
@@ -17,11 +17,11 @@ pub(crate) struct Logs {
 }
 
 impl Logs {
-    /// Recognizes the format by the first log in which that is possible: those before it may have no line that tells.
+    /// Recognizes the format by the first log with a recognizable line.
     ///
     /// # Errors
-    /// When none has a known format, or that does not fit the options, or when a file can't be read: this is noticed
-    /// before the first log is read. The error names the file.
+    /// When no log has a known format, when the format does not fit the options, or when a file can't be read, which is
+    /// checked before the first log is read. The error names the file.
     pub(crate) fn open(mut paths: Vec<PathBuf>, options: &Options) -> Result<Self, String> {
         if paths.is_empty() {
             paths.push("-".into());
@@ -50,7 +50,7 @@ impl Logs {
         Err("there is no log".to_owned())
     }
 
-    /// Begins with the log at `place`, which is open, or with an earlier one, in the same format.
+    /// Begins with the log at `place`, which is open, or with an earlier log of the same format.
     fn begin(
         mut log: Log<Box<dyn Read>>,
         place: usize,
@@ -72,7 +72,7 @@ impl Logs {
         Ok(Logs { log, name, ahead })
     }
 
-    /// Reads the next piece, and hands out its events; `false` at the end of the last log.
+    /// Reads the next piece, and passes its events to `on_event`; `false` at the end of the last log.
     ///
     /// # Errors
     /// As for [`Log::read`]. The error names the log.
@@ -93,7 +93,7 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Error> {
     opened.map(|log| log as Box<dyn Read>).map_err(|error| Error::Input { line: 0, error })
 }
 
-/// The error with the name of its log, unless it has that itself or is about the options.
+/// The error with the name of its log, unless it names the log already or is about the options.
 fn named(name: &str, error: Error) -> String {
     match error {
         Error::Unknown(_) | Error::Input { .. } => format!("{name}: {error}"),

@@ -101,7 +101,7 @@ impl DecisionRow<'_> {
 
 /// Prints decisions to `out`.
 pub(crate) enum Printer<W: Write> {
-    /// A key that is wider than the column of keys makes it wider from there on.
+    /// A key that is wider than the column of keys widens the column from there on.
     Table {
         out: W,
         widths: [usize; 3],
@@ -118,8 +118,8 @@ pub(crate) enum Printer<W: Write> {
 }
 
 impl<W: Write> Printer<W> {
-    /// A report in the given format, on limiters written as `texts`. With `remarks`, csv and jsonl have a
-    /// field for the remarks of rules. With `dates`, the table shows times as dates, otherwise in seconds.
+    /// A report in the given format, on limiters written as `texts`. With `remarks`, csv and jsonl have a field for the
+    /// remarks of rules. With `dates`, the table shows times as dates, without it in seconds.
     pub(crate) fn new(format: Printed, out: W, texts: &[&str], remarks: bool, dates: bool) -> Self {
         let limiter = column(texts.iter().copied());
         let fields = FIELDS.len() - usize::from(!remarks);

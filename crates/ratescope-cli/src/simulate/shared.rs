@@ -1,4 +1,4 @@
-//! A store outside of this process, in a simulation. It has keys of its own, which are removed at the end.
+//! A store outside of this process, for a simulation, with keys of its own, which are removed at the end.
 
 use crate::server;
 use ratescope::rules::{Decision, Details, Fault, Load, Rules, Store};
@@ -30,8 +30,8 @@ pub(crate) struct At {
     turn: Turn,
 }
 
-/// A lock: a decision holds it while the store is asked. A signal to end takes it for good, so that no
-/// decision writes keys after they were removed.
+/// A lock that a decision holds while the store is asked. A signal to end takes it for good, so that no decision writes
+/// keys after they were removed.
 type Turn = Arc<Mutex<()>>;
 
 /// Rules on Redis.
@@ -62,8 +62,8 @@ impl At {
         let Some(url) = &self.url else { return Ok(None) };
         let number = self.opened.replace(self.opened.get() + 1);
         let _within = self.runtime.enter();
-        // On a cluster, the keys of an event with several subjects have to be on one node. Otherwise they are
-        // spread over all nodes.
+        // On a cluster, the keys of an event with several subjects have to be on one node. Other keys are spread over
+        // all nodes.
         let options =
             options(format!("{}:{number}:", self.run)).one_node(rules.subjects().len() > 1);
         let store = RedisStore::open(url, rules.clone(), options)?;

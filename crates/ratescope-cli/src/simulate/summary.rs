@@ -5,9 +5,9 @@ use ratescope::policy::Per;
 use ratescope_log::{Corrections, Format, Log, Order};
 use std::io::{self, Read, Write};
 
-/// Prints the counts of lines and events (for CSV only if something was filtered out), the lines that could
-/// not be read, the corrections of their order, and hints about the key. With `only_keyed`, events without
-/// a field of the key are left out.
+/// Prints the counts of lines and events (for CSV only if something was filtered out), the unreadable lines, the
+/// corrections of the order, and hints about the key. With `only_keyed`, events without a field of the key are left
+/// out.
 pub(crate) fn of_log<T>(
     log: &Log<impl Read>,
     order: Option<&Order<T>>,

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(crate) struct Tried {
     pub(crate) text: String,
-    /// Why it can't be tried on this log; then nothing else is known.
+    /// Why it can't be tried on this log; the other fields are then empty.
     pub(crate) problem: Option<String>,
     pub(crate) touched: u64,
     /// Whether it touched more clients than `touched`.
@@ -26,13 +26,13 @@ pub(crate) struct Tried {
     pub(crate) evicted: u64,
     /// The number of events that have none of the fields of a limit.
     pub(crate) keyless: u64,
-    /// The bits by which it grouped IPv6 addresses, if it was not told to do as the clients.
+    /// The prefix by which it grouped IPv6 addresses, if not that of the clients.
     pub(crate) ipv6_prefix: Option<u8>,
     /// The clients that it refused most.
     pub(crate) most_refused: Vec<RefusedClient>,
 }
 
-/// The files that are given, or standard input. A note tells of those that are given twice.
+/// The given files, or standard input. Warns of files that are given twice.
 fn paths(args: &Args) -> Vec<&Path> {
     if args.files.is_empty() {
         return vec![Path::new("-")];
@@ -116,8 +116,7 @@ fn log(
     read
 }
 
-/// The limits to try. The fields of those that were typed have to be among those of the first log, if it says which it
-/// has.
+/// The limits to try. The fields of typed limits must be fields of the first log, if its fields are known.
 fn trials(
     args: &Args,
     limits: &[Asked],
@@ -135,7 +134,7 @@ fn trials(
     limits.iter().map(trial).collect()
 }
 
-/// Adds up summaries. A policy can be tried on them if it is a single limit for the same clients.
+/// Adds up summaries. A policy can be tried on summaries if it is a single limit for the same clients.
 pub(crate) fn summaries(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<Tried>), Failure> {
     let mut sum: Option<Summary> = None;
     for path in paths(args) {
@@ -160,7 +159,7 @@ pub(crate) fn summaries(args: &Args, limits: &[Asked]) -> Result<(Imported, Vec<
     Ok((Imported::from(summary).with_events()?, tried))
 }
 
-/// The results of limits, tried on what was kept of a log.
+/// The results of limits, tried on the summary of a log.
 pub(crate) fn tried_all(summary: &Summary, limits: &[Asked]) -> Result<Vec<Tried>, Failure> {
     limits.iter().map(|limit| tried(summary, limit)).collect()
 }

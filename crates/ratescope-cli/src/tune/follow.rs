@@ -1,4 +1,4 @@
-//! `tune --follow`: reads a log that grows, and shows its report anew whenever it has grown.
+//! `tune --follow`: reads a log that grows, and shows its report again when it has grown.
 
 use super::tail::{Look, Tail};
 use super::{Question, files};
@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-/// The pause before the next look, when everything has been read.
+/// The pause before the next look, when all has been read.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// The most pieces that are read before a report is shown: some 256 MiB.
@@ -43,7 +43,7 @@ pub(super) fn run(question: &Question<'_>) -> Result<(), Box<dyn Error>> {
         });
         match shown {
             Ok((log, tried)) => show(question, log, &tried),
-            // More of the log may come, so this does not end the program. A problem is not said twice in a row.
+            // More of the log may come, so a problem does not end the program. It is not repeated.
             Err(error) => {
                 let problem = format!("{}: {error}", terminal::name(path));
                 if last_problem != problem {
@@ -80,7 +80,7 @@ fn show(question: &Question<'_>, log: Imported, tried: &[files::Tried]) -> Resul
 /// A log that grows.
 enum Input {
     File(Tail),
-    /// The pieces of a stream, which another thread sends as they arrive.
+    /// The pieces of a stream, sent by another thread as they arrive.
     Stream(Receiver<io::Result<Vec<u8>>>),
 }
 
@@ -109,7 +109,7 @@ fn stream(mut input: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>
 }
 
 impl Input {
-    /// Looks once for what is new, and puts it into `piece`; `None` at the end of a stream.
+    /// Looks once for new bytes, and puts them into `piece`; `None` at the end of a stream.
     fn look(&mut self, piece: &mut Vec<u8>) -> Result<Option<Look>, Failure> {
         match self {
             Input::File(tail) => Ok(Some(tail.look(piece)?)),
@@ -125,15 +125,14 @@ impl Input {
     }
 }
 
-/// Reads what is there, shows it, waits, and begins again: until a stream ends, `show` returns `false`, or
-/// something fails.
+/// Reads, shows, waits, and begins again, until a stream ends, `show` returns `false`, or something fails.
 fn follow(
     mut import: Import,
     mut input: Input,
     wait: &mut dyn FnMut(),
     show: &mut dyn FnMut(Result<Imported, Failure>) -> Result<bool, Failure>,
 ) -> Result<(), Failure> {
-    // A file is shown at once, also if it is empty; a stream once its first bytes have come.
+    // A file is shown at once, even if it is empty; a stream once its first bytes have come.
     let mut is_first = matches!(input, Input::File(_));
     let mut piece = Vec::new();
     let mut ended = false;
@@ -241,8 +240,8 @@ mod tests {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Follows a log, and takes the next step each time that nothing is new; stops at an error. Returns the
-    /// requests and the lines of each report, or its problem.
+    /// Follows a log, and takes the next step whenever nothing is new; stops at an error. Returns the requests and the
+    /// lines of each report, or its problem.
     fn reports(path: &Path, steps: Vec<Box<dyn FnOnce()>>) -> Vec<String> {
         let mut steps = VecDeque::from(steps);
         let mut seen = Vec::new();
@@ -334,7 +333,7 @@ mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// For a while there may be a folder under the name of the log, or a file that only others may read.
+    /// For a while a folder, or a file without read permission, may have the name of the log.
     #[test]
     fn a_log_is_followed_past_what_is_no_file() {
         let folder = folder("follow-past");

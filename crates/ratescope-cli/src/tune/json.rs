@@ -79,7 +79,7 @@ pub(crate) fn write(answer: &Tuned<'_>, is_line: bool, out: &mut impl Write) -> 
     writeln!(out, "{}", harmless_json(text))
 }
 
-/// The limits in force, and what is recommended instead of them.
+/// The limits in force, and the recommendation in their place.
 fn today(today: &Today, answer: &Tuned<'_>) -> Value {
     let limits = today.tried(answer).map(|(found, tried)| {
         let did = tried.problem.is_none();

@@ -10,8 +10,8 @@ const OF_A_FILE: &str =
     "{msg}: {decimal_bytes} of {decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left";
 const OF_A_STREAM: &str = "{msg}: {decimal_bytes}, {decimal_bytes_per_sec}";
 
-/// Opens the file at `path`, or standard input if that is `-`. Returns the input, whose reading moves the
-/// progress bar, and the bar.
+/// Opens the file at `path`, or standard input for `-`. Returns the input, which advances the progress bar as it is
+/// read, and the bar.
 pub(super) fn open(path: &Path) -> io::Result<(impl Read + Send, ProgressBar)> {
     let (input, length) = source::open(path)?;
     let template = if length.is_some() { OF_A_FILE } else { OF_A_STREAM };

@@ -1,7 +1,7 @@
-//! A file that grows, read as `tail -F` does: also after it was truncated, or another file took its name.
+//! A file that grows, read as by `tail -F`: even after it was truncated, or another file took its name.
 //!
-//! Nothing waits here: each call looks once. A file that was truncated and has grown beyond its old length
-//! between two looks can't be told from one that only grew.
+//! Nothing waits here: each call looks once. A file that was truncated and grew beyond its old length between two looks
+//! can't be told from one that only grew.
 
 use same_file::Handle;
 use std::fs;
@@ -16,12 +16,12 @@ const PIECE: usize = 1 << 16;
 pub(super) enum Look {
     /// `piece` has the next bytes of the file.
     More,
-    /// The file was truncated, or another one has its name. The next look reads from the beginning.
+    /// The file was truncated, or another file has its name. The next look reads from the beginning.
     NextFile,
     /// There is nothing new, or no file yet.
     Nothing,
-    /// The file of that name can't be read, for this reason. The next look may succeed: a rotation may create the new
-    /// file before the reader may read it.
+    /// The file can't be read, for this reason. The next look may succeed: a rotation may create the new file before
+    /// the reader may read it.
     Unreadable(String),
 }
 
@@ -36,21 +36,21 @@ pub(super) struct Tail {
 struct Open {
     file: Handle,
     at: u64,
-    /// Whether an earlier look was at the end of this file, and found another file under its name.
+    /// Whether an earlier look reached the end of this file, and found another file under its name.
     is_left: bool,
 }
 
 impl Tail {
-    /// Follows the file at `path` from its beginning. It need not be there yet.
+    /// Follows the file at `path` from its beginning. The file need not exist yet.
     pub(super) fn new(path: &Path) -> Self {
         Tail { path: path.to_owned(), open: None, was_missing: false }
     }
 
-    /// Looks once, and replaces `piece` by the bytes that come next, up to 64 KiB. It is empty unless the
-    /// result is [`Look::More`].
+    /// Looks once, and replaces `piece` by the next bytes, up to 64 KiB. `piece` is empty unless the result is
+    /// [`Look::More`].
     ///
     /// # Errors
-    /// When the file can't be read. At the first look also when it is not a file.
+    /// When the file can't be read, or at the first look is not a file.
     pub(super) fn look(&mut self, piece: &mut Vec<u8>) -> io::Result<Look> {
         piece.clear();
         let open = match &mut self.open {
@@ -78,7 +78,7 @@ impl Tail {
         }
         match self::open(&self.path) {
             Ok(Some(next)) if next != open.file => {
-                // A program may still have the old file open and write to it, so it is looked at once more.
+                // A program may still write to the old file, so it is read once more.
                 if !open.is_left {
                     open.is_left = true;
                     return Ok(Look::Nothing);
@@ -101,7 +101,7 @@ fn open(path: &Path) -> io::Result<Option<Handle>> {
         )),
     });
     match file {
-        // It may also have been renamed between the two calls above.
+        // The file may have been renamed between the two calls above.
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         file => file.map(Some),
     }

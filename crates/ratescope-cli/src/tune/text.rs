@@ -259,7 +259,8 @@ fn says(answer: &Tuned<'_>, report: &Report, out: &mut impl Write) -> io::Result
     report.doubts.iter().try_for_each(|doubt| writeln!(out, "{doubt}"))
 }
 
-/// The limit that stops the clients far above all others, how to take it, and whether those to be stopped are.
+/// The limit that stops the clients far above all others, how to choose it, and its effect on the clients to be
+/// stopped.
 fn above(above: Option<&Above>, stops: &[String], out: &mut impl Write) -> io::Result<()> {
     if let Some(Above { says, keys, .. }) = above {
         writeln!(out, "{}", visible(says))?;

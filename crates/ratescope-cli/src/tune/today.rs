@@ -1,4 +1,4 @@
-//! The limits of today: those of a server's configuration.
+//! The limits in force, from a server's configuration.
 
 use super::files::Tried;
 use super::{Args, Tuned, named};
@@ -57,13 +57,13 @@ impl Today {
         self.config.target
     }
 
-    /// The bits of an IPv6 address by which the first limit counts that counts by addresses.
+    /// The IPv6 prefix of the first limit that counts by addresses.
     pub(super) fn ipv6_prefix(&self) -> u8 {
         let mut found = self.config.found.iter().filter(|found| found.is_by_address());
         found.next().map_or(IPV6_PREFIX, |found| found.addresses.ipv6_prefix)
     }
 
-    /// The limits, each with what it does to the log.
+    /// The limits, each with its effect on the log.
     pub(super) fn tried<'a>(
         &'a self,
         answer: &'a Tuned<'_>,
@@ -71,7 +71,7 @@ impl Today {
         self.config.found.iter().zip(answer.tried)
     }
 
-    /// What the limits do, and what the recommended one would do instead, a sentence or two each.
+    /// The effect of the limits, and of the recommended limit instead, a sentence or two each.
     pub(super) fn says(&self, answer: &Tuned<'_>) -> Vec<String> {
         let log = answer.analysis.imported();
         let events = log.events();
@@ -118,7 +118,7 @@ impl Today {
         says
     }
 
-    /// How IPv6 addresses are counted, if the clients of the log are grouped in another way than by the limit.
+    /// How IPv6 addresses are counted, if the limit groups them in another way than the clients of the log.
     fn says_of_addresses(&self, found: &Found, tried: &Tried, log: &Imported) -> String {
         let bits = found.addresses.ipv6_prefix;
         let Some(of) = log.ipv6_prefix().filter(|of| found.is_by_address() && *of != bits) else {
@@ -132,7 +132,7 @@ impl Today {
         format!(" {server} counts IPv6 addresses by their first {bits} bits, and {here}.")
     }
 
-    /// The limit that is recommended to the same server, or else to any.
+    /// The limit that is recommended for the same server, or else for any.
     pub(super) fn recommended<'a>(&self, answer: &'a Tuned<'_>) -> Option<&'a LimitEffect> {
         let same = answer.servers.iter().find(|server| server.target == self.target());
         same.map_or(answer.effect.as_ref(), |server| server.effect.as_ref())
