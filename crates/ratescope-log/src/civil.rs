@@ -15,7 +15,7 @@
 //! # Ok::<(), ratescope::BadNumber>(())
 //! ```
 //!
-//! Tests compare it with `jiff`. That is not used instead, since these two conversions are all that is needed of it.
+//! Tests compare it with `jiff`, which is not used itself, since only these two conversions are needed.
 //!
 //! Source: the calendar repeats every 400 years of 146,097 days (Gregory XIII, "Inter gravissimas",
 //! 1582). Here a year begins in March, so the leap day is its last day and the number of days before
@@ -80,14 +80,13 @@ impl Date {
         }
     }
 
-    /// The day that is `days` after 1 January 1970. A year that no `i32` can hold becomes the nearest one
-    /// that it can.
+    /// The day that is `days` after 1 January 1970. A year beyond an `i32` becomes the nearest that fits.
     pub fn at(days: i64) -> Self {
         let day = days.saturating_add(EPOCH);
         let era = day.div_euclid(ERA);
         let day = day.rem_euclid(ERA);
-        // Day 1460 is the leap day that ends four years; day 36,524 would be the one that ends a
-        // century, which only the fourth century has, as day 146,096.
+        // Day 1460 is the leap day that ends four years. Day 36,524 would be the leap day that ends a century, but only
+        // every fourth century has it, as day 146,096.
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
         let day = day - (365 * year + year / 4 - year / 100);
         let month = (5 * day + 2) / 153;
@@ -112,7 +111,7 @@ impl Date {
         era * ERA + 365 * year + year / 4 - year / 100 + of_year - EPOCH
     }
 
-    /// The year; the year 0 is the one before the year 1.
+    /// The year; the year 0 comes before the year 1.
     pub fn year(self) -> i32 {
         self.year
     }

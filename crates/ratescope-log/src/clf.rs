@@ -7,14 +7,15 @@
 //! 192.0.2.7, 198.51.100.3 10.0.0.5 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.1" 200 2326 "-" "-"
 //! ```
 //!
-//! A line is read up to its field `bytes`; what follows is read only on demand. Before the address there may be more
-//! columns: the requested host, the X-Forwarded-For of the request, with or without quotes, or both. The X-Forwarded-For
-//! may also follow the address, or stand in its place. The first lines of the log tell where it is. If they don't, each
-//! line is looked at: it has such a column if its second word is an address, and not if that is the identity, usually `-`.
+//! A line is read up to its field `bytes`; the rest is read only on demand. Before the address there may be more
+//! columns: the requested host, the X-Forwarded-For of the request, with or without quotes, or both. The
+//! X-Forwarded-For may also follow the address, or replace it. The first lines of the log tell where it is. If they
+//! don't, each line is checked: its first word is such a column if the second word is an address, and not if it is the
+//! identity, usually `-`.
 //!
 //! `peer` is the address that the connection came from, and `ip` is [the client](super::forwarded::client) by the list
-//! beside it. If the log begins with many internal peers, they are the clients and not proxies. nginx writes the
-//! X-Forwarded-For at the end; there it is only the field `forwarded`, since nothing says that the server trusts it.
+//! beside it. If the log begins with many internal peers, these are clients, not proxies. nginx writes the
+//! X-Forwarded-For at the end of the line; there it is only the field `forwarded`, since the server may not trust it.
 //!
 //! Source: Apache HTTP Server, "Log Files" and mod_log_config; nginx, ngx_http_log_module.
 
@@ -32,7 +33,7 @@ use ratescope::address;
 pub(super) struct Clf<'a> {
     /// The columns beside the address; empty if there are none.
     leading: &'a str,
-    /// Whether the X-Forwarded-For from an internal peer tells the client.
+    /// Whether the X-Forwarded-For from an internal peer has the client.
     believed: bool,
     peer: &'a str,
     user: &'a str,
@@ -62,7 +63,7 @@ const FIELDS: [&str; 12] = [
 /// The place of a column beside the address, as the first lines of the log show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Beside {
-    /// Before the address, in those lines that show that they have it.
+    /// Before the address, in lines that themselves show it.
     #[default]
     Shown,
     /// An X-Forwarded-For before the address.
@@ -75,11 +76,11 @@ pub(super) enum Beside {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) beside: Beside,
-    /// Whether there are many internal peers: then they are clients and not proxies.
+    /// Whether there are many internal peers, which are then clients, not proxies.
     pub(super) many_peers: bool,
 }
 
-/// The forms in which the line can be read, the likeliest first.
+/// How the line can be read, the likeliest form first.
 pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
     let mut found = Vec::new();
     for beside in [Beside::Shown, Beside::Before, Beside::After] {
@@ -118,7 +119,7 @@ pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
         found.push(Guess { peer, ..Guess::new(shape, points) });
     }
     if found.is_empty() {
-        // This does not decide about the log, which may begin in the middle of a line.
+        // The log may begin in the middle of a line, so this line does not decide.
         Err(problem(line))
     } else {
         Ok(found)
@@ -149,8 +150,8 @@ pub(super) fn read<'a>(
     Some((instant, Clf { leading, believed, peer, user, request, status, bytes, rest }))
 }
 
-/// The columns beside the peer, and a peer that is no plain IPv4 address: it may be the last of a list, as in
-/// `192.0.2.7,10.0.0.5`. `None` if it is no client.
+/// The columns beside the peer, and the peer, if it is not a plain IPv4 address: it may be the last of a list, as in
+/// `192.0.2.7,10.0.0.5`. `None` if it is not a client.
 #[inline(never)]
 fn other_peer<'a>(leading: &'a str, peer: &'a str) -> Option<(&'a str, &'a str)> {
     // A list may be in quotes.
@@ -193,7 +194,7 @@ pub(super) fn problem(line: &str) -> Reason {
 /// The column beside the address, the address, and the user.
 type Head<'a> = (&'a str, &'a str, &'a str);
 
-/// The columns before the time, the time, and what follows the quote that opens the request.
+/// The columns before the time, the time, and the text after the opening quote of the request.
 #[inline(always)]
 fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
     let bytes = line.as_bytes();
@@ -216,7 +217,7 @@ fn parts(line: &str) -> Option<(Head<'_>, &str, &str)> {
 /// The length of `10/Oct/2000:13:55:36 -0700`.
 const STAMP: usize = 26;
 
-/// Does the same as [`parts`] for lines with a column beside the address or another form of the time.
+/// As [`parts`], for lines with a column beside the address or another form of the time.
 #[cold]
 fn any_parts(line: &str, beside: Beside) -> Option<(Head<'_>, &str, &str)> {
     let end = line.find("] \"")?;
@@ -238,9 +239,8 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
                 let peer = before.get(from + 1..).filter(|peer| address::is_address(peer))?;
                 Some((before.get(..from)?, peer, text.get(end + dash.len()..)?))
             });
-            // If the list has only addresses, the address after it is the peer. Otherwise the list may
-            // contain ` - ` after an address that a client forged, so the line is read only if one place
-            // fits.
+            // If the list has only addresses, the address after it is the peer. Otherwise a client may have forged an
+            // address with ` - ` after it in the list, so the line is read only if one place fits.
             let is_list = |leading: &str| {
                 let list = leading.trim_matches(['"', ',']);
                 list == "-" || list.split(',').map(str::trim).all(address::is_address)
@@ -257,7 +257,7 @@ fn head(text: &str, beside: Beside) -> Option<Head<'_>> {
     }
 }
 
-/// The columns before the time, of a line whose own words show whether it has columns before the address.
+/// The columns before the time, if the line itself shows whether there are columns before the address.
 fn shown(text: &str) -> Option<Head<'_>> {
     let mut leading = "";
     let mut from = 0;
@@ -273,7 +273,7 @@ fn shown(text: &str) -> Option<Head<'_>> {
         let next = after.split(' ').next()?;
         let is_address = next.split(',').next().is_some_and(address::is_address);
         if word.ends_with(',') || is_address || next.starts_with('"') {
-            // This is the time of a wrapper, and not a host.
+            // This is the time of a wrapper, not a host.
             if is_date(word.as_bytes()) {
                 return None;
             }
@@ -285,7 +285,7 @@ fn shown(text: &str) -> Option<Head<'_>> {
         if next.is_empty() {
             return None;
         }
-        // A list without a peer after it has the peer as its last address. After an address, it is not in its place.
+        // A list without a peer after it ends with the peer. A list after an address is refused.
         let list = word.trim_matches('"');
         if quoted.is_some() && !columns(leading).1.is_empty() {
             return None;
@@ -306,12 +306,12 @@ fn columns(leading: &str) -> (&str, &str) {
     (host, list.trim_matches([' ', ',', '"']))
 }
 
-/// Whether a word begins as `2000-10-10T13:55:36` does.
+/// Whether a word begins like `2000-10-10T13:55:36`.
 fn is_date(word: &[u8]) -> bool {
     word.iter().take(4).all(u8::is_ascii_digit) && word.get(4) == Some(&b'-')
 }
 
-/// The text up to the closing quote, and what follows the quote; `None` if no quote closes it. `\"` does not.
+/// The text up to the closing quote, and the text after it; `None` without a closing quote. `\"` does not close.
 #[inline]
 fn in_quotes(text: &str) -> Option<(&str, &str)> {
     let mut from = 0;
@@ -411,11 +411,11 @@ impl<'a> Clf<'a> {
         (!list.is_empty()).then_some(list)
     }
 
-    /// The text in quotes after the field `bytes`: the one after `skip` others.
+    /// A quoted text after the field `bytes`, after `skip` others.
     fn quoted(&self, skip: usize) -> Option<&'a str> {
         let mut rest = self.rest;
         for _ in 0..skip {
-            // A missing value is written as a dash: its end need not be searched for.
+            // A missing value is a dash, whose end need not be searched.
             rest = match rest.strip_prefix(" \"-\"") {
                 Some(rest) => rest,
                 None => in_quotes(rest.strip_prefix(" \"")?)?.1,
@@ -425,7 +425,7 @@ impl<'a> Clf<'a> {
     }
 }
 
-/// The value, unless it is the dash that servers write for a missing one.
+/// The value, unless it is a dash, which stands for a missing value.
 #[inline]
 fn present(value: &str) -> Option<&str> {
     (value != "-").then_some(value)

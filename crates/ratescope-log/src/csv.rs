@@ -21,10 +21,10 @@ use memchr::{memchr, memchr_iter};
 use ratescope::time::Time;
 use std::collections::HashSet;
 
-/// The column that has the cost by default.
+/// The column of the cost by default.
 pub(super) const COST: &str = "cost";
 
-/// The shape of a log with the header `line`, which must be its first line that is not empty.
+/// The shape of a log with the header `line`, its first line that is not empty.
 pub(super) fn guess(line: &str, aliases: &[Alias]) -> Result<LogShape, Reason> {
     let columns = Header::of(line, aliases)?.ok_or("the header is missing")?;
     let time = columns.places.get(Standard::Time).map(usize::from);
@@ -76,7 +76,7 @@ impl Header {
     }
 }
 
-/// Reads lines, and reuses its memory for each of them.
+/// Reads lines, reusing its memory.
 #[derive(Debug, Default)]
 pub(super) struct Csv {
     columns: Header,
@@ -90,8 +90,8 @@ impl Csv {
         Csv { columns, ..Csv::default() }
     }
 
-    /// The event of a line; `None` if the line is empty, or the header, with which each file of a log may begin.
-    /// Fields may be missing at the end.
+    /// The event of a line; `None` if the line is empty, or is the header, which may begin each file of a log. Fields
+    /// may be missing at the end.
     pub(super) fn read<'a>(
         &'a mut self,
         line: &'a str,
@@ -114,7 +114,7 @@ impl Csv {
         Ok(Some((time, table)))
     }
 
-    /// Splits a line into its fields, without their quotes and the space around them.
+    /// Splits a line into its fields, without quotes and surrounding space.
     fn split(&mut self, line: &str) -> Result<(), Reason> {
         self.values.clear();
         self.made.clear();
@@ -159,7 +159,7 @@ struct Splitter {
 
 impl Default for Splitter {
     fn default() -> Self {
-        // `Reader::default` would not do, since it has no grammar yet.
+        // `Reader::default` has no grammar yet.
         Splitter { reader: Reader::new(), text: Vec::new(), ends: Vec::new() }
     }
 }

@@ -9,7 +9,7 @@ pub(super) fn once(text: &str, at: u8) -> Option<(&str, &str)> {
     Some((text.get(..end)?, text.get(end + 1..)?))
 }
 
-/// The text before the first `at` with a space after it, and the text after that space.
+/// Splits at the first `at` with a space after it; returns the text before and the text after both.
 #[inline]
 pub(super) fn before_space(text: &str, at: u8) -> Option<(&str, &str)> {
     let bytes = text.as_bytes();

@@ -9,8 +9,8 @@ use ratescope::text::ParseError;
 use ratescope::time::Span;
 
 impl LogShape {
-    /// The key whose values tell clients apart. A limit without `per` has it, too. If the options leave it open, it is
-    /// the address, or in CSV the column `key` if there is one, and otherwise all events together.
+    /// The key of clients, also of a limit without `per`. If the options have none, it is the address; in CSV the
+    /// column `key`, or without it all events together.
     pub fn key(&self, options: &Options) -> Per {
         if let Some(key) = &options.key {
             return key.clone();
@@ -27,13 +27,13 @@ impl LogShape {
     /// Refuses a key with a field that the lines of the log do not have.
     ///
     /// # Errors
-    /// When there is no such field; the error names it and the fields that there are.
+    /// When a field is unknown; the error names it and the known fields.
     pub fn check_key(&self, key: &Per) -> Result<(), ParseError> {
         key.fields().iter().try_for_each(|name| check_field(name, self.fields()))
     }
 
-    /// How late a line may be and still be sorted; `None` if lines are not to be sorted, as in CSV, whose
-    /// times may be anything.
+    /// How late a line may be and still be sorted; `None` if lines are not sorted, as in CSV, whose times may be
+    /// anything.
     pub fn usual_slack(&self, spread: Spread) -> Option<Span> {
         let as_it_comes = self.format() == Format::Csv && spread != Spread::Always;
         (!as_it_comes).then_some(SLACK)

@@ -1,24 +1,25 @@
 //! Searches in short texts, eight bytes at a time.
 //!
-//! Where a byte-wise loop ends varies from text to text, and each wrong guess of that costs a processor as much as
-//! twenty steps. `memchr` is made for longer texts, and takes longer for these.
+//! A byte-wise loop ends at varying places, and each mispredicted branch costs as much as twenty steps. `memchr` is for
+//! longer texts, and slower for these.
 //!
 //! Source: Sean Eron Anderson, "Bit Twiddling Hacks", "Determine if a word has a zero byte".
 
-/// A byte in each place.
+/// The byte repeated eight times.
 const fn each(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; 8])
 }
 
-/// Marks by its highest bit the first byte of `word` that is not a digit. Bytes after it may be marked, too.
+/// Sets the highest bit of the first byte of `word` that is not a digit, and perhaps of bytes after it.
 #[inline]
 fn others(word: u64) -> u64 {
-    // A digit becomes 0 to 9, and stays below 128 when 118 is added. Only a byte that is no digit carries to the next.
+    // A digit becomes 0 to 9, and stays below 128 when 118 is added. Only a byte that is not a digit carries to the
+    // next.
     let word = word ^ each(b'0');
     (word.wrapping_add(each(0x76)) | word) & each(0x80)
 }
 
-/// Marks by its highest bit the first byte of `word` that is `byte`. Bytes after it may be marked, too.
+/// Sets the highest bit of the first byte of `word` that is `byte`, and perhaps of bytes after it.
 #[inline]
 fn equal(word: u64, byte: u8) -> u64 {
     let word = word ^ each(byte);
@@ -34,7 +35,7 @@ pub(super) fn digits(text: &[u8]) -> usize {
     }
 }
 
-/// The place of the first `byte` in `text`, which is probably one of the first eight.
+/// The index of the first `byte` in `text`, probably one of the first eight.
 #[inline]
 pub(super) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     match text.first_chunk().map(|eight| equal(u64::from_le_bytes(*eight), byte)) {
@@ -43,7 +44,7 @@ pub(super) fn find(byte: u8, text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The place of the first of two bytes in `text`, which is often near but may be far.
+/// The index of the first of two bytes in `text`, often near but perhaps far.
 #[inline]
 pub(super) fn find_either([one, other]: [u8; 2], text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks();
@@ -85,9 +86,10 @@ pub(super) fn is_dotted(text: &[u8]) -> bool {
     let last = u64::from_le_bytes(*last);
     let first_dots = dots(first);
     let last_dots = dots(last);
-    // What `others` marks wrongly comes after a byte that is not ASCII, which it marks rightly and which is no dot.
+    // A byte that `others` marks wrongly comes after a byte that is not ASCII, which it marks rightly and which is not
+    // a dot.
     let strange = others(first) & !first_dots | others(last) & !last_dots;
-    // The beginning of the last eight is the end of the first eight, and counts once. The product adds up all bytes.
+    // The last eight bytes overlap the first eight, and the overlap counts once. The product adds up all bytes.
     let new = last_dots.checked_shr(8 * (16 - text.len() as u32)).unwrap_or(0);
     let count = ((first_dots >> 7) + (new >> 7)).wrapping_mul(each(1)) >> 56;
     strange == 0 && count == 3
@@ -98,7 +100,7 @@ fn is_short_dotted(text: &[u8]) -> bool {
     dots == 3 && text.len() == 7 && text.iter().all(|b| b.is_ascii_digit() || *b == b'.')
 }
 
-/// Marks by its highest bit each dot of `word`, and nothing else.
+/// Sets exactly the highest bit of each dot of `word`.
 #[inline]
 fn dots(word: u64) -> u64 {
     let other = word ^ each(b'.');

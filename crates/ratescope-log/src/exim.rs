@@ -6,15 +6,15 @@
 //! 2024-05-01 12:00:00 login authenticator failed for (helo) [192.0.2.7]:4567: 535 Incorrect authentication data (set_id=ann)
 //! ```
 //!
-//! The main log has the lines about refusals and failed logins, too. A log is read as the main log if its first lines have
-//! an arrival from an address, and otherwise as the log that more of these lines fit. In the main log, all lines but
-//! arrivals (deliveries, connections, refusals, failed logins) are no events. In the reject log, only refusals are events, and any
-//! other line is left out: after a refusal it has the headers of the mail, which Exim did not write. The time may be
-//! followed by decimals, a zone and the number of the process. The fields are `ip`, `host` (a verified name), `helo`,
-//! `sender` (empty for a bounce), `auth` (who logged in), `user` (the same, or the local user who sent the mail),
-//! `bytes`, `protocol` and `id`. Text that the sender chose, such as the subject, comes after all of these or in
-//! parentheses, and is never read as one of them. With `log_selector = +received_recipients`, the main log also has
-//! `recipients`: their addresses, and as a cost their number. (Exim cuts a line at 8 kB, and so a long list.)
+//! The main log also has lines about refusals and failed logins. A log is read as the main log if its first lines have
+//! an arrival from an address, and otherwise as the log that more of these lines fit. In the main log, only arrivals
+//! are events, not deliveries, connections, refusals or failed logins. In the reject log, only refusals are events; the
+//! lines after a refusal are the headers of the mail, which Exim did not write. The time may be followed by decimals, a
+//! zone and the number of the process. The fields are `ip`, `host` (a verified name), `helo`, `sender` (empty for a
+//! bounce), `auth` (who logged in), `user` (the same, or the local user who sent the mail), `bytes`, `protocol` and
+//! `id`. Text that the sender chose, such as the subject, comes after all of these or in parentheses, and is never read
+//! as one of them. With `log_selector = +received_recipients`, the main log also has `recipients`: their addresses or,
+//! as a cost, their number. (Exim cuts lines at 8 kB, and so long lists.)
 //!
 //! Source: the Exim specification, chapter "Log files".
 
@@ -49,14 +49,14 @@ pub(super) struct EximLine<'a> {
     tail: &'a str,
 }
 
-/// The name of the field that has the accepted recipients of a mail.
+/// The name of the field with the accepted recipients of a mail.
 pub(super) const RECIPIENTS: &str = "recipients";
 
 const FIELDS: [&str; 10] =
     ["ip", "host", "helo", "sender", "auth", "user", "bytes", "protocol", "id", RECIPIENTS];
 
-/// Recognizes a line by the id of a message, or else by the refusal of a host. A date and a time alone are
-/// not enough, since many programs begin their lines so.
+/// Recognizes a line by the id of a message, or else by the refusal of a host. A date and a time alone are not enough,
+/// since many programs write them.
 pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason> {
     let Some((_, rest)) = time_of(line, outer, &mut Stamps::default()) else {
         return Err("no line begins with a date and a time".into());
@@ -102,7 +102,7 @@ pub(super) fn read<'a>(
     }
 }
 
-/// The time of a line, or else `outer`, and what follows the time.
+/// The time of a line, or else `outer`, and the text after it.
 fn time_of<'a>(
     line: &'a str,
     outer: Option<Instant>,
@@ -135,7 +135,7 @@ fn message(text: &str) -> Option<(&str, &str, &str)> {
     (is_id(id) && is_arrow).then_some((id, arrow, rest))
 }
 
-/// Whether a word is the id of a message, such as 1s2abc-0003xY-Az, or a longer one as since Exim 4.97.
+/// Whether a word is the id of a message, such as 1s2abc-0003xY-Az, or a longer id as since Exim 4.97.
 fn is_id(word: &str) -> bool {
     let parts = || word.split('-');
     let is_part = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -196,7 +196,7 @@ fn arrival<'a>(id: &'a str, text: &'a str) -> Option<EximLine<'a>> {
     (!text.is_empty()).then_some(exim)
 }
 
-/// The recipients after the size and the subject: Exim escapes quotes in a subject. Empty if it did not log them.
+/// The recipients after the size and the subject, in which Exim escapes quotes; empty if they are not logged.
 fn recipients(mut text: &str) -> &str {
     loop {
         text = text.trim_start_matches(' ');
@@ -221,11 +221,11 @@ fn end_of_word(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// Reads `mx.example.org (helo) [192.0.2.7]:4567`, where the name and the helo may be missing: the name, the helo, the
-/// address, which is empty if there is none, and the rest.
+/// Reads `mx.example.org (helo) [192.0.2.7]:4567`, where the name and the helo may be missing. Returns the name, the
+/// helo, the address, each empty if missing, and the rest.
 ///
-/// The helo may contain spaces and brackets if Exim is configured to accept any. So the last address before the next
-/// field counts that comes first or after a name or a closing parenthesis.
+/// If Exim is configured to accept any helo, it may contain spaces and brackets. So the last address before the next
+/// field counts, of those at the beginning, after a name or after a closing parenthesis.
 pub(super) fn host(text: &str) -> (&str, &str, &str, &str) {
     let word = |text: &'_ str| text.find(' ').unwrap_or(text.len());
     let mut name = "";
@@ -266,7 +266,7 @@ fn in_brackets(word: &str) -> Option<&str> {
     (is_port && (port.is_empty() || port.starts_with(':'))).then_some(ip)
 }
 
-/// Whether a text begins with a field such as `P=esmtp`, or with what Exim did with a host.
+/// Whether a text begins with a field such as `P=esmtp`, or with words such as `rejected`.
 fn is_next(text: &str) -> bool {
     let letters = text.bytes().take(5).take_while(u8::is_ascii_alphabetic).count();
     (1..5).contains(&letters) && text.as_bytes().get(letters) == Some(&b'=')
@@ -302,7 +302,7 @@ impl<'a> EximLine<'a> {
             "sender" => self.sender,
             "auth" => self.auth,
             "user" if !self.auth.is_empty() => self.auth,
-            // Counts only for a local mail: otherwise `U=` is what the other host claims.
+            // Only for a local mail: otherwise the other host claims `U=`.
             "user" if self.ip.is_empty() => self.local,
             "bytes" => self.bytes,
             "protocol" => self.protocol,

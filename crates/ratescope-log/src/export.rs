@@ -8,9 +8,9 @@
 //! MESSAGE=Failed password for root from 192.0.2.7 port 5 ssh2
 //! ```
 //!
-//! A text with unprintable characters is written with its length: the name on a line of its own, then the
-//! length as eight bytes with the lowest first, and the text. Each entry becomes a line as
-//! `journalctl -o short-unix` writes it, which may contain a line of any format.
+//! A text with unprintable characters has its name on a line of its own, then its length in eight bytes, little endian,
+//! and then the text. Each entry becomes a line as `journalctl -o short-unix` writes it, which may contain a line of
+//! any format.
 //!
 //! Source: systemd, "Journal Export Formats".
 
@@ -44,19 +44,19 @@ pub(super) struct Export {
     /// The begun line, length or text; at most [`LONGEST`] bytes.
     begun: Vec<u8>,
     entry: Entry,
-    /// The line that was made of the last entry.
+    /// The line made from the last entry.
     line: Vec<u8>,
 }
 
-/// The part of an entry that the next bytes are of.
+/// The part of an entry to which the next bytes belong.
 #[derive(Debug, Default)]
 enum Within {
     #[default]
     Line,
     /// The length of the text of the field with this name.
     Length(Vec<u8>),
-    /// The text of the field with this name, and the number of bytes that are still to come, with the line
-    /// feed after the text.
+    /// The text of the field with this name, and the number of bytes still to come, including the line feed after the
+    /// text.
     Text(Vec<u8>, u64),
 }
 
@@ -71,7 +71,7 @@ struct Entry {
 }
 
 impl Export {
-    /// Hands out a line, with its line feed, for each entry that ends in `chunk`, up to the first error.
+    /// Passes `on` a line, with its line feed, for each entry that ends in `chunk`, up to the first error.
     pub(super) fn feed<E>(
         &mut self,
         mut chunk: &[u8],
@@ -122,7 +122,7 @@ impl Export {
         Ok(())
     }
 
-    /// Hands out the line of the entry that has ended, if it has a time and a message.
+    /// Passes `on` the line of the entry that has ended, if it has a time and a message.
     fn end<E>(&mut self, on: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let Entry { micros, host, program, command, pid, message } = mem::take(&mut self.entry);
         let Some(micros) = micros.filter(|_| !message.is_empty()) else { return Ok(()) };

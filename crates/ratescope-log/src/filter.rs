@@ -11,8 +11,8 @@ use core::str::FromStr;
 use ratescope::text::ParseError;
 use ratescope::time::Time;
 
-/// The conditions for the events to hand out. One of the paths must match, one of the methods, one of the statuses and
-/// one of the messages, unless the list is empty.
+/// The conditions for events. Of each list of paths, methods, statuses and messages, one must match, unless the list is
+/// empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Beginnings of the path.
@@ -21,7 +21,7 @@ pub struct Filter {
     pub methods: Vec<String>,
     /// Statuses of the response.
     pub statuses: Vec<Statuses>,
-    /// The message of a syslog line must contain one of these texts. Without any, failed logins are wanted.
+    /// Texts of which the message of a syslog line must contain one. Without any, failed logins are wanted.
     pub messages: Vec<String>,
     /// Events before this time are left out.
     pub since: Option<WrittenTime>,
@@ -50,7 +50,7 @@ impl Filter {
         wanted.chain(self.also.iter().chain(&self.not).map(Test::field))
     }
 
-    /// Whether an event is wanted. The parser has already compared its message with the texts.
+    /// Whether an event is wanted. The parser has already checked its message.
     #[inline]
     pub(super) fn wants(&self, record: &Record<'_>) -> bool {
         let fits =
@@ -97,8 +97,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// A time as it was written: `2026-11-22`, `2026-11-22T10:05` or `2026-11-22T10:05:30+01:00`, in UTC if it
-/// has no zone.
+/// A time as the user wrote it: `2026-11-22`, `2026-11-22T10:05` or `2026-11-22T10:05:30+01:00`, in UTC without a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenTime {
     text: String,
@@ -144,7 +143,7 @@ impl FromStr for Statuses {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        // Squid writes the status 0 for a request that the client gave up.
+        // Squid writes the status 0 for a request that the client aborted.
         let code =
             |text: &str| text.parse().ok().filter(|code| (100..1000).contains(code) || *code == 0);
         let class = |digit: u16| digit * 100..=digit * 100 + 99;

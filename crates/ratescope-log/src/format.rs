@@ -27,12 +27,11 @@ pub enum Format {
     Syslog,
     /// Comma-separated values, `csv`.
     Csv,
-    /// Columns in an order that is known, written as a [`Layout`], or guessed: `columns`.
+    /// Columns in a known order, given as a [`Layout`] or guessed: `columns`.
     Columns,
 }
 
-/// The names of formats, and of the servers that write them by default. The first name of a format is its
-/// text form.
+/// The names of formats, and of servers with this format by default. The first name of a format is its text form.
 const NAMES: [(Format, &str); 26] = [
     (Format::Json, "json"),
     (Format::Combined, "combined"),
@@ -85,18 +84,18 @@ pub(super) struct Guess {
     pub(super) shape: LogShape,
     /// The weight of the line as evidence for the format.
     pub(super) points: u32,
-    /// The address that the connection came from, if that is internal.
+    /// The address of the peer, if it is internal.
     pub(super) peer: Option<String>,
 }
 
 impl Guess {
-    /// The points for an event with an address, in a form that lines of other formats can't have.
+    /// The points for an event with an address, in a form that no other format has.
     pub(super) const PROOF: u32 = 5;
     /// The points for an event with an address.
     pub(super) const CLIENT: u32 = 4;
     /// The points for an event with an address, in columns whose order is guessed.
     pub(super) const GUESSED: u32 = 3;
-    /// The points for an event with the name of a client, and for a line that only this format can have.
+    /// The points for an event with the name of a client, and for a line that no other format has.
     pub(super) const NAME: u32 = 2;
     /// The points for a line that could as well be of another format.
     pub(super) const OTHER: u32 = 1;
@@ -106,12 +105,12 @@ impl Guess {
     }
 }
 
-/// A format, and how the lines are written in it, as the first lines of the log show.
+/// A format, and its variant, as the first lines of the log show it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LogForm {
     Combined(Beside),
     Json {
-        /// Whether only requests are events, in a log of Caddy with other objects.
+        /// Whether only requests are events, since the log is Caddy's and has other objects.
         only_requests: bool,
     },
     Exim(Events),
@@ -132,10 +131,9 @@ pub struct LogShape {
     pub(super) program: String,
     /// Whether the log is an exported journal.
     pub(super) is_export: bool,
-    /// Whether there are many internal peers beside lists of forwarded addresses: then they are clients and not
-    /// proxies.
+    /// Whether there are many internal peers beside lists of forwarded addresses, which are then clients, not proxies.
     pub(super) many_peers: bool,
-    /// The programs of which only the main messages about failed logins count.
+    /// The programs whose other messages about failed logins do not count.
     pub(super) left_out: LeftOut,
     /// Whether the lines of JSON have an X-Forwarded-For.
     pub(super) has_forwarded: bool,
@@ -160,7 +158,7 @@ impl LogShape {
         }
     }
 
-    /// A shape whose lines may have these fields and no others.
+    /// A shape whose lines have only these fields.
     pub(super) fn with(
         form: LogForm,
         about: &str,
@@ -182,7 +180,7 @@ impl LogShape {
         }
     }
 
-    /// The columns of the first lines, if the format has any.
+    /// The columns of the first lines, if the format has columns.
     pub(super) fn layout(&self) -> Option<&Arc<Layout>> {
         if let LogForm::Columns(layout) = &self.form { Some(layout) } else { None }
     }
@@ -191,9 +189,9 @@ impl LogShape {
         matches!(&self.form, LogForm::Csv(columns) if columns.has(name))
     }
 
-    /// Whether each line can be read without the lines before it. Lines that take their time from syslog
-    /// cannot: their time may have no year, and the year follows from earlier lines. Nor can lines under
-    /// `#Fields` headers inside the log of another program: [`Pieces`](super::Pieces) finds only bare headers.
+    /// Whether each line can be read without the lines before it. Lines with the time of syslog cannot: without a year,
+    /// it follows from earlier lines. Nor can lines under `#Fields` headers inside the log of another program:
+    /// [`Pieces`](super::Pieces) finds only bare headers.
     pub fn is_divisible(&self) -> bool {
         let is_whole = match &self.form {
             LogForm::Syslog => false,
@@ -210,7 +208,7 @@ impl LogShape {
         is_whole && (own_time || !self.wrappers.contains(&Wrapper::Syslog))
     }
 
-    /// Whether both have the same format, in the same form and wrappers.
+    /// Whether both have the same format, variant and wrappers.
     pub(super) fn is_like(&self, other: &LogShape) -> bool {
         let is_json = |shape: &LogShape| matches!(shape.form, LogForm::Json { .. });
         (self.form == other.form || is_json(self) && is_json(other))
@@ -252,7 +250,7 @@ impl LogShape {
         }
     }
 
-    /// Whether the lines may tell for whom a proxy forwarded a request.
+    /// Whether the lines may have a list of forwarded addresses.
     pub fn has_forwarded(&self) -> bool {
         let is_forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
         self.has_forwarded || self.fields().is_some_and(is_forwarded)
@@ -268,7 +266,7 @@ impl LogShape {
 impl fmt::Display for LogShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.about)?;
-        // The wrapper syslog is part of the format syslog, so it is not named again.
+        // The wrapper syslog is a part of the format syslog, so it is not repeated.
         let is_own = |wrapper| self.form == LogForm::Syslog && wrapper == Wrapper::Syslog;
         let mut around = self.wrappers.iter().rev().filter(|wrapper| !is_own(**wrapper));
         around.try_for_each(|wrapper| write!(f, ", {}", wrapper.about()))?;

@@ -1,27 +1,27 @@
-//! What stands for a client in a line, and who it is behind proxies.
+//! Finds the client of a line, also behind proxies.
 //!
-//! A proxy adds the address that it was asked from at the end of a list, X-Forwarded-For, and anybody can send the
-//! part before that. So the client is the last address of the list that is not internal, counted from the peer, as
-//! a layer with trusted proxies finds it, whose trusted networks are here the internal ones. Every format asks here.
+//! A proxy appends the address of its peer to a list, X-Forwarded-For; anybody can send the part before it. So the
+//! client is the last address of the list that is not internal, counted from the peer, as for a layer that trusts
+//! internal networks. All formats use this rule.
 
 use super::eight;
 use super::stamp::is_month;
 use ratescope::address::{is_address, is_internal, parse};
 
-/// The client of a request whose proxies wrote `list`. The connection came from `peer`, or from the last of the list
-/// if there is no other peer.
+/// The client of a request whose proxies wrote `list`. The connection came from `peer` or, without a `peer`, from the
+/// last address of the list.
 ///
-/// An internal peer is a proxy, and so is an internal address in the list, as far as each was named by a proxy. If all
-/// are internal, the first of them is a client inside the network. An entry that is no address (`unknown`, or a name
-/// that hides one) tells nothing, nor does what comes before it: then the client is the host that wrote it. `None` if
-/// nothing tells of a client.
+/// An internal peer is a proxy, and so is an internal address in the list, as long as a proxy named it. If all are
+/// internal, the first is a client inside the network. An entry that is not an address (`unknown`, or an obfuscated
+/// name) makes itself and all before it useless: then the client is the host that wrote the entry. `None` if there is
+/// no client.
 pub(super) fn client<'a>(list: &'a str, peer: Option<&'a str>) -> Option<&'a str> {
     let mut client = None;
     // IIS writes a plus for a space.
     let entries = list.rsplit(',').map(|entry| entry.trim_matches([' ', '"', '+']));
     for entry in peer.into_iter().chain(entries.filter(|entry| !entry.is_empty())) {
         let Some(address) = parse(entry) else {
-            // A peer that is a name may be anybody, so what it says of its client is not believed.
+            // A peer that is a name may be anybody, so its list is not trusted.
             return client.or(peer);
         };
         client = Some(entry);
@@ -32,20 +32,20 @@ pub(super) fn client<'a>(list: &'a str, peer: Option<&'a str>) -> Option<&'a str
     client
 }
 
-/// Whether a text of a line has several addresses, of which one is the client.
+/// Whether a text is a list of several addresses.
 #[inline]
 pub(super) fn is_list(text: &str) -> bool {
     eight::has(b',', text.as_bytes())
 }
 
-/// The last address of a list, which is the peer, and the list before it.
+/// The last address of a list, which is the peer, and the rest of the list.
 pub(super) fn last(list: &str) -> (&str, &str) {
     let (before, last) = list.rsplit_once(',').unwrap_or(("", list));
     (before, last.trim_matches(' '))
 }
 
-/// Whether a text may stand for a client: an address, the name of a host by RFC 1123 (also with underscores, which some
-/// have), a dash for none, or nginx's `unix:` for a socket of the same machine.
+/// Whether a text may be a client: an address, the name of a host by RFC 1123 (also with underscores), a dash for none,
+/// or nginx's `unix:` for a local socket.
 #[inline]
 pub(super) fn is_client(text: &str) -> bool {
     eight::is_dotted(text.as_bytes()) || is_other_client(text)
@@ -62,7 +62,7 @@ const NAME: u8 = 1;
 /// The bytes of an address of IPv6: hexadecimal digits, colons and dots.
 const V6: u8 = 2;
 
-/// The classes of each byte. A lookup costs a third of comparing with all ranges.
+/// A lookup table of the classes of each byte, three times as fast as comparing with all ranges.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -89,7 +89,7 @@ fn is_other_client(text: &str) -> bool {
     }
     let is_name = all & NAME != 0;
     match colons {
-        // A date and a month are no names: another program wrote them before the line.
+        // A date or a month is not a name: another program wrote it before the line.
         0 if is_name => text == "-" || is_host(text) && !is_month(bytes),
         0 => false,
         1 if text == "unix:" => true,
@@ -99,7 +99,8 @@ fn is_other_client(text: &str) -> bool {
     }
 }
 
-/// Whether labels with dots between them are the name of a host: the last has a letter, as no date and no number has.
+/// Whether labels with dots between them are the name of a host: the last label has a letter, unlike in dates and
+/// numbers.
 fn is_host(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_label = |label: &str| !label.is_empty() && label.len() < 64;
@@ -110,7 +111,7 @@ fn is_host(name: &str) -> bool {
         && !is_stamp(name.as_bytes())
 }
 
-/// Whether a name begins as `2000-10-10T13` does.
+/// Whether a name begins like `2000-10-10T13`.
 fn is_stamp(name: &[u8]) -> bool {
     let is_digit = |b: &u8| b.is_ascii_digit();
     name.len() > 10 && name[..4].iter().all(is_digit) && [name[4], name[7]] == *b"--"

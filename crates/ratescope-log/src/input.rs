@@ -1,7 +1,6 @@
 //! A log that reads its source itself, piece by piece, in the caller's thread.
 //!
-//! Tuning drives a [`Reader`] in two other ways: it is given pieces, since a page can't wait for a file, or has several
-//! readers, one a thread.
+//! Tuning uses [`Reader`]s instead: it passes pieces, since a page can't wait for a file, or reads in several threads.
 
 use super::format::LogShape;
 use super::options::Options;
@@ -18,14 +17,14 @@ use std::io::{self, Read};
 pub struct Log<R> {
     pieces: Pieces<R>,
     reader: Reader,
-    /// The piece that was read last; its memory is reused.
+    /// The last piece; its memory is reused.
     piece: Piece,
-    /// Whether the log is at its end, or has failed.
+    /// Whether the log has ended or failed.
     finished: bool,
 }
 
 impl<R: Read> Log<R> {
-    /// Reads as much of `input` as it takes to recognize its format.
+    /// Reads as much of `input` as its format takes to be recognized.
     ///
     /// # Errors
     /// When the input is empty or has no known format, the options do not fit it, or the input fails.
@@ -33,7 +32,7 @@ impl<R: Read> Log<R> {
         Log::with(Pieces::open(input, options)?, options)
     }
 
-    /// A log of which it is known that it has this format.
+    /// A log with a known format.
     ///
     /// # Errors
     /// When the options do not fit the format.
@@ -46,7 +45,7 @@ impl<R: Read> Log<R> {
         Ok(Log { pieces, reader, piece: Piece::default(), finished: false })
     }
 
-    /// Reads the next piece and hands out its events; `false` at the end of the log.
+    /// Reads the next piece and passes its events to `on_event`; `false` at the end of the log.
     ///
     /// # Errors
     /// When the input fails or is cut off, or when a line cannot be read and the log is read strictly. After
@@ -68,26 +67,26 @@ impl<R: Read> Log<R> {
         Ok(more)
     }
 
-    /// Goes on with the next file of this log, after [`read`](Self::read) has returned `false`, and
-    /// [names](Self::name) it.
+    /// Goes on with the next file of this log, after [`read`](Self::read) returned `false`; `name` is [its
+    /// name](Self::name).
     pub fn next_file(&mut self, input: R, name: &str) {
         self.pieces.next_file(input);
         self.finished = false;
         self.reader.name(name);
     }
 
-    /// Names the file whose lines come next. The problems of its lines have this name, and the numbers that they
-    /// have in it; without a name, or with an empty one, those in all that is read.
+    /// Names the file whose lines come next. Problems of its lines have this name, and line numbers within the file;
+    /// with an empty name, line numbers within all that is read.
     pub fn name(&mut self, name: &str) {
         self.reader.name(name);
     }
 
-    /// Makes every later line that cannot be read an error, instead of only counting it.
+    /// Makes every later unreadable line an error, instead of counting it.
     pub fn be_strict(&mut self) {
         self.reader.be_strict();
     }
 
-    /// The format, and what the first lines say about it.
+    /// The format and its properties, from the first lines.
     pub fn shape(&self) -> &LogShape {
         self.pieces.shape()
     }
@@ -110,7 +109,7 @@ pub enum Error {
     Unread(Unread),
     /// The input failed.
     Input {
-        /// The number of lines before the failure, in the file that has the last name.
+        /// The number of lines before the failure, in the last named file.
         line: u64,
         /// The error of the input.
         error: io::Error,

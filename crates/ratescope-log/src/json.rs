@@ -5,9 +5,9 @@
 //! {"ts":971211336.25,"request":{"remote_ip":"192.0.2.7","method":"GET","uri":"/a"},"status":200}
 //! ```
 //!
-//! Fields may have any names; [`names`](super::names) lists the known ones. A value in an inner object has a
-//! name such as `request.remote_ip`. Only the first value of a list counts, which suits Caddy's headers. A time may be
-//! a number or a text. An object without a time is no event, since a server may write other things to the same log.
+//! Fields may have any names; [`names`](super::names) lists the known ones. A value in an inner object has a name such
+//! as `request.remote_ip`. Only the first value of a list counts, as for Caddy's headers. A time may be a number or a
+//! text. An object without a time is not an event, since a server may write other objects to the same log.
 //!
 //! Source: RFC 8259.
 
@@ -32,7 +32,7 @@ pub(super) struct Json {
     places: Places,
     aliases: Vec<Alias>,
     classify: fn(&str, &[Alias]) -> Option<Class>,
-    /// The names in the line before and their classes, since the lines of a log are usually alike.
+    /// A cache of the names in the last line and their classes, since lines are usually alike.
     known: Vec<(String, Option<Class>)>,
     /// Whether objects of Caddy that are not about requests are left out.
     pub(super) only_requests: bool,
@@ -58,7 +58,7 @@ pub(super) fn guess(
     Ok(Guess::new(shape, if is_other(&table) { Guess::OTHER } else { table.points() }))
 }
 
-/// Whether a logger of Caddy is one for requests.
+/// Whether a logger of Caddy logs requests.
 fn is_access(logger: &str) -> bool {
     logger.starts_with("http.log.access")
 }
@@ -103,8 +103,8 @@ impl Json {
         }
     }
 
-    /// The event of a line; `None` if it has no time, or is not about a request where only requests are read.
-    /// A line without a time of its own takes that of `outer`.
+    /// The event of a line; `None` if it has no time, or if only requests are read and it is not one. A line without a
+    /// time takes that of `outer`.
     pub(super) fn read<'a>(
         &'a mut self,
         line: &'a str,
@@ -133,9 +133,8 @@ impl Json {
         Ok(Table { line, made, names: Named::OfLine(names), values, places })
     }
 
-    /// Reads a line as docker writes it, always in the form `{"log":"...","stream":"stdout","time":"..."}`,
-    /// in one pass. Returns the time; [`made`](Self::made) then returns the text. `None` for a line of
-    /// another form.
+    /// Reads a line as docker writes it, always in the form `{"log":"...","stream":"stdout","time":"..."}`, in one
+    /// pass. Returns the time; [`made`](Self::made) then returns the text. `None` for any other line.
     pub(super) fn docker<'a>(&mut self, line: &'a str) -> Option<&'a str> {
         let rest = line.strip_prefix("{\"log\":\"")?;
         self.made.clear();
@@ -161,8 +160,8 @@ impl Json {
             if known.0 != name {
                 *known = (name.to_owned(), (self.classify)(name, &self.aliases));
             }
-            // A null or a dash counts as missing, so that the next best name is used, and so does what is no client
-            // under a name that others use for one.
+            // A null or a dash counts as missing, so that the next best name is used. So does a value that can't be a
+            // client under a name for clients.
             if let Some(class) = known.1 {
                 let text = value.text(line, &self.made);
                 let is_other =

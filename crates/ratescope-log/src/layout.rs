@@ -1,10 +1,9 @@
-//! Lines of columns, in an order that is known, given or guessed.
+//! Lines of columns, in a known, given or guessed order.
 //!
-//! A layout is a sequence of columns with fixed texts between them, as in nginx's
-//! `$remote_addr [$time_local]`. A column ends where the next text begins. Clients choose the text of some
-//! columns, and servers don't always escape it. So a column before an address or a time ends only where an
-//! address or a time follows. If a client chose the text of the column, and an address could follow in
-//! several places, the line is not read.
+//! A layout is a sequence of columns with fixed texts between them, as in nginx's `$remote_addr [$time_local]`. A
+//! column ends where the next text begins. Clients choose the text of some columns, and servers don't always escape it.
+//! So a column before an address or a time ends only where an address or a time follows. If clients choose the text of
+//! the column, and an address could follow in several places, the line is not read.
 
 mod guess;
 mod known;
@@ -27,9 +26,9 @@ use ratescope::internal::shown;
 use split::Split;
 use std::sync::Arc;
 
-/// The columns of lines, and the fixed texts between them. The text form is the notation of nginx's
-/// `log_format` or of Apache's `LogFormat`, with or without the directive. The form of a time may be said as for
-/// `strftime`, as in `%{%d.%m.%Y %H:%M:%S}t`, or among nginx's variables as in `$remote_addr [%d.%m.%Y %H:%M:%S]`.
+/// The columns of lines, and the fixed texts between them. The text form is the notation of nginx's `log_format` or of
+/// Apache's `LogFormat`, with or without the directive. The form of a time may be given as for `strftime`, as in
+/// `%{%d.%m.%Y %H:%M:%S}t`, or among nginx's variables as in `$remote_addr [%d.%m.%Y %H:%M:%S]`.
 ///
 /// ```
 /// use ratescope_log::{Layout, Log, Options};
@@ -49,32 +48,31 @@ pub struct Layout {
     parts: Vec<Part>,
     names: Vec<String>,
     places: Places,
-    /// The X-Forwarded-For that tells the client, if it stands beside the address of the peer or if no column has an
-    /// address.
+    /// The X-Forwarded-For with the client, if it is beside the peer's address or if no column has an address.
     behind: Option<Behind>,
-    /// Whether the last column has no spaces, and a column before an address has none unless a client chose
-    /// its text. A line with more columns is then not read.
+    /// Whether the last column has no spaces, nor a column before an address unless clients choose its text. A line
+    /// with more columns is then not read.
     is_exact: bool,
-    /// The text between columns that a header `#Fields` names. Lines that begin with `#` are then remarks about
-    /// the log, and each header is for the lines up to the next.
+    /// The text between the columns of a header `#Fields`. Lines that begin with `#` are then remarks, and each header
+    /// is for the lines up to the next.
     pub(super) between: Option<&'static str>,
     certainty: Certainty,
     /// The columns of other lines of the same log.
     other: Option<Arc<Layout>>,
 }
 
-/// How certain it is that a log whose first lines a layout reads has this layout.
+/// How certainly a log has a layout that reads its first lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Certainty {
-    /// It was said, is that of a header, or has words that no other log has.
+    /// The layout was given, comes from a header, or has words that no other log has.
     #[default]
     Sure,
-    /// It is that of a server.
+    /// The layout is a server's.
     Known,
     Guessed,
 }
 
-/// The places of the columns that tell the client of a proxy.
+/// The indices of the columns with the client of a proxy.
 #[derive(Clone, Copy, Debug)]
 struct Behind {
     list: u16,
@@ -100,9 +98,9 @@ struct Part {
     kind: Kind,
     /// Whether clients choose the text of the column.
     is_free: bool,
-    /// Whether the text ends with one space or more, any number of them.
+    /// Whether the text ends with spaces, one or any number.
     has_spaces: bool,
-    /// The form of a time that was said.
+    /// The given form of a time.
     form: Option<Strftime>,
 }
 
@@ -134,7 +132,7 @@ enum Kind {
     Address,
     /// Addresses, with a comma and perhaps a space between them.
     List,
-    /// Texts in braces, with a space after each.
+    /// Texts in braces, each followed by a space.
     Braces,
     /// No column: the end of the line.
     End,
@@ -222,8 +220,7 @@ impl Layout {
     }
 }
 
-/// Whether clients choose the text of the column with this name and class. For a column with a guessed name this
-/// is assumed.
+/// Whether clients choose the text of the column with this name and class, which is assumed for a guessed name.
 fn is_free(name: &str, class: Option<Class>) -> bool {
     use Standard::{Agent, Forwarded, Host, Path, Referer, Request, User};
     let is_guessed = name.strip_prefix('c').is_some_and(|place| place.parse::<u8>().is_ok());
@@ -232,12 +229,12 @@ fn is_free(name: &str, class: Option<Class>) -> bool {
         || is_guessed
 }
 
-/// Reads lines, and reuses its memory for each of them.
+/// Reads lines, reusing its memory.
 #[derive(Debug)]
 pub(super) struct Rows {
     /// The columns of the next line.
     pub(super) layout: Arc<Layout>,
-    /// Whether internal peers are clients and not proxies.
+    /// Whether internal peers are clients, not proxies.
     pub(super) many_peers: bool,
     values: Vec<Excerpt>,
 }

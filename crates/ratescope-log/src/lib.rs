@@ -21,15 +21,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! * A [`Log`] reads its source itself. A [`Reader`] is fed pieces, as in a page, after [`recognize`] has found the
-//!   [`LogShape`]: one of the [formats](Format), and what the first lines say of it.
+//! * A [`Log`] reads its source itself. A [`Reader`] takes pieces, as in a page, after [`recognize`] has found the
+//!   [`LogShape`]: one of the [formats](Format), with its properties.
 //! * A [`Record`] is a line with events. It borrows its [fields](Record#fields) from the line.
-//! * [`Order`] sorts what is late, and spreads the events of a whole second.
+//! * [`Order`] sorts late lines, and spreads the events of a whole second.
 //! * [`Options`] choose the format, the key, the filter and the costs.
 //!
 //! A line becomes an event in these steps: `unpack.rs` unpacks the source, `pieces.rs` reads it piece by piece,
-//! `recognize.rs` finds the format, `lines.rs` cuts the pieces into lines, and `reader.rs` unwraps each (`wrap.rs`) and gives
-//! it to the parser of the format, one a file.
+//! `recognize.rs` finds the format, `lines.rs` cuts the pieces into lines, and `reader.rs` unwraps each (`wrap.rs`) and
+//! passes it to the parser of the format, one a file.
 //!
 //! Reading a line allocates nothing. Every input is bounded in memory and time, and no bytes make it panic. Lines that
 //! cannot be read are counted, and the first few are kept with their numbers and reasons.

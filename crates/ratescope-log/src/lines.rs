@@ -4,13 +4,13 @@
 use core::str;
 use memchr::{memchr_iter, memrchr};
 
-/// The most bytes of a line. A longer line is not read, since all of it would have to be kept in memory.
+/// The most bytes of a line. A longer line is skipped, since all of it would have to be kept in memory.
 pub const LONGEST: usize = 1 << 20;
 
 /// Splits chunks into lines.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
-    /// The begun line, which continues in the next chunk; at most [`LONGEST`] bytes.
+    /// The incomplete line at the end of the last chunk; at most [`LONGEST`] bytes.
     begun: Vec<u8>,
     /// Whether the begun line is too long; it is then skipped up to its end.
     too_long: bool,
@@ -29,7 +29,7 @@ impl Lines {
         self.number + u64::from(self.too_long || !self.begun.is_empty())
     }
 
-    /// Hands out every line that ends in `chunk`, with its number from 1, up to the first error.
+    /// Passes `on` every line that ends in `chunk`, with its number from 1, up to the first error.
     pub(super) fn feed<E>(
         &mut self,
         chunk: &[u8],
@@ -53,7 +53,7 @@ impl Lines {
         told
     }
 
-    /// Hands out the last line if it does not end with a line feed.
+    /// Passes `on` the last line if it does not end with a line feed.
     pub(super) fn finish<E>(
         &mut self,
         on: &mut impl FnMut(u64, Whole<'_>) -> Result<(), E>,
@@ -61,7 +61,7 @@ impl Lines {
         if self.number() > self.number { self.end(on) } else { Ok(()) }
     }
 
-    /// Hands out whole lines. UTF-8 is checked once for all of them, which is faster than for each.
+    /// Passes `on` whole lines. UTF-8 is checked once for all of them, which is faster than for each.
     fn split<E>(
         &mut self,
         whole: &[u8],
@@ -92,7 +92,7 @@ impl Lines {
         }
     }
 
-    /// Hands out the begun line, which has ended.
+    /// Passes `on` the begun line, which has ended.
     fn end<E>(&mut self, on: &mut impl FnMut(u64, Whole<'_>) -> Result<(), E>) -> Result<(), E> {
         self.number += 1;
         let line = (!self.too_long).then(|| bare(text_of(&self.begun, &mut self.shown)));
@@ -103,8 +103,8 @@ impl Lines {
     }
 }
 
-/// A line without a byte order mark, without a carriage return, and without leading zero bytes: a file has zero bytes
-/// if it was truncated while a program went on writing to it.
+/// A line without a byte order mark, a carriage return and leading zero bytes, which a file has if it was truncated
+/// while a program was writing to it.
 #[inline]
 pub(super) fn bare(line: &str) -> &str {
     let line = if line.starts_with('\0') { line.trim_start_matches('\0') } else { line };

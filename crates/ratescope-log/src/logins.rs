@@ -7,16 +7,15 @@
 //! login authenticator failed for (helo) [192.0.2.7]: 535 Incorrect authentication data (set_id=ann)
 //! ```
 //!
-//! The header of the line is a [wrapper](super::wrap), which tells the program. By default, an event is a failed login of
-//! [sshd], [Postfix, Dovecot or Exim](mail), as fail2ban's filters find them; of several messages about the same attempt
-//! one [counts](attempts). A line of Dovecot about several attempts stands for as many events. If texts are given, an
-//! event is a message that contains one of them. Other lines are no events. The fields are `host`, `program`, `pid`,
+//! The header of the line is a [wrapper](super::wrap), which names the program. By default, an event is a failed login
+//! of [sshd], [Postfix, Dovecot or Exim](mail), as fail2ban's filters find them; of several messages about one attempt,
+//! one [counts](attempts). A line of Dovecot about several attempts stands for as many events. With given texts, an
+//! event is a message that contains one of them. Other lines are not events. The fields are `host`, `program`, `pid`,
 //! `user`, `ip` and `message`.
 //!
-//! A client chooses the name that it logs in with, which may look like an address or like a part of the
-//! message. So the address of a failed login is where the program writes it. If there is none, as in
-//! `unknown[unknown]`, the event has no address. In other messages, an address in another place counts, too, unless it
-//! is the server's own.
+//! A client chooses the name that it logs in with, which may look like an address or like a part of the message. So the
+//! address of a failed login is read only where the program writes it. Without one there, as in `unknown[unknown]`, the
+//! event has no address. In other messages, an address anywhere counts, unless it is the server's own.
 
 mod attempts;
 mod mail;
@@ -57,7 +56,7 @@ impl Program {
         match name {
             _ if name.starts_with("sshd") => Some(Program::Sshd),
             _ if name.starts_with("postfix") => Some(Program::Postfix),
-            // In Dovecot's own log, the name before the message is that of its part, such as `imap-login`.
+            // In Dovecot's own log, the name before the message is one of its processes, such as `imap-login`.
             _ if name.starts_with("dovecot") || name.ends_with("-login") => Some(Program::Dovecot),
             _ if name == "auth" || name.starts_with("auth-worker") => Some(Program::Dovecot),
             _ if name.starts_with("exim") => Some(Program::Exim),
@@ -66,10 +65,10 @@ impl Program {
     }
 }
 
-/// What a message tells of failed logins.
+/// The failed logins of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Failure<'a> {
-    /// The client; `None` if the program does not know it, or if the client could have written it.
+    /// The client; `None` if the program does not know it, or if the client could have forged it.
     pub(super) ip: Option<&'a str>,
     pub(super) user: &'a str,
     /// The number of attempts.
@@ -77,14 +76,14 @@ pub(super) struct Failure<'a> {
     kind: Kind,
 }
 
-/// How a message is about attempts.
+/// How a message counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// By itself.
+    /// It counts by itself.
     Main,
-    /// About one of the attempts that a later message counts.
+    /// It is about an attempt that a later message counts, too.
     Each,
-    /// About a connection that messages of other numbers may be about, too.
+    /// It is about a connection; messages with other numbers may be about the same one.
     Other(u8),
 }
 
@@ -97,7 +96,7 @@ fn failure(program: Program, message: &str) -> Option<Failure<'_>> {
     }
 }
 
-/// A text that a program writes for a client, if it knows one.
+/// A client, unless the program writes that it is unknown.
 fn client(text: &str) -> Option<&str> {
     let is_known = !text.eq_ignore_ascii_case("unknown") && text != "-";
     Some(text).filter(|text| is_known && is_client(text))
@@ -132,8 +131,7 @@ pub(super) fn guess(
     Ok(Guess::new(LogShape::with(LogForm::Syslog, "syslog", FIELDS), points))
 }
 
-/// The event of a message: if it contains one of the texts `wanted` or, without any, if it reports a failed
-/// login.
+/// The event of a message, if it contains one of the texts `wanted` or, without any, if it reports a failed login.
 pub(super) fn read<'a>(
     envelope: Envelope<'a>,
     message: &'a str,
@@ -141,7 +139,7 @@ pub(super) fn read<'a>(
     wanted: &[String],
     attempts: &mut Attempts,
 ) -> Result<Option<(Instant, Login<'a>)>, Reason> {
-    // The time of every message is read, since the year of later ones depends on it.
+    // Reads the time of every message, since the year of later messages depends on it.
     let Some(instant) = envelope.instant(stamps) else {
         return Err("no time before the message".into());
     };
@@ -189,7 +187,7 @@ impl<'a> Login<'a> {
     }
 }
 
-/// Words before the address of a client, and before one that is the server's own.
+/// Words before the address of a client, and before that of the server itself.
 const BEFORE_CLIENT: [&str; 11] =
     ["from", "rip", "rhost", "src", "saddr", "client", "remote", "raddr", "peer", "host", "source"];
 const BEFORE_OWN: [&str; 13] = [
@@ -208,8 +206,8 @@ const BEFORE_OWN: [&str; 13] = [
     "listen",
 ];
 
-/// The client in a message of any program: at its beginning, or the last one after a word such as `from`, or else the first
-/// one in brackets or anywhere that is not the server's own.
+/// The client in a message of any program: the address at the beginning, or the last after a word such as `from`, or
+/// else the first that is not the server's own, in brackets or anywhere.
 fn any_address(message: &str) -> Option<&str> {
     let is_mark = |c: char| {
         matches!(
@@ -229,7 +227,7 @@ fn any_address(message: &str) -> Option<&str> {
                 .and_then(|rest| rest.chars().next())
                 .map_or(0, char::len_utf8);
         let word = word.trim_end_matches(['.', ':', ',']);
-        // A name may come before it, as in `outside:192.0.2.7`, and a port after it, as in `192.0.2.7#53`.
+        // Without a name before it, as in `outside:192.0.2.7`, and a port after it, as in `192.0.2.7#53`.
         let bare = word.split('#').next().unwrap_or(word);
         let inner = bare.rsplit_once(':').map_or(bare, |(_, inner)| inner);
         let Some(address) =

@@ -2,8 +2,8 @@
 //!
 //! In JSON and CSV a field may have any name. The standard fields are found under the names listed below, in any case
 //! (`clientIp`, `ClientIP`, `client_ip`), and also in objects around them, as in `httpRequest.remoteIp`; if a line has
-//! several of the names, the outermost one counts, and the first one listed of these. An alias replaces them: with
-//! `ip=client.address` the address is taken from that field only. A dot leads into an object, as in Caddy's
+//! several of the names, the outermost counts, and of several outermost the first listed. An alias replaces the names:
+//! with `ip=client.address` the address comes only from this field. A dot leads into an object, as in Caddy's
 //! `request.remote_ip`.
 
 use core::fmt;
@@ -26,16 +26,15 @@ pub(super) enum Standard {
     Agent,
     Referer,
     Forwarded,
-    /// A text such as `GET /path HTTP/1.1`, used for the method and the path if these have no fields of their
-    /// own.
+    /// A text such as `GET /path HTTP/1.1`, for the method and the path if they have no fields of their own.
     Request,
 }
 
 /// The number of standard fields.
 pub(super) const STANDARDS: usize = 12;
 
-/// Each standard field with its names: first the standard name, then those of servers, the best first. Neither the case
-/// of letters nor `_` and `-` in them matter.
+/// Each standard field with its names: first the standard name, then servers' names, the best first. Case, `_` and `-`
+/// do not matter.
 const NAMES: [(Standard, &[&str]); STANDARDS] = [
     (
         Standard::Time,
@@ -242,10 +241,10 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
     (Standard::Request, &["request"]),
 ];
 
-/// A name in which the case of letters matters: `request_time` is a duration.
+/// A name whose case matters: `request_time` is a duration.
 const EXACT: (&str, Class) = ("requestTime", (Standard::Time, 60));
 
-/// Objects that have fields of the request or of the client, in which any of the names counts.
+/// Objects with fields of the request or of the client, in which any of the names counts.
 const AROUND: [&str; 18] = [
     "request",
     "req",
@@ -267,7 +266,7 @@ const AROUND: [&str; 18] = [
     "attributes",
 ];
 
-/// Objects that have fields of somebody else than the client.
+/// Objects with fields of others than the client.
 const OTHERS: [&str; 11] = [
     "upstream",
     "server",
@@ -282,7 +281,7 @@ const OTHERS: [&str; 11] = [
     "latencies",
 ];
 
-/// The names that say enough wherever they are.
+/// The names that are clear in any object.
 const CLEAR: [&str; 12] = [
     "clientip",
     "remoteip",
@@ -350,11 +349,10 @@ impl fmt::Display for Alias {
 /// A standard field, and the rank of a name for it: the lower, the better.
 pub(super) type Class = (Standard, u8);
 
-/// The rank of a name for which there is an alias, and of the standard name.
+/// The rank of an alias, and of the standard name.
 pub(super) const SAID: u8 = 1;
 
-/// The standard field that a field of this name is taken for, and the rank of the name; `None` if it is no
-/// such name.
+/// The standard field for a field of this name, and the rank of the name; `None` for other names.
 pub(super) fn classify(field: &str, aliases: &[Alias]) -> Option<Class> {
     if let Some(alias) = aliases.iter().find(|alias| alias.field == field) {
         return Some((alias.standard, 0));
@@ -365,7 +363,7 @@ pub(super) fn classify(field: &str, aliases: &[Alias]) -> Option<Class> {
     (!said).then_some(class)
 }
 
-/// What a field of this name is taken for: by its whole name, or else by its end, the more of the name the better.
+/// The standard field for a field of this name, by the whole name or else by its longest known end.
 fn known(field: &str) -> Option<Class> {
     static ALL: LazyLock<HashMap<String, Class>> = LazyLock::new(|| {
         let mut all = HashMap::new();
@@ -383,7 +381,7 @@ fn known(field: &str) -> Option<Class> {
         let (outer, inner) = rest.split_once('.').unwrap_or((rest, ""));
         let class = ALL.get(rest).filter(|_| is_around || CLEAR.contains(&rest));
         if let Some((standard, rank)) = class.filter(|(standard, _)| is_of(&name, *standard)) {
-            // Each object around a name counts as much as all the names in it.
+            // Each enclosing object adds more to the rank than all names.
             return Some((*standard, rank.saturating_add(depth * 64)));
         }
         if inner.is_empty() || OTHERS.contains(&outer) || depth == 3 {
@@ -395,13 +393,14 @@ fn known(field: &str) -> Option<Class> {
     (field.rsplit('.').next() == Some(EXACT.0)).then_some(EXACT.1)
 }
 
-/// Whether the name of a field may be that of this one: a request has a size, too, but `bytes` is that of the answer.
+/// Whether the name of a field may mean this standard field: a request has a size, too, but `bytes` is the size of the
+/// response.
 fn is_of(name: &str, standard: Standard) -> bool {
     let is_request = || name.starts_with("request.") || name.starts_with("req.");
     !(matches!(standard, Standard::Bytes | Standard::Status | Standard::Request) && is_request())
 }
 
-/// A name without what differs between servers.
+/// A name in the form that is compared: without `_`, `-` and upper case.
 fn plain(name: &str) -> String {
     let is_part = |c: &char| c.is_alphanumeric() || *c == '.';
     name.chars().filter(is_part).map(|c| c.to_ascii_lowercase()).collect()

@@ -23,9 +23,9 @@ const UNITS: [(Unit, &str); 4] =
 impl Unit {
     /// The most likely unit of a number, by its size.
     ///
-    /// Below 10¹¹ it is seconds, which reach to the year 5138 and include small numbers since any other
-    /// origin; below 10¹⁴ milliseconds; below 10¹⁷ microseconds; and from there on nanoseconds. In each of
-    /// the last three units, the range begins in March 1973, so the guess is right for all times since then.
+    /// Below 10¹¹ seconds, which reach to the year 5138 and include small numbers since any other origin; below 10¹⁴
+    /// milliseconds; below 10¹⁷ microseconds; then nanoseconds. The range of each of the last three units begins in
+    /// March 1973, so the guess is right for all times since.
     pub fn guess(number: f64) -> Self {
         match number.abs() {
             size if size < 1e11 => Unit::Seconds,
@@ -38,13 +38,13 @@ impl Unit {
 
 by_name!(Unit, UNITS, "not a unit of times in numbers; write s, ms, us or ns");
 
-/// Reads a number as a time, in the given unit or in the guessed one, cut to microseconds. `None` if the text
-/// is no number or the time is out of range.
+/// Reads a number as a time, in the given unit or in the guessed one, cut to microseconds. `None` if the text is not a
+/// number, or the time is out of range.
 pub(super) fn read(text: &str, unit: Option<Unit>) -> Option<Instant> {
     plain(text, unit).map(|(instant, _)| instant).or_else(|| exponential(text, unit))
 }
 
-/// Does the same as [`read`] for numbers without an exponent; also returns the number of decimals.
+/// As [`read`], for numbers without an exponent; also returns the number of decimals.
 pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> {
     let (negative, number) = match text.strip_prefix('-') {
         Some(number) => (true, number),
@@ -52,8 +52,7 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
     };
     let (whole, part) = digits(number)?;
     let whole: i64 = whole.parse().ok()?;
-    // How many decimals the unit has down to a microsecond, and the number of units in a microsecond if the unit is
-    // shorter.
+    // How many decimals of the unit reach a microsecond, and how many shorter units make a microsecond.
     let (shift, cut) = match unit.unwrap_or_else(|| Unit::guess(whole as f64)) {
         Unit::Seconds => (6, 1),
         Unit::Millis => (3, 1),
@@ -66,7 +65,7 @@ pub(super) fn plain(text: &str, unit: Option<Unit>) -> Option<(Instant, usize)> 
     Some((Instant { time, coarse: shift == 6 && part.is_empty(), east: Some(0) }, part.len()))
 }
 
-/// The number that the first `count` of some decimals make, up to six of them; missing ones are zeros.
+/// The first `count` decimals as a number, at most six; missing digits are zeros.
 #[inline]
 pub(super) fn decimals(digits: &[u8], count: usize) -> i64 {
     let padded = digits.iter().chain(&[b'0'; 6]).take(count);

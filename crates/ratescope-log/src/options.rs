@@ -22,7 +22,7 @@ pub struct Options {
     pub format: Option<Format>,
     /// The columns of the lines; if given, no other format is tried.
     pub layout: Option<Arc<Layout>>,
-    /// The key whose values tell clients apart; if `None`, the [usual one](super::LogShape::key).
+    /// The key of clients; `None` for the [usual key](super::LogShape::key).
     pub key: Option<Per>,
     /// Whether events without any field of the key are left out. Otherwise all of them count as one client.
     pub only_keyed: bool,
@@ -32,12 +32,11 @@ pub struct Options {
     pub unit: Option<Unit>,
     /// The year of the first line, for times without a year.
     pub year: Year,
-    /// The events to hand out.
+    /// The conditions for events.
     pub filter: Filter,
-    /// The cost of an event; `None` takes it from the column `cost` of CSV, and 1 without that column.
+    /// The cost of an event; `None` takes it from the column `cost` of CSV, or 1 without this column.
     pub cost: Option<Cost>,
-    /// The prefix in bits by which IPv6 addresses are grouped in `ip` and `forwarded`; from 128 on, none are
-    /// grouped.
+    /// The prefix in bits by which IPv6 addresses are grouped in `ip` and `forwarded`; 128 groups none.
     pub ipv6_prefix: u8,
     /// The number of segments that `path` keeps; `None` keeps all.
     pub path_depth: Option<NonZeroU8>,

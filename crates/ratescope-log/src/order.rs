@@ -1,20 +1,18 @@
 //! Sorts events by time when their lines are slightly out of order.
 //!
-//! A server logs a request when it has answered it, but often with the time of arrival. So the line of a slow
-//! request follows those of later requests. Lines are held until the log has advanced by `slack`, as far as
-//! there is room for them, and then their events come out in the order of their times; events of equal time
-//! keep the order of their lines. An event that comes too late for that is counted as late, and gets the
-//! earliest time for which events can still be handed out.
+//! A server logs a request when it has answered it, but often with the time of arrival. So the line of a slow request
+//! follows those of later requests. Lines are held, as far as there is room, until the log has advanced by `slack`;
+//! then their events come out in the order of their times, and of their lines for equal times. A later event is counted
+//! as late, and gets the earliest time that can still come out.
 //!
-//! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of a log
-//! are in the wrong order, all lines are late from there on. After 64 late lines in a row the clock is taken
-//! to have been set back: the times of these lines and of later ones are shifted so that they continue where
-//! the log was, and the step is counted. A log whose first line is its newest cannot be put in order like
-//! this: see [`Order::is_newest_first`].
+//! If the clock was set back, as at the end of summer time in a log without zones, or if the parts of a log are in the
+//! wrong order, all later lines are late. After 64 late lines in a row, the clock counts as set back: the times of
+//! these and all later lines are shifted, so that they continue where the log was, and the step is counted. This does
+//! not sort a log whose first line is its newest: see [`Order::is_newest_first`].
 //!
-//! A line that is far ahead of the others, such as one of 2099, waits for a second line of about that time, or
-//! for one of the day after it, unless earlier lines come meanwhile. If none comes, the line is dropped and
-//! counted, and changes nothing else. If all lines are that far from each other, none is dropped.
+//! A line far ahead of the others, such as one from 2099, waits for a second line of about its time, or for a line of
+//! the next day if no earlier line comes before. Without one, the line is dropped and counted. If all lines are so far
+//! from each other, none is dropped.
 //!
 //! ```
 //! use ratescope_log::{Order, Spread, When};
@@ -48,7 +46,7 @@ use ratescope::time::{Span, Time};
 /// The default slack; nearly all requests take less time.
 pub const SLACK: Span = Span::minutes(1);
 
-/// The longest slack in seconds, since all lines within the slack must be held.
+/// The longest slack in seconds, since all lines within it must be held.
 const LONGEST_SLACK: f64 = 3600.0;
 
 /// The default number of bytes that are held.
@@ -57,17 +55,17 @@ pub const HELD: usize = 64 << 20;
 /// The number of late lines in a row after which the clock counts as set back.
 const LATE_IN_A_ROW: usize = 64;
 
-/// The greatest step ahead in seconds that is believed without a second line, if the slack is shorter.
+/// The greatest step ahead in seconds that needs no second line, if the slack is shorter.
 const USUAL_STEP: i64 = 60;
 
-/// The greatest step ahead in seconds that is believed at the end of a log without a second line. It is also the
-/// greatest step from a line to the one that confirms it.
+/// The greatest step ahead in seconds that needs no second line at the end of a log, and the greatest step from a line
+/// to the next line that confirms it.
 const FAR: i64 = 24 * 3600;
 
-/// The memory of a second is kept for the next one if it has room for at most four times its lines and this many more.
+/// The next second reuses the memory of a second that has room for at most four times its lines and this many more.
 const SMALL: usize = 64;
 
-/// Holds lines until no earlier one can come, and hands out their items of type `T` in the order of time.
+/// Holds lines until no earlier line can come, and gives out their items of type `T` in the order of time.
 #[derive(Clone, Debug)]
 pub struct Order<T> {
     spread: Spread,
@@ -77,7 +75,7 @@ pub struct Order<T> {
     seconds: Vec<Vec<Line<T>>>,
     /// Memory for the lines of the next second.
     spare: Vec<Line<T>>,
-    /// The lines far ahead whose time is not confirmed yet.
+    /// The lines far ahead whose times are not confirmed yet.
     ahead: Ahead<T>,
     /// The first open second.
     first: i64,
@@ -85,9 +83,9 @@ pub struct Order<T> {
     newest: i64,
     /// The bytes of the lines in `seconds`.
     held: usize,
-    /// The time in the first open second up to which events were handed out, in microseconds.
+    /// The time in the first open second up to which events were given out, in microseconds.
     given: i64,
-    /// The time of the last event that was handed out, in microseconds.
+    /// The time of the last event that was given out, in microseconds.
     last: i64,
     /// Whether the first line was put into its second.
     begun: bool,
@@ -95,11 +93,11 @@ pub struct Order<T> {
     shift: i64,
     /// The late lines since the last line that was not late.
     belated: Vec<Line<T>>,
-    /// The time of the line before, in microseconds.
+    /// The time of the previous line, in microseconds.
     before: i64,
-    /// The number of lines that are earlier than the line before them.
+    /// The number of lines that are earlier than their previous line.
     earlier: u64,
-    /// The number of lines that are later than the line before them.
+    /// The number of lines that are later than their previous line.
     later: u64,
     corrections: Corrections,
 }
@@ -110,8 +108,8 @@ fn start(second: i64) -> i64 {
 }
 
 impl<T> Order<T> {
-    /// Waits for lines that are up to `slack` late (rounded up to whole seconds, at most an hour), and holds
-    /// lines of at most `room` bytes, but always at least one line.
+    /// Waits for lines that are up to `slack` late (rounded up to whole seconds, at most an hour), and holds at most
+    /// `room` bytes of lines, but at least one line.
     pub fn new(slack: Span, room: usize, spread: Spread) -> Self {
         let slack = libm::ceil(slack.secs()).min(LONGEST_SLACK) as i64;
         let length = (slack as usize + 1).next_power_of_two();
@@ -137,13 +135,13 @@ impl<T> Order<T> {
         }
     }
 
-    /// The corrections of times by now.
+    /// The corrections of times so far.
     pub fn corrections(&self) -> Corrections {
         self.corrections
     }
 
-    /// Whether the log goes backwards, so that its first line is the newest: for each line that is later than the line
-    /// before it, more than four lines are earlier.
+    /// Whether the log goes backwards, its newest line first: more than four lines are earlier than their previous line
+    /// for each that is later.
     pub fn is_newest_first(&self) -> bool {
         let Corrections { late, steps_back, .. } = self.corrections;
         late + steps_back.count > 0 && self.earlier / 4 > self.later
@@ -155,8 +153,8 @@ impl<T> Order<T> {
         self.held + self.ahead.bytes() + belated
     }
 
-    /// Takes the next line of the log, which takes `bytes` bytes to hold, and hands out the events that no
-    /// later line can precede. The item of a line comes once for each event of the line.
+    /// Takes the next line of the log, of `bytes` bytes in memory, and gives out the events that no later line can
+    /// precede. The item of a line comes once for each event of the line.
     #[inline]
     pub fn push(&mut self, when: When, bytes: usize, item: T, out: &mut impl FnMut(Time, &T)) {
         let When { time, coarse, times } = when;
@@ -175,7 +173,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Hands out all events that are held.
+    /// Gives out all events that are held.
     pub fn finish(&mut self, out: &mut impl FnMut(Time, &T)) {
         if self.begun {
             let passed = self.ahead.passed(start(self.newest.saturating_add(FAR)));
@@ -189,13 +187,13 @@ impl<T> Order<T> {
         self.spare = Vec::new();
     }
 
-    /// The greatest step ahead in seconds that is believed without a second line.
+    /// The greatest step ahead in seconds that needs no second line.
     #[inline]
     fn step(&self) -> i64 {
         self.slack.max(USUAL_STEP)
     }
 
-    /// Keeps a line that is far ahead. If there is no room for more lines, all lines that wait are believed.
+    /// Keeps a line that is far ahead. Without room for more lines, all waiting lines are confirmed.
     #[cold]
     fn wait(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
         self.ahead.push(line);
@@ -204,7 +202,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Puts the lines that a line at the time `micros` confirms, and drops those that waited too long.
+    /// Inserts the lines that a line at the time `micros` confirms, and drops lines that waited too long.
     #[cold]
     fn believe(&mut self, micros: i64, out: &mut impl FnMut(Time, &T)) {
         let [near, far] = [self.step(), FAR].map(|seconds| start(seconds).unsigned_abs());
@@ -215,7 +213,7 @@ impl<T> Order<T> {
         if self.begun {
             self.drop_all(wrong);
         } else if !wrong.is_empty() {
-            // No two of these lines are near each other, and nothing else is known: the log begins with them.
+            // No two of these lines are near each other, and no others are known: the log begins with them.
             wrong.into_iter().for_each(|line| self.ahead.push(line));
             self.put_all(out);
         }
@@ -262,7 +260,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Keeps a late line until it is known whether the clock was set back.
+    /// Keeps a late line until it is clear whether the clock was set back.
     #[cold]
     fn wait_for_more(&mut self, line: Line<T>, out: &mut impl FnMut(Time, &T)) {
         self.belated.push(line);
@@ -272,8 +270,8 @@ impl<T> Order<T> {
         if self.belated.len() < LATE_IN_A_ROW {
             return;
         }
-        // The first of these lines continues where the log was. The shift is in whole seconds, so that fractions of
-        // a second stay the same.
+        // The first of these lines continues where the log was. The shift is in whole seconds, to keep fractions of a
+        // second.
         let lines = core::mem::take(&mut self.belated);
         let first = lines.first().map_or(0, |line| line.micros.div_euclid(SECOND));
         let back = self.newest.saturating_sub(first).saturating_mul(SECOND);
@@ -285,7 +283,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Gives late lines the earliest time for which events can still be handed out.
+    /// Gives late lines the earliest time that can still come out.
     #[cold]
     fn put_belated(&mut self, out: &mut impl FnMut(Time, &T)) {
         for line in core::mem::take(&mut self.belated) {
@@ -311,7 +309,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Hands out all seconds before `end`.
+    /// Gives out all seconds before `end`.
     fn close(&mut self, end: i64, out: &mut impl FnMut(Time, &T)) {
         while self.first < end {
             self.give(self.left(), out);
@@ -320,8 +318,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// Hands out the events of the first open second, spread over the next `length` microseconds of it if its
-    /// events are to be spread.
+    /// Gives out the events of the first open second, if so configured spread over its next `length` microseconds.
     fn give(&mut self, length: i64, out: &mut impl FnMut(Time, &T)) {
         let place_of = self.place(self.first);
         let from = self.given;
@@ -330,7 +327,7 @@ impl<T> Order<T> {
             return;
         }
         let mut lines = core::mem::take(open);
-        // One pass over the lines, which are few, finds all that is asked of them.
+        // One pass over the lines, which are few.
         let mut events = 0;
         let mut coarse = true;
         let mut sorted = true;
@@ -362,15 +359,15 @@ impl<T> Order<T> {
             }
         }
         self.last = last;
-        // The next second is probably as busy. If this one was much less busy than its memory allows, the
-        // memory is freed.
+        // The next second is probably as busy. If this second was much less busy than its memory allows, the memory is
+        // freed.
         if lines.capacity() <= lines.len() * 4 + SMALL {
             lines.clear();
             self.spare = lines;
         }
     }
 
-    /// Hands out the earliest seconds before their time is over, until the rest fits into `room`.
+    /// Gives out the earliest seconds before their time is over, until the rest fits into `room`.
     #[cold]
     fn make_room(&mut self, out: &mut impl FnMut(Time, &T)) {
         while self.first < self.newest {
@@ -379,8 +376,7 @@ impl<T> Order<T> {
                 return;
             }
         }
-        // All lines are in one second, and more may come: the events of these get half of the rest of the
-        // second.
+        // All lines are in one second, and more may come: the events so far get half of the rest of the second.
         let half = self.left() / 2;
         self.give(half, out);
         self.given = self.given.saturating_add(half);

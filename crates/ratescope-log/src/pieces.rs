@@ -1,4 +1,4 @@
-//! A log in pieces of whole lines, for one reader or for several.
+//! A log in pieces of whole lines, for one reader or several.
 
 use super::format::LogShape;
 use super::input::Error;
@@ -10,8 +10,8 @@ use memchr::memrchr;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-/// The number of bytes that are read at once. They and their events fit into a processor's second-level cache, and take
-/// so long to read that threads seldom wait for each other. The beginning of a log, by which its format is
+/// The number of bytes that are read at once. A piece and its events fit into a processor's second-level cache, and
+/// take so long to read that threads seldom contend. The beginning of a log, by which its format is
 /// [recognized](super::recognize::HEAD), fits into a piece.
 const PIECE: usize = 1 << 17;
 const _: () = assert!(super::recognize::HEAD <= PIECE);
@@ -20,7 +20,7 @@ const _: () = assert!(super::recognize::HEAD <= PIECE);
 #[derive(Debug, Default)]
 pub struct Piece {
     pub(super) lines: Vec<u8>,
-    /// The columns of the first line; `None` if only a reader of all earlier lines knows them.
+    /// The columns of the first line; `None` if they depend on all earlier lines.
     pub(super) layout: Option<Arc<Layout>>,
 }
 
@@ -32,17 +32,17 @@ pub struct Piece {
 pub struct Pieces<R> {
     input: R,
     shape: LogShape,
-    /// The bytes that were read to recognize the format and not handed out yet.
+    /// The bytes that were read to recognize the format, and not given out yet.
     head: Vec<u8>,
     /// The beginning of the line after the last piece.
     begun: Vec<u8>,
-    /// The columns of the next line, by the header above it; `None` if the pieces have no such header.
+    /// The columns of the next line, from the header above it; `None` without such headers.
     layout: Option<Arc<Layout>>,
     ended: bool,
 }
 
 impl<R: Read> Pieces<R> {
-    /// Reads as much of `input` as it takes to recognize its format.
+    /// Reads as much of `input` as its format takes to be recognized.
     ///
     /// # Errors
     /// When the input is empty, has no known format, or fails.
@@ -52,8 +52,8 @@ impl<R: Read> Pieces<R> {
         let mut ended = false;
         let mut tried = 0;
         let shape = loop {
-            // Each attempt looks at all of the beginning. So the next one waits for a tenth more; otherwise an
-            // input that gives a few bytes at a time would take quadratic time.
+            // Each attempt reads the whole beginning again, so the next waits for a tenth more. Otherwise an input that
+            // gives a few bytes at a time would take quadratic time.
             if ended || length >= tried + tried / 10 {
                 let begun = head.get(..length).unwrap_or_default();
                 if let Some(shape) = recognize(begun, ended, options)? {
@@ -70,7 +70,7 @@ impl<R: Read> Pieces<R> {
         Ok(Pieces { head, ended, ..Pieces::with_shape(shape, input) })
     }
 
-    /// A log of which it is known that it has this format.
+    /// A log with a known format.
     pub(super) fn with_shape(shape: LogShape, input: R) -> Self {
         let layout = shape.layout().cloned().filter(|_| shape.is_divisible());
         let head = Vec::new();
@@ -80,8 +80,8 @@ impl<R: Read> Pieces<R> {
 
     /// Replaces the content of `piece` by the next lines; returns `false` at the end of the log.
     ///
-    /// All lines are whole; only the last one of the log may lack a line feed. A line of more than
-    /// [`LONGEST`] bytes may lack some of its bytes, but still has more than that.
+    /// All lines are whole; only the last of the log may lack a line feed. A line of more than [`LONGEST`] bytes may be
+    /// cut, but to more than [`LONGEST`] bytes.
     ///
     /// # Errors
     /// When the input fails or is cut off. After that, nothing more is read.
@@ -95,8 +95,7 @@ impl<R: Read> Pieces<R> {
     }
 
     fn lines(&mut self, piece: &mut Vec<u8>) -> io::Result<bool> {
-        // The old bytes are overwritten. If they were cleared first, resizing would fill all of the piece
-        // with zeros.
+        // Overwrites the old bytes: after clearing, resizing would fill the piece with zeros.
         let mut length = self.begun.len();
         piece.resize(length + PIECE, 0);
         piece.get_mut(..length).unwrap_or_default().copy_from_slice(&self.begun);
@@ -129,7 +128,7 @@ impl<R: Read> Pieces<R> {
         }
     }
 
-    /// Goes on with another file of the log, after the last piece of the one before.
+    /// Goes on with another file of the log, after the last piece of the previous file.
     pub(super) fn next_file(&mut self, input: R) {
         self.input = input;
         self.ended = false;
@@ -144,13 +143,13 @@ impl<R: Read> Pieces<R> {
         more
     }
 
-    /// The format, and what the first lines say about it.
+    /// The format and its properties, from the first lines.
     pub fn shape(&self) -> &LogShape {
         &self.shape
     }
 }
 
-/// Reads once, and reads again if that was interrupted.
+/// Reads once, and again if the read was interrupted.
 fn read(input: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match input.read(into) {

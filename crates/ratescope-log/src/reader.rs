@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 /// Reads a log that comes in chunks of any size, such as those of a file or of a stream in a page.
 ///
-/// The events of a line are handed out together, as soon as it has ended, and borrow from it. Only a line
-/// that spans several chunks is kept in memory, at most [`LONGEST`](super::LONGEST) bytes of it.
+/// The events of a line come together, as soon as the line has ended, and borrow from it. Only a line that spans
+/// several chunks is kept in memory, at most [`LONGEST`](super::LONGEST) bytes.
 #[derive(Debug)]
 pub struct Reader {
     /// Makes lines of the entries of an exported journal.
@@ -44,17 +44,17 @@ struct Work {
     parser: Parser,
     stamps: Stamps,
     filter: Filter,
-    /// The field that has the cost, and the cost of an event without it.
+    /// The field of the cost, and the cost of an event without it.
     cost: Option<(String, f64)>,
     normal: Normal,
-    /// The fields of the key, and whether events that have none of them are left out.
+    /// The fields of the key, and whether events without any of them are left out.
     key: Vec<String>,
     only_keyed: bool,
     strict: bool,
     counts: Counts,
     /// The name of the file that is being read.
     file: String,
-    /// The number of the lines before that file.
+    /// The number of lines before this file.
     lines_before: u64,
 }
 
@@ -74,19 +74,19 @@ pub const PROBLEMS: usize = 5;
 /// The most characters of a problem that are kept, since a problem may quote the line.
 const MOST_SHOWN: usize = 300;
 
-/// The numbers of lines and events of a log, by what became of them.
+/// The numbers of lines and events of a log, by how they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// All lines, including empty ones.
     pub lines: u64,
-    /// Events that were handed out.
+    /// Events that were wanted.
     pub events: u64,
     /// Events that the filter dropped.
     pub filtered: u64,
     /// Events without any field of the key, such as an address; with [`only_keyed`](Options::only_keyed) they
     /// are left out.
     pub keyless: u64,
-    /// Lines that are no events, such as a delivery in a mail log, or the header of CSV.
+    /// Lines that are not events, such as a delivery in a mail log, or the header of CSV.
     pub others: u64,
     /// Lines that could not be read.
     pub unread: u64,
@@ -99,7 +99,7 @@ pub struct Counts {
 pub struct Unread {
     /// The name of the line's log if there are several logs; otherwise empty.
     pub log: String,
-    /// The number of the line, from 1: in its log if that has a name, otherwise in all that was read.
+    /// The number of the line, from 1: in its log if the log has a name, otherwise in all that was read.
     pub line: u64,
     /// The reason.
     pub problem: String,
@@ -135,7 +135,7 @@ impl Reader {
     /// A reader for a log of this shape, or for [pieces](Self::read_piece) of it.
     ///
     /// # Errors
-    /// When the filter or the cost needs what such a log does not have: a field, or messages of syslog.
+    /// When the filter or the cost needs a field, or messages of syslog, which the log does not have.
     pub fn new(shape: &LogShape, options: &Options) -> Result<Self, ParseError> {
         let cost = match &options.cost {
             Some(Cost::Field(name)) => Some((name.clone(), 0.0)),
@@ -197,8 +197,8 @@ impl Reader {
         Ok(Reader { export, lines: Lines::default(), work })
     }
 
-    /// Hands out the events of a piece, and returns the counts of its lines. Line numbers begin at 1 in each
-    /// piece. Of a log whose lines are [independent](LogShape::is_divisible), several readers can read the pieces.
+    /// Passes `on_event` the events of a piece, and returns the counts of its lines. Line numbers begin at 1 in each
+    /// piece. Several readers can read the pieces of a log with [independent](LogShape::is_divisible) lines.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -216,12 +216,12 @@ impl Reader {
         Ok(core::mem::take(&mut self.work.counts))
     }
 
-    /// Makes every later line that cannot be read an error, instead of only counting it.
+    /// Makes every later unreadable line an error, instead of counting it.
     pub fn be_strict(&mut self) {
         self.work.strict = true;
     }
 
-    /// Hands out the events of all lines that end in `chunk`.
+    /// Passes `on_event` the events of all lines that end in `chunk`.
     ///
     /// # Errors
     /// When a line cannot be read and the reader is strict. The rest of `chunk` is then not read.
@@ -238,7 +238,7 @@ impl Reader {
         }
     }
 
-    /// Hands out the events of the last line if it does not end with a line feed. Another file of the same log
+    /// Passes `on_event` the events of the last line if it does not end with a line feed. Another file of the same log
     /// may follow.
     ///
     /// # Errors
@@ -248,14 +248,14 @@ impl Reader {
         self.lines.finish(&mut |number, line| work.line(number, line, on_event))
     }
 
-    /// Names the file of the log whose lines come next. An entry of an exported journal ends with its file.
+    /// Names the file whose lines come next, and ends an entry of an exported journal.
     pub(super) fn name(&mut self, name: &str) {
         self.export = self.export.take().map(|_| Export::default());
         self.work.lines_before = if name.is_empty() { 0 } else { self.counts().lines };
         name.clone_into(&mut self.work.file);
     }
 
-    /// The number of lines so far of the file that was named last.
+    /// The number of lines so far of the last named file.
     pub(super) fn line(&self) -> u64 {
         self.work.counts.lines - self.work.lines_before
     }
@@ -289,8 +289,8 @@ impl Work {
         }
     }
 
-    /// Hands out the events of a line, if it has any and the filter wants them. An error without a reason is a
-    /// line of another program.
+    /// Passes on the events of a line, if the filter wants them. An error without a reason is a line of another
+    /// program.
     #[inline]
     fn event(
         &mut self,
@@ -309,7 +309,7 @@ impl Work {
             (envelope, inner) = peeled;
             is_other = envelope.program != self.program;
         }
-        // Another program may write anything to the same log, so its lines are never problems.
+        // Other programs may write anything to the same log, so their lines are never problems.
         let wrong = |problem: Reason| Some(problem).filter(|_| !is_other);
         let mut times = envelope.times.unwrap_or(1);
         let read = match &mut self.parser {

@@ -1,8 +1,8 @@
 //! Recognizes the format of a log by its first lines.
 //!
-//! Each line is evidence for the formats in which it can be read, bare or in wrappers. A format in which the
-//! line has the address of a client gets the most points. Several lines decide, so a log may begin in the
-//! middle of a line or with lines of another kind, and its beginning may arrive in any pieces.
+//! Each line is evidence for the formats in which it can be read, bare or in wrappers. A format in which the line has a
+//! client's address gets the most points. Several lines decide, so a log may begin in the middle of a line or with
+//! other lines, and its beginning may arrive in any pieces.
 
 use super::format::{Format, Guess, LogShape, Reason};
 use super::layout::{self, Certainty, Layout};
@@ -15,16 +15,16 @@ use super::wrap::{Envelope, Layers, Wrapper, chains};
 use super::{clf, csv, exim, export, json, logins};
 use std::sync::Arc;
 
-/// The most bytes at the beginning of a log by which it is recognized.
+/// The most bytes of a log by which it is recognized.
 pub const HEAD: usize = 1 << 16;
 
-/// The number of lines with the address of a client that is enough to decide.
+/// How many lines with a client's address are enough to decide.
 const ENOUGH: u32 = 10;
 
-/// The most candidates that are compared, also if every line of a log suggests other ones.
+/// The most candidates that are compared, even if every line suggests new ones.
 const MOST: usize = 40;
 
-/// If there are this many different internal peers, they are taken for the clients of the log.
+/// So many different internal peers are the clients of the log.
 pub(super) const PEERS: usize = 5;
 
 /// The first lines whose wrappers are tried for a guess of the columns.
@@ -35,14 +35,14 @@ struct Candidate {
     guess: Guess,
     /// The number of lines with the address of a client.
     clients: u32,
-    /// The number of lines with such an address that can't be of another format.
+    /// The number of these lines that no other format could have.
     proofs: u32,
     points: u32,
     peers: Vec<String>,
 }
 
-/// Recognizes a log by its beginning `head`. `None` means that more of the log is needed: then call again
-/// with a longer `head`, until it has [`HEAD`] bytes or is `complete`, the whole log.
+/// Recognizes a log by its beginning `head`. `None` asks for another call with a longer `head`, up to [`HEAD`] bytes or
+/// the `complete` log.
 ///
 /// # Errors
 /// When the log has none of the formats, is empty, or is not text.
@@ -89,7 +89,7 @@ pub fn recognize(
         let is_csv = options.format == Some(Format::Csv) && count > 0;
         return if is_csv { Err(unknown(head, count, options, why)) } else { Ok(None) };
     }
-    // Among equal candidates the first one wins.
+    // Among equal candidates the first wins.
     let rank = |candidate: &Candidate| (candidate.clients + candidate.proofs, candidate.points);
     evidence.candidates.sort_by_key(|candidate| core::cmp::Reverse(rank(candidate)));
     let fits = |candidate: &Candidate| fits(&candidate.guess.shape, text, options);
@@ -116,8 +116,8 @@ fn wanted(options: &Options, format: Format) -> bool {
     options.format.is_none_or(|said| said == format)
 }
 
-/// Whether a layout that nobody said fits the log. One of a server may fit some lines of another program by chance, so it
-/// must fit one of four; a guessed one must fit nine of ten.
+/// Whether a layout that was not given fits the log. A server's layout may fit some lines of another program by chance,
+/// so it must fit one line of four; a guessed layout nine of ten.
 fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
     let Some(layout) = shape.layout() else { return true };
     let (part, whole) = match layout.certainty() {
@@ -147,7 +147,7 @@ fn lines(text: &str) -> impl Iterator<Item = &str> {
 
 fn unknown(head: &[u8], lines: u64, options: &Options, why: Option<Reason>) -> Unknown {
     let format = options.layout.as_ref().map(|_| Format::Columns).or(options.format);
-    // If the first line begins like JSON, the error says why it is not JSON, even if no format was given.
+    // If the first line begins like JSON, the error says why it is not, even without a given format.
     let mut shown = String::new();
     let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let first = bare(text_of(first, &mut shown));
@@ -171,7 +171,7 @@ impl Evidence<'_> {
         self.candidates.iter().any(|candidate| candidate.clients >= ENOUGH)
     }
 
-    /// Adds a line. Returns why it cannot be read, bare, in the first format that was tried.
+    /// Adds a line. Returns why it cannot be read, without wrappers, in the first format that was tried.
     fn add_line(&mut self, line: &str) -> Option<Reason> {
         let mut why = None;
         for wrappers in chains(line) {
@@ -195,7 +195,7 @@ impl Evidence<'_> {
         why
     }
 
-    /// The ways in which a format, if it may be the one, reads the text inside the wrappers of a line.
+    /// How a format, unless it is ruled out, reads the text inside the wrappers of a line.
     fn guess(
         &mut self,
         format: Format,
@@ -248,7 +248,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Adds the evidence of a guess to its candidate, which may be a new one.
+    /// Adds the evidence of a guess to its candidate, perhaps a new one.
     fn count(&mut self, guess: Guess) {
         let candidates = &mut self.candidates;
         let known = candidates.iter().position(|known| known.guess.shape.is_like(&guess.shape));
@@ -278,14 +278,14 @@ impl Evidence<'_> {
     }
 }
 
-/// The text inside the wrappers of a line, with what these tell.
+/// The text inside the wrappers of a line, with the fields of the wrappers.
 struct Unwrapped {
     program: String,
     text: String,
     outer: Option<Instant>,
 }
 
-/// The lines inside these wrappers, of the program that the first one is of.
+/// The lines inside these wrappers, of the program of the first line.
 fn unwrapped(text: &str, wrappers: &[Wrapper]) -> Vec<Unwrapped> {
     let mut layers = Layers::new(wrappers);
     let mut found: Vec<Unwrapped> = Vec::new();

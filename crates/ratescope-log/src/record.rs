@@ -18,25 +18,24 @@ use ratescope::limit::MAX_COST;
 use ratescope::time::Time;
 use std::sync::OnceLock;
 
-/// The most events of a line. If a line stands for more, it has this many, and they share the cost of all.
+/// The most events of a line. If a line stands for more events, this many share the cost of all.
 const MOST_TIMES: u32 = 1000;
 
 /// The event of a line, or [several](Self::times) equal ones, as when the line reports repeated messages. Fields are looked
 /// up on demand, and nothing is allocated.
 ///
 /// # Fields
-/// In every format, fields of the same meaning have the same name: `ip`, `user`, `method`, `path`, `status`,
-/// `bytes`, `host`, `agent`, `referer`, `forwarded`. In JSON and CSV they are also found under the names that
-/// servers use, and every other field under its own name. So `per ip` and `per user+path` mean the same for
-/// all logs. In `ip`, an IPv6 address that stands for an IPv4 address becomes that one, and any other is
-/// grouped by its /64, unless [`Options`](crate::Options) say otherwise. `path` has no query, and may be cut to its first
-/// segments.
+/// In every format, fields of the same meaning have the same name: `ip`, `user`, `method`, `path`, `status`, `bytes`,
+/// `host`, `agent`, `referer`, `forwarded`. In JSON and CSV they are also found under the names that servers use, and
+/// every other field under its own name. So `per ip` and `per user+path` mean the same for all logs. In `ip`, an IPv6
+/// address that stands for an IPv4 address becomes the IPv4 address, and any other is grouped by its /64, unless
+/// [`Options`](crate::Options) say otherwise. `path` has no query, and may be cut to its first segments.
 ///
 ///
 /// # Times
-/// Time zones are respected; a time without one is taken as UTC. A [`Layout`](crate::Layout) may say the form of a time as for
-/// `strftime`. When a log has whole seconds, the events of
-/// one second should be spread over it, and lines out of order should be sorted: [`Order`](crate::Order) does both.
+/// Time zones are respected; a time without a zone is UTC. A [`Layout`](crate::Layout) may have the form of a time as
+/// for `strftime`. For a log in whole seconds, [`Order`](crate::Order) spreads the events of a second over it; it also
+/// sorts lines.
 #[derive(Debug)]
 pub struct Record<'a> {
     pub(super) line: u64,
@@ -84,14 +83,14 @@ impl<'a> Record<'a> {
         self.instant.time
     }
 
-    /// The offset of the log's clock from UTC in minutes, if the line tells it. Times as numbers are in UTC.
+    /// The offset of the log's clock from UTC in minutes, if the line has it. Times as numbers are in UTC.
     #[inline]
     pub fn minutes_east(&self) -> Option<i16> {
         self.instant.east
     }
 
-    /// The number of equal events that the line stands for, from 0 to 1,000. A line that stands for more has
-    /// 1,000, whose costs add up to those of all.
+    /// The number of equal events that the line stands for, from 0 to 1,000. If it stands for more, 1,000 share the
+    /// cost of all.
     #[inline]
     pub fn times(&self) -> u32 {
         self.times
@@ -106,7 +105,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The time and the number of the events, for an [`Order`](super::Order).
+    /// The time and the number of events, for an [`Order`](super::Order).
     #[inline]
     pub fn when(&self) -> When {
         let Instant { time, coarse, .. } = self.instant;
@@ -124,7 +123,7 @@ impl<'a> Record<'a> {
         Event { time: self.instant.time, cost: self.cost, fields: self }
     }
 
-    /// Whether the line has one of these fields and it is not empty.
+    /// Whether the line has one of these fields, not empty.
     #[inline]
     pub(super) fn has_any(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.raw(name).is_some_and(|text| !text.is_empty()))
@@ -151,7 +150,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The number of the members of a field that is a list.
+    /// The number of members of a list in a field.
     pub(super) fn members(&self, name: &str) -> Option<f64> {
         match &self.found {
             Found::Exim(exim) if name == RECIPIENTS => Some(exim.recipients()),
@@ -159,12 +158,12 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Whether the value of a field is found without a search among [`named`](Self::named).
+    /// Whether a field is found without a search among [`named`](Self::named).
     pub(super) fn is_placed(&self, name: &str) -> bool {
         !matches!(self.found, Found::Table(_)) || Standard::from_name(name).is_some()
     }
 
-    /// The values of a table, each with the name that it has there.
+    /// The values of a table with their names.
     pub(super) fn named(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let table = if let Found::Table(table) = self.found { Some(table) } else { None };
         table.into_iter().flat_map(Table::named)
@@ -184,10 +183,10 @@ impl<'a> Record<'a> {
         self.standard(Standard::Agent)
     }
 
-    /// The common form of an address; other texts stay as they are. `made` keeps the form.
+    /// The normal form of an address; other texts stay as they are. `made` keeps the form.
     #[inline]
     fn address<'b>(&self, text: &'b str, made: &'b OnceLock<Option<Made>>) -> &'b str {
-        // This has one spelling, so it needs no change.
+        // An IPv4 address has one spelling.
         if eight::is_dotted(text.as_bytes()) {
             return text;
         }
@@ -198,7 +197,7 @@ impl<'a> Record<'a> {
 }
 
 impl Record<'_> {
-    /// The value of a field, in which an IPv6 address is not grouped.
+    /// The value of a field, without grouping IPv6 addresses.
     pub(super) fn ungrouped(&self, name: &str) -> Option<Box<str>> {
         let text = match name {
             "ip" => self.raw(name)?,

@@ -12,8 +12,7 @@ pub(super) fn method(request: &str) -> Option<&str> {
     cut::once(request, b' ').map(|(method, _)| method)
 }
 
-/// `/path?query` from `GET /path?query HTTP/1.1`. A target may contain spaces, although that is against the
-/// standard.
+/// `/path?query` from `GET /path?query HTTP/1.1`. A target may contain spaces, against the standard.
 pub(super) fn target(request: &str) -> Option<&str> {
     let (_, rest) = cut::once(request, b' ')?;
     let Some(last) = memrchr(b' ', rest.as_bytes()) else { return Some(rest) };
@@ -23,8 +22,7 @@ pub(super) fn target(request: &str) -> Option<&str> {
     }
 }
 
-/// The path of a target, without its query, and without the scheme and the host that a request to a proxy
-/// has.
+/// The path of a target, without its query, and without the scheme and the host of a request to a proxy.
 pub(super) fn path(target: &str) -> &str {
     let end = memchr2(b'?', b'#', target.as_bytes()).unwrap_or(target.len());
     let path = target.get(..end).unwrap_or(target);
@@ -62,7 +60,7 @@ pub(super) fn segments(path: &str, depth: NonZeroU8) -> &str {
 mod tests {
     use super::{path, plain_path, target};
 
-    /// One pass finds what the two find, or leaves it to them: for all requests of up to six of these pieces.
+    /// `plain_path` agrees with the two functions, or returns `None`, for all requests of up to six of these pieces.
     #[test]
     fn a_plain_path_is_the_path_of_the_target() {
         let mut requests = vec![String::new()];

@@ -6,8 +6,8 @@ use ratescope::time::Time;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The names of the fields that rows keep, sorted, shared by all rows of a log. There may be thousands: the fields of
-/// all rules.
+/// The names of the fields of rows, sorted, shared by all rows of a log. There may be thousands: the fields of all
+/// rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names(Arc<[String]>);
 
@@ -32,7 +32,7 @@ pub struct Row {
     /// The cost.
     pub cost: f64,
     names: Names,
-    /// The values that the event has, each with the place of its name, in the order of the names.
+    /// The values of the event, each with the index of its name, in the order of the names.
     values: Box<[(usize, Box<str>)]>,
 }
 
@@ -42,13 +42,14 @@ impl Row {
         Row::of(record, names, &|name| record.value(name).map(Box::from))
     }
 
-    /// Copies the fields `names` of an event, in which IPv6 addresses are not grouped.
+    /// Copies the fields `names` of an event, without grouping IPv6 addresses.
     pub fn ungrouped(record: &Record<'_>, names: &Names) -> Self {
         Row::of(record, names, &|name| record.ungrouped(name))
     }
 
     fn of(record: &Record<'_>, names: &Names, value: &dyn Fn(&str) -> Option<Box<str>>) -> Self {
-        // There may be thousands of names and of values in a line, so neither list is searched once for each of the other.
+        // There may be thousands of names and of values in a line, so neither list is searched once for each item of
+        // the other.
         let placed = names.0.iter().enumerate().filter(|(_, name)| record.is_placed(name));
         let placed = placed.filter_map(|(place, name)| Some((place, value(name)?)));
         let named = record.named().filter_map(|(name, value)| {

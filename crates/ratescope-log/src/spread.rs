@@ -1,16 +1,15 @@
 //! Spreads the events of one second over that second, for logs in whole seconds.
 //!
-//! In such a log two events of one second seem to have come at once, and two events of neighbouring seconds a
-//! second apart. A limiter would see bursts that nobody sent. Even spacing assumes the least: n events of a
-//! second are put at the multiples of 1/n of a second, beginning with 0, in the order of their lines. A
-//! single event stays where it is.
+//! In such a log, two events of one second seem simultaneous, and two events of neighbouring seconds a second apart. A
+//! limiter would see bursts that nobody sent. Even spacing assumes the least: the n events of a second are put at
+//! multiples of 1/n of a second, beginning with 0, in the order of their lines. A single event stays in place.
 
 use ratescope::internal::by_name;
 
 /// When the events of a second are spread over it. The text form is `coarse`, `always` or `never`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spread {
-    /// If the times of all events of the second are written in whole seconds.
+    /// If all events of the second have times in whole seconds.
     #[default]
     Coarse,
     /// In every second, however its events are written.
@@ -28,8 +27,7 @@ by_name!(Spread, NAMES, "write coarse, always or never");
 /// `from` on.
 #[inline]
 pub(super) fn place(from: i64, i: u64, count: u64, length: i64) -> i64 {
-    // The product fits into i64: `length` is a second at most, and there are at most a thousand events for
-    // each line in memory.
+    // The product fits into i64: `length` is at most a second, and each line in memory has at most a thousand events.
     let part = i.cast_signed().saturating_mul(length) / count.cast_signed().max(1);
     from.saturating_add(part)
 }

@@ -7,11 +7,11 @@
 //! | `2000-10-10 13:55:36.250 +0200` | Exim, with and without the decimals and the zone |
 //! | `Oct 10 13:55:36` | syslog by RFC 3164: without a year; also with decimals |
 //!
-//! A time without a zone is taken as UTC, since only differences matter. Decimals beyond microseconds are
-//! cut, and second 60 is the one after 59.
+//! A time without a zone is taken as UTC, since only differences matter. Decimals beyond microseconds are cut, and a
+//! leap second 60 is the second after 59.
 //!
-//! Times within a minute begin alike. So the date, the minute and the zone are compared with those of the
-//! time before; if they are equal, only the seconds are computed.
+//! Times within a minute begin alike. So the date, the minute and the zone of the last time are cached; if they are
+//! equal, only the seconds are computed.
 
 use super::number::{self, Unit};
 use crate::civil::{Civil, Date, MONTHS, SECOND};
@@ -24,7 +24,7 @@ use ratescope::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instant {
     pub(super) time: Time,
-    /// Whether the time is written in whole seconds: the event may then have been anywhere in its second.
+    /// Whether the time is in whole seconds; the event may then have been anywhere in its second.
     pub(super) coarse: bool,
     /// The offset from UTC in minutes, if it is written.
     pub(super) east: Option<i16>,
@@ -33,15 +33,15 @@ pub(super) struct Instant {
 /// Reads times, and remembers the minute of the last one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stamps {
-    /// The beginning of the last time, up to the colon before its seconds.
+    /// The text of the last time, up to the colon before the seconds.
     begin: Text<18>,
-    /// The zone of the last time, as it was written.
+    /// The text of the last time's zone.
     zone: Text<10>,
     /// The beginning of the last time's minute, in microseconds since the epoch, in UTC.
     minute: i64,
     /// The offset of the last time's zone from UTC in minutes.
     east: Option<i16>,
-    /// The year and the month of the last time that was written without a year.
+    /// The year and the month of the last time without a year.
     of_year: Option<(i32, u8)>,
     year: Year,
     /// The unit of times that are numbers; `None` guesses it.
@@ -86,7 +86,7 @@ impl fmt::Display for Year {
 }
 
 impl Year {
-    /// A copy, but [`Before`](Self::Before) this time instead of [`Any`](Self::Any).
+    /// Replaces [`Any`](Self::Any) by [`Before`](Self::Before) this time.
     pub fn or_before(self, time: Time) -> Self {
         if self == Year::Any { Year::Before(time) } else { self }
     }
@@ -98,7 +98,7 @@ impl Year {
             Year::First(year) => year,
             Year::Before(time) => {
                 let last = Date::at(Civil(time).date().since_epoch() + 1);
-                // The last 29 February may be eight years ago: before the one of 1904 it was in 1896.
+                // The last 29 February may be eight years ago, as on 28 February 1904: 1900 was not a leap year.
                 let mut years = (0..=8).map(|ago| last.year().saturating_sub(ago));
                 let fits = |year: &i32| Date::new(*year, month, day).is_ok_and(|date| date <= last);
                 years.find(fits).unwrap_or(last.year())
@@ -108,7 +108,7 @@ impl Year {
 }
 
 impl Stamps {
-    /// Has read nothing so far; `year` is that of the first time that is written without a year.
+    /// A reader of times; `year` is for the first time without a year.
     pub(super) fn new(year: Year, unit: Option<Unit>) -> Self {
         Stamps { year, unit, ..Stamps::default() }
     }
@@ -119,8 +119,7 @@ impl Stamps {
         self.read(text).or_else(|| number::read(text, self.unit))
     }
 
-    /// Reads a time with a year; `None` if the text is no such time. Inlined, since its parts would otherwise
-    /// be returned through memory.
+    /// Reads a time with a year; `None` for any other text. Inlined, so that its parts are not returned through memory.
     #[inline(always)]
     pub(super) fn read(&mut self, text: &str) -> Option<Instant> {
         let text = text.as_bytes();
@@ -137,7 +136,7 @@ impl Stamps {
         (seconds <= 60).then_some(Instant { time, coarse: part.is_none(), east: self.east })
     }
 
-    /// Reads another minute or another zone than that of the last time.
+    /// Reads a minute or a zone that differs from the cached one.
     #[cold]
     fn enter(&mut self, begin: &[u8], zone: &[u8]) -> Option<()> {
         let east = offset_of(zone)?;
@@ -151,7 +150,7 @@ impl Stamps {
     /// Reads a time such as `Oct 10 13:55:36` at the beginning of `text`, and returns the rest.
     pub(super) fn read_without_year<'a>(&mut self, text: &'a str) -> Option<(Instant, &'a str)> {
         let mut padded = [b' '; 15];
-        // A day of one digit may have no space before it.
+        // A day of one digit may come without padding.
         let is_short = matches!(text.as_bytes().get(4..6), Some([b'0'..=b'9', b' ']));
         let (stamp, rest) = text.split_at_checked(if is_short { 14 } else { 15 })?;
         let stamp = if is_short {
@@ -185,9 +184,8 @@ impl Stamps {
 }
 
 impl Stamps {
-    /// The year of a time that is written without it. It goes up by one when the month falls by more than one, as from
-    /// December to January. A line of the month before is only out of order, and so is a line of December after one of
-    /// January.
+    /// The year of a time without it. The year goes up when the month falls by more than one, as from December to
+    /// January. A line of the previous month is only out of order, and so is a line of December after one of January.
     pub(super) fn year_of(&mut self, month: u8, day: u8) -> Option<i32> {
         let (year, last) = self.of_year.unwrap_or_else(|| (self.year.of(month, day), month));
         let year = match i32::from(month) - i32::from(last) {
@@ -202,7 +200,7 @@ impl Stamps {
     }
 }
 
-/// The year of times without a year when none is known: a leap year, so that 29 February exists.
+/// The year of times without a known year: a leap year, so that 29 February exists.
 const SOME_LEAP_YEAR: i32 = 2000;
 
 /// The beginning of a minute in microseconds since the epoch, from `10/Oct/2000:13:55:` or
@@ -232,8 +230,8 @@ fn minutes(time: &[u8]) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(hours * 60 + minutes)
 }
 
-/// The offset of a zone from UTC in minutes; `Some(None)` for an empty text, and `None` for what is no zone.
-/// A zone is such as `Z`, `+0200`, `-07:00` or ` +0200`.
+/// The offset in minutes from UTC of a zone such as `Z`, `+0200`, `-07:00` or ` +0200`; `Some(None)` for an empty text,
+/// and `None` for any other text.
 fn offset_of(zone: &[u8]) -> Option<Option<i16>> {
     let zone = zone.strip_prefix(b" ").unwrap_or(zone);
     let (sign, digits) = match zone {
@@ -251,8 +249,7 @@ fn offset_of(zone: &[u8]) -> Option<Option<i16>> {
     (hours < 24 && minutes < 60).then_some(Some(sign * (hours * 60 + minutes) as i16))
 }
 
-/// The microseconds of decimals such as `.25` at the beginning of `text`, or `None` if it begins otherwise,
-/// and the rest.
+/// The microseconds of decimals such as `.25` at the beginning of `text`, or `None` without decimals, and the rest.
 fn decimals(text: &[u8]) -> (Option<i64>, &[u8]) {
     let Some((b'.' | b',', digits)) = text.split_first() else { return (None, text) };
     let end = digits.iter().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());

@@ -1,7 +1,7 @@
-//! Times in a form that the user writes as for `strftime`, as in `%d.%m.%Y %H:%M:%S`.
+//! Times in a form that the user gives as for `strftime`, as in `%d.%m.%Y %H:%M:%S`.
 //!
-//! Numbers may have fewer digits than usual, and any spaces stand for any spaces. A time without a year has the one that
-//! [`Year`](super::Year) tells, and one without a zone is in UTC. Names of months and days are English.
+//! Numbers may have fewer digits than usual, and any spaces match any spaces. [`Year`](super::Year) gives the year of a
+//! time without one; a time without a zone is in UTC. Names of months and days are English.
 //!
 //! Source: POSIX, `strftime`; and for decimals `%f` (Python), `%L` (Ruby), `%N` (GNU date).
 
@@ -20,7 +20,7 @@ enum Item {
     /// Any number of spaces.
     Space,
     Year,
-    /// Two digits: from 69 on those of the last century.
+    /// Two digits: 69 to 99 are 1969 to 1999.
     YearOfCentury,
     Month,
     MonthName,
@@ -38,7 +38,7 @@ enum Item {
     Epoch,
 }
 
-/// The directives, and the items or other directives that they stand for.
+/// The directives, with their items or the directives that they abbreviate.
 const DIRECTIVES: [(&str, Item); 24] = [
     ("Y", Item::Year),
     ("y", Item::YearOfCentury),
@@ -78,7 +78,7 @@ const SHORT: [(&str, &str); 9] = [
     ("v", "%e-%b-%Y"),
 ];
 
-/// Names of zones that have one meaning, with their offsets from UTC in minutes: those of RFC 822 and of Central Europe.
+/// Unambiguous names of zones, with their offsets from UTC in minutes: those of RFC 822 and of Central Europe.
 const ZONES: [(&str, i16); 15] = [
     ("UTC", 0),
     ("GMT", 0),
@@ -98,7 +98,7 @@ const ZONES: [(&str, i16); 15] = [
 ];
 
 impl Strftime {
-    /// Reads a form, which must tell the day and the hour, or the seconds since the epoch.
+    /// Reads a form, which must have the day and the hour, or the seconds since the epoch.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let mut items = Vec::new();
         Strftime::add(text, &mut items)?;
@@ -130,7 +130,7 @@ impl Strftime {
                 }
                 continue;
             };
-            // Flags of padding, the number of decimals and their point do not matter for reading.
+            // Padding flags, the number of decimals and their point do not matter for reading.
             let point = directive.starts_with('.');
             let is_flag = |c: char| {
                 matches!(c, '-' | '_' | '^' | '#' | 'E' | 'O' | ':' | '.') || c.is_ascii_digit()
@@ -166,7 +166,7 @@ impl Strftime {
         Ok(())
     }
 
-    /// Whether a letter after `%` is that of a directive.
+    /// Whether a letter after `%` is a directive.
     pub(super) fn is_directive(letter: char) -> bool {
         let is = |known: &str| known.starts_with(letter);
         letter == 'Z'
@@ -174,7 +174,7 @@ impl Strftime {
             || SHORT.iter().any(|(known, _)| is(known))
     }
 
-    /// Reads the time at the beginning of a text; returns its length, too.
+    /// Reads the time at the beginning of a text; also returns its length.
     pub(super) fn read(&self, text: &str, stamps: &mut Stamps) -> Option<(Instant, usize)> {
         let mut read = Fields { rest: text, ..Fields::default() };
         for item in &self.0 {
@@ -185,7 +185,7 @@ impl Strftime {
     }
 }
 
-/// What was read of a time.
+/// The parts of a time so far.
 #[derive(Debug, Default)]
 struct Fields<'a> {
     rest: &'a str,
@@ -246,7 +246,7 @@ impl Fields<'_> {
         Some(())
     }
 
-    /// A number of at most `most` digits, perhaps after a space in place of the first.
+    /// A number of at most `most` digits; a space may replace the first.
     fn number(&mut self, most: usize) -> Option<i64> {
         let rest = self.rest.strip_prefix(' ').unwrap_or(self.rest);
         let end = rest.bytes().take(most).position(|b| !b.is_ascii_digit());
@@ -255,7 +255,7 @@ impl Fields<'_> {
         digits.parse().ok()
     }
 
-    /// The place of the name at the beginning, in any case, of the long names or else of the short ones.
+    /// The index of the name at the beginning, in any case: of a long name or else of a short one.
     fn name(&mut self, short: &[&str], long: &[&str]) -> Option<usize> {
         let begins = |name: &&str| {
             self.rest.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))

@@ -6,7 +6,7 @@ use super::names::{Class, STANDARDS, Standard, standards};
 use core::ops::Range;
 use ratescope::address;
 
-/// A part of the line, or of the text that was made from it.
+/// A part of the line, or of the text made from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Excerpt {
     from: u32,
@@ -48,7 +48,7 @@ impl Excerpt {
     }
 }
 
-/// A number for each standard field, such as the index of its value; `u16::MAX` stands for none.
+/// A number for each standard field, such as the index of its value; `u16::MAX` for none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Places([u16; STANDARDS]);
 
@@ -58,7 +58,7 @@ impl Places {
         self.0.get(standard as usize).copied().filter(|place| *place != u16::MAX)
     }
 
-    /// These fields of a line, and the standard ones that are found in it, apart from the time.
+    /// These fields of a line and its standard fields, without the time.
     pub(super) fn fields(&self, mut fields: Vec<String>) -> Vec<String> {
         let has_request = self.get(Standard::Request).is_some();
         let is_found = |standard: &Standard| match standard {
@@ -96,8 +96,8 @@ pub(super) struct Best {
 }
 
 impl Best {
-    /// Takes the field at `place` for the standard field of its class, unless a field with a better or an
-    /// equal rank was taken before.
+    /// Takes the field at `place` for the standard field of its class, unless an earlier one has a better or equal
+    /// rank.
     #[inline]
     pub(super) fn offer(&mut self, (standard, rank): Class, place: u16) {
         if self.ranks.get(standard).is_none_or(|best| u16::from(rank) < best) {
@@ -114,7 +114,7 @@ pub(super) struct Table<'a> {
     pub(super) made: &'a str,
     pub(super) names: Named<'a>,
     pub(super) values: &'a [Excerpt],
-    /// The indexes of the values of the standard fields.
+    /// The indices of the values of the standard fields.
     pub(super) places: &'a Places,
 }
 
@@ -163,7 +163,7 @@ impl<'a> Table<'a> {
         if is_client { Guess::CLIENT } else { Guess::OTHER }
     }
 
-    /// The name of the field that this line has for a standard field.
+    /// The name in this line of a standard field.
     pub(super) fn name_of(&self, standard: Standard) -> Option<&'a str> {
         self.name(self.places.get(standard)?.into())
     }

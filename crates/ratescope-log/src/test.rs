@@ -1,4 +1,4 @@
-//! Tests of a field, which choose events of a log or leave them out.
+//! Tests of a field, which choose events of a log or drop them.
 
 use super::record::Record;
 use super::request;
@@ -10,9 +10,8 @@ use ratescope::text::ParseError;
 #[cfg(feature = "expressions")]
 use regex_lite::{Regex, RegexBuilder};
 
-/// A test of a field against a text. `ip=192.0.2.0/24` asks for an address or a network, and so does `peer=`;
-/// `path=/health` for the beginning of the path; `agent=bot` for a part of any other field; and
-/// `agent~^curl/[78]` for a match of a regular expression, in time linear in the length of the field (feature
+/// A test of a field. `ip=192.0.2.0/24` and `peer=` match an address or a network; `path=/health` the beginning of the
+/// path; `agent=bot` a part of any other field; and `agent~^curl/[78]` a regular expression, in linear time (feature
 /// `expressions`).
 #[derive(Clone, Debug)]
 pub struct Test {
@@ -59,7 +58,7 @@ impl Test {
     }
 }
 
-/// Tests are equal if they are written the same way.
+/// Tests are equal if their texts are.
 impl PartialEq for Test {
     fn eq(&self, other: &Self) -> bool {
         (&self.field, self.sign, &self.text) == (&other.field, other.sign, &other.text)

@@ -6,7 +6,7 @@ use super::recognize::HEAD;
 use core::fmt;
 use ratescope::internal::shown;
 
-/// The input has none of the known formats. Says how it begins, and why it is not read.
+/// The error of an input in no known format, which says how it begins, and why it is not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
     says: String,
@@ -48,8 +48,8 @@ impl Unknown {
         self.is_empty
     }
 
-    /// Says why the log that begins with `head` is not read. `lines` is the number of whole lines that were
-    /// tried, and `why` the problem of the format that was asked for, if one was.
+    /// The error of a log that begins with `head`. `lines` is the number of whole lines that were tried, and `why` the
+    /// problem of the given format, if any.
     pub(super) fn new(head: &[u8], lines: u64, why: Option<(Format, Reason)>) -> Self {
         const SHOWN: usize = 60;
         let text = String::from_utf8_lossy(head);

@@ -1,9 +1,9 @@
 //! Unpacks logs.
 //!
-//! All unpackers are pure Rust, so that building needs no C compiler, and bytes from strangers are mostly
-//! read by safe code. gzip is read by zlib-rs through flate2, as fast as by the C library. zstd is read by
-//! ruzstd: on logs it takes about twice as long as the C library, and no longer than gzip. bzip2 is read by
-//! libbz2-rs-sys, and xz by lzma-rust2, without its unsafe parts.
+//! All decompressors are pure Rust, so that building needs no C compiler, and mostly safe code reads untrusted bytes.
+//! zlib-rs, through flate2, reads gzip as fast as the C library. ruzstd reads zstd: on logs it takes about twice as
+//! long as the C library, and no longer than gzip. libbz2-rs-sys reads bzip2, and lzma-rust2, without its unsafe parts,
+//! reads xz.
 
 use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::GzDecoder;
@@ -34,7 +34,7 @@ const PACKERS: [(Packer, &str, &[u8]); 4] = [
 /// The most bytes by which a format is recognized.
 const LONGEST: usize = 6;
 
-/// The number of bytes of a packed input that are read at once.
+/// The bytes of a packed input that are read at once.
 const PIECE: usize = 1 << 16;
 
 /// The most KiB of memory for unpacking xz. `xz -9` needs 65 MiB.
@@ -86,7 +86,7 @@ enum End {
     Failed(io::Error),
 }
 
-/// A packed input that notes how it ended, since the errors of the unpackers differ in how they tell that.
+/// A packed input that records how it ended, since the decompressors' errors differ.
 struct Watched<R> {
     input: R,
     end: Arc<Mutex<End>>,
@@ -106,7 +106,7 @@ impl<R: Read> Read for Watched<R> {
     }
 }
 
-/// The unpacked text; its errors say what is wrong with the input.
+/// The unpacked text, with errors that say what is wrong with the input.
 struct Unpacked<'a> {
     text: Box<dyn Read + Send + 'a>,
     name: &'static str,
@@ -153,8 +153,8 @@ impl<R: BufRead> Read for Gzip<R> {
     }
 }
 
-/// Skips zeros, by which tapes and some disks fill the last block of a file, as gzip does. Returns whether the
-/// input ends after them.
+/// Skips zeros, as gzip does: tapes and some disks pad the last block of a file. Returns whether the input ends after
+/// them.
 fn is_padded_to_the_end(input: &mut impl BufRead) -> io::Result<bool> {
     loop {
         let bytes = input.fill_buf()?;
@@ -171,7 +171,7 @@ fn is_padded_to_the_end(input: &mut impl BufRead) -> io::Result<bool> {
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
-    /// Whether a frame has begun and not all of its text was handed out.
+    /// Whether a frame has begun, and some of its text is still to come.
     within: bool,
 }
 
@@ -196,7 +196,7 @@ impl<R: BufRead> Read for Zstd<R> {
 }
 
 impl<R: BufRead> Zstd<R> {
-    /// Begins the next frame, after any frames to be skipped; returns `false` at the end of the input.
+    /// Begins the next frame, after skippable frames; returns `false` at the end of the input.
     fn begin(&mut self) -> io::Result<bool> {
         use FrameDecoderError::ReadFrameHeaderError as Header;
         use ReadFrameHeaderError::SkipFrame;

@@ -10,8 +10,8 @@
 //! | `{"MESSAGE":"...","_HOSTNAME":"web1"}` | the journal, rsyslog and others, also with `message` |
 //! | `2000/10/10 13:55:36.123\tINFO\thttp.log.access\thandled request\t{...}` | Caddy's console |
 //!
-//! The wrappers of a log are recognized with its format. They are taken off each line, and any format may
-//! read the text inside. The time of a wrapper is used for lines that have none of their own.
+//! The wrappers of a log are recognized with its format. They are removed from each line, and any format may read the
+//! text inside. Lines without a time take that of a wrapper.
 
 mod header;
 
@@ -32,18 +32,18 @@ pub(super) enum Wrapper {
     Json,
 }
 
-/// The fields that the wrappers of a line tell.
+/// The fields in the wrappers of a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Envelope<'a> {
     stamp: Stamp<'a>,
     pub(super) host: &'a str,
     pub(super) program: &'a str,
     pub(super) pid: &'a str,
-    /// The number of equal lines that the line stands for, if a wrapper tells it.
+    /// The number of equal lines that the line stands for, if a wrapper has it.
     pub(super) times: Option<u32>,
 }
 
-/// The time of a wrapper, which is read only if it is needed.
+/// The time of a wrapper, read on demand.
 #[derive(Clone, Copy, Debug, Default)]
 enum Stamp<'a> {
     #[default]
@@ -59,7 +59,7 @@ impl<'a> Envelope<'a> {
         Envelope { stamp, ..Envelope::default() }
     }
 
-    /// The time; `None` if no wrapper has one that can be read.
+    /// The time; `None` if no wrapper has a readable time.
     pub(super) fn instant(&self, stamps: &mut Stamps) -> Option<Instant> {
         match self.stamp {
             Stamp::None => None,
@@ -68,7 +68,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// The fields of both envelopes; where both have a field, that of the inner one.
+    /// The fields of both envelopes; the inner one wins.
     fn around(self, inner: Envelope<'a>) -> Self {
         let or = |inner: &'a str, outer| if inner.is_empty() { outer } else { inner };
         Envelope {
@@ -103,8 +103,8 @@ impl Wrapper {
         }
     }
 
-    /// Takes a wrapper of text off a line: returns its fields and the text inside. `None` if the line has no
-    /// such wrapper.
+    /// Removes a wrapper of text from a line: returns its fields and the text inside. `None` if the line has no such
+    /// wrapper.
     #[inline]
     fn peel<'a>(self, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
         match self {
@@ -113,7 +113,7 @@ impl Wrapper {
                 let (stamp, rest) = iso(line)?;
                 let rest = rest.strip_prefix("stdout ").or(rest.strip_prefix("stderr "))?;
                 let (tag, inner) = cut::once(rest, b' ')?;
-                // A long line comes in parts: the last one has the tag F, and those before it P.
+                // A long line comes in parts: the last has the tag F, the others P.
                 let is_tag =
                     matches!(tag, "F" | "P") || tag.starts_with("F:") || tag.starts_with("P:");
                 is_tag.then_some((Envelope::at(stamp), inner))
@@ -171,7 +171,7 @@ impl Layers {
         self.wrappers.is_empty()
     }
 
-    /// The problem of a line that lacks these wrappers; `None` if the log may have other lines, too.
+    /// The problem of a line without these wrappers; `None` if the log may have other lines.
     #[cold]
     pub(super) fn missing(&self) -> Option<&'static str> {
         match self.wrappers.first()? {
@@ -183,13 +183,12 @@ impl Layers {
         }
     }
 
-    /// Takes all wrappers off a line: returns their fields and the text inside. `None` if the line lacks a
-    /// wrapper.
+    /// Removes all wrappers from a line: returns their fields and the text inside. `None` if the line lacks a wrapper.
     #[inline]
     pub(super) fn peel<'a>(&'a mut self, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
         let mut envelope = Envelope::default();
         let mut inner = line;
-        // No wrapper comes twice, so one reader of JSON is enough.
+        // No wrapper occurs twice, so one reader of JSON is enough.
         let mut json = Some(&mut self.json);
         for wrapper in &self.wrappers {
             let (next, rest) = match wrapper {
@@ -217,7 +216,7 @@ const PARTS: [(Standard, &[&str]); 4] = [
     (PID, &["SYSLOG_PID", "_PID", "procid"]),
 ];
 
-/// The part of a wrapper that the member of this name has, or the time.
+/// The part of a wrapper in the member of this name, or the time.
 fn part(name: &str, aliases: &[Alias]) -> Option<Class> {
     let place = |(part, names): &(Standard, &[&str])| {
         Some((*part, names.iter().position(|known| *known == name)? as u8))
@@ -226,7 +225,7 @@ fn part(name: &str, aliases: &[Alias]) -> Option<Class> {
     PARTS.iter().find_map(place).or_else(|| classify(name, aliases).filter(is_time))
 }
 
-/// Takes a wrapper in JSON off a line.
+/// Removes a wrapper in JSON from a line.
 fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a str)> {
     if !line.starts_with('{') {
         return None;
@@ -247,7 +246,7 @@ fn of_json<'a>(json: &'a mut Json, line: &'a str) -> Option<(Envelope<'a>, &'a s
     (!inner.is_empty()).then_some((envelope, inner))
 }
 
-/// The most wrappers that are inside each other.
+/// The most nested wrappers.
 const DEEPEST: usize = 3;
 
 /// All chains of wrappers that a line may have, each with its outermost wrapper first. The first chain is empty.
@@ -261,7 +260,7 @@ pub(super) fn chains(line: &str) -> Vec<Vec<Wrapper>> {
             let longer = [&chain[..], &[wrapper]].concat();
             if Layers::new(&longer).peel(line).is_some() {
                 found.push(longer);
-                // Other wrappers would take its `stdout` for a host, and its `F` for a column.
+                // Other wrappers would read its `stdout` as a host, and its `F` as a column.
                 if wrapper == Wrapper::Container {
                     break;
                 }

@@ -2,13 +2,12 @@
 
 use crate::eight;
 
-/// Appends a text up to its closing quote to `out`, with its escapes replaced, and returns how many bytes
-/// were read, including the quote; `None` if there is no such quote. An escape that JSON does not have stays
-/// as it is: nginx writes `\x22` unless it has `escape=json`.
+/// Appends a text up to its closing quote to `out`, with its escapes replaced, and returns how many bytes were read,
+/// including the quote; `None` if there is no such quote. An escape that JSON does not know stays as it is: nginx
+/// writes `\x22` unless it has `escape=json`.
 pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     let bytes = text.as_bytes();
-    // The text up to `written` is in `out` already. Between there and `from` is a character that is taken as
-    // it is.
+    // The text up to `written` is in `out` already; from there to `from` is a literal character.
     let mut written = 0;
     let mut from = 0;
     loop {
@@ -25,8 +24,7 @@ pub(super) fn unescape(text: &str, out: &mut String) -> Option<usize> {
     }
 }
 
-/// Appends the character that an escape stands for, and returns the text after it; `text` begins after the
-/// backslash.
+/// Appends the character of an escape, and returns the text after it; `text` begins after the backslash.
 fn escaped<'a>(text: &'a str, out: &mut String) -> Option<&'a str> {
     let mut chars = text.chars();
     let plain = match chars.next()? {

@@ -1,5 +1,5 @@
-//! Finds the members of an object in one pass. Members that are not kept are read to their end, too, so that
-//! a line that is cut off is no event.
+//! Finds the members of an object in one pass. It also reads dropped members to their end, so that a truncated line is
+//! not an event.
 
 use super::escape;
 use crate::format::Reason;
@@ -11,7 +11,7 @@ const DEEPEST: usize = 32;
 
 /// The most members that are kept, including those of inner objects.
 const MOST: usize = 256;
-/// The most bytes of the name of a member that is kept.
+/// The most bytes of the name of a kept member.
 const LONGEST_NAME: usize = 256;
 
 /// Finds the names and the values of the members of the object in `line`. A `null` becomes an empty value.
@@ -49,7 +49,7 @@ enum Outer {
     None,
     /// The object is the value of the member with this name.
     Member(Excerpt),
-    /// The object is in a list, or in something that is not kept.
+    /// The object is in a list, or in a dropped member.
     Dropped,
 }
 
@@ -112,7 +112,7 @@ impl Scan<'_> {
             }
             self.value(name, depth + 1)?;
             if self.names.len() == kept {
-                // Nothing refers to the texts that were made for this member, so they can go.
+                // Nothing refers to the texts that were made for this member.
                 self.made.truncate(made);
             }
             if self.skip_byte(b'}') {
@@ -124,7 +124,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Reads a list. Its first value is kept under `name`, unless that is an object or a list.
+    /// Reads a list. Its first value is kept under `name`, unless it is an object or a list.
     fn list(&mut self, mut name: Option<Excerpt>, depth: usize) -> Result<(), Reason> {
         if depth == DEEPEST {
             return self.wrong("more than 32 objects and lists in each other");

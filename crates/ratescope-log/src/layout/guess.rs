@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The most layouts of headers that are tried on a line; each header names two.
 const BORN: usize = 16;
 
-/// The layouts that can read a line. `born` collects the layouts that headers of the log name.
+/// The layouts that can read a line. `born` collects the layouts of the log's headers.
 pub(crate) fn guess(
     line: &str,
     options: &Options,
@@ -37,13 +37,13 @@ pub(crate) fn guess(
     if is_header {
         return Ok(Vec::new());
     }
-    // A header says more than the order of columns that IIS has without it.
+    // A header says more than the default columns of IIS.
     let known = known().iter().filter(|layout| born.is_empty() || layout.about != IIS);
     let each = known.chain(born.iter());
     Ok(each.filter_map(|layout| reads(layout, line, options, outer).ok()).collect())
 }
 
-/// The guess that a line is of this layout, or why the layout cannot read it.
+/// The guess that a line has this layout, or why the layout cannot read it.
 pub(crate) fn reads(
     layout: &Arc<Layout>,
     line: &str,
@@ -68,10 +68,10 @@ pub(crate) fn reads(
     Ok(Guess { peer, ..guess })
 }
 
-/// Whether the columns that have numbers do, and the time is no other number. Layouts of few columns would otherwise
-/// fit lines of other programs.
+/// Whether the columns of numbers have numbers, and the time is not another number. Layouts of few columns would
+/// otherwise fit lines of other programs.
 fn is_plausible(table: &Table<'_>, instant: Instant) -> bool {
-    /// Times since 1990. In logs with times of another origin, somebody has to say which column is the time.
+    /// Times since 1990. In logs with times from another origin, the column of the time must be given.
     const FIRST: f64 = 631_152_000.0;
     let is_number = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || b"-+/.".contains(&b));
     let numbers = ["client_port", "timers", "connections", "queue", "status", "bytes", "s_port"];
@@ -83,8 +83,8 @@ fn is_plausible(table: &Table<'_>, instant: Instant) -> bool {
 /// The most lines by which columns are guessed.
 const LINES: usize = 500;
 
-/// A layout guessed from the first lines: it must find the time, the client's address, and the request or both the
-/// method and the path, in nine of ten lines.
+/// A layout guessed from the first lines. It must find, in nine of ten lines, the time, the client's address, and the
+/// request or both the method and the path.
 pub(crate) fn guessed(lines: &[&str]) -> Option<Layout> {
     let lines = lines.get(..LINES).unwrap_or(lines);
     // JSON and access logs have formats of their own.
@@ -114,10 +114,10 @@ pub struct Proposal {
 }
 
 impl Proposal {
-    /// The proposal for a log that begins with `head`; `None` if that is no text of several columns.
+    /// The proposal for a log that begins with `head`; `None` unless it is a text of several columns.
     pub fn new(head: &[u8]) -> Option<Self> {
         let begin = head.get(..head.len().min(LONGEST)).unwrap_or_default();
-        // A last line without an end may be cut off.
+        // The last line may be incomplete.
         let whole = begin.iter().rposition(|byte| *byte == b'\n').unwrap_or(begin.len());
         let begin = begin.get(..whole).unwrap_or_default();
         let lines = begin.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
@@ -161,8 +161,8 @@ fn notation(columns: &[(String, String)], end: &str) -> String {
 /// A line in columns: the text before each column with its value, and the text at the end.
 type Tokens = (Vec<(String, String)>, String);
 
-/// Guesses the columns that most lines have. Those that look like no standard field are named `c1`, `c2` and so on, by
-/// their positions. `None` if there is no line.
+/// Guesses the columns that most lines have. Columns unlike any standard field are named `c1`, `c2` and so on, by their
+/// positions. `None` without a line.
 fn columns(lines: &[&str]) -> Option<Guessed> {
     let most = |count: usize| 10 * count >= 9 * lines.len();
     let has_many =
@@ -170,7 +170,7 @@ fn columns(lines: &[&str]) -> Option<Guessed> {
     let between = ["\t", "|", ";"].into_iter().find(has_many).unwrap_or(" ");
     let rows: Vec<Tokens> = lines.iter().map(|line| tokens(line, between)).collect();
     let (first, end) = rows.first()?;
-    // The columns after which lines differ are one column, up to the end of the line.
+    // After the columns that most lines share, the rest of the line is one column.
     let has = |row: &&Tokens, length: usize| {
         row.0.len() >= length
             && row.0.iter().zip(first).take(length).all(|(one, other)| one.0 == other.0)
@@ -234,16 +234,16 @@ fn names(rows: &[&Tokens], length: usize) -> Vec<String> {
     named.map(|(i, name)| name.map_or(format!("c{}", i + 1), str::to_owned)).collect()
 }
 
-/// The column that has the client, of those that have addresses; `None` if that is uncertain.
+/// The column with the client, among the columns of addresses; `None` if it is uncertain.
 ///
 /// The address of a server is the same in all lines, or internal. A client can't choose a column before its request,
-/// but may choose one after it, so that the only varying one before the request wins.
+/// but may choose one after it, so the only varying column before the request wins.
 fn client(addresses: &[usize], columns: &[Column<'_>], request: Option<usize>) -> Option<usize> {
     let only = |found: &[usize]| if let [one] = found { Some(*one) } else { None };
     if let Some(one) = only(addresses) {
         return Some(one);
     }
-    // The same address may be told twice.
+    // Two columns may have the same address.
     let first = addresses.first().copied()?;
     if addresses.iter().all(|i| columns[*i].texts == columns[first].texts) {
         return Some(first);
@@ -254,7 +254,7 @@ fn client(addresses: &[usize], columns: &[Column<'_>], request: Option<usize>) -
     let outer: Vec<usize> = addresses.iter().copied().filter(|i| !inside(*i)).collect();
     let before: Vec<usize> =
         addresses.iter().copied().filter(|i| is_before(*i) && varies(*i)).collect();
-    // Few internal addresses before the request are proxies, if another column has more clients.
+    // A few internal addresses before the request are proxies, if another column has more clients.
     let is_proxy = |i: usize, client: usize| {
         inside(i) && columns[i].count() < PEERS && columns[i].count() < columns[client].count()
     };
@@ -269,7 +269,7 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// Whether nine of ten texts are of a kind, and at least one; a dash is of every kind.
+    /// Whether nine of ten texts, and at least one, are of a kind; a dash is of every kind.
     fn are(&self, is: impl Fn(&str) -> bool) -> bool {
         let said = self.texts.iter().filter(|text| **text != "-");
         let (all, fit) =
@@ -283,7 +283,7 @@ impl Column<'_> {
     }
 }
 
-/// Whether a text is a status that is in use: the number of a port is none.
+/// Whether a text is a status in use, unlike the number of a port.
 fn is_status(text: &str) -> bool {
     text.len() == 3
         && matches!(
@@ -312,8 +312,8 @@ fn is_status(text: &str) -> bool {
 /// The most columns of a guessed layout.
 const MOST: usize = 64;
 
-/// The columns of a line, each with the text before it, and the text at the end. Quotes and brackets around a
-/// column do not belong to it.
+/// The columns of a line, each with the text before it, and the text at the end. A column excludes quotes and brackets
+/// around it.
 fn tokens(line: &str, between: &str) -> Tokens {
     let mut found = Vec::new();
     let mut rest = line;
@@ -360,8 +360,8 @@ fn tokens(line: &str, between: &str) -> Tokens {
 
 /// The standard field that a text looks like; `None` if it looks like none.
 fn kind_of(token: &str) -> Option<&'static str> {
-    // Seconds, milliseconds and microseconds since 1970 have 10, 13 and 16 digits since 2001. Nine digits may
-    // as well be another number, unless they have decimals.
+    // Since 2001, seconds, milliseconds and microseconds since 1970 have 10, 13 and 16 digits. Nine digits may be
+    // another number, unless they have decimals.
     let is_epoch = digits(token).is_some_and(|(whole, part)| {
         let is_long = matches!(whole.len(), 10 | 13 | 16) || whole.len() == 9 && !part.is_empty();
         is_long && !token.ends_with('.')

@@ -111,9 +111,8 @@ pub(super) fn known() -> &'static [Arc<Layout>] {
     &ALL
 }
 
-/// The layout of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront write
-/// it), with the text `between` the columns; `None` if the line is no such header. Only its first [`COLUMNS`]
-/// names count.
+/// The layout of a header `#Fields: date time c-ip ...` (W3C Extended Log File Format, as IIS and CloudFront write it),
+/// with the text `between` the columns; `None` for any other line. Only the first [`COLUMNS`] names count.
 pub(super) fn of_header(line: &str, between: &'static str) -> Option<Arc<Layout>> {
     let names = line.strip_prefix("#Fields:")?.split_whitespace().take(COLUMNS);
     let mut columns: Vec<(String, String)> = Vec::new();
@@ -130,7 +129,7 @@ pub(super) fn of_header(line: &str, between: &'static str) -> Option<Arc<Layout>
     Some(Arc::new(Layout { between: Some(between), is_exact: between == " ", ..layout }))
 }
 
-/// The layout of the last header in these whole lines, if they have any.
+/// The layout of the last header in these whole lines.
 pub(crate) fn last_header(mut lines: &[u8], between: &'static str) -> Option<Arc<Layout>> {
     let mut shown = String::new();
     while let Some(at) = memmem::rfind(lines, b"#Fields:") {

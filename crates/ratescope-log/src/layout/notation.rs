@@ -34,7 +34,7 @@ impl FromStr for Layout {
         if let Some((_, name)) = columns.iter().skip(1).find(|(before, _)| before.is_empty()) {
             return Err(wrong(format!("nothing separates {name} from the column before it")));
         }
-        // The text as it was given: what is written is read as the same, however many quotes are escaped.
+        // Keeps the text as given, so that it reads back as the same, however many quotes are escaped.
         Ok(Layout::new(text, columns, end))
     }
 }
@@ -66,10 +66,10 @@ fn directive(text: &str) -> String {
 /// The columns, each with the text before it, and the text at the end.
 type Columns = (Vec<(String, String)>, String);
 
-/// What the name of a column begins with that has a time of the form after it.
+/// The prefix of a column's name before the form of a time.
 pub(super) const FORMED: &str = "time ";
 
-/// Takes a time as for `strftime` out of a text between columns: the text before it, its form, and the text after it.
+/// Finds a time as for `strftime` in a text between columns: the text before it, its form, and the text after it.
 fn time_in(text: &str) -> Option<(&str, &str, &str)> {
     let is_directive = |at: &usize| {
         let flags = |c: char| matches!(c, '-' | '_' | '.' | '3' | '6' | '9');
@@ -83,7 +83,7 @@ fn time_in(text: &str) -> Option<(&str, &str, &str)> {
     Some((text.get(..first)?, text.get(first..end)?, text.get(end..)?))
 }
 
-/// Reads the notation of nginx: `$remote_addr - ${remote_user} [$time_local]`, also with `[%d.%m.%Y %H:%M:%S]`.
+/// Reads the notation of nginx: `$remote_addr - ${remote_user} [$time_local]`, or with `[%d.%m.%Y %H:%M:%S]`.
 fn nginx(format: &str) -> Result<Columns, String> {
     let mut columns = Vec::new();
     let mut before = String::new();

@@ -13,18 +13,18 @@ pub(super) struct Split<'a, 'b> {
     layout: &'a Layout,
     line: &'a str,
     stamps: &'b mut Stamps,
-    /// How many more ends of columns are tried as the beginning of an address.
+    /// How many more ends of columns may be tried as the beginning of an address.
     left: usize,
 }
 
-/// The longest time or address, with its zone or port; and the rest of a line.
+/// The most bytes of a time or an address, with zone or port, and of the quoted rest of a line.
 const LONGEST: usize = 64;
 const LINE: usize = usize::MAX;
 
 impl<'a, 'b> Split<'a, 'b> {
     pub(super) fn new(layout: &'a Layout, line: &'a str, stamps: &'b mut Stamps) -> Self {
-        // A column before an address may end anywhere. Without a bound, each of many such columns would be
-        // looked for in the whole line.
+        // A column before an address may end anywhere. Without a bound, each of many such columns would search the
+        // whole line.
         Split { layout, line, stamps, left: 4 * line.len() + 64 }
     }
 
@@ -77,8 +77,8 @@ impl<'a, 'b> Split<'a, 'b> {
         }
     }
 
-    /// The places where column `i`, which begins at `at`, may end: for each the end of the column, and the
-    /// end of the fixed text after it. A column has at most `most` bytes, and no more of a line is searched.
+    /// Where column `i`, which begins at `at`, may end: each possible end, and the end of the fixed text after it. At
+    /// most `most` bytes of the line are searched.
     fn ends(
         &self,
         i: usize,
@@ -90,8 +90,8 @@ impl<'a, 'b> Split<'a, 'b> {
         let text = next.map_or("", |part| part.before.as_str());
         let last = at.saturating_add(most).min(line.len());
         let rest = line.as_bytes().get(at..line.len().min(last + text.len())).unwrap_or_default();
-        // A column without a text after it goes on to the end of the line. So does a last column in quotes if
-        // the line was cut off before its closing quote.
+        // A column without a text after it extends to the end of the line. So does a quoted last column if the line was
+        // cut before the closing quote.
         let is_cut = || text == "\"" && i + 2 == layout.parts.len() && !rest.contains(&b'"');
         let is_whole = last == line.len() && (text.is_empty() || is_cut());
         let whole = is_whole.then_some((line.len(), line.len()));
@@ -166,8 +166,8 @@ impl<'a, 'b> Split<'a, 'b> {
         Some(at + padding + rest.get(padding..)?.find(' ')?)
     }
 
-    /// Whether a space is at `at`. No time and no address begins with a space. So if several spaces come before one,
-    /// only the last of them is looked at more closely.
+    /// Whether a space is at `at`. Times and addresses do not begin with a space, so of several spaces only the last is
+    /// tried.
     fn is_space(&self, at: usize) -> bool {
         self.line.as_bytes().get(at) == Some(&b' ')
     }
@@ -188,8 +188,8 @@ impl<'a, 'b> Split<'a, 'b> {
         Some((colon, colon + 1))
     }
 
-    /// The time in column `i`, the end of the column, and the beginning of the next one. Among the first four possible
-    /// ends the last one that gives a time counts, since a time may contain spaces.
+    /// The time in column `i`, the end of the column, and the beginning of the next. Of the first four possible ends,
+    /// the last that gives a time counts, since a time may contain spaces.
     fn time(&mut self, i: usize, at: usize) -> Option<(Instant, usize, usize)> {
         let part = self.layout.parts.get(i)?;
         let next = self.layout.parts.get(i + 1)?;

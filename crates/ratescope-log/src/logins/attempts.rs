@@ -1,10 +1,10 @@
-//! Which messages are attempts to log in, since several may be about one.
+//! Counts attempts to log in, since several messages may be about one.
 //!
-//! sshd writes `Failed` about an attempt with a password, and before and after it other messages about its connection:
-//! `Invalid user`, `Connection closed by authenticating user`. Without passwords it writes only those. Dovecot writes how
-//! many attempts a connection had, and if it is told to, a message about each of them. So a log whose first lines have
-//! both kinds about most connections is read by the first kind alone. In any other log a connection of sshd counts once,
-//! at the first of its messages, and what was counted is taken off a later message of the first kind.
+//! sshd writes a main message, `Failed`, about an attempt with a password, and before and after it other messages about
+//! the connection: `Invalid user`, `Connection closed by authenticating user`. Without passwords it writes only the
+//! others. Dovecot's main message has the number of attempts of a connection; if so configured, another message comes
+//! for each. If the first lines have both kinds about most connections, only main messages count. In any other log a
+//! connection of sshd counts once, at its first message, and a later main message counts only the rest.
 
 use super::{Failure, Kind, Program, failure};
 use crate::wrap::Envelope;
@@ -12,7 +12,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher};
 
-/// The programs whose other messages are left out, since they are about the attempts of its main messages.
+/// The programs whose other messages do not count, since main messages count the same attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOut {
     sshd: bool,
@@ -22,7 +22,7 @@ pub(crate) struct LeftOut {
 /// The connections of the first lines.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    /// Whether each has main messages, and whether others.
+    /// For each connection, whether it has main messages, and whether others.
     seen: HashMap<u64, (Program, [bool; 2])>,
 }
 
@@ -35,7 +35,7 @@ impl Connections {
         kinds[usize::from(failure.kind != Kind::Main)] = true;
     }
 
-    /// The programs that have main messages about at least half of the connections with others.
+    /// The programs with main messages about at least half of the connections with other messages.
     pub(crate) fn left_out(&self) -> LeftOut {
         let most = |wanted: Program| {
             let others =
@@ -58,7 +58,7 @@ impl LeftOut {
     }
 }
 
-/// The connection that a message is about: of sshd by its process, of Dovecot by its client.
+/// The connection of a message: for sshd its process, for Dovecot the client.
 fn connection(program: Program, envelope: Envelope<'_>, failure: &Failure<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     let pid = if program == Program::Sshd { envelope.pid } else { "" };
@@ -73,13 +73,13 @@ const MOST: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     pub(crate) left_out: LeftOut,
-    /// The last connections that were counted, by their hashes.
+    /// The last connections that were counted, by hash.
     recent: HashMap<u64, Known, BuildHasherDefault<Hashed>>,
     /// Their hashes, the oldest first.
     order: VecDeque<u64>,
 }
 
-/// The hash of what is a hash already.
+/// A hasher for numbers that are hashes already.
 #[derive(Debug, Default)]
 struct Hashed(u64);
 
@@ -110,7 +110,7 @@ impl Attempts {
         }
         let has_others =
             matches!(program, Program::Sshd | Program::Dovecot) && !self.left_out.has(program);
-        // Without the number of its process, a connection of sshd is not known again.
+        // Without the number of its process, a connection of sshd can't be recognized again.
         if !has_others || program == Program::Sshd && envelope.pid.is_empty() {
             return failure.times;
         }
@@ -118,7 +118,7 @@ impl Attempts {
         let known = self.known(connection);
         match failure.kind {
             Kind::Main => {
-                // The connection needs no other message any more.
+                // Later other messages of the connection do not count.
                 known.kinds = u8::MAX;
                 failure.times.saturating_sub(core::mem::take(&mut known.counted))
             }
@@ -126,7 +126,7 @@ impl Attempts {
                 known.counted += 1;
                 1
             }
-            // A message of a kind that there was before is about another attempt, or another connection.
+            // A second message of one kind is about another attempt, or another connection.
             Kind::Other(kind) => {
                 let is_new =
                     known.kinds == 0 || known.kinds != u8::MAX && known.kinds & 1 << kind != 0;
@@ -140,7 +140,7 @@ impl Attempts {
         }
     }
 
-    /// What is known of a connection. A new one takes the place of the oldest if there are too many.
+    /// The counts of a connection. A new connection replaces the oldest if there are too many.
     fn known(&mut self, connection: u64) -> &mut Known {
         if self.recent.len() == MOST && !self.recent.contains_key(&connection) {
             self.order.pop_front().map(|oldest| self.recent.remove(&oldest));
@@ -158,7 +158,7 @@ impl Attempts {
 /// A connection that was counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// How many of its attempts were counted by other messages than the main ones.
+    /// How many of its attempts other messages have counted.
     counted: u32,
     /// The kinds of its other messages so far, one bit each.
     kinds: u8,

@@ -5,9 +5,9 @@ use crate::forwarded::is_client;
 
 /// A message of Postfix: `warning: unknown[192.0.2.7]: SASL LOGIN authentication failed: ...`.
 ///
-/// When it can't ask its authentication server, all users fail, and so they do with a mechanism that it does not have:
-/// these are no failed logins, as in fail2ban's filter. With a user after it, the message counts: then the server had
-/// begun to ask, and Dovecot may have closed the connection because of what the client sent.
+/// As in fail2ban's filter, it is not a failed login if Postfix can't ask its authentication server, or does not have
+/// the mechanism, since then all users fail. With a user after it, the message counts: then Postfix had begun to ask,
+/// and Dovecot may have closed the connection because of the client's data.
 pub(super) fn of_postfix(message: &str) -> Option<Failure<'_>> {
     let (_, rest) = message.split_once('[')?;
     let (host, rest) = rest.split_once(']')?;
@@ -27,8 +27,8 @@ pub(super) fn of_postfix(message: &str) -> Option<Failure<'_>> {
     Some(Failure { ip: client(host), user: user.unwrap_or(""), times: 1, kind: Kind::Main })
 }
 
-/// A message of Dovecot: of one of its login processes about all attempts of a connection, or of its authentication
-/// server about one of them.
+/// A message of Dovecot: of a login process about all attempts of a connection, or of its authentication server about
+/// one attempt.
 pub(super) fn of_dovecot(message: &str) -> Option<Failure<'_>> {
     let mut times = None;
     if let Some((_, rest)) = message.split_once("auth failed, ") {
@@ -63,8 +63,8 @@ const REASONS: [&str; 7] = [
     "pam_authenticate() failed: ",
 ];
 
-/// Reads `sql(ann,192.0.2.7,<session>): unknown user`, or what PAM says of it. A client chooses the name, so that its
-/// address is at the end of the parentheses. A password that is logged may look like all of that: then it is uncertain.
+/// Reads `sql(ann,192.0.2.7,<session>): unknown user`, or the message of PAM. A client chooses the name, so the address
+/// is read from the end of the parentheses. A logged password may imitate all of this: then the address is uncertain.
 fn of_authentication(message: &str) -> Option<Failure<'_>> {
     if let Some((_, rest)) = message.split_once("(dovecot:auth): authentication failure;") {
         let host = rest.rsplit_once(" rhost=").map(|(_, host)| at(host));
@@ -80,7 +80,7 @@ fn of_authentication(message: &str) -> Option<Failure<'_>> {
     };
     let inside = message.get(..ends().last()?)?;
     let (driver, inside) = inside.split_once('(')?;
-    // Before it there may be the number of a worker, `auth-worker(4711): Info: sql(ann,...`.
+    // The number of a worker may come first, `auth-worker(4711): Info: sql(ann,...`.
     let inside = match inside.split_once("): ") {
         Some((number, rest)) if number.bytes().all(|b| b.is_ascii_digit()) => {
             rest.split_once('(')?.1
@@ -99,7 +99,8 @@ fn of_authentication(message: &str) -> Option<Failure<'_>> {
 }
 
 /// A message of Exim: `login authenticator failed for mx.example.org (helo) [192.0.2.7]:4567: 535 Incorrect
-/// authentication data (set_id=ann)`. The HELO may look like an address, so the last one before the next field counts.
+/// authentication data (set_id=ann)`. The HELO may look like an address, so the last address before the next field
+/// counts.
 pub(crate) fn of_exim(message: &str) -> Option<Failure<'_>> {
     let (name, rest) = message.split_once(" authenticator failed for ")?;
     let (client, said) = rest.split_once(": 535 Incorrect authentication data")?;

@@ -1,8 +1,8 @@
 //! The failed logins of sshd.
 //!
-//! The answers are those of fail2ban's filter `sshd`, and its messages about a connection that ended without a login count,
-//! too: a server that takes only keys writes nothing else. `Failed publickey` is no failed login, since a client tries
-//! all of its keys, unless its user does not exist.
+//! As fail2ban's filter `sshd` finds them. Messages about a connection that ended without a login count, too: a server
+//! that takes only keys writes nothing else. `Failed publickey` is a failed login only if the user does not exist,
+//! since a client tries all of its keys.
 
 use super::{Failure, Kind, at, client};
 use core::iter;
@@ -22,10 +22,9 @@ pub(super) fn failure(message: &str) -> Option<Failure<'_>> {
 
 /// Reads `password for invalid user ann from 192.0.2.7 port 52114 ssh2`, after which there may be `: ` and more.
 ///
-/// A client chooses the name of a user that does not exist, and what comes after the colon: the name of its own user,
-/// or a comment. So the first place that may be the address is, if a user of one word comes before it and a colon after
-/// it, as fail2ban decides; or if the user exists. Of another user, it is the last place if the message ends there, and
-/// otherwise the only one.
+/// A client chooses the name of an unknown user, and the text after the colon: its local user, or a comment. So the
+/// first possible address is the right one if the user exists or, as fail2ban decides, if one word comes before it and
+/// a colon after it. Otherwise it is the last possible address if the message ends with it, or else the only one.
 fn failed(text: &str) -> Option<Failure<'_>> {
     let (method, rest) = text.split_once(' ')?;
     let rest = rest.strip_prefix("for ")?;
@@ -56,7 +55,7 @@ fn failed(text: &str) -> Option<Failure<'_>> {
     Some(Failure { ip, user, times: 1, kind: Kind::Main })
 }
 
-/// A place in a text that may tell the client: ` from 192.0.2.7 port 52114 ssh2`, at its end or before a colon.
+/// A possible address of the client in a text: ` from 192.0.2.7 port 52114 ssh2`, at the end or before a colon.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     begin: usize,
@@ -66,12 +65,12 @@ struct Place<'a> {
     has_version: bool,
 }
 
-/// The places of a text, as far as they matter.
+/// The possible addresses of a text, as far as they matter.
 #[derive(Clone, Copy, Default)]
 struct Places<'a> {
     first: Option<Place<'a>>,
     last: Option<Place<'a>>,
-    /// The first one after a user of one word, and before a colon.
+    /// The first after a user of one word, and before a colon.
     after_word: Option<Place<'a>>,
     count: usize,
 }
@@ -91,7 +90,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The places of a text that may tell the client.
+/// The possible addresses of the client in a text.
 fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
     const FROM: &str = " from ";
     let mut next = 0;
@@ -125,14 +124,14 @@ fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
 /// The user and the client of a message.
 type Said<'a> = (&'a str, Option<&'a str>);
 
-/// What another message says about a connection that could not log in, and the number of its kind.
+/// The user and the client of another message about a failed connection, and the number of its kind.
 fn other(message: &str) -> Option<(u8, Said<'_>)> {
     let kinds =
         [invalid, closed, too_many, failed_by_pam, not_allowed, disconnected, refused, of_pam];
     kinds.into_iter().zip(0..).find_map(|(said, kind)| Some((kind, said(message)?)))
 }
 
-/// The text after the first of these beginnings that a message has, in any case.
+/// The text after the first matching beginning of a message, case-insensitive.
 fn after<'a>(message: &'a str, begins: &[&str]) -> Option<&'a str> {
     let has = |begin: &&&str| {
         message.get(..begin.len()).is_some_and(|text| text.eq_ignore_ascii_case(begin))
@@ -153,7 +152,7 @@ fn closed(message: &str) -> Option<Said<'_>> {
     )?;
     let existing = rest.strip_prefix("authenticating user ");
     let text = existing.or(after(rest, &UNKNOWN))?.strip_suffix(" [preauth]")?;
-    // After the port may come a reason, which may contain a name that the client chose.
+    // A reason may follow the port, and may contain a name that the client chose.
     if message.starts_with("Disconnecting ") {
         Some(before_reason(text, existing.is_some()))
     } else {
@@ -178,7 +177,7 @@ fn failed_by_pam(message: &str) -> Option<Said<'_>> {
     Some(at_end(rest.rsplit_once(" via ").map_or(rest, |(rest, _)| rest)))
 }
 
-/// Only the name of an existing user is here, which the client can't make up.
+/// The user exists here, so the client can't make up the name.
 fn not_allowed(message: &str) -> Option<Said<'_>> {
     let (before, _) = message.strip_prefix("User ")?.split_once(" not allowed because ")?;
     let (user, host) = before.rsplit_once(" from ")?;

@@ -1,17 +1,16 @@
 //! Lines that are far ahead of the log, until another line confirms their time.
 //!
-//! A clock that is wrong for a moment, or a damaged byte, dates a line years ahead. If the log continued from
-//! there, all later lines would be late. So the log continues there only when a second line confirms that time: a line
-//! of about the same time, or the next line if it is at most a day later, as in a log with few lines. If earlier lines
-//! followed, the log goes on before the line, and only a line of about the same time confirms it. A line that 64 others
-//! follow without confirming it is dropped as wrong, if any of them is earlier.
+//! A clock that is wrong for a moment, or a damaged byte, dates a line years ahead. If the log continued from there,
+//! all later lines would be late. So a second line must confirm it: a line of about the same time, or, as in a log with
+//! few lines, the next line if it is at most a day later. After an earlier line, only a line of about the same time
+//! confirms it. If none of the next 64 lines does, and one of them is earlier, the line is dropped.
 
 use super::line::Line;
 
-/// The number of lines after which a line that none of them confirmed is dropped.
+/// The number of lines after which an unconfirmed line is dropped.
 const PATIENCE: u32 = 64;
 
-/// A line, and what is known of those after it.
+/// A line, and what followed it.
 #[derive(Clone, Debug)]
 struct Waiting<T> {
     line: Line<T>,
@@ -44,9 +43,9 @@ impl<T> Ahead<T> {
         self.waiting.push(Waiting { line, others: 0, is_doubtful: false });
     }
 
-    /// Notes that a line at the time `micros` in microseconds followed. Removes the lines that are confirmed now, in
-    /// the order of their times: all up to the last line that is at most `near` from it, or that is not in doubt and
-    /// either at most `far` before it or followed by [`PATIENCE`] lines.
+    /// Notes that a line at the time `micros` in microseconds followed. Removes the lines that are now confirmed, in
+    /// the order of their times: all up to the last line that is at most `near` from it, or that no earlier line
+    /// followed and that is at most `far` before it or was followed by [`PATIENCE`] lines.
     pub(super) fn confirmed(&mut self, micros: i64, near: u64, far: u64) -> Vec<Line<T>> {
         let mut until = None;
         for Waiting { line, others, is_doubtful } in &mut self.waiting {
@@ -62,7 +61,7 @@ impl<T> Ahead<T> {
         self.remove(|waiting| Some(waiting.line.micros) <= until)
     }
 
-    /// Removes the lines that were not confirmed for too long, in the order of their times.
+    /// Removes the lines that stayed unconfirmed for too long, in the order of their times.
     pub(super) fn wrong(&mut self) -> Vec<Line<T>> {
         self.remove(|waiting| waiting.others >= PATIENCE)
     }

@@ -11,14 +11,14 @@ pub struct Corrections {
     pub spread_out: u64,
     /// The number of events that came too late to be sorted.
     pub late: u64,
-    /// The number of events dropped because their lines were far ahead of all around them.
+    /// The number of events dropped because their lines were far ahead of all others.
     pub dropped: u64,
-    /// The places where the clock was taken to have been set back.
+    /// The places where the clock counted as set back.
     pub steps_back: StepsBack,
 }
 
 impl Corrections {
-    /// Adds those of another log.
+    /// Adds the corrections of another log.
     pub fn add(&mut self, other: Corrections) {
         self.spread_out += other.spread_out;
         self.late += other.late;
@@ -27,8 +27,7 @@ impl Corrections {
     }
 }
 
-/// The longest step back of a clock, in seconds. A longer one means that the parts of the log are in the
-/// wrong order.
+/// The longest step back of a clock, in seconds. A longer step means that the parts of the log are in the wrong order.
 const FAR: f64 = 3.0 * 3600.0;
 
 /// The places where a log goes back in time. The text form is a sentence, empty if there are none.

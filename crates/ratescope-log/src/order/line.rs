@@ -16,7 +16,7 @@ pub struct When {
 /// A line that is held until its turn.
 #[derive(Clone, Debug)]
 pub(super) struct Line<T> {
-    /// The time in microseconds, with the steps back of the clock made up for.
+    /// The time in microseconds, shifted by the steps back of the clock.
     pub(super) micros: i64,
     pub(super) times: u32,
     pub(super) coarse: bool,

@@ -24,7 +24,7 @@ use super::{Envelope, Stamp, iso};
 use crate::cut;
 use ratescope::internal::digits;
 
-/// Takes the header off a line: returns its fields and the message. `None` if the line has no header.
+/// Removes the header from a line: returns its fields and the message. `None` without a header.
 pub(super) fn peel(line: &str) -> Option<(Envelope<'_>, &str)> {
     let line = priority(line).unwrap_or(line);
     let (envelope, message) = match line.strip_prefix("1 ") {
@@ -46,7 +46,7 @@ fn priority(line: &str) -> Option<&str> {
     (number.len() <= 3 && number.bytes().all(|b| b.is_ascii_digit())).then_some(rest)
 }
 
-/// The time at the beginning of a line, and what follows the space after it.
+/// The time at the beginning of a line, and the text after the next space.
 #[inline]
 fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
     match line.as_bytes().get(..16)? {
@@ -79,8 +79,8 @@ fn stamp(line: &str) -> Option<(Stamp<'_>, &str)> {
     }
 }
 
-/// A time without a year at the beginning of a line, of `length` bytes and perhaps decimals, and what follows the space
-/// after it.
+/// A time without a year at the beginning of a line, of `length` bytes and perhaps decimals, and the text after the
+/// next space.
 #[inline]
 fn without_year(line: &str, length: usize) -> Option<(Stamp<'_>, &str)> {
     let rest = line.as_bytes().get(length..)?;
@@ -91,7 +91,7 @@ fn without_year(line: &str, length: usize) -> Option<(Stamp<'_>, &str)> {
     Some((Stamp::WithoutYear(line.get(..end)?), line.get(end..)?.strip_prefix(' ')?))
 }
 
-/// The number of digits before the point of a number with a point, such as `971186136.123456`.
+/// The number of digits before the point, as in `971186136.123456`; `None` without a point.
 fn seconds(number: &str) -> Option<usize> {
     digits(number).map(|(whole, _)| whole.len()).filter(|length| *length < number.len())
 }
@@ -165,8 +165,7 @@ fn element(text: &str) -> Option<&str> {
     text.get(end + 1..)
 }
 
-/// The number and the message in `message repeated 3 times: [ ... ]`; `None` and the whole message if it is
-/// another one.
+/// The number and the message in `message repeated 3 times: [ ... ]`; `None` and the whole message for any other.
 pub(super) fn unrepeated(message: &str) -> (Option<u32>, &str) {
     let repeated = || {
         let (times, rest) = message.strip_prefix("message repeated ")?.split_once(" times: [ ")?;
