@@ -57,10 +57,11 @@ pub(super) fn are_clients(text: &str) -> bool {
     is_client(text) || text.split(',').all(|entry| is_client(entry.trim_matches(' ')))
 }
 
-/// The bytes of a name: letters, digits, dots, dashes and underscores.
+/// The bytes of a name: letters, digits, dots, dashes and underscores; and the colon, which is counted.
 const NAME: u8 = 1;
 /// The bytes of an address of IPv6: hexadecimal digits, colons and dots.
 const V6: u8 = 2;
+const COLON: u8 = 4;
 
 /// A lookup table of the classes of each byte, three times as fast as comparing with all ranges.
 const CLASSES: [u8; 256] = {
@@ -74,6 +75,9 @@ const CLASSES: [u8; 256] = {
         if ascii.is_ascii_hexdigit() || matches!(ascii, b':' | b'.') {
             classes[byte] |= V6;
         }
+        if ascii == b':' {
+            classes[byte] |= NAME | COLON;
+        }
         byte += 1;
     }
     classes
@@ -84,8 +88,9 @@ fn is_other_client(text: &str) -> bool {
     let mut colons = 0;
     let mut all = NAME | V6;
     for byte in bytes {
-        all &= CLASSES[usize::from(*byte)] | if *byte == b':' { NAME } else { 0 };
-        colons += u32::from(*byte == b':');
+        let class = CLASSES[usize::from(*byte)];
+        all &= class;
+        colons += u32::from(class & COLON != 0);
     }
     let is_name = all & NAME != 0;
     match colons {

@@ -186,8 +186,8 @@ impl<'a> Record<'a> {
     /// The normal form of an address; other texts stay as they are. `made` keeps the form.
     #[inline]
     fn address<'b>(&self, text: &'b str, made: &'b OnceLock<Option<Made>>) -> &'b str {
-        // An IPv4 address has one spelling.
-        if eight::is_dotted(text.as_bytes()) {
+        // An IPv4 address has one spelling, and a name stays.
+        if !eight::has(b':', text.as_bytes()) {
             return text;
         }
         let of = |address| Made::of(address, self.normal.ipv6_prefix);
