@@ -1,7 +1,7 @@
 //! Choosing a limit from recorded traffic: the clients that every possible limit would have refused.
 //!
 //! ```
-//! use ratescope_lab::tune::{Aim, Clients, Measure, Room, advise};
+//! use ratescope_lab::tune::{Aim, Clients, Curve, Measure, Room, advise};
 //! use ratescope::Time;
 //!
 //! // Nine clients with a request a minute, and one with fifty in a second.
@@ -13,7 +13,7 @@
 //!     clients.add("script", Time::from_secs(3600.0 + f64::from(i) * 0.02)?, 1.0);
 //! }
 //! // One pass over what each client did, and the answer for all limits.
-//! let curve = clients.curve(Measure::SlidingLog("1m".parse()?), None);
+//! let curve = Curve::of(&clients, Measure::SlidingLog("1m".parse()?), None);
 //! assert_eq!(curve.touched(1.0), 10);
 //! assert_eq!(curve.touched(5.0), 1);
 //! assert_eq!(curve.touched(50.0), 0);

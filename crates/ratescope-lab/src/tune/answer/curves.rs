@@ -57,7 +57,7 @@ impl Curves {
             work = work.saturating_add(events * self.counted.len() as u64);
             self.next += 1;
         }
-        clients.measure_on_all(&mut self.counted, cut, from..self.next);
+        Curve::add_clients_on_all(&mut self.counted, clients, cut, from..self.next);
         if self.next == clients.len() {
             let most = KEPT.max(self.counted.len());
             self.known.append(&mut self.counted);

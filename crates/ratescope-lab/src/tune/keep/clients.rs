@@ -1,4 +1,4 @@
-//! The events of every client, kept within a room.
+//! The events of every client, kept within a room. [`sample`](super::sample) makes room.
 //!
 //! # Speed
 //! Every line of a log comes here, so an event costs only one look-up and writes to one entry of
@@ -6,10 +6,9 @@
 //! The hash has a random seed, since senders choose the keys and could aim at collisions. No result
 //! depends on the seed: clients are numbered in the order of their first events.
 
+use super::BadSummary;
 use super::client::Client;
-use super::dictionary::{Codes, Dictionary, MOST};
-use super::labels::Labels;
-use super::sample::MOST_HALVINGS;
+use super::dictionary::{Codes, Dictionary, Labels, MOST};
 use super::stream::{Moment, Moments, Written, first, is_near};
 use core::cmp::Reverse;
 use core::hash::BuildHasher;
@@ -18,7 +17,7 @@ use hashbrown::HashTable;
 use ratescope::event::{Event, Fields};
 use ratescope::internal::is_cost;
 use ratescope::policy::Per;
-use ratescope::time::Time;
+use ratescope::time::{Span, Time};
 use std::borrow::Cow;
 
 /// The most that may be kept. Beyond it, clients are sampled: see [`Clients::share_kept`].
@@ -37,6 +36,9 @@ impl Default for Room {
     }
 }
 
+/// The share of a log from which a limit is usually learned.
+const LEARNED: f64 = 2.0 / 3.0;
+
 /// The bytes of a client beside its key and the events that left its entry: the entry, and its share
 /// of the table.
 const ENTRY: usize = size_of::<Client>() + 8;
@@ -46,15 +48,14 @@ const ENTRY: usize = size_of::<Client>() + 8;
 pub struct Clients {
     pub(super) room: Room,
     hasher: RandomState,
-    table: HashTable<u32>,
+    pub(super) table: HashTable<u32>,
     pub(super) list: Vec<Client>,
-    keys: String,
+    pub(super) keys: String,
     /// The bytes reserved for events outside the entries, in use or not.
-    outside: usize,
+    pub(super) outside: usize,
     /// The number of halvings.
     pub(super) halvings: u8,
-    /// The number of halvings before the last [`make_room`](Self::make_room), and each client's place now, by its place then.
-    moved: (u8, Vec<u32>),
+    pub(super) moved: Moved,
     pub(super) counts: Requests,
     first: Time,
     last: Time,
@@ -71,8 +72,17 @@ pub struct Ticket {
     halvings: u8,
 }
 
+/// The last time that room was made.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moved {
+    /// The number of halvings before it.
+    pub(super) halvings: u8,
+    /// The place of each client since, by its place before.
+    pub(super) places: Vec<u32>,
+}
+
 /// The place of a client that is not kept.
-const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: u32 = u32::MAX;
 
 /// The key of an event's client: the value of the field if `per` is a single one, otherwise the key as
 /// policies write it.
@@ -105,7 +115,7 @@ impl Clients {
             keys: String::new(),
             outside: 0,
             halvings: 0,
-            moved: (0, Vec::new()),
+            moved: Moved::default(),
             counts: Requests::default(),
             first: Time::LAST,
             last: Time::from_micros(i64::MIN),
@@ -230,15 +240,12 @@ impl Clients {
         known: &mut [Vec<u16>; 2],
     ) -> Codes {
         let Some(labels) = &mut self.labels else { return Codes::default() };
-        let mut own = Codes::default();
-        let fields = labels.iter_mut().zip(of).zip(known).zip(codes);
-        for (own, (((labels, of), known), code)) in own.iter_mut().zip(fields) {
+        for (((labels, of), known), code) in labels.iter_mut().zip(of).zip(&mut *known).zip(codes) {
             for next in known.len()..=code.into() {
                 known.push(labels.texts.translated(of, next as u16));
             }
-            *own = known.get(usize::from(code)).copied().unwrap_or_default();
         }
-        own
+        own_codes(codes, known)
     }
 
     #[inline]
@@ -258,10 +265,6 @@ impl Clients {
     /// Whether later events of a client are left out, so that there is room for others.
     pub(in crate::tune) fn has_full(&self) -> bool {
         self.list.iter().any(|client| client.fills(self.room))
-    }
-
-    pub(super) fn is_over(&self) -> bool {
-        self.list.len() > self.room.clients || self.bytes() > self.room.bytes
     }
 
     /// The bytes in use, as [`Room`] counts them.
@@ -308,6 +311,14 @@ impl Clients {
     /// The times of the first and the last event; `None` without events.
     pub fn times(&self) -> Option<(Time, Time)> {
         (self.first <= self.last).then_some((self.first, self.last))
+    }
+
+    /// The usual beginning of the part on which limits are checked: after two thirds of the log. `None`
+    /// without events.
+    pub fn usual_cut(&self) -> Option<Time> {
+        let (first, last) = self.times()?;
+        let length = Span::from_secs(first.until(last).secs() * LEARNED);
+        Some(first.after(length.unwrap_or_default()))
     }
 
     /// The highest cost of an event.
@@ -363,32 +374,101 @@ impl Clients {
         places.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// Keeps the clients for whose place `stays` is true. Returns the new place of each client, by its old
-    /// one; [`NOBODY`] for those that are gone.
-    pub(super) fn retain(&mut self, stays: impl Fn(usize) -> bool) -> Vec<u32> {
-        let list = core::mem::take(&mut self.list);
-        let keys = core::mem::take(&mut self.keys);
-        self.table = HashTable::new();
-        self.outside = 0;
-        let mut moved = vec![NOBODY; list.len()];
-        for (place, mut client) in list.into_iter().enumerate() {
-            if !stays(place) {
+    /// Adds the clients and events of another reading, and sorts the events of each client by time.
+    ///
+    /// The result is that of reading both logs at once, whether they were split by key, by time or by
+    /// chance. If some clients were left out, counts of clients are estimates, as before.
+    pub fn absorb(&mut self, other: &Clients) {
+        if self.halvings < other.halvings {
+            self.halve_while(|clients| clients.halvings < other.halvings);
+        }
+        let mut merged = Vec::new();
+        let known = self.absorb_labels(other);
+        let exempt = if other.halvings == 0 { other.exempt() } else { Vec::new() };
+        for (at, client) in other.list.iter().enumerate() {
+            // Clients kept there as the busiest, and not by chance, are kept here, too. So they represent nobody else,
+            // even if they were in the sample here.
+            let is_busiest = client.halvings == 0 && exempt.get(at) != Some(&false);
+            let halvings = (is_busiest || client.halvings > 0).then_some(client.halvings);
+            let Some(place) = self.place(other.key(at), halvings) else {
                 self.counts.left_out += u64::from(client.requests);
                 continue;
+            };
+            if let Some(client) = self.list.get_mut(place).filter(|_| is_busiest) {
+                client.halvings = 0;
             }
-            let from = client.key_at as usize;
-            let key = keys.get(from..from + client.key_len as usize).unwrap_or("");
-            let new = self.place(key, Some(client.halvings));
-            if let Some(new) = new.and_then(|new| self.list.get_mut(new)) {
-                self.outside += client.outside();
-                client.key_at = new.key_at;
-                *new = client;
+            let late = self.counts.late;
+            if other.moments(at).next().is_some_and(|m| self.is_past(place, m.time)) {
+                merged.clear();
+                let others = other.labelled_moments(at);
+                let others = others.map(|(moment, codes)| (moment, own_codes(codes, &known)));
+                merged.extend(self.labelled_moments(place).chain(others));
+                merged.sort_by_key(|(moment, _)| moment.time);
+                if let Some(client) = self.list.get_mut(place) {
+                    client.clear();
+                }
+                for &(moment, codes) in &merged {
+                    self.push(place, moment, codes);
+                }
+            } else {
+                for (moment, codes) in other.labelled_moments(at) {
+                    self.push(place, moment, own_codes(codes, &known));
+                }
             }
-            if let (Some(moved), Some(new)) = (moved.get_mut(place), new) {
-                *moved = u32::try_from(new).unwrap_or(NOBODY);
+            // Events that are sorted in did not come late; the other's late ones are added below.
+            self.counts.late = late;
+            if self.is_over() {
+                self.make_room();
             }
         }
-        moved
+        let mine = &mut self.counts;
+        let its = &other.counts;
+        mine.requests = mine.requests.saturating_add(its.requests);
+        mine.late = mine.late.saturating_add(its.late);
+        mine.unusable = mine.unusable.saturating_add(its.unusable);
+        mine.left_out = mine.left_out.saturating_add(its.left_out);
+    }
+
+    /// Adds the labels of another reading. Returns the number here of each label, by its number there; no
+    /// numbers if one of the two keeps no labels.
+    fn absorb_labels(&mut self, other: &Clients) -> [Vec<u16>; 2] {
+        let mut translated = <[Vec<u16>; 2]>::default();
+        let (Some(mine), Some(its)) = (&mut self.labels, &other.labels) else { return translated };
+        for ((mine, its), all) in mine.iter_mut().zip(its).zip(&mut translated) {
+            let code = |code: usize| mine.texts.translated(&its.texts, code as u16);
+            *all = (0..its.texts.codes()).map(code).collect();
+            for (code, n) in all.iter().zip(&its.requests) {
+                mine.count(*code, *n);
+            }
+        }
+        translated
+    }
+
+    /// Adds a client from a summary.
+    ///
+    /// # Errors
+    /// When the client is here already, or has an event that can't be kept.
+    pub(super) fn restore(
+        &mut self,
+        key: &str,
+        halvings: u8,
+        moments: &[Moment],
+    ) -> Result<(), BadSummary> {
+        let twice = self.find(key).is_some();
+        let place = self.place(key, Some(halvings)).filter(|_| !twice);
+        let place = place.ok_or(BadSummary::Damaged("a client"))?;
+        for &moment in moments {
+            if !is_cost(moment.cost) || !is_near(moment.time) {
+                return Err(BadSummary::Damaged("an event"));
+            }
+            self.push(place, moment, Codes::default());
+        }
+        Ok(())
+    }
+
+    /// Returns whether `time` is before the last event of the client at `place`.
+    fn is_past(&self, place: usize, time: Time) -> bool {
+        self.list.get(place).is_some_and(|client| time.as_micros() < client.last)
     }
 
     /// Returns whether there was no halving since `ticket` was given; true without a ticket.
@@ -402,34 +482,21 @@ impl Clients {
     fn current(&self, ticket: Ticket) -> Option<usize> {
         let place = if ticket.halvings == self.halvings {
             Some(ticket.place)
-        } else if ticket.halvings == self.moved.0 {
-            self.moved.1.get(ticket.place as usize).copied()
+        } else if ticket.halvings == self.moved.halvings {
+            self.moved.places.get(ticket.place as usize).copied()
         } else {
             None
         };
         place.filter(|place| *place != NOBODY).map(|place| place as usize)
     }
+}
 
-    /// Makes room: halves the clients until the rest fits.
-    #[cold]
-    pub(super) fn make_room(&mut self) {
-        self.halve_while(|clients| {
-            clients.is_over() && clients.halvings < MOST_HALVINGS && clients.len() > 1
-        });
-    }
-
-    /// Halves the clients as long as `is_due` is true. For tickets, all these halvings are one step.
-    pub(super) fn halve_while(&mut self, is_due: impl Fn(&Self) -> bool) {
-        let halvings = self.halvings;
-        let mut moved: Vec<u32> = (0..self.list.len() as u32).collect();
-        while is_due(self) {
-            let next = self.halve();
-            for place in &mut moved {
-                *place = next.get(*place as usize).copied().unwrap_or(NOBODY);
-            }
-        }
-        self.moved = (halvings, moved);
-    }
+/// The numbers here of the labels that have the numbers `codes` elsewhere, which are the places in `known`.
+#[inline]
+fn own_codes(codes: Codes, known: &[Vec<u16>; 2]) -> Codes {
+    let [path, agent] = codes.map(usize::from);
+    let [paths, agents] = known;
+    [paths.get(path), agents.get(agent)].map(|code| code.copied().unwrap_or_default())
 }
 
 /// The key of the client at `place`.

@@ -15,6 +15,8 @@
 //! missing.
 
 use super::Clients;
+use super::clients::{Moved, NOBODY};
+use hashbrown::HashTable;
 
 /// The most halvings. A client then represents 2^32, so that the counts of 2^32 events, each with its weight, still
 /// fit in 64 bits.
@@ -38,8 +40,33 @@ impl Clients {
         self.halvings == 0 || hash(key) & (self.one_in() - 1) == 0
     }
 
+    pub(super) fn is_over(&self) -> bool {
+        self.list.len() > self.room.clients || self.bytes() > self.room.bytes
+    }
+
+    /// Makes room: halves the clients until the rest fits.
+    #[cold]
+    pub(super) fn make_room(&mut self) {
+        self.halve_while(|clients| {
+            clients.is_over() && clients.halvings < MOST_HALVINGS && clients.len() > 1
+        });
+    }
+
+    /// Halves the clients as long as `is_due` is true. For tickets, all these halvings are one step.
+    pub(super) fn halve_while(&mut self, is_due: impl Fn(&Self) -> bool) {
+        let halvings = self.halvings;
+        let mut moved: Vec<u32> = (0..self.list.len() as u32).collect();
+        while is_due(self) {
+            let next = self.halve();
+            for place in &mut moved {
+                *place = next.get(*place as usize).copied().unwrap_or(NOBODY);
+            }
+        }
+        self.moved = Moved { halvings, places: moved };
+    }
+
     /// Drops about half of the clients. Returns the new place of each client, by its old one.
-    pub(super) fn halve(&mut self) -> Vec<u32> {
+    fn halve(&mut self) -> Vec<u32> {
         let exempt = self.exempt();
         let bit = 1 << self.halvings;
         self.halvings += 1;
@@ -53,7 +80,7 @@ impl Clients {
                 client.halvings += 1;
             }
         }
-        self.retain(|place| stays.get(place) == Some(&true))
+        self.retain(&stays)
     }
 
     /// Returns for each client, by its place, whether it is one of the busiest, which stay.
@@ -71,6 +98,32 @@ impl Clients {
             }
         }
         exempt
+    }
+
+    /// Keeps the clients for which `stays` has `true` at their places. Returns the new place of each client, by its old
+    /// one; [`NOBODY`] for those that are gone.
+    fn retain(&mut self, stays: &[bool]) -> Vec<u32> {
+        let list = core::mem::take(&mut self.list);
+        let keys = core::mem::take(&mut self.keys);
+        self.table = HashTable::new();
+        self.outside = 0;
+        let mut moved = vec![NOBODY; list.len()];
+        for ((mut client, stays), moved) in list.into_iter().zip(stays).zip(&mut moved) {
+            if !stays {
+                self.counts.left_out += u64::from(client.requests);
+                continue;
+            }
+            let from = client.key_at as usize;
+            let key = keys.get(from..from + client.key_len as usize).unwrap_or("");
+            let Some(place) = self.place(key, Some(client.halvings)) else { continue };
+            *moved = u32::try_from(place).unwrap_or(NOBODY);
+            if let Some(new) = self.list.get_mut(place) {
+                self.outside += client.outside();
+                client.key_at = new.key_at;
+                *new = client;
+            }
+        }
+        moved
     }
 }
 

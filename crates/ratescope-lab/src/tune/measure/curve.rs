@@ -10,7 +10,7 @@ use crate::tune::threads::on_each;
 use crate::tune::{Clients, Moment};
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use ratescope::time::{Span, Time};
+use ratescope::time::Time;
 
 /// A part of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,9 +52,6 @@ pub struct Curve {
 /// How many clients a thread takes at once. Busy clients come early in the list, and no single thread must get all of
 /// them.
 const AT_ONCE: usize = 1024;
-
-/// The share of a log from which a limit is usually learned.
-const LEARNED: f64 = 2.0 / 3.0;
 
 impl Tally {
     /// The number of clients with an event in a part.
@@ -159,6 +156,71 @@ impl Curve {
         }
     }
 
+    /// The curve of all clients, learned from what came before `cut`.
+    pub fn of(clients: &Clients, measure: Measure, cut: Option<Time>) -> Self {
+        let mut curve = [Curve::new(measure)];
+        Curve::add_clients(&mut curve, clients, cut, 0..clients.len());
+        let [curve] = curve;
+        curve
+    }
+
+    /// Adds the clients at some places to curves, as [`add_clients`](Self::add_clients) does, with all processors.
+    pub(in crate::tune) fn add_clients_on_all(
+        curves: &mut [Curve],
+        clients: &Clients,
+        cut: Option<Time>,
+        places: Range<usize>,
+    ) {
+        if places.len() <= AT_ONCE || cfg!(target_arch = "wasm32") {
+            Curve::add_clients(curves, clients, cut, places);
+            return;
+        }
+        let next = AtomicUsize::new(places.start);
+        let empty: Vec<Curve> = curves.iter().map(|curve| Curve::new(curve.measure)).collect();
+        let parts = on_each(|| {
+            let mut curves = empty.clone();
+            loop {
+                let from = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+                if from >= places.end {
+                    return curves;
+                }
+                Curve::add_clients(&mut curves, clients, cut, from..places.end.min(from + AT_ONCE));
+            }
+        });
+        for part in parts {
+            curves.iter_mut().zip(&part).for_each(|(all, part)| all.add(part));
+        }
+    }
+
+    /// Adds the clients at some places to curves. Each client's events are read once for all curves.
+    /// Neither the steps nor the order in which places are added matter.
+    pub fn add_clients(
+        curves: &mut [Curve],
+        clients: &Clients,
+        cut: Option<Time>,
+        places: Range<usize>,
+    ) {
+        let mut events = Events::default();
+        let mut levels = Vec::new();
+        let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
+        let scale = Scale::new();
+        let mut times = None;
+        for at in places.start..places.end.min(clients.len()) {
+            events.fill(clients.moments(at));
+            let before = |at| events.moments.partition_point(|moment| moment.time < at);
+            let split = cut.map_or(events.moments.len(), before);
+            let alone = events.alone(split).map(|level| Some(scale.over(Over::AboveLimit, level?)));
+            let ends = events.moments.first().zip(events.moments.last());
+            times = span(times, ends.map(|(first, last)| (first.time, last.time)));
+            let weight = clients.weight(at);
+            for (curve, meter) in curves.iter_mut().zip(&meters) {
+                let highest = curve.all.client(meter, (&events, split), alone, weight, &mut levels);
+                highest.into_iter().for_each(|highest| curve.highest.set(at, highest));
+            }
+        }
+        curves.iter_mut().for_each(|curve| curve.times = span(curve.times, times));
+    }
+
     /// The part from which a limit is learned: the whole log if one of its two parts is empty.
     pub fn learned_from(&self) -> Part {
         let both = [Part::Learned, Part::Checked].iter().all(|part| self.counted(*part) > 0);
@@ -240,7 +302,7 @@ impl Curve {
     fn tally(&self, clients: &Clients, cut: Option<Time>, places: &[usize]) -> Tally {
         let mut some = [Curve::new(self.measure)];
         for &place in places {
-            clients.measure(&mut some, cut, place..place + 1);
+            Curve::add_clients(&mut some, clients, cut, place..place + 1);
         }
         let [some] = some;
         some.all
@@ -298,76 +360,5 @@ fn span(a: Option<(Time, Time)>, b: Option<(Time, Time)>) -> Option<(Time, Time)
     match (a, b) {
         (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
         (a, b) => a.or(b),
-    }
-}
-
-impl Clients {
-    /// The usual beginning of the part on which limits are checked: after two thirds of the log. `None`
-    /// without events.
-    pub fn usual_cut(&self) -> Option<Time> {
-        let (first, last) = self.times()?;
-        let length = Span::from_secs(first.until(last).secs() * LEARNED);
-        Some(first.after(length.unwrap_or_default()))
-    }
-
-    /// The curve of one measure, learned from what came before `cut`.
-    pub fn curve(&self, measure: Measure, cut: Option<Time>) -> Curve {
-        let mut curve = [Curve::new(measure)];
-        self.measure(&mut curve, cut, 0..self.len());
-        let [curve] = curve;
-        curve
-    }
-
-    /// Adds the clients at some places to curves, as [`measure`](Self::measure) does, with all processors.
-    pub(in crate::tune) fn measure_on_all(
-        &self,
-        curves: &mut [Curve],
-        cut: Option<Time>,
-        places: Range<usize>,
-    ) {
-        if places.len() <= AT_ONCE || cfg!(target_arch = "wasm32") {
-            self.measure(curves, cut, places);
-            return;
-        }
-        let next = AtomicUsize::new(places.start);
-        let empty: Vec<Curve> = curves.iter().map(|curve| Curve::new(curve.measure)).collect();
-        let parts = on_each(|| {
-            let mut curves = empty.clone();
-            loop {
-                let from = next.fetch_add(AT_ONCE, Ordering::Relaxed);
-                if from >= places.end {
-                    return curves;
-                }
-                self.measure(&mut curves, cut, from..places.end.min(from + AT_ONCE));
-            }
-        });
-        for part in parts {
-            curves.iter_mut().zip(&part).for_each(|(all, part)| all.add(part));
-        }
-    }
-
-    /// Adds the clients at some places to curves. Each client's events are read once for all curves.
-    /// Neither the steps nor the order in which places are added matter.
-    pub fn measure(&self, curves: &mut [Curve], cut: Option<Time>, places: Range<usize>) {
-        let mut events = Events::default();
-        let mut levels = Vec::new();
-        let meters: Vec<Meter> = curves.iter().map(|curve| Meter::new(curve.measure)).collect();
-        let scale = Scale::new();
-        let mut times = None;
-        for at in places.start..places.end.min(self.len()) {
-            events.fill(self.moments(at));
-            let before = |at| events.moments.partition_point(|moment| moment.time < at);
-            let split = cut.map_or(events.moments.len(), before);
-            let alone = events.alone(split).map(|level| Some(scale.over(Over::AboveLimit, level?)));
-            let ends = events.moments.first().zip(events.moments.last());
-            times = span(times, ends.map(|(first, last)| (first.time, last.time)));
-            for (curve, meter) in curves.iter_mut().zip(&meters) {
-                let all = &mut curve.all;
-                let highest =
-                    all.client(meter, (&events, split), alone, self.weight(at), &mut levels);
-                highest.into_iter().for_each(|highest| curve.highest.set(at, highest));
-            }
-        }
-        curves.iter_mut().for_each(|curve| curve.times = span(curve.times, times));
     }
 }

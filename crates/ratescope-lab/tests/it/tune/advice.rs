@@ -29,14 +29,14 @@ fn a_limit_learned_and_checked() {
     let clients = site();
     let minute = Span::minutes(1);
     let cut = Time::from_micros(24 * 3600 * 1_000_000);
-    let curve = clients.curve(Measure::SlidingLog(minute), Some(cut));
+    let curve = Curve::of(&clients, Measure::SlidingLog(minute), Some(cut));
     let advice = advise(&curve, &Aim::default());
     assert_eq!(advice.limiter.unwrap().to_string(), "sliding-log 10/1m");
     assert_eq!(advice.learned, Share { touched: 0, clients: 1000 });
     assert_eq!(advice.checked, Some(Share { touched: 1, clients: 1001 }));
     assert_eq!((advice.knee, advice.doubts), (Some(10.0), vec![]));
     // Exim refuses at the limit, so it has to be above.
-    let exim = advise(&clients.curve(Measure::Exim(minute), Some(cut)), &Aim::default());
+    let exim = advise(&Curve::of(&clients, Measure::Exim(minute), Some(cut)), &Aim::default());
     assert_eq!(exim.limiter.unwrap().to_string(), "exim 10/1m strict");
     assert_eq!(exim.checked, Some(Share { touched: 1, clients: 1001 }));
 }
@@ -64,7 +64,7 @@ fn a_marked_client_is_never_touched() {
     assert_eq!(marks.to_string(), "nobody\nscript\n");
     let (marked, unknown) = marks.places(&clients);
     assert_eq!(unknown, ["nobody"]);
-    let mut curve = clients.curve(Measure::SlidingLog(Span::minutes(1)), None);
+    let mut curve = Curve::of(&clients, Measure::SlidingLog(Span::minutes(1)), None);
     curve.mark(&clients, None, &marked);
     let advice = advise(&curve, &Aim::default());
     assert_eq!(advice.limit, Some(60.0));
@@ -76,7 +76,7 @@ fn a_marked_client_is_never_touched() {
 fn rate_against_burst() {
     let clients = site();
     let mut curves: Vec<Curve> = Frontier::measures().into_iter().map(Curve::new).collect();
-    clients.measure(&mut curves, None, 0..clients.len());
+    Curve::add_clients(&mut curves, &clients, None, 0..clients.len());
     let frontier = Frontier::new(&curves, &Aim::default(), Part::Whole);
     let bursts: Vec<f64> = frontier.bursts.iter().map(|b| b.burst).collect();
     assert!(bursts.windows(2).all(|pair| pair[0] >= pair[1]), "{bursts:?}");
@@ -93,7 +93,7 @@ fn rate_against_burst() {
 fn too_little_to_say() {
     let mut clients = Clients::new(Room::default());
     let measure = Measure::FixedWindow(Span::minutes(1));
-    let advice = |clients: &Clients| advise(&clients.curve(measure, None), &Aim::default());
+    let advice = |clients: &Clients| advise(&Curve::of(clients, measure, None), &Aim::default());
     assert_eq!(advice(&clients).doubts, [Doubt::NoEvents]);
     assert_eq!(advice(&clients).limit, None);
     for i in 0..20 {

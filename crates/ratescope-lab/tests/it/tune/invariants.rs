@@ -1,7 +1,7 @@
 //! Promises for any bytes as a summary: for the tests and for the fuzzer.
 
 use ratescope::{Span, Time};
-use ratescope_lab::tune::{Measure, Room, Summary};
+use ratescope_lab::tune::{Curve, Measure, Room, Summary};
 
 /// Panics unless what was read is written as something that reads as the same, keeps to its room and
 /// can be measured.
@@ -16,7 +16,7 @@ pub(crate) fn hold(data: &[u8]) {
     let again = Summary::read(&written, room).expect("what was written is read");
     assert_eq!(bytes(&again), written);
 
-    summary.clients.curve(Measure::Exim(Span::minutes(1)), Some(Time::ZERO));
+    Curve::of(&summary.clients, Measure::Exim(Span::minutes(1)), Some(Time::ZERO));
     summary.add(&again).expect("the key is the same");
     assert!(summary.clients.len() <= room.clients);
 }

@@ -85,7 +85,7 @@ fn beyond_the_room_there_are_estimates() {
     assert!(clients.len() <= room.clients && clients.bytes() <= room.bytes);
     assert!((0..20).all(|i| clients.find(&format!("busy {i}")).is_some()));
     let near = |what: u64, is: f64| (what as f64 / is - 1.0).abs() < 0.15;
-    let curve = clients.curve(Measure::SlidingLog(Span::minutes(1)), None);
+    let curve = Curve::of(&clients, Measure::SlidingLog(Span::minutes(1)), None);
     let all = clients.clients();
     assert!(near(all, 133_354.0), "{all}");
     assert!(near(curve.touched(1.0), 66_667.0), "{}", curve.touched(1.0));

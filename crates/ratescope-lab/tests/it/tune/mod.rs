@@ -123,7 +123,7 @@ proptest! {
         traffic in traffic(), measure in measure(), limits in prop::collection::vec(limit(), 8),
     ) {
         let clients = clients(&traffic);
-        let curve = clients.curve(measure, None);
+        let curve = Curve::of(&clients, measure, None);
         prop_assert_eq!(curve.all.clients(Part::Whole), traffic.len() as u64);
         for limit in limits {
             let Ok(limiter) = measure.limiter(limit) else { continue };
@@ -177,10 +177,10 @@ proptest! {
         let mut curve = [Curve::new(measure)];
         // In any steps.
         for place in 0..clients.len() {
-            clients.measure(&mut curve, Some(cut), place..place + 1);
+            Curve::add_clients(&mut curve, &clients, Some(cut), place..place + 1);
         }
         curve[0].mark(&clients, Some(cut), &marked);
-        let whole = clients.curve(measure, None);
+        let whole = Curve::of(&clients, measure, None);
         prop_assert_eq!(curve[0].touched(limit), whole.touched(limit));
         prop_assert_eq!(curve[0].refused(limit), whole.refused(limit));
         let before = |place: usize| clients.moments(place).take_while(|m| m.time < cut).collect::<Vec<_>>();
@@ -223,7 +223,7 @@ proptest! {
         let clients = clients(&traffic);
         let clock = LogClock::default();
         let whole = Replay::run(&clients, limiter.clone(), &clock);
-        let curves = [Measure::Exim(Span::minutes(3)), measure].map(|measure| clients.curve(measure, None));
+        let curves = [Measure::Exim(Span::minutes(3)), measure].map(|measure| Curve::of(&clients, measure, None));
         let mut sum = Replay::new(&clients, limiter, &clock, if known { &curves } else { &[] });
         sum.advance(&clients, alone);
         sum.finish(&clients);
@@ -262,7 +262,7 @@ fn the_largest_numbers() {
             Measure::Bucket(Rate::new(999_999_999_999.0, per).unwrap()),
             Measure::Bucket(Rate::new(0.001, per).unwrap()),
         ] {
-            let curve = clients.curve(measure, None);
+            let curve = Curve::of(&clients, measure, None);
             for limit in [1e11, 5e11, 998e9, 999e9] {
                 let limiter = measure.limiter(limit).unwrap();
                 let touched = u64::from(!refused(&limiter, &moments).is_empty());

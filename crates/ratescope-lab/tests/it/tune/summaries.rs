@@ -68,7 +68,7 @@ proptest! {
         if how == 0 {
             // The clients have other places.
             let curve = |s: &Summary| {
-                let curve = s.clients.curve(measure, None);
+                let curve = Curve::of(&s.clients, measure, None);
                 (curve.all, curve.times)
             };
             prop_assert_eq!(curve(&sum), curve(&whole));

@@ -14,7 +14,7 @@ const LINKS: [&str; 4] =
 /// The curve with marks, in one pass.
 fn curve(clients: &Clients, measure: Measure, marks: &MarkedKeys) -> Curve {
     let cut = clients.usual_cut();
-    let mut curve = clients.curve(measure, cut);
+    let mut curve = Curve::of(clients, measure, cut);
     curve.mark(clients, cut, &marks.places(clients).0);
     curve
 }
