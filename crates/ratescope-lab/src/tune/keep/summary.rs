@@ -7,15 +7,14 @@
 //!
 //! # The form
 //! The first bytes, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
-//! not be read, requests, late, unusable and left out ones, how often the clients were halved, the
-//! length of the text that defines a client, and that text. Then three things that version 2 did not have: the word for
-//! the events, or an empty text if that is not known, the field of the costs, and the number of formats and each of them,
-//! all as texts with their length before them. Then the hours whose zone is known: their number, and for
-//! each the number of hours since the one before (for the first: since 1970), with a lowest bit that says whether a
-//! zone follows; it follows if it differs from the last zone. A zone is the least and the most minutes ahead of UTC. A
-//! number n that may be negative is written as 2n, and below zero as -2n - 1. Then each client: the length of its key
-//! and the key, how often it was in the half that stayed, the number of its events, the length of their bytes, and
-//! these.
+//! not be read, requests, late, unusable and left out ones, how often the clients were halved, the length of
+//! the text that defines a client, and that text. Then the word for the events, the field of the costs, and
+//! the number of formats and each of them, all as texts with their length before them. Then the hours whose
+//! zone is known: their number, and for each the number of hours since the one before (for the first: since
+//! 1970), with a lowest bit that says whether a zone follows; it follows if it differs from the last zone. A
+//! zone is the least and the most minutes ahead of UTC. A number n that may be negative is written as 2n, and
+//! below zero as -2n - 1. Then each client: the length of its key and the key, how often it was in the half
+//! that stayed, the number of its events, the length of their bytes, and these.
 
 use super::clients::{Clients, Requests, Room};
 use super::clock::{LogClock, Zones};
@@ -32,7 +31,7 @@ use std::io::{self, Write};
 /// The first bytes of a summary.
 const HEAD: &[u8] = b"ratescope clients\n";
 
-/// The version that is written. The one before is read, too.
+/// The version that is written and read.
 pub const VERSION: u8 = 3;
 
 /// The clients of a log.
@@ -48,8 +47,8 @@ pub struct Summary {
     pub clients: Clients,
     /// The offsets from UTC that its lines note.
     pub zones: Zones,
-    /// The kind of its events; `None` if it is unknown, as in summaries of version 2.
-    pub origin: Option<Origin>,
+    /// The kind of its events.
+    pub origin: Origin,
 }
 
 /// The reason why bytes are no summary, or two summaries can't be added.
@@ -101,7 +100,7 @@ impl Summary {
             unread: 0,
             clients: Clients::new(room),
             zones: Zones::default(),
-            origin: None,
+            origin: Origin::default(),
         }
     }
 
@@ -118,10 +117,7 @@ impl Summary {
         if self.per != other.per {
             return Err(BadSummary::Per(self.per.clone(), other.per.clone()));
         }
-        match (&mut self.origin, &other.origin) {
-            (Some(mine), Some(its)) => mine.add(its)?,
-            _ => self.origin = None,
-        }
+        self.origin.add(&other.origin)?;
         self.lines = self.lines.saturating_add(other.lines);
         self.unread = self.unread.saturating_add(other.unread);
         self.clients.absorb(&other.clients);
@@ -143,7 +139,7 @@ impl Summary {
         number(counts.left_out, out)?;
         number((*halvings).into(), out)?;
         text(&self.per.to_string(), out)?;
-        origin(self.origin.as_ref().unwrap_or(&Origin::default()), out)?;
+        origin(&self.origin, out)?;
         zones(&self.zones, out)?;
         // The events are encoded again without paths and agents, which do not leave the place of the log.
         let mut events = Vec::new();
@@ -173,13 +169,13 @@ impl Summary {
     pub fn read(bytes: &[u8], room: Room) -> Result<Self, BadSummary> {
         let rest = bytes.strip_prefix(HEAD).ok_or(BadSummary::NotASummary)?;
         let (&version, rest) = rest.split_first().ok_or(BadSummary::Short)?;
-        if !(VERSION - 1..=VERSION).contains(&version) {
+        if version != VERSION {
             return Err(BadSummary::Version(version));
         }
         let mut rest = Rest(rest);
         let [lines, unread, requests, late, unusable, left_out, halvings] = rest.numbers()?;
         let per: Per = rest.text()?.parse().map_err(|_| BadSummary::Damaged("the key"))?;
-        let origin = if version == VERSION { rest.origin()? } else { None };
+        let origin = rest.origin()?;
         let zones = rest.zones()?;
         let mut clients = Clients::new(room);
         clients.halvings = halved(halvings, MOST_HALVINGS)?;
@@ -291,7 +287,7 @@ impl<'a> Rest<'a> {
         Ok(all)
     }
 
-    fn origin(&mut self) -> Result<Option<Origin>, BadSummary> {
+    fn origin(&mut self) -> Result<Origin, BadSummary> {
         let [events, cost] = [self.text()?, self.text()?].map(str::to_owned);
         let count = self.number()?;
         if count > FORMATS as u64 {
@@ -299,8 +295,7 @@ impl<'a> Rest<'a> {
         }
         let formats: Result<Vec<String>, _> =
             (0..count).map(|_| self.text().map(str::to_owned)).collect();
-        let origin = Origin { events, cost, formats: formats? };
-        Ok(Some(origin).filter(|origin| !origin.events.is_empty()))
+        Ok(Origin { events, cost, formats: formats? })
     }
 
     fn zones(&mut self) -> Result<Zones, BadSummary> {
@@ -331,11 +326,7 @@ impl fmt::Display for BadSummary {
         match self {
             BadSummary::NotASummary => f.write_str("not a summary; --summary writes one"),
             BadSummary::Version(version) => {
-                let before = VERSION - 1;
-                write!(
-                    f,
-                    "a summary of version {version}, but only {before} and {VERSION} are read here"
-                )
+                write!(f, "a summary of version {version}, but only {VERSION} is read here")
             }
             BadSummary::Short => f.write_str("the summary ends early"),
             BadSummary::Damaged(part) => write!(f, "the summary is damaged: {part} can't be read"),

@@ -41,8 +41,8 @@ pub struct Imported {
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
         let mut options = ReadOptions::default();
-        let cost = summary.origin.as_ref().map(|origin| &origin.cost);
-        options.options.cost = cost.filter(|cost| !cost.is_empty()).cloned().map(Cost::Field);
+        let cost = Some(&summary.origin.cost).filter(|cost| !cost.is_empty());
+        options.options.cost = cost.cloned().map(Cost::Field);
         Imported {
             summary,
             options,
@@ -57,14 +57,13 @@ impl From<Summary> for Imported {
 impl Imported {
     /// The word for their events, in plural.
     pub fn events(&self) -> &'static str {
-        let origin = self.summary.origin.as_ref();
-        let known = origin.and_then(|origin| NOUNS.iter().find(|noun| **noun == origin.events));
-        known.unwrap_or(&"requests")
+        let word = &self.summary.origin.events;
+        NOUNS.iter().find(|noun| *noun == word).unwrap_or(&"requests")
     }
 
     /// Their formats, for a person.
     pub fn formats(&self) -> &[String] {
-        self.summary.origin.as_ref().map_or(&[], |origin| &origin.formats)
+        &self.summary.origin.formats
     }
 
     /// The server that usually limits such events, if the format of the last log tells, or else the word for the events:
@@ -241,11 +240,11 @@ impl Import {
         summary.unread = counts.unread;
         let mut counts = counts.clone();
         counts.problems.iter_mut().for_each(|unread| unread.log.clone_from(&self.name));
-        summary.origin = Some(Origin {
+        summary.origin = Origin {
             events: shape.events(&self.options.options.filter).to_owned(),
             cost: self.options.field_of_costs().unwrap_or_default().to_owned(),
             formats: vec![shape.to_string()],
-        });
+        };
         let log = Imported {
             summary,
             options: self.options.clone(),

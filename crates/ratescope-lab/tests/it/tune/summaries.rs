@@ -128,11 +128,6 @@ fn what_is_no_summary() {
     let mut newer = good.clone();
     newer[18] = 4;
     assert_eq!(error(&newer), BadSummary::Version(4));
-    // The version before did not say what the events are.
-    let mut older = good.clone();
-    older[18] = 2;
-    assert_eq!(older.splice(29..32, []).collect::<Vec<u8>>(), [0; 3]);
-    assert_eq!(bytes(&Summary::read(&older, Room::default()).unwrap()), good);
     let mut many = good.clone();
     many[31] = 33;
     assert_eq!(error(&many), BadSummary::Damaged("a number of formats"));
@@ -160,7 +155,7 @@ fn what_the_events_are() {
     let of = |events: &str, cost: &str, formats: &[String]| {
         let mut one = summary(&[("a".to_owned(), Moment { time: Time::ZERO, cost: 1.0 })]);
         let (events, cost, formats) = (events.to_owned(), cost.to_owned(), formats.to_vec());
-        one.origin = Some(Origin { events, cost, formats });
+        one.origin = Origin { events, cost, formats };
         Summary::read(&bytes(&one), Room::default()).unwrap()
     };
     let formats: Vec<String> = (0..40).map(|n| n.to_string()).collect();
@@ -168,14 +163,12 @@ fn what_the_events_are() {
     let [mails, requests] = ["mails", "requests"].map(|events| of(events, "", &formats[..20]));
     let others = of("mails", "", &formats[10..40]);
     assert_eq!(sum(mails.clone(), &mails).unwrap().origin, mails.origin);
-    assert_eq!(sum(mails.clone(), &requests).unwrap().origin.unwrap().events, "events");
-    assert_eq!(sum(mails.clone(), &others).unwrap().origin.unwrap().formats, formats[..32]);
+    assert_eq!(sum(mails.clone(), &requests).unwrap().origin.events, "events");
+    assert_eq!(sum(mails.clone(), &others).unwrap().origin.formats, formats[..32]);
     let bytes = of("mails", "b\ny\u{202e}", &[]);
     let error = sum(bytes.clone(), &mails).unwrap_err();
     let says = "one summary counts b·y·, another each event as 1; they don't add up";
     assert_eq!((error.to_string().as_str(), bytes.clients.requests()), (says, 1));
-    let unknown = summary(&[]);
-    assert_eq!(sum(mails, &unknown).unwrap().origin, None);
 }
 
 /// Thinned out alike, however it was split.
