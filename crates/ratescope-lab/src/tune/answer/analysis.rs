@@ -37,15 +37,21 @@ pub struct Analysis {
     given_periods: Option<Vec<Span>>,
 
     curves: Curves,
-    stage: Stage,
-    shown: Option<(Curve, Advice)>,
-    rows: Vec<LimitRow>,
-    /// The place of the client that decides the limit, where one does.
-    pub(super) fastest: Option<usize>,
     /// The limiter in force, as far as it has been replayed.
     replay: Option<Replay>,
     /// The limiter of today, as far as it has been replayed.
     today: Option<Replay>,
+    stage: Stage,
+    pub(super) found: Found,
+}
+
+/// What was found of the answer by now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    shown: Option<(Curve, Advice)>,
+    rows: Vec<LimitRow>,
+    /// The place of the client that decides the limit, where one does.
+    pub(super) fastest: Option<usize>,
     /// The highest levels of all clients, if the table is sorted by them.
     pub(super) peaks: Vec<Option<Peak>>,
     /// The places of the clients far above all others.
@@ -95,18 +101,10 @@ impl Analysis {
             choices: choices.clone(),
             given_periods: None,
             curves: Curves::default(),
-            stage: Stage::Curve,
-            shown: None,
-            rows: Vec::new(),
-            fastest: None,
             replay: None,
             today: None,
-            peaks: Vec::new(),
-            outliers: None,
-            plateau: None,
-            frontier: None,
-            periods: Vec::new(),
-            row_replay: None,
+            stage: Stage::Curve,
+            found: Found::default(),
             log,
         };
         analysis.ask(choices);
@@ -122,7 +120,7 @@ impl Analysis {
         self.choices = choices;
         if !same {
             self.clear();
-        } else if self.shown.is_some() {
+        } else if self.found.shown.is_some() {
             self.stage = Stage::Replay;
         }
     }
@@ -163,14 +161,7 @@ impl Analysis {
     /// Drops the answer. The curves stay, and so do the replays, for questions with the same limiters.
     fn clear(&mut self) {
         self.stage = Stage::Curve;
-        self.shown = None;
-        self.rows.clear();
-        self.peaks.clear();
-        self.outliers = None;
-        self.plateau = None;
-        self.frontier = None;
-        self.periods.clear();
-        self.row_replay = None;
+        self.found = Found::default();
     }
 
     /// Goes on with a stage for about `budget` events, or for `u64::MAX` to its end with all processors. Returns whether
@@ -195,9 +186,9 @@ impl Analysis {
     }
 
     fn find_curve(&mut self, budget: u64) -> bool {
-        let Some(measure) = self.choices.measure(self.frontier.as_ref()) else {
+        let Some(measure) = self.choices.measure(self.found.frontier.as_ref()) else {
             // The rate of the bucket follows from the frontier. If that has no bucket, there is nothing to show.
-            if self.frontier.is_some() {
+            if self.found.frontier.is_some() {
                 self.stage = Stage::Done;
             }
             self.find_frontier(budget);
@@ -205,9 +196,9 @@ impl Analysis {
         };
         let Some(curve) = self.curve(measure, budget) else { return false };
         let advice = advise(&curve, &self.choices.aim);
-        self.rows = rows(&curve, &advice, &self.choices);
-        self.fastest = self.deciding(&curve, &advice);
-        self.shown = Some((curve, advice));
+        self.found.rows = rows(&curve, &advice, &self.choices);
+        self.found.fastest = self.deciding(&curve, &advice);
+        self.found.shown = Some((curve, advice));
         true
     }
 
@@ -229,12 +220,12 @@ impl Analysis {
 
     fn find_peaks(&mut self) -> bool {
         let is_wanted = matches!(self.choices.order, TableOrder::Peak | TableOrder::PeakAt);
-        if let Some((curve, _)) = self.shown.as_ref().filter(|_| is_wanted)
-            && self.peaks.is_empty()
+        if let Some((curve, _)) = self.found.shown.as_ref().filter(|_| is_wanted)
+            && self.found.peaks.is_empty()
         {
             let clients = &self.log.summary.clients;
             let peak = |place| curve.measure.peak(clients.moments(place));
-            self.peaks = (0..clients.len()).map(peak).collect();
+            self.found.peaks = (0..clients.len()).map(peak).collect();
         }
         true
     }
@@ -246,22 +237,22 @@ impl Analysis {
     }
 
     fn find_outliers(&mut self, budget: u64) -> bool {
-        if self.outliers.is_some() {
+        if self.found.outliers.is_some() {
             return true;
         }
         let Some(curve) = self.curve(self.measure_of_outliers(), budget) else { return false };
         let is_free = |place: usize| {
             [&self.aside, &self.marked].iter().all(|some| some.binary_search(&place).is_err())
         };
-        self.outliers = Some(curve.outliers(&self.log.summary.clients, self.cut, is_free));
+        self.found.outliers = Some(curve.outliers(&self.log.summary.clients, self.cut, is_free));
         true
     }
 
     fn find_plateau(&mut self, budget: u64) -> bool {
-        if self.plateau.is_none() {
-            self.plateau = self.without_outliers(budget);
+        if self.found.plateau.is_none() {
+            self.found.plateau = self.without_outliers(budget);
         }
-        let Some(plateau) = &mut self.plateau else { return false };
+        let Some(plateau) = &mut self.found.plateau else { return false };
         let replay = plateau.as_mut().map(|plateau| &mut plateau.replay);
         advance(replay, &self.log.summary.clients, budget)
     }
@@ -269,7 +260,7 @@ impl Analysis {
     /// The limit without the outliers, if there are any and it is another one than with them; the outer `None` if a curve
     /// is missing.
     fn without_outliers(&mut self, budget: u64) -> Option<Option<Plateau>> {
-        let outliers = self.outliers.clone()?;
+        let outliers = self.found.outliers.clone()?;
         if outliers.is_empty() {
             return Some(None);
         }
@@ -284,7 +275,7 @@ impl Analysis {
         let curve = self.marked_curves(&[measure], &aside, budget)?.pop()?;
         let limit = advise(&curve, &self.choices.aim).limit;
         let limiter = limit.and_then(|limit| self.choices.limiter(measure, limit));
-        let (all, advice) = self.shown.as_ref()?;
+        let (all, advice) = self.found.shown.as_ref()?;
         let upper = advice.limit.and_then(|limit| self.choices.limiter(all.measure, limit));
         let upper = upper.filter(|upper| limiter.as_ref() != Some(upper));
         let plateau =
@@ -298,11 +289,11 @@ impl Analysis {
     }
 
     fn find_frontier(&mut self, budget: u64) -> bool {
-        if self.frontier.is_none() {
+        if self.found.frontier.is_none() {
             let curves = self.question_curves(&Frontier::measures(), budget);
-            self.frontier = curves.map(|curves| self.new_frontier(&curves));
+            self.found.frontier = curves.map(|curves| self.new_frontier(&curves));
         }
-        self.frontier.is_some()
+        self.found.frontier.is_some()
     }
 
     fn new_frontier(&self, curves: &[Curve]) -> Frontier {
@@ -311,30 +302,30 @@ impl Analysis {
     }
 
     fn find_periods(&mut self, budget: u64) -> bool {
-        if self.periods.is_empty() {
+        if self.found.periods.is_empty() {
             let (periods, measures): (Vec<Span>, Vec<Measure>) =
                 self.measures().into_iter().unzip();
             let Some(curves) = self.question_curves(&measures, budget) else { return false };
             let advice = curves.iter().map(|curve| advise(curve, &self.choices.aim));
-            self.periods = periods.into_iter().zip(advice).collect();
+            self.found.periods = periods.into_iter().zip(advice).collect();
         }
         true
     }
 
     /// Counts what the limit of each row refuses, the highest limit first.
     fn count_rows(&mut self, budget: u64) -> bool {
-        let Some((curve, _)) = &self.shown else { return true };
-        let Some(row) = self.rows.iter_mut().rev().find(|row| row.refused.is_none()) else {
+        let Some((curve, _)) = &self.found.shown else { return true };
+        let Some(row) = self.found.rows.iter_mut().rev().find(|row| row.refused.is_none()) else {
             return true;
         };
         let clients = &self.log.summary.clients;
         let limiter = self.choices.limiter(curve.measure, row.limit);
         let begin = || Some(Replay::new(clients, limiter?, &self.clock, self.curves.known()));
-        let Some(mut replay) = self.row_replay.take().or_else(begin) else { return true };
+        let Some(mut replay) = self.found.row_replay.take().or_else(begin) else { return true };
         if advance(Some(&mut replay), clients, budget) {
             row.refused = Some(replay.refused());
         } else {
-            self.row_replay = Some(replay);
+            self.found.row_replay = Some(replay);
         }
         false
     }
@@ -351,7 +342,7 @@ impl Analysis {
         };
         let measured = |period: Span| {
             let choices = Choices { period, ..self.choices.clone() };
-            Some((period, choices.measure(self.frontier.as_ref())?))
+            Some((period, choices.measure(self.found.frontier.as_ref())?))
         };
         let periods = self.given_periods.clone().unwrap_or_else(usual);
         periods.into_iter().filter_map(measured).collect()
@@ -410,7 +401,7 @@ impl Analysis {
     /// The limit without the clients far above all others, once it is known and counted; `None` if there is none, or it
     /// refuses them nothing.
     pub fn plateau(&self) -> Option<&Plateau> {
-        let plateau = self.plateau.as_ref()?.as_ref()?;
+        let plateau = self.found.plateau.as_ref()?.as_ref()?;
         (plateau.replay.is_done() && plateau.replay.refused() > 0).then_some(plateau)
     }
 
@@ -441,17 +432,17 @@ impl Analysis {
 
     /// The curve that is shown, and the limit that it recommends.
     pub fn shown(&self) -> Option<&(Curve, Advice)> {
-        self.shown.as_ref()
+        self.found.shown.as_ref()
     }
 
     /// The limit in force: the chosen one, or else the recommended one.
     pub fn limit(&self) -> Option<f64> {
-        self.choices.limit.or(self.shown.as_ref()?.1.limit)
+        self.choices.limit.or(self.found.shown.as_ref()?.1.limit)
     }
 
     /// The limiter in force.
     pub fn limiter(&self) -> Option<AnyLimiter> {
-        self.choices.limiter(self.shown.as_ref()?.0.measure, self.limit()?)
+        self.choices.limiter(self.found.shown.as_ref()?.0.measure, self.limit()?)
     }
 
     /// The server's configuration with the limiter in force, and notes on it; or why it can't be written.
@@ -476,17 +467,17 @@ impl Analysis {
 
     /// Some limits of the curve and their effects, the lowest limit first.
     pub fn rows(&self) -> &[LimitRow] {
-        &self.rows
+        &self.found.rows
     }
 
     /// The buckets that leave enough clients alone; `None` until they are known.
     pub fn frontier(&self) -> Option<&Frontier> {
-        self.frontier.as_ref()
+        self.found.frontier.as_ref()
     }
 
     /// The recommendations for the periods to compare.
     pub fn periods(&self) -> &[(Span, Advice)] {
-        &self.periods
+        &self.found.periods
     }
 }
 

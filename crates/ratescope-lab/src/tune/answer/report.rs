@@ -76,7 +76,7 @@ impl Report {
         };
         if let Some((_, advice)) = analysis.shown() {
             let named = |place: &usize| !clients.key(*place).is_empty();
-            let fastest = analysis.fastest.filter(named).map(|place| log.summary.name(place));
+            let fastest = analysis.found.fastest.filter(named).map(|place| log.summary.name(place));
             let but = |doubt: &Doubt| format!("But: {}.", doubt.naming(fastest.as_deref()));
             report.doubts = advice.doubts.iter().map(but).collect();
             report.learned = learned(analysis).unwrap_or_default();

@@ -94,7 +94,7 @@ impl Analysis {
         }
         let count = |place: &usize| by_place.get(place).map_or(0, |client| client.refused);
         let first = |place: &usize| by_place.get(place).map(|client| client.first);
-        let peak = |place: &usize| self.peaks.get(*place).copied().flatten();
+        let peak = |place: &usize| self.found.peaks.get(*place).copied().flatten();
         let level = |place: &usize| peak(place).map_or(0.0, |peak| peak.level);
         let at = |place: &usize| peak(place).map(|peak| peak.at);
         let order = self.choices().order;
