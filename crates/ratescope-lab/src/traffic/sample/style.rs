@@ -3,7 +3,8 @@
 use super::Entry;
 use core::fmt::{self, Write};
 use ratescope::internal::by_name;
-use ratescope_log::civil::{Civil, MONTHS, SECOND};
+use ratescope::time::Time;
+use ratescope_log::civil::{Civil, Date, MONTHS, SECOND};
 
 /// The style of a log. Its text form is the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,51 +57,39 @@ impl Style {
 
 by_name!(Style, STYLES, "not a style of logs; they are combined, json, exim, syslog and csv");
 
-/// The parts of a date and a time of day.
-struct Parts {
-    year: i32,
+/// A time as logs write it.
+struct Shown {
+    date: Date,
     month: &'static str,
-    month_number: u8,
-    day: u8,
-    /// The time of day, as in `13:55:36`.
-    clock: [u8; 8],
+    /// The time of day in whole seconds, as in `13:55:36`.
+    clock: String,
     millis: i64,
 }
 
-impl Parts {
-    fn of(entry: &Entry) -> Self {
-        let civil = Civil(entry.time);
+impl Shown {
+    fn new(time: Time) -> Self {
+        let civil = Civil(time);
         let date = civil.date();
         let seconds = civil.of_day() / SECOND;
-        let two = |n: i64| [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8];
-        let [h, i] = two(seconds / 3600);
-        let [m, n] = two(seconds / 60 % 60);
-        let [s, t] = two(seconds % 60);
-        let month = MONTHS.get(usize::from(date.month()) - 1).copied().unwrap_or("");
-        Parts {
-            year: date.year(),
-            month,
-            month_number: date.month(),
-            day: date.day(),
-            clock: [h, i, b':', m, n, b':', s, t],
+        let [hours, minutes, seconds] = [seconds / 3600, seconds / 60 % 60, seconds % 60];
+        Shown {
+            date,
+            month: MONTHS.get(usize::from(date.month()) - 1).copied().unwrap_or(""),
+            clock: format!("{hours:02}:{minutes:02}:{seconds:02}"),
             millis: civil.of_day() / 1000 % 1000,
         }
-    }
-
-    fn clock(&self) -> &str {
-        str::from_utf8(&self.clock).unwrap_or("")
     }
 }
 
 fn combined(entry: &Entry, out: &mut String) -> fmt::Result {
     let Entry { ip, user, method, page, status, bytes, agent, .. } = entry;
-    let at = Parts::of(entry);
+    let Shown { date, month, clock, .. } = Shown::new(entry.time);
     write!(out, "{ip} - ")?;
     match user {
         Some(user) => write!(out, "user{user}")?,
         None => out.push('-'),
     }
-    write!(out, " [{:02}/{}/{}:{} +0000] ", at.day, at.month, at.year, at.clock())?;
+    write!(out, " [{:02}/{month}/{}:{clock} +0000] ", date.day(), date.year())?;
     write!(out, "\"{method} {page} HTTP/1.1\" {status} ")?;
     match bytes {
         0 => out.push('-'),
@@ -115,9 +104,9 @@ fn combined(entry: &Entry, out: &mut String) -> fmt::Result {
 
 fn json(entry: &Entry, out: &mut String) -> fmt::Result {
     let Entry { ip, user, method, page, status, bytes, agent, .. } = entry;
-    let at = Parts::of(entry);
-    write!(out, "{{\"time_iso8601\":\"{}-{:02}-{:02}T", at.year, at.month_number, at.day)?;
-    write!(out, "{}.{:03}+00:00\",\"remote_addr\":\"{ip}\"", at.clock(), at.millis)?;
+    let Shown { date, clock, millis, .. } = Shown::new(entry.time);
+    write!(out, "{{\"time_iso8601\":\"{date}T{clock}.{millis:03}+00:00\"")?;
+    write!(out, ",\"remote_addr\":\"{ip}\"")?;
     match user {
         Some(user) => write!(out, ",\"remote_user\":\"user{user}\"")?,
         None => out.push_str(",\"remote_user\":\"\""),
@@ -128,12 +117,9 @@ fn json(entry: &Entry, out: &mut String) -> fmt::Result {
 
 fn exim(entry: &Entry, out: &mut String) -> fmt::Result {
     let Entry { ip, user, bytes, .. } = entry;
-    let at = Parts::of(entry);
+    let Shown { date, clock, .. } = Shown::new(entry.time);
     let id = entry.time.as_micros();
-    let second = base62(id / SECOND);
-    let part = base62(id % SECOND);
-    write!(out, "{}-{:02}-{:02} {} ", at.year, at.month_number, at.day, at.clock())?;
-    write!(out, "{second}-{part}-{:02} <= ", id % 97)?;
+    write!(out, "{date} {clock} {:08X}-{:06X}-{:02} <= ", id / SECOND, id % SECOND, id % 97)?;
     match user {
         Some(user) => {
             write!(out, "user{user}@example.org H=([{ip}]) [{ip}]:4567 P=esmtpsa")?;
@@ -148,21 +134,11 @@ fn exim(entry: &Entry, out: &mut String) -> fmt::Result {
     )
 }
 
-/// The last six digits of a number in base 62.
-fn base62(number: i64) -> String {
-    const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let digit = |power: u32| {
-        let place = number / 62i64.pow(power) % 62;
-        char::from(DIGITS.get(place as usize).copied().unwrap_or(b'0'))
-    };
-    (0..6).rev().map(digit).collect()
-}
-
 fn syslog(entry: &Entry, out: &mut String) -> fmt::Result {
     let Entry { ip, user, .. } = entry;
-    let at = Parts::of(entry);
+    let Shown { date, month, clock, .. } = Shown::new(entry.time);
     let pid = 1000 + entry.time.as_micros() % 30_000;
-    write!(out, "{} {:2} {} web1 sshd[{pid}]: ", at.month, at.day, at.clock())?;
+    write!(out, "{month} {:2} {clock} web1 sshd[{pid}]: ", date.day())?;
     match user {
         Some(user) => write!(out, "Failed password for user{user}")?,
         None => out.push_str("Failed password for invalid user admin"),
