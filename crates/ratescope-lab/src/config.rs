@@ -176,6 +176,14 @@ pub fn is_configuration(text: &str) -> bool {
 /// When the text is of no server that is known, or of several; when its form is broken; or when it has no limit that is
 /// understood.
 pub fn read(text: &str) -> Result<Config, Error> {
+    read_named(text, &[])
+}
+
+/// Reads those limits of a configuration that have one of these names, or all without names.
+///
+/// # Errors
+/// As for [`read`]. Also when no limit has one of the names.
+pub fn read_named(text: &str, names: &[String]) -> Result<Config, Error> {
     let whole = |problem: String| Error(vec![Remark { line: 0, text: problem }]);
     // The byte order mark that some editors write.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -199,6 +207,7 @@ pub fn read(text: &str) -> Result<Config, Error> {
     let mut config =
         Config { target, found: Vec::new(), addresses: Addresses::default(), remarks: Vec::new() };
     read_for(target, text, &mut config).map_err(|remark| Error(vec![remark]))?;
+    config.choose(names).map_err(whole)?;
     config.finish();
     if !config.found.is_empty() {
         return Ok(config);
@@ -234,7 +243,26 @@ impl Config {
         }
     }
 
-    /// The same limit of the same name and scope is one, and a remark is said once.
+    /// Keeps the limits that have one of these names, if there are names.
+    fn choose(&mut self, names: &[String]) -> Result<(), String> {
+        if names.is_empty() || self.found.is_empty() {
+            return Ok(());
+        }
+        let known: BTreeSet<&str> = self.found.iter().map(|found| found.name.as_str()).collect();
+        if let Some(unknown) = names.iter().find(|name| !known.contains(name.as_str())) {
+            let known: Vec<&str> = known.into_iter().filter(|name| !name.is_empty()).collect();
+            return Err(match known.join(", ") {
+                none if none.is_empty() => {
+                    format!("no limit is called {unknown:?}; none has a name")
+                }
+                known => format!("no limit is called {unknown:?}; there are {known:.300}"),
+            });
+        }
+        self.found.retain(|found| names.contains(&found.name));
+        Ok(())
+    }
+
+    /// Limits that are equal, of one name and one scope, are one, and a remark is said once.
     fn finish(&mut self) {
         let mut seen = BTreeSet::new();
         self.found.retain(|found| {

@@ -2,9 +2,9 @@
 
 use super::files::Tried;
 use super::{Args, Tuned, named};
-use crate::bounded;
+use crate::{bounded, terminal};
 use ratescope::internal::grouped;
-use ratescope_lab::config::{Config, Found, LONGEST, read};
+use ratescope_lab::config::{Config, Found, LONGEST, read_named};
 use ratescope_lab::export::Target;
 use ratescope_lab::tune::{Imported, LimitEffect, percent};
 use ratescope_log::IPV6_PREFIX;
@@ -27,28 +27,20 @@ impl Today {
     pub(super) fn read(args: &Args) -> Result<Option<Self>, Box<dyn Error>> {
         let Some(path) = &args.config else { return Ok(None) };
         let text = bounded::text(path, LONGEST).map_err(|error| named(path, &error))?;
-        let mut config = read(&text).map_err(|error| named(path, &error))?;
-        let names: Vec<&str> = config.found.iter().map(|found| found.name.as_str()).collect();
-        if let Some(unknown) = args.zones.iter().find(|zone| !names.contains(&zone.as_str())) {
-            let file = crate::terminal::name(path);
-            let names = names.join(", ");
-            return Err(
-                format!("--zone: {file} has no limit {unknown:?}; it has {names:.300}").into()
-            );
+        let config = read_named(&text, &args.zones).map_err(|error| named(path, &error))?;
+        let file = terminal::name(path);
+        let n = config.found.len();
+        if n > MOST {
+            return Err(format!(
+                "{file}: {n} limits, and at most {MOST} are tried; name some with --zone"
+            )
+            .into());
         }
-        config.found.retain(|found| args.zones.is_empty() || args.zones.contains(&found.name));
-        if config.found.len() > MOST {
-            let n = config.found.len();
-            let problem =
-                format!("{n} limits, and at most {MOST} are tried; name some with --zone");
-            return Err(format!("{}: {problem}", crate::terminal::name(path)).into());
-        }
-        let file = crate::terminal::name(path);
         for remark in config.remarks.iter().take(NOTES) {
-            crate::terminal::say(&format!("note: {file}: {remark}"));
+            terminal::say(&format!("note: {file}: {remark}"));
         }
         if let Some(more) = config.remarks.len().checked_sub(NOTES).filter(|more| *more > 0) {
-            crate::terminal::say(&format!("note: {file}: and {more} more, which --json has"));
+            terminal::say(&format!("note: {file}: and {more} more, which --json has"));
         }
         Ok(Some(Today { file, config }))
     }

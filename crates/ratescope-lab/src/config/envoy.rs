@@ -3,7 +3,7 @@
 //! Source: as for [`crate::export`].
 
 use super::field::{header, ip, unknown};
-use super::tree::{documents, walk};
+use super::tree::{any, any_below, documents, walk};
 use super::words::{GO, has, span, whole};
 use super::{Config, Found, Remark, limit, said};
 use crate::export::Addresses;
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
             }
         });
     }
-    let is_replaced = roots.iter().any(has_own);
+    let is_replaced = roots.iter().any(|root| any(root, &|node| own(node).is_some()));
     for root in &roots {
         level(root, &mut Vec::new(), is_replaced, &actions, config);
     }
@@ -65,29 +65,6 @@ fn own(node: &Node) -> Option<&Node> {
         is_limit(name.word()) || filter.get("@type").is_some_and(|of| is_limit(of.word()))
     };
     filters.iter().find(of).map(|(_, filter)| filter)
-}
-
-/// Whether a node, or one within it, has a configuration of its own.
-fn has_own(node: &Node) -> bool {
-    own(node).is_some() || has_own_within(node)
-}
-
-fn has_own_within(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Text { .. } => false,
-        Kind::List(items) => items.iter().any(has_own),
-        Kind::Map(pairs) => pairs.iter().any(|(_, value)| has_own(value)),
-    }
-}
-
-fn has_bucket(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Text { .. } => false,
-        Kind::List(items) => items.iter().any(has_bucket),
-        Kind::Map(pairs) => {
-            pairs.iter().any(|(key, value)| key.word() == "token_bucket" || has_bucket(value))
-        }
-    }
 }
 
 /// Reads the filters within a node. `around` is what the requests have in common that come to it. `is_replaced` says
@@ -113,11 +90,13 @@ fn level(
             items.iter().for_each(|item| level(item, around, is_replaced, actions, config));
         }
         Kind::Map(pairs) => {
-            if let Some(own) = own(node).filter(|own| !has_bucket(own)) {
+            let has_bucket = |node: &Node| node.get("token_bucket").is_some();
+            if let Some(own) = own(node).filter(|own| !any(own, &has_bucket)) {
                 let of = super::scope(&*around, ", ").unwrap_or_else(|| "all routes".to_owned());
                 config.remark(own.at.line, format!("{of}: its own filter has no bucket, so nothing is refused there; what is tried counts it, too"));
             }
-            let is_own_replaced = own(node).is_some() && has_own_within(node);
+            let is_own_replaced =
+                own(node).is_some() && any_below(node, &|node| own(node).is_some());
             for (key, value) in pairs {
                 let is_replaced = if key.word() == OWN { is_own_replaced } else { is_replaced };
                 level(value, around, is_replaced, actions, config);

@@ -6,6 +6,7 @@
 use super::words::{Units, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
 use crate::export::Addresses;
+use ratescope::policy::Limit;
 use std::collections::{BTreeMap, BTreeSet};
 
 const KEYS: [&str; 3] = ["maxretry", "findtime", "bantime"];
@@ -131,6 +132,33 @@ fn ignored(value: &str) -> Option<String> {
     super::scope(networks, " ").map(|networks| format!("all but {networks}"))
 }
 
+/// The limit of a jail. `value` finds the value of an option for it, with its line.
+fn limit_of<'a>(
+    jail: &Section<'_>,
+    value: &dyn Fn(&str) -> Option<(&'a str, usize)>,
+) -> Result<Limit, Remark> {
+    let option = |name: &str, brought: &'static str| {
+        let (value, line) = value(name).unwrap_or((brought, jail.line));
+        if value.len() > LONGEST {
+            let text = format!("{name} is longer than {LONGEST} characters");
+            return Err(Remark { line, text });
+        }
+        Ok((value, line))
+    };
+    let time = |name: &str, brought: &'static str| {
+        let (value, line) = option(name, brought)?;
+        let value = if name == "bantime" && value == "-1" { FOR_EVER } else { value };
+        span(&value.to_ascii_lowercase(), UNITS, name).map_err(|text| Remark { line, text })
+    };
+    let [retry, find, ban] = BROUGHT;
+    let (most, line) = option("maxretry", retry)?;
+    let most = whole(most, "maxretry").map_err(|text| Remark { line, text })?;
+    let find = time("findtime", find)?;
+    let ban = time("bantime", ban)?;
+    limit(&format!("fail2ban {most}/{find} ban {ban}"), &["ip".to_owned()])
+        .map_err(|text| Remark { line: jail.line, text })
+}
+
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let (all, jails): (Vec<Section<'_>>, Vec<Section<'_>>) =
         sections(text)?.into_iter().partition(|section| section.name == "DEFAULT");
@@ -157,35 +185,18 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         if is_on("bantime.increment") {
             config.remark(jail.line, "bantime.increment makes each ban of a sender longer; what is tried bans for as long each time");
         }
-        let mut line = jail.line;
-        let mut read = || -> Result<Found, String> {
-            let mut given = |name: &str, brought| {
-                let (value, at) = value(name).unwrap_or((brought, jail.line));
-                line = at;
-                if value.len() > LONGEST {
-                    return Err(format!("{name} is longer than {LONGEST} characters"));
-                }
-                Ok(value)
-            };
-            let [retry, find, ban] = BROUGHT;
-            let most = whole(given("maxretry", retry)?, "maxretry")?;
-            let find = span(&given("findtime", find)?.to_ascii_lowercase(), UNITS, "findtime")?;
-            let ban = match given("bantime", ban)? {
-                "-1" => FOR_EVER.to_owned(),
-                ban => ban.to_ascii_lowercase(),
-            };
-            let ban = span(&ban, UNITS, "bantime")?;
-            line = jail.line;
-            let limit = limit(&format!("fail2ban {most}/{find} ban {ban}"), &["ip".to_owned()])?;
-            let scope = match jail.get("ignoreip") {
-                Some((ignored, _)) => self::ignored(ignored),
-                None => ignored_by_all.clone(),
-            };
-            let addresses = Addresses::default();
-            Ok(Found { name: jail.name.to_owned(), line, limit, addresses, scope })
-        };
-        let found = read();
-        config.add(line, found);
+        match limit_of(jail, &value) {
+            Ok(limit) => {
+                let scope = match jail.get("ignoreip") {
+                    Some((ignored, _)) => self::ignored(ignored),
+                    None => ignored_by_all.clone(),
+                };
+                let name = jail.name.to_owned();
+                let addresses = Addresses::default();
+                config.found.push(Found { name, line: jail.line, limit, addresses, scope });
+            }
+            Err(remark) => config.remarks.push(remark),
+        }
         if let Some((_, line)) = value("bantime").filter(|(ban, _)| *ban == "-1") {
             config.remark(line, "it bans for ever; what is tried bans for 5,000 weeks");
         }

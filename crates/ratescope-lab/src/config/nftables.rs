@@ -6,8 +6,9 @@ use super::blocks::{Ends, Statement, read as statements, walk};
 use super::earlier::Earlier;
 use super::field::{ip, unknown};
 use super::words::{has, whole};
-use super::{Config, Found, Remark, limit, said};
+use super::{Config, Found, Remark, SCOPE, limit, said};
 use crate::export::Addresses;
+use ratescope::internal::beginning;
 use std::collections::BTreeMap;
 
 pub(super) fn is_known(text: &str) -> bool {
@@ -30,31 +31,30 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         }
     });
     let mut rules = Vec::new();
-    let mut chain: Option<&Statement> = None;
-    let mut earlier = Earlier::default();
-    walk(&statements, &mut Vec::new(), &mut |rule, around| {
-        let own = around.last().copied();
-        if !chain.zip(own).is_some_and(|(chain, own)| std::ptr::eq(chain, own)) {
-            chain = own;
-            earlier = Earlier::default();
-        }
+    let mut chains: BTreeMap<String, Earlier> = BTreeMap::new();
+    walk(&statements, &mut Vec::new(), &mut |statement, around| {
+        let line = statement.line;
+        let rule = Rule::new(statement, around);
         let is_limit =
             |pair: &[String]| pair[0] == "limit" && ["rate", "name"].contains(&&*pair[1]);
-        let Some(at) = rule.words.windows(2).position(is_limit) else {
-            if own.is_some_and(|own| own.begins_with("chain")) && decides(rule) {
+        let Some(at) = statement.words.windows(2).position(is_limit) else {
+            if let Some(rule) = rule.filter(Rule::decides) {
+                let earlier = chains.entry(rule.chain).or_default();
                 let is_plain = |word: &String| word == "counter" || VERDICTS.contains(&&**word);
-                earlier.add(rule.line, &rule.text(), rule.words.iter().all(is_plain));
+                earlier.add(line, &statement.text(), rule.words.iter().all(is_plain));
             }
             return;
         };
-        match read_rule(rule, at, &named, config) {
+        let earlier = rule.filter(|rule| !rule.is_first).map(|rule| rule.chain);
+        let earlier = earlier.and_then(|chain| chains.get(&chain));
+        match read_rule(statement, at, &named, config) {
             Ok((mut found, family)) => {
                 found.scope = super::scope(jumped(around).into_iter().chain(found.scope), ", ");
-                if earlier.reach(rule.line, config) {
+                if earlier.is_none_or(|earlier| earlier.reach(line, config)) {
                     rules.push((found, family));
                 }
             }
-            Err(problem) => config.remark(rule.line, problem),
+            Err(problem) => config.remark(line, problem),
         }
     });
     let mut rules = rules.into_iter().peekable();
@@ -79,14 +79,67 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// Whether a rule without a limit may end the chain for a packet. A jump comes back.
-fn decides(rule: &Statement) -> bool {
-    let is_rule = rule.block.is_empty() && !["policy", "type"].contains(&rule.word(0));
-    let ends = |word: &String| {
-        let word = word.trim_end_matches(',');
-        word != "jump" && VERDICTS.contains(&word)
-    };
-    is_rule && rule.words.iter().any(ends)
+/// The families of tables; `ip` is that of a table without one.
+const FAMILIES: [&str; 6] = ["ip", "ip6", "inet", "arp", "bridge", "netdev"];
+
+/// A rule, in the block of its chain or as a command such as `add rule inet filter input tcp dport 22 drop`.
+struct Rule<'a> {
+    /// The chain and its table, as in `inet filter input`.
+    chain: String,
+    /// Its words, without those of the command.
+    words: &'a [String],
+    /// It is put before the rules that are in the chain.
+    is_first: bool,
+}
+
+impl<'a> Rule<'a> {
+    /// The rule of a statement; `None` if that is another object, or of no chain that is known.
+    fn new(statement: &'a Statement, around: &[&Statement]) -> Option<Self> {
+        if let Some(chain) = around.last() {
+            let is_rule = chain.begins_with("chain")
+                && statement.block.is_empty()
+                && !["policy", "type"].contains(&statement.word(0));
+            let mut tables = around.iter().filter(|outer| outer.begins_with("table"));
+            let table = tables.next().and_then(|table| table_of(table.words.get(1..)?));
+            let table = table.map_or(String::new(), |(table, _)| table);
+            let chain = format!("{table} {}", short(chain.word(1)));
+            return is_rule.then_some(Rule { chain, words: &statement.words, is_first: false });
+        }
+        let words = statement.words.as_slice();
+        let at = words.iter().take(3).position(|word| word == "rule")?;
+        let command = words.get(at.checked_sub(1)?)?.as_str();
+        let (table, rest) = table_of(words.get(at + 1..)?)?;
+        let (chain, words) = rest.split_first()?;
+        let chain = format!("{table} {}", short(chain));
+        ["add", "insert"].contains(&command).then_some(Rule {
+            chain,
+            words,
+            is_first: command == "insert",
+        })
+    }
+
+    /// Without a limit, it may end the chain for a packet. A jump comes back.
+    fn decides(&self) -> bool {
+        self.words.iter().any(|word| {
+            let word = word.trim_end_matches(',');
+            word != "jump" && VERDICTS.contains(&word)
+        })
+    }
+}
+
+/// A table with its family, as in `inet filter`, and the words after it.
+fn table_of(words: &[String]) -> Option<(String, &[String])> {
+    let (first, rest) = words.split_first()?;
+    if !FAMILIES.contains(&first.as_str()) {
+        return Some((format!("ip {}", short(first)), rest));
+    }
+    let (name, rest) = rest.split_first()?;
+    Some((format!("{first} {}", short(name)), rest))
+}
+
+/// A name, as much of it as tells it from others: nft has none of more than 256 bytes.
+fn short(name: &str) -> &str {
+    beginning(name, SCOPE)
 }
 
 /// The chain of a rule, if it is not for what comes to this machine: packets are forwarded, or come from other chains.

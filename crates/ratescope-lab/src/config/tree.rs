@@ -107,3 +107,17 @@ pub(super) fn walk<'a>(
         }),
     }
 }
+
+/// Tells whether a node or one below it `is` something.
+pub(super) fn any(node: &Node, is: &dyn Fn(&Node) -> bool) -> bool {
+    is(node) || any_below(node, is)
+}
+
+/// Tells whether a node below this one `is` something.
+pub(super) fn any_below(node: &Node, is: &dyn Fn(&Node) -> bool) -> bool {
+    match &node.kind {
+        Kind::Text { .. } => false,
+        Kind::List(items) => items.iter().any(|item| any(item, is)),
+        Kind::Map(pairs) => pairs.iter().any(|(_, value)| any(value, is)),
+    }
+}

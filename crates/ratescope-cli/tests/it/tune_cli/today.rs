@@ -62,7 +62,7 @@ fn one_limit_is_asked_for_by_its_name() {
     let answer = tune(&["--config", &config, "--zone", "login"], log().as_bytes());
     assert_eq!(answer["today"]["limits"].as_array().unwrap().len(), 1);
     assert_eq!(answer["today"]["limits"][0]["name"], "login");
-    let unknown = format!("--zone: {config} has no limit \"logn\"; it has all, login");
+    let unknown = format!("{config}: no limit is called \"logn\"; there are all, login");
     assert_wrong(&["--config", &config, "--zone", "logn"], log().as_bytes(), &unknown);
 }
 

@@ -88,6 +88,10 @@ fn texts_have_bounds() {
     let config = config::read(&many).unwrap();
     assert_eq!(config.found.len(), 1000);
     assert_eq!(config.policy().unwrap_err().to_string(), "1000 limits; a policy has 8 at most");
+    // A name is found among all of them.
+    let last = many + "limit_req_zone $host zone=last:1m rate=1r/s;\nlimit_req zone=last;\n";
+    let config = config::read_named(&last, &["last".to_owned()]).unwrap();
+    assert_eq!((config.found.len(), config.found[0].line), (1, 20_003));
 }
 
 /// Many zones, rules and jails, each of which is looked up.

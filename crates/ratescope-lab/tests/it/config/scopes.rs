@@ -394,6 +394,26 @@ chain other { type filter hook input priority 0
             "nftables counts new connections or packets; what is tried counts every event of the log",
         ]
     );
+    // As commands, which may go on with a chain of a block; a rule that is inserted comes before the others.
+    let commands = "table inet filter {
+  chain input { type filter hook input priority 0; ct state established accept; }
+}
+nft add rule inet filter input limit rate over 3/minute drop
+nft add rule ip filter input limit rate over 4/minute drop
+add rule inet filter other accept
+add rule inet filter other limit rate over 5/minute drop
+insert rule inet filter other limit rate over 6/minute drop";
+    let config = read(commands);
+    let found: Vec<usize> = config.found.iter().map(|found| found.line).collect();
+    assert_eq!(found, [4, 5, 8]);
+    let remarks: Vec<String> = config.remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        remarks[..2],
+        [
+            "line 4: rules before it keep some away, and what is tried counts those, too: line 2, ct state established accept",
+            "line 7: nothing comes to it, as line 6 decides about all",
+        ]
+    );
 }
 
 #[test]
