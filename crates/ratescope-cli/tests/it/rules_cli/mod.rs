@@ -187,8 +187,6 @@ these do not apply:
     let output = ratescope(&["explain", "good/shadow.yaml", "usr=ann"], "");
     let note = "note: the event has fields that no rule of good/shadow.yaml is about: usr\n";
     assert_eq!(text(&output.stderr), note);
-    let output = ratescope(&["explain", "good/shadow.yaml", "ann"], "");
-    assert!(text(&output.stderr).contains("write a field as NAME=VALUE"));
 }
 
 #[test]
@@ -244,9 +242,9 @@ ok      right
         )
     );
     let output = ratescope(&["test", "good/shadow.yaml", "good/nested.cases.yaml"], "");
-    let note = "note: good/nested.cases.yaml has fields that no rule of good/shadow.yaml is about: \
-                action, customer\n";
-    assert!(text(&output.stderr).starts_with(note), "{}", text(&output.stderr));
+    let note = text(&output.stderr).lines().next().unwrap();
+    assert!(note.starts_with("note: good/nested.cases.yaml has fields "), "{note}");
+    assert!(note.ends_with(": action, customer"), "{note}");
     let said = said(&["test", "good/nested.yaml", "bad/cases_unknown_key.yaml"]);
     assert!(said.contains("cases_unknown_key.yaml:3:5: \"evnets\""), "{said}");
 }

@@ -310,11 +310,8 @@ fn service_of(rules: &str) -> Program {
     Program::of(rules, &["--field", "user=x-user"])
 }
 
-#[test]
-fn through_nginx() {
-    let Some(server) = program("NGINX", "nginx") else { return };
-    let (folder, limits) = (Folder::new("nginx-spelled"), service_of(RULES));
-    let (_server, at) = super::real::start_nginx(&server, limits.http, &folder);
+/// Asks a server, which takes `method` for `POST`, in the spellings of paths, hosts and methods that mean the same.
+fn no_spelling_passes_twice(at: SocketAddr, method: &str) {
     holds(at, "");
     // An empty path is that of the root.
     assert_eq!(ask(at, "GET", "/", "host: h\r\n").0, 200);
@@ -325,7 +322,7 @@ fn through_nginx() {
     for host in HOSTS {
         assert_eq!(ask(at, "GET", "/x", &format!("host: {host}\r\n")).0, 429, "{host}");
     }
-    assert_eq!(ask(at, "POST", "/x", "host: h\r\n").0, 200);
+    assert_eq!(ask(at, method, "/x", "host: h\r\n").0, 200);
     for method in ["POST", "post"] {
         assert!(ask(at, method, "/x", "host: h\r\n").0 >= 400, "{method}");
     }
@@ -338,6 +335,14 @@ fn through_nginx() {
 }
 
 #[test]
+fn through_nginx() {
+    let Some(server) = program("NGINX", "nginx") else { return };
+    let (folder, limits) = (Folder::new("nginx-spelled"), service_of(RULES));
+    let (_server, at) = super::real::start_nginx(&server, limits.http, &folder);
+    no_spelling_passes_twice(at, "POST");
+}
+
+#[test]
 fn through_caddy() {
     let Some(server) = program("CADDY", "caddy") else { return };
     let (folder, limits, upstream) = (Folder::new("caddy-spelled"), service_of(RULES), upstream());
@@ -345,24 +350,7 @@ fn through_caddy() {
         [("127.0.0.1:3000", upstream.to_string()), ("127.0.0.1:8080", limits.http.to_string())];
     let args = ["run", "--adapter", "caddyfile", "--config"];
     let (_server, at): (Running, _) = start(&server, &args, "Caddyfile", &changes, &folder);
-    holds(at, "");
-    assert_eq!(ask(at, "GET", "/", "host: h\r\n").0, 200);
-    for target in ["/", "//", "/x/..", "http://h?x", "http://h"] {
-        assert!(ask(at, "GET", target, "host: h\r\n").0 >= 400, "{target}");
-    }
-    assert_eq!(ask(at, "GET", "/x", "host: API.example.com\r\n").0, 200);
-    for host in HOSTS {
-        assert_eq!(ask(at, "GET", "/x", &format!("host: {host}\r\n")).0, 429, "{host}");
-    }
-    assert_eq!(ask(at, "post", "/x", "host: h\r\n").0, 200);
-    for method in ["POST", "post"] {
-        assert!(ask(at, method, "/x", "host: h\r\n").0 >= 400, "{method}");
-    }
-    for posing in
-        ["x-original-uri: /x\r\n", "x-forwarded-uri: /x\r\n", "x-original-method: PUT\r\n"]
-    {
-        assert_eq!(ask(at, "GET", "/login", &format!("host: h\r\n{posing}")).0, 429, "{posing}");
-    }
+    no_spelling_passes_twice(at, "post");
 }
 
 /// The rules of the example are for `/export` of each user: three of two hits each, of six.

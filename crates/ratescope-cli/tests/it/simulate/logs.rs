@@ -37,12 +37,15 @@ fn an_access_log_is_for_reading() {
        2000-10-10 20:55:38  192.0.2.9            1  gcra 1/1s burst 1           1         1  allowed
 ";
     assert_eq!(text(&output.stdout), want);
+    let said: Vec<&str> = text(&output.stderr).lines().collect();
+    assert!(said[1].starts_with("  line 3: "), "{said:?}");
     assert_eq!(
-        text(&output.stderr),
-        "Common Log Format: 5 lines, 4 events, 1 could not be read\n  \
-         line 3: no address and [time] before a \"request\"\n\
-         spread over their seconds: 1 event; --no-spread leaves them\n\
-         gcra 1/1s burst 1: 3 of 4 allowed (75.0%), 1 refused, keys: 2\n"
+        [said[0], said[2], said[3]],
+        [
+            "Common Log Format: 5 lines, 4 events, 1 could not be read",
+            "spread over their seconds: 1 event; --no-spread leaves them",
+            "gcra 1/1s burst 1: 3 of 4 allowed (75.0%), 1 refused, keys: 2",
+        ]
     );
     assert!(output.status.success());
 }
@@ -157,10 +160,7 @@ fn no_events_are_an_error() {
     };
     let read = error(&[], "what is this\n");
     assert!(read.starts_with("These logs are read: the access logs of nginx, Apache, "), "{read}");
-    assert_eq!(
-        error(&["--log", "exim"], LOG),
-        "It is not read as exim: no line begins with a date and a time"
-    );
+    assert!(error(&["--log", "exim"], LOG).starts_with("It is not read as exim: "));
     let cron = "Oct 10 13:55:36 web1 CRON[1]: (root) CMD (true)\n";
     assert_eq!(
         error(&[], cron),
@@ -224,11 +224,11 @@ fn logs_by_name() {
     // A line that can't be read is named by its file. Empty files are passed over, such as those just rotated.
     let [empty, wrong] = [&file("empty.csv", ""), &file("wrong.csv", "time,key\nx,b\n")];
     let named = simulate(&["1/1m", empty, &csv[0], empty, wrong], "");
-    let time = "time \"x\": not a time; write seconds with up to six decimals, such as 12.5";
-    assert_eq!(text(&named.stderr), format!("error: {wrong}, line 2: {time}\n"));
+    let says = format!("error: {wrong}, line 2: time \"x\": ");
+    assert!(text(&named.stderr).starts_with(&says), "{}", text(&named.stderr));
     let half = &file("half.log", line(36) + "\nhalf");
     let named = simulate(&["1/1m", new, half, new], "");
-    let says = format!("could not be read\n  {half}, line 2: no address and");
+    let says = format!("could not be read\n  {half}, line 2: ");
     assert!(text(&named.stderr).contains(&says), "{}", text(&named.stderr));
     // The first log may have no line that tells the format: a night without mail.
     let quiet = &file("mainlog.1", "2024-05-01 12:00:00 Start queue run: pid=1\n");
@@ -238,7 +238,7 @@ fn logs_by_name() {
     assert!(text(&named.stderr).starts_with(says), "{}", text(&named.stderr));
     // Where none is recognized, the first is told.
     let named = simulate(&["1/1m", quiet, quiet], "");
-    let says = format!("error: {quiet}: the format of the log is unknown");
+    let says = format!("error: {quiet}: the format");
     assert!(text(&named.stderr).starts_with(&says), "{}", text(&named.stderr));
     // A log that ends early is named, and so is one that cannot be opened, before any is read.
     let cut = file("cut.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\xff");

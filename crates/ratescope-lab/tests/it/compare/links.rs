@@ -82,7 +82,6 @@ fn a_link_that_is_wrong_says_where() {
     wrong(link("lanes=gcra;gcra+exm"), "gcra+exm", "not a limiter");
     wrong(link("decay=10"), "decay", "it has at, paused, do, limit,");
     wrong(link("do=1:lanes=gcra,2:lanes=gcr"), "gcr", "not a limiter");
-    wrong(link("do=5:events,1:events"), "1:events", "earlier than the command before it");
     wrong(link("at=soon"), "soon", "not a time");
 }
 

@@ -11,6 +11,28 @@ fn read(text: &str) -> Config {
     config::read(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
+/// What many configurations are told, and what stands for it in these tests.
+const SAID: [(&str, &str); 8] = [
+    ("rules before it keep some away, and what is tried counts those, too: ", "after "),
+    ("nothing comes to it, as line", "never, as line"),
+    (
+        "nftables counts new connections or packets; what is tried counts every event of the log",
+        "packets",
+    ),
+    ("it counts connections; what is tried counts every event of the log", "connections"),
+    (
+        "the rule accepts what is below its limit, and the next rules decide about the rest; what is tried refuses it",
+        "accepts",
+    ),
+    ("a table of type ip has no IPv6 addresses; what is tried counts them, too", "no IPv6"),
+    ("is unlimited and never refused; what is tried counts it, too", "unlimited"),
+    (", which is no field of a log", ", no field"),
+];
+
+fn short(text: &impl ToString) -> String {
+    SAID.iter().fold(text.to_string(), |text, (said, short)| text.replace(said, short))
+}
+
 /// A line for each limit, `line | name | limit | scope`, and one for each remark.
 fn lines(text: &str) -> Vec<String> {
     let config = read(text);
@@ -18,9 +40,9 @@ fn lines(text: &str) -> Vec<String> {
         let scope = found.scope.as_deref().unwrap_or("-");
         format!("{} | {} | {} | {scope}", found.line, found.name, found.limit)
     });
-    found.chain(config.remarks.iter().map(ToString::to_string)).collect()
+    found.chain(config.remarks.iter().map(short)).collect()
 }
 
 fn error(text: &str) -> String {
-    config::read(text).map(|config| format!("{config:?}")).unwrap_err().to_string()
+    short(&config::read(text).map(|config| format!("{config:?}")).unwrap_err())
 }

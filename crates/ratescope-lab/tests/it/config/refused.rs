@@ -10,7 +10,7 @@ fn what_is_not_understood_is_said_with_its_line() {
         format!("# a\nlimit_req_zone {key} zone=a:1m rate={rate};\nlimit_req zone=a{rest};")
     };
     for (text, problem) in [
-        (zone("$limit", "1r/s", ""), "line 2: it counts by $limit, which is no field of a log"),
+        (zone("$limit", "1r/s", ""), "line 2: it counts by $limit, no field"),
         (zone("$host", "1r/h", ""), "line 2: its rate is \"1r/h\"; nginx has 10r/s and 10r/m"),
         (zone("$host", "0.5r/s", ""), "line 2: its rate is \"0.5\", which is no whole number"),
         (zone("$host", "1r/s", " burst=$b"), "line 3: its burst is \"$b\", which is no whole number"),
@@ -54,7 +54,7 @@ fn what_is_not_understood_is_said_with_its_line() {
         ),
         (
             "rate_limit {\n zone a {\n  key {$KEY}\n  events 3\n  window 1m\n }\n}".to_owned(),
-            "line 2: it counts by {$KEY}, which is no field of a log",
+            "line 2: it counts by {$KEY}, no field",
         ),
         (
             "http:\n  middlewares:\n    a:\n      rateLimit:\n        average: '{{ n }}'".to_owned(),
@@ -171,7 +171,7 @@ fn a_long_text_is_read_once() {
          http-request deny if {{ sc0_http_req_rate gt 9 }}\n",
         "%[src]".repeat(400)
     );
-    assert_eq!(error(&format), "line 5: it counts by var(txn.k), which is no field of a log");
+    assert_eq!(error(&format), "line 5: it counts by var(txn.k), no field");
     let words = format!("{haproxy} http-request track-sc0 src{}\n", " a".repeat(62));
     assert_eq!(error(&words), "line 3: it has more than 64 words, which HAProxy refuses");
     let jail = format!("[j]\nenabled = 1\nmaxretry = {}\n", "1".repeat(101));

@@ -34,14 +34,14 @@ fn a_setting_that_cannot_be_read_changes_nothing() {
 /// The box of the limiter refuses the same numbers that a link can't have.
 #[test]
 fn the_numbers_of_a_limiter_are_in_the_range_of_the_settings() {
-    for (text, problem) in [
-        ("exim 1000/30d strict", "out of range; choose from 100ms to 1w"),
-        ("exim 10/1ms", "out of range; choose from 100ms to 1w"),
-        ("exim 2000000000/1m", "out of range; choose from 0 to 1000000000"),
+    for (text, range) in [
+        ("exim 1000/30d strict", "100ms to 1w"),
+        ("exim 10/1ms", "100ms to 1w"),
+        ("exim 2000000000/1m", "0 to 1000000000"),
     ] {
         let mut scope = Scope::new(Settings::default()).unwrap();
         let error = scope.set("limiter", text).unwrap_err().to_string();
-        assert_eq!(error, format!("\"{text}\": {problem}"));
+        assert!(error.starts_with(&format!("\"{text}\": ")) && error.ends_with(range), "{error}");
         assert_eq!(*scope.settings(), Settings::default());
     }
 }

@@ -76,7 +76,7 @@ fn what_is_no_log_is_given_up_and_those_before_it_stay() {
     // Clients of another kind do not add up.
     import.feed(b"192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\n").unwrap();
     let error = import.end().unwrap_err().to_string();
-    assert_eq!(error, "one summary is of clients per key, another per ip; they don't add up");
+    assert!(error.contains("per key, another per ip"), "{error}");
     import.feed(b"time,key\n1,ann\n").unwrap();
     import.drop_log();
     let summary = import.finish().unwrap().summary;
@@ -135,9 +135,9 @@ fn the_logs_so_far_have_their_names() {
     import.end().unwrap();
     import.name("b.csv");
     import.feed(b"time,key\n2,ann\nsoon,bob\n").unwrap();
-    let problem =
-        "line 3: time \"soon\": not a time; write seconds with up to six decimals, such as 12.5";
-    assert_eq!(so_far(&import), (2, format!("a.csv, {problem}; b.csv, {problem}")));
+    let (requests, problems) = so_far(&import);
+    let [of_a, of_b] = ["a.csv", "b.csv"].map(|log| format!("{log}, line 3: time \"soon\": "));
+    assert!(requests == 2 && problems.starts_with(&of_a) && problems.contains(&of_b), "{problems}");
     // With so few lines, this format is not recognized yet.
     let mut import = Import::new(ReadOptions::default(), Room::default());
     let line = "192.0.2.1 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.1\" 200 1\nnonsense\n";
@@ -145,11 +145,7 @@ fn the_logs_so_far_have_their_names() {
         import.name(name);
         import.feed(line.as_bytes()).unwrap();
         let (requests, problems) = so_far(&import);
-        assert!(
-            problems
-                .ends_with(&format!("{name}, line 2: no address and [time] before a \"request\"")),
-            "{problems}"
-        );
+        assert!(problems.contains(&format!("{name}, line 2: ")), "{problems}");
         assert_eq!(requests, if name == "a.log" { 1 } else { 2 });
         import.end().unwrap();
     }

@@ -77,6 +77,8 @@ fn columns_may_have_the_names_of_servers() {
     assert_eq!(super::read(b"time\n1500\n", &options, []).events[0].0, 1_500_000);
 }
 
+const UNCLOSED: &str = "a quote is not closed; within quotes it is written twice";
+
 /// The problem of a line has the number of the line, and the next lines are read.
 #[test]
 fn reading_goes_on_after_a_wrong_line() {
@@ -84,7 +86,7 @@ fn reading_goes_on_after_a_wrong_line() {
     let cost = "not a number from 0 to 1e12";
     for (line, says) in [
         ("noon,b", format!("time \"noon\": {time}")),
-        ("2,\"c", "a quote is not closed; within quotes it is written twice".to_owned()),
+        ("2,\"c", UNCLOSED.to_owned()),
         ("3,d,-1", format!("cost \"-1\": {cost}")),
         ("4,e,1,1", "4 fields, but the header names 3".to_owned()),
         ("6,f,1e13", format!("cost \"1e13\": {cost}")),
@@ -129,12 +131,13 @@ fn a_header_may_have_bytes_that_are_not_utf_8() {
 
 #[test]
 fn a_header_that_cannot_be_used_is_refused() {
-    assert_no_header("key\na\n", "the header has no time; write it as in time,key,cost");
-    assert_no_header("\n0,a\n", "the header has no time; write it as in time,key,cost");
+    for without_time in ["key\na\n", "\n0,a\n"] {
+        assert_no_header(without_time, "the header has no time; write it as in time,key,cost");
+    }
     assert_no_header("time,time", "the header names the column \"time\" twice");
     assert_no_header("time,a,cost,a", "the header names the column \"a\" twice");
     assert_no_header("time,key,\n", "column 3 of the header has no name");
-    assert_no_header("time,\"key\n", "a quote is not closed; within quotes it is written twice");
+    assert_no_header("time,\"key\n", UNCLOSED);
 }
 
 /// A line of one MiB is read, and one with a byte more is skipped, however much longer it is, and in whatever

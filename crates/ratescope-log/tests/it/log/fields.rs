@@ -235,7 +235,7 @@ fn costs_are_fields() {
     assert_eq!(costs(csv, Some("1")), (vec![1.0; 3], none));
     let (found, problems) = costs(csv, Some("n"));
     assert_eq!(found, [3.0, 0.0]);
-    assert_eq!(problems, ["line 4: cost \"x\": not a number from 0 to 1e12"]);
+    assert!(problems.len() == 1 && problems[0].starts_with("line 4: cost \"x\": "), "{problems:?}");
     assert_eq!(
         (Cost::One.to_string(), "bytes".parse::<Cost>().unwrap().to_string()),
         ("1".to_owned(), "bytes".to_owned())

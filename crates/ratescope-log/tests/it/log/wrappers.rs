@@ -195,13 +195,9 @@ fn other_programs_may_write_to_the_same_log() {
     let read = read(log.as_bytes(), &Options::default(), ["ip"]);
     let counts = &read.counts;
     assert_eq!((counts.events, counts.others, counts.unread), (2, 1, 2));
-    assert_eq!(
-        read.problems(),
-        [
-            "line 3: no address and [time] before a \"request\"",
-            "line 4: no time, host and program at the beginning"
-        ]
-    );
+    let problems = read.problems();
+    assert!(problems[0].starts_with("line 3: no address"), "{problems:?}");
+    assert_eq!(problems[1..], ["line 4: no time, host and program at the beginning"]);
     let shape = shape(log.as_bytes(), &Options::default());
     assert_eq!(shape.to_string(), "Common Log Format, in syslog");
     assert!(shape.is_divisible());
