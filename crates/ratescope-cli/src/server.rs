@@ -55,7 +55,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub(crate) struct Settings {
     /// How long a client may read nothing of an answer.
     pub(crate) unread: Duration,
-    /// Whether the server is about to end, so that an answer is the last of its connection.
+    /// The server is about to end, so that an answer is the last of its connection.
     pub(crate) is_ending: Arc<AtomicBool>,
     /// Writes to the log.
     pub(crate) warn: fn(&str),

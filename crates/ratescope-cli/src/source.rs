@@ -26,8 +26,8 @@ pub(crate) struct LogArgs {
     log: Option<Format>,
 
     /// The columns of the log, as in nginx's log_format or Apache's LogFormat, such as
-    /// '$remote_addr [$time_local] "$request"'; or the whole line of the configuration. The form of a time may be said as
-    /// for strftime, as in '$remote_addr [%d.%m.%Y %H:%M:%S]' or '%h [%{%d.%m.%Y %T}t]'
+    /// '$remote_addr [$time_local] "$request"'; or the whole line of the configuration. The form of a time may be said
+    /// as for strftime, as in '$remote_addr [%d.%m.%Y %H:%M:%S]' or '%h [%{%d.%m.%Y %T}t]'
     #[arg(long = "log-format", value_name = "COLUMNS", conflicts_with = "log")]
     layout: Option<Layout>,
 
@@ -163,7 +163,7 @@ impl LogArgs {
         self.slack.or(shape.usual_slack(self.spread()))
     }
 
-    /// Whether times in whole seconds are spread.
+    /// When events are spread over their second.
     pub(crate) fn spread(&self) -> Spread {
         match (self.spread, self.no_spread) {
             (true, _) => Spread::Always,

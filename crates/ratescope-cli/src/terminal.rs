@@ -34,7 +34,7 @@ pub(crate) fn visible(text: &str) -> String {
     text.chars().map(ratescope::internal::visible).collect()
 }
 
-/// Whether a terminal prints this character, and does not obey it.
+/// Tells whether a terminal prints this character, and does not obey it.
 pub(crate) fn is_harmless(c: char) -> bool {
     ratescope::internal::visible(c) == c
 }
@@ -45,7 +45,7 @@ pub(crate) const ECHO: usize = 200;
 /// The most for an argument that may name a file: no system opens a longer path.
 pub(crate) const LONGEST_PATH: usize = 4096;
 
-/// Whether a message may repeat an argument as it is.
+/// A message may repeat a plain argument as it is.
 pub(crate) fn is_plain(arg: &str) -> bool {
     arg.chars().all(is_harmless) && arg.chars().count() <= ECHO
 }

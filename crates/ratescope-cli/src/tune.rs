@@ -67,7 +67,8 @@ pub(crate) struct Args {
 
     /// Recommend a limit for this server, by its own arithmetic, and print its configuration: exim,
     /// nginx, haproxy, envoy, descriptors, caddy, traefik, cloudflare, rust, nftables or fail2ban. By default that of
-    /// --config, exim for a log of Exim, fail2ban for a log of failed logins, and no server for other logs; several with commas
+    /// --config, exim for a log of Exim, fail2ban for a log of failed logins, and no server for other logs; several
+    /// with commas
     #[arg(long = "for", value_name = "SERVER", value_delimiter = ',')]
     targets: Vec<Target>,
 
@@ -76,11 +77,11 @@ pub(crate) struct Args {
     #[arg(long = "limit", value_name = "LIMITS", value_parser = written)]
     limits: Vec<String>,
 
-    /// The configuration that is in force: what its limits do to the log, and what the recommended one would do instead.
-    /// It may be of nginx (limit_req), HAProxy (rates of stick tables), Envoy (local_ratelimit as YAML or JSON), the rate
-    /// limit service (its rule file), Caddy (rate_limit), Traefik (rateLimit as YAML, TOML or labels), Cloudflare (rules
-    /// as JSON), Exim (ratelimit), fail2ban (jail.local) or nftables (limit rate), which its words tell. What is not
-    /// understood is said with its line, and nothing is guessed
+    /// The configuration that is in force: what its limits do to the log, and what the recommended one would do
+    /// instead. It may be of nginx (limit_req), HAProxy (rates of stick tables), Envoy (local_ratelimit as YAML or
+    /// JSON), the rate limit service (its rule file), Caddy (rate_limit), Traefik (rateLimit as YAML, TOML or labels),
+    /// Cloudflare (rules as JSON), Exim (ratelimit), fail2ban (jail.local) or nftables (limit rate), which its words
+    /// tell. What is not understood is said with its line, and nothing is guessed
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -240,7 +241,7 @@ pub(crate) struct Server {
     /// The effect of its limiter; `None` if no limit leaves enough clients alone.
     effect: Option<LimitEffect>,
     above: Option<Above>,
-    /// Its effect on the clients that are to be stopped.
+    /// The effect on the clients that are to be stopped.
     stops: Vec<String>,
     /// The configuration to paste and notes on it, or why it can't be written.
     configuration: Result<(String, Vec<String>), String>,
@@ -348,7 +349,7 @@ fn write_summary(summary: &Summary, path: &Path) -> io::Result<()> {
 /// A limit that is to be tried.
 pub(crate) struct Asked {
     text: String,
-    /// Whether it comes from the configuration in force; then it need not fit the log.
+    /// It comes from the configuration in force, and need not fit the log.
     is_in_force: bool,
     /// The prefix by which it groups IPv6 addresses; `None` for that of the clients.
     ipv6_prefix: Option<u8>,

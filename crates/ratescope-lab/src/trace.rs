@@ -43,8 +43,7 @@ pub struct Trace<C = Column> {
 struct Level<C> {
     complete: VecDeque<C>,
     filling: Option<C>,
-    /// Whether something is missing before the first column, so that the level does not reach back to the
-    /// start of the run.
+    /// Something is missing before the first column: the level does not reach back to the start of the run.
     dropped: bool,
 }
 

@@ -55,7 +55,7 @@ pub struct Viewport<'a> {
     pub size: [f64; 2],
     /// The instant at the right edge.
     pub right: Time,
-    /// Whether the right edge is the present.
+    /// The right edge is the present.
     pub live: bool,
     /// The length of time between the edges.
     pub window: Span,
@@ -67,19 +67,19 @@ pub struct Viewport<'a> {
     pub tops: &'a [f64],
     /// The place of the pointer in CSS pixels; a crosshair that was moved by keys alone is at the upper edge.
     pub pointer: Option<[f64; 2]>,
-    /// Whether the readings at the crosshair of the Scope are read beside the picture: then there is no box with them.
+    /// The readings at the crosshair of the Scope stand beside the picture, and not in a box within it.
     pub read_beside: bool,
-    /// Whether the pointer rests where it just clicked: then the feedback is shown instead of the crosshair's box.
+    /// The pointer rests where it just clicked: the feedback is shown instead of the crosshair's box.
     pub clicked: bool,
-    /// Whether the pointer holds the line of the limit, to drag it.
+    /// The pointer holds the line of the limit, to drag it.
     pub holds_limit: bool,
-    /// Whether the pointer holds the line of the limit, or a press would take hold of it.
+    /// The pointer holds the line of the limit, or a press would take hold of it.
     pub on_limit: bool,
     /// Stretches of time to mark, in which nobody saw the run.
     pub gaps: &'a [Gap],
     /// A stretch of time in which the limiters do not know yet what came before it.
     pub warming: Option<[Time; 2]>,
-    /// Whether the time axis counts from the start of the run, and not back from the right edge.
+    /// The time axis counts from the start of the run, and not back from the right edge.
     pub own_time: bool,
     /// Instants to mark, ascending.
     pub flags: &'a [Time],
@@ -112,7 +112,7 @@ pub enum Hit {
 }
 
 impl Hit {
-    /// Whether it is the limit.
+    /// Tells whether the limit was hit, in either picture.
     pub fn is_limit(self) -> bool {
         matches!(self, Hit::Limit | Hit::Upright)
     }

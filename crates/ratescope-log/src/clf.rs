@@ -33,7 +33,7 @@ use ratescope::address;
 pub(super) struct Clf<'a> {
     /// The columns beside the address; empty if there are none.
     leading: &'a str,
-    /// Whether the X-Forwarded-For from an internal peer has the client.
+    /// The X-Forwarded-For from an internal peer has the client.
     believed: bool,
     peer: &'a str,
     user: &'a str,
@@ -76,7 +76,7 @@ pub(super) enum Beside {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) beside: Beside,
-    /// Whether there are many internal peers, which are then clients, not proxies.
+    /// There are many internal peers, which are then clients, not proxies.
     pub(super) many_peers: bool,
 }
 
@@ -306,7 +306,7 @@ fn columns(leading: &str) -> (&str, &str) {
     (host, list.trim_matches([' ', ',', '"']))
 }
 
-/// Whether a word begins like `2000-10-10T13:55:36`.
+/// Knows a word that begins like `2000-10-10T13:55:36`.
 fn is_date(word: &[u8]) -> bool {
     word.iter().take(4).all(u8::is_ascii_digit) && word.get(4) == Some(&b'-')
 }
@@ -388,7 +388,7 @@ impl<'a> Clf<'a> {
         client.unwrap_or(self.peer)
     }
 
-    /// Whether the line proves that a column is an X-Forwarded-For: it is empty, or has several addresses.
+    /// The line proves that a column is an X-Forwarded-For if that is empty, or has several addresses.
     fn shows(&self, beside: Beside) -> bool {
         let (_, list) = self.columns();
         (list == "-" || forwarded::is_list(list)) && beside != Beside::Shown

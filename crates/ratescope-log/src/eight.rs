@@ -59,7 +59,6 @@ pub(super) fn find_either([one, other]: [u8; 2], text: &[u8]) -> Option<usize> {
     Some(words.len() * 8 + at)
 }
 
-/// Whether `text` has a `byte`.
 #[inline]
 pub(super) fn has(byte: u8, text: &[u8]) -> bool {
     match (text.first_chunk(), text.last_chunk()) {
@@ -70,7 +69,7 @@ pub(super) fn has(byte: u8, text: &[u8]) -> bool {
     }
 }
 
-/// Whether `text` looks like an IPv4 address: up to 15 digits and dots, three of them dots, and a digit first.
+/// Knows what looks like an IPv4 address: up to 15 digits and dots, three of them dots, and a digit first.
 #[inline]
 pub(super) fn is_dotted(text: &[u8]) -> bool {
     if !text.first().is_some_and(u8::is_ascii_digit) {

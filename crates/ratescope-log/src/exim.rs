@@ -135,7 +135,7 @@ fn message(text: &str) -> Option<(&str, &str, &str)> {
     (is_id(id) && is_arrow).then_some((id, arrow, rest))
 }
 
-/// Whether a word is the id of a message, such as 1s2abc-0003xY-Az, or a longer id as since Exim 4.97.
+/// Tells whether a word is the id of a message, such as 1s2abc-0003xY-Az, or a longer id as since Exim 4.97.
 fn is_id(word: &str) -> bool {
     let parts = || word.split('-');
     let is_part = |part: &str| part.len() >= 2 && part.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -266,7 +266,7 @@ fn in_brackets(word: &str) -> Option<&str> {
     (is_port && (port.is_empty() || port.starts_with(':'))).then_some(ip)
 }
 
-/// Whether a text begins with a field such as `P=esmtp`, or with words such as `rejected`.
+/// Knows a text that begins with a field such as `P=esmtp`, or with words such as `rejected`.
 fn is_next(text: &str) -> bool {
     let letters = text.bytes().take(5).take_while(u8::is_ascii_alphabetic).count();
     (1..5).contains(&letters) && text.as_bytes().get(letters) == Some(&b'=')

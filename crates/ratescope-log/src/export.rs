@@ -21,7 +21,6 @@ use core::mem;
 /// The first bytes of an export, and of each entry.
 const BEGIN: &[u8] = b"__CURSOR=";
 
-/// Whether a log begins like an export.
 pub(super) fn is_export(head: &[u8]) -> bool {
     head.starts_with(BEGIN)
 }

@@ -34,7 +34,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Whether there are no conditions, so that every event is wanted.
+    /// Tells whether there are no conditions, so that every event is wanted.
     pub fn is_empty(&self) -> bool {
         *self == Filter::default()
     }
@@ -50,7 +50,7 @@ impl Filter {
         wanted.chain(self.also.iter().chain(&self.not).map(Test::field))
     }
 
-    /// Whether an event is wanted. The parser has already checked its message.
+    /// Compares an event with all conditions but those of its message, which the parser has already checked.
     #[inline]
     pub(super) fn wants(&self, record: &Record<'_>) -> bool {
         let fits =
@@ -133,7 +133,7 @@ impl fmt::Display for WrittenTime {
 pub struct Statuses(RangeInclusive<u16>);
 
 impl Statuses {
-    /// Whether `status` is in the range.
+    /// Tells whether `status` is in the range.
     pub fn has(&self, status: u16) -> bool {
         self.0.contains(&status)
     }

@@ -110,7 +110,7 @@ impl Guess {
 pub(super) enum LogForm {
     Combined(Beside),
     Json {
-        /// Whether only requests are events, since the log is Caddy's and has other objects.
+        /// Only requests are events, since the log is Caddy's and has other objects.
         only_requests: bool,
     },
     Exim(Events),
@@ -129,13 +129,13 @@ pub struct LogShape {
     pub(super) wrappers: Vec<Wrapper>,
     /// The program whose lines are read, if the log has lines of several programs; otherwise empty.
     pub(super) program: String,
-    /// Whether the log is an exported journal.
+    /// The log is an exported journal.
     pub(super) is_export: bool,
-    /// Whether there are many internal peers beside lists of forwarded addresses, which are then clients, not proxies.
+    /// There are many internal peers beside lists of forwarded addresses, which are then clients, not proxies.
     pub(super) many_peers: bool,
     /// The programs whose other messages about failed logins do not count.
     pub(super) left_out: LeftOut,
-    /// Whether the lines of JSON have an X-Forwarded-For.
+    /// The lines of JSON have an X-Forwarded-For.
     pub(super) has_forwarded: bool,
 }
 
@@ -189,8 +189,8 @@ impl LogShape {
         matches!(&self.form, LogForm::Csv(columns) if columns.has(name))
     }
 
-    /// Whether each line can be read without the lines before it. Lines with the time of syslog cannot: without a year,
-    /// it follows from earlier lines. Nor can lines under `#Fields` headers inside the log of another program:
+    /// Tells whether each line can be read without the lines before it. Lines with the time of syslog cannot: without a
+    /// year, it follows from earlier lines. Nor can lines under `#Fields` headers inside the log of another program:
     /// [`Pieces`](super::Pieces) finds only bare headers.
     pub fn is_divisible(&self) -> bool {
         let is_whole = match &self.form {
@@ -208,7 +208,7 @@ impl LogShape {
         is_whole && (own_time || !self.wrappers.contains(&Wrapper::Syslog))
     }
 
-    /// Whether both have the same format, variant and wrappers.
+    /// Tells whether both have the same format, variant and wrappers.
     pub(super) fn is_like(&self, other: &LogShape) -> bool {
         let is_json = |shape: &LogShape| matches!(shape.form, LogForm::Json { .. });
         (self.form == other.form || is_json(self) && is_json(other))
@@ -250,7 +250,7 @@ impl LogShape {
         }
     }
 
-    /// Whether the lines may have a list of forwarded addresses.
+    /// Tells whether the lines may have a list of forwarded addresses.
     pub fn has_forwarded(&self) -> bool {
         let is_forwarded = |fields: &[String]| fields.iter().any(|field| field == "forwarded");
         self.has_forwarded || self.fields().is_some_and(is_forwarded)

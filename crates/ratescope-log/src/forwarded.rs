@@ -32,7 +32,7 @@ pub(super) fn client<'a>(list: &'a str, peer: Option<&'a str>) -> Option<&'a str
     client
 }
 
-/// Whether a text is a list of several addresses.
+/// Tells whether a text is a list of several addresses.
 #[inline]
 pub(super) fn is_list(text: &str) -> bool {
     eight::has(b',', text.as_bytes())
@@ -44,14 +44,14 @@ pub(super) fn last(list: &str) -> (&str, &str) {
     (before, last.trim_matches(' '))
 }
 
-/// Whether a text may be a client: an address, the name of a host by RFC 1123 (also with underscores), a dash for none,
-/// or nginx's `unix:` for a local socket.
+/// Tells whether a text may be a client: an address, the name of a host by RFC 1123 (also with underscores), a dash for
+/// none, or nginx's `unix:` for a local socket.
 #[inline]
 pub(super) fn is_client(text: &str) -> bool {
     eight::is_dotted(text.as_bytes()) || is_other_client(text)
 }
 
-/// Whether a text is a client or a list of clients.
+/// Takes a client or a list of clients.
 #[inline]
 pub(super) fn are_clients(text: &str) -> bool {
     is_client(text) || text.split(',').all(|entry| is_client(entry.trim_matches(' ')))
@@ -104,7 +104,7 @@ fn is_other_client(text: &str) -> bool {
     }
 }
 
-/// Whether labels with dots between them are the name of a host: the last label has a letter, unlike in dates and
+/// Tells whether labels with dots between them are the name of a host: the last label has a letter, unlike in dates and
 /// numbers.
 fn is_host(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
@@ -116,7 +116,7 @@ fn is_host(name: &str) -> bool {
         && !is_stamp(name.as_bytes())
 }
 
-/// Whether a name begins like `2000-10-10T13`.
+/// Knows a name that begins like `2000-10-10T13`.
 fn is_stamp(name: &[u8]) -> bool {
     let is_digit = |b: &u8| b.is_ascii_digit();
     name.len() > 10 && name[..4].iter().all(is_digit) && [name[4], name[7]] == *b"--"

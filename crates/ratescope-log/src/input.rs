@@ -19,7 +19,7 @@ pub struct Log<R> {
     reader: Reader,
     /// The last piece; its memory is reused.
     piece: Piece,
-    /// Whether the log has ended or failed.
+    /// The log has ended or failed.
     finished: bool,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Json {
     classify: fn(&str, &[Alias]) -> Option<Class>,
     /// A cache of the names in the last line and their classes, since lines are usually alike.
     known: Vec<(String, Option<Class>)>,
-    /// Whether objects of Caddy that are not about requests are left out.
+    /// Objects of Caddy that are not about requests are left out.
     pub(super) only_requests: bool,
 }
 
@@ -58,12 +58,12 @@ pub(super) fn guess(
     Ok(Guess::new(shape, if is_other(&table) { Guess::OTHER } else { table.points() }))
 }
 
-/// Whether a logger of Caddy logs requests.
+/// Knows the loggers of Caddy that log requests.
 fn is_access(logger: &str) -> bool {
     logger.starts_with("http.log.access")
 }
 
-/// Whether an object of Caddy is about a failed request. The request itself has another line.
+/// Knows the objects of Caddy about failed requests. The request itself has another line.
 fn is_other(table: &Table<'_>) -> bool {
     table.value("logger").is_some_and(|logger| logger.starts_with("http.log.error"))
 }

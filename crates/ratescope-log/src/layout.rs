@@ -50,7 +50,7 @@ pub struct Layout {
     places: Places,
     /// The X-Forwarded-For with the client, if it is beside the peer's address or if no column has an address.
     behind: Option<Behind>,
-    /// Whether the last column has no spaces, nor a column before an address unless clients choose its text. A line
+    /// The last column has no spaces, nor a column before an address unless clients choose its text. A line
     /// with more columns is then not read.
     is_exact: bool,
     /// The text between the columns of a header `#Fields`. Lines that begin with `#` are then remarks, and each header
@@ -96,9 +96,9 @@ const COLUMNS: usize = 256;
 struct Part {
     before: String,
     kind: Kind,
-    /// Whether clients choose the text of the column.
+    /// Clients choose the text of the column.
     is_free: bool,
-    /// Whether the text ends with spaces, one or any number.
+    /// The text ends with spaces, one or any number.
     has_spaces: bool,
     /// The given form of a time.
     form: Option<Strftime>,
@@ -220,7 +220,7 @@ impl Layout {
     }
 }
 
-/// Whether clients choose the text of the column with this name and class, which is assumed for a guessed name.
+/// Tells whether clients choose the text of the column with this name and class, which is assumed for a guessed name.
 fn is_free(name: &str, class: Option<Class>) -> bool {
     use Standard::{Agent, Forwarded, Host, Path, Referer, Request, User};
     let is_guessed = name.strip_prefix('c').is_some_and(|place| place.parse::<u8>().is_ok());
@@ -234,7 +234,7 @@ fn is_free(name: &str, class: Option<Class>) -> bool {
 pub(super) struct Rows {
     /// The columns of the next line.
     pub(super) layout: Arc<Layout>,
-    /// Whether internal peers are clients, not proxies.
+    /// Internal peers are clients, not proxies.
     pub(super) many_peers: bool,
     values: Vec<Excerpt>,
 }

@@ -12,7 +12,7 @@ pub const LONGEST: usize = 1 << 20;
 pub(super) struct Lines {
     /// The incomplete line at the end of the last chunk; at most [`LONGEST`] bytes.
     begun: Vec<u8>,
-    /// Whether the begun line is too long; it is then skipped up to its end.
+    /// The begun line is too long, and is skipped up to its end.
     too_long: bool,
     /// The number of lines that have ended.
     number: u64,

@@ -393,8 +393,8 @@ fn known(field: &str) -> Option<Class> {
     (field.rsplit('.').next() == Some(EXACT.0)).then_some(EXACT.1)
 }
 
-/// Whether the name of a field may mean this standard field: a request has a size, too, but `bytes` is the size of the
-/// response.
+/// Tells whether the name of a field may mean this standard field: a request has a size, too, but `bytes` is the size
+/// of the response.
 fn is_of(name: &str, standard: Standard) -> bool {
     let is_request = || name.starts_with("request.") || name.starts_with("req.");
     !(matches!(standard, Standard::Bytes | Standard::Status | Standard::Request) && is_request())

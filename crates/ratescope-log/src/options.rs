@@ -24,7 +24,7 @@ pub struct Options {
     pub layout: Option<Arc<Layout>>,
     /// The key of clients; `None` for the [usual key](super::LogShape::key).
     pub key: Option<Per>,
-    /// Whether events without any field of the key are left out. Otherwise all of them count as one client.
+    /// Events without any field of the key are left out. Otherwise all of them count as one client.
     pub only_keyed: bool,
     /// Other names for the standard fields of JSON and CSV.
     pub aliases: Vec<Alias>,

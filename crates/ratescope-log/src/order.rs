@@ -87,7 +87,7 @@ pub struct Order<T> {
     given: i64,
     /// The time of the last event that was given out, in microseconds.
     last: i64,
-    /// Whether the first line was put into its second.
+    /// The first line was put into its second.
     begun: bool,
     /// The sum of all steps back of the clock, in microseconds.
     shift: i64,
@@ -140,8 +140,8 @@ impl<T> Order<T> {
         self.corrections
     }
 
-    /// Whether the log goes backwards, its newest line first: more than four lines are earlier than their previous line
-    /// for each that is later.
+    /// Tells whether the log goes backwards, its newest line first: more than four lines are earlier than their
+    /// previous line for each that is later.
     pub fn is_newest_first(&self) -> bool {
         let Corrections { late, steps_back, .. } = self.corrections;
         late + steps_back.count > 0 && self.earlier / 4 > self.later

@@ -116,8 +116,8 @@ fn wanted(options: &Options, format: Format) -> bool {
     options.format.is_none_or(|said| said == format)
 }
 
-/// Whether a layout that was not given fits the log. A server's layout may fit some lines of another program by chance,
-/// so it must fit one line of four; a guessed layout nine of ten.
+/// Tells whether a layout that was not given fits the log. A server's layout may fit some lines of another program by
+/// chance, so it must fit one line of four; a guessed layout nine of ten.
 fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
     let Some(layout) = shape.layout() else { return true };
     let (part, whole) = match layout.certainty() {
@@ -166,7 +166,7 @@ struct Evidence<'a> {
 }
 
 impl Evidence<'_> {
-    /// Whether more lines would change nothing.
+    /// Tells whether more lines would change nothing.
     fn is_enough(&self) -> bool {
         self.candidates.iter().any(|candidate| candidate.clients >= ENOUGH)
     }

@@ -21,8 +21,8 @@ use std::sync::OnceLock;
 /// The most events of a line. If a line stands for more events, this many share the cost of all.
 const MOST_TIMES: u32 = 1000;
 
-/// The event of a line, or [several](Self::times) equal ones, as when the line reports repeated messages. Fields are looked
-/// up on demand, and nothing is allocated.
+/// The event of a line, or [several](Self::times) equal ones, as when the line reports repeated messages. Fields are
+/// looked up on demand, and nothing is allocated.
 ///
 /// # Fields
 /// In every format, fields of the same meaning have the same name: `ip`, `user`, `method`, `path`, `status`, `bytes`,
@@ -123,7 +123,7 @@ impl<'a> Record<'a> {
         Event { time: self.instant.time, cost: self.cost, fields: self }
     }
 
-    /// Whether the line has one of these fields, not empty.
+    /// Looks for one of these fields that is not empty.
     #[inline]
     pub(super) fn has_any(&self, names: &[String]) -> bool {
         names.iter().any(|name| self.raw(name).is_some_and(|text| !text.is_empty()))
@@ -158,7 +158,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Whether a field is found without a search among [`named`](Self::named).
+    /// The value of a placed field is found without a search among [`named`](Self::named).
     pub(super) fn is_placed(&self, name: &str) -> bool {
         !matches!(self.found, Found::Table(_)) || Standard::from_name(name).is_some()
     }

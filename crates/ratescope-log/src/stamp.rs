@@ -24,7 +24,7 @@ use ratescope::time::Time;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instant {
     pub(super) time: Time,
-    /// Whether the time is in whole seconds; the event may then have been anywhere in its second.
+    /// The time is in whole seconds; the event may then have been anywhere in its second.
     pub(super) coarse: bool,
     /// The offset from UTC in minutes, if it is written.
     pub(super) east: Option<i16>,
@@ -260,7 +260,7 @@ fn decimals(text: &[u8]) -> (Option<i64>, &[u8]) {
     (Some(number::decimals(digits, 6)), rest)
 }
 
-/// Whether a text is the name of a month, as in `Oct`.
+/// Knows the names of months, as in `Oct`.
 pub(super) fn is_month(name: &[u8]) -> bool {
     month_of(name).is_some()
 }

@@ -166,7 +166,7 @@ impl Strftime {
         Ok(())
     }
 
-    /// Whether a letter after `%` is a directive.
+    /// Knows the letters that are a directive after `%`.
     pub(super) fn is_directive(letter: char) -> bool {
         let is = |known: &str| known.starts_with(letter);
         letter == 'Z'

@@ -43,7 +43,7 @@ impl Test {
         &self.field
     }
 
-    /// Whether an event passes the test. An event without the field does not.
+    /// Puts an event to the test. One without the field does not pass.
     pub(super) fn is(&self, record: &Record<'_>) -> bool {
         let Some(value) = record.raw(&self.field) else { return false };
         let value = if self.field == "path" { request::path(value) } else { value };

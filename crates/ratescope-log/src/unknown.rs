@@ -43,7 +43,7 @@ For any other log, say its columns, by --log-format or in the page's box for the
 \"$request\" $status' or '$remote_addr %d.%m.%Y %H:%M:%S $request_method $uri'";
 
 impl Unknown {
-    /// Whether the input has no line, or only blank ones.
+    /// Tells whether the input has no line, or only blank ones.
     pub fn is_empty(&self) -> bool {
         self.is_empty
     }

@@ -171,7 +171,7 @@ fn is_padded_to_the_end(input: &mut impl BufRead) -> io::Result<bool> {
 struct Zstd<R> {
     input: R,
     decoder: FrameDecoder,
-    /// Whether a frame has begun, and some of its text is still to come.
+    /// A frame has begun, and some of its text is still to come.
     within: bool,
 }
 

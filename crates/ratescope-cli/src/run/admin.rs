@@ -19,7 +19,7 @@ pub(super) struct Admin {
     pub(super) metrics: PrometheusHandle,
     /// The page, the probe's view of the service, and the token if there is one.
     pub(super) live: Routes,
-    /// Whether new requests are welcome.
+    /// New requests are welcome.
     pub(super) is_ready: AtomicBool,
     /// Why the store did not answer the last ping; `None` if it did.
     pub(super) fault: Mutex<Option<String>>,
@@ -68,7 +68,7 @@ impl Admin {
         *self.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
     }
 
-    /// Whether new requests are welcome.
+    /// Answers whether new requests are welcome.
     pub(super) fn readiness(&self) -> (StatusCode, Bytes) {
         if self.is_ready.load(Ordering::Relaxed) {
             return (StatusCode::OK, "ok\n".into());

@@ -172,7 +172,7 @@ pub(super) struct Calls {
     limits: Grpc,
     /// Health and reflection.
     others: Routes,
-    /// Whether the program is about to end.
+    /// Turns `true` when the program is about to end.
     ends: watch::Receiver<bool>,
 }
 
@@ -273,7 +273,7 @@ impl Calls {
 struct ConnectionExecutor {
     /// The calls that the connection has begun since it was last polled.
     new: Arc<Mutex<Vec<BoxedCall>>>,
-    /// Whether the call that is polled has made its answer, which is not sent yet.
+    /// The call that is polled has made its answer, which is not sent yet.
     is_answered: Arc<AtomicBool>,
     /// How long a client may leave no flow control window for an answer. Its pings are still answered.
     unread: Duration,

@@ -10,7 +10,7 @@ use tower_http::services::fs::ServeFileSystemResponseBody;
 /// A folder whose files are served.
 #[derive(Clone)]
 pub(super) struct Folder {
-    /// Its path, without symbolic links.
+    /// The path, without symbolic links.
     root: PathBuf,
     files: ServeDir,
 }
@@ -36,8 +36,8 @@ impl Folder {
         }
     }
 
-    /// Whether a path leads to something in the folder that exists and is not hidden. Symbolic links are resolved
-    /// first, since they may lead out of the folder.
+    /// Makes sure that a path leads to something in the folder that exists and is not hidden. Symbolic links are
+    /// resolved first, since they may lead out of the folder.
     async fn is_inside(&self, path: &str) -> bool {
         let Ok(path) = percent_decode_str(path).decode_utf8() else { return false };
         let mut file = self.root.clone();

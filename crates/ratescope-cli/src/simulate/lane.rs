@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(crate) struct Lane {
     /// The limits as they were written, or the name of the rule file.
     pub(crate) text: String,
-    /// Whether these are the rules of a file, which may depend on the load.
+    /// These are the rules of a file, which may depend on the load.
     pub(crate) is_rules: bool,
     decider: Decider,
     /// The counters of Live.
@@ -40,7 +40,7 @@ pub(crate) struct DecisionRow<'a> {
     pub(crate) outcome: Option<Outcome>,
     /// The limit that decided, and the key that it counted.
     pub(crate) by: Option<(String, String)>,
-    /// Whether the limit is one of several, or of rules, so that it has to be named.
+    /// The limit is one of several, or of rules, so that it has to be named.
     pub(crate) is_chosen: bool,
     /// The time until a refused event would pass.
     pub(crate) retry_after: Retry,

@@ -20,7 +20,7 @@ pub(crate) struct Tried {
     /// Why it can't be tried on this log; the other fields are then empty.
     pub(crate) problem: Option<String>,
     pub(crate) touched: u64,
-    /// Whether it touched more clients than `touched`.
+    /// It touched more clients than `touched`.
     pub(crate) has_more: bool,
     pub(crate) refused: u64,
     pub(crate) evicted: u64,

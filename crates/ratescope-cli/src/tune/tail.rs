@@ -29,14 +29,14 @@ pub(super) enum Look {
 pub(super) struct Tail {
     path: PathBuf,
     open: Option<Open>,
-    /// Whether an earlier look found no file.
+    /// An earlier look found no file.
     was_missing: bool,
 }
 
 struct Open {
     file: Handle,
     at: u64,
-    /// Whether an earlier look reached the end of this file, and found another file under its name.
+    /// An earlier look reached the end of this file, and found another file under its name.
     is_left: bool,
 }
 

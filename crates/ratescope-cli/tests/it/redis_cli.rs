@@ -60,7 +60,7 @@ const LIMITERS: [&str; 15] = [
     "6/10s per user & 10/10s per ip & gcra 50/1h per all",
 ];
 
-/// The same lines and the same summary, whatever decides.
+/// Lines and summary are equal, whatever decides.
 fn assert_decides_alike(store: &str) {
     let rules = file("redis.yaml", RULES);
     let mut arguments = LIMITERS.to_vec();

@@ -9,7 +9,7 @@ use std::hash::Hash;
 pub(super) struct Event<K> {
     pub(super) at: Time,
     pub(super) from: K,
-    /// Whether it is spam, or of an attack.
+    /// It is spam, or of an attack.
     pub(super) unwanted: bool,
 }
 
@@ -24,7 +24,7 @@ fn is_night(at: Time) -> bool {
     !(7.0..19.0).contains(&hour)
 }
 
-/// Whether an event counts in a column, when those from an instant on are judged.
+/// Tells whether an event counts in a column, when those from an instant on are judged.
 type Counts<K> = fn(Time, &Event<K>) -> bool;
 
 /// The result of each of the limiters, in turn, on the events from `judged` on, in Markdown. Columns

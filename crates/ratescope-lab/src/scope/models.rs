@@ -34,7 +34,7 @@ pub struct Models {
     last: u32,
     recent: RecentAverage,
     impulse: Impulse,
-    /// Whether the history begins with the run and each line means the same throughout.
+    /// The history begins with the run, and each line means the same throughout.
     pub whole: bool,
     /// The history.
     pub trace: Trace<ModelColumn>,

@@ -38,19 +38,19 @@ pub struct Settings {
     /// The policy that decides in place of Exim's limiter, as in a lane. Limits without a rate have
     /// the limit and the decay interval.
     pub template: Option<Template>,
-    /// Whether the exact count of the last decay interval is drawn as well.
+    /// The exact count of the last decay interval is drawn as well.
     pub exact: bool,
-    /// Whether a burst that the limit lets through is drawn as well.
+    /// A burst that the limit lets through is drawn as well.
     pub ghost: bool,
-    /// Whether the level of a leaky bucket is drawn as well.
+    /// The level of a leaky bucket is drawn as well.
     pub bucket: bool,
-    /// Whether the mean of the last events is drawn as well.
+    /// The mean of the last events is drawn as well.
     pub mean: bool,
     /// The number of events in that mean, from 1 to 1000.
     pub last: u32,
-    /// Whether N of the recent average is drawn as well.
+    /// N of the recent average is drawn as well.
     pub recent: bool,
-    /// Whether it is drawn what the limiter remembers at the right edge.
+    /// What the limiter remembers at the right edge is drawn as well.
     pub memory: bool,
     /// The settings of every run.
     pub common: RunSettings,
@@ -176,7 +176,7 @@ impl Settings {
         Ok(Some((template.clone(), policy)))
     }
 
-    /// Whether the limit decides anything: not if the template has rates of its own.
+    /// Tells whether the limit decides anything, which it does not if the template has rates of its own.
     pub fn is_limited(&self) -> bool {
         let with = |limit| Settings { limit, ..self.clone() }.policy().ok().flatten();
         self.template.is_none() || with(self.limit) != with(self.limit / 2.0)
@@ -198,7 +198,7 @@ impl Settings {
         Ok(Exim { limit: Rate::new(self.limit, self.decay)?, mode: self.mode })
     }
 
-    /// Whether a line of the [models](super::models) is drawn.
+    /// Tells whether a line of the [models](super::models) is drawn.
     pub fn shows_models(&self) -> bool {
         self.bucket || self.mean || self.recent
     }

@@ -21,7 +21,7 @@ const RING: [f64; 2] = [6.0, 14.0];
 pub struct Feedback {
     /// The verdict, as in `refused now: 11.6 of 10`. The event is in the present, and the cursor may be in the past.
     pub words: String,
-    /// Whether every limiter refused the event.
+    /// Every limiter refused the event.
     pub refused: bool,
     /// The height of each new mark, in CSS pixels from the top.
     pub marks: Vec<f64>,

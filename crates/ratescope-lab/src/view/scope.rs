@@ -119,7 +119,7 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
 /// About how many columns are looked at to find the top: fewer than are drawn are enough.
 const COLUMNS: f64 = 600.0;
 
-/// Whether the time axis of a canvas of that size is at the height `y`.
+/// Tells whether the time axis of a canvas of that size is at the height `y`.
 pub fn is_axis(size: [f64; 2], y: f64) -> bool {
     y > layout::plot(size).bottom() + 2.0 * layout::STRIP + 4.0
 }

@@ -11,7 +11,7 @@ use ratescope_log::civil::{Civil, DAY};
 /// Below this width of the canvas, in CSS pixels, margins shrink.
 const NARROW: f64 = 480.0;
 
-/// Whether a canvas of that width has small margins.
+/// A canvas of that width has small margins.
 pub(super) fn is_narrow(width: f64) -> bool {
     width < NARROW
 }
@@ -43,7 +43,7 @@ pub(super) struct Timebase {
     left: f64,
     right: f64,
     window: Span,
-    /// Whether its times count from the start of the run, and not back from the right edge.
+    /// Times count from the start of the run, and not back from the right edge.
     own: bool,
 }
 
@@ -172,7 +172,8 @@ impl Timebase {
         }
     }
 
-    /// Writes when `at` was, seen from `now`, in a tag around `x` and the height `y` that ends at `right` at the latest.
+    /// Writes when `at` was, seen from `now`, in a tag around `x` and the height `y` that ends at `right` at the
+    /// latest.
     pub(super) fn tag_instant(
         &self,
         marks: &mut Vec<Mark>,
@@ -269,8 +270,8 @@ pub(super) fn flag(x: f64, y: f64) -> Mark {
 }
 
 /// The left edges of tags, each with the left edge and the width that it would have alone, where none touches another.
-/// Where two would touch, both give way alike: one placement moves tags to the right only, another to the left only, and
-/// what is between these two keeps the distances, too.
+/// Where two would touch, both give way alike: one placement moves tags to the right only, another to the left only,
+/// and what is between these two keeps the distances, too.
 fn apart(tags: &[[f64; 2]]) -> Vec<f64> {
     const GAP: f64 = 6.0;
     let mut from = f64::NEG_INFINITY;
@@ -300,8 +301,7 @@ fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
     });
 }
 
-/// Whether a time is a date of the calendar, as in recorded events. No other run gets so far: it would take
-/// 31 years.
+/// Tells a date of the calendar, as in recorded events. No other run gets so far: it would take 31 years.
 fn is_date(at: Time) -> bool {
     at.as_secs() >= 1e9
 }

@@ -43,7 +43,7 @@ fn each_limiter_says_what_it_remembers() {
             "remembers 5 events of the last 10\u{202f}s, by blocks of 2\u{202f}s",
         ),
         ("sliding-counter 10/10s", 13.0, "the last window counts 70\u{202f}%"),
-        // Its windows begin with the first event: 8/10 of three events of the one, and four of the other.
+        // The windows begin with the first event: 8/10 of three events of the one, and four of the other.
         ("haproxy 10/10s", 13.0, "remembers about 6 events of the last 10\u{202f}s"),
         ("fail2ban 9/10s", 1.5, "remembers about 2 events of the last 10\u{202f}s"),
         ("fail2ban 2/10s ban 1m", 13.0, "banned, and counts nothing"),

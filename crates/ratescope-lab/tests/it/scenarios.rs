@@ -260,7 +260,7 @@ fn what_is_expensive_is_refused_before_or_paid_for_after() {
     let (replay, text) = scenario("Expensive requests");
     says(&text, &["20 at 20.5 s and 8 at 40.5 s", "refuses 9 cheap"]);
     assert_eq!(replay.sent(), 31);
-    // Whether the two passed, and how many of the cheap ones were refused.
+    // What became of the two, and how many of the cheap ones were refused.
     let verdicts = |lane: usize| {
         let passed = |seconds: f64| {
             let [before, after] = [seconds, seconds + 1e-6].map(|s| again(&replay, s));

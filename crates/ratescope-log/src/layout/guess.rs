@@ -68,8 +68,8 @@ pub(crate) fn reads(
     Ok(Guess { peer, ..guess })
 }
 
-/// Whether the columns of numbers have numbers, and the time is not another number. Layouts of few columns would
-/// otherwise fit lines of other programs.
+/// Makes sure that the columns of numbers have numbers, and that the time is not another number. Layouts of few columns
+/// would otherwise fit lines of other programs.
 fn is_plausible(table: &Table<'_>, instant: Instant) -> bool {
     /// Times since 1990. In logs with times from another origin, the column of the time must be given.
     const FIRST: f64 = 631_152_000.0;
@@ -269,7 +269,7 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    /// Whether nine of ten texts, and at least one, are of a kind; a dash is of every kind.
+    /// Tells whether nine of ten texts, and at least one, are of a kind; a dash is of every kind.
     fn are(&self, is: impl Fn(&str) -> bool) -> bool {
         let said = self.texts.iter().filter(|text| **text != "-");
         let (all, fit) =
@@ -283,7 +283,7 @@ impl Column<'_> {
     }
 }
 
-/// Whether a text is a status in use, unlike the number of a port.
+/// Knows a status in use, unlike the number of a port.
 fn is_status(text: &str) -> bool {
     text.len() == 3
         && matches!(

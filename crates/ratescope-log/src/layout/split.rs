@@ -166,7 +166,7 @@ impl<'a, 'b> Split<'a, 'b> {
         Some(at + padding + rest.get(padding..)?.find(' ')?)
     }
 
-    /// Whether a space is at `at`. Times and addresses do not begin with a space, so of several spaces only the last is
+    /// Finds a space at `at`. Times and addresses do not begin with a space, so of several spaces only the last is
     /// tried.
     fn is_space(&self, at: usize) -> bool {
         self.line.as_bytes().get(at) == Some(&b' ')
@@ -224,7 +224,7 @@ impl<'a, 'b> Split<'a, 'b> {
     }
 }
 
-/// Whether the quote at `quote` is escaped: an odd number of backslashes precedes it.
+/// A quote is escaped if an odd number of backslashes precedes it, from `at` on.
 fn is_escaped(line: &str, at: usize, quote: usize) -> bool {
     let before = line.as_bytes().get(at..quote).unwrap_or(&[]);
     before.iter().rev().take_while(|b| **b == b'\\').count() % 2 == 1

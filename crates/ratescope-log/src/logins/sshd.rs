@@ -61,7 +61,7 @@ struct Place<'a> {
     begin: usize,
     host: &'a str,
     end: usize,
-    /// Whether it ends with `ssh2`.
+    /// It ends with `ssh2`.
     has_version: bool,
 }
 

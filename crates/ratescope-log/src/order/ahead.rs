@@ -16,7 +16,7 @@ struct Waiting<T> {
     line: Line<T>,
     /// How many lines followed.
     others: u32,
-    /// Whether one of them is earlier.
+    /// One of them is earlier.
     is_doubtful: bool,
 }
 

@@ -7,7 +7,7 @@ use ratescope::time::Time;
 pub struct When {
     /// The time of the line.
     pub time: Time,
-    /// Whether the time is in whole seconds.
+    /// The time is in whole seconds.
     pub coarse: bool,
     /// The number of equal events that the line stands for.
     pub times: u32,

@@ -132,7 +132,7 @@ fn all_descriptors_pass_or_none_is_counted() {
     // The refused request did not use up the third hit of three.
     let login = request(vec![login]);
     assert_eq!([code(&service, &login), code(&service, &login)], [Code::Ok, Code::OverLimit]);
-    // The same descriptor twice counts twice.
+    // A descriptor that is there twice counts twice.
     let twice = request(vec![descriptor(&[("user", "eve")]), descriptor(&[("user", "eve")])]);
     assert_eq!([code(&service, &twice), code(&service, &twice)], [Code::Ok, Code::OverLimit]);
 }
@@ -473,7 +473,7 @@ proptest::proptest! {
         );
         let [(one, _), (other, _)] = [service(&text), service(&text)];
         for (request_of, turn) in requests.iter().zip(turns) {
-            // The same descriptor twice is one key twice, in which the order may be seen.
+            // A descriptor that is there twice is one key twice, in which the order may be seen.
             let mut places = request_of.clone();
             places.sort_unstable();
             places.dedup_by_key(|(key, value, ..)| (*key, *value));

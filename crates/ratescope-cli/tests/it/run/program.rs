@@ -29,7 +29,7 @@ impl Program {
         Program::start_in(rules, args, &[])
     }
 
-    /// The same with these variables in its environment.
+    /// Starts it with these variables in its environment.
     pub(crate) fn start_in(rules: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let free = "127.0.0.1:0";
         let usual = [("--grpc", free), ("--http", free), ("--admin", free), ("--notice", "0s")];

@@ -181,7 +181,7 @@ async fn viewers_that_read_nothing_make_room() {
     assert_eq!(look().await.status(), 503);
     assert_eq!(next(&mut idle).await, None);
     assert!(next(&mut reads).await.is_some());
-    // Its connection ends now, which frees the place of nobody else.
+    // That connection ends now, which frees the place of nobody else.
     drop(idle);
     assert_eq!(look().await.status(), 503);
 }

@@ -152,8 +152,8 @@ descriptors:
 - {key: ip, limit: gcra 9/1h}
 ";
 
-/// Whether the store of a program was late, as it may be on a slow machine: then the process decides by what it has
-/// seen itself.
+/// Tells whether the store of a program was late, as it may be on a slow machine: the process then decided by what it
+/// had seen itself.
 fn was_late(program: &Program) -> bool {
     get(program.admin, "/metrics", "").1.contains("\nratescope_store_errors_total")
 }

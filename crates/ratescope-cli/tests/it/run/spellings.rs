@@ -22,7 +22,7 @@ descriptors:
 - {key: ip, value: 192.0.2.7, limit: gcra 1/1d}
 ";
 
-/// The same as `/login`.
+/// Spellings of `/login`.
 const LOGIN: &[&str] = &[
     "/login",
     "/login?",
@@ -52,7 +52,7 @@ const DOUBTFUL: &[&str] = &[
     "/%",
 ];
 
-/// The same as `/`.
+/// Spellings of `/`.
 const ROOT: &[&str] = &["/", "", "?x", "#x", "//", "/x/..", "http://h", "http://h?x"];
 
 const HOSTS: &[&str] = &[

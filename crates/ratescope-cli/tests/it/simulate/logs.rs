@@ -16,7 +16,7 @@ fn sample(args: &[&str]) -> String {
     printed(&mut command(&[&["sample"], args].concat()), "")
 }
 
-/// Whether each event was allowed, and its time and key.
+/// The time and the key of each event, and whether it was allowed.
 fn decided(args: &[&str]) -> Vec<(Value, Value, bool)> {
     let lines = decisions(args, LOG);
     lines

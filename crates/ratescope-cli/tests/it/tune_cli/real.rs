@@ -47,7 +47,7 @@ fn expected(limit: &str) -> Refused {
     refused
 }
 
-/// Whether a request of a client is refused.
+/// Sends a request of a client, and tells whether it is refused.
 fn is_refused(at: SocketAddr, client: &str) -> bool {
     let mut stream = TcpStream::connect(at).unwrap();
     let request = format!(
@@ -60,7 +60,7 @@ fn is_refused(at: SocketAddr, client: &str) -> bool {
     status.starts_with("HTTP/1.1 429")
 }
 
-/// The same requests that the server refuses; `None` if that took so long that it may have forgiven one.
+/// The requests that the server refuses; `None` if they took so long that it may have forgiven one.
 fn refused(at: SocketAddr) -> Option<Refused> {
     let mut refused = Refused::new();
     let start = Instant::now();

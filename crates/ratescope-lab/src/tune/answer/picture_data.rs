@@ -38,7 +38,7 @@ pub struct Refusals {
     pub refused: u64,
     /// The number of clients that it refuses something.
     pub touched: u64,
-    /// Whether all refusals are counted.
+    /// All refusals are counted.
     pub done: bool,
 }
 

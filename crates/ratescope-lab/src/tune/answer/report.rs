@@ -22,7 +22,7 @@ pub struct Report {
     pub room: Option<String>,
     /// The headline: the limit in force and its refusals, or the progress of counting them.
     pub headline: String,
-    /// Whether the headline is final.
+    /// The headline is final.
     pub done: bool,
     /// The refusals of the limit that is in force today; empty until they are known.
     pub today: String,

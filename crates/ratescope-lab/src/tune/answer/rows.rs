@@ -33,9 +33,9 @@ pub struct ClientRow {
     pub place: usize,
     /// The key.
     pub key: String,
-    /// Whether it is marked as legitimate.
+    /// It is marked as legitimate.
     pub marked: bool,
-    /// Whether it is to be stopped.
+    /// It is to be stopped.
     pub stop: bool,
     /// The number of its requests.
     pub requests: u64,

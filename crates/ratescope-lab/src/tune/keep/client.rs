@@ -60,7 +60,7 @@ impl Client {
         self.events.capacity()
     }
 
-    /// Whether its events take a quarter of the room; it then gets no more events.
+    /// Tells whether its events take a quarter of the room; it then gets no more events.
     pub(super) fn fills(&self, room: Room) -> bool {
         self.events.len() > room.bytes / 4
     }

@@ -170,8 +170,8 @@ impl Clients {
     }
 
     /// The place of the client called `key`, which is added if it is new; `None` if sampling leaves it out. A new
-    /// client with `halvings` halvings is never left out. With `None` it gets the number of halvings so far, and is left
-    /// out unless it is part of the sample.
+    /// client with `halvings` halvings is never left out. With `None` it gets the number of halvings so far, and is
+    /// left out unless it is part of the sample.
     pub(super) fn place(&mut self, key: &str, halvings: Option<u8>) -> Option<usize> {
         let hash = self.hasher.hash_one(key.as_bytes());
         let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
@@ -262,7 +262,7 @@ impl Clients {
         core::iter::from_fn(move || moments.next_labelled())
     }
 
-    /// Whether later events of a client are left out, so that there is room for others.
+    /// Tells whether later events of a client are left out, so that there is room for others.
     pub(in crate::tune) fn has_full(&self) -> bool {
         self.list.iter().any(|client| client.fills(self.room))
     }
@@ -277,7 +277,7 @@ impl Clients {
         self.list.len()
     }
 
-    /// Whether no client is kept.
+    /// Tells whether there are no clients.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

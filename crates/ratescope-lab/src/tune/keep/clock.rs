@@ -104,7 +104,7 @@ impl Zones {
 pub struct LogClock {
     /// The name.
     pub zone: Zone,
-    /// Whether it shows UTC because the lines are of several zones.
+    /// It shows UTC because the lines are of several zones.
     pub is_of_several: bool,
     /// The hours since 1970 at which it changed, and the minutes ahead of UTC from then on. The first offset
     /// also holds before its hour. Without any, times are shown as they are.

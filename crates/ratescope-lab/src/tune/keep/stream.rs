@@ -123,7 +123,7 @@ pub(super) fn is_near(time: Time) -> bool {
 pub(super) struct Moments<'a> {
     parts: [&'a [u8]; 2],
     last: Option<i64>,
-    /// Whether codes follow each event.
+    /// Codes follow each event.
     labelled: bool,
 }
 
@@ -184,7 +184,7 @@ fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((n, bytes.get(bits as usize / 8..)?))
 }
 
-/// The same for a number of more than eight bytes, or among the last eight.
+/// The first number, where that has more than eight bytes or is among the last eight.
 fn bytewise(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
     let mut n = 0;
     let mut shift = 0;

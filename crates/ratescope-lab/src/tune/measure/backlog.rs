@@ -23,8 +23,8 @@ impl Backlog {
         lowest_terms(rate).ok().map(|[drains, fills]| Backlog { drains, fills })
     }
 
-    /// Whether every event finds the bucket empty and all cost the same, so that each is a level of its own. Most
-    /// clients are idle at most rates.
+    /// A client is idle if every event finds the bucket empty and all cost the same: then each is a level of its own.
+    /// Most clients are idle at most rates.
     #[inline]
     pub(super) fn is_idle(&self, events: &Events) -> bool {
         let Some(amount) = events.each else { return false };
@@ -32,7 +32,7 @@ impl Backlog {
         drained >= u128::from(amount) * u128::from(self.fills)
     }
 
-    /// Whether nothing of these events overflows 64 bits.
+    /// Makes sure that nothing of these events overflows 64 bits.
     pub(super) fn fits(&self, events: &Events) -> bool {
         let first = events.moments.first();
         let last = events.moments.last();

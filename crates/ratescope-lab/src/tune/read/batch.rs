@@ -62,7 +62,8 @@ impl Batch {
     }
 }
 
-/// Gets each event with its fields, in the order of time. The page tries no limits; a function keeps their code out of it.
+/// Gets each event with its fields, in the order of time. The page tries no limits; a function keeps their code out of
+/// it.
 pub(super) type OnEvent<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
 /// The events of a line, which wait for those before them.
@@ -156,7 +157,7 @@ impl Queue {
         }
     }
 
-    /// Whether the newest line of the log is the first, so that it has to be reversed.
+    /// Tells whether the newest line of the log is the first, so that it has to be reversed.
     pub(super) fn is_newest_first(&self) -> bool {
         self.order.as_ref().is_some_and(Order::is_newest_first)
     }

@@ -27,7 +27,7 @@ pub struct Imported {
     pub summary: Summary,
     /// The options with which they were read.
     pub options: ReadOptions,
-    /// Whether a log has the field `forwarded`, with the client for which a proxy forwarded the request.
+    /// A log has the field `forwarded`, with the client for which a proxy forwarded the request.
     pub has_forwarded: bool,
     /// The counts of their lines.
     pub counts: Counts,
@@ -66,8 +66,8 @@ impl Imported {
         &self.summary.origin.formats
     }
 
-    /// The server that usually limits such events, if the format of the last log tells, or else the word for the events:
-    /// Exim for Exim's logs, and fail2ban for failed logins. It is answered for until another server is chosen.
+    /// The server that usually limits such events, if the format of the last log tells, or else the word for the
+    /// events: Exim for Exim's logs, and fail2ban for failed logins. It is answered for until another server is chosen.
     pub fn usual_server(&self) -> Option<Target> {
         match (self.shape.as_ref().map(LogShape::format), self.events()) {
             (Some(Format::Exim), _) | (None, "mails" | "refusals") => Some(Target::Exim),

@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct ReadOptions {
     /// The format of the lines, the key, and the filter.
     pub options: Options,
-    /// Whether to spread times in whole seconds.
+    /// When events are spread over their second.
     pub spread: Spread,
     /// How late a line may be and still be sorted by time; if `None`, the usual time for the log.
     pub slack: Option<Span>,

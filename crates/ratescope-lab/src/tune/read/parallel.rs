@@ -53,7 +53,7 @@ struct InOrder<F> {
     next: usize,
     /// Takes the pieces; `None` while a thread is using it.
     taker: Option<Taker<F>>,
-    /// Whether a thread has panicked, so that its piece will never come.
+    /// A thread has panicked, and its piece will never come.
     panicked: bool,
 }
 

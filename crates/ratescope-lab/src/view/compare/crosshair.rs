@@ -49,7 +49,7 @@ pub struct Reading {
     /// The decisions at that instant, if there are any, the level, and when the next event would be
     /// allowed.
     pub text: String,
-    /// Whether an event was refused at that instant.
+    /// An event was refused at that instant.
     pub refused: bool,
 }
 

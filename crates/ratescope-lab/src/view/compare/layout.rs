@@ -30,7 +30,7 @@ pub(super) fn foot(lanes: usize, below: Below) -> f64 {
     }
 }
 
-/// Whether the time axis below `lanes` lanes, on a canvas of that size, is at the height `y`.
+/// Tells whether the time axis below `lanes` lanes, on a canvas of that size, is at the height `y`.
 pub fn is_axis(lanes: usize, size: [f64; 2], below: Below, y: f64) -> bool {
     let top = lanes as f64 * pitch(lanes, size, below);
     (top..top + AXIS).contains(&y)

@@ -22,7 +22,7 @@ pub(super) struct Layout {
     period: f64,
     /// The limit in events per decay interval.
     pub(super) limit: f64,
-    /// Whether a drag moves the limit: with a lane, only if the lane takes the limit of the settings.
+    /// A drag moves the limit: with a lane, only if the lane takes the limit of the settings.
     pub(super) moves: bool,
     pub(super) narrow: bool,
 }
@@ -78,8 +78,8 @@ impl Layout {
         self.plot.bottom() + 2.0 * STRIP + 14.0
     }
 
-    /// The edges and the middle of the row for what the limiter remembers. On a wide page it is within the plot, where the
-    /// scale leaves room; the page has its note above it.
+    /// The edges and the middle of the row for what the limiter remembers. On a wide page it is within the plot, where
+    /// the scale leaves room; the page has its note above it.
     pub(super) fn heading(&self, view: &Viewport) -> ([f64; 2], f64) {
         if self.narrow || !view.read_beside {
             return ([self.plot.x + 90.0, view.size[0] - 6.0], HEADING);

@@ -60,7 +60,7 @@ fn level(times: &mut Times, per: Span) -> f64 {
     Measure::SlidingLog(per).peak(times.iter().map(moment)).map_or(0.0, |peak| peak.level)
 }
 
-/// Whether the outliers are all the abusers, and whether anybody else is among them.
+/// Finds outliers, and tells whether they are all the abusers and whether anybody else is among them.
 fn judge(others: &[f64], abusers: &[f64]) -> [bool; 2] {
     let mut levels: Vec<(f64, u64)> =
         others.iter().chain(abusers).map(|level| (*level, 1)).collect();

@@ -126,7 +126,7 @@ fn an_attempt_counts_once() {
     // On one with both, a connection with a password counts its attempts, and another one counts once.
     let both = [with_password(1), with_key(2), with_key(3)].concat();
     assert_eq!(clients(&both), "192.0.2.7 192.0.2.7 192.0.2.8 192.0.2.8");
-    // The same message again is of another connection, which has the same number.
+    // A message that comes again is of another connection, which has the same number.
     assert_eq!(clients(&[with_key(1), with_key(1)].concat()), "192.0.2.8 192.0.2.8");
     let dovecot = |n| {
         format!(

@@ -77,7 +77,7 @@ fn every_format_reads_back() {
     }
 }
 
-/// The same seed gives the same log, and its entries are in order.
+/// A seed always gives one log, whose entries are in order.
 #[test]
 fn a_seed_is_a_log() {
     let first = entries(1, 5000);
