@@ -36,8 +36,8 @@ pub type Link = run::Link<Settings>;
 /// A run of several lanes.
 pub type Comparison = Run<Lanes>;
 
-/// The text of the setting `lanes` with `own` first, then the usual limiters, which take the common rate. A
-/// usual limiter of the same algorithm as `own` is left out.
+/// The text of the setting `lanes` with `own` first, then the usual limiters at the common rate, except one of `own`'s
+/// algorithm.
 pub fn beside(own: &str) -> String {
     let others = ["exim strict", "token-bucket", "fixed-window", "sliding-log"].into_iter();
     let name = |lane: &str| lane.split(' ').next().map(str::to_owned);
@@ -80,7 +80,7 @@ impl Comparison {
 
 /// Several lanes on the same events.
 ///
-/// When the settings change, lanes with the same text and policy keep their states; others begin anew.
+/// When the settings change, lanes with the same text and policy keep their states; other lanes start without states.
 #[derive(Clone, Debug)]
 pub struct Lanes {
     /// The lanes, from 1 to [`settings::LANES`].
@@ -114,8 +114,8 @@ impl Experiment for Lanes {
         }
     }
 
-    /// Replaces the lanes by those of the settings; a lane that exists already keeps its states. Of equal
-    /// lanes, the one at the same place is taken first.
+    /// Replaces the lanes by those of the settings; an existing lane keeps its states. Of equal lanes, the one at the
+    /// same index is taken first.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let Settings { limit, cost, lanes: templates, script, .. } = settings;
         let policies = settings.resolve(*limit)?;
@@ -134,7 +134,7 @@ impl Experiment for Lanes {
         Ok(())
     }
 
-    /// The end of the first lane's column: the columns of all lanes end together.
+    /// The end of the first lane's column; the columns of all lanes end together.
     fn column_end(&self) -> Time {
         self.lanes.first().map_or(Time::LAST, |lane| lane.history().last())
     }
@@ -143,7 +143,7 @@ impl Experiment for Lanes {
         self.lanes.iter_mut().for_each(Lane::close);
     }
 
-    /// One for every eight states that the lanes hold, rounded up.
+    /// An eighth of the states in the lanes, rounded up.
     fn weight(&self) -> usize {
         self.weight
     }

@@ -1,4 +1,4 @@
-//! The limits that a server has, read from its configuration.
+//! Reads the limits of a server from its configuration.
 //!
 //! ```
 //! use ratescope_lab::config;
@@ -21,9 +21,9 @@
 //! # Ok::<(), config::Error>(())
 //! ```
 //!
-//! The server is recognized by the words of the text. Nothing is guessed: a value that is a variable or a macro, or that
-//! another file may hold, is not understood, and a remark says so with its line. So it is with what no limit is for: keys
-//! that are unlimited, and requests that a rule before a limit lets pass or refuses.
+//! The server is recognized by the words of the text. Nothing is guessed: if a value is a variable or a macro, or may
+//! be in another file, a remark says with its line that it is not understood. Remarks also name what has no limit:
+//! unlimited keys, and requests that an earlier rule lets pass or refuses.
 //!
 //! | server | what is read | as |
 //! |---|---|---|
@@ -74,10 +74,10 @@ const DEEPEST: usize = 64;
 /// The most limits and the most remarks of a text.
 const MOST: usize = 1000;
 
-/// The most characters of a word of the text that is repeated.
+/// The most characters of a word that a remark repeats.
 const ECHO: usize = 60;
 
-/// The length from which a scope, or a part of it, is cut.
+/// The length at which a scope, or a part of it, is cut.
 const SCOPE: usize = 300;
 
 /// The limits of a configuration.
@@ -88,9 +88,9 @@ pub struct Config {
     pub target: Target,
     /// The limits, in the order of the text.
     pub found: Vec<Found>,
-    /// How the addresses of clients are counted: as the first limit that counts by them does.
+    /// How the addresses of clients are counted, by the first limit that counts by addresses.
     pub addresses: Addresses,
-    /// What was not understood, and how a limit differs from what is tried.
+    /// What was not understood, and how a limit differs from the one that is tried.
     pub remarks: Vec<Remark>,
 }
 
@@ -106,7 +106,7 @@ pub struct Found {
     pub limit: Limit,
     /// How it counts the addresses of clients.
     pub addresses: Addresses,
-    /// The requests that it is for, if not for all: a server, a location or a condition, as the text has it.
+    /// Its requests, if not all: a server, a location or a condition, in the words of the text.
     pub scope: Option<String>,
 }
 
@@ -131,8 +131,8 @@ pub struct Remark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Vec<Remark>);
 
-/// Whether the text has words that only a configuration of the target has. A `match`, as the page leaves out what it does
-/// not call, and nothing that is in a table of functions.
+/// Whether the text has words that only a configuration of the target has. A `match`, not a table of functions, so that
+/// the page's build can drop the readers that it does not call.
 fn is_known(target: Target, text: &str) -> bool {
     match target {
         Target::Exim => exim::is_known(text),
@@ -165,16 +165,15 @@ fn read_for(target: Target, text: &str, config: &mut Config) -> Result<(), Remar
     }
 }
 
-/// Whether a text is a configuration with the words of a limit, of whichever server.
+/// Whether a text is a configuration of any server with the words of a limit.
 pub fn is_configuration(text: &str) -> bool {
     Target::ALL.into_iter().any(|target| is_known(target, text))
 }
 
-/// Reads the limits of a configuration, of whichever server it is.
+/// Reads the limits of a configuration of any server.
 ///
 /// # Errors
-/// When the text is of no server that is known, or of several; when its form is broken; or when it has no limit that is
-/// understood.
+/// When the text is of an unknown server, or of several; when it is malformed; or when no limit in it is understood.
 pub fn read(text: &str) -> Result<Config, Error> {
     read_named(text, &[])
 }
@@ -185,7 +184,7 @@ pub fn read(text: &str) -> Result<Config, Error> {
 /// As for [`read`]. Also when no limit has one of the names.
 pub fn read_named(text: &str, names: &[String]) -> Result<Config, Error> {
     let whole = |problem: String| Error(vec![Remark { line: 0, text: problem }]);
-    // The byte order mark that some editors write.
+    // Some editors write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() > LONGEST {
         return Err(whole("more than 1 MiB long".to_owned()));
@@ -223,7 +222,7 @@ impl Config {
     /// All limits together, as one policy.
     ///
     /// # Errors
-    /// When there are more than a policy has.
+    /// When there are more limits than a policy may have.
     pub fn policy(&self) -> Result<Policy, Error> {
         let limits: Vec<Limit> = self.found.iter().map(|found| found.limit.clone()).collect();
         let n = limits.len();
@@ -235,7 +234,7 @@ impl Config {
         self.remarks.push(Remark { line, text: text.into() });
     }
 
-    /// Adds a limit, or the remark why it can't be read.
+    /// Adds a limit, or a remark that says why it can't be read.
     fn add(&mut self, line: usize, found: Result<Found, String>) {
         match found {
             Ok(found) => self.found.push(found),
@@ -262,7 +261,7 @@ impl Config {
         Ok(())
     }
 
-    /// Limits that are equal, of one name and one scope, are one, and a remark is said once.
+    /// Removes duplicates: equal limits of one name and scope, and equal remarks.
     fn finish(&mut self) {
         let mut seen = BTreeSet::new();
         self.found.retain(|found| {
@@ -284,7 +283,7 @@ impl Config {
     }
 }
 
-/// The limit of a limiter's text form and the fields of its key.
+/// A limit from the text form of its limiter and the fields of its key.
 fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
     let limiter: AnyLimiter = limiter.parse().map_err(|e: ratescope::ParseError| e.to_string())?;
     let mut seen = BTreeSet::new();
@@ -293,7 +292,7 @@ fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
     Ok(Limit { limiter, per })
 }
 
-/// The parts of a scope as one text, if there are any. A long one is cut.
+/// The parts of a scope as one text, cut if it is long; `None` without parts.
 fn scope(parts: impl IntoIterator<Item: AsRef<str>>, between: &str) -> Option<String> {
     let mut scope = String::new();
     for part in parts {

@@ -27,7 +27,7 @@
 //! | `ip`, `address` | the address of the client, as the server sees it; [`Addresses`] says more |
 //! | `forwarded` | the client that X-Forwarded-For names, by the server's own module for it |
 //! | `host`, `path`, `method` | of the request |
-//! | `user` | the name that a client gives or has proved, if the server knows it |
+//! | `user` | the name of a client, claimed or authenticated, if the server knows it |
 //! | `agent`, `referer` | the request headers `User-Agent` and `Referer` |
 //! | any other | the request header of that name |
 //!
@@ -102,20 +102,19 @@ pub struct Addresses {
     /// The length in bits of the prefix that IPv6 addresses of one client share; with 128 each address is
     /// a client of its own.
     pub ipv6_prefix: u8,
-    /// Whether clients come through proxies of a private network, which name them in
-    /// X-Forwarded-For.
+    /// Whether clients come through proxies in a private network, which write X-Forwarded-For.
     pub forwarded: bool,
 }
 
-/// Each address that connects is a client of its own, and nothing is forwarded.
+/// Each peer is a client of its own, without proxies.
 impl Default for Addresses {
     fn default() -> Self {
         Addresses { ipv6_prefix: 128, forwarded: false }
     }
 }
 
-/// The networks in which proxies are trusted: private, loopback and link-local ones, from which nothing
-/// comes over the internet. A log is read by the same rule.
+/// The networks of trusted proxies: private, loopback and link-local, which no packet from the internet has. A log is
+/// read by the same rule.
 const PROXIES: [&str; 8] = [
     "10.0.0.0/8",
     "172.16.0.0/12",
@@ -172,8 +171,8 @@ impl Target {
         self.configure_costs(policy, addresses, None)
     }
 
-    /// The same for events whose cost is the value of a field, if one is given. Only Exim counts by costs; the others
-    /// are as if each event costs 1.
+    /// As [`configure_for`](Self::configure_for), for events that cost the value of a field, if one is given. Only Exim
+    /// counts costs; for other targets each event costs 1.
     pub(crate) fn configure_costs(
         self,
         policy: &Policy,
@@ -200,7 +199,7 @@ impl Target {
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
     }
 
-    /// Whether it counts on each machine by itself, and not for all machines together or as a program has it.
+    /// Whether each machine counts by itself, not all machines together.
     pub const fn counts_alone(self) -> bool {
         !matches!(self, Target::Descriptors | Target::Cloudflare | Target::Rust)
     }
@@ -210,9 +209,9 @@ impl Target {
         self == Target::Exim && exim::counted(Some(cost)).is_some()
     }
 
-    /// Whether the target has a bucket of this rate and burst. nginx has few rates. Traefik forgets silent
-    /// senders soon, so it has large bursts at high rates only. nftables has whole rates and bursts up to
-    /// 65,535. For the other targets this is not checked, and the answer is `true`.
+    /// Whether the target has a bucket of this rate and burst. nginx has few rates. Traefik drops silent senders soon,
+    /// so it has large bursts only at high rates. nftables has whole rates and bursts up to 65,535. For other targets
+    /// this is not checked, and `true`.
     pub fn has_bucket(self, rate: Rate, burst: f64) -> bool {
         match self {
             Target::Nginx => Nginx::new(rate, 0, Delay::Never).is_ok(),
@@ -252,7 +251,7 @@ impl Target {
     }
 }
 
-/// The text; or the reason why it cannot be written, with the limit if the reason is about one.
+/// The text; or the reason why it cannot be written, with the limit that is the reason, if any.
 type Written = Result<String, (Option<String>, String)>;
 
 /// The warnings so far, each once.
@@ -267,7 +266,7 @@ impl Notes {
         }
     }
 
-    /// Warns that a limiter is written as `own`, that of the server, with the `difference` between them.
+    /// Warns that a limiter is written as the server's `own`, with the `difference`.
     fn instead(&mut self, limit: &Limit, own: &impl fmt::Display, difference: &str) {
         self.add(format!("{} is written as \"{own}\", {difference}", limit.limiter));
     }
@@ -286,14 +285,14 @@ fn is_whole(number: f64) -> bool {
     number >= 1.0 && number == libm::floor(number)
 }
 
-/// Returns how many events a rate has in a span, if that is, up to rounding errors, a whole number from 1.
+/// The events of a rate in a span, if they are, up to rounding errors, a whole number from 1.
 fn whole_count(rate: Rate, span: Span) -> Option<f64> {
     let count = rate.count() * (span.secs() / rate.per().secs());
     let whole = libm::round(count);
     (whole >= 1.0 && (count - whole).abs() < count * 1e-12).then_some(whole)
 }
 
-/// The texts that `write` makes of each limit and its number, from 1 on, one after the other.
+/// Joins the texts that `write` makes of each limit and its number, from 1.
 fn each(
     limits: &[Limit],
     mut write: impl FnMut(usize, &Limit) -> Result<String, String>,

@@ -19,7 +19,7 @@ use ratescope::time::{Span, Time};
 /// The most keys of a limit in a lane: more than the users of a script.
 const KEYS: usize = 64;
 
-/// The policy of a template and the states of its keys. The policy decides as it does anywhere else.
+/// The policy of a template and the states of its keys.
 #[derive(Debug)]
 pub struct Lane {
     template: Template,
@@ -28,14 +28,13 @@ pub struct Lane {
     refused: u64,
     waits: Waits,
     history: History,
-    /// The cost of the event that [`retry_after`](Self::retry_after) is about, and the period of
-    /// [`max_admitted`](Self::max_admitted).
+    /// The cost for [`retry_after`](Self::retry_after), and the period for [`max_admitted`](Self::max_admitted).
     asked: (f64, Span),
-    /// Whether an event or a setting changed something since the last time that `retry_after` was computed.
+    /// Whether an event or a setting changed something since `retry_after` was last computed.
     changed: bool,
 }
 
-/// A copy goes its own way.
+/// A clone copies the states.
 impl Clone for Lane {
     fn clone(&self) -> Self {
         Lane {
@@ -60,7 +59,7 @@ impl Lane {
         Lane { template, store, allowed, refused, waits, history, asked, changed: true }
     }
 
-    /// A copy of the lane, with a history of another grain that begins at `now`.
+    /// A copy of the lane, with a new history of another grain that begins at `now`.
     pub(crate) fn with_new_history(&self, now: Time, sent: u64, grain: Grain) -> Self {
         let template = self.template.clone();
         let store = self.store.fork();
@@ -72,13 +71,12 @@ impl Lane {
         Lane { template, store, allowed, refused, waits, history, asked, changed: true }
     }
 
-    /// Whether this is the lane of `template`, which now means `policy`.
+    /// Whether this lane has this template and this policy.
     pub(crate) fn is(&self, template: &Template, policy: &Policy) -> bool {
         self.template == *template && self.store.policy() == policy
     }
 
-    /// Sets the cost and the period that [`retry_after`](Self::retry_after) and
-    /// [`max_admitted`](Self::max_admitted) are about.
+    /// Sets the cost for [`retry_after`](Self::retry_after), and the period for [`max_admitted`](Self::max_admitted).
     pub(crate) fn ask_about(&mut self, cost: f64, period: Span) {
         self.changed |= cost != self.asked.0;
         self.asked = (cost, period);
@@ -98,7 +96,7 @@ impl Lane {
         outcome
     }
 
-    /// Completes the column of the history that is filling.
+    /// Completes the current column of the history.
     pub(crate) fn close(&mut self) {
         let last = self.history.last();
         self.store.forget(last);
@@ -115,13 +113,13 @@ impl Lane {
         self.history.close(self.store.tightest(last), again);
     }
 
-    /// The text that the lane was made of.
+    /// The text from which the lane was made.
     pub fn template(&self) -> &Template {
         &self.template
     }
 
-    /// The policy that the template means. Its text has every optional word, as in `token-bucket 10/10s
-    /// burst 10 per user & fixed-window 10/10s per ip`.
+    /// The policy of the template. Its text has every optional word, as in `token-bucket 10/10s burst 10 per user &
+    /// fixed-window 10/10s per ip`.
     pub fn policy(&self) -> &Policy {
         self.store.policy()
     }
@@ -166,9 +164,8 @@ impl Lane {
         self.store.retry_after(&Event { time: now, cost: self.asked.0, fields })
     }
 
-    /// As [`retry_after`](Self::retry_after), for an instant `at` of the past, which lies in `column` of the
-    /// history. `now` is the present of the run. In a complete column the answer is the one that held at the
-    /// end of the column.
+    /// As [`retry_after`](Self::retry_after), for an instant `at` of the past, which lies in `column` of the history.
+    /// `now` is the present of the run. For a complete column it is the answer at the end of the column.
     pub fn retry_at(&self, column: &Column, at: Time, now: Time) -> Retry {
         match column.again {
             _ if self.history.is_filling(at) => self.retry_after(now),

@@ -1,5 +1,5 @@
-//! The oscilloscope without a screen: traffic, runs of limiters, comparison, tuning, and what to draw of them. Part of the
-//! application, and not a public API. The page and the command call it; it reads no clock, no file and no screen.
+//! The oscilloscope without a screen: traffic, runs of limiters, comparison, tuning, and their pictures as data. Part
+//! of the application, not a public API. The page and the command call it; it reads no clock, no file and no screen.
 //!
 //! | module | content |
 //! |---|---|
@@ -14,15 +14,15 @@
 //! | [`view`], [`plot`] | pictures of these, as marks: plain data, drawn on a canvas or written as SVG |
 //!
 //! [`Run`](run::Run) is a function of its settings and of its commands with their times, so a link gives the same run
-//! everywhere, to the bit. It hands each event to its experiment, the instrument of the scope or the lanes of a comparison.
-//! These ask a limiter and fold the outcome into columns, from which a view makes marks.
+//! everywhere, to the bit. It passes each event to its experiment, the instrument of the scope or the lanes of a
+//! comparison, which asks a limiter and folds the outcome into columns. A view makes marks of the columns.
 //!
 //! [`Import`](tune::Import) reads logs into [`Clients`](tune::Clients), in a few bytes an event.
-//! [`Analysis`](tune::Analysis) puts the choices of a user to them, stage by stage, and [`Report`](tune::Report) says the
-//! answer in sentences.
+//! [`Analysis`](tune::Analysis) answers a user's choices by them, stage by stage, and [`Report`](tune::Report) writes
+//! the answer in sentences.
 //!
-//! The time of a picture grows with its pixels and not with the events, and all that is kept has a bound that the caller
-//! sees. Where there are threads, tuning uses all processors; results do not depend on their number.
+//! The time of a picture grows with its pixels, not with the events, and all that is kept has a bound that the caller
+//! can see. Where there are threads, tuning uses all processors; results do not depend on their number.
 #![warn(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::match_bool)]
 #![warn(clippy::disallowed_methods)] // clippy.toml says which, and why.
 

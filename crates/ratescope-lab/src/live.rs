@@ -1,8 +1,8 @@
-//! Live: what a running service tells of its rules.
+//! Live: the reports of a running service about its rules.
 //!
-//! The service keeps what each rule counted in seconds, in ten seconds and in hours, and tells it in rows. Here are the same
-//! rows, those of a process that ended included. A picture takes for each instant the shortest stretch that is known of it
-//! and that can be seen, and draws it in its own width.
+//! The service keeps the counts of each rule in seconds, ten seconds and hours, and reports them in rows. Here are the
+//! same rows, including those of processes that ended. A picture draws for each instant the shortest known stretch that
+//! is wide enough to see.
 
 use ratescope::time::{Span, Time};
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ const WIDTHS: [i64; 10] = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800];
 /// The most processes of the service that are remembered.
 const PROCESSES: usize = 16;
 
-/// Numbers of events: allowed, refused, and allowed although a shadow rule would have refused them.
+/// Numbers of events: allowed, refused, and allowed but refused by a shadow.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EventCounts(pub [f64; 3]);
 
@@ -46,35 +46,35 @@ pub struct Stretch {
     pub from: Time,
     /// When it ends.
     pub to: Time,
-    /// The length of the time that was counted as one, of which the stretch may be a part.
+    /// The length of the row, of which the stretch may be a part.
     pub counted: Span,
-    /// Whether it is longer than what the picture could show, since no more is known of that time.
+    /// Whether it is longer than the picture could show, since only coarser counts are known.
     pub is_coarse: bool,
     /// The events a second.
     pub rates: [f64; 3],
 }
 
-/// A process of the service: when it began to count, and the second that it counts now, in seconds since 1970.
+/// A process of the service: its first and its current second, since 1970.
 #[derive(Clone, Copy, Debug)]
 struct Process {
     begun: i64,
     until: i64,
 }
 
-/// What the rules counted in stretches of one length.
+/// A ring of the rules' counts in stretches of one length.
 #[derive(Clone, Debug)]
 struct Ring {
     /// The length in seconds, and the most rows.
     width: i64,
     most: usize,
-    /// Everything since this second is known; `None` before any row was told.
+    /// The ring is complete from this second on; `None` before the first row.
     since: Option<i64>,
-    /// The second up to which everything is known.
+    /// The ring is complete up to this second.
     until: i64,
     rows: VecDeque<Row>,
 }
 
-/// What the rules counted in one stretch.
+/// The rules' counts in one stretch.
 #[derive(Clone, Debug)]
 struct Row {
     begin: i64,
@@ -108,8 +108,8 @@ impl Default for Live {
 }
 
 impl Live {
-    /// Takes the names and limits of the rules. A rule whose name was known keeps its past, also if another process has
-    /// it in another place.
+    /// Takes the names and limits of the rules. A rule with a known name keeps its past, even if another process has it
+    /// at another index.
     pub fn name<'a>(&mut self, rules: impl Iterator<Item = (&'a str, &'a str)>) {
         let old = core::mem::take(&mut self.rules);
         let place = |name: &str| old.iter().position(|known| known.name == name);
@@ -131,17 +131,16 @@ impl Live {
         }
     }
 
-    /// Takes the sums of the rules since the start: for each rule three numbers, those of [`EventCounts`].
+    /// Takes the sums of the rules since the start: for each rule the three numbers of [`EventCounts`].
     pub fn add_sums(&mut self, sums: &[f64]) {
         for (rule, sums) in self.rules.iter_mut().zip(sums.as_chunks().0) {
             rule.sums = EventCounts(*sums);
         }
     }
 
-    /// Takes what is new of one of three rings, of seconds, of ten seconds and of hours. The process began to count in the
-    /// second `begun` and counts now in the second `until`; all since the second `since` is known to it. If this is `all` of
-    /// it, what the process told before has no place any more. A row is the second with which it begins, and three numbers
-    /// for each rule.
+    /// Takes new rows of one of three rings, of seconds, ten seconds and hours. `begun` and `until` are the first and
+    /// the current second of the process; its ring is complete from `since` on. With `all`, the earlier rows of the
+    /// process are dropped. A row is its first second, and three numbers for each rule.
     pub fn add_past<'a>(
         &mut self,
         ring: usize,
@@ -150,7 +149,7 @@ impl Live {
         rows: impl Iterator<Item = &'a [f64]>,
     ) {
         let [begun, until, since] = [begun, until, since].map(clamped);
-        // After the clock was set back, what was later is not known any more.
+        // After the clock was set back, later rows are dropped.
         self.processes.retain(|process| process.begun <= begun.min(until));
         match self.processes.last_mut().filter(|process| process.begun == begun) {
             Some(process) => process.until = until,
@@ -164,18 +163,18 @@ impl Live {
         }
     }
 
-    /// The earliest instant of which anything is known; `None` before any report.
+    /// The earliest known instant; `None` before any report.
     pub fn oldest(&self) -> Option<Time> {
         self.rings.iter().filter_map(|ring| ring.since).min().map(seconds)
     }
 
-    /// When the processes began of which something is known, the first one included.
+    /// When each known process began, including the first.
     pub fn starts(&self) -> impl Iterator<Item = Time> {
         self.processes.iter().map(|process| seconds(process.begun))
     }
 
-    /// What a rule did from `from` to `to`, in stretches of at least `shortest` seconds if possible, oldest first. A
-    /// stretch is missing if it is not complete yet, and where no process counted.
+    /// The counts of a rule from `from` to `to`, in stretches of at least `shortest` seconds if possible, oldest first.
+    /// A stretch is missing if it is not complete yet, or if no process counted.
     pub fn stretches(&self, rule: usize, from: Time, to: Time, shortest: f64) -> Vec<Stretch> {
         let Some(Process { until, .. }) = self.processes.last() else { return Vec::new() };
         let second = |at: Time| at.as_micros().div_euclid(1_000_000);
@@ -184,8 +183,8 @@ impl Live {
         let wanted = wanted.unwrap_or(3600 * hours);
         let mut stretches = Vec::new();
         let mut end = *until;
-        // The coarsest ring that has stretches of this length, and then coarser ones, each for the time that the one before
-        // does not know. The newest stretches come first.
+        // First the coarsest ring with stretches of this length, then coarser rings, each for the time before the last
+        // ring's. The newest stretches come first.
         let finest = self.rings.iter().rposition(|ring| wanted % ring.width == 0).unwrap_or(0);
         for ring in self.rings.iter().skip(finest) {
             let Some(since) = ring.since else { continue };
@@ -194,7 +193,7 @@ impl Live {
             let mut place = (last - 1).div_euclid(width) * width;
             while first < last && place + width > first {
                 let part = [place.max(since), place + width];
-                // What is still counted is left out.
+                // Leaves out the current stretch.
                 let counted = if part[1] > *until { 0 } else { self.counted(part) };
                 if counted > 0 {
                     let sums = ring.sums(rule, place, place + width);
@@ -214,7 +213,7 @@ impl Live {
         stretches
     }
 
-    /// The number of seconds between two in which a process counted.
+    /// The number of seconds in a range in which a process counted.
     fn counted(&self, [from, to]: [i64; 2]) -> i64 {
         let part = |process: &Process| (to.min(process.until) - from.max(process.begun)).max(0);
         self.processes.iter().map(part).sum()
@@ -231,7 +230,7 @@ impl Ring {
         if all {
             self.rows.retain(|row| row.process < begun && row.begin < until);
         }
-        // What came between the last report and the oldest that the service knows is missing.
+        // The time between the last report and the service's oldest row is missing.
         if self.since.is_none_or(|_| since > begun && since > self.until) {
             self.rows.clear();
             self.since = Some(since);
@@ -248,7 +247,7 @@ impl Ring {
         }
     }
 
-    /// Puts a row in its place, which is that of the same stretch of the same process if it is known.
+    /// Inserts a row in order, or replaces the same stretch of the same process.
     fn put(&mut self, row: Row) {
         let before = self.rows.partition_point(|known| known.begin < row.begin);
         let same = self.rows.iter().skip(before).take_while(|known| known.begin == row.begin);
@@ -267,7 +266,7 @@ impl Ring {
         }
     }
 
-    /// What a rule counted in the rows that begin from `from` on and before `to`.
+    /// The counts of a rule in the rows that begin from `from` on and before `to`.
     fn sums(&self, rule: usize, from: i64, to: i64) -> EventCounts {
         let first = self.rows.partition_point(|row| row.begin < from);
         let mut sums = EventCounts::default();
@@ -278,7 +277,7 @@ impl Ring {
     }
 }
 
-/// A second that is a [`Time`], however wrong the report is.
+/// Clamps a reported second to the range of [`Time`].
 fn clamped(second: i64) -> i64 {
     let last = i64::MAX / 1_000_000;
     second.clamp(-last, last)

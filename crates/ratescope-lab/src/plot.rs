@@ -1,8 +1,8 @@
 //! Marks: what to draw, as plain data in CSS pixels, with x to the right and y down.
 //!
-//! A mark names the role of its ink, not the colour, so that one picture serves the light and the dark theme,
-//! the canvas of the page and an SVG file. Many like parts (the points of a polyline, all ticks of an axis)
-//! are one mark with one stroke, because a canvas draws that fast.
+//! A mark names the role of its ink, not the colour, so that one picture serves the light and the dark theme, the
+//! canvas of the page and an SVG file. Many similar parts (the points of a polyline, all ticks of an axis) are one mark
+//! with one stroke, which a canvas draws fast.
 //!
 //! [`view`](crate::view) makes marks; [`svg::write`] and the page's canvas draw them.
 
@@ -51,12 +51,12 @@ impl Rect {
         self.y + self.height
     }
 
-    /// The ends of the vertical line at `x` from the upper edge to the lower one.
+    /// The ends of the vertical line at `x` from the upper to the lower edge.
     pub fn upright(self, x: f64) -> (Point, Point) {
         (Point::new(x, self.y), Point::new(x, self.bottom()))
     }
 
-    /// The ends of the horizontal line at `y` from the left edge to the right one.
+    /// The ends of the horizontal line at `y` from the left to the right edge.
     pub fn across(self, y: f64) -> (Point, Point) {
         (Point::new(self.x, y), Point::new(self.right(), y))
     }
@@ -98,7 +98,7 @@ pub enum Ink {
     /// The shade over a stretch of time that the page did not show, and the background of cells in a table of
     /// hours.
     Gap,
-    /// The lane of that number, from 1. There are eight colours; the ninth lane has the first one again.
+    /// The lane of this number, from 1. There are eight colours; the ninth lane has the first again.
     Lane(u8),
 }
 
@@ -141,7 +141,7 @@ impl Fill {
     }
 }
 
-/// The part of a text that is at its point, horizontally.
+/// The part of a text at its point, horizontally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     /// The left end.
@@ -165,7 +165,7 @@ pub struct Text {
     pub size: f64,
     /// Whether it is bold.
     pub bold: bool,
-    /// The part of the text that is at the point, horizontally.
+    /// The part of the text at the point, horizontally.
     pub anchor: Anchor,
 }
 
@@ -188,7 +188,7 @@ pub enum Mark {
         /// How it is drawn.
         stroke: Stroke,
     },
-    /// Separate straight lines that are drawn alike.
+    /// Separate straight lines with one stroke.
     Segments {
         /// The ends of each.
         pairs: Vec<(Point, Point)>,
@@ -202,7 +202,7 @@ pub enum Mark {
         /// How it is filled.
         fill: Fill,
     },
-    /// Rectangles that are filled alike.
+    /// Rectangles with one fill.
     Rects {
         /// The rectangles.
         rects: Vec<Rect>,

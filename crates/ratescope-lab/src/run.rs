@@ -1,8 +1,7 @@
 //! A run: an experiment, its events and commands, and a clock that the caller advances.
 //!
-//! A run is a function of its first settings and of the commands since, each with its time on the
-//! run's own clock. The same commands give the same run, in any steps of time.
-//! Therefore a [link] can be a recording.
+//! A run is a function of its first settings and of its commands, each with its time on the run's own clock. The same
+//! commands give the same run, in any steps of time. So a [link] can be a recording.
 //!
 //! The events go to an [`Experiment`]: the instrument of the [scope](super::scope), or the lanes of
 //! a [comparison](super::compare).
@@ -46,7 +45,7 @@ pub struct Run<E: Experiment> {
     /// All events before this instant have happened, and none at it or after it.
     now: Time,
     recording: Recording,
-    /// The events and columns so far, each with its [weight](Experiment::weight).
+    /// The work so far: events and columns, by their [weights](Experiment::weight).
     work: usize,
     again: Option<Box<Again<E>>>,
     turned: Vec<Turned>,
@@ -78,7 +77,7 @@ impl<E: Experiment> Run<E> {
         Run { first, settings, experiment, sources, now, recording, work, again, turned }
     }
 
-    /// The run that a link describes, at its start; advance it to [`Link::at`].
+    /// The run of a link, at its start; advance it to [`Link::at`].
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -88,12 +87,12 @@ impl<E: Experiment> Run<E> {
         Ok(run)
     }
 
-    /// Advances to `until`, or until about `most` events and columns of the history have passed. So
-    /// the work of one call is bounded; if [`now`](Self::now) is still before `until`, call again. An
-    /// event that takes much work counts as several: see [`Experiment::weight`].
+    /// Advances to `until`, or until about `most` events and columns of the history have passed. So the work of one
+    /// call is bounded; if [`now`](Self::now) is still before `until`, call again. An expensive event counts as
+    /// several: see [`Experiment::weight`].
     ///
-    /// While the run is being [decided again](Self::set), the call also goes on with deciding: with the rest of `most`,
-    /// but at least half of `most`.
+    /// While the run is being [decided again](Self::set), the call also goes on with this, with the rest of `most`, but
+    /// at least half of it.
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
         while left > 0 {
@@ -147,12 +146,12 @@ impl<E: Experiment> Run<E> {
     /// Bursts and recorded events are not counted.
     pub(crate) fn load(&self) -> f64 {
         let events: f64 = self.sources.iter().map(|source| source.per_second).sum();
-        // In a second without an event, about 61 columns of the finest grain end.
+        // About 61 columns of the finest grain end in a second.
         let columns = if self.experiment.column_end() == Time::LAST { 0.0 } else { 61.0 };
         (events + columns) * self.experiment.weight() as f64
     }
 
-    /// Advances to `stop`, as far as the work `left` allows; returns whether it got there.
+    /// Advances to `stop`, as far as the work `left` allows; returns whether it arrived.
     fn pass(&mut self, stop: Time, left: &mut usize) -> bool {
         loop {
             let next = self.next_arrival();
@@ -166,8 +165,8 @@ impl<E: Experiment> Run<E> {
             if *left == 0 {
                 return false;
             }
-            // All events of an instant happen in one call. Otherwise a command could come in the middle of
-            // them, but would come before all of them when the run is replayed.
+            // All events of an instant happen in one call. Otherwise a command could come between them, but would come
+            // before all of them in a replay.
             for source in &mut self.sources {
                 while source.next == next {
                     source.take();
@@ -181,8 +180,7 @@ impl<E: Experiment> Run<E> {
         }
     }
 
-    /// Ends the columns that end before `at`, as far as the work `left` allows; returns whether all of
-    /// them are ended.
+    /// Ends the columns that end before `at`, as far as the work `left` allows; returns whether all have ended.
     fn settle(&mut self, at: Time, left: &mut usize) -> bool {
         while self.experiment.column_end() < at {
             if *left == 0 {
@@ -240,7 +238,7 @@ impl<E: Experiment> Run<E> {
         Ok(())
     }
 
-    /// Begins all streams of events anew at the present time.
+    /// Restarts all streams of events at the present time.
     fn restart_sources(&mut self) -> Result<(), ParseError> {
         let RunSettings { auto, pattern, auto_rate, seed, .. } = *self.settings.common();
         self.sources = self.settings.streams(self.now);

@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Events come in phases, separated by commas. A phase is a number of events at one instant, or a rate with a
-//! [pattern](Pattern), by default steady, from one instant up to but excluding another. A phase with a rate is a stream of
-//! [`Traffic`](crate::traffic::Traffic); its seed is the seed of the settings plus the number of the
-//! phase, counted from 1. The first event of a steady stream comes one interval after its `from`, so the
-//! first line above adds an event at that instant itself.
+//! [pattern](Pattern), by default steady, from one instant up to another, which is excluded. A phase with a rate is a
+//! stream of [`Traffic`](crate::traffic::Traffic); its seed is the seed of the settings plus the number of the phase,
+//! counted from 1. The first event of a steady stream comes one interval after its `from`, so the first line above adds
+//! an event at that instant itself.
 
 use crate::run::Source;
 use crate::traffic::Pattern;
@@ -34,8 +34,8 @@ const FASTEST: f64 = 1e4;
 pub struct Script {
     /// The phases, in the order of the text.
     pub phases: Vec<Phase>,
-    /// The names of the users. The first name is empty: this user sends the phases that name no user, the
-    /// clicks and the generated events.
+    /// The names of the users. The first, empty name is the user of phases without a user, of clicks and of generated
+    /// events.
     pub users: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ pub enum When {
         pattern: Pattern,
         /// When the stream begins, after the start of the run.
         from: Span,
-        /// When it ends; `None` if it does not end.
+        /// When it ends; `None` if never.
         to: Option<Span>,
     },
 }
@@ -220,8 +220,8 @@ impl fmt::Display for Script {
 }
 
 impl Phase {
-    /// The events of the phase from `now` on; a stream that would already be running begins anew at `now`.
-    /// `None` for a burst before `now`. A stream that has ended is a source without events.
+    /// The events of the phase from `now` on; a running stream starts again at `now`. `None` for a burst before `now`.
+    /// A stream that has ended is a source without events.
     pub(super) fn source(&self, seed: u64, now: Time) -> Option<Source> {
         let source = match self.when {
             When::Burst { count, at } => {

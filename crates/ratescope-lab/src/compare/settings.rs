@@ -17,8 +17,8 @@ pub struct Settings {
     /// The common rate, for limits without their own: from 0.001 to 100,000 events in 100 ms to
     /// 1 week.
     pub limit: Rate,
-    /// From 1 to [`LANES`] templates; the text has `;` between them. A common rate is refused if one of them
-    /// can't be read with it.
+    /// From 1 to [`LANES`] templates; the text has `;` between them. A common rate is refused if a template can't be
+    /// read with it.
     pub lanes: Vec<Template>,
     /// The cost of a click and of a generated event, from 0 to 10^6.
     pub cost: f64,
@@ -87,7 +87,7 @@ impl Named for Settings {
 }
 
 impl Settings {
-    /// Reads the limit of all lanes, unless one of them can't have it.
+    /// Reads the common rate, and refuses it if a lane can't have it.
     fn limit_of(&self, text: &str) -> Result<Rate, ParseError> {
         let limit = rate(text, self.limit.per())?;
         self.resolve(limit).map_err(|e| ParseError::whole(text, e.to_string()))?;

@@ -5,16 +5,17 @@ use super::{DEEPEST, Remark};
 /// Where a statement ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
-    /// At a semicolon; a brace outside of quotes is one of a block. nginx.
+    /// At a semicolon; a brace outside of quotes begins or ends a block. nginx.
     Semicolon,
-    /// At the end of its line. A brace is one of a block if it ends a line, or begins one. Caddy.
+    /// At the end of its line. A brace at the end or the beginning of a line begins or ends a block. Caddy.
     Line,
-    /// At either. A brace after the head of a table, chain or other object is one of a block. nftables.
+    /// At a semicolon or the end of the line. A brace after the head of a table, chain or other object begins a block.
+    /// nftables.
     Both,
 }
 
 impl Ends {
-    /// Whether a brace after these words is one of a block.
+    /// Whether a brace after these words begins a block.
     fn opens(self, words: &[String], is_last: bool) -> bool {
         match self {
             Ends::Semicolon => true,
@@ -23,7 +24,7 @@ impl Ends {
                 let words: Vec<&str> = words.iter().take(5).map(String::as_str).collect();
                 match words.strip_prefix(&["add"]).unwrap_or(&words) {
                     ["table" | "chain" | "map" | "flowtable", ..] => true,
-                    // The head of an object, and not a statement of a rule such as `counter update @set {`.
+                    // The head of an object, not a statement of a rule such as `counter update @set {`.
                     ["set" | "limit" | "counter" | "quota" | "secmark" | "synproxy", _] => true,
                     ["set" | "limit" | "counter" | "quota", _, _, _] => words[0] == "add",
                     ["ct", "helper" | "timeout" | "expectation", _] => true,
@@ -47,7 +48,7 @@ impl Statement {
         self.words.get(n).map_or("", String::as_str)
     }
 
-    /// The words, as in the text but for quotes and spaces.
+    /// The words as in the text, without quotes and extra spaces.
     pub(super) fn text(&self) -> String {
         self.words.join(" ")
     }
@@ -59,7 +60,7 @@ impl Statement {
 
 enum Token {
     Word(String),
-    /// A word of one brace, without quotes.
+    /// A brace alone, without quotes.
     Brace(char),
     Semicolon,
     Newline,
@@ -68,7 +69,7 @@ enum Token {
 /// Reads a text.
 ///
 /// # Errors
-/// When quotes or braces are not closed, a brace closes nothing, or blocks nest too deep.
+/// When quotes or braces are not balanced, or blocks nest too deep.
 pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
     let mut tokens = Tokens { rest: text, line: 1, ends };
     let mut open: Vec<Statement> = Vec::new();
@@ -104,7 +105,7 @@ pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
                 now.block = std::mem::take(&mut done);
                 open.push(std::mem::take(&mut now));
                 if lua && ends == Ends::Semicolon {
-                    // What is in it is a program. `next` is its first word.
+                    // The block is a program. `next` is its first word.
                     tokens.skip_block(matches!(next, Some((_, Token::Brace('}')))), line)?;
                     next = Some((tokens.line, Token::Brace('}')));
                 }
@@ -129,7 +130,7 @@ pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
                 let Some(mut closed) = open.pop() else {
                     return Err(wrong(line, "a brace closes no block".to_owned()));
                 };
-                // `block` held the statements before it.
+                // `block` held the statements before the block.
                 let before = std::mem::take(&mut closed.block);
                 closed.block = std::mem::replace(&mut done, before);
                 done.push(closed);
@@ -155,7 +156,7 @@ pub(super) fn read(text: &str, ends: Ends) -> Result<Vec<Statement>, Remark> {
     Ok(done)
 }
 
-/// Walks over all statements, each with those around it, the outermost first.
+/// Visits all statements, each with its enclosing statements, the outermost first.
 pub(super) fn walk<'a>(
     statements: &'a [Statement],
     around: &mut Vec<&'a Statement>,
@@ -226,7 +227,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// Whether the brace at hand stands alone, which in Caddy tells it from a placeholder.
+    /// Whether the current brace stands alone, unlike a placeholder in Caddy.
     fn is_brace(&self) -> bool {
         let after = self.rest.get(1..).and_then(|rest| rest.chars().next());
         self.ends != Ends::Line || after.is_none_or(char::is_whitespace)
@@ -295,7 +296,7 @@ impl Tokens<'_> {
         word
     }
 
-    /// Skips a program in braces to its last one.
+    /// Skips a program in braces.
     fn skip_block(&mut self, is_empty: bool, line: usize) -> Result<(), Remark> {
         let mut depth = usize::from(!is_empty);
         while depth > 0 {

@@ -56,13 +56,13 @@ fn read_zone(zone: &Statement, addresses: &mut Addresses) -> Result<Limit, Strin
     let window = value("window").ok_or_else(|| missing("window"))?;
     let events = whole(events.word(1), "its number of events")?;
     let window = span(window.word(1), GO, "its window")?;
-    // Without a key, all share one.
+    // Without a key, all requests share one.
     let key = value("key").map_or("", |key| key.word(1));
     let fields = fields(key, addresses)?;
     limit(&format!("sliding-log {events}/{window}"), &fields)
 }
 
-/// The fields of a key: its placeholders. What is around them is the same for all.
+/// The fields of a key: its placeholders. The text around them is the same for all.
 fn fields(key: &str, addresses: &mut Addresses) -> Result<Vec<String>, String> {
     key.split('{')
         .skip(1)

@@ -22,7 +22,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     }
     for root in documents(text)? {
         walk(&root, &mut Vec::new(), &mut |node, _| {
-            // Terraform has a list of one.
+            // Terraform writes a list of one.
             let Some(rate) = node.get("ratelimit") else { return };
             let rate = rate.items().first().unwrap_or(rate);
             let is = |name: &str, word: &str| node.get(name).is_some_and(|it| it.word() == word);

@@ -24,7 +24,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
         });
         Remark { line: first.map_or(0, |mistake| mistake.line()), text: problem }
     })?;
-    // The actions of Envoy's route are beside the rules, in comments.
+    // The exported file has the actions of Envoy's route in comments.
     let route = |name: &str| {
         let of =
             |line: &str| Some(line.split_once(name)?.1.trim_matches([' ', '}', ':']).to_owned());
@@ -60,12 +60,12 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// The list of descriptors in which a step is, and its key there.
+/// The list of descriptors of a step, and its key there.
 fn list(step: &Step, around: &[Step]) -> String {
     around.iter().map(|step| format!("{step},")).chain([step.key.clone()]).collect()
 }
 
-/// The values of a key that have a rule of their own, if the last step of a rule is for all values.
+/// The values of a key with rules of their own, if the last step of a rule is for all values.
 fn others(rule: &Rule, lists: &BTreeMap<String, Vec<&Step>>) -> Option<String> {
     let (last, around) = rule.path().split_last()?;
     let all = lists.get(&list(last, around)).filter(|_| last.value == Value::Any)?;

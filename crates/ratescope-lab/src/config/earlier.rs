@@ -1,19 +1,19 @@
-//! Rules that come before a limit and decide about some requests, so that these do not come to it.
+//! Rules before a limit that decide about some requests, which then do not reach the limit.
 
 use super::{Config, Found, said, scope};
 
-/// The rules of a list by now. The first one whose conditions hold decides.
+/// The rules of a list so far. The first whose conditions hold decides.
 #[derive(Default)]
 pub(super) struct Earlier {
     some: Vec<String>,
-    /// How many more there are than those.
+    /// How many more there are.
     more: usize,
-    /// The line of a rule that decides about all.
+    /// The line of a rule that decides about all requests.
     all: Option<usize>,
 }
 
 impl Earlier {
-    /// Adds a rule that decides about some requests, or about all.
+    /// Adds a rule that decides about some or all requests.
     pub(super) fn add(&mut self, line: usize, rule: &str, is_for_all: bool) {
         const SAID: usize = 5;
         if is_for_all {
@@ -25,7 +25,7 @@ impl Earlier {
         }
     }
 
-    /// Whether any request comes to a limit after these rules. Adds a remark on those that do not.
+    /// Whether any request reaches a limit after these rules. Adds a remark on requests that do not.
     pub(super) fn reach(&self, line: usize, config: &mut Config) -> bool {
         if let Some(all) = self.all {
             config.remark(line, format!("nothing comes to it, as line {all} decides about all"));
@@ -37,7 +37,7 @@ impl Earlier {
         self.all.is_none()
     }
 
-    /// Adds a limit that comes after these rules, or the remark why it can't be read.
+    /// Adds a limit that comes after these rules, or a remark that says why it can't be read.
     pub(super) fn add_limit(&self, line: usize, found: Result<Found, String>, config: &mut Config) {
         if found.is_err() || self.reach(line, config) {
             config.add(line, found);

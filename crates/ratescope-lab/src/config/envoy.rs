@@ -18,10 +18,10 @@ pub(super) fn is_known(text: &str) -> bool {
 /// The key under which a route or a virtual host has filters of its own.
 const OWN: &str = "typed_per_filter_config";
 
-/// The bucket for requests that no descriptor matches, where there shall be none.
+/// The `max_tokens` of a bucket without effect, for requests that no descriptor matches.
 const NO_LIMIT: &str = "4294967295";
 
-/// The actions of routes: what the keys of descriptors are.
+/// The actions of routes, which say what the keys of descriptors mean.
 #[derive(Default)]
 struct Actions<'a> {
     /// The names of headers by the keys of descriptors.
@@ -56,8 +56,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// The filter's configuration that a route, a virtual host or all routes have of their own, if they have one. Envoy takes
-/// the innermost one instead of all others.
+/// The filter's own configuration of a route, a virtual host or all routes. In Envoy the innermost replaces all others.
 fn own(node: &Node) -> Option<&Node> {
     let Kind::Map(filters) = &node.get(OWN)?.kind else { return None };
     let is_limit = |text: &str| text.contains("local_ratelimit") || text.contains("LocalRateLimit");
@@ -67,8 +66,8 @@ fn own(node: &Node) -> Option<&Node> {
     filters.iter().find(of).map(|(_, filter)| filter)
 }
 
-/// Reads the filters within a node. `around` is what the requests have in common that come to it. `is_replaced` says
-/// whether some of them have a configuration of their own.
+/// Reads the filters within a node. `around` describes the requests that reach it. `is_replaced` says whether some of
+/// them have a configuration of their own.
 fn level(
     node: &Node,
     around: &mut Vec<String>,
@@ -106,7 +105,7 @@ fn level(
     around.truncate(depth);
 }
 
-/// The virtual host or the route that a node is, or the workload that a resource of Istio selects.
+/// The name of a virtual host or a route, or the workload that a resource of Istio selects.
 fn place(node: &Node) -> Option<String> {
     if let Some(domains) = node.get("domains") {
         let domains = domains.items().iter().map(Node::word).filter(|domain| *domain != "*");
@@ -181,7 +180,7 @@ fn filter(node: &Node, around: &[String], actions: &Actions<'_>, config: &mut Co
     config.add(line, found);
 }
 
-/// A fraction as it is in Envoy: without a numerator it is 0, and without a denominator of 100.
+/// A fraction of Envoy in percent. The default numerator is 0, the default denominator 100.
 fn percent(share: &Node) -> Option<f64> {
     let numerator: f64 = share.get("numerator").map_or("0", Node::word).parse().ok()?;
     let denominator = match share.get("denominator").map_or("HUNDRED", Node::word) {

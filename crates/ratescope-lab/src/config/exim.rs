@@ -15,7 +15,7 @@ const UNITS: Units =
 /// The verbs of an ACL.
 const VERBS: [&str; 7] = ["accept", "defer", "deny", "discard", "drop", "require", "warn"];
 
-/// What is no condition in a statement.
+/// The modifiers of a statement, which are not conditions.
 const MODIFIERS: [&str; 14] = [
     "add_header",
     "continue",
@@ -33,7 +33,7 @@ const MODIFIERS: [&str; 14] = [
     "ratelimit",
 ];
 
-/// The value of `ratelimit = ...`, if a line has one.
+/// The value of `ratelimit = ...` in a line.
 fn value(line: &str) -> Option<&str> {
     let line = verb(line).map_or(line, |(_, rest)| rest);
     let value = line.strip_prefix("ratelimit")?.trim_start().strip_prefix('=')?;
@@ -60,7 +60,7 @@ struct Statement {
     limits: Vec<Ratelimit>,
 }
 
-/// A limit of a statement: its line, its value, and how many conditions stand before it.
+/// A limit of a statement: its line, its value, and the number of conditions before it.
 struct Ratelimit {
     line: usize,
     value: String,
@@ -70,7 +70,7 @@ struct Ratelimit {
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let mut statement = Statement::default();
     let mut earlier = Earlier::default();
-    // How many lines such as .ifdef are open.
+    // How many blocks such as .ifdef are open.
     let mut macros = 0usize;
     for (line, text) in joined(text) {
         let mut rest = text.as_str();
@@ -105,7 +105,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// Lines, with those joined that end with a backslash.
+/// Lines, where a line that ends with a backslash is joined to the next.
 fn joined(text: &str) -> Vec<(usize, String)> {
     let mut joined: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -158,7 +158,7 @@ impl Statement {
         self.decide(earlier);
     }
 
-    /// Tells the next statements about which mails this one decides. What a limit refuses is said of that limit.
+    /// Adds to `earlier` which mails this statement decides about, apart from mails that a limit refuses.
     fn decide(&self, earlier: &mut Earlier) {
         let Statement { line, verb, conditions, limits } = self;
         let is_for_all = conditions.is_empty() && limits.is_empty();
@@ -232,7 +232,7 @@ fn limit_of(
     Ok(Found { name, line, limit, addresses, scope })
 }
 
-/// The parts between slashes, but for those within an expansion.
+/// The parts between slashes, except slashes within an expansion.
 fn parts(value: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut depth = 0usize;
@@ -262,7 +262,7 @@ fn number(text: &str) -> Result<f64, String> {
     Ok(decimal(digits, "its limit")? * factor)
 }
 
-/// The fields of a key, and its text that is the same for all.
+/// The fields of a key, and its constant text.
 fn fields(key: &[&str], addresses: &mut Addresses) -> Result<(Vec<String>, String), String> {
     if key.is_empty() {
         return Ok((vec![ip()], String::new()));

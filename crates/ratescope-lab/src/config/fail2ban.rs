@@ -1,7 +1,7 @@
-//! fail2ban: the jails that are enabled.
+//! fail2ban: the enabled jails.
 //!
-//! Source: as for [`ratescope::limit::fail2ban`]. What neither a jail nor `[DEFAULT]` says is as in the `jail.conf` that
-//! fail2ban brings.
+//! Source: as for [`ratescope::limit::fail2ban`]. A value that neither a jail nor `[DEFAULT]` has is that of fail2ban's
+//! own `jail.conf`.
 
 use super::words::{Units, lines, span, whole};
 use super::{Config, Found, Remark, limit, said};
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const KEYS: [&str; 3] = ["maxretry", "findtime", "bantime"];
 
-/// What `jail.conf` has.
+/// The values of `jail.conf`.
 const BROUGHT: [&str; 3] = ["5", "10m", "10m"];
 
 /// As `MyTime.str2seconds` has them, in small letters.
@@ -52,7 +52,7 @@ const UNITS: Units = &[
 /// The longest number or time.
 const LONGEST: usize = 100;
 
-/// What stands for a ban without an end; the longest of the limiter is not much longer.
+/// Stands for a ban without an end; the limiter's longest ban is not much longer.
 const FOR_EVER: &str = "5000w";
 
 /// A key, in small letters, and its value.
@@ -93,7 +93,7 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, Remark> {
     };
     let mut all: Vec<Section<'_>> = Vec::new();
     let mut names = BTreeSet::new();
-    // The last key, and how far it is indented: what is indented further goes on with its value.
+    // The last key, and its indentation: a line that is indented further continues its value.
     let mut last: Option<(String, usize)> = None;
     for (line, written) in (1..).zip(text.lines()) {
         let text = written.trim();
@@ -125,7 +125,7 @@ fn sections(text: &str) -> Result<Vec<Section<'_>>, Remark> {
     Ok(all)
 }
 
-/// The networks that are never banned, but for the server's own.
+/// The networks that are never banned, without the server's own.
 fn ignored(value: &str) -> Option<String> {
     let own = ["127.0.0.1/8", "127.0.0.0/8", "127.0.0.1", "::1", "::1/128", "localhost"];
     let networks = value.split([' ', ',', '\t']).filter(|ip| !ip.is_empty() && !own.contains(ip));
@@ -163,7 +163,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     let (all, jails): (Vec<Section<'_>>, Vec<Section<'_>>) =
         sections(text)?.into_iter().partition(|section| section.name == "DEFAULT");
     let of_all = |name: &str| all.iter().find_map(|all| all.get(name));
-    // Jails may be many, and this long.
+    // There may be many jails, and this text may be long.
     let ignored_by_all = of_all("ignoreip").and_then(|(ignored, _)| self::ignored(ignored));
     for jail in jails.iter().filter(|jail| jail.name != "INCLUDES") {
         let value = |name: &str| jail.get(name).or_else(|| of_all(name));
@@ -208,7 +208,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
                 );
             }
         }
-        // A section of jail.conf comes before DEFAULT of jail.local. That of sshd has none of these.
+        // A section of jail.conf overrides DEFAULT of jail.local. The section of sshd has none of these keys.
         let missing: Vec<&str> = KEYS.into_iter().filter(|key| jail.get(key).is_none()).collect();
         if !missing.is_empty() && jail.name != "sshd" {
             config.remark(

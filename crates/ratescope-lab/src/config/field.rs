@@ -1,4 +1,4 @@
-//! The field of a log that a request's part is: the other way round, [`crate::export`] writes them.
+//! The field of a log for a part of a request, the inverse of [`crate::export`].
 
 /// The field of a request header.
 pub(super) fn header(name: &str) -> String {
@@ -12,7 +12,7 @@ pub(super) fn ip() -> String {
     "ip".to_owned()
 }
 
-/// That a key has a part that no log has.
+/// The remark that no log has a part of a key.
 pub(super) fn unknown(part: &str) -> String {
     format!("it counts by {}, which is no field of a log", super::said(part))
 }

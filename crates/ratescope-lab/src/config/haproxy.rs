@@ -1,7 +1,7 @@
-//! HAProxy: the tables of a configuration, what is tracked in them, and the rules that compare their rates.
+//! HAProxy: the tables of a configuration, what they track, and the rules that compare their rates.
 //!
-//! Source: as for [`ratescope::limit::haproxy`]. A request counts when it is tracked, so a rule that comes later compares
-//! the rate with it; `sc-inc-gpc0` after the rule counts what passed.
+//! Source: as for [`ratescope::limit::haproxy`]. A request counts when it is tracked, so a later rule compares a rate
+//! that includes it; `sc-inc-gpc0` after the rule counts only what passed.
 
 use super::earlier::Earlier;
 use super::field::{header, ip, unknown};
@@ -22,7 +22,7 @@ const UNITS: Units = &[
     ("", 1e-3),
 ];
 
-/// The rates that a table may keep, and what they count.
+/// The rates in a table, and what they count.
 const RATES: [(&str, &str); 4] = [
     ("http_req_rate", ""),
     ("conn_rate", "connections"),
@@ -36,7 +36,7 @@ pub(super) fn is_known(text: &str) -> bool {
         .any(|word| has(text, &["#"], word))
 }
 
-/// A line, and the section in which it is.
+/// A line, and its section.
 struct Line {
     number: usize,
     section: usize,
@@ -60,7 +60,7 @@ impl Line {
         self.words.get(at..)
     }
 
-    /// When HAProxy comes to a rule of its section.
+    /// The order in which HAProxy runs a rule of its section.
     fn phase(&self) -> usize {
         const PHASES: [&str; 3] = ["connection", "session", "content"];
         let of = |word| PHASES.iter().position(|phase| *phase == word).unwrap_or(0);
@@ -76,7 +76,7 @@ impl Line {
         }
     }
 
-    /// Whether the rules after it in its section and phase are not asked about a request that it is for.
+    /// Whether it ends the rules of its section and phase for a matching request.
     fn decides(&self) -> bool {
         self.refuses() || ["accept", "allow", "redirect", "return"].contains(&self.action())
     }
@@ -91,7 +91,7 @@ impl Line {
     }
 }
 
-/// The most words of a line (`MAX_LINE_ARGS`), and the length from which a format is not understood.
+/// The most words of a line (`MAX_LINE_ARGS`), and the length at which a format is not understood.
 const WORDS: usize = 64;
 const LONGEST: usize = 2048;
 
@@ -159,11 +159,11 @@ struct Index<'a> {
     /// How many sections take requests.
     taking: usize,
     acls: BTreeMap<(usize, &'a str), Acl<'a>>,
-    /// The rules of a section by their action, in the order in which HAProxy comes to them.
+    /// The rules of a section by their action, in the order in which HAProxy runs them.
     actions: BTreeMap<(usize, &'a str), Vec<&'a Line>>,
     /// The rules of a section that track in a table.
     tracks: BTreeMap<(usize, &'a str), Vec<&'a Line>>,
-    /// The lines and the periods of what tables store, as in `http_req_rate(10s)`, by the table and the rate.
+    /// The rates in tables, as in `http_req_rate(10s)`, with line and period, by table and rate.
     stores: BTreeMap<(&'a str, &'a str), (&'a Line, &'a str)>,
     /// The frontends that lead to a backend.
     frontends: BTreeMap<&'a str, BTreeSet<usize>>,
@@ -220,7 +220,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The rule that tracks a request for what is compared, and what the rules of the section are for.
+    /// The rule that tracks a request for a comparison, and the scope of the section's rules.
     fn track(
         &self,
         rule: &Line,
@@ -243,7 +243,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// The rule of a section that tracks. Of two that track with one counter, the first is in force.
+    /// The rule of a section that tracks. Of two rules with one counter, the first is in force.
     fn track_in(
         &self,
         section: usize,
@@ -277,7 +277,7 @@ impl<'a> Index<'a> {
         (self.taking > 1).then(|| format!("{kind} {name}"))
     }
 
-    /// Whether the condition of a rule, or an ACL that it names, has a rate or a counter.
+    /// Whether the condition of a rule, or an ACL in it, has a rate or a counter.
     fn names_a_rate(&self, rule: &Line, condition: &[String]) -> bool {
         let names = |term: &String| {
             self.acls
@@ -371,7 +371,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// What the condition compares, and what else it asks. `None` if it compares no rate.
+/// The comparison in a condition, and the rest of the condition. `None` if it compares no rate.
 fn compared<'a>(
     index: &Index<'a>,
     rule: &Line,
@@ -390,7 +390,7 @@ fn compared<'a>(
                 continue;
             }
             name => match index.acls.get(&(rule.section, name)).map(|acl| acl.lines.as_slice()) {
-                // As many words as tell a comparison from another test.
+                // Enough words to tell a comparison from another test.
                 Some([acl]) => acl.words.iter().skip(2).take(4).map(String::as_str).collect(),
                 _ => vec![name],
             },
@@ -507,7 +507,7 @@ fn found(
     Ok(found)
 }
 
-/// Whether `gpc0` is counted after the rule, and so for what passed.
+/// Whether `gpc0` is incremented after the rule, and so only for requests that passed.
 fn counts_passed(index: &Index<'_>, rule: &Line, counter: Option<&str>) -> Result<bool, String> {
     let name = format!("sc-inc-gpc0({})", counter.unwrap_or("0"));
     match index.actions.get(&(rule.section, &*name)).map(Vec::as_slice) {
@@ -519,7 +519,7 @@ fn counts_passed(index: &Index<'_>, rule: &Line, counter: Option<&str>) -> Resul
     }
 }
 
-/// The fields of what is tracked.
+/// The fields of a tracked expression.
 fn key(
     index: &Index<'_>,
     section: usize,

@@ -59,7 +59,7 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     });
     let mut rules = rules.into_iter().peekable();
     while let Some((mut found, family)) = rules.next() {
-        // Beside a set of IPv4 addresses there may be the same of IPv6 addresses.
+        // A set of IPv4 addresses may have a twin for IPv6 addresses.
         let is_twin = |(next, of): &(Found, Option<&str>)| {
             (family, *of) == (Some(IPV4), Some(IPV6))
                 && (&next.limit, &next.scope) == (&found.limit, &found.scope)
@@ -142,7 +142,7 @@ fn short(name: &str) -> &str {
     beginning(name, SCOPE)
 }
 
-/// The chain of a rule, if it is not for what comes to this machine: packets are forwarded, or come from other chains.
+/// The chain of a rule, unless it is for packets to this machine: packets are forwarded, or come from other chains.
 fn jumped(around: &[&Statement]) -> Option<String> {
     let chain = around.last().filter(|chain| chain.begins_with("chain"))?;
     let is_hook = |inner: &Statement| {
@@ -154,7 +154,7 @@ fn jumped(around: &[&Statement]) -> Option<String> {
     (!chain.block.iter().take(5).any(is_hook)).then(|| chain.text())
 }
 
-/// The limit of a rule, and for which addresses it is.
+/// The limit of a rule, and its kind of addresses.
 fn read_rule<'a>(
     rule: &'a Statement,
     at: usize,
@@ -232,7 +232,7 @@ fn read_rule<'a>(
     Ok((Found { name, line: rule.line, limit, addresses, scope }, family))
 }
 
-/// Whether the limit is one for each element of a set.
+/// Whether each element of a set has the limit.
 fn is_set(before: &[&str]) -> bool {
     before.iter().any(|word| ["update", "add", "meter"].contains(word))
         && before.iter().filter(|word| **word == "{").count()
@@ -242,12 +242,12 @@ fn is_set(before: &[&str]) -> bool {
 const IPV4: &str = "IPv4 addresses";
 const IPV6: &str = "IPv6 addresses";
 
-/// The fields of an element, and for which addresses it is.
+/// The fields of an element, and its kind of addresses.
 fn fields(
     key: &[&str],
     addresses: &mut Addresses,
 ) -> Result<(Vec<String>, Option<&'static str>), String> {
-    // An element may have a time after which it is forgotten.
+    // An element may have a timeout.
     let end = key.iter().position(|word| *word == "timeout").unwrap_or(key.len());
     match &key[..end] {
         [] => Ok((Vec::new(), None)),

@@ -1,6 +1,6 @@
 //! nginx: zones, and where requests are counted in them.
 //!
-//! Source: as for [`ratescope::limit::nginx`]. Values are constants there, but for the key.
+//! Source: as for [`ratescope::limit::nginx`]. Values are constants there, except the key.
 
 use super::blocks::{Ends, Statement, read as statements, walk};
 use super::field::{header, ip, unknown};
@@ -14,7 +14,7 @@ pub(super) fn is_known(text: &str) -> bool {
     has(text, &["#"], "limit_req_zone") || has(text, &["#"], "limit_req zone=")
 }
 
-/// A zone: its key and rate as they are written, and once it is used, as they are counted.
+/// A zone: its key and rate as written, and, once it is used, as counted.
 struct Zone<'a> {
     line: usize,
     key: &'a str,
@@ -32,7 +32,7 @@ struct Defined<'a> {
     /// The places of zones by their names.
     names: BTreeMap<&'a str, usize>,
     maps: BTreeMap<&'a str, Map<'a>>,
-    /// What is said where something is missing.
+    /// The hint for a missing definition.
     hint: &'static str,
 }
 
@@ -59,8 +59,8 @@ pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
     Ok(())
 }
 
-/// Reads the limits of a level, which are for those within it that have none of their own. `dry` is the line of the
-/// `limit_req_dry_run` that is in force.
+/// Reads the limits of a level, which inner levels without their own inherit. `dry` is the line of the
+/// `limit_req_dry_run` in force.
 fn level(
     block: &[Statement],
     around: &mut Vec<String>,
@@ -118,8 +118,8 @@ fn place(block: &Statement) -> Option<String> {
     }
 }
 
-/// The blocks within a level to which its limits do not apply: those that have limits of their own, which replace all
-/// from outside, and those where nothing is refused.
+/// The blocks within a level to which its limits do not apply: blocks with limits of their own, which replace all outer
+/// limits, and blocks where nothing is refused.
 #[derive(Default)]
 struct Others {
     named: Vec<String>,
@@ -144,7 +144,7 @@ impl Others {
         }
     }
 
-    /// What a level is for, without these.
+    /// The scope of a level without these blocks.
     fn scope(&self, around: &[String]) -> Option<String> {
         let level = super::scope(around, ", ");
         let Some(named) = super::scope(&self.named, ", ") else { return level };
@@ -188,9 +188,9 @@ impl<'a> Defined<'a> {
             let problem = format!("the zone {:?} is not defined here{hint}", said(name));
             return config.remark(statement.line, problem);
         };
-        // Many statements may use a zone whose key is long.
+        // Many statements may use one zone, and its key may be long.
         let counted = zone.counted.take().unwrap_or_else(|| zone.read(&self.maps));
-        // The place of a mistake in the zone is the zone's.
+        // A mistake in the zone has the line of the zone.
         let (rate, key) = match zone.counted.insert(counted) {
             Ok(counted) => counted,
             Err(problem) => return config.remark(zone.line, problem.as_str()),
@@ -213,7 +213,7 @@ impl<'a> Defined<'a> {
     }
 }
 
-/// What a zone counts by.
+/// The key of a zone.
 #[derive(Default)]
 struct Key {
     fields: Vec<String>,
@@ -225,7 +225,7 @@ struct Key {
 }
 
 impl Zone<'_> {
-    /// The rate and the key, as they are counted.
+    /// The rate and the key as counted.
     fn read(&self, maps: &BTreeMap<&str, Map<'_>>) -> Result<(String, Key), String> {
         if let Some(again) = self.again {
             let name = said(self.name);
@@ -265,7 +265,7 @@ impl Zone<'_> {
     }
 }
 
-/// The limit of a statement, whose zone has this rate and counts by these fields.
+/// The limit of a statement whose zone has this rate and these fields.
 fn limit_req(statement: &Statement, rate: &str, fields: &[String]) -> Result<Limit, String> {
     let burst = argument(statement, "burst=").map_or(Ok(0), |burst| whole(burst, "its burst"))?;
     let delay = argument(statement, "delay=").map_or(Ok(0), |delay| whole(delay, "its delay"))?;
@@ -287,8 +287,8 @@ fn limit_req(statement: &Statement, rate: &str, fields: &[String]) -> Result<Lim
     limit(&words, fields)
 }
 
-/// A map that is understood: from the address of a client to its network, as this program writes it, or to one variable
-/// for those that are to be counted and to nothing for the others.
+/// A map that is understood: from a client's address to its network, as this program writes it; or to one variable for
+/// the requests to count, and to nothing for the others.
 struct Map<'a> {
     of: &'a str,
     ipv6_prefix: u8,

@@ -1,4 +1,4 @@
-//! Rust: the constant of an exported file.
+//! Rust: the constant in an exported file.
 
 use super::words::lines;
 use super::{Config, Found, Remark};

@@ -1,7 +1,6 @@
 //! Traefik: the middleware `rateLimit`, as YAML, TOML or labels.
 //!
-//! All three are read as paths with values, as in `http.middlewares.NAME.rateLimit.average`, whose letters may be of
-//! either case.
+//! All three are read as paths with values, as in `http.middlewares.NAME.rateLimit.average`, case-insensitive.
 
 use super::field::{header, ip};
 use super::tree::{documents, walk};
@@ -29,7 +28,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// A value that these keys lead to, if it is one of a `rateLimit`.
+    /// The setting at these keys, if they are of a `rateLimit`.
     fn new<'a>(
         line: usize,
         path: impl IntoIterator<Item = &'a str>,
@@ -146,7 +145,7 @@ fn middleware(
 
 const SECONDS: Units = &[("", 1.0)];
 
-/// How labels of containers begin.
+/// The prefix of containers' labels.
 const LABEL: &str = "traefik.http.middlewares.";
 
 fn labels(text: &str) -> Vec<Setting> {
@@ -180,7 +179,7 @@ fn yaml(text: &str) -> Result<Vec<Setting>, Remark> {
 }
 
 fn resource(root: &Node, settings: &mut Vec<Setting>) {
-    // A resource of Kubernetes has its name beside, which is its own in its namespace.
+    // A resource of Kubernetes has its name, unique in its namespace, in `metadata`.
     let named = |name: &str| root.get("metadata").and_then(|of| of.get(name)).map(Node::word);
     let name = named("name").filter(|_| root.get("kind").is_some());
     let name = name.map(|name| match named("namespace") {

@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 /// # Errors
 /// The first mistake.
 pub(super) fn documents(text: &str) -> Result<Vec<Node>, Remark> {
-    // YAML has no tabs between words, and JSON has none within its texts.
+    // YAML allows no tabs between words, and JSON none within texts.
     let json = text.trim_start().starts_with(['{', '[']);
     let text = if json { text.replace('\t', " ") } else { text.to_owned() };
     let mut documents = vec![(1, String::new())];
-    // Pasted parts may follow each other without a mark: a list after the values of a map is one of its own.
+    // Pasted documents may follow each other without a mark: a list after the values of a map is a new document.
     let mut after_value = false;
     for (line, written) in (1..).zip(text.lines()) {
         let is_item = written.starts_with("- ");
@@ -49,7 +49,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, Remark> {
     Ok(roots)
 }
 
-/// Replaces the keys `<<` by the pairs of what they name; a map's own keys come before those.
+/// Replaces the keys `<<` by the pairs of the maps that they name; a map's own keys come first.
 fn merge(node: &mut Node) -> Result<(), Remark> {
     match &mut node.kind {
         Kind::Text { .. } => {}
@@ -77,7 +77,7 @@ fn merge(node: &mut Node) -> Result<(), Remark> {
     Ok(())
 }
 
-/// Moves the places by the lines before the document.
+/// Shifts the places by the lines before the document.
 fn shift(node: &mut Node, lines: usize) {
     node.at.line += lines;
     match &mut node.kind {
@@ -90,7 +90,7 @@ fn shift(node: &mut Node, lines: usize) {
     }
 }
 
-/// Walks over all nodes below one, each with the keys that lead to it.
+/// Visits all nodes below a node, each with the keys that lead to it.
 pub(super) fn walk<'a>(
     node: &'a Node,
     path: &mut Vec<&'a str>,

@@ -1,4 +1,4 @@
-//! What the readers share: lines without comments, numbers and times.
+//! Shared by the readers: lines without comments, numbers and times.
 
 use super::said;
 use ratescope::internal::number;
@@ -15,7 +15,7 @@ pub(super) fn lines<'a>(
     })
 }
 
-/// Whether a line that is no comment contains the text.
+/// Whether a line that is not a comment contains the word.
 pub(super) fn has(text: &str, comments: &'static [&'static str], word: &str) -> bool {
     lines(text, comments).any(|(_, line)| line.contains(word))
 }
@@ -51,7 +51,7 @@ pub(super) fn span(text: &str, units: Units, what: &str) -> Result<Span, String>
         let (unit, next) = after.split_at(end);
         let size = units.iter().find(|(name, _)| *name == unit.trim()).map(|(_, size)| *size);
         let (Some(n), Some(size)) = (number(digits), size) else { return Err(problem()) };
-        // A quotient is nearer than a product with a thousandth, which is no double.
+        // Dividing by 1000 is exact where multiplying by 0.001, which no double represents, is not.
         secs += if size < 1.0 { n / libm::round(1.0 / size) } else { n * size };
         rest = next;
     }
@@ -61,7 +61,7 @@ pub(super) fn span(text: &str, units: Units, what: &str) -> Result<Span, String>
     }
 }
 
-/// The time units of Go, and those that Caddy adds to it.
+/// The time units of Go, and Caddy's additions.
 pub(super) const GO: Units = &[
     ("ns", 1e-9),
     ("us", 1e-6),

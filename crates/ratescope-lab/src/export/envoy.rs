@@ -8,7 +8,7 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::envoy::Envoy;
 use ratescope::policy::{Limit, Per};
 
-/// The number of buckets that Envoy is told to keep for a descriptor with a wildcard. Its default is 20.
+/// The number of buckets that Envoy keeps for a descriptor with a wildcard; its default is 20.
 const BUCKETS: usize = 100_000;
 
 /// The options by which Envoy takes the client from X-Forwarded-For.
@@ -122,8 +122,7 @@ impl Entry {
     }
 }
 
-/// The entries of the descriptor of a limit. The number `n`, if given, distinguishes it from other
-/// limits.
+/// The entries of a limit's descriptor. The number `n`, if given, distinguishes it from other limits.
 pub(super) fn entries(
     per: &Per,
     n: Option<usize>,

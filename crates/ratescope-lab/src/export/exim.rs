@@ -9,8 +9,8 @@ use super::{Addresses, Notes, Written, each};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::{Limit, Per};
 
-/// Exim's word for the cost of a mail, and the ACLs in which Exim knows that cost. The cost is the value of a field, or 1
-/// without one. `None` if Exim can't count that field.
+/// Exim's word for the cost of a mail, and the ACLs in which Exim knows the cost. The cost is the value of a field, or
+/// 1 without a field. `None` if Exim can't count the field.
 pub(super) fn counted(cost: Option<&str>) -> Option<(&'static str, &'static str)> {
     match cost {
         None => Some(("per_mail", "acl_smtp_mail, acl_smtp_rcpt or acl_smtp_data")),
@@ -65,7 +65,7 @@ pub(super) fn write(
     Ok(format!("# In the ACL of {acls}:\n{statements}"))
 }
 
-/// The condition that a mail has the field, and a note. Without it, all mails that have none would share one key.
+/// The condition that a mail has the field, and a note. Without it, all mails without the field would share one key.
 fn only(name: &str) -> Option<(&'static str, &'static str)> {
     match name {
         "user" | "auth" => {

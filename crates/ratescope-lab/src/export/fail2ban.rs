@@ -1,4 +1,4 @@
-//! fail2ban: a jail, which bans addresses by the failures that a log tells of.
+//! fail2ban: a jail, which bans addresses by the failures in a log.
 //!
 //! Source: fail2ban 1.0, `man jail.conf`; [`limit::fail2ban`](ratescope::limit::fail2ban).
 
@@ -27,8 +27,8 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
         let find = own.limit().per().secs();
         let ban = own.ban().secs();
         if most >= 3.0 {
-            // A second more than the quotient, cut to whole seconds: at the exact quotient the count ends in
-            // a half, which may be rounded up, so that nothing is forgotten.
+            // The quotient, cut to whole seconds, plus one: at the exact quotient the count ends in a half, which may
+            // be rounded up, so that nothing fades.
             let gap = libm::floor(find / (2.0 * most - 3.0)) + 1.0;
             notes.add(format!(
                 "a sender with a failure every {gap} s is never banned: fail2ban keeps a count, and \

@@ -58,19 +58,18 @@ impl Field {
     }
 }
 
-/// The request header that a log has under this name: in JSON as in `req.headers.x-api-key`, or in a variable of nginx
-/// as in `http_x_api_key`.
+/// The request header of a log's field: in JSON `req.headers.x-api-key`, as a variable of nginx `http_x_api_key`.
 fn header(name: &str) -> Option<String> {
     let member = name.rsplit_once("headers.").map(|(_, header)| header.to_owned());
     let variable = || Some(format!("x-{}", name.strip_prefix("http_x_")?.replace('_', "-")));
     member.or_else(variable)
 }
 
-/// The field of a log with the client that X-Forwarded-For names.
+/// The field of a log with the client by X-Forwarded-For.
 const FORWARDED: &str = "forwarded";
 
-/// The fields of a key: the address first, and those whose values may contain spaces last. If there
-/// is at most one of these, different values never make the same key when they are joined by spaces.
+/// The fields of a key: the address first, and fields whose values may contain spaces last. With at most one such
+/// field, values joined by spaces never make the same key.
 pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
     let place = |field: &Field| (field.is_free(), *field != Field::Ip);
     let mut fields: Vec<Field> = Vec::new();
@@ -83,8 +82,8 @@ pub(super) fn fields(per: &Per) -> Result<Vec<Field>, String> {
 }
 
 impl Addresses {
-    /// The settings that these limits need: a server needs to know of proxies and networks only if it
-    /// counts by addresses, and it always has to know of proxies if it counts by `forwarded`.
+    /// The settings that these limits need: proxies and networks only if a limit counts by addresses, and always
+    /// proxies if one counts by `forwarded`.
     pub(super) fn of(self, limits: &[Limit]) -> Self {
         let has = |name| limits.iter().any(|limit| limit.per.fields().iter().any(|f| f == name));
         if has("ip") || has("address") || has(FORWARDED) {
@@ -95,7 +94,7 @@ impl Addresses {
     }
 }
 
-/// A warning about fields that are joined by spaces, if one is needed.
+/// A warning about fields that are joined by spaces, if it is needed.
 pub(super) fn joined(fields: &[Field]) -> Option<&'static str> {
     let free = fields.iter().filter(|field| field.is_free()).count();
     (free > 1).then_some(

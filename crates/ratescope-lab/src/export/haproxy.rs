@@ -13,7 +13,7 @@ use ratescope::policy::{Limit, Per};
 /// The number of keys of a request that HAProxy tracks by default.
 const COUNTERS: usize = 3;
 
-/// The longest time for which a table keeps an entry, in milliseconds.
+/// The longest `expire` of a table, in milliseconds.
 const LONGEST: f64 = i32::MAX as f64;
 
 pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
@@ -52,7 +52,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     Ok(format!("{tables}# In the frontend:\n{client}{tracks}{denies}{counts}"))
 }
 
-/// The rule by which the client is the one that a proxy names.
+/// The rule that takes the client's address from a proxy's header.
 fn real_address(notes: &mut Notes) -> String {
     notes.add(
         "HAProxy takes the last address of X-Forwarded-For; behind two proxies write -2 instead of -1",
@@ -79,7 +79,7 @@ fn table(n: usize, own: &Haproxy, kind: &str) -> Result<String, String> {
             "it keeps an entry for 24.8 days at most, and two periods are longer".to_owned()
         );
     }
-    // A count may be read up to a millisecond after two periods.
+    // A count may still be read a millisecond after two periods.
     let period = millis;
     let expire = 2.0 * millis + 1000.0;
     let store = match own.counts() {
@@ -121,7 +121,7 @@ impl Key {
         }
         let names =
             fields.iter().map(|field| name(field, addresses)).collect::<Result<Vec<_>, _>>()?;
-        // The key is a digest: a table cuts a longer text off, and does not count a request without one.
+        // The key is a digest: a table truncates a longer text, and does not count a request without a text.
         Ok(Key {
             kind: "binary len 20",
             track: format!("var(txn.limit{n}),sha1"),

@@ -1,8 +1,8 @@
 //! nftables: a bucket of new connections for each address, in the Linux kernel.
 //!
-//! `limit rate over 6/hour burst 5 packets` is a token bucket that starts full. A packet costs the time that
-//! one packet takes at that rate, in whole nanoseconds, and the bucket holds the cost of a burst. A packet
-//! that finds less than its cost there is over the rate, and takes nothing.
+//! `limit rate over 6/hour burst 5 packets` is a token bucket that starts full. A packet costs the time of one packet
+//! at the rate, in whole nanoseconds, and the bucket holds the cost of a burst. A packet that finds less than its cost
+//! is over the rate, and takes nothing.
 //!
 //! Source: Linux, `net/netfilter/nft_limit.c`; `man nft`.
 
@@ -20,7 +20,7 @@ const UNITS: [(&str, Span); 5] = [
     ("week", Span::hours(24 * 7)),
 ];
 
-/// The condition of every rule: a new connection to the port of ssh, which people replace by their own.
+/// The condition of every rule: a new connection to the port of ssh, to be replaced by the user.
 const PORT: &str = "tcp dport 22 ct state new";
 
 pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -> Written {
@@ -41,7 +41,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
             [Field::Ip] => {}
             _ => return Err("it knows addresses only; write per ip or per all".to_owned()),
         }
-        // By then the bucket would be full again, as a new one is, so forgetting it changes nothing.
+        // By then the bucket is full again, as a new one is, so dropping it changes nothing.
         let timeout = libm::ceil(burst / rate.frequency());
         let mask = mask(addresses.ipv6_prefix);
         rules += &format!(
@@ -79,7 +79,7 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
 /// A rate as nftables writes it, as in `6/hour`.
 ///
 /// # Errors
-/// When nftables has no such rate or burst.
+/// When nftables does not have the rate or the burst.
 pub(super) fn rate_text(rate: Rate, burst: f64) -> Result<String, String> {
     if !is_whole(burst) || burst > 65_535.0 {
         return Err("its burst is a whole number from 1 to 65,535".to_owned());

@@ -48,7 +48,7 @@ fn own(limit: &Limit, notes: &mut Notes) -> Result<Nginx, String> {
     Ok(nginx)
 }
 
-/// The rate as a whole number a second or, if that is not possible, a minute.
+/// The rate as a whole number a second or, if this is not possible, a minute.
 fn whole_rate(rate: Rate) -> Result<Rate, String> {
     for per in [Span::seconds(1), Span::minutes(1)] {
         if let Some(count) = whole_count(rate, per) {
@@ -97,8 +97,8 @@ fn warn(nginx: &Nginx, notes: &mut Notes) {
 /// The variables for the address of a client: alone, and in a key with others.
 type Client = [&'static str; 2];
 
-/// Returns whether clients are IPv6 networks that the map can cut: it cuts an address between two of its
-/// bytes, so the prefix is a multiple of 8.
+/// Whether the map can cut addresses to the IPv6 networks of clients: it cuts between two bytes, so the prefix must be
+/// a multiple of 8.
 const fn has_map(addresses: Addresses) -> bool {
     matches!(addresses.ipv6_prefix, 1..128) && addresses.ipv6_prefix.is_multiple_of(8)
 }
@@ -113,9 +113,9 @@ fn client(addresses: Addresses, notes: &mut Notes) -> Client {
     ["$binary_remote_addr", "$remote_addr"]
 }
 
-/// The directives that find the client: the module for real addresses, and a map from an address to its
-/// network. A value of the map begins with 4 for an IPv4 address, also for one that comes as IPv6, and
-/// with 6 for an IPv6 network, so that the two are never equal.
+/// The directives that find the client: the module for real addresses, and a map from an address to its network. A
+/// value of the map begins with 4 for an IPv4 address, even if it comes as IPv6, and with 6 for an IPv6 network, so
+/// that the two are never equal.
 fn modules(addresses: Addresses) -> String {
     let mut text = String::new();
     if addresses.forwarded {

@@ -46,13 +46,13 @@ pub(super) fn write(limits: &[Limit], addresses: Addresses, notes: &mut Notes) -
     Ok(format!("http:\n  middlewares:\n{middlewares}"))
 }
 
-/// Checks that Traefik has a bucket of this rate and burst, and remembers a sender until it is full again.
+/// Checks that Traefik has a bucket of this rate and burst, and keeps it until it is full again.
 pub(super) fn check_bucket(rate: Rate, burst: f64) -> Result<(), String> {
     if !is_whole(rate.count()) || !is_whole(burst) {
         return Err("its average and burst are whole numbers from 1".to_owned());
     }
-    // The bucket must be full again before Traefik forgets a silent sender. It does so after two seconds; at
-    // a rate below one a second, after the time that one token takes and one second more.
+    // The bucket must be full again before Traefik drops it: after two seconds of silence or, at a rate below one a
+    // second, a second after the time of one token.
     let a_second = rate.frequency();
     let kept = if a_second >= 1.0 { 2.0 } else { 1.0 + libm::floor(1.0 / a_second) };
     let most = libm::floor(kept * a_second);
@@ -81,7 +81,7 @@ fn source(per: &Per, addresses: Addresses) -> Result<String, String> {
     }
 }
 
-/// The `ipStrategy`, which says what part of which address is the sender.
+/// The `ipStrategy`, which chooses the address of the sender, and its prefix.
 fn strategy(addresses: Addresses) -> String {
     let depth = addresses.forwarded.then(|| "depth: 1".to_owned());
     let prefix = addresses.ipv6_prefix;

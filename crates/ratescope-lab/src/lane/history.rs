@@ -1,14 +1,12 @@
 //! The history of a lane: its level and its verdicts, at several resolutions.
 //!
-//! As in the [trace](crate::trace) of the scope, events are folded into columns as they arrive,
-//! and drawing never walks the events. But no closed form describes the level of every kind of
-//! limiter, so it is sampled at the end of every column, and the columns are without gaps. Level k
-//! has columns of 2^(14+k) microseconds, from 16 ms to 67 s, and two columns make one of the next level.
-//! The columns of a log that is seen from afar are longer: see [`Grain`].
+//! As in the [trace](crate::trace) of the scope, events are folded into columns as they arrive, and drawing never
+//! visits the events. But no closed form describes the level of every kind of limiter, so the level is sampled at the
+//! end of every column, and there are no gaps between columns. Level k has columns of 2^(14+k) microseconds, from 16 ms
+//! to 67 s, and two columns make one of the next level. For long logs the columns are longer: see [`Grain`].
 //!
-//! The history and the trace are two types. Here a column is found by its number and has no times of its
-//! own; in a trace most columns are missing, and columns are searched by their times. Both have a ring of
-//! columns and choose a level, but one type for both would have to be generic in everything else.
+//! Here a column is found by its number and has no times; in a trace most columns are missing, and columns are searched
+//! by their times. So the two are different types.
 
 use ratescope::internal::{larger, smaller};
 use ratescope::outcome::Outcome;
@@ -36,11 +34,10 @@ impl Default for Grain {
 }
 
 impl Grain {
-    /// 2^50 microseconds, 36 years: so long that [past](crate::run::past) decides events without a
-    /// history of what happened between them.
+    /// 2^50 microseconds, 36 years: with it [past](crate::run::past) decides events without keeping a history.
     pub(crate) const COARSEST: Grain = Grain(50);
 
-    /// The finest grain whose level 0 remembers all of `span`, but none finer than the default.
+    /// The finest grain, from the default on, whose level 0 remembers all of `span`.
     pub(crate) fn for_span(span: Span) -> Self {
         let column = (span.secs() * 1e6 / (COLUMNS as f64 - 2.0)).max(1.0);
         Grain((libm::ceil(libm::log2(column)) as u32).clamp(14, 50))
@@ -59,15 +56,15 @@ impl Grain {
 
 /// Everything that happened in a short interval.
 ///
-/// The level is sampled at the end of the column before, after each event, and at the last microsecond
-/// of the column. `low` and `high` are the extremes of these samples.
+/// The level is sampled at the end of the previous column, after each event, and at the last microsecond of the column.
+/// `low` and `high` are the extremes of these samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     /// The lowest level.
     pub low: f64,
     /// The highest level.
     pub high: f64,
-    /// The level at the end; while the column is filling, the level after its last event.
+    /// The level at the end; in the current column, after its last event.
     pub end: f64,
     /// The limit at the end.
     pub limit: f64,
@@ -75,14 +72,14 @@ pub struct Column {
     pub allowed: u32,
     /// Events refused.
     pub refused: u32,
-    /// The time of the last event, and the answer about it; `None` without an event.
+    /// The time and the outcome of the last event; `None` without an event.
     pub judged: Option<(Time, Outcome)>,
     /// Events allowed since the lane began, including this column.
     pub passed: u64,
     /// Events sent since the start of the run, including this column.
     pub sent: u64,
-    /// When another event would be allowed, as of the end of the column: [`Time::ZERO`] if at once,
-    /// [`Time::LAST`] if never. While the column is filling, the value is that of the column before.
+    /// When another event would be allowed, as of the end of the column: [`Time::ZERO`] for at once, [`Time::LAST`] for
+    /// never. The current column has the value of the previous one.
     pub again: Time,
 }
 
@@ -91,14 +88,14 @@ pub struct Column {
 pub struct History {
     begun: Time,
     grain: Grain,
-    /// The number of the column of level 0 that is filling.
+    /// The number of the current column of level 0.
     slot: i64,
     current: Column,
     scales: [Scale; LEVELS],
 }
 
-/// One resolution: the complete columns, without gaps and newest last, and the next column, which complete columns of
-/// the scale below fill.
+/// One resolution: the complete columns, without gaps, newest last, and the current column, to which the scale below
+/// adds its complete columns.
 #[derive(Clone, Debug)]
 struct Scale {
     complete: VecDeque<Column>,
@@ -137,8 +134,8 @@ impl History {
     /// The most memory the columns of a history take, in bytes.
     pub const BYTES: usize = LEVELS * COLUMNS * size_of::<Column>();
 
-    /// A history that begins at `now`, when `passed` of the `sent` events were allowed. Its first level and
-    /// limit are those of `at_rest`.
+    /// A history that begins at `now`, when `passed` of the `sent` events were allowed, with the level and the limit of
+    /// `at_rest`.
     pub(crate) fn new(grain: Grain, now: Time, at_rest: Outcome, passed: u64, sent: u64) -> Self {
         History {
             begun: now,
@@ -149,7 +146,7 @@ impl History {
         }
     }
 
-    /// Adds an event with the answer about it, `outcome`. The level after it is that of `after`.
+    /// Adds an event with its `outcome`, and the level after it, that of `after`.
     #[inline(always)]
     pub(crate) fn event(&mut self, at: Time, outcome: Outcome, after: Outcome, sent: u64) {
         let allowed = outcome.is_allowed();
@@ -162,8 +159,8 @@ impl History {
         column.sent = sent;
     }
 
-    /// Completes the column that is filling. At its end the level is that of `end`, and another event would
-    /// be allowed from `again` on.
+    /// Completes the current column. At its end the level is that of `end`, and another event would be allowed from
+    /// `again` on.
     pub(crate) fn close(&mut self, end: Outcome, again: Time) {
         self.current.include(end);
         self.current.again = again;
@@ -175,14 +172,14 @@ impl History {
         self.current.again
     }
 
-    /// The last instant of the column that is filling.
+    /// The last instant of the current column.
     #[inline(always)]
     pub(crate) fn last(&self) -> Time {
         let Grain(bits) = self.grain;
         Time::from_micros((self.slot << bits) | ((1 << bits) - 1))
     }
 
-    /// Completes the column that is filling, and goes on with `next`.
+    /// Completes the current column, and goes on with `next`.
     #[inline(always)]
     fn turn(&mut self, next: Column) {
         let mut complete = core::mem::replace(&mut self.current, next);
@@ -204,11 +201,10 @@ impl History {
         self.slot += 1;
     }
 
-    /// Columns without gaps that show `from..to` at about `seconds` each; the last may still be
-    /// filling. Columns are missing where nothing is remembered or the lane had not begun.
+    /// Columns without gaps that show `from..to` at about `seconds` each; the last may be the current one. Columns are
+    /// missing before the lane began, and where nothing is remembered.
     ///
-    /// The result has the coarsest columns of at most `seconds`, or coarser ones if those do not
-    /// reach back to `from`.
+    /// They are the coarsest columns of at most `seconds`, or coarser if these do not reach back to `from`.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Columns<'_> {
         let k = self.scale(from, seconds);
         let complete = &self.scales[k].complete;
@@ -253,7 +249,7 @@ impl History {
         self.begun.max(Time::from_micros(first.saturating_mul(self.grain.micros(k))))
     }
 
-    /// The column of scale `k` that is filling, merged with those that are filling on the finer scales.
+    /// The current column of scale `k`, merged with the current columns of the finer scales.
     fn filling(&self, k: usize) -> Column {
         let parts = self.scales[..=k].iter().rev().filter_map(|scale| scale.filling.as_ref());
         let mut parts = parts.chain([&self.current]);
@@ -264,8 +260,7 @@ impl History {
         sum
     }
 
-    /// The coarsest scale with columns of at most `seconds`, or a coarser one to reach back to
-    /// `from`.
+    /// The coarsest scale with columns of at most `seconds`, or a coarser scale to reach back to `from`.
     fn scale(&self, from: Time, seconds: f64) -> usize {
         let fits = |k: usize| self.grain.micros(k) as f64 / 1e6 <= seconds;
         let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);

@@ -16,13 +16,13 @@ use ratescope::policy::{Defaults, Policy};
 use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 
-/// The text of a lane, with one space between words. It is kept as text and not as a policy, since the common
-/// rate decides what it means and whether it can be read.
+/// The text of a lane, with one space between words. It is kept as text, not as a policy, since its meaning depends on
+/// the common rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template(String);
 
 impl Template {
-    /// Reads a template, and the policy that it means if limits without a rate have `rate`.
+    /// Reads a template, and its policy if limits without a rate have `rate`.
     ///
     /// # Errors
     /// As for [`Policy::read`]. The error points at the wrong word of `text`.
@@ -36,7 +36,7 @@ impl Template {
         Ok((Template(tidy), policy))
     }
 
-    /// The policy that the template means if limits without a rate have `rate`.
+    /// The policy of the template if limits without a rate have `rate`.
     ///
     /// # Errors
     /// As for [`read`](Self::read).
@@ -65,7 +65,7 @@ impl FromStr for Template {
     }
 }
 
-/// The fields of an event of a run: a user, and the one address that all of them share.
+/// The fields of an event of a run: a user, and the address that all users share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender<'a>(pub(crate) &'a str);
 

@@ -1,4 +1,4 @@
-//! How long senders wait after a refusal until an event of theirs is allowed.
+//! How long senders wait after a refusal until an event is allowed.
 
 use ratescope::time::{Span, Time};
 
@@ -11,7 +11,7 @@ const LENGTHS: usize = 53;
 pub struct Waits {
     /// When the wait of each sender began; `None` for a sender that does not wait.
     since: Vec<Option<Time>>,
-    /// How many waits there were of each [`class`].
+    /// The number of waits of each [`class`].
     counts: [u64; LENGTHS],
     /// The shortest wait and the longest.
     range: Option<[Span; 2]>,
@@ -24,8 +24,8 @@ impl Default for Waits {
 }
 
 impl Waits {
-    /// Takes the decision about an event of the sender with the number `sender`. There are few senders, so a
-    /// list by their numbers is enough.
+    /// Takes the decision about an event of the sender with the number `sender`. There are few senders, so they are in
+    /// a list.
     pub(super) fn event(&mut self, sender: usize, at: Time, allowed: bool) {
         if self.since.len() <= sender {
             self.since.resize(sender + 1, None);
@@ -49,13 +49,13 @@ impl Waits {
         self.range = Some([least.min(wait), most.max(wait)]);
     }
 
-    /// The shortest wait and the longest; `None` before any has ended.
+    /// The shortest wait and the longest; `None` before a wait has ended.
     pub fn range(&self) -> Option<[Span; 2]> {
         self.range
     }
 
-    /// How many waits there were in each class of lengths, from the class of the shortest wait to that of the longest.
-    /// Each class begins at twice the length of the one before it.
+    /// The number of waits in each class of lengths, from the shortest wait to the longest. Each class begins at twice
+    /// the length of the previous class.
     pub fn counts(&self) -> &[u64] {
         let Some([least, most]) = self.range else { return &[] };
         self.counts.get(class(least)..=class(most)).unwrap_or_default()

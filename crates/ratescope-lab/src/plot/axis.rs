@@ -1,6 +1,6 @@
-//! The places of ticks on an axis, and the text forms of numbers and times.
+//! The ticks of an axis, and the text forms of numbers and times.
 //!
-//! Every function accepts any number, also NaN, and does a bounded amount of work.
+//! Every function accepts any number, even NaN, and does a bounded amount of work.
 
 mod label;
 mod round;
@@ -23,15 +23,14 @@ pub struct Tick {
 /// The most intervals of an axis.
 const MOST: usize = 1000;
 
-/// A deviation of at most this part of a step is taken for a rounding error.
+/// A deviation of at most this part of a step counts as a rounding error.
 const ROUNDING: f64 = 1e-9;
 
 /// Ticks at the multiples of 1, 2 or 5 · 10^k in a domain, both ends included, in ascending order.
 ///
-/// There are at most `about` intervals, at most 1000, and as a rule more than a third of `about`, since the
-/// smallest step with so few intervals is taken. All labels have as many decimals as the step. A domain that
-/// is shorter than 1e-12 of its ends gets a single tick; one that is not finite, or longer than 1e300, gets
-/// none.
+/// The step is the smallest with at most `about` intervals, and at most 1000; usually there are more than a third of
+/// `about`. All labels have as many decimals as the step. A domain shorter than 1e-12 of its ends gets a single tick; a
+/// domain that is not finite, or longer than 1e300, gets none.
 pub fn ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
     let (from, to) = if from <= to { (from, to) } else { (to, from) };
     let length = to - from;
@@ -63,8 +62,8 @@ pub fn time_ticks(window_seconds: f64, about: usize) -> Vec<Tick> {
 /// Ticks at round times of a run, in seconds since its start, from `from` to `to`, ascending; there are none
 /// before the start.
 ///
-/// The steps are those of [`next_round_time`], and the labels read as those of [`instant`]. There are at most
-/// `about` intervals, and at most 1000.
+/// The steps are those of [`next_round_time`], and the labels those of [`instant`]. There are at most `about`
+/// intervals, and at most 1000.
 pub fn run_ticks(from: f64, to: f64, about: usize) -> Vec<Tick> {
     let length = to - from;
     if !(round::LEAST..=round::GREATEST).contains(&length) {

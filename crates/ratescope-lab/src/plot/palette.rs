@@ -1,9 +1,9 @@
 //! The colour of each ink in the light and in the dark theme, for the page's style sheet and for SVG files.
 //!
-//! On the panel, lines have a contrast of at least 3. Every ink that is also used for text, or stands behind
-//! text, has a contrast of at least 4.5 (WCAG 2.2, success criteria 1.4.11 and 1.4.3). The lines differ
-//! visibly from each other with each of the three kinds of colour blindness; so do allowed and refused, and
-//! any two of the eight lanes. Tests compute the contrasts and the differences.
+//! On the panel, lines have a contrast of at least 3. Inks for text, and inks behind text, have a contrast of at least
+//! 4.5 (WCAG 2.2, success criteria 1.4.11 and 1.4.3). The lines differ visibly from each other with each of the three
+//! kinds of colour blindness; so do allowed and refused, and any two of the eight lanes. Tests compute the contrasts
+//! and the differences.
 
 use super::Ink;
 

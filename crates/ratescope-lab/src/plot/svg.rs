@@ -1,7 +1,7 @@
 //! Marks as a standalone SVG file, for export and for pictures that tests compare.
 //!
-//! The same marks give the same text: coordinates have at most two decimals, and nothing depends on the font.
-//! Points that are not finite are left out, as a canvas leaves them out.
+//! The same marks give the same text: coordinates have at most two decimals, and nothing depends on the font. Points
+//! that are not finite are left out, as on a canvas.
 
 use super::palette::Theme;
 use super::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke, Text};
@@ -28,7 +28,7 @@ pub fn part(marks: &[Mark], theme: Theme) -> String {
     let mut part = Part { text: String::new(), theme, clips: 0 };
     // Writing to a String cannot fail.
     let _ = marks.iter().try_for_each(|mark| part.mark(mark));
-    // The ends of clips that have none.
+    // Closes unclosed clips.
     part.text.push_str(&"</svg>\n".repeat(part.clips));
     part.text
 }
@@ -95,8 +95,8 @@ impl Part {
         if !is_drawn(text.at) {
             return Ok(());
         }
-        // The distance from the middle of a text down to its baseline, in units of the type size. SVG's own
-        // baselines are not used, since programs differ in how they read them.
+        // The distance from the middle of a text down to its baseline, in units of the type size, since programs differ
+        // about SVG's own baselines.
         let down = 0.35;
         let anchor = match text.anchor {
             Anchor::Start => "start",
@@ -134,10 +134,10 @@ impl Part {
     }
 }
 
-/// A path through points. Each is told by the way from the one before it, which is shorter than its place.
+/// A path through points, each relative to the previous point, which is shorter.
 fn through(points: &[Point]) -> String {
     let mut path = String::new();
-    // In hundredths of a pixel. Places are rounded, and not the ways between them, so errors do not add up.
+    // In hundredths of a pixel. The points are rounded, not the distances, so errors do not add up.
     let mut before: Option<[f64; 2]> = None;
     for point in points.iter().copied().filter(|point| is_drawn(*point)) {
         let [x, y] = [point.x, point.y].map(|place| libm::round(place * 100.0));
@@ -176,7 +176,7 @@ fn is_finite(rect: Rect) -> bool {
     [rect.x, rect.y, rect.width, rect.height].into_iter().all(f64::is_finite)
 }
 
-/// Text with XML's special characters escaped, and with those replaced that XML cannot hold.
+/// Text with XML's special characters escaped, and characters that XML does not allow replaced.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

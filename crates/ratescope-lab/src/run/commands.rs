@@ -16,7 +16,7 @@ use ratescope::text::ParseError;
 use ratescope::time::Time;
 use std::collections::VecDeque;
 
-/// Something that a person does to a run, beyond looking at it.
+/// An action of a person that changes a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Makes this number of events at once; a click makes one.
@@ -38,8 +38,8 @@ impl Command {
     }
 }
 
-/// The most commands that are remembered for a link: some minutes of dragging while events come in
-/// each frame. A run with more commands cannot be replayed from a link.
+/// The most commands in a link: some minutes of dragging with events in each frame. A run with more commands cannot be
+/// replayed from a link.
 pub const MEMORY: usize = 10_000;
 
 /// The most events that one command makes.
@@ -56,8 +56,8 @@ pub(crate) struct Recording {
 }
 
 /// A change of a setting of [`Effect::Traffic`], which restarts all streams of events. The next change of the same
-/// setting restarts them again. It replaces this one if no event came between the two, and none would have come with
-/// the value before. So a drag makes no more commands than events came during it.
+/// setting restarts them again. It replaces this change if no event came between the two, nor would have come with the
+/// earlier value. So a drag makes no more commands than it had events.
 #[derive(Clone, Debug)]
 pub(super) struct Replaceable {
     name: String,
@@ -68,7 +68,7 @@ pub(super) struct Replaceable {
 }
 
 impl Replaceable {
-    /// A change of `name`; `None` if changes of that setting are never replaced.
+    /// A change of `name`; `None` if changes of the setting are never replaced.
     pub(super) fn new<S: Named>(
         name: &str,
         from: (String, Time),
@@ -77,9 +77,9 @@ impl Replaceable {
         S::has(name, Effect::Traffic).then(|| Replaceable { name: name.to_owned(), from, to })
     }
 
-    /// This change and the next one, `second` at `now`, as one change; `None` if they cannot be merged. A
-    /// change back to the first value is not merged: the merged change would change nothing, and so would not
-    /// restart the streams that both changes restarted.
+    /// This change and the next, `second` at `now`, as one change; `None` if they cannot be merged. A change back to
+    /// the first value is not merged: the result would change nothing, and so would not restart the streams as both
+    /// changes did.
     fn then(&self, second: &Replaceable, now: Time) -> Option<Replaceable> {
         let one = Replaceable { to: second.to.clone(), ..self.clone() };
         let unseen = now <= self.from.1.min(self.to.1);
@@ -94,8 +94,8 @@ impl Recording {
         Recording { coming, done: Some(Vec::new()), last: None }
     }
 
-    /// The recording of a run at its start: all commands are still to come, without the changes of
-    /// `setting`. `None` if there were too many commands to remember.
+    /// The recording of a run at its start: all commands are still to come, without changes of `setting`. `None` if
+    /// there were too many commands.
     pub(super) fn without(&self, setting: &str) -> Option<Self> {
         let is_other = |(_, command): &(Time, Command)| !matches!(command, Command::Set { name, .. } if name == setting);
         let coming = self.all()?.into_iter().filter(is_other).collect();
@@ -108,7 +108,7 @@ impl Recording {
         self.coming.insert(place, (at, command));
     }
 
-    /// When the next command is due; `None` if that is after `until`, or no command is to come.
+    /// When the next command is due; `None` if it is due after `until`, or there is none.
     pub(crate) fn due(&self, until: Time) -> Option<Time> {
         self.coming.front().map(|&(at, _)| at).filter(|&at| at <= until)
     }
@@ -122,7 +122,7 @@ impl Recording {
         !self.coming.is_empty()
     }
 
-    /// All commands, done and to come; `None` if there were too many to remember.
+    /// All commands, done and to come; `None` if there were too many.
     pub(crate) fn all(&self) -> Option<Vec<(Time, Command)>> {
         let done = self.done.as_ref()?;
         Some(done.iter().chain(&self.coming).cloned().collect())
@@ -152,8 +152,7 @@ impl Recording {
     }
 }
 
-/// Writes the part of a link with the commands, if there are any.
-/// `and` separates it from the part before.
+/// Writes the part of a link with the commands, if there are any. `and` separates it from the previous part.
 pub(crate) fn write(
     f: &mut fmt::Formatter<'_>,
     and: &str,

@@ -1,5 +1,5 @@
 //! The characters that separate the parts of a link are percent-encoded in values, as in `%26` for `&`, and so is `+`,
-//! which some programs take for a space.
+//! which some programs read as a space.
 
 use core::fmt::Display;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};

@@ -10,7 +10,7 @@ pub trait Experiment: Sized {
     /// The settings.
     type Settings: Named;
 
-    /// The most events that one frame of a page generates, so that a frame always ends.
+    /// The most events that one frame of a page generates.
     const PER_FRAME: usize;
 
     /// An experiment without events, at the time `begin`.
@@ -28,16 +28,15 @@ pub trait Experiment: Sized {
     /// As for [`new`](Self::new).
     fn follow(&mut self, now: Time, settings: &Self::Settings) -> Result<(), ParseError>;
 
-    /// The last instant of the column that is filling; [`Time::LAST`] if only events end columns.
+    /// The last instant of the current column; [`Time::LAST`] if only events end columns.
     fn column_end(&self) -> Time {
         Time::LAST
     }
 
-    /// Ends the column that is filling.
+    /// Ends the current column.
     fn end_column(&mut self) {}
 
-    /// A copy of the states, with a history that begins at `now`. If columns end without an event, they have the
-    /// length `grain`.
+    /// A copy of the states, with a new history from `now` on, of columns of `grain` if columns end without events.
     fn with_new_history(&self, now: Time, grain: Grain) -> Self;
 
     /// The work of an event or a column, in the unit of the budget of [`Run::advance`](super::Run::advance).

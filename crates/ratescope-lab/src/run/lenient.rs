@@ -1,13 +1,13 @@
-//! Numbers and rates as people type them, if the meaning is clear: `10k`, `1e9`, `1 000`, or `20` for the count
-//! of a rate whose period is known.
+//! Numbers and rates as people type them, if the meaning is clear: `10k`, `1e9`, `1 000`, or `20` for the count of a
+//! rate with a known period.
 
 use ratescope::internal::{count, float, leading_number};
 use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::Span;
 
-/// Reads a number. It may have spaces between thousands, and a power of ten or a suffix: k, M or G, in either
-/// case. `None` if the text is no number.
+/// Reads a number. It may have spaces between thousands, and a power of ten or a suffix: k, M or G, in either case.
+/// `None` if the text is not a number.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let tight: String = text.split_whitespace().collect();
     let (digits, suffix) = leading_number(&tight);

@@ -4,12 +4,12 @@
 //! decay=10s&limit=10&mode=strict&…&at=42.5&paused&do=1:events*10,20:mode=leaky
 //! ```
 //!
-//! A missing setting has its default, so a link is written without it; a repeated one has its last value.
-//! `do` lists [commands], each with its time in seconds of the run. `at` is the time at which the viewer
-//! enters the run; with `paused` the run stays there.
+//! A missing setting has its default, so links leave defaults out; a repeated setting has its last value. `do` lists
+//! [commands], each with its time in seconds of the run. `at` is the time at which the viewer enters the run; with
+//! `paused` the run stays there.
 //!
-//! The text follows `#` in an address: `&`, `%` and `+` in a value are percent-encoded, and any other
-//! character may be.
+//! The text follows `#` in an address. In a value `&`, `%` and `+` must be percent-encoded, and other characters may
+//! be.
 
 use super::escape::{decoded, inside};
 use super::table::{changed, listed, names};
@@ -54,13 +54,13 @@ impl<S: Named> fmt::Display for Link<S> {
     }
 }
 
-/// Every part must be right: a link of which only a part is read would show a different run. A caller that
-/// can show an error beside the run can use the [good parts](Link::good_parts).
+/// Every part must be right: a link that is read in part would show a different run. A caller that can show an error
+/// beside the run can use the [good parts](Link::good_parts).
 impl<S: Named> FromStr for Link<S> {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        // A program that wrote the address down may have encoded the separators too.
+        // A program may have encoded the separators, too.
         let all_decoded = |error| Self::read(&decoded(text)).map_err(|_| error);
         Self::read(text).or_else(all_decoded)
     }
@@ -73,7 +73,7 @@ impl<S: Named> Link<S> {
         if wrong.is_none() {
             return (Some(link), None);
         }
-        // A program that wrote the address down may have encoded the separators too.
+        // A program may have encoded the separators, too.
         match Self::gather(&decoded(text)) {
             (link, _, None) => (Some(link), None),
             _ => ((good > 0).then_some(link), wrong),
@@ -85,7 +85,7 @@ impl<S: Named> Link<S> {
         wrong.map_or(Ok(link), Err)
     }
 
-    /// The link made of the valid parts, how many parts are valid, and the first error.
+    /// The link made of the valid parts, the number of valid parts, and the first error.
     fn gather(text: &str) -> (Self, usize, Option<ParseError>) {
         let given = || {
             parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {

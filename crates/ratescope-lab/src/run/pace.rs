@@ -3,26 +3,25 @@
 use super::{Experiment, Named, Run};
 use ratescope::time::{Span, Time};
 
-/// If there is no frame for longer than this, in milliseconds, nobody was looking: the page was
-/// hidden, or the machine was asleep or busy.
+/// Longer than this, in milliseconds, without a frame is an absence: the page was hidden, or the machine was asleep or
+/// busy.
 const ABSENCE: f64 = 1000.0;
 
-/// The most events and columns that are generated for one absence, each counted by its [weight](Experiment::weight): a
-/// few seconds of work.
+/// The most work for one absence, in events and columns by their [weights](Experiment::weight): a few seconds.
 pub const CATCH_UP: f64 = 5e6;
 
 /// How many absences are remembered: the latest ones.
 const GAPS: usize = 16;
 
-/// A stretch of the run that was generated while nobody looked.
+/// A stretch of the run that was generated for an absence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gap {
     /// When it began.
     pub from: Time,
     /// When it ended.
     pub to: Time,
-    /// How far the run fell behind, in its own time: there were too many events to generate, so it stood
-    /// still for the rest of the absence.
+    /// How far the run fell behind, in its own time: with too many events to generate, it stood still for the rest of
+    /// the absence.
     pub skipped: Span,
     /// Whether the page was hidden; otherwise the machine was asleep or busy.
     pub hidden: bool,
@@ -52,7 +51,7 @@ impl Pace {
         self.play(run, wall, run.settings().common().speed, Time::LAST);
     }
 
-    /// As [`run`](Self::run), at another `speed` and only up to `end`. A run that is past `end` stays.
+    /// As [`run`](Self::run), at another `speed` and only up to `end`. A run past `end` stays.
     pub fn play<E: Experiment>(&mut self, run: &mut Run<E>, wall: f64, speed: f64, end: Time) {
         let passed = (wall - self.wall.unwrap_or(wall)).max(0.0);
         self.wall = Some(self.wall.map_or(wall, |last| last.max(wall)));
@@ -66,8 +65,8 @@ impl Pace {
         }
         self.hidden = false;
         run.advance(self.target, E::PER_FRAME);
-        // If one frame cannot catch up with an absence, the next frames go on with it. Without an
-        // absence, the machine is too slow for the rate and the speed: the run slows down instead.
+        // If one frame cannot catch up after an absence, the next frames go on. Without an absence, the machine is too
+        // slow for the rate and the speed, and the run slows down.
         let catching_up = self.gaps.last().is_some_and(|gap| run.now() < gap.to);
         self.slowed = run.now() < self.target && !catching_up;
         if self.slowed {

@@ -1,22 +1,22 @@
-//! Recorded events, such as those of a log's client, and the run of the part that is shown.
+//! Recorded events, such as those of a log's client, and the run of the visible part.
 //!
-//! All events are decided once, and the states before some of them are kept. To show a part, its events
-//! are decided again from the last states kept before it, with a history as fine as the part needs. So the
-//! work depends on the part, and not on the length of the log.
+//! All events are decided once, and the states before some of them are kept. To show a part, its events are decided
+//! again from the last states kept before it, with a history as fine as the part needs. So the work depends on the
+//! part, not on the length of the log.
 
 use super::{Arrival, Experiment, Run, Source};
 use crate::lane::history::Grain;
 use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
 
-/// The most places in the list of events at which states are kept.
+/// The most indices in the list of events at which states are kept.
 const MARKS: usize = 64;
 
 /// Recorded events.
 #[derive(Clone, Debug)]
 pub struct Past<E: Experiment> {
     events: Vec<Arrival>,
-    /// The states that are kept, each with the index of the first event that they have not seen.
+    /// The kept states, each with the index of its next event.
     marks: Vec<(usize, E)>,
     /// The states after all events.
     end: E,
@@ -54,10 +54,9 @@ impl<E: Experiment + Clone> Past<E> {
         Ok(Past { events, marks, end, run, known, grain: Grain::COARSEST })
     }
 
-    /// Makes [`run`](Self::run) show the time between two instants, unless it does already in columns that are fine
-    /// enough.
+    /// Makes [`run`](Self::run) show the time between two instants, unless it does so already in fine enough columns.
     pub fn look(&mut self, from: Time, to: Time) {
-        // Half as much is decided in addition on either side, since a user is likely to look there next.
+        // Also decides half as much on either side, since a user is likely to look there next.
         let [half, twice] =
             [0.5, 2.0].map(|part| Span::from_secs(part * to.since(from)).unwrap_or_default());
         let grain = Grain::for_span(twice);
@@ -70,7 +69,7 @@ impl<E: Experiment + Clone> Past<E> {
         let last = upto(to);
         let mark = self.marks.partition_point(|(place, _)| *place <= first);
         let mut experiment = match mark.checked_sub(1).and_then(|mark| self.marks.get(mark)) {
-            // Without events there are no marks, and the end is also the beginning.
+            // Without events there are no marks, and the end equals the beginning.
             None => self.end.clone(),
             Some((place, states)) => {
                 let mut states = states.clone();
@@ -86,7 +85,7 @@ impl<E: Experiment + Clone> Past<E> {
         self.grain = grain;
     }
 
-    /// The run of the part that is shown.
+    /// The run of the visible part.
     pub fn run(&self) -> &Run<E> {
         &self.run
     }

@@ -1,4 +1,4 @@
-//! Settings by name: the common ones of every run, and how values are read and written.
+//! Settings by name: the settings of every run, and how values are read and written.
 
 use super::table::{find, listed};
 use super::{Effect, Setting, Source, lenient};
@@ -11,14 +11,13 @@ use ratescope::time::{Span, Time};
 
 /// The settings of a run: each has a name, and its value a text form.
 pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
-    /// The settings, in the order in which a link has them. A setting comes after those that are needed to
-    /// read it.
+    /// The settings, in the order of links. A setting comes after those on which its reading depends.
     const SETTINGS: &'static [Setting<Self>];
 
     /// Sets `name` to the value of the text `value`.
     ///
     /// # Errors
-    /// When there is no such setting, or it cannot have that value; nothing changes then.
+    /// When there is no such setting, or it cannot have the value; nothing changes then.
     fn set(&mut self, name: &str, value: &str) -> Result<(), ParseError> {
         let Some(setting) = find(Self::SETTINGS, name) else {
             let help = format!("not a setting; there are {}", listed(Self::SETTINGS));
@@ -50,8 +49,7 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
         false
     }
 
-    /// The streams of events from `now` on, beside the generated ones. At the same instant, their events come
-    /// before the generated ones.
+    /// The streams of events from `now` on, besides the generated stream. At the same instant, their events come first.
     fn streams(&self, now: Time) -> Vec<Source> {
         let _ = now;
         Vec::new()
@@ -130,14 +128,14 @@ pub(crate) fn on_off(switch: &bool) -> &'static str {
     if *switch { "on" } else { "off" }
 }
 
-/// The value, or else the text for none.
+/// The value, or the text `none`.
 pub(crate) fn or<T: fmt::Display>(value: &Option<T>, none: &str) -> String {
     value.as_ref().map_or(none.to_owned(), T::to_string)
 }
 
 pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, ParseError> {
     match lenient::number(text) {
-        // Zero means the same in any unit, so it needs none.
+        // Zero is the same in any unit, so it needs no unit.
         Some(0.0) => within(text, Span::ZERO, &range),
         _ => within(text, text.parse()?, &range),
     }

@@ -13,8 +13,8 @@ pub struct Arrival {
     pub cost: f64,
     /// The number of its sender; sender 0 sends the clicks and the generated events.
     pub user: u32,
-    /// For a recorded event, whether it was refused where it was recorded, if that is known: so it is shown then, whatever
-    /// the limiter here makes of it.
+    /// For a recorded event, whether it was refused where it was recorded, if known. It is shown so, whatever the
+    /// limiter here decides.
     pub refused: Option<bool>,
 }
 
@@ -31,11 +31,11 @@ pub struct Source {
     /// When the next event comes; [`Time::LAST`] means never.
     pub(super) next: Time,
     stream: Stream,
-    /// The mean number of events a second until they end; 0 for a burst and for a list.
+    /// The mean number of events a second; 0 for a burst and for a list.
     pub(super) per_second: f64,
-    /// The cost of the event that was taken last; `None` means that of the settings.
+    /// The cost of the last event; `None` for that of the settings.
     pub(super) cost: Option<f64>,
-    /// Whether the event that was taken last was refused where it was recorded.
+    /// Whether the last event was refused where it was recorded.
     pub(super) refused: Option<bool>,
     pub(super) user: u32,
 }
@@ -87,7 +87,7 @@ impl Source {
         Source { cost: Some(cost), user, ..self }
     }
 
-    /// Removes the next event; afterwards `cost` is that of the event.
+    /// Removes the next event, and sets `cost` to its cost.
     #[inline(always)]
     pub(super) fn take(&mut self) {
         self.next = match &mut self.stream {

@@ -1,5 +1,5 @@
 //! A table of settings: one row for each, with its name, its effects, and how its value is read and written. Links and
-//! controls come from it. The arguments of commands do not: those with the name of a setting mean something else.
+//! controls come from it. Arguments of the command do not: those with the name of a setting mean something else.
 
 use super::escape::{VALUE, encoded};
 use ratescope::text::ParseError;
@@ -19,18 +19,17 @@ pub struct Setting<S: 'static> {
 /// An effect of a setting on a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It changes the view of the run. Without another effect, it changes nothing else.
+    /// It changes the view of the run.
     View,
     /// It restarts all streams of events, and changes nothing else.
     Traffic,
-    /// It changes how events are decided. People mean the whole run and not the rest of it, so it takes effect [from
-    /// the start](super::Run::set).
+    /// It changes how events are decided. People mean the whole run, so it takes effect [from the
+    /// start](super::Run::set).
     FromStart,
 }
 
-/// Makes a row from the name; the effects, if there are any; then the place of the value, the function that reads it,
-/// and the function that writes it if `Display` does not. Instead of the last three: what to do with a text, and what
-/// to write.
+/// Makes a row from the name and the effects, if any; then either the field of the value, the function that reads it,
+/// and the function that writes it if `Display` does not; or the code that sets a text, and the code that writes it.
 macro_rules! setting {
     ($name:literal $(, [$($effect:ident),*])?, |$of:ident| $place:expr, $read:path) => {
         setting!($name $(, [$($effect),*])?, |$of, text| $place = $read(text)?, $place)
@@ -67,7 +66,7 @@ pub(crate) fn listed<S>(table: &[Setting<S>]) -> String {
     names(table).collect::<Vec<_>>().join(", ")
 }
 
-/// The text of a link: each setting whose value is not the usual one, with its value.
+/// The text of a link: each setting whose value is not the default, with its value.
 pub(crate) fn changed<S: Default>(table: &[Setting<S>], settings: &S) -> String {
     let usual = S::default();
     let differs = |setting: &&Setting<S>| (setting.get)(settings) != (setting.get)(&usual);

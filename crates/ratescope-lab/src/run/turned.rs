@@ -1,26 +1,25 @@
-//! Settings that a user turns during a run: the whole run so far is decided again, or the change is
-//! remembered as one that applies from its time on.
+//! Settings that a user changes during a run: either the whole run so far is decided again, or the change is recorded
+//! and applies from its time on.
 
 use super::{Command, Effect, Experiment, Named, Run, Setting};
 use ratescope::text::ParseError;
 use ratescope::time::Time;
 
-/// A run of more work than this many frames is not decided again: that would take more than some tenths of a
-/// second.
+/// A run of more work than this many frames is not decided again: it would take more than some tenths of a second.
 const AGAIN: usize = 12;
 
 /// How many changes are remembered: the latest ones.
 const MEMORY: usize = 32;
 
-/// Changes of one setting that are less than this apart, in seconds of the run, are one change: a drag.
+/// Changes of one setting less than this apart, in seconds of the run, are one change: a drag.
 const DRAG: f64 = 0.5;
 
-/// A run that is decided again from its start, as if its settings had always been those in force. It replaces
-/// the present run when it reaches the present time.
+/// A run that is decided again from its start, as if the settings in force had always been so. It replaces the present
+/// run when it reaches the present time.
 #[derive(Clone, Debug)]
 pub(super) struct Again<E: Experiment> {
     pub(super) run: Run<E>,
-    /// The settings that were turned since the run was last up to date, each with its value before.
+    /// The settings that were changed since the run was last up to date, each with its earlier value.
     turns: Vec<[String; 2]>,
 }
 
@@ -34,7 +33,7 @@ pub(super) fn seen_as<S: Named>(settings: &S, view: &S) -> S {
     settings
 }
 
-/// A change of a setting that does not apply to earlier events: it came from a link, or the run so far was
+/// A change of a setting that does not apply to earlier events, since it came from a link, or since the run so far was
 /// too much work to decide again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turned {
@@ -42,19 +41,19 @@ pub struct Turned {
     pub at: Time,
     /// The name of the setting.
     pub name: String,
-    /// The text of its value until then.
+    /// The text of its earlier value.
     pub from: String,
-    /// The text of its value from then on.
+    /// The text of its later value.
     pub to: String,
     /// When the drag ended.
     last: Time,
 }
 
 impl<E: Experiment> Run<E> {
-    /// Gives a setting another value. A setting of [`Effect::FromStart`] gets it from the start of the run: the run is
+    /// Gives a setting another value. A setting of [`Effect::FromStart`] has it from the start of the run: the run is
     /// decided again, at once if a frame's work is enough, otherwise during the next calls of
-    /// [`advance`](Self::advance) or [`catch_up`](Self::catch_up). Until then this run stays as it is. If deciding
-    /// again would be too much work, and for any other setting, the value is in force from now on.
+    /// [`advance`](Self::advance) or [`catch_up`](Self::catch_up); until then this run stays as it is. If this would be
+    /// too much work, and for any other setting, the value is in force from now on.
     ///
     /// # Errors
     /// As for [`Named::set`]; nothing changes then.
@@ -77,8 +76,8 @@ impl<E: Experiment> Run<E> {
         self.apply(Command::Set { name: name.to_owned(), value: value.to_owned() })
     }
 
-    /// Continues to decide the run again after a [change](Self::set), by at most about `most` events and
-    /// columns. Returns whether this call finished it; then the history has changed.
+    /// Goes on deciding the run again after a [change](Self::set), by at most about `most` events and columns. Returns
+    /// whether this call finished; then the history has changed.
     pub fn catch_up(&mut self, most: usize) -> bool {
         let Some(mut again) = self.again.take() else { return false };
         let run = &mut again.run;
@@ -92,7 +91,7 @@ impl<E: Experiment> Run<E> {
             *self = again.run;
             return true;
         }
-        // A later command of a link is refused with a new value, so the changes apply from now on.
+        // With a new value a later command of a link is refused, so the changes apply from now on.
         for [name, before] in again.turns {
             let value = self.settings.get(&name);
             let _ = self.settings.set(&name, &before);
@@ -118,12 +117,12 @@ impl<E: Experiment> Run<E> {
         Some(Run { recording, ..new })
     }
 
-    /// The run that is to replace this one, or this one if there is none.
+    /// The run that is to replace this run, or else this run.
     pub(super) fn decided(&self) -> &Self {
         self.again.as_ref().map_or(self, |again| &again.run)
     }
 
-    /// Remembers a change of a setting of [`Effect::FromStart`].
+    /// Records a change of a setting of [`Effect::FromStart`].
     pub(super) fn turn(&mut self, name: &str, from: &str, to: &str) {
         if !E::Settings::has(name, Effect::FromStart) {
             return;

@@ -17,19 +17,19 @@ use ratescope::time::{Span, Time};
 
 /// Exim's rate, the smoothed line, the limiter that decides, and the history of all three.
 ///
-/// Exim's own limiter decides, or the [lane](crate::lane) of another limiter. The lines are here and not in a
-/// lane: Compare draws none of them, and its eight lanes would keep their history for nothing.
+/// Exim's own limiter decides, or the [lane](crate::lane) of another limiter. The lines are here, not in a lane:
+/// Compare does not draw them, and its eight lanes would keep their history for nothing.
 #[derive(Clone, Debug)]
 pub struct Instrument {
-    /// Exim's limiter, which only measures where a lane decides.
+    /// Exim's limiter, which only measures if a lane decides.
     limiter: Exim,
     lane: Option<Box<Lane>>,
     increase: Span,
     /// One event per decay interval, in events per second.
     per_second: f64,
     state: Option<Measured>,
-    /// The smoothed rate in events per decay interval, and its time: the time of `state`, or of a later
-    /// change of the intervals.
+    /// The smoothed rate in events per decay interval, and its time: that of `state`, or of a later change of the
+    /// intervals.
     smoothed: f64,
     since: Time,
     /// How many events were allowed and refused.
@@ -40,15 +40,14 @@ pub struct Instrument {
     models: Option<Box<Models>>,
 }
 
-/// The effect of the last event, for the formulas beside the graph. Rates are per decay interval at
-/// that time.
+/// The effect of the last event, for the formulas beside the graph. Rates are per decay interval at its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LastEvent {
     /// When it came.
     pub at: Time,
-    /// Exim's limiter, which measured it; its limit and its interval may have changed since.
+    /// Exim's limiter, as it was when it measured the event.
     pub limiter: Exim,
-    /// Seconds since the rate was stored last; `None` for the first event.
+    /// Seconds since the rate was last stored; `None` for the first event.
     pub gap: Option<f64>,
     /// The rate that was stored before it.
     pub before: f64,
@@ -59,8 +58,7 @@ pub struct LastEvent {
 }
 
 impl LastEvent {
-    /// The weights of the event and of the rate before it; an event without one before it has the whole weight of a
-    /// gap without end.
+    /// The weights of the event and of the rate before it; for the first event those of an infinite gap.
     pub fn weights(&self) -> Decay {
         let gap = self.gap.unwrap_or(f64::INFINITY);
         decay(gap.max(1e-9) / self.limiter.limit.per().secs())
@@ -101,7 +99,7 @@ impl Experiment for Instrument {
         let mut state = before.unwrap_or(initial);
         let measured = match refused {
             None => self.limiter.check(&mut state, at, cost),
-            // What was refused elsewhere was not counted there in leaky mode.
+            // In leaky mode, an event that was refused elsewhere was not counted there.
             Some(refused) => {
                 let measured = self.limiter.peek(&state, at, cost);
                 self.limiter.record(&mut state, at, cost, !refused);

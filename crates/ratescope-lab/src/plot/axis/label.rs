@@ -47,7 +47,7 @@ pub fn compact(value: f64) -> String {
     if size < 0.1 && size > 0.0 {
         return fixed(value, 3);
     }
-    // A number that rounds up to a unit is written in it: 999,950 is 1M.
+    // A number that rounds up to a unit has this unit: 999,950 is 1M.
     let unit = UNITS.into_iter().find(|(unit, _)| size >= unit * 0.9995);
     match unit.filter(|_| (9999.5..HUGE).contains(&size)) {
         Some((unit, letter)) => {
@@ -105,8 +105,8 @@ pub(super) fn time(value: f64, exponent: i32) -> String {
     whole(value, 1.0)
 }
 
-/// An instant of a run, in seconds since its start. Below 1000 s it has at most two decimals, as a person
-/// would say it; from there on it is written like [`seconds`].
+/// An instant of a run, in seconds since its start. Below 1000 s it has at most two decimals; from there on it is
+/// written like [`seconds`].
 pub fn instant(value: f64) -> String {
     if !(0.0..1000.0).contains(&value) {
         return seconds(value);
@@ -151,8 +151,8 @@ const DECIMALS: usize = 17;
 
 /// A number below 1e15, rounded to `decimals` decimals, or to as many as fit an integer of 64 bits.
 ///
-/// It is rounded to an integer and written as one: printing an f64 is the most expensive part of the standard
-/// library that the page would otherwise contain.
+/// It is rounded to an integer and written as an integer: printing an f64 would add the largest part of the standard
+/// library to the page.
 fn fixed(value: f64, decimals: usize) -> String {
     let room = DECIMALS.saturating_sub(super::round::exponent(value.abs().max(1.0)) as usize);
     let decimals = decimals.min(room);
@@ -166,8 +166,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// The digits of a number, which is finite and not zero, as an integer with `decimals` digits after the
-/// first, and the exponent of the first digit. Both hold after rounding, so that 9.996 is 1.00e1.
+/// The digits of a finite number other than zero, as an integer with `decimals` digits after the first, and the
+/// exponent of the first digit, both after rounding, so that 9.996 is 1.00e1.
 fn significant(value: f64, decimals: usize) -> (u64, i32) {
     let exponent = super::round::exponent(value);
     let digits = |exponent: i32| libm::round(shift(value.abs(), decimals as i32 - exponent)) as u64;
@@ -192,7 +192,7 @@ fn scientific(value: f64, decimals: usize) -> String {
     format!("{sign}{first}{point}{rest}×10{raised}")
 }
 
-/// A digit as superscript; any other character, which is a minus, as a superscript minus.
+/// A superscript digit, or for any other character a superscript minus.
 fn superscript(c: char) -> char {
     const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
     c.to_digit(10).map_or('⁻', |digit| RAISED[digit as usize])

@@ -1,7 +1,7 @@
 //! Round numbers: 1, 2 and 5 times a power of ten, and the round times of a clock.
 
-/// A round step: `mantissa` · 10^`exponent`. The two are kept apart so that multiples of 0.1 are exactly the
-/// numbers written 0.2 and 0.3, and not sums of a rounded tenth.
+/// A round step: `mantissa` · 10^`exponent`. The two are kept apart so that multiples of 0.1 are exactly the numbers
+/// written 0.2 and 0.3, not sums of a rounded tenth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
     pub(super) mantissa: f64,
@@ -58,8 +58,8 @@ pub(super) fn exponent(value: f64) -> i32 {
     libm::floor(libm::log10(value.abs())) as i32
 }
 
-/// The round numbers around `value`, ascending. They reach one more power of ten on each side, so that an
-/// error in the last bit of the logarithm does no harm.
+/// The round numbers around `value`, ascending. They include one more power of ten on each side, so that an error in
+/// the last bit of the logarithm does no harm.
 fn around(value: f64) -> impl DoubleEndedIterator<Item = Interval> {
     let middle = exponent(value);
     (middle - 1..=middle + 1)
@@ -104,9 +104,8 @@ pub fn next_round(value: f64, by: f64) -> f64 {
 
 /// The next round time above `seconds` (`by` > 0) or below it (`by` < 0), in seconds.
 ///
-/// The round times are 1, 2, 5, 10, 15, 20 and 30 seconds and as many minutes, 1, 2, 6 and 12 hours, a day
-/// and a week. Below a second they go on as 1, 2 and 5 · 10^k seconds, above a week as such multiples of a
-/// week.
+/// The round times are 1, 2, 5, 10, 15, 20 and 30 seconds, the same numbers of minutes, 1, 2, 6 and 12 hours, a day and
+/// a week. Below a second they are 1, 2 and 5 · 10^k seconds, above a week 1, 2 and 5 · 10^k weeks.
 pub fn next_round_time(seconds: f64, by: f64) -> f64 {
     let up = by > 0.0;
     let down = by < 0.0;
