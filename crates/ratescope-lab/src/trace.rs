@@ -1,12 +1,12 @@
 //! The history of an instrument: its lines and every event, at several resolutions.
 //!
-//! A screen has some thousand columns of pixels, and a run may have a million events a second. So
-//! events are folded into columns as they arrive and never looked at again. Level k of the
-//! history has columns of 2^(12+k) microseconds, from 4 ms to 34 s. A column that is complete is
-//! folded into the one above it, so an event costs the same with any number of levels.
+//! A screen has some thousand columns of pixels, and a run may have a million events a second. So events are folded
+//! into columns as they arrive and never visited again. Level k of the history has columns of 2^(12+k) microseconds,
+//! from 4 ms to 34 s. A complete column is folded into a column of the next level, so an event costs the same with any
+//! number of levels.
 //!
-//! Only columns with events exist. Between two of them the lines follow from the first in closed
-//! form, so a quiet trace is drawn exactly at any scale.
+//! Only columns with events exist. Between two columns the lines follow from the first in closed form, so a quiet trace
+//! is drawn exactly at any scale.
 //!
 //! The instrument of the [scope](crate::scope) writes it, and the [view](crate::view) reads it.
 //! [`Fold`] says what a column can hold.
@@ -38,7 +38,7 @@ pub struct Trace<C = Column> {
     total: u64,
 }
 
-/// One resolution: the complete columns, and the one that is still filling.
+/// One resolution: the complete columns, and the current one.
 #[derive(Clone, Debug)]
 struct Level<C> {
     complete: VecDeque<C>,
@@ -62,7 +62,7 @@ impl<C: Fold> Trace<C> {
         Self::after(0)
     }
 
-    /// A history that begins after `total` events of the run, of which it knows only the number.
+    /// A history that begins after `total` events of the run.
     pub(crate) fn after(total: u64) -> Self {
         let level = || Level { complete: VecDeque::new(), filling: None, dropped: total > 0 };
         Trace { levels: core::array::from_fn(|_| level()), total }
@@ -85,7 +85,7 @@ impl<C: Fold> Trace<C> {
         }
     }
 
-    /// Starts a column at level 0 and carries the complete ones upwards.
+    /// Starts a column at level 0, and folds complete columns into the next levels.
     #[cold]
     fn open(&mut self, next: C) {
         let mut carried = next;
@@ -110,16 +110,16 @@ impl<C: Fold> Trace<C> {
         }
     }
 
-    /// The columns that show `from..to` at about `seconds` a column: those in between and, if it is
-    /// remembered, the last one before, since the lines continue from it.
+    /// The columns that show `from..to` at about `seconds` a column, and, if remembered, the last column before, from
+    /// which the lines continue.
     ///
-    /// The columns are of the coarsest level with columns of at most `seconds`, or of a coarser one if these do not
-    /// reach back to `from`.
+    /// They are of the coarsest level with columns of at most `seconds`, or of a coarser level if these do not reach
+    /// back to `from`.
     pub fn columns(&self, from: Time, to: Time, seconds: f64) -> Vec<&C> {
         let level = self.level(from, seconds);
         let complete = &self.levels[level].complete;
         let start = complete.partition_point(|c| c.last() < from).saturating_sub(1);
-        // Columns that have not reached this level yet are filling at the levels below, newest last.
+        // The current columns of the levels below are not in this level yet; the newest comes last.
         let filling = self.levels[..=level].iter().rev().filter_map(|l| l.filling.as_ref());
         let mut columns = Vec::with_capacity(complete.len() - start + level + 1);
         columns.extend(complete.range(start..).take_while(|c| c.first() <= to));
@@ -150,8 +150,7 @@ impl<C: Fold> Trace<C> {
             .or(older.map(|i| &complete[i]))
     }
 
-    /// The coarsest level with columns of at most `seconds`, or a coarser one to reach back to
-    /// `from`.
+    /// The coarsest level with columns of at most `seconds`, or a coarser level to reach back to `from`.
     fn level(&self, from: Time, seconds: f64) -> usize {
         let fits = |k: usize| (1_u64 << (FINEST as usize + k)) as f64 / 1e6 <= seconds;
         let wanted = (1..LEVELS).rev().find(|&k| fits(k)).unwrap_or(0);
@@ -164,8 +163,8 @@ impl<C: Fold> Trace<C> {
 }
 
 impl Trace {
-    /// How many events had arrived by `at`, and whether the number is exact; `None` if it is forgotten. Inside a column
-    /// with events it is not exact: it counts the column's events only from the last of them on.
+    /// How many events had arrived by `at`, and whether the number is exact; `None` if it was dropped. Inside a column
+    /// with events it is not exact: before the column's last event it leaves out all of them.
     pub fn total_at(&self, at: Time) -> Option<(u64, bool)> {
         let level = self.level(at, 0.0);
         match self.last_before(level, at) {

@@ -36,12 +36,11 @@ pub use pattern::Pattern;
 
 /// An endless stream of events, in order of time. It allocates nothing.
 ///
-/// The next event is always drawn in advance, so that asking up to 3 s and then up to 5 s gives exactly the
-/// events that asking up to 5 s at once would. To change the rate or the pattern, make a new generator that
-/// starts now.
+/// The next event is always drawn in advance, so that asking up to 3 s and then up to 5 s gives the same events as
+/// asking up to 5 s at once. To change the rate or the pattern, make a new generator that starts now.
 ///
-/// The number of events is not bounded: at 1e300 events a second, one second of them never ends. The caller
-/// has to bound how many it takes.
+/// The number of events is not bounded: at 1e300 events a second, a second never ends. The caller has to bound how many
+/// it takes.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     next: Time,
@@ -94,8 +93,7 @@ impl Traffic {
         Ok(traffic)
     }
 
-    /// Takes and returns the next event if it comes before `until`; an event at `until` itself is left for
-    /// later.
+    /// Takes and returns the next event if it comes before `until`, but not at `until` itself.
     #[inline(always)]
     pub fn next_before(&mut self, until: Time) -> Option<Time> {
         let next = self.next;

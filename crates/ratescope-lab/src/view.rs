@@ -1,10 +1,9 @@
-//! Pictures of runs: a state and a size go in, marks come out. There is no browser here, and no formula.
+//! Pictures of runs, as marks. There is no browser here, and no formula.
 //!
-//! [`scope`](mod@scope) draws one limiter closely, [`compare`](mod@compare) many limiters in lanes, [`tune`](mod@tune)
-//! what every limit would do to the clients of a log, and [`live`](mod@live) the
-//! rules of a running service. Besides the run, a picture depends only on a [`Viewport`]: its size, the time
-//! at the right edge, the place of the crosshair. The page puts the marks on a canvas; here they become a
-//! file.
+//! [`scope`](mod@scope) draws one limiter in detail, [`compare`](mod@compare) many limiters in lanes,
+//! [`tune`](mod@tune) the effect of every limit on the clients of a log, and [`live`](mod@live) the rules of a running
+//! service. Besides the run, a picture depends only on a [`Viewport`]: its size, the time at the right edge, the place
+//! of the crosshair. The page draws the marks on a canvas; here they become a file.
 //!
 //! ```
 //! use ratescope_lab::plot::{palette::Theme, svg};
@@ -47,8 +46,7 @@ pub use timebase::{edges, seconds_per_pixel};
 use crate::run::pace::Gap;
 use ratescope::time::{Span, Time};
 
-/// How a picture is looked at. The picture of Tune has no time: it uses the size, the pointer and `on_limit`
-/// only.
+/// The settings of a picture. The picture of Tune has no time: it uses the size, the pointer and `on_limit` only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Viewport<'a> {
     /// Width and height in CSS pixels.
@@ -57,15 +55,15 @@ pub struct Viewport<'a> {
     pub right: Time,
     /// The right edge is the present.
     pub live: bool,
-    /// The length of time between the edges.
+    /// The time between the edges.
     pub window: Span,
-    /// The upper edge of the scope's plot in events per second, or of the cumulative picture of a
-    /// comparison in events; above zero.
+    /// The upper edge of the scope's plot, in events per second, or of a comparison's cumulative picture, in events;
+    /// above zero.
     pub top: f64,
-    /// The level at the upper edge of each lane's plot, above zero; a lane without one here gets its
-    /// own [`top`](compare::top).
+    /// The level at the upper edge of each lane's plot, above zero; for lanes beyond this list, [`top`](compare::top)
+    /// chooses it.
     pub tops: &'a [f64],
-    /// The place of the pointer in CSS pixels; a crosshair that was moved by keys alone is at the upper edge.
+    /// The place of the pointer in CSS pixels. For a crosshair moved by keys, it is at the upper edge.
     pub pointer: Option<[f64; 2]>,
     /// The readings at the crosshair of the Scope stand beside the picture, and not in a box within it.
     pub read_beside: bool,
@@ -75,32 +73,32 @@ pub struct Viewport<'a> {
     pub holds_limit: bool,
     /// The pointer holds the line of the limit, or a press would take hold of it.
     pub on_limit: bool,
-    /// Stretches of time to mark, in which nobody saw the run.
+    /// Stretches of time to mark, in which the run was not watched.
     pub gaps: &'a [Gap],
-    /// A stretch of time in which the limiters do not know yet what came before it.
+    /// A stretch of time in which the limiters do not know all earlier events yet.
     pub warming: Option<[Time; 2]>,
     /// The time axis counts from the start of the run, and not back from the right edge.
     pub own_time: bool,
     /// Instants to mark, ascending.
     pub flags: &'a [Time],
-    /// The term of the red line's formula that the viewer points to, on the Scope.
+    /// On the Scope, the term of the red line's formula that the viewer points to.
     pub term: Option<scope::Term>,
-    /// Only for a comparison.
+    /// The picture below the lanes of a comparison.
     pub below: compare::Below,
 }
 
 impl Viewport<'_> {
-    /// The place of the crosshair, in CSS pixels from the left. There is none while the limit is held:
-    /// it would lie over the line that is dragged.
+    /// The place of the crosshair, in CSS pixels from the left; `None` while the limit is dragged, as the crosshair
+    /// would lie over its line.
     pub fn crosshair(&self) -> Option<f64> {
         self.pointer.filter(|_| !self.holds_limit).map(|[x, _]| x)
     }
 }
 
-/// The thing at a point of a picture, for clicks and the cursor.
+/// The target at a point of a picture, for clicks and the cursor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hit {
-    /// Nothing that could be pressed.
+    /// Nothing to press.
     #[default]
     None,
     /// The graph: a press is an event, a drag looks back.
@@ -117,7 +115,7 @@ impl Hit {
         matches!(self, Hit::Limit | Hit::Upright)
     }
 
-    /// The CSS cursor over the thing.
+    /// The CSS cursor over the target.
     pub fn cursor(self) -> &'static str {
         match self {
             Hit::None => "default",

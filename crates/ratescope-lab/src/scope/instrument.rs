@@ -124,7 +124,7 @@ impl Experiment for Instrument {
                 self.trace.total() + 1,
             ),
         };
-        // What a service decided is shown as it was, beside the level that was measured here.
+        // A service's decision is shown as it was, with the level that was measured here.
         if let Some(refused) = refused {
             outcome.wait = outcome.wait.or(Some(Span::ZERO)).filter(|_| !refused);
         }
@@ -141,11 +141,11 @@ impl Experiment for Instrument {
         }
     }
 
-    /// Rates in events per second stay the same. The limit stays the same number of events in the decay
-    /// interval, also when the interval changes.
+    /// Rates in events per second stay the same. The limit keeps its number of events per decay interval, even if the
+    /// interval changes.
     ///
-    /// Only a new decay interval changes the stored rate: it is rescaled and stored anew at the present time.
-    /// After any other change, the gap of the next event is still counted from the last event.
+    /// Only a new decay interval changes the stored rate, which is rescaled and stored at the present time. After any
+    /// other change, the gap of the next event still counts from the last event.
     fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         self.decide_by(now, settings)?;
         let limiter = settings.measure()?;
@@ -186,7 +186,7 @@ impl Experiment for Instrument {
         self.lane.iter_mut().for_each(|lane| lane.close());
     }
 
-    /// A lane takes about eight times as long as Exim's limiter alone, for every four limits of its policy.
+    /// For every four limits of its policy, a lane takes about eight times as long as Exim's limiter alone.
     fn weight(&self) -> usize {
         self.lane.as_ref().map_or(1, |lane| 8 * lane.policy().limits().len().div_ceil(4))
     }
@@ -219,7 +219,7 @@ impl Instrument {
         self.lane.as_deref()
     }
 
-    /// Makes the lane of the settings, unless it is there already, or removes it if they have none.
+    /// Makes the lane of the settings, unless it exists, or removes it if the settings have none.
     fn decide_by(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let Some((template, policy)) = settings.policy()? else {
             self.lane = None;

@@ -1,15 +1,15 @@
 //! Other measurements of the same events: two models that the page of 2009 rejects, and a simpler
 //! form of its own formula.
 //!
-//! | line | formula | what speaks against it |
+//! | line | formula | disadvantage |
 //! |---|---|---|
 //! | the level of a leaky bucket | [`limit::leaky_bucket`](ratescope::limit::leaky_bucket) | at any steady rate it tends to nothing or to its maximum |
-//! | the mean of the last events | [`estimate::moving_average`](ratescope::estimate::moving_average) | it has to remember them |
-//! | N of the recent average | [`estimate::recent_average`](ratescope::estimate::recent_average) | it is about a half too high |
+//! | the mean of the last events | [`estimate::moving_average`](ratescope::estimate::moving_average) | it has to remember the events |
+//! | N of the recent average | [`estimate::recent_average`](ratescope::estimate::recent_average) | it reads about a half too high |
 //!
-//! They are measured only while one of them is drawn. The bucket sees every event. It drains at the
-//! rate of the limit and holds the limit's number of events, so its maximum lies at the limit. The other two
-//! count the events that the red line counts.
+//! They are measured only while one of them is drawn. The bucket sees every event. It drains at the rate of the limit
+//! and holds the limit's number of events, so its maximum is at the limit. The other two count the same events as the
+//! red line.
 
 mod column;
 
@@ -72,7 +72,7 @@ impl Models {
     pub(super) fn follow(&mut self, now: Time, settings: &Settings) -> Result<(), ParseError> {
         let limit = Rate::new(settings.limit, settings.decay)?;
         if settings.last != self.last {
-            // The line drawn so far is the mean of another number of events.
+            // The line so far is the mean of another number of events.
             self.mean = MovingAverage::new(settings.last);
             self.last = settings.last;
             self.whole = self.trace.total() == 0;

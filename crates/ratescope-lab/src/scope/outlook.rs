@@ -15,11 +15,10 @@
 //! An event passes a limit m when r_n < m. So for R > m > 1, as many events pass as there are whole numbers n - 1 >= 0
 //! below R ln((R-1)/(R-m)). That is `events_between(1, m, R)`, rounded up.
 //!
-//! After that the mode decides. Strict goes on counting attempts: nothing passes, and the rate tends
-//! to R. In silence the rate is back at the limit after p ln(R/m). The next event adds to the rate,
-//! so it passes slightly later. Leaky holds the rate r below the limit m. Then
-//! (1-e^-x)/x + r e^-x < m from x = 1/m on, so the next event passes after p/m at the latest, and
-//! evenly spaced events pass no faster than that in the long run.
+//! After that the mode decides. Strict mode goes on counting attempts: nothing passes, and the rate tends to R. In
+//! silence the rate is back at the limit after p ln(R/m). The next event adds to the rate, so it passes slightly later.
+//! Leaky mode holds the rate r below the limit m. Then (1-e^-x)/x + r e^-x < m from x = 1/m on, so the next event
+//! passes within p/m, and evenly spaced events pass no faster in the long run.
 //!
 //! # The edges
 //! * **Limit 0:** the limiter only measures, and all events pass.
@@ -95,15 +94,15 @@ impl Outlook {
         Outlook { at_once, decay: period.secs(), steady, fate }
     }
 
-    /// The rate `after` seconds (at least 0) after a burst of as many events as pass at one instant;
-    /// `None` if none or all pass.
+    /// The rate `after` seconds (at least 0) after the largest burst that passes at one instant; `None` if none or all
+    /// pass.
     pub fn burst_at(&self, after: f64) -> Option<f64> {
         let some = self.at_once > 0.0 && self.at_once.is_finite();
         some.then(|| self.at_once * decay(after / self.decay).left)
     }
 
-    /// The time from the first of even events to the last one that passes before a refusal, in
-    /// seconds; infinite if all pass, 0 if none does.
+    /// The seconds from the first of even events to the last that passes before a refusal; infinite if all pass, 0 if
+    /// none passes.
     pub fn last_passes(&self) -> f64 {
         match self.fate {
             Fate::Over(over) => (over.events - 1.0) * self.decay / self.steady,

@@ -96,7 +96,7 @@ impl Named for Settings {
         setting!("window", [View], |s| s.common.window, window),
         setting!("exact", [View], |s| s.exact, switch, on_off),
         setting!("ghost", [View], |s| s.ghost, switch, on_off),
-        // These thin lines have their past when they are switched on.
+        // When one of these thin lines is switched on, its past is computed.
         setting!("bucket", [View, FromStart], |s| s.bucket, switch, on_off),
         setting!("mean", [View, FromStart], |s| s.mean, switch, on_off),
         setting!("last", [View, FromStart], |s, text| s.last = whole(text, 1..=1000)?, s.last),
@@ -137,7 +137,7 @@ impl Settings {
         self.limited(text, rate.count(), rate.per())
     }
 
-    /// These settings with another limit and decay interval, if both are in range and the policy can have them.
+    /// These settings with another limit and decay interval, if both are in range and valid for the policy.
     fn limited(&self, value: &str, limit: f64, decay: Span) -> Result<Self, ParseError> {
         let limit = within_decimals(value, limit, &LIMIT)?;
         let decay = within(value, decay, &INTERVAL)?;
@@ -146,8 +146,8 @@ impl Settings {
         Ok(limited)
     }
 
-    /// These settings with the limiter of the text. Exim's limiter is no template: its rate and mode become those of
-    /// the settings.
+    /// These settings with the limiter of the text. For Exim's limiter, its rate and mode become settings, without a
+    /// template.
     fn decided(&self, text: &str) -> Result<Self, ParseError> {
         if matches!(text, "" | "exim") {
             return Ok(Settings { template: None, ..self.clone() });
@@ -182,7 +182,7 @@ impl Settings {
         self.template.is_none() || with(self.limit) != with(self.limit / 2.0)
     }
 
-    /// Exim's limiter as it measures: without a limit where another one decides.
+    /// Exim's limiter that measures, without a limit if another limiter decides.
     pub(super) fn measure(&self) -> Result<Exim, ParseError> {
         match self.template {
             None => self.limiter(),
@@ -203,8 +203,8 @@ impl Settings {
         self.bucket || self.mean || self.recent
     }
 
-    /// The leaky bucket of the [models](super::models), which drains at the limit and holds as much;
-    /// `None` if the limit is too low for a bucket.
+    /// The leaky bucket of the [models](super::models), which drains at the limit and holds its count; `None` if the
+    /// limit is too low for a bucket.
     pub fn leaky_bucket(&self) -> Option<LeakyBucket> {
         let rate = Rate::new(self.limit, self.decay).ok()?;
         LeakyBucket::new(rate, self.limit).ok()

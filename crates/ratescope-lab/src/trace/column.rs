@@ -5,7 +5,7 @@ use ratescope::estimate::exim::{DecayingRate, Measured};
 use ratescope::estimate::smoothed::Smoothed;
 use ratescope::time::{Span, Time};
 
-/// The readings of an instrument just after what happened at an instant.
+/// The readings of an instrument just after the events of an instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TracePoint {
     /// The instant.
@@ -18,22 +18,22 @@ pub struct TracePoint {
     pub decay: Span,
     /// The increase interval in force from here on.
     pub increase: Span,
-    /// The level that the last event was judged by: with Exim's limiter the rate in events per decay
-    /// interval, with a lane the level of its outcome.
+    /// The level of the last event: with Exim's limiter the rate in events per decay interval, with a lane the level of
+    /// its outcome.
     pub judged: f64,
-    /// The limit of Exim's limiter, in events per decay interval; 0 where a lane decides.
+    /// The limit of Exim's limiter, in events per decay interval; 0 if a lane decides.
     pub limit: f64,
-    /// The state of Exim's limiter, in events per decay interval. The red line and the later verdicts of that limiter
-    /// follow from it. An event that is not counted does not change it.
+    /// The state of Exim's limiter, in events per decay interval, from which the red line and its later verdicts
+    /// follow. An event that is not counted does not change it.
     pub stored: Measured,
-    /// Events that were allowed here.
+    /// Events allowed at this instant.
     pub allowed: u32,
-    /// Events that were refused here.
+    /// Events refused at this instant.
     pub refused: u32,
 }
 
 impl TracePoint {
-    /// Events that happened here.
+    /// Events at this instant.
     fn events(&self) -> u64 {
         u64::from(self.allowed) + u64::from(self.refused)
     }
@@ -61,12 +61,12 @@ impl TracePoint {
     }
 }
 
-/// Successive points that fell into one column.
+/// Successive points of one column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
     /// When the first point happened.
     pub first: Time,
-    /// The last point, with the counts of all points; the lines go on from here.
+    /// The last point, with the counts of all points, from which the lines continue.
     pub end: TracePoint,
     /// The range of the red line from just after the first point to just after the last.
     pub rate: Extent,

@@ -1,11 +1,11 @@
-//! The columns that a history is made of.
+//! The columns of a history.
 
 use ratescope::internal::{larger, smaller};
 use ratescope::time::Time;
 
-/// A column: a summary of fixed size of what happened in a short interval.
+/// A column: a summary of fixed size of a short interval.
 pub trait Fold: Copy {
-    /// The readings just after what happened at an instant.
+    /// The readings just after the events of an instant.
     type Point;
 
     /// The time of a point.
@@ -23,8 +23,8 @@ pub trait Fold: Copy {
     /// When its last point happened.
     fn last(&self) -> Time;
 
-    /// Adds a point to a column of the finest level. Such a column is so short, compared with any interval
-    /// that can be set, that the course of a line between two of its points cannot be seen.
+    /// Adds a point to a column of the finest level, which is so short, compared with any interval of the settings,
+    /// that the course of a line between two of its points is invisible.
     fn add(&mut self, point: &Self::Point, total: u64);
 
     /// Appends a later column.

@@ -12,10 +12,9 @@ const HASTE: f64 = 10.0;
 
 /// The mean pause after a burst, in mean gaps.
 ///
-/// With the mean gap g, the last event of a burst comes (SIZE - 1) g/HASTE after its first. From
-/// the first event of one burst to the first of the next must be SIZE g in the mean, for SIZE
-/// events each. The pause between is exponential, and its mean is the difference:
-/// 10 g - 9 g/10 = 9.1 g.
+/// With the mean gap g, the last event of a burst comes (SIZE - 1) g/HASTE after its first. The mean time from the
+/// first event of one burst to the first of the next must be SIZE g, for SIZE events each. The pause is exponential,
+/// and its mean is the difference: 10 g - 9 g/10 = 9.1 g.
 const PAUSE: f64 = SIZE as f64 - (SIZE - 1) as f64 / HASTE;
 
 #[derive(Clone, Debug)]
@@ -23,7 +22,7 @@ pub(super) struct Bursts {
     position: Position,
     random: Random,
     mean_gap: f64,
-    /// The events that are left of the current burst.
+    /// The remaining events of the current burst.
     left: u32,
 }
 

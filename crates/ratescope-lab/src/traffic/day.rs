@@ -8,28 +8,27 @@ use ratescope::time::{Span, Time};
 /// The amplitude of the rate around its mean, as a part of the mean.
 const SWING: f64 = 0.9;
 
-/// The number of pieces of a day, each with its own bounds of the rate; fewer if they would be shorter than
-/// `PIECE_GAPS`.
+/// The number of pieces of a day, each with bounds of the rate; fewer if they would be shorter than `PIECE_GAPS`.
 const PIECES_A_DAY: f64 = 64.0;
 
 /// The least length of a piece in mean gaps, so that no event takes many pieces to find.
 const PIECE_GAPS: f64 = 8.0;
 
-/// Poisson events at the rate `r(t) = R (1 + 0.9 wave(t/day))`, with t from the origin of time: each day
-/// begins at the mean with a rising rate, which swings between 0.1 and 1.9 times the mean. The wave is an
-/// upward arch of a parabola for the first half of the day and a downward one for the second: so near to a
-/// sine that nobody sees the difference, at a fraction of its time and of its size in the page.
+/// Poisson events at the rate `r(t) = R (1 + 0.9 wave(t/day))`, with t from the origin of time: each day begins at the
+/// mean with a rising rate, which swings between 0.1 and 1.9 times the mean. The wave is an upward arch of a parabola
+/// in the first half of the day and a downward arch in the second: visually a sine, at a fraction of the time and of
+/// the code in the page.
 ///
-/// By thinning (Lewis and Shedler, "Simulation of nonhomogeneous Poisson processes by thinning",
-/// Naval Research Logistics Quarterly 26, 1979): candidates come at a constant rate `top`, never
-/// below r; each is kept with the probability r(t)/top; the kept ones have the rate r, exactly.
+/// By thinning (Lewis and Shedler, "Simulation of nonhomogeneous Poisson processes by thinning", Naval Research
+/// Logistics Quarterly 26, 1979): candidates come at a constant rate `top`, never below r; each is kept with the
+/// probability r(t)/top; so kept candidates have exactly the rate r.
 ///
-/// One top for the whole day (1.9 R) would waste almost every second candidate, so time is cut into pieces
-/// with a top of their own. In a piece of length h, the rate differs from that in the middle by at most
-/// `h/2 · max|r'| = h/2 · 0.9 R 8/day`, which gives a lower and an upper bound. A candidate beyond the end of
-/// its piece is dropped and drawn again at the top of the next piece: exponential gaps have no memory. A
-/// candidate whose random number is at most the lower bound is kept without computing the rate. Where pieces
-/// are long against the day, the bounds are 0.1 R and 1.9 R, which is plain thinning.
+/// One top for the whole day (1.9 R) would waste almost every second candidate, so time is cut into pieces with a top
+/// of their own. In a piece of length h, the rate differs from the rate in the middle by at most `h/2 · max|r'| = h/2 ·
+/// 0.9 R 8/day`, which gives a lower and an upper bound. A candidate beyond the end of its piece is dropped and drawn
+/// again at the top of the next piece: exponential gaps have no memory. A candidate whose random number is at most the
+/// lower bound is kept without computing the rate. If pieces are long compared with the day, the bounds are 0.1 R and
+/// 1.9 R, which is plain thinning.
 #[derive(Clone, Debug)]
 pub(super) struct DayAndNight {
     position: Position,
@@ -59,8 +58,7 @@ impl DayAndNight {
             let want = "longer than zero";
             return Err(BadNumber { what: "a day in seconds", given: 0.0, want });
         }
-        // A day of less than a microsecond looks the same as one of a microsecond: either way the rate is the
-        // mean.
+        // A day of less than a microsecond is as good as a day of a microsecond: the rate is the mean.
         let day = (day.secs() * 1e6).clamp(1.0, f64::MAX);
         let piece = (day / PIECES_A_DAY).max(mean_gap * PIECE_GAPS).min(f64::MAX);
         Ok(DayAndNight { position, random, mean_gap, day, piece, left: 0.0, low: 0.0, top: 0.0 })

@@ -8,12 +8,12 @@ use ratescope::time::Span;
 /// How events are spread over time, at any mean rate.
 ///
 /// The text form is the name: `steady`, `poisson`, `bursts`, `day-and-night`. The length of the day follows
-/// the last one if it is not 24 hours, as in `day-and-night 2m`.
+/// `day-and-night` if it is not 24 hours, as in `day-and-night 2m`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pattern {
     /// Equal gaps.
     Steady,
-    /// Independent events with exponential gaps, as from many senders who know nothing of each other.
+    /// Independent events with exponential gaps, as from many independent senders.
     Poisson,
     /// Bursts of ten, each at ten times the mean rate, with exponential pauses between.
     Bursts,
@@ -25,7 +25,7 @@ pub enum Pattern {
     },
 }
 
-/// The length of a day if the text does not say it.
+/// The default length of a day.
 const DAY: Span = Span::hours(24);
 
 impl fmt::Display for Pattern {

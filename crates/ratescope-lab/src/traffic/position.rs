@@ -4,10 +4,9 @@ use ratescope::time::Time;
 
 /// A whole microsecond and an offset from it in microseconds, kept below `REBASE`.
 ///
-/// At a million events a second most gaps are below a microsecond. Added to one ever growing f64, they would
-/// lose more and more digits; the offset has a resolution of 2⁻³³ of a microsecond, after a year as at the
-/// start. (It moves to the base seldom and not at each event, because each event would then have to wait for
-/// the rounding of the one before.)
+/// At a million events a second most gaps are below a microsecond. Added to an ever growing f64, they would lose more
+/// and more digits; the offset always has a resolution of 2⁻³³ of a microsecond. (It moves to the base seldom, not at
+/// each event, since each event would then depend on the rounding of the previous one.)
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     base: i64,
@@ -38,7 +37,7 @@ impl Position {
         Time::from_micros(self.base.saturating_add(self.offset as i64))
     }
 
-    /// Microseconds since the origin, as exactly as an f64 of that size can tell.
+    /// Microseconds since the origin, rounded to f64.
     pub(super) fn micros(self) -> f64 {
         self.base as f64 + self.offset
     }

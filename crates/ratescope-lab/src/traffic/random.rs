@@ -21,9 +21,8 @@ impl Random {
 
     /// An exponential number with mean 1, from 0 up to 36.7 (53 ln 2).
     ///
-    /// By inversion: P(-ln u > x) = P(u < e^-x) = e^-x. Knuth's algorithm S needs no logarithm, but measured
-    /// no faster natively and slower in WebAssembly. Without the hint to inline, this measured three times as
-    /// slow.
+    /// By inversion: P(-ln u > x) = P(u < e^-x) = e^-x. Knuth's algorithm S needs no logarithm, but measured no faster
+    /// natively and slower in WebAssembly. Without `inline`, it measured three times as slow.
     #[inline(always)]
     pub(super) fn exponential(&mut self) -> f64 {
         -libm::log(self.uniform())

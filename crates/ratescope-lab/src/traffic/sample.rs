@@ -1,9 +1,9 @@
 //! A made-up server log: days of a small site, to try things with.
 //!
-//! More people come by day than by night, and each reads some pages with their pictures; in working hours
-//! many people of an office share one address; two search engines and a feed reader fetch pages at their own
-//! pace; a monitor asks at regular intervals; and each night somebody tries stolen passwords from many
-//! addresses, slowly from each. The same seed gives the same log on every machine.
+//! More people come by day than by night, and each reads some pages with pictures; in working hours many people of an
+//! office share one address; two search engines and a feed reader fetch pages at their own pace; a monitor comes at
+//! regular intervals; and each night somebody tries stolen passwords from many addresses, slowly from each. The same
+//! seed gives the same log on every machine.
 //!
 //! No real client appears: the addresses are reserved for examples, tests and networks of providers (RFC
 //! 5737, 3849, 2544, 6598), and the names are made up.
@@ -42,7 +42,7 @@ use std::collections::BinaryHeap;
 /// The beginning of every log: midnight of Monday, 2 March 2026, UTC.
 const START: i64 = 20_514 * DAY;
 
-/// The longest span of a log. The gaps between few lines are thousands of times as long, and are still times.
+/// The longest span of a log. The gaps between few lines are thousands of times as long, and must still be valid times.
 const LONGEST: Span = Span::hours(3650 * 24);
 
 /// An entry of the log: a request, a mail or a login, depending on the style of the log.
@@ -58,7 +58,7 @@ pub struct Entry {
     pub method: &'static str,
     /// The requested page.
     page: Page,
-    /// The page with the link to the requested one.
+    /// The page with the link to the requested page.
     from: Option<Page>,
     /// The status of the response.
     pub status: u16,
@@ -79,11 +79,11 @@ impl Entry {
 #[derive(Clone, Debug)]
 pub struct Sample {
     random: Random,
-    /// The number of entries that are left.
+    /// The number of entries still to come.
     left: u64,
     plan: Plan,
-    /// The next actions, the earliest first: the time of each, its number and its actor. Of two at the same time,
-    /// the one that was planned first comes first. No two have the same number, so actors are never compared.
+    /// The next actions, the earliest first: the time of each, its number and its actor. Of two actions at the same
+    /// time, the one that was planned first comes first. Numbers are unique, so actors are never compared.
     due: BinaryHeap<Reverse<(i64, u64, Actor)>>,
     /// The number of actions that were ever added to `due`.
     scheduled: u64,
@@ -93,14 +93,14 @@ pub struct Sample {
     clients: u32,
 }
 
-/// How often the actors act, as mean gaps in microseconds, and how many attackers there are.
+/// The mean gaps of the actors in microseconds, and the number of attackers.
 #[derive(Clone, Copy, Debug)]
 struct Plan {
     /// Between visits from the office, in working hours.
     office: f64,
     /// Between entries of each crawler.
     crawlers: [f64; 3],
-    /// Between entries of the monitor: always the same gap.
+    /// Between entries of the monitor, always exactly.
     monitor: f64,
     /// Between attempts of one address at night.
     attempts: f64,
@@ -143,7 +143,7 @@ impl Sample {
             attempts: actors::NIGHT as f64 / TRIES,
             attackers: attackers.min(65_536.0) as u32,
         };
-        // The rate of day and night is highest at 6:00, that of people at 15:00.
+        // The rate of day and night is highest at 6:00, the rate of people at 15:00.
         let start = Time::from_micros(START - actors::LATER);
         let pattern = super::Pattern::DayAndNight { day: Span::hours(24) };
         let per_second = people / site::PER_VISIT / span.secs();

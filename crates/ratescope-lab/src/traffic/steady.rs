@@ -4,8 +4,8 @@ use ratescope::time::Time;
 
 /// Event i comes i gaps after the start, rounded to the nearest microsecond.
 ///
-/// The time is computed from i and not from the event before, so that there is no drift if the gap is not a
-/// whole number of microseconds, as at 3 events a second.
+/// The time is computed from i, not from the previous event, so that there is no drift if the gap is not a whole number
+/// of microseconds, as at 3 events a second.
 #[derive(Clone, Debug)]
 pub(super) struct Steady {
     start: i64,

@@ -1,4 +1,4 @@
-//! The recommended limit: the smallest one that leaves nearly all clients alone, with doubts about it.
+//! The recommended limit, the smallest that leaves nearly all clients alone, with doubts about it.
 
 use crate::tune::{Curve, Part, Share, scale};
 use core::fmt;
@@ -9,8 +9,7 @@ use ratescope::time::Span;
 /// The goal of a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Aim {
-    /// The least share of the clients that is never refused anything, from 0 to 1. Clients marked as
-    /// legitimate are never refused.
+    /// The least share of clients that are never refused, from 0 to 1. Clients marked as legitimate are never refused.
     pub untouched: f64,
 }
 
@@ -26,11 +25,11 @@ impl Default for Aim {
 pub struct Advice {
     /// The smallest usual number that reaches the goal, if any does.
     pub limit: Option<f64>,
-    /// The limiter with it.
+    /// The limiter with this limit.
     pub limiter: Option<AnyLimiter>,
-    /// The clients from which it was learned, and how many of them it touches; not those left aside.
+    /// The clients from which it was learned, except those left aside, and how many it touches.
     pub learned: Share,
-    /// The clients in the rest of the log, if that was set apart and has events.
+    /// The clients in the rest of the log, if the rest was set apart and has events.
     pub checked: Option<Share>,
     /// The bend of the curve: beyond it, a higher limit spares few more clients.
     pub knee: Option<f64>,
@@ -46,18 +45,18 @@ pub enum Doubt {
     NoEvents,
     /// No limit of the scale reaches the goal, or the limiter does not accept it.
     NoLimit,
-    /// There are so few clients that the share which may be touched is less than one of them.
+    /// There are so few clients that the share that may be touched is less than one client.
     FewClients(u64),
     /// The log is shorter than ten periods.
     ShortLog(Span),
-    /// In the rest of the log, the limit touches more than twice the clients that it may.
+    /// In the rest of the log, the limit touches more than twice the clients that it may touch.
     Drifts(Share),
     /// No client ever exceeded the common rate.
     AllAlike,
 }
 
-/// Recommends a limit. It is learned from the first part of the log if there is a second part to check
-/// it on, and otherwise from the whole log. Clients that are left aside count for neither.
+/// Recommends a limit, learned from the first part of the log if there is a second part to check it on, otherwise from
+/// the whole log. Clients that are left aside count in neither part.
 pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
     let part = curve.learned_from();
     let checked = part == Part::Learned;
@@ -78,9 +77,9 @@ pub fn advise(curve: &Curve, aim: &Aim) -> Advice {
     advice
 }
 
-/// The smallest usual limit that touches no more clients of a part than it may, and no marked one. If no client stays
-/// below 1, an event of cost 1 passes the limit: the limit is at least 1, and above 1 for a limiter that refuses at its
-/// limit. Policies refuse a lower limit, and a server with whole numbers would read it as 0.
+/// The smallest usual limit that touches no more clients of a part than it may, and no marked client. If no client
+/// stays below 1, the limit lets an event of cost 1 pass: it is at least 1, and above 1 for a limiter that refuses at
+/// its limit. Policies refuse a lower limit, and a server with whole numbers would read it as 0.
 pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     let may = may_touch(aim, curve.counted(part));
     let does = |limit: &f64| {
@@ -93,16 +92,15 @@ pub(super) fn least_limit(curve: &Curve, aim: &Aim, part: Part) -> Option<f64> {
     limits.find(does).filter(|_| curve.counted(part) > 0)
 }
 
-/// The most clients of a number that may be touched.
+/// The most clients that may be touched.
 fn may_touch(aim: &Aim, clients: u64) -> u64 {
     // A little less, so that rounding never makes 99.9 % of 1000 more than 999.
     let untouched = libm::ceil(aim.untouched * clients as f64 - 1e-6);
     clients.saturating_sub(untouched as u64)
 }
 
-/// The bend of the curve of untouched clients over the logarithm of the limit: where it lies
-/// highest above the straight line between its ends. (Source: V. Satopaa and others, "Finding a
-/// 'kneedle' in a haystack", 2011, whose definition this is.)
+/// The bend of the curve of untouched clients over the logarithm of the limit: its highest point above the straight
+/// line between its ends. (Definition: V. Satopaa and others, "Finding a 'kneedle' in a haystack", 2011.)
 fn knee(curve: &Curve, part: Part) -> Option<f64> {
     let touched = |limit: &f64| curve.all.touched(part, *limit);
     let all = curve.all.clients(part);
@@ -146,7 +144,7 @@ fn doubts(curve: &Curve, aim: &Aim, advice: &Advice, part: Part) -> Vec<Doubt> {
 }
 
 impl Doubt {
-    /// The sentence, which also says what to do. Where one client decides the limit, it says which: the `fastest`.
+    /// The sentence, which also says what to do. If one client decides the limit, the sentence names it: the `fastest`.
     pub fn naming(&self, fastest: Option<&str>) -> String {
         match (self, fastest) {
             (Doubt::FewClients(clients @ 2..), Some(name)) => {

@@ -12,7 +12,7 @@ pub struct Burst {
     pub burst: f64,
     /// The rate at which it drains.
     pub rate: Rate,
-    /// The number of clients in the whole log that it refuses something all the same.
+    /// The number of clients in the whole log that it refuses.
     pub touched: u64,
 }
 
@@ -23,7 +23,7 @@ pub struct Frontier {
     pub bursts: Vec<Burst>,
 }
 
-/// The rates to try: round ones from six an hour to a hundred a second.
+/// The rates to try: round rates from six an hour to a hundred a second.
 const RATES: [&str; 16] = [
     "6/1h", "30/1h", "1/1m", "2/1m", "5/1m", "10/1m", "20/1m", "30/1m", "1/1s", "2/1s", "3/1s",
     "5/1s", "10/1s", "20/1s", "50/1s", "100/1s",
@@ -35,8 +35,8 @@ impl Frontier {
         RATES.iter().filter_map(|rate| rate.parse().ok()).map(Measure::Bucket).collect()
     }
 
-    /// The frontier from the curves of backlogs; other curves are ignored. A rate is left out if no burst of
-    /// the scale is large enough.
+    /// The frontier from the curves of backlogs, ignoring other curves. A rate is left out if no burst of the scale is
+    /// large enough.
     pub fn new(curves: &[Curve], aim: &Aim, part: Part) -> Self {
         let burst = |curve: &Curve| {
             let Measure::Bucket(rate) = curve.measure else { return None };
@@ -46,8 +46,8 @@ impl Frontier {
         Frontier { bursts: curves.iter().filter_map(burst).collect() }
     }
 
-    /// The bucket that lets the fewest events through in any `period`: its burst and what drains meanwhile.
-    /// Of several, the one with the highest rate; `None` without buckets.
+    /// The bucket that lets the fewest events through in any `period`: its burst and what drains in a period. Of
+    /// several, the bucket with the highest rate; `None` without buckets.
     pub fn tightest(&self, period: Span) -> Option<Burst> {
         let most = |at: &Burst| at.burst + at.rate.frequency() * period.secs();
         let less = |a: Burst, b: Burst| if most(&b) <= most(&a) { b } else { a };

@@ -1,4 +1,4 @@
-//! Measuring clients: the level of each, the curve of all limits, and the replay of one.
+//! Measuring clients: the level of each, the curve of all limits, and the replay of one limit.
 
 mod backlog;
 mod curve;

@@ -1,4 +1,4 @@
-//! Reading logs: lines become events, and these are kept by client.
+//! Reading logs: lines become events, which are kept by client.
 
 mod batch;
 mod grouped;

@@ -1,4 +1,4 @@
-//! Work on all processors, where there are threads: in the page there is one.
+//! Work on all processors. The page has one thread.
 
 use std::num::NonZero;
 use std::panic::resume_unwind;
@@ -18,7 +18,7 @@ pub(super) fn on_each<T: Send>(part: impl Fn() -> T + Sync) -> Vec<T> {
     let part = &part;
     thread::scope(|scope| {
         let running: Vec<_> = (0..threads()).map(|_| scope.spawn(part)).collect();
-        // A panic goes on here: without the result of its thread, the others would count too little.
+        // A panic continues here: without this thread's result, the sum would be too low.
         let result = |thread: ScopedJoinHandle<'_, T>| {
             thread.join().unwrap_or_else(|panic| resume_unwind(panic))
         };
@@ -36,7 +36,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// Without the result of that thread, the answer would be wrong.
+    /// Without the result of the thread that panicked, the answer would be wrong.
     #[test]
     fn a_panic_of_one_thread_ends_all() {
         let first = AtomicUsize::new(0);

@@ -32,7 +32,7 @@ pub struct ModelPoint {
     pub limit: Rate,
     /// The level of the bucket, in events.
     pub level: f64,
-    /// The events whose mean is drawn, and the time that they span.
+    /// The number of events in the mean, and when their first gap began.
     pub mean: MeanEvents,
     /// N of the recent average, in events.
     pub impulse: f64,

@@ -1,4 +1,4 @@
-//! The actors: what each of them does next, and when.
+//! The actors, and the next action of each.
 
 use super::clients::{self, Client};
 use super::site::{self, Page};
@@ -6,7 +6,7 @@ use super::{Entry, START, Sample};
 use ratescope::time::Time;
 use ratescope_log::civil::{DAY, SECOND};
 
-/// The shift of people's visits against the pattern of day and night, whose rate is highest at 6:00.
+/// How much later people's visits are than the pattern of day and night, whose rate is highest at 6:00.
 pub(super) const LATER: i64 = 9 * 3600 * SECOND;
 
 /// The time of day at which the attack begins.
@@ -134,8 +134,7 @@ impl Sample {
         self.schedule(at, Actor::Visit(Visit { client, page, from: None, pictures: 0 }));
     }
 
-    /// Requests the page of a visit or its next picture, and plans what follows: another picture, or perhaps
-    /// another page.
+    /// Requests the page of a visit or its next picture, and plans the next picture, or perhaps another page.
     fn read(&mut self, at: i64, mut visit: Visit) -> Entry {
         let Visit { client, page, from, pictures } = visit;
         let shown = if pictures > 0 { page.picture(pictures) } else { page };
@@ -178,8 +177,8 @@ impl Sample {
     }
 }
 
-/// `at` in working hours, otherwise the next opening of the office; a time in working hours of a weekend
-/// becomes the same time on Monday.
+/// `at` if it is in working hours, otherwise the next opening of the office; working hours of a weekend move to the
+/// same time on Monday.
 fn working_time(at: i64) -> i64 {
     let day = at.div_euclid(DAY);
     let of_day = at.rem_euclid(DAY);

@@ -33,7 +33,7 @@ const fn v4(a: u8, b: u8, c: u8, d: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(a, b, c, d))
 }
 
-/// A person by number. One with IPv6 has a /64 of their own, and a new address in it at each visit.
+/// A person by number. A person with IPv6 has an own /64, and a new address in it at each visit.
 pub(super) fn person(number: u32, random: &mut Random) -> Client {
     let traits = mix(number);
     // Eight people in a hundred are logged in, and fifteen have IPv6.
@@ -43,7 +43,7 @@ pub(super) fn person(number: u32, random: &mut Random) -> Client {
         let interface = (random.uniform() * 1e18) as u64;
         IpAddr::V6(Ipv6Addr::from_bits(u128::from(network) << 64 | u128::from(interface)))
     } else {
-        // Each address of 100.64.0.0/10 comes once before any comes again, since the factor is odd.
+        // Each address of 100.64.0.0/10 comes once before any repeats, since the factor is odd.
         let place = number.wrapping_mul(0x9e37_79b1) & 0x3f_ffff;
         IpAddr::V4(Ipv4Addr::from_bits(0x6440_0000 | place))
     };
@@ -62,15 +62,14 @@ pub(super) fn crawler(number: u8) -> Client {
     Client { ip: v4(192, 0, 2, 10 + number), user: None, agent }
 }
 
-/// One of the addresses that try passwords; each night has its own.
+/// An address that tries passwords; each night has its own.
 pub(super) fn attacker(number: u32, night: u32) -> Client {
     let place = (number.wrapping_mul(0x9e37_79b1) ^ mix(night)) & 0x1_ffff;
     let ip = IpAddr::V4(Ipv4Addr::from_bits(0xc612_0000 | place));
     Client { ip, user: None, agent: "python-requests/2.31.0" }
 }
 
-/// Scrambles a number, so that neighbours look unrelated. No two numbers have the same result, since each
-/// step can be undone.
+/// Scrambles a number, so that neighbours look unrelated. Each step is invertible, so results are unique.
 fn mix(number: u32) -> u32 {
     let number = (number ^ number >> 16).wrapping_mul(0x7feb_352d);
     let number = (number ^ number >> 15).wrapping_mul(0x846c_a68b);

@@ -60,7 +60,7 @@ impl Page {
         }
     }
 
-    /// The picture of the page with that number, from 1.
+    /// The picture of the page with this number, from 1.
     pub(super) fn picture(self, number: u8) -> Page {
         let number = self.number * 8 + u32::from(number);
         Page { place: Place::Picture, number }

@@ -11,11 +11,11 @@ use ratescope_log::civil::{Civil, Date, MONTHS, SECOND};
 pub enum Style {
     /// `combined`: Combined Log Format, with times in whole seconds.
     Combined,
-    /// `json`: JSON lines as an nginx may be told to write them, with times in milliseconds.
+    /// `json`: JSON lines, as nginx may be configured to write them, with times in milliseconds.
     Json,
     /// `exim`: Exim's main log; every entry is an incoming mail, with times in whole seconds.
     Exim,
-    /// `syslog`: every entry is a failed login, in the format of RFC 3164 and so without a year.
+    /// `syslog`: every entry is a failed login, in the format of RFC 3164, without a year.
     Syslog,
     /// `csv`: with a header, and with times in microseconds.
     Csv,

@@ -1,4 +1,4 @@
-//! The answer about a log: what is known so far, and the stages by which it is found.
+//! The answer about a log: the answer so far, and its stages.
 
 use super::curves::Curves;
 use super::plateau::Plateau;
@@ -12,8 +12,8 @@ use crate::tune::{
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::{Span, Time};
 
-/// A log and the choices put to it. Call [`step`](Self::step) until nothing is left to do; the answer so far can be read
-/// at any time.
+/// A log, and the choices to answer. Call [`step`](Self::step) until nothing is left to do; the answer so far can be
+/// read at any time.
 #[derive(Clone, Debug)]
 pub struct Analysis {
     log: Imported,
@@ -26,20 +26,20 @@ pub struct Analysis {
     pub(super) marked: Vec<usize>,
     /// The places of the clients to be stopped, in order.
     pub(super) to_stop: Vec<usize>,
-    /// The places of all that are no reason for a limit, in order: those to be stopped, and those that the limit should be
-    /// chosen without.
+    /// The places of all clients without which the limit is chosen, in order: those to be stopped, and those left out
+    /// by the user.
     aside: Vec<usize>,
     /// The marks that match no client.
     pub(super) unknown_marks: Vec<String>,
 
     choices: Choices,
-    /// The periods to compare, if they were given; otherwise the usual ones, and none for a bucket.
+    /// The given periods to compare; `None` for the usual periods, or none for a bucket.
     given_periods: Option<Vec<Span>>,
 
     curves: Curves,
-    /// The limiter in force, as far as it has been replayed.
+    /// The replay of the limiter in force so far.
     replay: Option<Replay>,
-    /// The limiter of today, as far as it has been replayed.
+    /// The replay of today's limiter so far.
     today: Option<Replay>,
     stage: Stage,
     pub(super) found: Found,
@@ -50,24 +50,24 @@ pub struct Analysis {
 pub(super) struct Found {
     shown: Option<(Curve, Advice)>,
     rows: Vec<LimitRow>,
-    /// The place of the client that decides the limit, where one does.
+    /// The place of the client that decides the limit, if one does.
     pub(super) fastest: Option<usize>,
     /// The highest levels of all clients, if the table is sorted by them.
     pub(super) peaks: Vec<Option<Peak>>,
     /// The places of the clients far above all others.
     outliers: Option<Vec<usize>>,
-    /// The limit without the outliers, if there are any; the outer `None` until that is known.
+    /// The limit without the outliers, if there are any; the outer `None` until it is known.
     plateau: Option<Option<Plateau>>,
     frontier: Option<Frontier>,
     periods: Vec<(Span, Advice)>,
-    /// The limiter of the row that is being counted, as far as it has been replayed.
+    /// The replay of the current row's limiter so far.
     row_replay: Option<Replay>,
 }
 
-/// What is found, in this order. A stage whose answer is known ends at once.
+/// The stages, in this order. A stage whose answer is known ends at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
-    /// The curve that is shown, the limit that it recommends, and the rows of its table.
+    /// The visible curve, the limit that it recommends, and the rows of its table.
     Curve,
     /// The refusals of the limit in force: a user who moves the limit waits for them.
     Replay,
@@ -111,7 +111,7 @@ impl Analysis {
         analysis
     }
 
-    /// Takes other choices. The options of reading in them are replaced by those with which the log was read.
+    /// Takes other choices, but keeps the options with which the log was read.
     pub fn ask(&mut self, choices: Choices) {
         let choices = Choices { reading: self.log.options.clone(), ..choices };
         // If only the limit, today's limit or the order of the table changes, the curve stays.
@@ -125,8 +125,8 @@ impl Analysis {
         }
     }
 
-    /// Compares these periods instead of the usual ones. All curves are then counted together, so that the
-    /// events are read only once.
+    /// Compares these periods instead of the usual periods. All curves are then counted together, so that the events
+    /// are read only once.
     pub fn compare(&mut self, periods: Vec<Span>) {
         self.given_periods = Some(periods);
         let mut wanted: Vec<Measure> =
@@ -136,13 +136,13 @@ impl Analysis {
         self.curves.want(&wanted);
     }
 
-    /// Marks clients as legitimate, in place of those marked before.
+    /// Marks clients as legitimate, in place of earlier marks.
     pub fn mark(&mut self, marks: &MarkedKeys) {
         self.mark_all(marks, &MarkedKeys::default(), &MarkedKeys::default());
     }
 
-    /// Marks clients, in place of those marked before: the legitimate ones, which no limit may touch; those to be stopped;
-    /// and those `without` which the limit should be chosen. A legitimate client is neither of the others.
+    /// Marks clients, in place of earlier marks: legitimate clients, which no limit may touch; clients to be stopped;
+    /// and clients `without` which the limit is chosen. A legitimate client is neither of the others.
     pub fn mark_all(&mut self, legitimate: &MarkedKeys, stop: &MarkedKeys, without: &MarkedKeys) {
         let clients = &self.log.summary.clients;
         let [(marked, unknown), (stop, none), (without, neither)] =
@@ -158,13 +158,13 @@ impl Analysis {
         self.clear();
     }
 
-    /// Drops the answer. The curves stay, and so do the replays, for questions with the same limiters.
+    /// Drops the answer. The curves and the replays stay, for questions with the same limiters.
     fn clear(&mut self) {
         self.stage = Stage::Curve;
         self.found = Found::default();
     }
 
-    /// Goes on with a stage for about `budget` events, or for `u64::MAX` to its end with all processors. Returns whether
+    /// Goes on with a stage for about `budget` events; `u64::MAX` completes it with all processors. Returns whether
     /// nothing is left to do.
     pub fn step(&mut self, budget: u64) -> bool {
         let (is_found, next) = match self.stage {
@@ -187,7 +187,8 @@ impl Analysis {
 
     fn find_curve(&mut self, budget: u64) -> bool {
         let Some(measure) = self.choices.measure(self.found.frontier.as_ref()) else {
-            // The rate of the bucket follows from the frontier. If that has no bucket, there is nothing to show.
+            // The rate of the bucket follows from the frontier. If the frontier has no bucket, there is nothing to
+            // show.
             if self.found.frontier.is_some() {
                 self.stage = Stage::Done;
             }
@@ -230,8 +231,8 @@ impl Analysis {
         true
     }
 
-    /// The measure by which clients are outliers. For a bucket it is Exim's rate over the period, since the rate of the
-    /// bucket is chosen for the fastest client, which then has no high level.
+    /// The measure for outliers. For a bucket it is Exim's rate over the period: the rate of the bucket is chosen for
+    /// the fastest client, which then has no high level.
     fn measure_of_outliers(&self) -> Measure {
         self.choices.over(self.choices.by.unwrap_or_default(), self.choices.period)
     }
@@ -257,8 +258,8 @@ impl Analysis {
         advance(replay, &self.log.summary.clients, budget)
     }
 
-    /// The limit without the outliers, if there are any and it is another one than with them; the outer `None` if a curve
-    /// is missing.
+    /// The limit without the outliers, if there are any and it differs from the limit with them; the outer `None` if a
+    /// curve is missing.
     fn without_outliers(&mut self, budget: u64) -> Option<Option<Plateau>> {
         let outliers = self.found.outliers.clone()?;
         if outliers.is_empty() {
@@ -312,7 +313,7 @@ impl Analysis {
         true
     }
 
-    /// Counts what the limit of each row refuses, the highest limit first.
+    /// Counts the refusals of each row's limit, the highest limit first.
     fn count_rows(&mut self, budget: u64) -> bool {
         let Some((curve, _)) = &self.found.shown else { return true };
         let Some(row) = self.found.rows.iter_mut().rev().find(|row| row.refused.is_none()) else {
@@ -330,7 +331,7 @@ impl Analysis {
         false
     }
 
-    /// The periods to compare and the measure for each, as far as the rate of a bucket is known.
+    /// The periods to compare, with their measures, if the rate of a bucket is known.
     fn measures(&self) -> Vec<(Span, Measure)> {
         let usual = || {
             let mut periods = PERIODS.to_vec();
@@ -352,14 +353,14 @@ impl Analysis {
         self.question_curves(&[measure], budget)?.pop()
     }
 
-    /// The curves of some measures with the marks of this question, as [`marked_curves`](Self::marked_curves).
+    /// As [`marked_curves`](Self::marked_curves), with the marks of this question.
     fn question_curves(&mut self, measures: &[Measure], budget: u64) -> Option<Vec<Curve>> {
         let aside = self.aside.clone();
         self.marked_curves(measures, &aside, budget)
     }
 
-    /// The curves of some measures, with the marked clients, and without those at the places `aside`. If one of them is
-    /// missing, counts about `budget` events for it and returns `None`.
+    /// The curves of some measures, with the marked clients, and without the clients at the places `aside`. If a curve
+    /// is missing, counts about `budget` events for it and returns `None`.
     fn marked_curves(
         &mut self,
         measures: &[Measure],
@@ -384,7 +385,7 @@ impl Analysis {
         Replay::new(&self.log.summary.clients, limiter, &self.clock, self.curves.known())
     }
 
-    /// The client that decides the limit: the fastest one, if none may be refused.
+    /// The client that decides the limit: the fastest, if none may be refused.
     fn deciding(&self, curve: &Curve, advice: &Advice) -> Option<usize> {
         let is_one = |doubt: &Doubt| matches!(doubt, Doubt::FewClients(2..));
         let limit = advice.limit.filter(|_| advice.doubts.iter().any(is_one))?;
@@ -392,14 +393,13 @@ impl Analysis {
         curve.fastest(&self.log.summary.clients, self.cut, below, &self.aside)
     }
 
-    /// Returns whether the limit in force and all its refusals are known, and those of the limit of a
-    /// [plateau](Self::plateau).
+    /// Whether the limit in force and the limit of a [plateau](Self::plateau) are known, with all their refusals.
     pub fn is_decided(&self) -> bool {
         self.stage > Stage::Plateau && self.replay.is_some()
     }
 
-    /// The limit without the clients far above all others, once it is known and counted; `None` if there is none, or it
-    /// refuses them nothing.
+    /// The limit without the clients far above all others, once it is known and counted; `None` without such clients,
+    /// or if it refuses them nothing.
     pub fn plateau(&self) -> Option<&Plateau> {
         let plateau = self.found.plateau.as_ref()?.as_ref()?;
         (plateau.replay.is_done() && plateau.replay.refused() > 0).then_some(plateau)
@@ -425,17 +425,17 @@ impl Analysis {
         &self.clock
     }
 
-    /// The share of the clients already counted for the missing curves, from 0 to 1; 1 if none is missing.
+    /// The share of the clients already counted for missing curves, from 0 to 1; 1 without missing curves.
     pub fn measured(&self) -> f64 {
         self.curves.measured(self.clients())
     }
 
-    /// The curve that is shown, and the limit that it recommends.
+    /// The visible curve, and the limit that it recommends.
     pub fn shown(&self) -> Option<&(Curve, Advice)> {
         self.found.shown.as_ref()
     }
 
-    /// The limit in force: the chosen one, or else the recommended one.
+    /// The limit in force: the chosen limit, or else the recommended limit.
     pub fn limit(&self) -> Option<f64> {
         self.choices.limit.or(self.found.shown.as_ref()?.1.limit)
     }
@@ -453,7 +453,7 @@ impl Analysis {
         Some(costs.and_then(|()| self.choices.configure(&limiter, per, self.addresses)))
     }
 
-    /// The replay of the limiter in force, as far as it has got.
+    /// The replay of the limiter in force so far.
     pub fn replayed(&self) -> Option<&Replay> {
         let limiter = self.limiter()?;
         self.replay.as_ref().filter(|replay| *replay.limiter() == limiter)
@@ -481,7 +481,7 @@ impl Analysis {
     }
 }
 
-/// Goes on with a replay, if there is one; returns whether it is done.
+/// Goes on with a replay, if there is one; returns whether none is left to do.
 fn advance(replay: Option<&mut Replay>, clients: &Clients, budget: u64) -> bool {
     let Some(replay) = replay else { return true };
     if budget == u64::MAX && cfg!(not(target_arch = "wasm32")) {

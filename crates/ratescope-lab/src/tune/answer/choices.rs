@@ -1,4 +1,4 @@
-//! The choices of the Tune page by name. A link holds them, and nothing of the log.
+//! The choices of the Tune page by name. A link has them, and nothing of the log.
 
 use super::{TableOrder, Today};
 use crate::compare::beside;
@@ -20,22 +20,22 @@ use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::Span;
 
-/// The choices. Their text form is what follows `#` in an address.
+/// The choices. Their text form follows `#` in an address.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choices {
     /// How the log is read.
     pub reading: ReadOptions,
     /// The server for which the configuration is written.
     pub target: Target,
-    /// The metric that is limited; a bucket if `None`.
+    /// The metric that is limited; `None` for a bucket.
     pub by: Option<Metric>,
     /// The period of the limit.
     pub period: Span,
-    /// The rate at which a bucket drains; if `None`, the tightest one for the period.
+    /// The rate at which a bucket drains; `None` for the tightest rate for the period.
     pub rate: Option<Rate>,
     /// The share of the clients to leave alone.
     pub aim: Aim,
-    /// The limit; if `None`, the recommended one.
+    /// The limit; `None` for the recommended limit.
     pub limit: Option<f64>,
     /// The limit that is in force today, to compare with.
     pub today: Option<Today>,
@@ -62,7 +62,7 @@ impl Default for Choices {
 /// The name of a bucket among the metrics.
 const BUCKET: &str = "bucket";
 
-/// Returns whether a name is of a bucket: the algorithms of buckets decide alike.
+/// Whether a name means a bucket; all algorithms of buckets decide alike.
 pub fn is_bucket(name: &str) -> bool {
     [BUCKET, "gcra", "token-bucket", "leaky-bucket"].contains(&name)
 }
@@ -79,7 +79,7 @@ pub fn percentage(text: &str) -> Result<f64, ParseError> {
 }
 
 impl Choices {
-    /// All choices but [those of reading](ReadOptions::SETTINGS), in the order in which a link has them.
+    /// All choices but [those of reading](ReadOptions::SETTINGS), in the order of links.
     pub const SETTINGS: &'static [Setting<Self>] = &[
         setting!("for", |s, text| s.write_for(text.parse()?), s.target),
         setting!("by", |s, text| s.limit_by(by(text)?), or(&s.by, BUCKET)),
@@ -91,8 +91,8 @@ impl Choices {
         setting!("order", |s| s.order, str::parse),
     ];
 
-    /// Sets `name` to `value`. Another server also brings its usual metric. When the limit would mean something else,
-    /// the recommended one is in force again.
+    /// Sets `name` to `value`. Another server also sets its usual metric. A change that would give the limit another
+    /// meaning resets it to the recommended limit.
     ///
     /// # Errors
     /// When the choice or the value is unknown; nothing changes then.
@@ -153,7 +153,7 @@ impl Choices {
         }
     }
 
-    /// The measure of the curve; none for a bucket whose rate is not known yet.
+    /// The measure of the curve; `None` for a bucket until its rate is known.
     pub fn measure(&self, frontier: Option<&Frontier>) -> Option<Measure> {
         match self.by {
             Some(by) => Some(self.over(by, self.period)),
@@ -161,7 +161,7 @@ impl Choices {
         }
     }
 
-    /// The rate of the bucket: the chosen one, or the tightest one that the server can express.
+    /// The rate of the bucket: the chosen rate, or the tightest that the server can express.
     pub fn rate(&self, frontier: Option<&Frontier>) -> Option<Rate> {
         if self.by.is_some() || self.rate.is_some() {
             return self.rate.filter(|_| self.by.is_none());
@@ -170,13 +170,13 @@ impl Choices {
         let mut bursts: Vec<Burst> =
             all.iter().filter(|at| self.target.has_bucket(at.rate, at.burst)).copied().collect();
         if bursts.is_empty() {
-            // If the server can express none, the configuration says why.
+            // If the server can express no rate, the configuration says why.
             bursts.clone_from(all);
         }
         Frontier { bursts }.tightest(self.period).map(|burst| burst.rate)
     }
 
-    /// The measure for a period, with the server's own arithmetic if that is known.
+    /// The measure for a period, with the server's own arithmetic if it is known.
     pub fn over(&self, by: Metric, period: Span) -> Measure {
         match (self.target, by) {
             (Target::Haproxy, Metric::SlidingCounter) => Measure::Haproxy(period, Counts::All),
@@ -185,7 +185,7 @@ impl Choices {
         }
     }
 
-    /// A bucket, with the server's own arithmetic if that is known.
+    /// A bucket, with the server's own arithmetic if it is known.
     pub(super) fn bucket(&self, rate: Rate) -> Measure {
         match Nginx::new(rate, 0, Delay::Never) {
             Ok(_) if self.target == Target::Nginx => Measure::Nginx(rate),
@@ -207,8 +207,7 @@ impl Choices {
         own.or_else(|| measure.limiter(limit).ok())
     }
 
-    /// A rate, and lanes for a [comparison](crate::compare): the limiter and other usual ones at
-    /// that rate.
+    /// A rate, and lanes for a [comparison](crate::compare): the limiter, and the usual limiters at this rate.
     pub fn lanes(&self, measure: Measure, limit: f64) -> Option<(Rate, String)> {
         let own = self.limiter(measure, limit)?;
         let rate = match measure {
@@ -218,11 +217,11 @@ impl Choices {
         Some((rate, beside(&own.to_string())))
     }
 
-    /// The server's configuration that gives each client a limiter, and notes on it. `per` and `addresses` say what a
-    /// client is.
+    /// The server's configuration with a limiter for each client, and notes on it. `per` and `addresses` define a
+    /// client.
     ///
     /// # Errors
-    /// A sentence that says why the server can't have it.
+    /// Says in a sentence why the server can't have it.
     pub fn configure(
         &self,
         limiter: &AnyLimiter,
@@ -250,7 +249,7 @@ fn period(text: &str) -> Result<Span, ParseError> {
     span(text, Span::micros(100_000)..=Span::hours(366 * 24))
 }
 
-/// A percentage computed from the share may have digits that nobody wrote.
+/// The share as a percentage, without digits from rounding.
 fn percents(aim: &Aim) -> f64 {
     libm::round(aim.untouched * 1e10) / 1e8
 }
@@ -259,7 +258,7 @@ fn limit(text: &str) -> Result<Option<f64>, ParseError> {
     if text == OPEN { Ok(None) } else { decimal(text, 0.001..=1e12).map(Some) }
 }
 
-/// The choices that differ from the default ones, as in a link.
+/// The choices that differ from the defaults, as in a link.
 impl fmt::Display for Choices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reading = self.reading.to_string();
@@ -269,7 +268,7 @@ impl fmt::Display for Choices {
     }
 }
 
-/// Reads choices in any order; the others have their default.
+/// Reads choices in any order; missing choices have their defaults.
 impl FromStr for Choices {
     type Err = ParseError;
 
@@ -283,7 +282,7 @@ impl FromStr for Choices {
                 nothing.set(&decoded(name), "")?;
             }
         }
-        // A choice may change those after it in this order, never those before it.
+        // A choice may change later choices in this order, never earlier ones.
         for name in Self::names() {
             for (_, part) in given() {
                 if let Some(value) = part.strip_prefix(name).and_then(|rest| rest.strip_prefix('='))

@@ -1,4 +1,4 @@
-//! The curves of a log that are known, and those that are being counted.
+//! A cache of curves of a log, and the curves that are being counted.
 
 use crate::tune::{Clients, Curve, Measure};
 use ratescope::time::Time;
@@ -9,11 +9,11 @@ const KEPT: usize = 64;
 /// Curves of all clients, without marks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curves {
-    /// Those wanted most recently are at the end.
+    /// The most recently wanted at the end.
     known: Vec<Curve>,
     /// Those being counted.
     counted: Vec<Curve>,
-    /// The place of the next client that they count.
+    /// The place of the next client to count.
     next: usize,
 }
 
@@ -38,7 +38,7 @@ impl Curves {
         let is_counted =
             |measure: &Measure| self.counted.iter().any(|curve| curve.measure == *measure);
         if !missing.iter().all(is_counted) {
-            // Those that were begun for another question start again, together with these.
+            // Unfinished curves of another question start again, together with these.
             let begun = self.counted.iter().map(|curve| curve.measure);
             let begun: Vec<Measure> = begun.filter(|begun| !missing.contains(begun)).collect();
             self.counted = missing.iter().chain(&begun).copied().map(Curve::new).collect();
@@ -48,7 +48,7 @@ impl Curves {
         missing.is_empty()
     }
 
-    /// Counts about `budget` events for the curves that were asked for.
+    /// Counts about `budget` events for the wanted curves.
     pub(super) fn count(&mut self, clients: &Clients, cut: Option<Time>, budget: u64) {
         let from = self.next;
         let mut work = 0u64;
@@ -65,7 +65,7 @@ impl Curves {
         }
     }
 
-    /// The share of the clients already counted for the missing curves, from 0 to 1; 1 if none is missing.
+    /// The share of the clients already counted for missing curves, from 0 to 1; 1 without missing curves.
     pub(super) fn measured(&self, clients: &Clients) -> f64 {
         if self.counted.is_empty() { 1.0 } else { self.next as f64 / clients.len().max(1) as f64 }
     }

@@ -1,4 +1,4 @@
-//! A limiter in the words that people use for the limit of a server.
+//! A limiter in the words that people use for a server's limit.
 
 use crate::tune::Measure;
 use ratescope::internal::{grouped, plural};
@@ -6,8 +6,8 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::rate::Rate;
 use ratescope::time::Span;
 
-/// A limiter in words, as in `30 requests a minute, bursts of 30`; its text form if it has no such words.
-/// `noun` is the word for one event.
+/// A limiter in words, as in `30 requests a minute, bursts of 30`, or else its text form. `noun` is the word for one
+/// event.
 pub(super) fn in_words(limiter: &AnyLimiter, noun: &str) -> String {
     let rate = |count: f64, per: Span| {
         let s = if count == 1.0 { "" } else { "s" };

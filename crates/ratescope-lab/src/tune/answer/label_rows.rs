@@ -1,4 +1,4 @@
-//! The labels, paths and agents, of the requests that the limit in force refuses.
+//! The paths and agents of the requests that the limit in force refuses: their labels.
 
 use super::Analysis;
 use crate::tune::Codes;
@@ -23,8 +23,8 @@ impl LabelRow {
         [shown, grouped(self.refused), grouped(self.requests)]
     }
 
-    /// The paths, then the agents, whose requests are refused most: at most `most` of each, and the number
-    /// of all that have refused requests. Empty if the log has no such field.
+    /// The paths, then the agents, with the most refused requests: at most `most` of each, and the number of all with
+    /// refused requests. Empty if the log has no such field.
     pub fn tables(analysis: &Analysis, most: usize) -> [(Vec<Self>, usize); 2] {
         let mut tables = <[(Vec<Self>, usize); 2]>::default();
         let (Some(labels), Some(replay)) = (&analysis.clients().labels, analysis.replayed()) else {

@@ -1,4 +1,4 @@
-//! Notes on a configuration: how the server will count differently from the way the log was read.
+//! Notes on a configuration: how the server counts differently from how the log was read.
 
 use super::Choices;
 use crate::export::{Addresses, Target};
@@ -10,8 +10,7 @@ use ratescope::policy::Per;
 use ratescope_log::Filter;
 
 impl Choices {
-    /// The differences between the events of the log and those that the server will count, one sentence
-    /// each.
+    /// The differences between the events of the log and the server's events, one sentence each.
     pub(super) fn notes(&self, limiter: &AnyLimiter, per: &Per) -> Vec<String> {
         let options = &self.reading.options;
         let server = self.target;
@@ -19,7 +18,7 @@ impl Choices {
         if server == Target::Rust {
             return Vec::new();
         }
-        // The span of time that was read of the log makes no difference to a server.
+        // The time span of the log makes no difference to a server.
         let Filter { paths, methods, statuses, messages, also, not, .. } = options.filter.clone();
         let before = Filter { paths, methods, also, not, ..Filter::default() };
         let after = Filter { statuses, messages, ..Filter::default() };
@@ -34,7 +33,7 @@ impl Choices {
                  no others"
             ),
         });
-        // fail2ban reads a log, too, so it knows the answers to requests.
+        // fail2ban also reads a log, so it knows the responses.
         let reads_log = server == Target::Fail2ban;
         let answered = (!after.is_empty() && !reads_log).then(|| {
             format!(
@@ -93,8 +92,8 @@ impl Choices {
         [dry, last, burst, chosen, answered, depth].into_iter().flatten().collect()
     }
 
-    /// Returns an error if costs come from a field or the highest is not 1, unless the target is Rust, or Exim
-    /// which counts some of them: a server counts each request as 1.
+    /// Returns an error if costs come from a field or the highest cost is not 1, since a server counts each request as
+    /// 1; but not for Rust, nor for costs that Exim counts.
     pub(super) fn check_costs(&self, highest: f64) -> Result<(), String> {
         let cost = match self.reading.field_of_costs() {
             Some(name) if self.target.counts(name) => return Ok(()),
@@ -114,17 +113,17 @@ impl Choices {
 }
 
 impl Imported {
-    /// How the addresses of its clients were counted.
+    /// How the clients' addresses were counted.
     pub fn addresses(&self) -> Addresses {
         Addresses {
             ipv6_prefix: self.ipv6_prefix().unwrap_or(128),
-            // The names of the formats say where the address is from.
+            // The names of the formats say where the address comes from.
             forwarded: self.formats().iter().any(|format| format.contains("X-Forwarded-For")),
         }
     }
 
-    /// The bits of the first client that is an IPv6 address or network, also of a summary, which does not know how the
-    /// log was read.
+    /// The prefix of the first client with an IPv6 address or network, since a summary does not have the options of
+    /// reading.
     pub fn ipv6_prefix(&self) -> Option<u8> {
         let bits = |text: &str| {
             let (address, bits) = text.split_once('/').unwrap_or((text, "128"));

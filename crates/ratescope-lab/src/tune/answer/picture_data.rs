@@ -1,4 +1,4 @@
-//! The data of the pictures, also as the plain numbers that the Worker hands to the page.
+//! The data of the pictures, also as plain numbers, in which the Worker passes them to the page.
 
 use super::Analysis;
 use crate::tune::{Burst, Frontier, Hours, Stair, Staircase, Zone};
@@ -6,16 +6,16 @@ use ratescope::rate::Rate;
 use ratescope::time::Span;
 use ratescope_log::NOUNS;
 
-/// The data of the pictures. Parts that are not known yet are empty.
+/// The data of the pictures. Parts that are still unknown are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PictureData {
     /// The curve.
     pub staircase: Staircase,
-    /// Pairs of a limit and the number of requests that it refuses, if only a replay can count these.
+    /// Limits with their numbers of refused requests, if only a replay can count them.
     pub counted: Vec<[f64; 2]>,
     /// The number of requests.
     pub requests: u64,
-    /// The word for them, in plural.
+    /// The word for requests, in plural.
     pub events: &'static str,
     /// The limit that is recommended.
     pub recommended: Option<f64>,
@@ -36,14 +36,14 @@ pub struct Refusals {
     pub hours: Hours,
     /// The number of refused requests.
     pub refused: u64,
-    /// The number of clients that it refuses something.
+    /// The number of clients with a refused request.
     pub touched: u64,
     /// All refusals are counted.
     pub done: bool,
 }
 
 impl PictureData {
-    /// The data known by now.
+    /// The data so far.
     pub fn new(analysis: &Analysis) -> Self {
         let mut data = PictureData {
             requests: analysis.clients().requests(),
@@ -73,7 +73,7 @@ impl PictureData {
     pub fn to_numbers(&self) -> Vec<f64> {
         let [recommended, knee] = [self.recommended, self.knee].map(|n| n.unwrap_or(f64::NAN));
         let [low, high] = self.zone.0.map_or([f64::NAN; 2], |range| range.map(f64::from));
-        // The place of the word, from 1; 0 if there is no log.
+        // The index of the word, from 1; 0 without a log.
         let word = NOUNS.iter().position(|noun| *noun == self.events);
         let word = word.map_or(0, |place| place + 1) as f64;
         let mut numbers = vec![self.requests as f64, word, recommended, knee, low, high];
@@ -165,7 +165,7 @@ fn write_rows<const N: usize>(numbers: &mut Vec<f64>, rows: impl Iterator<Item =
     }
 }
 
-/// Takes the rows that [`write_rows`] appended from the beginning of `numbers`; fewer if the numbers end early.
+/// Reads the rows of [`write_rows`] from the beginning of `numbers`; fewer if the numbers end early.
 fn read_rows<const N: usize>(numbers: &mut &[f64]) -> Vec<[f64; N]> {
     let Some((n, rest)) = numbers.split_first() else { return Vec::new() };
     let (rows, rest) = rest.split_at((*n as usize).saturating_mul(N).min(rest.len()));

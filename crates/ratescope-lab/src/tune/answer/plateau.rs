@@ -1,4 +1,4 @@
-//! The limit that stops the clients far above all others, beside the one that leaves them alone.
+//! The limit that stops the clients far above all others, beside the limit that leaves them alone.
 
 use super::Analysis;
 use super::in_words::briefly;
@@ -7,7 +7,7 @@ use crate::tune::{RefusedClient, Replay, Share, Summary};
 use ratescope::internal::{grouped, plural};
 use ratescope::limit::any::AnyLimiter;
 
-/// A limit chosen without the [outliers](crate::tune::outliers), and the one chosen with them.
+/// A limit chosen without the [outliers](crate::tune::outliers), and the limit chosen with them.
 #[derive(Clone, Debug)]
 pub struct Plateau {
     /// The places of the outliers.
@@ -55,7 +55,7 @@ impl Plateau {
     }
 }
 
-/// The names of clients, those that are refused most first.
+/// The names of clients, the most refused first.
 fn names(summary: &Summary, most: &[RefusedClient]) -> String {
     let name = |client: &RefusedClient| summary.name(client.place);
     let (first, rest) = most.split_at(most.len().min(NAMED));

@@ -12,11 +12,11 @@ use ratescope_log::{Corrections, LogShape};
 pub struct Report {
     /// The numbers of requests and clients, and the first and the last time.
     pub read: String,
-    /// The formats of the logs; empty if they are not known.
+    /// The formats of the logs; empty if unknown.
     pub formats: String,
-    /// The differences between the lines and the events kept, a sentence each.
+    /// The differences between the lines and the kept events, a sentence each.
     pub notes: Vec<String>,
-    /// The number of lines that could not be read, and the first of them with the reasons.
+    /// The number of unreadable lines, and the first of them with the reasons.
     pub unread: Option<(String, Vec<String>)>,
     /// How the clients were sampled; `None` if there was room for all.
     pub room: Option<String>,
@@ -24,20 +24,20 @@ pub struct Report {
     pub headline: String,
     /// The headline is final.
     pub done: bool,
-    /// The refusals of the limit that is in force today; empty until they are known.
+    /// The refusals of today's limit; empty until they are known.
     pub today: String,
-    /// The clients that the recommended limit touches, in the part of the log from which it was learned and
-    /// in the part on which it was checked.
+    /// The clients that the recommended limit touches, in the part of the log that chose it and in the part that checks
+    /// it.
     pub learned: String,
-    /// The limit that stops the clients far above all others, beside the recommended one; empty without such clients.
+    /// The limit that stops the clients far above all others, beside the recommended limit; empty without such clients.
     pub plateau: String,
-    /// What the limit in force does to the clients that are to be stopped, a sentence each.
+    /// The effect of the limit in force on the clients to be stopped, a sentence each.
     pub stops: Vec<String>,
     /// Reasons to think twice, a sentence each.
     pub doubts: Vec<String>,
 }
 
-/// The most clients of whom a report says whether they are stopped.
+/// The most clients to be stopped that a report names.
 const STOPPED: usize = 10;
 
 /// The effect of a limiter on the clients of a log.
@@ -86,7 +86,7 @@ impl Report {
 }
 
 impl LimitEffect {
-    /// The effect of the limiter in force, once it has been replayed.
+    /// The effect of the limiter in force, once it is replayed.
     pub fn new(analysis: &Analysis) -> Option<Self> {
         let replay = analysis.replayed().filter(|replay| replay.is_done())?;
         let limiter = replay.limiter();
@@ -198,10 +198,10 @@ fn notes(analysis: &Analysis) -> Vec<String> {
     notes
 }
 
-/// The most internal addresses that are asked about: so many are hardly proxies.
+/// The most internal addresses that may be proxies.
 const PROXIES: usize = 64;
 
-/// A warning that nearly all events are those of proxies, if the log also names the clients of these.
+/// A warning that nearly all events come from proxies, if the log also has the clients behind them.
 fn proxy(analysis: &Analysis) -> Option<String> {
     let log = analysis.imported();
     let clients = analysis.clients();
@@ -297,8 +297,8 @@ fn learned(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// What the limit in force does to each client that is to be stopped, a sentence each, at most `most`; empty until it
-/// is counted.
+/// The effect of the limit in force on each client to be stopped, a sentence each, at most `most`; empty until it is
+/// counted.
 pub fn stops(analysis: &Analysis, most: usize) -> Vec<String> {
     let Some(replay) = analysis.replayed().filter(|replay| replay.is_done()) else {
         return Vec::new();

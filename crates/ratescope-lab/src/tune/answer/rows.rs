@@ -16,11 +16,11 @@ pub struct LimitRow {
     pub touched: u64,
     /// The number of touched clients that are marked as legitimate.
     pub marked: u64,
-    /// The number of requests that it refuses; `None` until that is counted.
+    /// The number of requests that it refuses; `None` until it is counted.
     pub refused: Option<u64>,
 }
 
-/// The key that a table shows for events that have none of its fields.
+/// The key that a table shows for events without the fields of the key.
 const NO_KEY: &str = "(none)";
 
 /// The most rows.
@@ -58,8 +58,8 @@ impl ClientRow {
     }
 }
 
-/// Limits of 1, 2 or 5 times a power of ten and the recommended one, from the last that touches all
-/// clients to the first that touches none.
+/// Limits of 1, 2 or 5 times a power of ten and the recommended limit, from the last that touches all clients to the
+/// first that touches none.
 pub(super) fn rows(curve: &Curve, advice: &Advice, choices: &Choices) -> Vec<LimitRow> {
     let all = curve.all.clients(Part::Whole);
     let wanted = |limit: &f64| Some(*limit) == advice.limit || scale::is_round(*limit);
@@ -79,8 +79,8 @@ pub(super) fn rows(curve: &Curve, advice: &Advice, choices: &Choices) -> Vec<Lim
 }
 
 impl Analysis {
-    /// The first `most` clients whose key contains `search`, in the order of the choices, and the number of
-    /// all such clients. Upper and lower case are alike in `search`.
+    /// The first `most` clients whose key contains `search`, case-insensitive, in the order of the choices, and the
+    /// number of all such clients.
     pub fn table(&self, search: &str, most: usize) -> (Vec<ClientRow>, usize) {
         let refused = self.replayed().map_or(&[][..], Replay::refused_clients);
         let by_place: HashMap<usize, &RefusedClient> =
@@ -98,7 +98,7 @@ impl Analysis {
         let level = |place: &usize| peak(place).map_or(0.0, |peak| peak.level);
         let at = |place: &usize| peak(place).map(|peak| peak.at);
         let order = self.choices().order;
-        // The sort is stable and begins with the busiest, so the busiest come first among equals.
+        // The stable sort begins with the busiest first, so the busiest come first among equals.
         let compare = |a: &usize, b: &usize| match order {
             TableOrder::Requests => Ordering::Equal,
             TableOrder::Client => clients.key(*a).cmp(clients.key(*b)),
@@ -114,7 +114,7 @@ impl Analysis {
         (places.iter().take(most).map(row).collect(), places.len())
     }
 
-    /// The rows of clients that another limit refused something.
+    /// The rows of clients that another limit refused.
     pub fn rows_of(&self, refused: &[RefusedClient]) -> Vec<ClientRow> {
         refused.iter().map(|client| self.row(client.place, Some(client))).collect()
     }
@@ -156,7 +156,7 @@ impl Analysis {
     }
 }
 
-/// Sorts the earliest time first, and no time last.
+/// A sort key: the earliest time first, no time last.
 fn earliest(time: Option<Time>) -> (bool, Option<Time>) {
     (time.is_none(), time)
 }

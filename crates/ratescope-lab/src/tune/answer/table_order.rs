@@ -14,9 +14,9 @@ pub enum TableOrder {
     Client,
     /// The highest level first.
     Peak,
-    /// By the time of the highest level, the earliest first; clients without one come last.
+    /// By the time of the highest level, the earliest first; clients without a level come last.
     PeakAt,
-    /// By the time of the first refusal, the earliest first; clients without one come last.
+    /// By the time of the first refusal, the earliest first; clients without a refusal come last.
     First,
 }
 

@@ -13,13 +13,12 @@ use ratescope::text::ParseError;
 pub enum Today {
     /// A rate, and a burst if the limit is a bucket. The algorithm is that of the recommended limit.
     Rate(Rate, Option<f64>),
-    /// A limiter, as the configuration of a server has it.
+    /// A limiter from the configuration of a server.
     Limiter(AnyLimiter),
 }
 
 impl Choices {
-    /// The limiter of today; `None` if no limit of today was given, or the algorithm of the recommended limit has no
-    /// such limit.
+    /// The limiter of today; `None` if it was not given, or if the algorithm of the recommended limit can't have it.
     pub fn limiter_of_today(&self) -> Option<AnyLimiter> {
         match (self.today.as_ref()?, self.by) {
             (Today::Limiter(limiter), _) => Some(limiter.clone()),

@@ -1,15 +1,15 @@
-//! One client: its newest events in a fixed place, the older ones in a list of bytes.
+//! One client: its newest events in a fixed place, older events in a list of bytes.
 
 use super::clients::Room;
 use super::stream::Moments;
 
-/// The bytes of new events that an entry has room for.
+/// The bytes of new events in an entry.
 const WAITING: usize = 18;
 
 /// The least by which the memory for older events grows, in bytes.
 const LEAST: usize = 32;
 
-/// A client. On a machine of 64 bits it takes 64 bytes, which is one line of a cache.
+/// A client. On a machine of 64 bits it takes 64 bytes, a cache line.
 #[derive(Clone, Debug)]
 pub(super) struct Client {
     /// The time of the newest event, in microseconds.
@@ -41,7 +41,7 @@ impl Client {
         }
     }
 
-    /// Forgets the events.
+    /// Drops the events.
     pub(super) fn clear(&mut self) {
         self.events.clear();
         self.requests = 0;
@@ -55,7 +55,7 @@ impl Client {
         Moments::new([&self.events, waiting], labelled)
     }
 
-    /// The bytes that the client takes beside its entry and its key.
+    /// The bytes of the client besides its entry and its key.
     pub(super) fn outside(&self) -> usize {
         self.events.capacity()
     }
@@ -78,10 +78,10 @@ impl Client {
         *outside -= self.events.capacity();
         let more = waits + bytes.len();
         if self.events.capacity() - self.events.len() < more {
-            // A quarter more each time: less is wasted than by doubling.
+            // Grows by a quarter, which wastes less than doubling.
             self.events.reserve_exact(more.max(LEAST) + self.events.len() / 4);
         }
-        // All bytes are copied, as a copy of known length is faster; those too many are dropped.
+        // Copies all bytes, since a copy of known length is faster, and then cuts the excess.
         let len = self.events.len() + waits;
         self.events.extend_from_slice(&self.waiting);
         self.events.truncate(len);

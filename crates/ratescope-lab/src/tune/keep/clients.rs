@@ -1,10 +1,10 @@
 //! The events of every client, kept within a room. [`sample`](super::sample) makes room.
 //!
 //! # Speed
-//! Every line of a log comes here, so an event costs only one look-up and writes to one entry of
-//! 64 bytes: the newest events of a client wait there until a few are moved to the rest at once.
-//! The hash has a random seed, since senders choose the keys and could aim at collisions. No result
-//! depends on the seed: clients are numbered in the order of their first events.
+//! Every line of a log comes here, so an event costs only a look-up and writes to one entry of 64 bytes: the newest
+//! events of a client wait there, and move to the others several at a time. The hash has a random seed, since senders
+//! choose the keys and could aim at collisions. No result depends on the seed: clients are numbered in the order of
+//! their first events.
 
 use super::BadSummary;
 use super::client::Client;
@@ -25,7 +25,7 @@ use std::borrow::Cow;
 pub struct Room {
     /// The number of clients; at least 64, and at most 4 billion.
     pub clients: usize,
-    /// The bytes of everything: 64 for a client, its key, its share of the table, its events and the labels.
+    /// The bytes of everything: 64 for each client, keys, the table, events and labels.
     pub bytes: usize,
 }
 
@@ -39,8 +39,7 @@ impl Default for Room {
 /// The share of a log from which a limit is usually learned.
 const LEARNED: f64 = 2.0 / 3.0;
 
-/// The bytes of a client beside its key and the events that left its entry: the entry, and its share
-/// of the table.
+/// The bytes of a client without its key and the events outside its entry: the entry, and its share of the table.
 const ENTRY: usize = size_of::<Client>() + 8;
 
 /// The events of many clients.
@@ -60,7 +59,7 @@ pub struct Clients {
     first: Time,
     last: Time,
     highest_cost: f64,
-    /// The labels of the events, paths and agents, if these are kept.
+    /// The labels of the events, paths and agents, if they are kept.
     pub(in crate::tune) labels: Option<[Labels; 2]>,
 }
 
@@ -68,7 +67,7 @@ pub struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     place: u32,
-    /// The number of halvings when it was given.
+    /// The number of halvings when it was issued.
     halvings: u8,
 }
 
@@ -81,11 +80,11 @@ pub(super) struct Moved {
     pub(super) places: Vec<u32>,
 }
 
-/// The place of a client that is not kept.
+/// The place of a dropped client.
 pub(super) const NOBODY: u32 = u32::MAX;
 
-/// The key of an event's client: the value of the field if `per` is a single one, otherwise the key as
-/// policies write it.
+/// The key of an event's client: the value of the field if `per` has a single field, otherwise the key as policies
+/// write it.
 pub fn key<'a>(fields: &'a dyn Fields, per: &Per) -> Cow<'a, str> {
     match per.fields() {
         [field] => Cow::Borrowed(fields.value(field).unwrap_or("")),
@@ -103,7 +102,7 @@ pub(super) struct Requests {
 }
 
 impl Clients {
-    /// No clients yet, with room for as much as `room` says.
+    /// No clients yet, with this room.
     pub fn new(room: Room) -> Self {
         let most = u32::MAX as usize;
         let room = Room { clients: room.clients.clamp(64, most), bytes: room.bytes.max(1 << 16) };
@@ -132,8 +131,7 @@ impl Clients {
         self.add_event(ticket, time, cost, Codes::default());
     }
 
-    /// The client called `key`, for an event that is added later. So an event that waits for earlier ones
-    /// need not keep its key.
+    /// The client called `key`, for an event that is added later, so that a waiting event need not keep its key.
     #[inline]
     pub fn ticket(&mut self, key: &str) -> Ticket {
         let place = self.place(key, None).and_then(|place| u32::try_from(place).ok());
@@ -144,10 +142,10 @@ impl Clients {
         ticket
     }
 
-    /// Adds an event, with the numbers of its labels if these are kept.
+    /// Adds an event, with the numbers of its labels if they are kept.
     ///
-    /// The events of one client should come in the order of time. An event from before the client's last one gets the
-    /// last one's time, and is counted as [`late`](Self::late). An event whose cost is not from 0 to
+    /// The events of one client should come in the order of time. An event from before the client's last event gets the
+    /// time of the last, and is counted as [`late`](Self::late). An event whose cost is not from 0 to
     /// [`MAX_COST`](ratescope::limit::MAX_COST), or that is 18,000 years or more from the origin, is
     /// [`unusable`](Self::unusable).
     #[inline]
@@ -169,9 +167,9 @@ impl Clients {
         }
     }
 
-    /// The place of the client called `key`, which is added if it is new; `None` if sampling leaves it out. A new
-    /// client with `halvings` halvings is never left out. With `None` it gets the number of halvings so far, and is
-    /// left out unless it is part of the sample.
+    /// The place of the client called `key`, which is added if it is new; `None` if sampling drops it. With `halvings`
+    /// given, a new client is never dropped. Without, it gets the halvings so far, and is dropped unless it is in the
+    /// sample.
     pub(super) fn place(&mut self, key: &str, halvings: Option<u8>) -> Option<usize> {
         let hash = self.hasher.hash_one(key.as_bytes());
         let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
@@ -221,8 +219,8 @@ impl Clients {
         client.write(written.bytes(), &mut self.outside) || begins
     }
 
-    /// From now on keeps the labels of each event, too: its path and its agent, in four bytes. Call it only
-    /// before the first event.
+    /// Also keeps the labels of each event, its path and its agent, in four bytes. Call this only before the first
+    /// event.
     pub fn keep_labels(&mut self) {
         // Labels are never dropped, so they get a part of the room only.
         let most = MOST.min(self.room.bytes / 16);
@@ -230,8 +228,8 @@ impl Clients {
             Some([(); 2].map(|()| Labels { texts: Dictionary::new(most), requests: Vec::new() }));
     }
 
-    /// The numbers here of the labels that have the numbers `codes` in the dictionaries `of`. `known` keeps
-    /// what was found for the next call.
+    /// Translates the numbers `codes` of labels from the dictionaries `of` to those here. `known` is a cache between
+    /// calls.
     #[inline]
     pub(in crate::tune) fn translate(
         &mut self,
@@ -282,7 +280,7 @@ impl Clients {
         self.list.is_empty()
     }
 
-    /// The number of clients; an estimate if not all were kept.
+    /// The number of clients; an estimate if some were dropped.
     pub fn clients(&self) -> u64 {
         let has_events = |place: &usize| self.requests_of(*place) > 0;
         (0..self.len()).filter(has_events).map(|place| self.weight(place)).sum()
@@ -293,7 +291,7 @@ impl Clients {
         self.counts.requests
     }
 
-    /// The number of events that came before the last one of their client, and got its time.
+    /// The number of events that came before their client's last event, and got its time.
     pub fn late(&self) -> u64 {
         self.counts.late
     }
@@ -344,7 +342,7 @@ impl Clients {
         self.list.get(place).map_or(0, |client| client.requests.into())
     }
 
-    /// The number of clients that the one at `place` represents.
+    /// The number of clients that the client at `place` represents.
     pub fn weight(&self, place: usize) -> u64 {
         self.list.get(place).map_or(0, |client| 1 << client.halvings)
     }
@@ -360,8 +358,7 @@ impl Clients {
         self.list.get(place).map_or(none, |client| client.moments(labels))
     }
 
-    /// The places of all clients, the busiest first; of two that are as busy, the one that came
-    /// first.
+    /// The places of all clients, the busiest first; equally busy clients in the order in which they came.
     pub fn busiest(&self) -> Vec<usize> {
         self.busiest_of(|_| true)
     }
@@ -376,8 +373,8 @@ impl Clients {
 
     /// Adds the clients and events of another reading, and sorts the events of each client by time.
     ///
-    /// The result is that of reading both logs at once, whether they were split by key, by time or by
-    /// chance. If some clients were left out, counts of clients are estimates, as before.
+    /// The result is that of reading both logs at once, whether they were split by key, by time or at random. If some
+    /// clients were dropped, counts of clients are estimates, as before.
     pub fn absorb(&mut self, other: &Clients) {
         if self.halvings < other.halvings {
             self.halve_while(|clients| clients.halvings < other.halvings);
@@ -386,8 +383,8 @@ impl Clients {
         let known = self.absorb_labels(other);
         let exempt = if other.halvings == 0 { other.exempt() } else { Vec::new() };
         for (at, client) in other.list.iter().enumerate() {
-            // Clients kept there as the busiest, and not by chance, are kept here, too. So they represent nobody else,
-            // even if they were in the sample here.
+            // Clients kept there as the busiest, not by chance, are kept here, too, and represent only themselves, even
+            // if they were in the sample here.
             let is_busiest = client.halvings == 0 && exempt.get(at) != Some(&false);
             let halvings = (is_busiest || client.halvings > 0).then_some(client.halvings);
             let Some(place) = self.place(other.key(at), halvings) else {
@@ -415,7 +412,7 @@ impl Clients {
                     self.push(place, moment, own_codes(codes, &known));
                 }
             }
-            // Events that are sorted in did not come late; the other's late ones are added below.
+            // Sorted events did not come late; the late events of the other reading are added below.
             self.counts.late = late;
             if self.is_over() {
                 self.make_room();
@@ -429,8 +426,8 @@ impl Clients {
         mine.left_out = mine.left_out.saturating_add(its.left_out);
     }
 
-    /// Adds the labels of another reading. Returns the number here of each label, by its number there; no
-    /// numbers if one of the two keeps no labels.
+    /// Adds the labels of another reading. Returns the number here of each label by its number there; empty if either
+    /// keeps no labels.
     fn absorb_labels(&mut self, other: &Clients) -> [Vec<u16>; 2] {
         let mut translated = <[Vec<u16>; 2]>::default();
         let (Some(mine), Some(its)) = (&mut self.labels, &other.labels) else { return translated };
@@ -471,13 +468,13 @@ impl Clients {
         self.list.get(place).is_some_and(|client| time.as_micros() < client.last)
     }
 
-    /// Returns whether there was no halving since `ticket` was given; true without a ticket.
+    /// Whether there was no halving since `ticket` was issued; true without a ticket.
     pub(in crate::tune) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
         ticket.is_none_or(|ticket| ticket.halvings == self.halvings)
     }
 
-    /// The place of a ticket's client now; `None` if the client is not kept. A ticket is good until the
-    /// second step of halvings after it.
+    /// The present place of a ticket's client; `None` if it was dropped. A ticket is valid until the second step of
+    /// halvings after it.
     #[inline]
     fn current(&self, ticket: Ticket) -> Option<usize> {
         let place = if ticket.halvings == self.halvings {

@@ -1,13 +1,13 @@
-//! The clock of a log: times are shown as its own clock showed them.
+//! The clock of a log, by which its times are shown.
 //!
-//! Many lines say how far their clock is ahead of UTC. For every hour the least and the most of these
-//! offsets are kept, so summaries add up to the result of reading all logs at once.
+//! Many lines say how far their clock is ahead of UTC. For every hour the lowest and the highest offset are kept, so
+//! summaries add up to the result of reading all logs at once.
 //!
 //! | the lines say | times are shown |
 //! |---|---|
 //! | nothing, as Exim's main log | as they are written: `local time` |
 //! | always the same offset | by this offset: `UTC+01:00` |
-//! | offsets at most an hour apart, with several in at most 1 % of the hours | by the offset of the hour, in winter or summer: `UTC+01:00, in summer UTC+02:00` |
+//! | offsets at most an hour apart, several of them in at most 1 % of the hours | by the offset of the hour, in winter or summer: `UTC+01:00, in summer UTC+02:00` |
 //! | anything else, as logs of several zones do | in `UTC` |
 //!
 //! A time that a log writes as a number counts as UTC.
@@ -28,7 +28,7 @@ const MOST: usize = 1 << 18;
 pub struct Zones {
     /// The lowest and the highest offset in minutes, by the hour since 1970.
     hours: BTreeMap<i64, [i16; 2]>,
-    /// The last hour and offset seen: the next line mostly has the same.
+    /// A cache of the last hour and offset, which the next line mostly has, too.
     last: (i64, i16),
 }
 
@@ -39,7 +39,7 @@ impl Default for Zones {
 }
 
 impl Zones {
-    /// Notes that a line of this time is by a clock `east` minutes ahead of UTC.
+    /// Notes that a line of this time has a clock `east` minutes ahead of UTC.
     #[inline]
     pub fn add_line(&mut self, time: Time, east: i16) {
         let hour = time.as_micros().div_euclid(HOUR);
@@ -85,12 +85,12 @@ impl Zones {
         LogClock { zone: Zone(Some([low, high])), is_of_several: false, changes }
     }
 
-    /// The known hours since 1970, in order, with the least and the most minutes ahead of UTC in each.
+    /// The known hours since 1970, in order, with the lowest and the highest offset in minutes of each.
     pub(super) fn hours(&self) -> impl ExactSizeIterator<Item = (i64, [i16; 2])> {
         self.hours.iter().map(|(hour, range)| (*hour, *range))
     }
 
-    /// Adds the range of an hour; `None` if no time is in that hour.
+    /// Adds the range of an hour; `None` if the hour is out of range.
     pub(super) fn restore(&mut self, hour: i64, range: [i16; 2]) -> Option<()> {
         let first = hour.checked_mul(HOUR)?;
         first.checked_add(HOUR)?;
@@ -99,20 +99,20 @@ impl Zones {
     }
 }
 
-/// A wall clock: that of a log, or UTC.
+/// The wall clock of a log, or UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogClock {
     /// The name.
     pub zone: Zone,
     /// It shows UTC because the lines are of several zones.
     pub is_of_several: bool,
-    /// The hours since 1970 at which it changed, and the minutes ahead of UTC from then on. The first offset
-    /// also holds before its hour. Without any, times are shown as they are.
+    /// The hours since 1970 at which it changed, and the minutes ahead of UTC from then on. The first offset also holds
+    /// before its hour. Without changes, times are shown as they are.
     changes: Vec<(i64, i16)>,
 }
 
 impl LogClock {
-    /// The time that the clock shows at `time`, as if it were a time of UTC.
+    /// The reading of the clock at `time`, as a time in UTC.
     pub fn local(&self, time: Time) -> Time {
         let east = i64::from(self.east(time));
         Time::from_micros(time.as_micros().saturating_add(east * 60_000_000))
@@ -124,7 +124,7 @@ impl LogClock {
         Civil(Time::from_micros(shown - shown.rem_euclid(SECOND))).to_string()
     }
 
-    /// The date and the time of day in the form of RFC 3339, with the offset from UTC if that is known, as in
+    /// The date and the time of day in the form of RFC 3339, with the offset from UTC if it is known, as in
     /// `2026-03-02T12:00:00+02:00`.
     pub fn rfc3339(&self, time: Time) -> String {
         let text = self.date_and_time(time).replace(' ', "T");
@@ -151,8 +151,7 @@ impl LogClock {
     }
 }
 
-/// The name of a clock: the least and the most minutes that it is ahead of UTC; `None` if nothing says
-/// how far it is.
+/// The name of a clock: its lowest and highest offset from UTC in minutes; `None` if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone(pub Option<[i16; 2]>);
 
@@ -170,7 +169,7 @@ impl Default for Zone {
     }
 }
 
-/// As in `UTC`, `UTC-03:30` or `UTC, in summer UTC+01:00`; `local time` where nothing says it.
+/// As in `UTC`, `UTC-03:30` or `UTC, in summer UTC+01:00`; `local time` if unknown.
 impl fmt::Display for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = |east: i16, f: &mut fmt::Formatter<'_>| match east {

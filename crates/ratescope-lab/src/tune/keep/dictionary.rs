@@ -1,4 +1,4 @@
-//! Texts by number: an event keeps the numbers of its path and its agent, its labels, instead of the texts.
+//! A dictionary of texts: an event keeps the numbers of its path and its agent, its labels, instead of the texts.
 
 use core::hash::{BuildHasher, Hasher};
 use core::ops::Range;
@@ -15,8 +15,8 @@ const NONE: u16 = 0;
 /// The number of all texts for which there is no room.
 const OTHERS: u16 = 1;
 
-/// The most bytes that are kept of a text; the bytes that each takes beside these, for its end, its place in the
-/// table and the number of its requests; and the most bytes of all texts together.
+/// The most kept bytes of a text; the other bytes for each text, for its end, its place in the table and the number of
+/// its requests; and the most bytes of all texts.
 const LONGEST: usize = 200;
 const BESIDE: usize = 18;
 pub(super) const MOST: usize = 4 << 20;
@@ -51,8 +51,8 @@ impl Dictionary {
         }
     }
 
-    /// The number of a text. A new text is added if there is room; otherwise it has the number of all others.
-    /// Texts with the same first 200 bytes count as one.
+    /// The number of a text. A new text is added if there is room; otherwise its number is [`OTHERS`]. Texts with the
+    /// same first 200 bytes count as one.
     #[inline]
     pub fn code(&mut self, text: Option<&str>) -> u16 {
         let Some(text) = text else { return NONE };
@@ -82,8 +82,7 @@ impl Dictionary {
         code
     }
 
-    /// The number here of the text that has the number `code` in `from`. A new text is added, as by
-    /// [`code`](Self::code).
+    /// The number of the text with the number `code` in `from`. A new text is added, as by [`code`](Self::code).
     pub fn translated(&mut self, from: &Dictionary, code: u16) -> u16 {
         if code == OTHERS { OTHERS } else { self.code(text_of(&from.texts, &from.ends, code)) }
     }
@@ -127,7 +126,7 @@ impl Labels {
     }
 }
 
-/// The hash of a text alone. That of a slice or of a `str` would also be of its length or its end.
+/// The hash of the bytes alone. The hash of a slice or a `str` would include its length or an end mark.
 #[inline]
 fn hash(hasher: &RandomState, text: &str) -> u64 {
     let mut hash = hasher.build_hasher();
@@ -148,7 +147,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
         && rest.iter().zip(other_rest).all(|(a, b)| a == b)
 }
 
-/// The place of a text among all; `None` if there is none with this number.
+/// The range of the text with a number; `None` if there is none.
 #[inline]
 fn place(ends: &[u32], code: u16) -> Option<Range<usize>> {
     let place = usize::from(code).checked_sub(2)?;

@@ -8,9 +8,8 @@ use core::str::FromStr;
 use ratescope::internal::Network;
 use std::collections::{BTreeSet, HashMap};
 
-/// The keys of clients that should not be refused anything, or networks of such clients, as in
-/// `192.0.2.0/24`. The text form has one on each line. A remark follows ` #`, or `#` at the beginning of a
-/// line; empty lines are ignored.
+/// The keys of clients that should never be refused, or networks of such clients, as in `192.0.2.0/24`. The text form
+/// has one a line. A comment follows ` #`, or `#` at the beginning of a line; empty lines are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MarkedKeys(pub BTreeSet<String>);
 
@@ -19,9 +18,9 @@ impl MarkedKeys {
     /// a network itself, as in `2001:db8::/64`, its first address counts.
     pub fn places(&self, clients: &Clients) -> (Vec<usize>, Vec<&str>) {
         let mut marked = vec![false; clients.len()];
-        // The networks, and whether a client is in them.
+        // The networks, each with whether a client is in it.
         let mut networks: HashMap<Network, bool> = HashMap::new();
-        // The marks that are no clients themselves, and their networks.
+        // The marks that are not keys of clients, and their networks.
         let mut others = Vec::new();
         for key in &self.0 {
             match clients.find(key).and_then(|place| marked.get_mut(place)) {
@@ -33,7 +32,7 @@ impl MarkedKeys {
                 }
             }
         }
-        // There are few lengths of networks, and a client is in at most one network of each length.
+        // There are few prefix lengths, and a client is in at most one network of each length.
         let lengths: BTreeSet<_> =
             networks.keys().map(|network| (network.is_ipv4, network.bits)).collect();
         let places = if networks.is_empty() { 0 } else { clients.len() };

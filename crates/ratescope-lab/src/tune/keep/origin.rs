@@ -1,4 +1,4 @@
-//! The kind of the events in a log: their name, their cost and their formats. A summary keeps it.
+//! The kind of the events in a log, kept in a summary: their name, their cost and their formats.
 
 use super::BadSummary;
 

@@ -1,30 +1,28 @@
-//! Sampling: if there is no room for all clients, some are kept, chosen so that counts stay right on
-//! average.
+//! Sampling: without room for all clients, some are kept, chosen so that counts stay right on average.
 //!
-//! The clients with a certain bit in the hash of their keys are dropped, about half of all, and each that stays then
-//! represents two. Later events of the dropped ones are left out, and so are new clients whose hash has that bit. So
-//! every client, early or late, quiet or busy, is kept with a known probability, and any count of clients, each with
-//! its weight, is right on average. (Source: C. A. Waldspurger and others, "Efficient MRC construction with SHARDS",
-//! FAST 2015, which samples the addresses of a cache in this way.)
+//! The clients with a certain bit in the hash of their keys are dropped, about half of all, and each remaining client
+//! then represents two. Later events of dropped clients, and new clients whose hash has the bit, are left out. So every
+//! client, early or late, quiet or busy, is kept with a known probability, and any weighted count of clients is right
+//! on average. (Source: C. A. Waldspurger and others, "Efficient MRC construction with SHARDS", FAST 2015, which
+//! samples the addresses of a cache in this way.)
 //!
-//! The busiest clients matter most and are few. So the busiest eighth, and at least one, stays whatever the hash, as
-//! far as their events take at most half of the room, and they represent no more clients than before. A single client
-//! takes little more than a quarter of the room, and all labels an eighth. So halving always leaves clients.
+//! The busiest clients matter most and are few. So the busiest eighth, at least one client, stays with any hash, as far
+//! as its events take at most half of the room, and represents no more clients than before. A single client takes
+//! little more than a quarter of the room, and all labels an eighth. So halving always leaves clients.
 //!
-//! A client that was dropped may become the busiest later. Only its hash could bring it back, so it is
-//! missing.
+//! A dropped client that later becomes the busiest is missing.
 
 use super::Clients;
 use super::clients::{Moved, NOBODY};
 use hashbrown::HashTable;
 
-/// The most halvings. A client then represents 2^32, so that the counts of 2^32 events, each with its weight, still
-/// fit in 64 bits.
+/// The most halvings. A client then represents 2^32 clients, and the weighted counts of 2^32 events still fit in 64
+/// bits.
 pub(super) const MOST_HALVINGS: u8 = 32;
 
 impl Clients {
-    /// The share of the requests that is kept. Below 1, numbers of clients are estimates, since the
-    /// quiet ones were sampled.
+    /// The share of the requests that is kept. Below 1, numbers of clients are estimates, since quiet clients were
+    /// sampled.
     pub fn share_kept(&self) -> f64 {
         let offered = self.requests() - self.unusable();
         if offered == 0 { 1.0 } else { 1.0 - self.left_out() as f64 / offered as f64 }
@@ -65,7 +63,7 @@ impl Clients {
         self.moved = Moved { halvings, places: moved };
     }
 
-    /// Drops about half of the clients. Returns the new place of each client, by its old one.
+    /// Drops about half of the clients. Returns the new place of each client by its old place.
     fn halve(&mut self) -> Vec<u32> {
         let exempt = self.exempt();
         let bit = 1 << self.halvings;
@@ -83,7 +81,7 @@ impl Clients {
         self.retain(&stays)
     }
 
-    /// Returns for each client, by its place, whether it is one of the busiest, which stay.
+    /// For each client, by place, whether it is one of the busiest, which stay.
     pub(super) fn exempt(&self) -> Vec<bool> {
         let mut exempt = vec![false; self.list.len()];
         let mut bytes = 0;
@@ -127,8 +125,8 @@ impl Clients {
     }
 }
 
-/// FNV-1a, then mixed so that every bit of the result depends on all. It has no seed and is the same
-/// everywhere, so that all readings of a fleet's logs choose the same clients.
+/// FNV-1a, then mixed so that every bit of the result depends on all bits. Without a seed, so that all readings of a
+/// fleet's logs choose the same clients.
 fn hash(key: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325, step);

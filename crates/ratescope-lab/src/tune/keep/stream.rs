@@ -1,10 +1,10 @@
 //! The events of one client in a few bytes each.
 //!
-//! An event is kept as the time since the event before it, and its cost unless that is 1. The time is
-//! a whole number of seconds, milliseconds or microseconds, the coarsest unit that is exact. The time, its
-//! unit and a bit for whether a cost follows share one number of seven bits a byte. So an event up to 15
-//! whole seconds after the last takes one byte, one up to half an hour of whole seconds two, and one at any
-//! microsecond of the next half minute four. Where labels are kept, their numbers follow, two bytes each.
+//! An event is kept as the time since the previous event, and its cost unless it is 1. The time is a whole number of
+//! seconds, milliseconds or microseconds, the coarsest unit that is exact. The time, its unit and a bit that a cost
+//! follows share one number of seven bits a byte. So an event takes one byte up to 15 whole seconds after the last, two
+//! bytes up to half an hour of whole seconds, and four at any microsecond of the next half minute. If labels are kept,
+//! their numbers follow, two bytes each.
 
 use super::dictionary::Codes;
 use ratescope::time::Time;
@@ -18,16 +18,16 @@ pub struct Moment {
     pub cost: f64,
 }
 
-/// The furthest time from the origin that is kept, in microseconds: 18,000 years.
+/// The largest distance of a kept time from the origin, in microseconds: 18,000 years.
 pub(super) const FURTHEST: u64 = 1 << 59;
 
 /// The most bytes of an event: ten for the time, nine for the cost, four for the numbers of the labels.
 pub(super) const LONGEST: usize = 23;
 
-/// Room for the longest event, where eight bytes are written even if fewer are left.
+/// Room for the longest event, since eight bytes are always written at once.
 const BUFFER: usize = LONGEST + 8;
 
-/// The bits of eight bytes that say that a number goes on.
+/// The bits of eight bytes that say that a number continues.
 const CONTINUES: u64 = 0x8080_8080_8080_8080;
 
 /// Microseconds in the units, the finest first.
@@ -43,8 +43,8 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// An event of cost `cost`, `step` microseconds after the one before. For the first event of a stream,
-    /// `step` is [`first`] of its time.
+    /// An event of cost `cost`, `step` microseconds after the previous event. For the first event of a stream, `step`
+    /// is [`first`] of its time.
     #[inline]
     pub(super) fn new(step: u64, cost: f64, codes: Option<Codes>) -> Self {
         let (units, unit) = match step {
@@ -80,7 +80,7 @@ impl Written {
     }
 
     /// Writes seven bits a byte, the lowest first; all but the last byte have the highest bit set. Nearly all numbers
-    /// take up to eight bytes, which are made at once: how many there are is hard to predict for a processor.
+    /// take up to eight bytes, which are made at once, since a processor predicts their number badly.
     #[inline]
     fn number(&mut self, mut n: u64) {
         while n >= 1 << 56 {
@@ -118,7 +118,7 @@ pub(super) fn is_near(time: Time) -> bool {
     time.as_micros().unsigned_abs() < FURTHEST
 }
 
-/// Reads the events of a stream, in order. It ends at bytes that are no event.
+/// Reads the events of a stream, in order. Ends at bytes that are not an event.
 #[derive(Clone, Debug)]
 pub(super) struct Moments<'a> {
     parts: [&'a [u8]; 2],
@@ -133,7 +133,7 @@ impl<'a> Moments<'a> {
         Moments { parts, last: None, labelled }
     }
 
-    /// The next event with the numbers of its labels; where labels are not kept, these are 0.
+    /// The next event with the numbers of its labels, 0 if labels are not kept.
     #[inline]
     pub(super) fn next_labelled(&mut self) -> Option<(Moment, Codes)> {
         if self.parts[0].is_empty() {
@@ -167,7 +167,7 @@ impl<'a> Moments<'a> {
     }
 }
 
-/// The first number of `bytes`, and what follows it.
+/// The first number of `bytes`, and the rest.
 #[inline(always)]
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let Some(eight) = bytes.first_chunk() else { return bytewise(bytes) };
@@ -202,7 +202,7 @@ fn bytewise(mut bytes: &[u8]) -> Option<(u64, &[u8])> {
     }
 }
 
-/// The cost that `bytes` begin with, and what follows it.
+/// The cost at the beginning of `bytes`, and the rest.
 #[cold]
 fn cost(bytes: &[u8]) -> Option<(f64, &[u8])> {
     let (n, rest) = number(bytes)?;
@@ -249,13 +249,13 @@ mod tests {
                 if ends.contains(&cut) {
                     assert_eq!(Moments::new([a, b], false).collect::<Vec<_>>(), wanted);
                 }
-                // A stream that is cut off has the events before the cut.
+                // A truncated stream has the events before the cut.
                 assert_eq!(Moments::new([a, &[]], false).collect::<Vec<_>>(), wanted[..whole]);
             }
         }
     }
 
-    /// Of all lengths, and at each distance from the end of the bytes, from which eight can't be read at once.
+    /// Of all lengths, and at each distance from the end, near which eight bytes can't be read at once.
     #[test]
     fn numbers_of_all_lengths_are_read() {
         for bits in 0..64 {

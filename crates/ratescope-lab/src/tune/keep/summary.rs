@@ -1,9 +1,9 @@
 //! Clients as bytes, to be added up elsewhere.
 //!
-//! A summary holds the key and the events of each client, a few bytes an event. So merging loses
-//! nothing, whether a fleet's logs were split by key or by time: the sum is that of reading all logs at
-//! once. Only clients that did not fit the room are lost, and then numbers of clients are estimates,
-//! with or without merging. The keys may be addresses of people: protect a summary like the log.
+//! A summary has the key and the events of each client, a few bytes an event. So merging loses nothing, whether a
+//! fleet's logs were split by key or by time: the sum is that of reading all logs at once. Only clients beyond the room
+//! are lost, and then numbers of clients are estimates, with or without merging. The keys may be addresses of people:
+//! protect a summary like the log.
 //!
 //! # The form
 //! The first bytes, a version, then numbers of seven bits a byte, the lowest first: lines, lines that could
@@ -41,21 +41,21 @@ pub struct Summary {
     pub per: Per,
     /// The number of lines.
     pub lines: u64,
-    /// The number of lines that could not be read.
+    /// The number of unreadable lines.
     pub unread: u64,
     /// The clients.
     pub clients: Clients,
-    /// The offsets from UTC that its lines note.
+    /// The offsets from UTC in its lines.
     pub zones: Zones,
     /// The kind of its events.
     pub origin: Origin,
 }
 
-/// The reason why bytes are no summary, or two summaries can't be added.
+/// Why bytes are not a summary, or two summaries can't be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BadSummary {
-    /// The bytes do not begin as a summary does.
+    /// The bytes do not begin like a summary.
     NotASummary,
     /// The bytes have a version that this program does not read.
     Version(u8),
@@ -63,14 +63,14 @@ pub enum BadSummary {
     Short,
     /// The part of this name has an impossible value.
     Damaged(&'static str),
-    /// The clients of the two summaries are made by these different keys.
+    /// The clients of the two summaries have these different keys.
     Per(Per, Per),
-    /// The costs of the two summaries are the values of these different fields; an empty one is none.
+    /// The costs of the two summaries are the values of these different fields; empty for no field.
     Cost(String, String),
 }
 
 impl Summary {
-    /// Returns whether a file begins as a summary does.
+    /// Whether a file begins like a summary.
     pub fn is_summary(head: &[u8]) -> bool {
         head.starts_with(HEAD)
     }
@@ -79,7 +79,7 @@ impl Summary {
     /// the direction of others.
     pub fn name(&self, place: usize) -> String {
         let name: Cow<'_, str> = match (self.clients.key(place), self.per.fields()) {
-            // A key without fields, and a client without a value in them, have no name.
+            // A key without fields, or a client without values in them, has no name.
             ("", _) => Cow::Borrowed("one without a name"),
             (key, [_]) => Cow::Borrowed(key),
             (key, _) => {
@@ -92,7 +92,7 @@ impl Summary {
         name.chars().map(visible).collect()
     }
 
-    /// A summary without events, of clients made by `per`.
+    /// A summary without events, of clients by `per`.
     pub fn new(per: Per, room: Room) -> Self {
         Summary {
             per,
@@ -112,7 +112,7 @@ impl Summary {
     /// Adds another summary.
     ///
     /// # Errors
-    /// When its clients are made by another key, or its costs are of another field; nothing changes then.
+    /// When its clients have another key, or its costs come from another field; nothing changes then.
     pub fn add(&mut self, other: &Summary) -> Result<(), BadSummary> {
         if self.per != other.per {
             return Err(BadSummary::Per(self.per.clone(), other.per.clone()));
@@ -141,7 +141,7 @@ impl Summary {
         text(&self.per.to_string(), out)?;
         origin(&self.origin, out)?;
         zones(&self.zones, out)?;
-        // The events are encoded again without paths and agents, which do not leave the place of the log.
+        // The events are encoded again without paths and agents, which do not leave the machine.
         let mut events = Vec::new();
         for (place, client) in list.iter().enumerate() {
             text(self.clients.key(place), out)?;
@@ -164,8 +164,8 @@ impl Summary {
     /// Reads a summary into a room.
     ///
     /// # Errors
-    /// When the bytes are no summary. Damaged bytes may be read as another summary; they never take more
-    /// memory than 128 times their length.
+    /// When the bytes are not a summary. Damaged bytes may be read as another summary, but never take more memory than
+    /// 128 times their length.
     pub fn read(bytes: &[u8], room: Room) -> Result<Self, BadSummary> {
         let rest = bytes.strip_prefix(HEAD).ok_or(BadSummary::NotASummary)?;
         let (&version, rest) = rest.split_first().ok_or(BadSummary::Short)?;
@@ -189,7 +189,7 @@ impl Summary {
             }
             clients.restore(key, halved(halvings, clients.halvings)?, &all)?;
         }
-        // Every request is kept, left out or unusable. So clients that are missing at the end are noticed, too.
+        // Every request is kept, left out or unusable, so missing clients at the end are noticed, too.
         let kept: u64 = clients.list.iter().map(|client| u64::from(client.requests)).sum();
         let all = [left_out, clients.counts.left_out, kept];
         if all.into_iter().try_fold(unusable, u64::checked_add) != Some(requests) {
@@ -251,7 +251,7 @@ fn zigzag(n: i64) -> u64 {
     (n << 1 ^ n >> 63).cast_unsigned()
 }
 
-/// The number that [`zigzag`] was given.
+/// The inverse of [`zigzag`].
 fn unzigzag(n: u64) -> i64 {
     (n >> 1).cast_signed() ^ -(n & 1).cast_signed()
 }

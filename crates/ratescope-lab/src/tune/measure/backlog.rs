@@ -1,9 +1,9 @@
 //! The backlog of a bucket in 64 bits, which is much faster than asking the limiter: sixteen rates are
 //! tried for every event.
 //!
-//! As in the source file `limit/bucket.rs`, the rate n/p is in lowest terms: a microsecond drains n
-//! parts and a millionth of an event fills p. All events of a client are at hand and in order, so the
-//! largest number can be known beforehand. Where it does not fit, the limiter is asked.
+//! As in the source file `limit/bucket.rs`, the rate n/p is in lowest terms: a microsecond drains n parts and a
+//! millionth of an event fills p. All events of a client are at hand and in order, so the largest number is known
+//! beforehand. If it does not fit, the limiter is asked.
 
 use super::level::Events;
 use core::ops::Range;
@@ -18,7 +18,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// Computed once for many clients: it takes longer than most of them do.
+    /// Computed once for many clients, since it takes longer than most of them.
     pub(super) fn new(rate: Rate) -> Option<Self> {
         lowest_terms(rate).ok().map(|[drains, fills]| Backlog { drains, fills })
     }
@@ -42,7 +42,7 @@ impl Backlog {
             && fits(u128::from(span.unwrap_or(0)) * u128::from(self.drains))
     }
 
-    /// The highest levels of the events before the one at `split` and of the others, and where.
+    /// The highest levels before the event at `split` and from it on, with the index of the event.
     pub(super) fn peaks(&self, events: &Events, split: usize) -> [Option<(f64, usize)>; 2] {
         let split = split.min(events.moments.len());
         let mut last = events.moments.first().map_or(0, |first| first.time.as_micros());
@@ -60,7 +60,7 @@ impl Backlog {
                     highest = Some((parts, place));
                 }
             }
-            // Rounded up to whole millionths, which are over the same limits.
+            // Rounded up to whole millionths, which does not change which limits it is over.
             highest.map(|(parts, place)| (parts.div_ceil(self.fills) as f64 / 1e6, place))
         };
         [highest(0..split), highest(split..events.moments.len())]

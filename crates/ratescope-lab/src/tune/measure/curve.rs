@@ -1,5 +1,5 @@
-//! The curve: for every limit, the clients that it would have touched, and the requests that it would
-//! have refused if these can be counted for all limits at once.
+//! The curve: for every limit, the clients that it would have touched and, if they can be counted for all limits at
+//! once, the requests that it would have refused.
 
 use super::highest::Highest;
 use super::histogram::{Histogram, Rank};
@@ -23,7 +23,7 @@ pub enum Part {
     Checked,
 }
 
-/// The levels of some clients and their requests by a measure.
+/// The levels of clients and of their requests by a measure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// The levels of clients, by part.
@@ -32,25 +32,24 @@ pub struct Tally {
     pub(super) requests: [Histogram; 2],
 }
 
-/// The levels of all clients by a measure, and so the effects of all limits.
+/// The levels of all clients by a measure, which give the effects of all limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Curve {
     /// The measure.
     pub measure: Measure,
     /// All clients.
     pub all: Tally,
-    /// The clients marked as legitimate: to refuse them is a mistake.
+    /// The clients marked as legitimate, which must not be refused.
     pub marked: Tally,
-    /// The clients that are no reason for a limit: those to be stopped, and those that are left aside.
+    /// The clients without which a limit is chosen: those to be stopped, and those left out by the user.
     pub aside: Tally,
-    /// The times of the first and the last event, where there is any.
+    /// The times of the first and the last event; `None` without events.
     pub times: Option<(Time, Time)>,
     /// The highest level of each client.
     highest: Highest,
 }
 
-/// How many clients a thread takes at once. Busy clients come early in the list, and no single thread must get all of
-/// them.
+/// How many clients a thread takes at once. Busy clients come early in the list, and no thread must get all of them.
 const AT_ONCE: usize = 1024;
 
 impl Tally {
@@ -60,7 +59,7 @@ impl Tally {
     }
 
     /// The number of clients that a limit would have touched in a part. Between two marks of the [scale](super::scale),
-    /// it is the number for the mark below, which is no less.
+    /// it is the number for the lower mark, which is no less.
     pub fn touched(&self, part: Part, limit: f64) -> u64 {
         match place(limit) {
             Some(place) => self.clients[part as usize].over(place),
@@ -96,8 +95,8 @@ impl Tally {
         clients.chain(requests).for_each(|(mine, its)| mine.add(its));
     }
 
-    /// Adds a client that represents `weight` clients, and returns the rank of its highest level. `alone` is the number of
-    /// marks below its levels if every event is a level of its own. `levels` is memory for its levels.
+    /// Adds a client that represents `weight` clients, and returns the rank of its highest level. `alone` is the number
+    /// of marks below its levels if every event is a level by itself. `levels` is scratch memory.
     fn client(
         &mut self,
         meter: &Meter,
@@ -126,7 +125,8 @@ impl Tally {
         self.add_client(highest, weight)
     }
 
-    /// Adds a client by the number of marks below its highest levels, before the cut and after it. Returns the higher one.
+    /// Adds a client by the number of marks below its highest levels before and after the cut. Returns the higher
+    /// number.
     #[inline(always)]
     fn add_client(&mut self, [learned, checked]: [Option<Rank>; 2], weight: u64) -> Option<Rank> {
         let [whole, before, after] = &mut self.clients;
@@ -144,7 +144,7 @@ impl Tally {
 }
 
 impl Curve {
-    /// The curve of no clients.
+    /// A curve without clients.
     pub fn new(measure: Measure) -> Self {
         Curve {
             measure,
@@ -232,13 +232,13 @@ impl Curve {
         self.all.clients(part) - self.aside.clients(part)
     }
 
-    /// The number of those that a limit would have touched.
+    /// The number of these clients that a limit would have touched.
     pub(in crate::tune) fn touched_by_mistake(&self, part: Part, limit: f64) -> u64 {
         self.all.touched(part, limit) - self.aside.touched(part, limit)
     }
 
-    /// The clients [far above all others](crate::tune::outliers) in the part from which limits are learned, by their
-    /// places. Those that are marked or left aside, which are not free, are not among them.
+    /// The places of the clients [far above all others](crate::tune::outliers) in the part from which limits are
+    /// learned, without clients that are marked or left aside (not free).
     pub(in crate::tune) fn outliers(
         &self,
         clients: &Clients,
@@ -248,7 +248,7 @@ impl Curve {
         let part = self.learned_from();
         let [all, marked, aside] =
             [&self.all, &self.marked, &self.aside].map(|tally| &tally.clients[part as usize]);
-        // A level is at the last mark that it reaches.
+        // A level counts as the last mark that it reaches.
         let reached = |marks: Rank| match self.measure.over() {
             Over::AtLimit => marks.checked_sub(1),
             Over::AboveLimit => Some(marks).filter(|marks| *marks > 0),
@@ -278,23 +278,23 @@ impl Curve {
         self.all.touched(Part::Whole, limit)
     }
 
-    /// The number of requests that a limit would have refused, as [`Tally::refused`]; `None` if that
-    /// can't be counted for all limits at once.
+    /// The number of requests that a limit would have refused, as [`Tally::refused`]; `None` if it can't be counted for
+    /// all limits at once.
     pub fn refused(&self, limit: f64) -> Option<u64> {
         self.measure.counts_all().then(|| self.all.refused(Part::Whole, limit))
     }
 
-    /// The mark of the scale that a curve uses for `limit`: the last one that is not above it.
+    /// The mark of the scale that a curve uses for `limit`: the last that is not above it.
     pub fn answers_for(limit: f64) -> f64 {
         place(limit).map_or(0.0, mark)
     }
 
-    /// Marks the clients at some places, in place of those marked before.
+    /// Marks the clients at some places, in place of earlier marks.
     pub fn mark(&mut self, clients: &Clients, cut: Option<Time>, places: &[usize]) {
         self.marked = self.tally(clients, cut, places);
     }
 
-    /// Leaves the clients at some places aside, in place of those before: they are no reason for a limit.
+    /// Leaves the clients at some places aside, in place of earlier ones, when a limit is chosen.
     pub fn leave_aside(&mut self, clients: &Clients, cut: Option<Time>, places: &[usize]) {
         self.aside = self.tally(clients, cut, places);
     }
@@ -308,7 +308,7 @@ impl Curve {
         some.all
     }
 
-    /// Adds the curve of other places among the same clients, of the same measure.
+    /// Adds the curve of other places of the same clients, by the same measure.
     pub fn add(&mut self, other: &Curve) {
         self.all.add(&other.all);
         self.marked.add(&other.marked);
@@ -317,8 +317,9 @@ impl Curve {
         self.highest.add(&other.highest);
     }
 
-    /// The place of the client with the highest level in the part from which limits are learned, which ends at `cut`; not
-    /// one of those at the places `aside`, which are in order. `None` if no level is over `limit`, or several are as high.
+    /// The place of the client with the highest level in the part from which limits are learned, which ends at `cut`,
+    /// without the clients at the places `aside`, which are sorted. `None` if no level is over `limit`, or several
+    /// clients have the highest level.
     pub fn fastest(
         &self,
         clients: &Clients,
@@ -346,7 +347,7 @@ impl Curve {
         fastest?.1
     }
 
-    /// Tells, by the place of a client, whether `limit` surely refuses it nothing.
+    /// Whether `limit` certainly refuses the client at a place nothing.
     ///
     /// Up to its first refusal, a limiter has counted everything. So it refuses a client something if and only if the
     /// client's highest level, when everything is counted, is over the limit.

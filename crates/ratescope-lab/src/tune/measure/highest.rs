@@ -1,14 +1,13 @@
-//! The highest level of each client, roughly, which tells the clients that a limit can't touch.
+//! The approximate highest level of each client, which excludes clients that a limit can't touch.
 
 use super::histogram::Rank;
 use super::scale::place;
 
 /// The marks of a step, as a power of two: 64 marks, so that a step of any level fits in a byte. A step is at most
-/// twice as high as the one before, and mostly a fifth higher.
+/// twice as high as the previous step, and mostly a fifth higher.
 const STEP: u32 = 6;
 
-/// The most clients of whom it is known: an analysis keeps up to 64 curves, and so 32 MiB of this. The busy clients
-/// mostly come early.
+/// The most clients in it: an analysis keeps up to 64 curves, and so 32 MiB of this. Busy clients mostly come early.
 const MOST: usize = 1 << 19;
 
 /// A byte for each client, by its place: the step of its highest level, counted from 1; 0 if the level is not known.
@@ -16,7 +15,7 @@ const MOST: usize = 1 << 19;
 pub(super) struct Highest(Vec<u8>);
 
 impl Highest {
-    /// Keeps that the highest level of a client is over the first `marks` marks.
+    /// Records that the highest level of a client is over the first `marks` marks.
     #[inline]
     pub(super) fn set(&mut self, client: usize, marks: Rank) {
         if client >= self.0.len() && client < MOST {
@@ -27,14 +26,14 @@ impl Highest {
         }
     }
 
-    /// Adds what another knows of other clients.
+    /// Adds the levels of other clients.
     pub(super) fn add(&mut self, other: &Highest) {
         self.0.resize(self.0.len().max(other.0.len()), 0);
         self.0.iter_mut().zip(&other.0).for_each(|(mine, its)| *mine = (*mine).max(*its));
     }
 
-    /// Tells, by the place of a client, whether `limit` surely does not touch it. A level over a limit is over the mark of
-    /// the limit, so its step is not below that of the mark.
+    /// Whether `limit` certainly does not touch the client at a place. A level over a limit is over the limit's mark,
+    /// so its step is not below the mark's step.
     pub(super) fn within(&self, limit: f64) -> impl Fn(usize) -> bool + '_ {
         let step = place(limit).map_or(0, |mark| mark >> STEP);
         move |client| matches!(self.0.get(client), Some(&of) if (1..=step).contains(&usize::from(of)))
@@ -55,7 +54,8 @@ mod tests {
         assert_eq!([0, MOST - 1, MOST, 2 * MOST].map(within), [false, true, false, false]);
     }
 
-    /// A client whose level is over the limit is never within it. One whose level is a step of marks below it always is.
+    /// A client whose level is over the limit is never within it. A client whose level is a step of marks below the
+    /// limit always is.
     #[test]
     fn nobody_over_a_limit_is_within_it() {
         let mut highest = Highest::default();

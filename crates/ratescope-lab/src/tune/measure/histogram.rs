@@ -8,14 +8,14 @@ pub(super) type Rank = usize;
 /// Counts of levels by their rank. Only the ranks in use take memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Histogram {
-    /// The number of levels with the rank `from`, with the next rank, and so on.
+    /// The number of levels of each rank, from the rank `from` on.
     counts: Vec<u64>,
     from: Rank,
     total: u64,
 }
 
 impl Histogram {
-    /// Counts `n` levels that are over the first `marks` marks.
+    /// Counts `n` levels over the first `marks` marks.
     #[inline]
     pub(super) fn add_n(&mut self, marks: Rank, n: u64) {
         self.total += n;
@@ -47,7 +47,7 @@ impl Histogram {
         self.counts.iter().skip((place + 1).saturating_sub(self.from)).sum()
     }
 
-    /// The number of levels over just so many marks.
+    /// The number of levels over exactly `marks` marks.
     pub(super) fn with(&self, marks: Rank) -> u64 {
         let at = marks.checked_sub(self.from).and_then(|at| self.counts.get(at));
         at.copied().unwrap_or(0)
@@ -63,7 +63,7 @@ impl Histogram {
         (self.from..).zip(self.counts.iter().copied()).filter(|(_, n)| *n > 0)
     }
 
-    /// Adds the counts of another.
+    /// Adds the counts of another histogram.
     pub(super) fn add(&mut self, other: &Histogram) {
         for (marks, n) in other.counted() {
             self.add_n(marks, n);

@@ -7,7 +7,7 @@ use ratescope::time::Time;
 pub struct Hours(pub [[u64; 24]; 7]);
 
 impl Hours {
-    /// Counts `n` at a time, as a [`LogClock`](crate::tune::LogClock) shows it.
+    /// Counts `n` events at a time of a [`LogClock`](crate::tune::LogClock).
     pub fn add(&mut self, time: Time, n: u64) {
         let hours = time.as_micros().div_euclid(3_600_000_000);
         let day = hours.div_euclid(24);
@@ -28,7 +28,7 @@ impl Hours {
     }
 }
 
-/// Counts in the order of days and their hours, from Monday, midnight.
+/// From the counts of all hours in order, from Monday, midnight.
 impl FromIterator<u64> for Hours {
     fn from_iter<T: IntoIterator<Item = u64>>(counts: T) -> Self {
         let mut hours = Hours::default();

@@ -1,4 +1,4 @@
-//! Levels: the number that a limiter compares with its limit, when everything is counted.
+//! Levels: the number that a limiter compares with its limit, with all events counted.
 
 use super::backlog::Backlog;
 use super::scale::Over;
@@ -20,7 +20,7 @@ use ratescope::rate::Rate;
 use ratescope::text::BadNumber;
 use ratescope::time::{Span, Time};
 
-/// A limiter without its limit. Its levels say what every limit would do.
+/// A limiter without its limit. Its levels show the effect of every limit.
 ///
 /// | measure | level | over the limit |
 /// |---|---|---|
@@ -35,11 +35,11 @@ use ratescope::time::{Span, Time};
 /// | `Haproxy` | HAProxy's rate, with the event where all count | above it; if only the allowed count, at it or above |
 /// | `Fail2ban` | fail2ban's count of failures, with the event | at it or above |
 ///
-/// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Envoy has no measure: what
-/// its doubles round depends on the size of its bucket. Apart from this rounding it is a `Bucket`.
+/// `Bucket` is token bucket, GCRA and leaky bucket, which decide alike. Envoy has no measure: the rounding of its
+/// doubles depends on the size of its bucket. Apart from this rounding it is a `Bucket`.
 ///
-/// A level is what the limiter with the largest limit says of an event: it refuses nothing below that
-/// limit, so it counts everything.
+/// A level is the reading of the limiter with the largest limit: it refuses nothing below that limit, so it counts
+/// every event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Exim's rate over a period.
@@ -69,7 +69,7 @@ pub enum Measure {
 pub struct Peak {
     /// The level.
     pub level: f64,
-    /// The time of it.
+    /// The time.
     pub at: Time,
 }
 
@@ -81,9 +81,9 @@ pub(super) struct Events {
     pub(super) amounts: Vec<u64>,
     /// The sum of the amounts.
     pub(super) total: u128,
-    /// The amount of each event, where all have the same.
+    /// The amount of each event, if all are equal.
     pub(super) each: Option<u64>,
-    /// The shortest time between two events, in microseconds; with less than two the longest time.
+    /// The shortest time between two events, in microseconds; with fewer than two, the longest possible.
     pub(super) shortest_gap: u64,
 }
 
@@ -111,8 +111,8 @@ impl Events {
         self.each = last.map(|(_, amount)| amount).filter(|_| alike);
     }
 
-    /// The level of the first event before `split`, and of the first from it on, where every event is a level of its
-    /// own and all cost the same.
+    /// The level of the first event before `split`, and of the first from `split` on, if no event adds to the level of
+    /// another and all cost the same.
     pub(super) fn alone(&self, split: usize) -> [Option<f64>; 2] {
         let level = |place| self.amounts.get(place).map(|amount| *amount as f64 / 1e6);
         [level(0).filter(|_| split > 0), level(split)]
@@ -123,7 +123,7 @@ impl Events {
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     pub(super) measure: Measure,
-    /// The limiter with the largest limit. It refuses nothing below its limit, so it counts everything.
+    /// The limiter with the largest limit. It refuses nothing below its limit, so it counts every event.
     limiter: Option<AnyLimiter>,
     backlog: Option<Backlog>,
 }
@@ -139,14 +139,14 @@ impl Meter {
         Meter { measure, limiter, backlog }
     }
 
-    /// Returns whether it is a bucket that every event finds empty, and all events cost the same.
+    /// Whether this is a bucket that every event finds empty, and all events cost the same.
     #[inline]
     pub(super) fn is_idle(&self, events: &Events) -> bool {
         self.backlog.is_some_and(|backlog| backlog.is_idle(events))
     }
 
-    /// The highest levels of the events before the one at `split` and of the others, and where. The levels are written
-    /// to `levels`.
+    /// The highest level of the events before `split`, and of the others, with their places. Writes all levels to
+    /// `levels`.
     pub(super) fn peaks(
         &self,
         events: &Events,
@@ -168,8 +168,8 @@ impl Meter {
         })
     }
 
-    /// Replaces `levels` by the level of every event when everything is counted. What is done with the levels is a loop
-    /// of its own, so that both are short, and the page has the limiters once.
+    /// Replaces `levels` by the level of every event, with all events counted. A separate loop evaluates the levels:
+    /// both loops are short, and the page has the code of the limiters once.
     pub(super) fn levels(&self, events: &Events, levels: &mut Vec<f64>) {
         levels.clear();
         let Some(limiter) = &self.limiter else { return };
@@ -181,7 +181,7 @@ impl Meter {
                 *level = outcome.level;
             }
         });
-        // HAProxy and fail2ban let an event without cost only read the count, and never refuse it.
+        // In HAProxy and fail2ban, an event of cost 0 only reads the count, and is never refused.
         if matches!(self.measure, Measure::Haproxy(..) | Measure::Fail2ban(..)) {
             let each = levels.iter_mut().zip(&events.amounts);
             each.filter(|(_, amount)| **amount == 0).for_each(|(level, _)| *level = 0.0);
@@ -201,7 +201,7 @@ impl Measure {
     /// The limiter with this limit: the count of its rate, or the burst.
     ///
     /// # Errors
-    /// When the limiter does not accept such a limit.
+    /// When the limiter does not accept this limit.
     pub fn limiter(self, limit: f64) -> Result<AnyLimiter, BadNumber> {
         let rate = |per| Rate::new(limit, per);
         Ok(match self {
@@ -262,7 +262,7 @@ impl Measure {
         }
     }
 
-    /// The time that a level looks back.
+    /// The time over which a level counts events.
     pub fn period(self) -> Span {
         match self {
             Measure::Exim(per)
@@ -287,12 +287,12 @@ impl Measure {
         }
     }
 
-    /// Returns whether the limiter also counts refused events, so that no level depends on the limit.
+    /// Whether the limiter also counts refused events, so that no level depends on the limit.
     pub fn counts_all(self) -> bool {
         matches!(self, Measure::Exim(_) | Measure::Earrrl(..) | Measure::Haproxy(_, Counts::All))
     }
 
-    /// The highest level of `moments`, which are in the order of time; none without any.
+    /// The highest level of `moments`, which are in the order of time; `None` without moments.
     pub fn peak(self, moments: impl Iterator<Item = Moment>) -> Option<Peak> {
         let mut events = Events::default();
         events.fill(moments);

@@ -1,4 +1,4 @@
-//! The metrics that can be limited in a period, by name.
+//! The metrics to limit in a period, by name.
 
 use crate::tune::Measure;
 use ratescope::internal::by_name;
@@ -8,7 +8,7 @@ use ratescope::time::Span;
 pub const PERIODS: [Span; 5] =
     [Span::minutes(1), Span::seconds(1), Span::seconds(10), Span::minutes(10), Span::hours(1)];
 
-/// A way to measure events in a period. Its text form is a name, as in `sliding-log`.
+/// A measurement of events in a period. Its text form is a name, as in `sliding-log`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metric {
     /// Exim's rate, `exim`.
@@ -20,7 +20,7 @@ pub enum Metric {
     FixedWindow,
     /// The count of the last sixty blocks, each a sixtieth of the period, `sliding-window`.
     SlidingWindow,
-    /// The count of this window and a fading share of the one before, `sliding-counter`.
+    /// The count of this window and a fading share of the previous one, `sliding-counter`.
     SlidingCounter,
     /// The count of the last period, `sliding-log`.
     SlidingLog,

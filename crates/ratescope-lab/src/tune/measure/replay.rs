@@ -10,10 +10,10 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::time::Time;
 use std::sync::Mutex;
 
-/// A client that was refused something.
+/// A client with refused requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedClient {
-    /// The place among the clients.
+    /// Its place among the clients.
     pub place: usize,
     /// The number of its requests.
     pub requests: u64,
@@ -24,7 +24,7 @@ pub struct RefusedClient {
 }
 
 impl RefusedClient {
-    /// The `most` that were refused most; of equals, the busiest come first.
+    /// The `most` clients with the most refusals; of equals, the busiest come first.
     pub(super) fn most(refused: impl Iterator<Item = Self>, most: usize) -> Vec<Self> {
         let mut refused: Vec<Self> = refused.collect();
         refused.sort_by_key(|one| (Reverse(one.refused), Reverse(one.requests), one.place));
@@ -34,8 +34,8 @@ impl RefusedClient {
     }
 }
 
-/// A limiter on its way through the clients, the busiest first. It can pause after any client, so a page
-/// stays responsive. The refusals found by then are a lower bound, and mostly nearly all.
+/// A limiter that runs over the events of the clients, the busiest client first. It can pause after any client, so a
+/// page stays responsive. The refusals found so far are a lower bound, and mostly nearly all.
 #[derive(Clone, Debug)]
 pub struct Replay {
     limiter: AnyLimiter,
@@ -50,14 +50,14 @@ pub struct Replay {
     refused_by: Option<[Vec<u64>; 2]>,
 }
 
-/// The parts that the processors share: enough that none waits long for another.
+/// The parts among which the processors divide the work: enough that none waits long for another.
 const PARTS: usize = 64;
 
 impl Replay {
-    /// Begins a replay. `clock` decides about days and hours.
+    /// Begins a replay. `clock` gives days and hours.
     ///
-    /// Clients whose requests would pass even all at once are left out. So are those whose levels stay within the limit,
-    /// if one of `curves`, which must be of these clients, has measured them.
+    /// Leaves out clients whose requests would pass even all at once, and clients whose levels stay within the limit,
+    /// if one of `curves` has measured them. The curves must be of these clients.
     pub fn new(clients: &Clients, limiter: AnyLimiter, clock: &LogClock, curves: &[Curve]) -> Self {
         let measured = Measure::from_limiter(&limiter);
         let most = clients.highest_cost();
@@ -88,12 +88,12 @@ impl Replay {
         }
     }
 
-    /// Counts the refusals by label, too: by path and by agent.
+    /// Also counts the refusals by label: by path and by agent.
     pub fn counting_labels(self) -> Self {
         Replay { refused_by: Some(Default::default()), ..self }
     }
 
-    /// Goes on for about `budget` events and at least one client; returns whether it is done.
+    /// Continues for about `budget` events and at least one client; returns whether the replay is done.
     pub fn advance(&mut self, clients: &Clients, budget: u64) -> bool {
         let mut events = 0;
         while events < budget.max(1) {
@@ -104,10 +104,10 @@ impl Replay {
         self.ahead.is_empty()
     }
 
-    /// Does all that is left, with all processors.
+    /// Finishes the replay on all processors.
     pub fn finish(&mut self, clients: &Clients) {
         let ahead = mem::take(&mut self.ahead);
-        // About as many clients in each part, as busy as those in the others.
+        // All parts have about as many clients, and equally busy ones.
         let part = |first| {
             let ahead = ahead.iter().skip(first).step_by(PARTS).copied().collect();
             let part = Replay::begin(self.limiter.clone(), ahead, self.clock.clone());
@@ -175,7 +175,7 @@ impl Replay {
         self.count_by(clients, place, &refused);
     }
 
-    /// Counts the labels of a client's refused events, which have these places among all its events.
+    /// Counts the labels of a client's refused events: those at the places `refused` among its events.
     fn count_by(&mut self, clients: &Clients, place: usize, refused: &[usize]) {
         let Some(by) = &mut self.refused_by else { return };
         let mut from = 0;
@@ -198,12 +198,12 @@ impl Replay {
         &self.limiter
     }
 
-    /// Returns whether all clients were visited.
+    /// Whether all clients were visited.
     pub fn is_done(&self) -> bool {
         self.ahead.is_empty()
     }
 
-    /// The number of clients that were refused something, and of all.
+    /// The number of clients with refused requests, and of all clients.
     pub fn touched(&self, clients: &Clients) -> Share {
         Share { touched: self.touched, clients: clients.clients() }
     }
@@ -213,17 +213,17 @@ impl Replay {
         self.refused
     }
 
-    /// The clients that were refused something, the busiest first.
+    /// The clients with refused requests, the busiest first.
     pub fn refused_clients(&self) -> &[RefusedClient] {
         &self.refused_clients
     }
 
-    /// The `most` of them that were refused most.
+    /// The `most` clients with the most refusals.
     pub fn most_refused(&self, most: usize) -> Vec<RefusedClient> {
         RefusedClient::most(self.refused_clients.iter().copied(), most)
     }
 
-    /// The refusals by the numbers of their paths, and of their agents.
+    /// The refusals by the number of the path, and by the number of the agent.
     pub(in crate::tune) fn refused_by(&self) -> &[Vec<u64>] {
         self.refused_by.as_ref().map_or(&[], |by| by)
     }
@@ -233,14 +233,14 @@ impl Replay {
         &self.hours
     }
 
-    /// In words, for these events, as in "would have refused 92 of 10,000 requests, all from 2 of 1,753
-    /// clients; 74 of these requests came from 192.0.2.9, first on 18 May at 08:05".
+    /// The result in words, as in "would have refused 92 of 10,000 requests, all from 2 of 1,753 clients; 74 of these
+    /// requests came from 192.0.2.9, first on 18 May at 08:05". `noun` is the word for the events.
     pub fn describe(&self, summary: &Summary, noun: &str) -> String {
         let clients = &summary.clients;
         let Share { touched, clients: all } = self.touched(clients);
         let of_all = grouped(all);
         let s = plural(all);
-        // The busiest of those that were refused most often: `max_by_key` takes the last.
+        // Of equal clients, the busiest: `max_by_key` takes the last.
         let from_behind = self.refused_clients.iter().rev();
         let Some(most) = from_behind.max_by_key(|client| client.refused) else {
             return format!("would have refused no {noun} of {of_all} client{s}");
@@ -268,10 +268,9 @@ impl Replay {
     }
 }
 
-/// Returns whether a limiter certainly lets this number of requests of a cost up to `most` pass, however
-/// they come. No level is above the sum of all costs, with two exceptions: the estimate of EARRRL is the
-/// sum times ln 2 times the period in half-lives, and some servers round costs up. The margin covers
-/// roundings.
+/// Whether a limiter certainly lets this number of requests of a cost up to `most` pass, at whatever times they come.
+/// No level is above the sum of all costs, with two exceptions: the estimate of EARRRL is the sum times ln 2 times the
+/// period in half-lives, and some servers round costs up. The margin covers roundings.
 fn is_within((measure, limit): (Measure, f64), requests: u64, most: f64) -> bool {
     let each = match measure {
         Measure::Earrrl(per, half_life) => {

@@ -1,12 +1,12 @@
 //! The scale of limits: three decimal digits, from 0.001 to 999 billion.
 //!
-//! Levels are counted between marks, so counts are exact for limits on a mark. The marks are the numbers that
-//! people write: 1 to 999 in whole numbers, then 1000, 1010 and so on, each at most 1 % above the one before.
-//! (HDR histograms, and their crate, divide powers of two instead: their counts would be exact at 1024 and 1032, and
-//! within 1 % at 1000. They also count whole numbers only, and a rate need not be whole.)
+//! Levels are counted between marks, so counts are exact for limits on a mark. The marks are the numbers that people
+//! write: 1 to 999 in whole numbers, then 1000, 1010 and so on, each at most 1 % above the previous. (HDR histograms,
+//! and their crate, divide powers of two instead: their counts would be exact at 1024 and 1032, and within 1 % at 1000.
+//! They also count whole numbers only, and a rate need not be whole.)
 //!
-//! A mark is the f64 nearest to its decimal, as is a number read from a text. So a level falls on the
-//! same side of a mark as of a limit.
+//! A mark is the f64 nearest to its decimal, as is a limit read from a text. So a level compares with a mark as with
+//! the limit of that decimal.
 
 use super::histogram::Rank;
 use ratescope::internal::{larger, smaller};
@@ -16,16 +16,16 @@ use std::sync::OnceLock;
 const TENS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// Marks in a power of ten.
+/// The number of marks in a power of ten.
 const IN_DECADE: usize = 900;
 
-/// Powers of ten that the scale has, from 10^-3.
+/// The number of powers of ten on the scale, from 10^-3.
 const DECADES: usize = 15;
 
 /// The number of marks.
 pub const MARKS: usize = IN_DECADE * DECADES;
 
-/// The mark at `place`, counted from 0; the last for any beyond.
+/// The mark at `place`, counted from 0; for a place beyond the last mark, the last.
 pub fn mark(place: usize) -> f64 {
     let place = place.min(MARKS - 1);
     let decade = place / IN_DECADE;
@@ -38,7 +38,7 @@ pub fn mark(place: usize) -> f64 {
     }
 }
 
-/// The place of the last mark that is not above `level`; none below the first.
+/// The place of the last mark at or below `level`; `None` below the first mark.
 pub fn place(level: f64) -> Option<usize> {
     Scale::new().over(Over::AtLimit, level).checked_sub(1)
 }
@@ -53,8 +53,8 @@ impl Scale {
         Scale(ALL.get_or_init(|| (0..MARKS).map(mark).collect()))
     }
 
-    /// The number of marks that `level` is over: the first ones. It is over all marks before the nearest one, and over
-    /// none after it.
+    /// The number of marks that `level` is over: all marks before the nearest, none after it, and the nearest if `over`
+    /// says so.
     #[inline]
     pub(super) fn over(self, over: Over, level: f64) -> Rank {
         let nearest = nearest(level);
@@ -62,11 +62,11 @@ impl Scale {
     }
 }
 
-/// Factors that bring a level of each power of ten to about three digits before the point.
+/// Factors that scale a level of each power of ten to three digits before the point.
 const TO_DIGITS: [f64; DECADES + 1] =
     [1e5, 1e4, 1e3, 1e2, 1e1, 1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10];
 
-/// The place of the nearest mark; 0 for no number.
+/// The place of the nearest mark; 0 for NaN.
 #[inline]
 fn nearest(level: f64) -> usize {
     if level.is_nan() || level < 0.001 {
@@ -79,25 +79,25 @@ fn nearest(level: f64) -> usize {
     let (decade, digits) =
         if digits >= 1000.0 { (decade + 1, digits * 0.1) } else { (decade, digits) };
     let digits = smaller(1000.0, larger(100.0, digits));
-    // Added to 2^52, a number is rounded to a whole one, which is then in the last bits: that is faster than to convert
-    // it. 1000 is 100 of the next decade.
+    // Adding 2^52 rounds a number to a whole one, and puts it in the last bits: that is faster than a conversion. 1000
+    // is 100 of the next decade.
     let digits = (digits + (1u64 << 52) as f64).to_bits() as u32 as usize;
     (decade * IN_DECADE + digits - 100).min(MARKS - 1)
 }
 
-/// The digits of the limits that are proposed, as prices and clocks have them.
+/// The digits of the proposed limits, as on prices and clocks.
 const NICE: [f64; 10] = [100.0, 120.0, 150.0, 200.0, 250.0, 300.0, 400.0, 500.0, 600.0, 800.0];
 
 /// The limits that a person would write, in order: marks of one digit or a usual second one, and whole
 /// numbers up to 20.
 pub fn nice() -> impl Iterator<Item = f64> + Clone {
-    // An answer looks through them a dozen times, and one mark in eighty is nice.
+    // An answer reads these limits a dozen times, and only one mark in eighty is nice.
     static ALL: OnceLock<Box<[f64]>> = OnceLock::new();
     let all = ALL.get_or_init(|| (0..MARKS).filter(|place| is_nice(*place)).map(mark).collect());
     all.iter().copied()
 }
 
-/// Returns whether a limit is 1, 2 or 5 times a power of ten.
+/// Whether a limit is 1, 2 or 5 times a power of ten.
 pub fn is_round(limit: f64) -> bool {
     let digits = format!("{limit:e}");
     matches!(digits.split('e').next(), Some("1" | "2" | "5"))

@@ -3,12 +3,12 @@
 use core::fmt;
 use ratescope::internal::{grouped, plural};
 
-/// The number of clients that a limit touches, of all.
+/// The number of clients that a limit touches, and of all clients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
-    /// The clients that are refused something.
+    /// The clients with refused requests.
     pub touched: u64,
-    /// All.
+    /// All clients.
     pub clients: u64,
 }
 
@@ -23,7 +23,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// A share from 0 to 1, as in `2.1 %`; a small one is not shown as 0.
+/// A share from 0 to 1, as in `2.1 %`. Only a share of 0 is shown as 0.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),

@@ -1,20 +1,19 @@
-//! The drawn form of a curve: the limits at which something changes.
+//! The drawn form of a curve: the limits at which the effect changes.
 
 use super::curve::{Curve, Part};
 use super::histogram::Histogram;
 use super::scale::{MARKS, mark};
 
-/// The effect of a limit, and of every limit above it up to the next stair.
+/// The effect of the limits from one stair to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stair {
-    /// The limit.
+    /// The lowest of these limits.
     pub limit: f64,
-    /// The clients that it touches in the whole log, in the part for learning, and in the part for
-    /// checking.
+    /// The touched clients in the whole log, in the part for learning, and in the part for checking.
     pub touched: [u64; 3],
-    /// The marked clients among those in the whole log.
+    /// The marked clients among the touched ones of the whole log.
     pub marked: u64,
-    /// The requests that it refuses, if these can be counted for all limits at once.
+    /// The refused requests, if these can be counted for all limits at once.
     pub refused: u64,
 }
 
@@ -32,15 +31,14 @@ pub struct Staircase {
 }
 
 impl Staircase {
-    /// The stair of a limit; below the first one, the first.
+    /// The stair of a limit; for a limit below the first stair, the first.
     pub fn at(&self, limit: f64) -> Stair {
         let after = self.stairs.partition_point(|step| step.limit <= limit);
         let step = self.stairs.get(after.saturating_sub(1)).copied().unwrap_or_default();
         Stair { limit, ..step }
     }
 
-    /// The limits between which clients are spared: the first that does not touch every client, and the
-    /// first that touches none. `None` without clients.
+    /// The lowest limit that spares a client, and the lowest limit that touches no client. `None` without clients.
     pub fn ends(&self) -> Option<[f64; 2]> {
         let first = self.stairs.iter().find(|step| step.touched[0] < self.clients[0])?;
         let last = self.stairs.iter().find(|step| step.touched[0] == 0)?;
@@ -49,7 +47,7 @@ impl Staircase {
 }
 
 impl Curve {
-    /// Every limit at which something changes.
+    /// Every limit at which the effect changes.
     pub fn staircase(&self) -> Staircase {
         const PARTS: [Part; 3] = [Part::Whole, Part::Learned, Part::Checked];
         let mut sweeps = Vec::new();
@@ -77,9 +75,9 @@ impl Curve {
     }
 }
 
-/// A histogram on the way up.
+/// A histogram, read in ascending order.
 struct Sweep {
-    /// The places with a count that are still ahead, and their counts, the next one last.
+    /// The places with a count still to be read, and their counts, the next one last.
     ahead: Vec<(usize, u64)>,
     over: u64,
 }
@@ -91,7 +89,7 @@ impl Sweep {
         Sweep { ahead, over: histogram.total() }
     }
 
-    /// The number of levels over the mark at `place`, which is not before the place asked for last.
+    /// The number of levels over the mark at `place`. Places must not descend from call to call.
     fn over(&mut self, place: usize) -> u64 {
         while let Some((_, n)) = self.ahead.pop_if(|(marks, _)| *marks <= place) {
             self.over -= n;
@@ -99,7 +97,7 @@ impl Sweep {
         self.over
     }
 
-    /// The next mark with another number.
+    /// The next mark at which this number changes.
     fn next(&self) -> Option<usize> {
         self.ahead.last().map(|(marks, _)| *marks)
     }

@@ -1,4 +1,4 @@
-//! The trial of a policy on every event as it comes.
+//! The trial of a policy on every event, in the order of the log.
 
 use super::RefusedClient;
 use crate::tune::Clients;
@@ -11,17 +11,17 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::RandomState;
 
-/// A policy decided by a [`KeyedPolicy`], and the clients that it touched. Unlike a
-/// [`Replay`](crate::tune::Replay) it also takes policies of several limits with keys of their own, but
-/// has to see the events while they are read.
+/// A policy decided by a [`KeyedPolicy`], and the clients that it touched. Unlike a [`Replay`](crate::tune::Replay), a
+/// trial takes policies of several limits with different keys, but has to see the events while they are read.
 #[derive(Debug)]
 pub struct Trial {
     store: KeyedPolicy,
-    /// The refused events of each touched client and the time of the first, by the hash of its key, which may be long.
+    /// The number of refused events of each touched client, and the time of the first, by the hash of the client's key:
+    /// keys may be long.
     touched: HashMap<u64, (u64, Time)>,
     hasher: RandomState,
     keys: usize,
-    /// The bits by which it groups IPv6 addresses; `None` if as clients are grouped.
+    /// The prefix length by which the policy groups IPv6 addresses; `None` for that of the clients.
     pub ipv6_prefix: Option<u8>,
     /// The fields of the limits that no event had.
     unseen: Vec<String>,
@@ -29,12 +29,12 @@ pub struct Trial {
     pub has_more: bool,
     /// The number of refused events.
     pub refused: u64,
-    /// The number of events that have none of the fields of a limit, which counts them as one client.
+    /// The number of events without any field of a limit: the limit counts them as one client.
     pub keyless: u64,
 }
 
 impl Trial {
-    /// A trial that remembers at most `keys` keys of each limit, and as many touched clients.
+    /// A trial that remembers at most `keys` keys of each limit and at most `keys` touched clients.
     pub fn new(policy: Policy, keys: usize) -> Self {
         Trial {
             unseen: policy.fields().map(str::to_owned).collect(),
@@ -49,12 +49,12 @@ impl Trial {
         }
     }
 
-    /// Decides about an event. `per` makes the key of its client.
+    /// Decides an event. `per` makes the key of its client.
     pub fn check(&mut self, event: &Event<'_>, per: &Per) {
         self.check_client(event, event.fields, per);
     }
 
-    /// Decides about an event. `per` makes the key of its client of the fields `client`.
+    /// Decides an event. `per` makes the key of its client from the fields `client`.
     pub(in crate::tune) fn check_client(
         &mut self,
         event: &Event<'_>,
@@ -90,13 +90,13 @@ impl Trial {
         self.store.policy()
     }
 
-    /// The number of clients that were refused something; if it [`has_more`](Self::has_more), the number of
-    /// those that it remembers.
+    /// The number of clients with refused events; if the trial [`has_more`](Self::has_more), the number that it
+    /// remembers.
     pub fn touched(&self) -> u64 {
         self.touched.len() as u64
     }
 
-    /// Of the clients that are kept, the `most` that it remembers to have been refused most.
+    /// Of the clients in `clients`, the `most` with the most remembered refusals.
     pub fn most_refused(&self, clients: &Clients, most: usize) -> Vec<RefusedClient> {
         let refused = |place| {
             let hash = self.hasher.hash_one(clients.key(place));
@@ -106,8 +106,7 @@ impl Trial {
         RefusedClient::most((0..clients.len()).filter_map(refused), most)
     }
 
-    /// The number of keys forgotten for want of room. If there are any, the other numbers are not
-    /// exact.
+    /// The number of keys evicted for want of room. Above 0, the other numbers are not exact.
     pub fn evicted(&self) -> u64 {
         self.store.evicted()
     }

@@ -6,22 +6,22 @@ use ratescope::policy::Per;
 use ratescope::time::{Span, Time};
 use ratescope_log::{Corrections, Order, Record, Row, Spread, When};
 
-/// The events of a piece of a log. One thread can find them, and another add them to their clients.
+/// The events of a piece of a log. One thread can find the events, and another add them to their clients.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// The keys of their clients, one after the other.
     keys: String,
     events: Vec<Line>,
-    /// Their fields, if limits are to be tried on them.
+    /// The fields of the events, if limits are tried on them.
     rows: Vec<Row>,
     zones: Zones,
-    /// Their labels, which are paths and agents. They stay for the next piece, which has mostly the same.
+    /// The labels of the events: paths and agents. They stay for the next piece, which has mostly the same ones.
     labels: [Dictionary; 2],
-    /// The numbers of these labels among the clients' labels, as far as they are known.
+    /// The numbers of these labels among the clients' labels, as far as known.
     known: [Vec<u16>; 2],
 }
 
-/// The events of a line. Its key begins in `keys` where the key of the line before ends.
+/// The events of a line. Its key begins in `keys` at the end of the previous line's key.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     when: When,
@@ -34,7 +34,7 @@ struct Line {
 const LABELS: usize = 1 << 19;
 
 impl Batch {
-    /// Adds the events of a line, with their fields if these are needed. `per` makes the key of their client.
+    /// Adds the events of a line, with `row`, their fields, if limits are tried. `per` makes the key of their client.
     #[inline]
     pub(super) fn add(&mut self, record: &Record<'_>, per: &Per, row: Option<Row>) {
         self.keys.push_str(&key(record, per));
@@ -62,11 +62,11 @@ impl Batch {
     }
 }
 
-/// Gets each event with its fields, in the order of time. The page tries no limits; a function keeps their code out of
-/// it.
+/// Receives each event with its fields, in the order of time. As a function pointer, this keeps the code of trials out
+/// of the page.
 pub(super) type OnEvent<'a> = dyn FnMut(&Event<'_>, &Per) + 'a;
 
-/// The events of a line, which wait for those before them.
+/// The events of a line, which wait for earlier events.
 #[derive(Clone, Debug)]
 struct Held {
     ticket: Ticket,
@@ -89,8 +89,8 @@ impl Held {
     }
 }
 
-/// How many clients are looked up in a row before their events are added. A look-up waits for memory, and a
-/// processor can wait for several at once if they follow each other.
+/// The number of clients looked up in a row before their events are added. A look-up waits for memory, and a processor
+/// can wait for several consecutive look-ups at once.
 const AT_ONCE: usize = 64;
 
 /// Sorts the events of one log by time, and adds them to their clients.
@@ -101,14 +101,14 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// A queue for lines that are up to `slack` late. Waiting lines take at most `bytes`. Without a slack,
-    /// the lines are taken to be in order.
+    /// A queue for lines that are up to `slack` late. Waiting lines take at most `bytes`. Without a slack, lines count
+    /// as in order.
     pub(super) fn new(slack: Option<Span>, bytes: usize, spread: Spread) -> Self {
         let order = slack.map(|slack| Order::new(slack, bytes, spread));
         Queue { order, tickets: Vec::new() }
     }
 
-    /// Takes all events of a batch, the next ones of the log.
+    /// Takes all events of the log's next batch.
     pub(super) fn add(
         &mut self,
         batch: &mut Batch,
@@ -126,7 +126,7 @@ impl Queue {
                 let key_to = found.key_to as usize;
                 self.tickets.push(clients.ticket(batch.keys.get(key_from..key_to).unwrap_or("")));
                 key_from = key_to;
-                // A ticket is good until the second halving after it, so the tickets given so far are used now.
+                // A ticket is valid until the second halving after it, so the tickets so far are used now.
                 if !clients.is_current(self.tickets.last()) {
                     break;
                 }
@@ -162,7 +162,7 @@ impl Queue {
         self.order.as_ref().is_some_and(Order::is_newest_first)
     }
 
-    /// The corrections of times by now.
+    /// The corrections of times so far.
     pub(super) fn corrections(&self) -> Corrections {
         self.order.as_ref().map_or(Corrections::default(), Order::corrections)
     }

@@ -1,4 +1,4 @@
-//! Fields with whole addresses, as a limit sees them that groups IPv6 addresses.
+//! Fields with whole addresses, for a limit that groups IPv6 addresses.
 
 use ratescope::address;
 use ratescope::event::Fields;

@@ -1,4 +1,4 @@
-//! Logs, read one after the other: lines become events, and these are kept by client.
+//! Logs, read one after the other: lines become events, which are kept by client.
 
 use super::batch::{Batch, OnEvent, Queue};
 use super::grouped::Grouped;
@@ -20,24 +20,24 @@ use std::io::Read;
 /// The reason why a log can't be read.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// Logs that were read.
+/// The result of reading logs.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The clients and their events.
     pub summary: Summary,
-    /// The options with which they were read.
+    /// The options used.
     pub options: ReadOptions,
     /// A log has the field `forwarded`, with the client for which a proxy forwarded the request.
     pub has_forwarded: bool,
-    /// The counts of their lines.
+    /// The counts of the lines.
     pub counts: Counts,
-    /// The corrections of their times.
+    /// The corrections of the times.
     pub times: Corrections,
-    /// The format of the last of them, and what its first lines say.
+    /// The shape of the last log, from its first lines.
     pub shape: Option<LogShape>,
 }
 
-/// Only the summary is known of logs that were read elsewhere.
+/// Of logs read elsewhere, only the summary is known.
 impl From<Summary> for Imported {
     fn from(summary: Summary) -> Self {
         let mut options = ReadOptions::default();
@@ -55,19 +55,19 @@ impl From<Summary> for Imported {
 }
 
 impl Imported {
-    /// The word for their events, in plural.
+    /// The word for the events, in plural.
     pub fn events(&self) -> &'static str {
         let word = &self.summary.origin.events;
         NOUNS.iter().find(|noun| *noun == word).unwrap_or(&"requests")
     }
 
-    /// Their formats, for a person.
+    /// The formats, for a person.
     pub fn formats(&self) -> &[String] {
         &self.summary.origin.formats
     }
 
-    /// The server that usually limits such events, if the format of the last log tells, or else the word for the
-    /// events: Exim for Exim's logs, and fail2ban for failed logins. It is answered for until another server is chosen.
+    /// The server that usually limits such events, by the format of the last log or else by the word for the events:
+    /// Exim for Exim's logs, fail2ban for failed logins. The answer is for this server until another is chosen.
     pub fn usual_server(&self) -> Option<Target> {
         match (self.shape.as_ref().map(LogShape::format), self.events()) {
             (Some(Format::Exim), _) | (None, "mails" | "refusals") => Some(Target::Exim),
@@ -78,10 +78,10 @@ impl Imported {
         }
     }
 
-    /// Returns the logs as they are, if they have events.
+    /// Returns the logs if they have events.
     ///
     /// # Errors
-    /// When there are no events. The text says what the filter left out and which lines could not be read.
+    /// When there are no events. The text has the counts of lines that the filter left out, and the unreadable lines.
     pub fn with_events(self) -> Result<Self, String> {
         if !self.summary.clients.is_empty() {
             return Ok(self);
@@ -102,7 +102,7 @@ impl Imported {
     /// Adds the next log.
     ///
     /// # Errors
-    /// When its clients are made by another key; nothing changes then.
+    /// When the log's clients have another key; then nothing changes.
     fn add(&mut self, next: Imported) -> Result<(), BadSummary> {
         self.summary.add(&next.summary)?;
         self.has_forwarded |= next.has_forwarded;
@@ -113,26 +113,26 @@ impl Imported {
     }
 }
 
-/// Reads logs, one after the other. [`read`](Self::read) reads a whole one with all processors. For a log that comes
-/// in pieces, call [`feed`](Self::feed) and [`end`](Self::end).
+/// Reads logs, one after the other. [`read`](Self::read) reads a whole log on all processors. For a log in pieces, call
+/// [`feed`](Self::feed) and [`end`](Self::end).
 #[derive(Debug)]
 pub struct Import {
     options: ReadOptions,
     room: Room,
     /// The log that is being read.
     open: Option<Open>,
-    /// The reader of a log in pieces. Before its format is recognized, `head` holds its beginning.
+    /// The reader of a log in pieces. Until the format is recognized, `head` holds the beginning of the log.
     reader: Option<(Reader, Batch)>,
     head: Vec<u8>,
-    /// The length of that beginning when the format was looked for last.
+    /// The length of `head` at the last attempt to recognize the format.
     tried: usize,
-    /// The name of the log, if it was given one.
+    /// The name of the log, or empty.
     name: String,
-    /// The logs that have ended.
+    /// The logs read to their end.
     ended: Option<Imported>,
 }
 
-/// A log on its way to its clients.
+/// A log whose events are being added to their clients.
 #[derive(Clone, Debug)]
 struct Open {
     shape: LogShape,
@@ -141,7 +141,7 @@ struct Open {
 }
 
 impl Import {
-    /// An import that keeps what fits the room.
+    /// An import that keeps as many events as fit the room.
     pub fn new(options: ReadOptions, room: Room) -> Self {
         Import {
             options,
@@ -155,26 +155,26 @@ impl Import {
         }
     }
 
-    /// Sets the name of the next logs. Lines that could not be read are reported under it.
+    /// Sets the name of the next logs. Unreadable lines are reported with this name.
     pub fn name(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }
 
-    /// The key by which the events of a log of this shape are divided into clients.
+    /// The key of the clients in a log of this shape.
     ///
     /// # Errors
-    /// When the log does not have the fields of the key.
+    /// When the log lacks the fields of the key.
     pub fn key(&self, shape: &LogShape) -> Result<Per, ParseError> {
         let per = shape.key(&self.options.options);
         shape.check_key(&per)?;
         Ok(per)
     }
 
-    /// Reads a whole log with all processors, and tries limits on each of its events.
+    /// Reads a whole log on all processors, and calls `on_event` with each of its events, to try limits.
     ///
     /// # Errors
-    /// When the log does not have the fields of the key or can't be read, when its clients are made by another key than
-    /// those of the logs before it, or when its newest line is the first. Then only this log is given up.
+    /// When the log lacks the fields of the key or can't be read, when the earlier logs have another key, or when its
+    /// newest line is the first. Then only this log is given up.
     pub fn read<R: Read + Send>(
         &mut self,
         pieces: Pieces<R>,
@@ -212,7 +212,7 @@ impl Import {
     fn begin(&self, shape: &LogShape) -> Result<Open, ParseError> {
         let ReadOptions { spread, slack, .. } = &self.options;
         let per = self.key(shape)?;
-        // Lines that wait to be put in order may take up to an eighth of the memory.
+        // Lines that wait to be sorted may take up to an eighth of the memory.
         let waiting = HELD.min(self.room.bytes / 8);
         let room = Room { bytes: self.room.bytes - waiting, ..self.room };
         let queue = Queue::new(slack.or(shape.usual_slack(*spread)), waiting, *spread);
@@ -224,7 +224,7 @@ impl Import {
         Ok(Open { shape: shape.clone(), queue, summary })
     }
 
-    /// Ends a log and adds it to those before it. `counts` are the counts of its lines.
+    /// Ends a log and adds it to the earlier ones. `counts` are the counts of its lines.
     fn close(
         &mut self,
         open: Open,
@@ -263,19 +263,19 @@ impl Import {
     /// Reads the next piece of a log.
     ///
     /// # Errors
-    /// When the format is unknown, or the log does not have the fields of the key. Then call
-    /// [`drop_log`](Self::drop_log); the logs before it stay.
+    /// When the format is unknown, or the log lacks the fields of the key. Then call [`drop_log`](Self::drop_log); the
+    /// earlier logs stay.
     pub fn feed(&mut self, piece: &[u8]) -> Result<(), Failure> {
         if self.reader.is_none() {
             self.head.extend_from_slice(piece);
-            // Each look is at all of the beginning, so the next one waits for a tenth more.
+            // Each attempt reads all of the beginning, so the next one waits for a tenth more.
             let is_due = self.head.len() >= self.tried + self.tried / 10;
             return if is_due { self.recognize(false) } else { Ok(()) };
         }
         self.advance(|reader, find| reader.feed(piece, find))
     }
 
-    /// Ends a log that came in pieces; another may begin.
+    /// Ends a log in pieces; another may begin.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed) and [`read`](Self::read).
@@ -290,7 +290,7 @@ impl Import {
         }
     }
 
-    /// Goes on with another file of the same log, as after its rotation.
+    /// Continues the log with another file, as after a rotation.
     ///
     /// # Errors
     /// As for [`feed`](Self::feed).
@@ -301,8 +301,8 @@ impl Import {
         self.advance(|reader, find| reader.finish(find))
     }
 
-    /// The logs as far as they were read, while more pieces may come. A last line without an end is left out.
-    /// This copies everything that is kept, so it takes as much memory again.
+    /// The logs read so far, while more pieces may come. A last line without an end is left out. This copies everything
+    /// that is kept, so it takes as much memory again.
     ///
     /// # Errors
     /// As for [`end`](Self::end) and [`finish`](Self::finish).
@@ -322,8 +322,8 @@ impl Import {
         Ok(now.finish()?)
     }
 
-    /// Recognizes the format by the beginning of the log, if that is long enough or `complete`. Then begins
-    /// the log and reads that beginning.
+    /// Recognizes the format by the beginning of the log, once this is long enough or `complete`. Then starts a reader
+    /// and reads the beginning.
     fn recognize(&mut self, complete: bool) -> Result<(), Failure> {
         self.tried = self.head.len();
         let Some(shape) = recognize(&self.head, complete, &self.options.options)? else {
@@ -337,7 +337,7 @@ impl Import {
         self.feed(&head)
     }
 
-    /// Calls `read` with the reader, and takes the events that it finds. Does nothing before a log has begun.
+    /// Calls `read` with the reader, and takes the events found. Does nothing before a log has begun.
     fn advance(
         &mut self,
         read: impl FnOnce(&mut Reader, &mut dyn FnMut(&Record<'_>)) -> Result<(), Unread>,
@@ -350,32 +350,32 @@ impl Import {
         Ok(done?)
     }
 
-    /// Proposes how to read the log that has begun, if its format is not recognized.
+    /// A proposal for reading the log that has begun, if its format is unknown.
     pub fn proposal(&self) -> Option<Proposal> {
         if self.reader.is_none() { Proposal::new(&self.head) } else { None }
     }
 
-    /// Gives up the log that has begun; the logs before it stay.
+    /// Gives up the log that has begun; the earlier logs stay.
     pub fn drop_log(&mut self) {
         self.open = None;
         self.reader = None;
         self.head.clear();
     }
 
-    /// The number of lines read by now.
+    /// The number of lines read so far.
     pub fn lines(&self) -> u64 {
         let ended = self.ended.as_ref().map_or(0, |ended| ended.counts.lines);
         ended + self.reader.as_ref().map_or(0, |(reader, _)| reader.counts().lines)
     }
 
-    /// Ends the import, and returns the logs that were read.
+    /// Ends the import, and returns the logs.
     ///
     /// # Errors
-    /// When there were no logs, or [no events](Imported::with_events) in them.
+    /// When there were no logs, or [no events](Imported::with_events) in the logs.
     pub fn finish(self) -> Result<Imported, String> {
         self.ended.ok_or("there are no logs")?.with_events()
     }
 }
 
-/// For logs on which no limits are tried.
+/// For logs without trials.
 fn ignore(_: &Event<'_>, _: &Per) {}

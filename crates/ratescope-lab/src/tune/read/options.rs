@@ -1,5 +1,5 @@
-//! The options for reading a log, by name. If one of these [choices](crate::tune::Choices) changes,
-//! the log has to be read again.
+//! The options for reading a log, by name. A change of one of these [choices](crate::tune::Choices) reads the log
+//! again.
 
 use crate::run::settings::or;
 use crate::run::{Setting, changed, find, setting};
@@ -19,13 +19,13 @@ pub struct ReadOptions {
     pub options: Options,
     /// When events are spread over their second.
     pub spread: Spread,
-    /// How late a line may be and still be sorted by time; if `None`, the usual time for the log.
+    /// How late a line may be and still be sorted by time; `None` for the usual time of the log's format.
     pub slack: Option<Span>,
 }
 
 impl ReadOptions {
-    /// All options, in the order in which a link has them. All but `spread` are also arguments of `ratescope tune`,
-    /// with the same values; a list has commas.
+    /// All options, in the order of a link. All but `spread` are also arguments of `ratescope tune`, with the same
+    /// values; a list has commas.
     pub const SETTINGS: &'static [Setting<Self>] = &[
         setting!("log", |s| s.options.format, open, or_open),
         setting!("log-format", |s| s.options.layout, layout, or_open),
@@ -52,7 +52,7 @@ impl ReadOptions {
         setting!("spread", |s| s.spread, str::parse),
     ];
 
-    /// The field whose values are the costs; `None` if none was chosen.
+    /// The chosen field of costs, if any.
     pub fn field_of_costs(&self) -> Option<&str> {
         match &self.options.cost {
             Some(Cost::Field(name)) => Some(name),
@@ -60,7 +60,8 @@ impl ReadOptions {
         }
     }
 
-    /// The value of `name` as [`Choices::set`](crate::tune::Choices::set) reads it; empty for an unknown name.
+    /// The value of `name`, in the form that [`Choices::set`](crate::tune::Choices::set) reads; empty for an unknown
+    /// name.
     pub fn get(&self, name: &str) -> String {
         find(Self::SETTINGS, name).map_or(String::new(), |setting| (setting.get)(self))
     }
@@ -78,7 +79,7 @@ fn paths(text: &str) -> Result<Vec<String>, ParseError> {
     list_of(text, path)
 }
 
-/// One text: a message may have commas.
+/// Not a list: a message may have commas.
 fn messages(text: &str) -> Result<Vec<String>, ParseError> {
     Ok(Some(text.to_owned()).filter(|text| !text.is_empty()).into_iter().collect())
 }
@@ -90,7 +91,7 @@ fn depth(text: &str) -> Result<Option<NonZeroU8>, ParseError> {
 /// Reads the beginning of a path.
 ///
 /// # Errors
-/// When it does not begin as paths do.
+/// When it does not begin like a path.
 pub fn path(text: &str) -> Result<String, ParseError> {
     if text.starts_with('/') {
         Ok(text.to_owned())
@@ -99,7 +100,7 @@ pub fn path(text: &str) -> Result<String, ParseError> {
     }
 }
 
-/// The value of a choice that is left open.
+/// The value of an open choice.
 pub(crate) const OPEN: &str = "auto";
 
 pub(crate) fn open<T: FromStr>(value: &str) -> Result<Option<T>, T::Err> {
@@ -130,8 +131,7 @@ fn list_of<T>(
     Ok(list)
 }
 
-/// Reads tests with commas between. A comma may also be part of a test: the text after it then does not begin as a test
-/// does.
+/// Reads tests, separated by commas. A comma is part of a test if the text after it does not begin like a test.
 fn tests(text: &str) -> Result<Vec<Test>, ParseError> {
     let is_next = |part: &str| {
         let word = part.trim_start().split(['=', '~']).next().unwrap_or("");
@@ -165,7 +165,7 @@ fn joined<T: ToString>(list: &[T]) -> String {
     list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The options that differ from the default ones, as in a link.
+/// The options that differ from the defaults, as in a link.
 impl fmt::Display for ReadOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&changed(Self::SETTINGS, self))

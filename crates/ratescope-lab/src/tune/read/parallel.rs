@@ -1,9 +1,8 @@
-//! Reading a log with all processors.
+//! Reading a log on all processors.
 //!
-//! Each thread takes the next piece of the log and finds its events. The events have to be counted in their
-//! order, by one thread at a time. So a thread that has found the events of a piece counts all pieces that
-//! are next in order, unless another thread is doing that already and will count this one, too. No thread
-//! ever has to be woken for it.
+//! Each thread takes the next piece of the log and finds its events. The events have to be counted in order, by one
+//! thread at a time. So a thread that has found the events of a piece counts all pieces that are next in order, unless
+//! another thread is counting already and will count this piece, too. So no thread ever has to be woken.
 
 use super::batch::Batch;
 use crate::tune::threads::{lock, threads};
@@ -14,7 +13,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many pieces there are for each thread: enough that no thread waits for another.
+/// The number of pieces for each thread: enough that no thread waits for another.
 const ON_THEIR_WAY: usize = 4;
 
 /// A piece of the log, its events, and the counts of its lines.
@@ -39,26 +38,26 @@ impl Piece {
 /// The rest of the log, and the empty pieces to fill with it.
 struct Rest<R> {
     pieces: Pieces<R>,
-    /// Those given back last are at the end, and are filled first: their memory is still in a cache.
+    /// The piece given back last is filled first: its memory is still in a cache.
     empty: Vec<Piece>,
     given_back: Receiver<Piece>,
     number: usize,
     ended: bool,
 }
 
-/// Pieces whose events were found, and which wait until the pieces before them are taken.
+/// Pieces whose events were found, waiting until the earlier pieces are taken.
 struct InOrder<F> {
     early: Vec<Option<Piece>>,
-    /// The number of the next piece to be taken.
+    /// The number of the next piece to take.
     next: usize,
-    /// Takes the pieces; `None` while a thread is using it.
+    /// Takes the pieces; `None` while a thread uses it.
     taker: Option<Taker<F>>,
     /// A thread has panicked, and its piece will never come.
     panicked: bool,
 }
 
-/// If its thread panics, drops the taker, and with it the sender of empty pieces. The other threads, which
-/// wait for one, then end.
+/// If its thread panics, drops the taker, and with it the sender of empty pieces: that ends the other threads, which
+/// wait for an empty piece.
 struct Guard<'a, F>(&'a Mutex<InOrder<F>>);
 
 impl<F> Drop for Guard<'_, F> {
@@ -74,12 +73,11 @@ impl<F> Drop for Guard<'_, F> {
 struct Taker<F> {
     take: F,
     counts: Result<Counts, Error>,
-    /// Gives pieces back to be filled again; `None` after an error, which ends the reading.
+    /// Returns empty pieces; `None` after an error, which ends the reading.
     refill: Option<Sender<Piece>>,
 }
 
-/// Finds the events of a log by `find`, in as many threads as there are processors, and has them
-/// taken in their order by `take`.
+/// Calls `find` on each piece of a log, on all processors, then `take` on the pieces in order, with the events found.
 pub(super) fn read<R: Read + Send>(
     pieces: Pieces<R>,
     options: &Options,
@@ -112,7 +110,7 @@ pub(super) fn read<R: Read + Send>(
     found.taker.map_or(Ok(Counts::default()), |taker| taker.counts)
 }
 
-/// Finds the events of pieces until the log ends. After each piece, takes the pieces that are next in order.
+/// Finds the events of pieces until the log ends. After each piece, takes all pieces that are next in order.
 fn work<R: Read, F: FnMut(&mut Batch)>(
     rest: &Mutex<Rest<R>>,
     mut reader: Reader,
@@ -138,7 +136,7 @@ fn work<R: Read, F: FnMut(&mut Batch)>(
     }
 }
 
-/// The next piece of the log; `None` at its end. A piece that could not be read has the error as its counts,
+/// The next piece of the log; `None` at its end. A piece that could not be read has the error in place of its counts,
 /// and is the last.
 fn next<R: Read>(rest: &Mutex<Rest<R>>) -> Option<Piece> {
     let mut rest = lock(rest);
@@ -170,7 +168,7 @@ impl<F> InOrder<F> {
         }
     }
 
-    /// The piece to be taken next, if its events were found.
+    /// The next piece to take, if its events were found.
     fn next(&mut self) -> Option<Piece> {
         let count = self.early.len();
         let piece = self.early.get_mut(self.next % count)?.take()?;
@@ -196,7 +194,7 @@ impl<F: FnMut(&mut Batch)> Taker<F> {
         }
         (self.take)(&mut piece.batch);
         if let Some(refill) = &self.refill {
-            // Sending fails once the receiver has read enough and is gone, which is no error.
+            // Sending fails once the receiver has read enough and is gone: no error.
             let _ = refill.send(piece);
         }
     }
@@ -209,7 +207,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    /// The others end even if they wait for the piece of the thread that panicked.
+    /// The other threads end even if they wait for the piece of the thread that panicked.
     #[test]
     fn a_panic_while_a_log_is_read_ends_all() {
         let line = format!("1,{}\n", "x".repeat(61));
