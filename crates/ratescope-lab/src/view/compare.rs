@@ -1,9 +1,8 @@
-//! The comparison's graph: one lane a limiter under one time axis, and what all of them let
-//! through.
+//! The comparison's graph: a lane for each limiter under one time axis, and the events that all lanes allowed.
 //!
-//! Time runs to the left, as on the [scope](super::scope). A lane has a strip of crosses for refused
-//! events, its level against its limit, and a strip of bars for allowed events. Below them
-//! the requests sent are counted against those that each lane allowed.
+//! Time runs to the left, as on the [scope](super::scope). A lane has a strip of crosses for refused events, its level
+//! against its limit, and a strip of bars for allowed events. Below the lanes, the count of requests sent is drawn
+//! against the counts that each lane allowed.
 
 mod crosshair;
 mod feedback;
@@ -30,23 +29,23 @@ use layout::Layout;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::{Span, Time};
 
-/// What is drawn below the lanes and their time axis.
+/// The picture below the lanes and their time axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Below {
-    /// The cumulative picture: what was sent, and what each lane let through.
+    /// The cumulative picture: the counts of events sent, and of events that each lane allowed.
     #[default]
     Totals,
-    /// Nothing: there is no room, as in a frame of another page.
+    /// None: there is no room, as in a frame of another page.
     Nothing,
 }
 
-/// [`head`] on a canvas that is wide enough for all controls in one row.
+/// [`head`] on a canvas wide enough for all controls in one row.
 const HEAD: f64 = 28.0;
 
 /// The least [`pitch`] with that head.
 const PITCH: f64 = 86.0;
 
-/// The least [`pitch`] with that head where nothing is [below](Below).
+/// The least [`pitch`] with that head and nothing [below](Below).
 const FRAMED: f64 = 72.0;
 
 /// The greatest [`pitch`] with that head. In between, the lanes share the height of the canvas.
@@ -55,13 +54,13 @@ const TALL: f64 = 160.0;
 /// The height that a narrow canvas adds to the head and the pitch, since the controls take two rows there.
 const SECOND_ROW: f64 = 24.0;
 
-/// The height above each lane's plot that is left empty, in CSS pixels: the page lays the lane's controls
-/// over it. It depends on the width of the canvas.
+/// The empty height above each lane's plot, in CSS pixels, on a canvas of that width: the page lays the lane's controls
+/// over it.
 pub fn head(width: f64) -> f64 {
     HEAD + if is_narrow(width) { SECOND_ROW } else { 0.0 }
 }
 
-/// The distance from lane to lane in CSS pixels, of `lanes` lanes on a canvas of that size.
+/// The distance from lane to lane in CSS pixels, for `lanes` lanes on a canvas of that size.
 pub fn pitch(lanes: usize, [width, height]: [f64; 2], below: Below) -> f64 {
     let share = libm::floor((height - layout::foot(lanes, below)) / lanes.max(1) as f64);
     let more = head(width) - HEAD;
@@ -75,10 +74,10 @@ pub fn pitch(lanes: usize, [width, height]: [f64; 2], below: Below) -> f64 {
 /// The greatest width of a column of the histories, in CSS pixels.
 const COLUMN: f64 = 1.5;
 
-/// About how many columns are looked at to find the top of a scale: fewer than are drawn are enough.
+/// About how many columns are read to find the top of a scale: fewer than are drawn suffice.
 const COLUMNS: f64 = 600.0;
 
-/// Everything there is to draw, back to front.
+/// All marks, back to front.
 pub fn draw(comparison: &Comparison, view: &Viewport) -> Vec<Mark> {
     let layout = Layout::new(comparison.lanes(), view);
     let mut marks = Vec::with_capacity(32 * comparison.lanes().len());
@@ -96,13 +95,13 @@ pub fn draw(comparison: &Comparison, view: &Viewport) -> Vec<Mark> {
     marks
 }
 
-/// The columns of a lane that a picture shows.
+/// The columns of a lane in sight.
 fn columns<'a>(lane: &'a Lane, layout: &Layout) -> Columns<'a> {
     lane.history().columns(layout.time.from, layout.time.to, COLUMN / layout.time.pace)
 }
 
-/// The level that the upper edge of a lane's plot should have: 5 % above the highest level and 25 % above the
-/// highest limit of the window.
+/// The level for the upper edge of a lane's plot: 5 % above the highest level and 25 % above the highest limit of the
+/// window.
 pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
     let mut top: f64 = 0.0;
     let columns = lane.history().columns(right.before(window), right, window.secs() / COLUMNS);
@@ -115,8 +114,7 @@ pub fn top(lane: &Lane, right: Time, window: Span) -> f64 {
     if top > 0.0 { top } else { 1.0 }
 }
 
-/// The count of events that the upper edge of the cumulative picture should have: 8 % above what was sent
-/// within the window, or above 4.
+/// The count for the upper edge of the cumulative picture: 8 % above the events sent within the window, or above 4.
 pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
     let from = right.before(window);
     let sent = totals::elder(comparison)
@@ -124,16 +122,15 @@ pub fn total(comparison: &Comparison, right: Time, window: Span) -> f64 {
     1.08 * (sent as f64).max(4.0)
 }
 
-/// The height in CSS pixels that a canvas of `lanes` lanes and that width should have: as near to `room`
-/// as the smallest and the largest lanes allow. Eight of the smallest take at most 900, unless the canvas
-/// is narrow.
+/// The height in CSS pixels for a canvas of that width and `lanes` lanes: as near to `room` as the smallest and the
+/// largest lanes allow. Eight of the smallest take at most 900, unless the canvas is narrow.
 pub fn height(lanes: usize, [width, room]: [f64; 2], below: Below) -> f64 {
     lanes as f64 * pitch(lanes, [width, room], below) + layout::foot(lanes, below)
 }
 
-/// The colour of each lane, as the number of its [ink](crate::plot::Ink::Lane), from 1 to 8. An algorithm has
-/// the same colour in any place. Further lanes of that colour take the next free one; if none is free, they
-/// share it.
+/// The colour of each lane, as the number of its [ink](crate::plot::Ink::Lane), from 1 to 8. An algorithm has one
+/// colour in any place. Of lanes with equal colours, the first keeps its colour and the others take the next free ones;
+/// without free ones, they share it.
 pub fn colours(lanes: &[Lane]) -> Vec<u8> {
     let mut colours = vec![0; lanes.len()];
     for (i, lane) in lanes.iter().enumerate() {
@@ -156,7 +153,7 @@ fn own_colour(lane: &Lane) -> u8 {
     lane.policy().limits().first().map_or(1, |limit| colour(&limit.limiter))
 }
 
-/// The number of a limiter's colour, from 1 to 8. Limiters that are alike, and seldom side by side, have the same.
+/// The number of a limiter's colour, from 1 to 8. Similar limiters, seldom side by side, share a colour.
 fn colour(limiter: &AnyLimiter) -> u8 {
     match limiter {
         AnyLimiter::Exim(_) => 1,

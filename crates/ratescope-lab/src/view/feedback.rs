@@ -3,35 +3,36 @@
 use super::label::{LINE, SIZE, bold, panel, width};
 use crate::plot::{Anchor, Fill, Ink, Mark, Rect};
 
-/// How long the feedback is shown, in milliseconds.
+/// The time for which the feedback is shown, in milliseconds.
 pub const SEEN: f64 = 1000.0;
 
 /// The height of the words' box in CSS pixels.
 const HIGH: f64 = LINE + 5.0;
 
-/// The distance of that box from the cursor in CSS pixels, and the least one above it.
+/// The distance of that box from the cursor, and its least distance above the cursor, in CSS pixels.
 const AWAY: f64 = 14.0;
 const NEAR: f64 = 4.0;
 
-/// The radius of the ring in CSS pixels, first and last.
+/// The first and the last radius of the ring, in CSS pixels.
 const RING: [f64; 2] = [6.0, 14.0];
 
 /// The feedback to a click.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Feedback {
-    /// The verdict, as in `refused now: 11.6 of 10`. The event is in the present, and the cursor may be in the past.
+    /// The verdict, as in `refused now: 11.6 of 10`: the event is in the present, even with the cursor in the past.
     pub words: String,
     /// Every limiter refused the event.
     pub refused: bool,
     /// The height of each new mark, in CSS pixels from the top.
     pub marks: Vec<f64>,
-    /// The upper and lower edges of the strips in which the words may lie: the page lays nothing over these.
+    /// The upper and lower edges of the strips for the words: the page lays nothing over these strips.
     pub rooms: Vec<[f64; 2]>,
 }
 
 impl Feedback {
-    /// Draws it on a canvas `across` CSS pixels wide. The new marks are at `x`; `share` is the part of its
-    /// time that has passed, from 0 to 1. Without a cursor, the words are before the first mark and above it.
+    /// Draws the feedback on a canvas `across` CSS pixels wide. The new marks are at `x`; `share` is the part of the
+    /// feedback's time that has passed, from 0 to 1. Without a cursor, the words are to the left of the first mark and
+    /// above it.
     pub fn draw(
         &self,
         marks: &mut Vec<Mark>,
@@ -61,8 +62,8 @@ impl Feedback {
         marks.push(bold(x, y, &self.words, ink, SIZE, Anchor::Middle));
     }
 
-    /// The upper edge of the words for a cursor at the height `y`, in the room that is nearest to it. They are
-    /// above the cursor, where no hand covers them; if there is no space for that, below.
+    /// The upper edge of the words for a cursor at the height `y`, in the nearest strip. The words are above the
+    /// cursor, where no hand covers them; without space there, below.
     fn top(&self, y: f64) -> f64 {
         let away = |[top, bottom]: &[f64; 2]| (top - y).max(y - bottom).max(0.0);
         let nearest = self.rooms.iter().min_by(|a, b| away(a).total_cmp(&away(b)));

@@ -43,7 +43,7 @@ pub(super) fn bold(x: f64, y: f64, text: &str, ink: Ink, size: f64, anchor: Anch
     Mark::Text(Text { at, text, ink, size, bold: true, anchor })
 }
 
-/// The number of a tick on a scale up to `top`: in full if there is room for all numbers of the scale.
+/// The number at a tick of a scale up to `top`: in full if there is room for all numbers of the scale.
 pub(super) fn number(tick: &Tick, top: f64, narrow: bool) -> String {
     let room = if narrow { 1e4 } else { 1e6 };
     if top < room { tick.label.clone() } else { axis::compact(tick.value) }
@@ -64,7 +64,7 @@ pub(super) fn disc(Point { x, y }: Point, radius: f64, ink: Ink) -> Mark {
     Mark::Rounded { rect, radius, fill: Fill::new(ink, 1.0) }
 }
 
-/// A filled tag around the height `rect.y`, with its text in the colour behind it.
+/// A filled tag around the height `rect.y`, with its text in the colour of the background.
 pub(super) fn tag(marks: &mut Vec<Mark>, rect: Rect, text: &str, ink: Ink, size: f64) {
     let x = rect.x + rect.width / 2.0;
     let y = rect.y;
@@ -81,7 +81,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     text.chars().count() as f64 * size * 0.57
 }
 
-/// A span in the style of all other times on a picture: `1 m 30 s`. It is not rounded.
+/// A span in the style of all other times on a picture, not rounded: `1 m 30 s`.
 pub fn spaced(span: Span) -> String {
     let mut text = String::new();
     let mut last = '0';
@@ -97,9 +97,8 @@ pub fn spaced(span: Span) -> String {
     text
 }
 
-/// The left edge of a box that is `width` wide and `away` from a crosshair at `x`. The box is to the right of
-/// the crosshair if it ends before `right` there, otherwise to the left. If it fits on neither side, it is on
-/// the side where the canvas has more room.
+/// The left edge of a box `width` wide and `away` from a crosshair at `x`. The box is to the right of the crosshair if
+/// it ends before `right`, otherwise to the left. If it fits on neither side, it is on the side with more room.
 pub(super) fn beside(x: f64, away: f64, width: f64, right: f64, canvas: f64) -> f64 {
     let [before, after] = [x - away - width, x + away];
     let is_after = after + width < right || before < 2.0 && x < canvas / 2.0;

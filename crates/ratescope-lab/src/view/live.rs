@@ -11,7 +11,7 @@ use crate::view::Viewport;
 use ratescope::internal::larger;
 use ratescope::internal::shown;
 
-/// The height above the plot of a lane, for its name.
+/// The height for the name of a lane, above its plot.
 const HEAD: f64 = 26.0;
 
 /// The height of the plot of a lane.
@@ -34,7 +34,7 @@ fn time(view: &Viewport<'_>) -> Timebase {
     Timebase::new(edges(view.size[0]), view.right, view.window)
 }
 
-/// What the rule of a lane did in the time in sight, in stretches of two CSS pixels or a second if so much is known.
+/// The counts of a lane's rule in the time in sight, in stretches of two CSS pixels or a second, if known so finely.
 fn stretches(live: &Live, lane: usize, view: &Viewport<'_>) -> Vec<Stretch> {
     let time = time(view);
     live.stretches(lane, time.from, time.to, 2.0 / time.pace)
@@ -46,25 +46,25 @@ fn plot(lane: usize, view: &Viewport<'_>) -> Rect {
     Rect { x: left, y, width: right - left, height: PLOT }
 }
 
-/// The rules that have a lane; others are in the table only.
+/// The rules with a lane; others are in the table only.
 fn lanes(live: &Live) -> impl Iterator<Item = (usize, &ReportedRule)> {
     live.rules.iter().take(DRAWN).enumerate()
 }
 
-/// The height in CSS pixels that a canvas should have.
+/// The height for the canvas, in CSS pixels.
 pub fn height(live: &Live) -> f64 {
     live.rules.len().clamp(1, DRAWN) as f64 * (HEAD + PLOT) + AXIS
 }
 
-/// The events a second that the upper edge of a lane should have: 15 % above the highest rate in
-/// sight, or above one in a hundred seconds; above 1 if there is none.
+/// The events a second at the upper edge of a lane: 15 % above the highest rate in sight, or above one event in a
+/// hundred seconds; without events, 15 % above 1.
 pub fn top(live: &Live, lane: usize, view: &Viewport<'_>) -> f64 {
     let stretches = stretches(live, lane, view);
     let most = stretches.iter().flat_map(|stretch| stretch.rates).fold(0.0, larger);
     1.15 * if most > 0.0 { larger(most, 0.01) } else { 1.0 }
 }
 
-/// Everything there is to draw, back to front.
+/// All marks, back to front.
 pub fn draw(live: &Live, view: &Viewport<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
     let time = time(view);
@@ -112,8 +112,8 @@ fn name(marks: &mut Vec<Mark>, plot: Rect, rule: &ReportedRule) {
     }
 }
 
-/// The lines, as steps, since the times of events within a stretch are unknown. Stretches that are longer than the picture
-/// could show are bars. The labels at the ends of the lines stay within the width of the picture.
+/// The lines, as steps, since the times of events within a stretch are unknown. Stretches longer than the picture could
+/// show are bars. The labels at the ends of the lines stay within the width of the picture.
 fn lines(
     marks: &mut Vec<Mark>,
     time: &Timebase,
@@ -162,7 +162,7 @@ fn lines(
     }
 }
 
-/// The corners of a line through stretches that follow each other, each `inset` CSS pixels shorter at its ends.
+/// The corners of a line through consecutive stretches, each `inset` CSS pixels shorter at its ends.
 fn steps(
     time: &Timebase,
     plot: Rect,
@@ -201,8 +201,8 @@ fn flags(marks: &mut Vec<Mark>, live: &Live, view: &Viewport<'_>) {
     }
 }
 
-/// The sentences about the instant under the crosshair: how long it is before the right edge and how long the stretch is that
-/// was counted there, then the rates of each rule in it. Empty without a crosshair.
+/// The sentences about the instant under the crosshair: its distance from the right edge, the length of the stretch
+/// counted there, and the rates of each rule in that stretch. Empty without a crosshair.
 pub fn words(live: &Live, view: &Viewport<'_>) -> Vec<String> {
     let Some(x) = view.crosshair() else { return Vec::new() };
     let time = time(view);

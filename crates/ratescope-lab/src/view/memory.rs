@@ -1,7 +1,7 @@
-//! What a limiter remembers of the past at an instant, from its state there: the level that its history has.
+//! The memory of a limiter at an instant, from its level in the history.
 //!
-//! Most limiters remember a time: an event of the past counts with a weight that depends on its age, 1 or less. A
-//! bucket remembers a number only: the tokens that are left, or the events in its queue.
+//! Most limiters remember a time: a past event counts with a weight of at most 1, which depends on its age. A bucket
+//! remembers a number only: the tokens left, or the events in its queue.
 
 mod draw;
 
@@ -15,34 +15,34 @@ use ratescope::estimate::recent_average::{Impulse, RecentAverage};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::time::{Span, Time};
 
-/// What a limiter remembers.
+/// The memory of a limiter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
-    /// The instant at which it does.
+    /// The instant.
     pub at: Time,
-    /// The form of it.
+    /// The form.
     pub form: Form,
-    /// It in words, as in `7 of 10 tokens`.
+    /// The memory in words, as in `7 of 10 tokens`.
     pub words: String,
 }
 
-/// The form of what a limiter remembers.
+/// The form of a memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Form {
-    /// The events from an instant on count in full, and none before.
+    /// Events from an instant on count in full, earlier ones not at all.
     Window {
         /// The first instant that counts.
         from: Time,
-        /// When the window ends, if it is one of the clock.
+        /// When the window ends, if it is a window of the clock.
         end: Option<Time>,
-        /// The length of its blocks, if it moves by blocks.
+        /// The length of the window's blocks, if it moves by blocks.
         block: Option<Span>,
     },
     /// Two windows of the clock.
     Counter {
-        /// The beginning of the window before.
+        /// The beginning of the previous window.
         before: Time,
-        /// The weight of an event of that window.
+        /// The weight of an event in the previous window.
         weight: f64,
         /// The beginning of this window, in which events count in full.
         from: Time,
@@ -55,15 +55,16 @@ pub enum Form {
     Average(RecentAverage),
     /// A number of tokens, or of events in a queue.
     Bucket {
-        /// How many there are.
+        /// The number present.
         filled: f64,
-        /// How many there can be.
+        /// The greatest number.
         size: f64,
     },
 }
 
 impl Memory {
-    /// The weight of an event at `then`, not after the instant of the memory; 0 in a bucket, which knows no events.
+    /// The weight of an event at `then`, at or before the instant of the memory; 0 in a bucket, which remembers no
+    /// events.
     pub fn weight(&self, then: Time) -> f64 {
         match self.form {
             Form::Window { from, .. } => f64::from(u8::from(then >= from)),
@@ -89,7 +90,7 @@ pub struct Reading {
     pub limit: f64,
 }
 
-/// What a limiter remembers when it reads so; `None` if there is nothing to show.
+/// The memory of a limiter with this reading; `None` if there is nothing to show.
 pub fn of(limiter: &AnyLimiter, reading: Reading) -> Option<Memory> {
     let Reading { at, level, limit } = reading;
     let counted = numbers::short(level);
@@ -116,12 +117,12 @@ pub fn of(limiter: &AnyLimiter, reading: Reading) -> Option<Memory> {
         AnyLimiter::SlidingCounter(counter) => {
             let [from, end] = counter.window(at);
             let weight = counter.fading(at);
-            // The instant before a window lies in the window before it.
+            // The instant before a window lies in the previous window.
             let [before, _] = counter.window(from.before(Span::micros(1)));
             let form = Form::Counter { before, weight, from, end };
             (form, format!("the last window counts {}", percent(weight)))
         }
-        // What it keeps is an estimate of the number of events in that time.
+        // HAProxy keeps an estimate of the number of events in that time.
         AnyLimiter::Haproxy(counter) => estimated(at, &events, counter.limit().per()),
         AnyLimiter::Fail2ban(jail) if level >= jail.limit().count() => {
             let form = Form::Window { from: at, end: None, block: None };
@@ -153,18 +154,18 @@ pub fn of(limiter: &AnyLimiter, reading: Reading) -> Option<Memory> {
     Some(Memory { at, form, words })
 }
 
-/// A number of events that a limiter estimates for the last `period`.
+/// An estimated number of events in the last `period`.
 fn estimated(at: Time, events: &str, period: Span) -> (Form, String) {
     let form = Form::Window { from: at.before(period), end: None, block: None };
     (form, format!("remembers about {events} of the last {}", spaced(period)))
 }
 
-/// The fading weight of a rate as Exim measures it.
+/// The fading weight of a rate measured as in Exim.
 pub fn fading(at: Time, estimator: DecayingRate) -> Memory {
     faded(at, Form::Rate(estimator), estimator.period)
 }
 
-/// A weight that fades, in words by its value at the age `age`.
+/// A weight that fades; the words give its value at the age `age`.
 fn faded(at: Time, form: Form, age: Span) -> Memory {
     let memory = Memory { at, form, words: String::new() };
     let weight = percent(memory.weight(at.before(age)));
@@ -172,7 +173,7 @@ fn faded(at: Time, form: Form, age: Span) -> Memory {
 }
 
 impl Form {
-    /// The age by which people know how fast a weight fades: that of the words.
+    /// The age for which the words give the weight.
     fn age(&self) -> Option<Span> {
         match self {
             Form::Rate(estimator) => Some(estimator.period),
@@ -186,8 +187,8 @@ fn percent(share: f64) -> String {
     format!("{}\u{202f}%", libm::round(100.0 * share))
 }
 
-/// What a lane remembers at `at`, as of `now`; `None` if that is forgotten, and with several limits: its history
-/// does not say whose level it has.
+/// The memory of a lane at `at`, as of `now`. `None` outside the history, and with several limits, since the history
+/// does not say which limit's level it has.
 pub fn of_lane(lane: &Lane, at: Time, now: Time) -> Option<Memory> {
     let [limit] = lane.policy().limits() else { return None };
     let (level, most) = if at < now {

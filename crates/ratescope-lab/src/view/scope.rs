@@ -1,8 +1,8 @@
-//! The scope's graph: both lines, every event, the limit, and the values under the crosshair.
+//! The scope's graph: the red and the blue line, every event, the limit, and the values under the crosshair.
 //!
-//! Time runs to the left; the right edge is the present, or the instant to which the viewer looks back. The
-//! scale is in events per decay interval, as Exim measures. The picture is laid out in events per second, so that a change of the decay interval moves numbers and not
-//! lines.
+//! Time runs to the left; the right edge is the present, or an instant to which the viewer looks back. The scale is in
+//! events per decay interval, as in Exim. The layout is in events per second, so that a change of the decay interval
+//! moves numbers, not lines.
 
 mod axes;
 mod crosshair;
@@ -33,7 +33,7 @@ use crate::view::{Hit, Viewport, compare};
 use layout::Layout;
 use ratescope::time::{Span, Time};
 
-/// Everything there is to draw, back to front.
+/// All marks, back to front.
 pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     let layout = Layout::new(scope, view);
     let mut marks = Vec::with_capacity(64);
@@ -69,10 +69,9 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     marks
 }
 
-/// The events per second that the upper edge should have. Below it are the red line in the `window` up to
-/// `right`, the limit, and the exact count and the thin lines if they are drawn, except the mean. The edge is
-/// 18 % above the highest of them, and at least 18 % above one event per decay interval. With a lane, it
-/// is also at least the lane's own [top](compare::top).
+/// The events per second for the upper edge: 18 % above the highest of the red line in the `window` up to `right`, the
+/// limit, one event per decay interval and, if drawn, the exact count and the thin lines except the mean. With a lane,
+/// the lane's own [top](compare::top) replaces the limit.
 pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     let exact = scope.settings().exact;
     let instrument = scope.instrument();
@@ -92,7 +91,7 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
         }
         None => seen,
     };
-    // Without events and without a limit the scale has room for one event per decay interval.
+    // Without events and a limit, the scale has room for one event per decay interval.
     let seen = 1.18 * seen.max(per_second);
     match instrument.lane() {
         Some(lane) => seen.max(compare::top(lane, right, window) * per_second),
@@ -100,7 +99,7 @@ pub fn top(scope: &Scope, right: Time, window: Span) -> f64 {
     }
 }
 
-/// The most events per second, on average over a decay interval, that the exact count shows.
+/// The highest exact count of a decay interval, in events per second.
 fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
     let instrument = scope.instrument();
     let trace = instrument.trace();
@@ -116,7 +115,7 @@ fn busiest(scope: &Scope, from: Time, to: Time) -> f64 {
     most as f64 / period.secs()
 }
 
-/// About how many columns are looked at to find the top: fewer than are drawn are enough.
+/// About how many columns are read to find the top: fewer than are drawn suffice.
 const COLUMNS: f64 = 600.0;
 
 /// Tells whether the time axis of a canvas of that size is at the height `y`.
@@ -124,14 +123,13 @@ pub fn is_axis(size: [f64; 2], y: f64) -> bool {
     y > layout::plot(size).bottom() + 2.0 * layout::STRIP + 4.0
 }
 
-/// Finds the thing at a point of the canvas; a finger, `touch`, points less precisely than a mouse.
+/// Finds the target at a point of the canvas; a finger, `touch`, points less precisely than a mouse.
 pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     let layout = Layout::new(scope, view);
     let reach = if touch { 16.0 } else { 6.0 };
     let inside = layout.plot.x <= x && x <= layout.plot.right();
     let on_line = (y - layout.limit_y()).abs() <= reach;
-    // The tag at the left is a handle as well. A touch takes hold of the limit only there: on the line itself
-    // it makes an event.
+    // The tag at the left is a handle as well. A touch grabs the limit only there: on the line, it makes an event.
     let handle = x < layout.plot.x;
     if layout.has_limit() && layout.moves && on_line && (handle || (inside && !touch)) {
         Hit::Limit
@@ -142,9 +140,9 @@ pub fn hit(scope: &Scope, view: &Viewport, x: f64, y: f64, touch: bool) -> Hit {
     }
 }
 
-/// The limit, in events per decay interval, whose line is at `y`; a `y` beyond the plot stands for its
-/// nearest edge. The limit is rounded to a multiple of a step: the least power of ten that is at least a CSS
-/// pixel high. It is at least one step, since a limit of 0 would leave no line to drag back.
+/// The limit, in events per decay interval, with its line at `y`; a `y` beyond the plot counts as the nearest edge. The
+/// limit is rounded to a multiple of a step: the least power of ten that is at least a CSS pixel high. It is at least
+/// one step, since a limit of 0 would leave no line to drag back.
 pub fn limit_at(scope: &Scope, view: &Viewport, y: f64) -> f64 {
     let layout = Layout::new(scope, view);
     let per_pixel = layout.per_decay(view.top) / layout.plot.height;
@@ -153,6 +151,6 @@ pub fn limit_at(scope: &Scope, view: &Viewport, y: f64) -> f64 {
         step *= 10.0;
     }
     let limit = libm::round(layout.per_decay(layout.rate_at(y.max(layout.plot.y))) / step) * step;
-    // The rounding of the product would show as 0.30000000000000004.
+    // Otherwise the product may read 0.30000000000000004.
     (libm::round(limit * 1e6) / 1e6).max(step)
 }

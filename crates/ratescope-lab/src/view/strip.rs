@@ -3,7 +3,7 @@
 use super::label::{SMALL, small, width};
 use crate::plot::{Anchor, Fill, Ink, Mark, Point, Rect, Stroke};
 
-/// Events nearer to each other than this, in CSS pixels, are drawn as a band.
+/// Events closer together than this, in CSS pixels, are drawn as a band.
 const APART: f64 = 7.0;
 
 /// Half the size of a cross.
@@ -20,18 +20,18 @@ pub(super) struct Strip {
     pub(super) top: f64,
     /// The height.
     pub(super) height: f64,
-    /// The x of the start of the run: marks that are placed from there move with time.
+    /// The x of the start of the run: marks placed relative to it move with time.
     pub(super) origin: f64,
 }
 
 /// Events with one verdict in one column of the history.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
-    /// The x of the first of them, in CSS pixels.
+    /// The x of the first event, in CSS pixels.
     pub(super) first: f64,
-    /// The x of the last of them.
+    /// The x of the last event.
     pub(super) last: f64,
-    /// How many they are, at least one.
+    /// The number of events, at least one.
     pub(super) events: u32,
 }
 
@@ -41,8 +41,8 @@ pub(super) fn allowed(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
     counts(marks, strip, groups, Ink::Allowed);
 }
 
-/// The crosses of refused events, from left to right: one for each group, or a row side by side where these
-/// would overlap.
+/// The crosses of refused events, from left to right: one for each group, or a row side by side where crosses would
+/// overlap.
 pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
     let y = strip.top + strip.height / 2.0;
     let mut arms = Vec::new();
@@ -60,8 +60,7 @@ pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
         if narrow && x - last_x >= APART && next_x - x >= APART {
             cross(x);
         } else {
-            // Each cross of a row has a place as wide as itself. The places are fixed in time, not on the
-            // screen.
+            // Each cross of a row has a place of its width. The places are fixed in time, not on the screen.
             let place = |x: f64| libm::floor((x.max(strip.left) - strip.origin) / APART) as i64;
             for place in place(group.first).max(filled.saturating_add(1))..=place(x) {
                 cross(strip.origin + (place as f64 + 0.5) * APART);
@@ -74,7 +73,7 @@ pub(super) fn refused(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group]) {
     counts(marks, strip, groups, Ink::Refused);
 }
 
-/// Writes how many events there are at an instant beside its mark, if there is room.
+/// Writes the number of events at an instant beside their mark, if there is room.
 fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
     let arm = if ink == Ink::Refused { ARM } else { 1.0 };
     let mut taken = strip.left;
@@ -99,8 +98,7 @@ fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
     }
 }
 
-/// One bar for each group, higher if the group has more events. Neighbours that touch and have the same
-/// height become one bar.
+/// A bar for each group, higher for more events. Touching neighbours of equal height become one bar.
 fn bars(strip: Strip, groups: &[Group]) -> Vec<Rect> {
     let mut bars: Vec<Rect> = Vec::new();
     for group in groups {

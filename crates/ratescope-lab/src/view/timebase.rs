@@ -1,5 +1,5 @@
-//! The time base of a picture: the place of each instant, the scale of times, and the stretches of time that
-//! nobody saw.
+//! The time base of a picture: the place of each instant, the scale of times, and the stretches of time that were not
+//! watched.
 
 use super::label::{SIZE, SMALL, TAG, label, tag, width};
 use crate::plot::axis::{self, Tick};
@@ -28,7 +28,7 @@ pub fn seconds_per_pixel(width: f64, window: Span) -> f64 {
     window.secs() / (right - left)
 }
 
-/// The distance that two grid lines should have, in CSS pixels.
+/// The intended distance of grid lines, in CSS pixels.
 const GRID: f64 = 96.0;
 
 /// How time runs across a picture.
@@ -54,7 +54,7 @@ impl Timebase {
         Timebase { from: to.before(window), to, pace, left, right, window, own: false }
     }
 
-    /// A copy; if `own`, its times count from the start of the run.
+    /// A copy whose times count from the start of the run if `own`.
     pub(super) fn in_own_time(self, own: bool) -> Self {
         Timebase { own, ..self }
     }
@@ -70,8 +70,8 @@ impl Timebase {
         Time::from_micros(self.to.as_micros().saturating_add(micros))
     }
 
-    /// Draws the labels of the scale around the height `y`, without those that would meet the label of the
-    /// [right edge](Self::end); returns the x of each grid line.
+    /// Draws the labels of the scale around the height `y`, except any that would touch the label of the [right
+    /// edge](Self::end); returns the x of each grid line.
     pub(super) fn scale(&self, marks: &mut Vec<Mark>, y: f64, live: bool) -> Vec<f64> {
         let columns = ((self.right - self.left) / GRID).max(2.0) as usize;
         // A label close to the left edge would leave the picture.
@@ -88,8 +88,8 @@ impl Timebase {
             }
             labels
         };
-        // One label is not enough for a scale, so the step gets smaller until there are two. Where the times of a run are
-        // too long for that, they count back from the right edge.
+        // A scale needs two labels, so the step shrinks until there are two. If the times of a run are too long for
+        // two, times count back from the right edge.
         let scales = [*self, self.in_own_time(false)];
         let mut tried =
             scales.iter().flat_map(|scale| (columns..=4 * columns).map(|n| scale.ticks(n)));
@@ -143,7 +143,7 @@ impl Timebase {
         marks.push(label(self.right, y, &text, Anchor::Middle));
     }
 
-    /// The date is left out where the tick of a midnight has it.
+    /// Leaves out the date where a tick at midnight shows it.
     fn end_text(&self, live: bool) -> String {
         let day = |at: Time| at.as_micros().div_euclid(DAY);
         match (self.own, live) {
@@ -160,8 +160,7 @@ impl Timebase {
         }
     }
 
-    /// The time `at` as text, as seen at `now`: its date if it is one, its time in the run, or how long ago
-    /// it was.
+    /// The time `at` as text, as seen at `now`: a date, a time in the run, or how long ago it was.
     pub(super) fn when(&self, at: Time, now: Time) -> String {
         if is_date(at) {
             date(at, 1000)
@@ -172,8 +171,8 @@ impl Timebase {
         }
     }
 
-    /// Writes when `at` was, seen from `now`, in a tag around `x` and the height `y` that ends at `right` at the
-    /// latest.
+    /// Writes the [text](Self::when) of `at`, seen from `now`, in a tag around `x` and the height `y` that ends at
+    /// `right` at the latest.
     pub(super) fn tag_instant(
         &self,
         marks: &mut Vec<Mark>,
@@ -190,8 +189,8 @@ impl Timebase {
         tag(marks, rect, &text, Ink::Crosshair, SMALL);
     }
 
-    /// Draws a flag at each of the instants `flags` that is in sight, with a pole through all plots and its
-    /// time around the height `y`.
+    /// Draws a flag at each instant of `flags` in sight, with a pole through all plots and its time around the height
+    /// `y`.
     pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
         let mut lines = Vec::new();
         let mut places = Vec::new();
@@ -213,7 +212,7 @@ impl Timebase {
         marks.push(Mark::Segments { pairs: lines, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
     }
 
-    /// Shades the gaps on a plot. If `why`, the reason is written on each gap that has room for it.
+    /// Shades the gaps on a plot. If `why`, writes the reason on each gap with room for it.
     pub(super) fn gaps(&self, marks: &mut Vec<Mark>, plot: Rect, gaps: &[Gap], why: bool) {
         for gap in gaps {
             let [unseen, short] = if gap.hidden {
@@ -232,7 +231,7 @@ impl Timebase {
         }
     }
 
-    /// Shades the stretch in which limiters do not know yet what came before it. If `why`, the reason is written on it.
+    /// Shades the stretch in which limiters do not know all earlier events yet. If `why`, writes the reason on it.
     pub(super) fn warming(
         &self,
         marks: &mut Vec<Mark>,
@@ -245,7 +244,7 @@ impl Timebase {
         warming.into_iter().for_each(|stretch| self.band(marks, plot, stretch, &words));
     }
 
-    /// Shades a stretch of time on a plot, with the longest of the words that fits.
+    /// Shades a stretch of time on a plot, with the longest of `words` that fits.
     fn band(&self, marks: &mut Vec<Mark>, plot: Rect, [from, to]: [Time; 2], words: &[&str]) {
         if to <= self.from || from >= self.to {
             return;
@@ -269,9 +268,9 @@ pub(super) fn flag(x: f64, y: f64) -> Mark {
     Mark::Area { points, fill: Fill::new(Ink::Crosshair, 1.0) }
 }
 
-/// The left edges of tags, each with the left edge and the width that it would have alone, where none touches another.
-/// Where two would touch, both give way alike: one placement moves tags to the right only, another to the left only,
-/// and what is between these two keeps the distances, too.
+/// The left edges of tags so that no tag touches another, from the left edge and the width that each would have alone.
+/// Where two would touch, both give way equally: one placement moves tags only to the right, another only to the left,
+/// and their mean keeps the distances, too.
 fn apart(tags: &[[f64; 2]]) -> Vec<f64> {
     const GAP: f64 = 6.0;
     let mut from = f64::NEG_INFINITY;
@@ -290,7 +289,7 @@ fn apart(tags: &[[f64; 2]]) -> Vec<f64> {
     lefts
 }
 
-/// Removes the labels at the height of a tag that the tag would touch.
+/// Removes the labels that a tag at their height would touch.
 fn make_room(marks: &mut Vec<Mark>, tag: Rect) {
     marks.retain(|mark| match mark {
         Mark::Text(text) if text.at.y == tag.y && text.ink == Ink::Muted => {

@@ -1,9 +1,8 @@
-//! The pictures of a log and its limit: what every limit would do, which buckets would be enough, and when
-//! the limit in force refuses.
+//! The pictures of a log and its limit: the effect of every limit, the buckets that would suffice, and the hours in
+//! which the limit in force refuses.
 //!
-//! In the first, both scales are logarithmic: limits grow to the right, and shares get smaller downwards, since it
-//! matters whether a limit touches one client in a thousand or one in a hundred. The foot of the plot stands for a
-//! share of zero.
+//! In the first picture, both scales are logarithmic: limits grow to the right, and shares shrink downwards, since one
+//! client in a thousand and one in a hundred matter differently. The foot of the plot is a share of zero.
 
 mod curve;
 mod effect;
@@ -25,16 +24,16 @@ use ratescope::rate::Rate;
 pub struct Picture<'a> {
     /// The answer.
     pub data: &'a PictureData,
-    /// The number that a limit of the curve bounds: the burst of a bucket, or a count over a period.
+    /// The measure of the curve: its limit bounds the burst of a bucket, or a count over a period.
     pub measure: Measure,
     /// The limit in force, if there is one.
     pub limit: Option<f64>,
-    /// The rate of the bucket that is chosen.
+    /// The rate of the chosen bucket.
     pub rate: Option<Rate>,
 }
 
 impl<'a> Picture<'a> {
-    /// The picture of the answer to some choices; `None` without a curve.
+    /// The picture of an answer to `choices`; `None` without a curve.
     pub fn new(data: &'a PictureData, choices: &Choices) -> Option<Self> {
         let frontier = Some(&data.frontier);
         let measure = choices.measure(frontier)?;
@@ -53,7 +52,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// Everything there is to draw, back to front.
+/// All marks, back to front.
 pub fn draw(picture: &Picture<'_>, view: &Viewport) -> Vec<Mark> {
     let layout = Layout::new(picture, view.size);
     let mut marks = Vec::with_capacity(96);
@@ -66,7 +65,7 @@ pub fn draw(picture: &Picture<'_>, view: &Viewport) -> Vec<Mark> {
     marks
 }
 
-/// Finds the thing at a point of the canvas; a finger, `touch`, points less precisely than a mouse.
+/// Finds the target at a point of the canvas; a finger, `touch`, points less precisely than a mouse.
 pub fn hit(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2], touch: bool) -> Hit {
     let layout = Layout::new(picture, view.size);
     let reach = if touch { 20.0 } else { 7.0 };
@@ -85,8 +84,8 @@ pub fn hit(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2], touch: bool
     }
 }
 
-/// The limit at `x`; an `x` beyond the plot stands for its nearest edge. From 0.5 to 100 the limit is rounded
-/// to a whole number, otherwise down to a mark of the curve's scale, which has three digits.
+/// The limit at `x`; an `x` beyond the plot counts as the nearest edge. From 0.5 to 100 the limit is rounded to a whole
+/// number, otherwise down to a mark of the curve's scale, which has three digits.
 pub fn limit_at(picture: &Picture<'_>, view: &Viewport, x: f64) -> f64 {
     let limit = Layout::new(picture, view.size).limits.invert(x);
     let whole = libm::round(limit);
@@ -94,12 +93,12 @@ pub fn limit_at(picture: &Picture<'_>, view: &Viewport, x: f64) -> f64 {
     if whole >= 1.0 && limit < 100.0 { whole } else { crate::tune::Curve::answers_for(limit) }
 }
 
-/// The bucket at a point of the canvas, if one is there.
+/// The bucket at a point of the canvas, if any.
 pub fn burst_at(picture: &Picture<'_>, view: &Viewport, at: [f64; 2]) -> Option<Burst> {
     Layout::new(picture, view.size).burst_at(picture, at)
 }
 
-/// Returns whether a point is on the curve's plot or on the axis below it.
+/// Whether a point is on the curve's plot or on the axis below it.
 pub fn is_on_curve(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2]) -> bool {
     let plot = Layout::new(picture, view.size).curve;
     (plot.x..=plot.right()).contains(&x) && (plot.y..=plot.bottom() + layout::TAGS).contains(&y)

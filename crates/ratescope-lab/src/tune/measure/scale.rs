@@ -115,7 +115,7 @@ fn is_nice(place: usize) -> bool {
 /// The comparison of a level with a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// A level at the limit is over it, as for Exim.
+    /// At or above the limit, as for Exim.
     AtLimit,
     /// Only a level above the limit is over it, as for counts.
     AboveLimit,

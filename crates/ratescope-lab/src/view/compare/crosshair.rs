@@ -13,7 +13,7 @@ use crate::view::label::{beside, disc, panel, small};
 use crate::view::memory::{dots, of_lane, shade};
 use ratescope::time::Time;
 
-/// An event this near to the crosshair, in CSS pixels, is the one that is meant.
+/// The crosshair snaps to an event this near, in CSS pixels.
 const NEAR: f64 = 4.0;
 
 /// The distance of two lines of text in a box.
@@ -25,8 +25,8 @@ const PAD: f64 = 7.0;
 /// The distance of a box from the crosshair.
 const BESIDE: f64 = 9.0;
 
-/// The sentences for a screen reader about the instant `at`, or about an event that is shown close to it: one
-/// line for each lane, with its number and template, its level, its verdict and the reason.
+/// The sentences for a screen reader about the instant `at`, or about an event drawn close to it: one line for each
+/// lane, with its number and template, its level, its verdict and the reason.
 pub fn words(comparison: &Comparison, view: &Viewport, at: Time) -> Vec<String> {
     let layout = Layout::new(comparison.lanes(), view);
     let all: Vec<_> = comparison.lanes().iter().map(|lane| columns(lane, &layout)).collect();
@@ -46,15 +46,14 @@ pub fn words(comparison: &Comparison, view: &Viewport, at: Time) -> Vec<String> 
 /// The reading of a lane at the crosshair, as the head of the lane shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// The decisions at that instant, if there are any, the level, and when the next event would be
-    /// allowed.
+    /// The decisions at that instant, if any, the level, and when the next event would be allowed.
     pub text: String,
     /// An event was refused at that instant.
     pub refused: bool,
 }
 
-/// The reading of each lane at the crosshair; `None` for a lane that does not remember that instant. Without
-/// a crosshair the list is empty.
+/// The reading of each lane at the crosshair; `None` for a lane without a history of that instant. Without a crosshair
+/// the list is empty.
 pub fn readings(comparison: &Comparison, view: &Viewport) -> Vec<Option<Reading>> {
     let layout = Layout::new(comparison.lanes(), view);
     let Some(x) = view.crosshair().filter(|x| (layout.left..=layout.right).contains(x)) else {
@@ -109,9 +108,8 @@ pub(super) fn draw(
     layout.time.tag_instant(marks, [at, comparison.now()], x, right, layout.axis);
 }
 
-/// The instant of the event closest to `at`, if one is near enough to be meant; otherwise `at`, or the
-/// present if that is earlier. All lanes have the same events, so those of the lane with the longest memory
-/// are searched.
+/// The instant of the event closest to `at`, if one is [near enough](NEAR); otherwise `at`, or the present if that is
+/// earlier. All lanes have the same events, so the lane with the longest history is searched.
 fn snap(layout: &Layout, comparison: &Comparison, columns: &[Columns<'_>], at: Time) -> Time {
     let at = at.min(comparison.now());
     let Some(columns) = elder(comparison).and_then(|(i, _)| columns.get(i)) else { return at };
@@ -128,7 +126,7 @@ fn snap(layout: &Layout, comparison: &Comparison, columns: &[Columns<'_>], at: T
     nearest
 }
 
-/// The box with the counts of the cumulative picture: the requests sent, and below them what each lane
+/// The box with the counts of the cumulative picture: the requests sent, and below them the requests that each lane
 /// allowed, in columns of four lanes.
 fn counts(
     marks: &mut Vec<Mark>,

@@ -5,8 +5,8 @@ use super::layout::Layout;
 use crate::compare::Comparison;
 use crate::view::Feedback;
 
-/// The feedback to the event that was just made: how many lanes allowed it. `None` if a lane has no event in
-/// the column of the present.
+/// The feedback to the latest click: how many lanes allowed its event. `None` if a lane has no event in the column of
+/// the present.
 pub fn feedback(comparison: &Comparison, view: &Viewport) -> Option<Feedback> {
     let lanes = comparison.lanes();
     let layout = Layout::new(lanes, view);

@@ -17,7 +17,7 @@ const TAG: f64 = 16.0;
 /// The height of the digits beside the scale.
 const DIGITS: f64 = 9.0;
 
-/// The time axis with its grid through all plots, and the stretches of time that nobody saw.
+/// The time axis with its grid through all plots, and the stretches of time that were not watched.
 pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     let last = layout.plots().last();
     for plot in layout.plots() {
@@ -50,13 +50,14 @@ pub(super) fn draw(
     let top = if top.is_finite() && top > 0.0 { top } else { 1.0 };
     let scale = Scale { plot: parts.level, top };
     values(marks, layout, scale, &parts);
-    // Once is enough.
+    // The strips are named once, on the first lane.
     if i == 0 {
         names(marks, layout, &parts);
     }
     level::draw(marks, &layout.time, scale, lane, columns, comparison.now(), layout.ink(i));
     events(marks, layout, &parts, columns);
-    // The reading now, or at the right edge of a picture of the past. Recorded events are decided beyond that edge.
+    // The reading now, or at the right edge of a picture of the past. Recorded events are decided beyond the right
+    // edge.
     let stands = if view.live && comparison.now() <= view.right {
         Some(lane.level(comparison.now()))
     } else {
@@ -110,8 +111,8 @@ fn events(marks: &mut Vec<Mark>, layout: &Layout, parts: &Parts, columns: &Colum
     strip::allowed(marks, parts.allowed, &allowed);
 }
 
-/// The left and the right end of the events with one verdict in a column. The column knows the exact time of
-/// its last event only.
+/// The left and the right end of the events with one verdict in a column. The column has the exact time of its last
+/// event only.
 fn place(
     layout: &Layout,
     column: &Column,

@@ -16,7 +16,7 @@ const AXIS: f64 = 26.0;
 /// The height of the cumulative picture's title.
 const TITLE: f64 = 22.0;
 
-/// The height that is left empty below the cumulative picture.
+/// The empty height below the cumulative picture.
 const FOOT: f64 = 12.0;
 
 /// The greatest distance between the counts of two lanes beside the cumulative picture.

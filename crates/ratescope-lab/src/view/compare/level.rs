@@ -8,7 +8,7 @@ use crate::view::label::below;
 use crate::view::timebase::Timebase;
 use ratescope::time::Time;
 
-/// A column's range of fewer CSS pixels than this cannot be seen.
+/// A column's range of fewer CSS pixels is invisible.
 const VISIBLE: f64 = 0.5;
 
 /// The vertical scale of a lane.
@@ -27,7 +27,7 @@ impl Scale {
     }
 }
 
-/// Draws both lines up to `now`, where they have the lane's present level and limit.
+/// Draws both lines up to `now`, where they end at the lane's present level and limit.
 pub(in crate::view) fn draw(
     marks: &mut Vec<Mark>,
     time: &Timebase,
@@ -63,15 +63,15 @@ fn lines(
     let begun = time.x(lane.history().oldest());
     for (column, [start, end]) in places(time, columns) {
         if level.points.is_empty() {
-            // The level before the first column is unknown. If the column allowed events, they raised the
-            // level, so the line enters at the lowest level; otherwise it fell from the highest.
+            // The level before the first column is unknown. Allowed events raise the level, so with these the line
+            // enters at the column's lowest level, otherwise at its highest.
             let entering = if column.allowed > 0 { column.low } else { column.high };
             level.to(start.max(begun), scale.y(entering));
             limit.to(start.max(begun), scale.y(column.limit));
         }
         jump(&mut level, time, scale, column, [start, end]);
         if end > end_of_run {
-            // The column is filling: its end is yet to come.
+            // The column is still filling.
             break;
         }
         level.to(end, scale.y(column.end));
@@ -85,8 +85,8 @@ fn lines(
     (level.points, limit.points)
 }
 
-/// Draws the events of a column as one upright stretch over all of the column's range, at the time of its
-/// last event. The stretch ends on the side that is nearer to the level at the end of the column.
+/// Draws the events of a column as one upright stretch over the column's range, at the time of its last event. The
+/// stretch ends on the side nearer to the column's last level.
 fn jump(level: &mut Trail, time: &Timebase, scale: Scale, column: &Column, [start, end]: [f64; 2]) {
     let Some((at, _)) = column.judged else { return };
     let low = scale.y(column.low);

@@ -1,4 +1,4 @@
-//! The names of the lanes, for a picture without the page's controls over it.
+//! The names of the lanes, for a picture without the page's controls.
 
 use super::{SECOND_ROW, Viewport, pitch, readings};
 use crate::compare::{Comparison, Lane};
@@ -7,20 +7,20 @@ use crate::view::label::{SIZE, SMALL, bold, plain, width};
 use crate::view::timebase::{edges, is_narrow};
 use ratescope::policy::Per;
 
-/// The limiters of the lanes in their heads, and their readings at the crosshair. If there are `counts`, a lane
-/// without a reading has what it allowed and refused instead, where there is room for it.
+/// The limiters of the lanes in their heads, and their readings at the crosshair. With `counts`, a lane without a
+/// reading has the numbers of allowed and refused events in its place, if there is room.
 pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark> {
     let lanes = comparison.lanes();
     let [left, right] = edges(view.size[0]);
     let pitch = pitch(lanes.len(), view.size, view.below);
-    // A long name needs the whole width of a narrow canvas, and what is said of it a row of its own.
+    // A long name takes the whole width of a narrow canvas, so the reading takes a second row.
     let narrow = is_narrow(view.size[0]);
     let (size, left, below) = if narrow { (SMALL, 8.0, SECOND_ROW) } else { (SIZE, left, 0.0) };
     let fits = |text: &str| narrow || width(text, size) < right - left;
     let mut readings = readings(comparison, view);
-    // There are none without a crosshair.
+    // Without a crosshair there are no readings.
     readings.resize_with(lanes.len(), || None);
-    // Keys that all lanes share are not told.
+    // Keys that all lanes share are left out.
     let keys_differ = lanes.windows(2).any(|pair| keys(&pair[0]) != keys(&pair[1]));
     let mut marks = Vec::with_capacity(2 * lanes.len());
     for (i, (lane, reading)) in lanes.iter().zip(readings).enumerate() {

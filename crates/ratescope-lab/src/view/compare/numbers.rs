@@ -17,7 +17,7 @@ pub(super) fn count(count: u64) -> String {
     short(count as f64)
 }
 
-/// A number for a narrow place; a whole one has no decimals.
+/// A number for a narrow place; a whole number has no decimals.
 pub(in crate::view) fn short(value: f64) -> String {
     if (0.0..9999.5).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
@@ -25,14 +25,14 @@ pub(in crate::view) fn short(value: f64) -> String {
     axis::compact(value)
 }
 
-/// The column of a lane that contains `at`, as of `now`; `None` before the lane began, and if the column is
-/// no longer remembered.
+/// The column of a lane that contains `at`, as of `now`; `None` before the lane began, and if the history has dropped
+/// the column.
 pub(in crate::view) fn column(now: Time, lane: &Lane, at: Time) -> Option<&Column> {
     // The column of the present instant may not have begun yet, so the instant before it is looked up.
     lane.history().column_at(at.min(now.before(Span::micros(1))))
 }
 
-/// The decisions in a column, with the reason unless in `brief`; `None` without an event.
+/// The decisions in a column, with the reason unless `brief`; `None` without an event.
 pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     let (_, judged) = column.judged?;
     if u64::from(column.allowed) + u64::from(column.refused) > 1 {
@@ -49,8 +49,8 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
         Some(wait) if wait == Span::ZERO => "allowed".to_owned(),
         Some(wait) => format!("allowed in {}", axis::seconds(wait.secs())),
     };
-    // The level at which the event was judged is told only if the lane does not show it: a limiter that counts the
-    // event has that level afterwards.
+    // The level at which the event was judged is written only if the lane does not show it: a limiter that counts the
+    // event shows that level.
     let rounding = 1e-6 * judged.limit;
     let is_level = (column.low - rounding..=column.high + rounding).contains(&judged.level);
     Some(if brief || is_level && judged.limit == column.limit {
@@ -60,17 +60,15 @@ pub(in crate::view) fn verdict(column: &Column, brief: bool) -> Option<String> {
     })
 }
 
-/// In words, the most that a lane allows in any `period`, if each event costs `cost`; `period` is that of the common
-/// rate.
+/// In words, the most that a lane allows in any `period`, the period of the common rate, if each event costs `cost`.
 pub fn promise(lane: &Lane, cost: f64, period: Span) -> String {
     let most = lane.max_admitted(cost);
-    // An event of cost 1 passes as a whole, so the bound is rounded down. The small term keeps a bound that rounding
-    // put just below a whole number at that number. The bound of a bucket lies below a whole number by what drains in a
-    // microsecond. That is more than the small term, so a whole event less is promised.
+    // Events of cost 1 pass whole, so the bound is rounded down. The small term restores a whole number that rounding
+    // put just below it. The bound of a bucket lies below a whole number by the amount that drains in a microsecond:
+    // more than the small term, so the promise is one event less.
     let whole = if cost == 1.0 { libm::floor(most + 1e-9) } else { libm::round(most) };
     let most = if cost == 1.0 || (most - whole).abs() < 1e-3 { whole } else { most };
-    // The bound is for one sender. All users share one address, so only a limit per user bounds each by
-    // itself.
+    // The bound is for one sender. All users share one address, so only a limit per user bounds each user.
     let mut fields = lane.policy().limits().iter().flat_map(|limit| limit.per.fields());
     let each = if fields.any(|field| field == "user") { " per user" } else { "" };
     if most.is_finite() {
@@ -89,8 +87,8 @@ pub fn next(retry: Retry) -> String {
     }
 }
 
-/// How long senders waited after refusals: the shortest wait, a bar for each class of waits, and the longest.
-/// Each class has waits twice as long as the one before it. Empty before any wait has ended.
+/// How long senders waited after refusals: the shortest wait, a bar for each class of waits, and the longest. Each
+/// class has waits twice as long as the previous class. Empty before any wait has ended.
 pub fn waits(lane: &Lane) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let waits = lane.waits();
@@ -103,7 +101,7 @@ pub fn waits(lane: &Lane) -> String {
     let highest = counts.iter().max().map_or(1, |most| (*most).max(1));
     let bar = |count: &u64| match *count {
         0 => ' ',
-        // At least the lowest bar, so that a single long wait among thousands is seen.
+        // At least the lowest bar, so that a single long wait among thousands is visible.
         count => BARS[(count.saturating_mul(8).div_ceil(highest) as usize).clamp(1, 8) - 1],
     };
     format!("waits {least} {} {most}", counts.iter().map(bar).collect::<String>())

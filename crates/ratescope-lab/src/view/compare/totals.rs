@@ -1,4 +1,4 @@
-//! The cumulative picture: requests sent, and what each lane allowed of them.
+//! The cumulative picture: requests sent, and requests that each lane allowed.
 
 use super::Viewport;
 use super::layout::{Layout, ROW};
@@ -15,13 +15,13 @@ use ratescope::time::Time;
 /// A count of events from an instant on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
-    /// The count before the column that contains that instant.
+    /// The count before the column of that instant.
     before: u64,
     of: fn(&Column) -> u64,
 }
 
 impl Count {
-    /// Events sent from `from` on, as far as the lane remembers.
+    /// Events sent from `from` on, as far as the lane's history reaches.
     pub(super) fn of_sent(lane: &Lane, from: Time) -> Self {
         let events = |c: &Column| u64::from(c.allowed) + u64::from(c.refused);
         Self::beginning(lane, from, |c| c.sent, events)
@@ -42,7 +42,7 @@ impl Count {
         (self.of)(column).saturating_sub(self.before)
     }
 
-    /// The count at an instant; zero if nothing is remembered there.
+    /// The count at an instant; zero before the history.
     pub(super) fn until(&self, comparison: &Comparison, lane: &Lane, at: Time) -> u64 {
         numbers::column(comparison.now(), lane, at).map_or(0, |column| self.at(column))
     }
@@ -132,7 +132,7 @@ fn steps(
     line.points
 }
 
-/// The text beside the end of a line.
+/// A text beside the end of a line.
 struct Row {
     y: f64,
     /// `None` for the requests sent.
@@ -146,8 +146,7 @@ fn insert(rows: &mut Vec<Row>, row: Row) {
     rows.insert(place, row);
 }
 
-/// The names and counts of all lines at their ends, each as near to its line as there is room between the
-/// others.
+/// The names and counts of all lines, each as near to the end of its line as the others leave room.
 fn names(marks: &mut Vec<Mark>, layout: &Layout, plot: Rect, rows: &mut [Row]) {
     let above = plot.y - 4.0;
     let below = plot.bottom() + 4.0;

@@ -1,4 +1,4 @@
-//! A line through columns that leaves out points which cannot be seen.
+//! A line through columns, without invisible points.
 
 use crate::plot::Point;
 
@@ -9,13 +9,13 @@ const UNSEEN: f64 = 0.1;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trail {
     pub(super) points: Vec<Point>,
-    /// The least and the greatest slope of a line that begins at the last point but one and passes within
-    /// [`UNSEEN`] of the last point and of all points left out between them.
+    /// The least and the greatest slope of a line from the last point but one that passes within [`UNSEEN`] of the last
+    /// point and of all points left out between the two.
     slopes: Option<[f64; 2]>,
 }
 
 impl Trail {
-    /// An empty line with room for about two points a column.
+    /// An empty line, with capacity for about two points a column.
     pub(super) fn with_capacity(columns: usize) -> Self {
         Trail { points: Vec::with_capacity(2 * columns + 4), slopes: None }
     }

@@ -9,10 +9,10 @@ use ratescope::time::Time;
 /// The distance between two points of a curve, in CSS pixels.
 const STEP: f64 = 4.0;
 
-/// A weight below this is not drawn.
+/// A weight below this is left out.
 const UNSEEN: f64 = 0.004;
 
-/// Blocks narrower than this, in CSS pixels, are not told apart.
+/// Blocks narrower than this, in CSS pixels, are not drawn separately.
 const BLOCK: f64 = 5.0;
 
 /// The most dots of a bucket. In a larger one, a dot stands for several.
@@ -27,7 +27,7 @@ const GAP: f64 = 4.0;
 
 const EDGE: Stroke = Stroke::dashed(Ink::Crosshair, 1.0);
 
-/// Shades the time that is remembered. The upper edge of the plot is the weight 1.
+/// Shades the remembered time. The upper edge of the plot is the weight 1.
 pub(in crate::view) fn shade(marks: &mut Vec<Mark>, memory: &Memory, time: &Timebase, plot: Rect) {
     let at = time.x(memory.at).min(plot.right());
     if at < plot.x {
@@ -65,7 +65,7 @@ pub(in crate::view) fn shade(marks: &mut Vec<Mark>, memory: &Memory, time: &Time
     let is_seen = |x: &f64| (plot.x..=plot.right()).contains(x);
     let pairs = edges.into_iter().map(|edge| time.x(edge)).filter(is_seen).map(|x| plot.upright(x));
     marks.push(Mark::Segments { pairs: pairs.collect(), stroke: EDGE });
-    // The first and the last of the points are the ends of the bracket.
+    // The first and the last point are the ends of the bracket.
     let ticks = ticks(memory, time, plot, at);
     marks.push(Mark::Segments { pairs: ticks, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
     marks.push(Mark::Polyline { points, stroke: Stroke::solid(Ink::Crosshair, 1.0) });
@@ -86,7 +86,7 @@ fn landmark(marks: &mut Vec<Mark>, memory: &Memory, time: &Timebase, plot: Rect)
     }
 }
 
-/// The left end of the bracket of a window, and its blocks if they can be seen.
+/// The left end of the bracket of a window, and the edges of its blocks if these are visible.
 fn ticks(memory: &Memory, time: &Timebase, plot: Rect, at: f64) -> Vec<(Point, Point)> {
     let Form::Window { from, block, .. } = memory.form else { return Vec::new() };
     let left = time.x(from);
@@ -98,8 +98,8 @@ fn ticks(memory: &Memory, time: &Timebase, plot: Rect, at: f64) -> Vec<(Point, P
     end.into_iter().chain(blocks.map(|x| tick(x, 4.0))).collect()
 }
 
-/// Writes the memory around the height `y`, with the end of the text at its instant, between two CSS pixels. A bucket
-/// has its dots before the words.
+/// Writes the words around the height `y`, ending at the memory's instant, between the two CSS pixels. A bucket has its
+/// dots before the words.
 pub(in crate::view) fn heading(
     marks: &mut Vec<Mark>,
     memory: &Memory,
@@ -155,8 +155,8 @@ fn draw_dots(marks: &mut Vec<Mark>, dots: &[f64], [x, y]: [f64; 2]) {
     }
 }
 
-/// How full each dot of a bucket is, from 0 to 1: a dot for each token, or at most about `most` dots, and never more than
-/// [`DOTS`], that stand for several.
+/// How full each dot of a bucket is, from 0 to 1. A dot stands for a token, or for several: there are at most about
+/// `most` dots, and never more than [`DOTS`].
 fn shares(memory: &Memory, most: f64) -> Vec<f64> {
     let Form::Bucket { filled, size } = memory.form else { return Vec::new() };
     let each = (size / libm::floor(most).clamp(1.0, DOTS)).max(1.0);

@@ -7,7 +7,7 @@ use crate::plot::{Anchor, Ink, Mark, Stroke};
 use crate::view::label::{SIZE, TAG, label, number, spaced};
 use ratescope::time::Span;
 
-/// The distance that two horizontal grid lines should have, in CSS pixels.
+/// The intended distance of horizontal grid lines, in CSS pixels.
 const ROW: f64 = 56.0;
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
@@ -17,7 +17,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     strips(marks, layout);
 }
 
-/// The vertical scale, and its grid. A number that the tag of the limit would cover, even in part, is left out.
+/// The vertical scale, and its grid, without the numbers that the tag of the limit would cover, even in part.
 fn rates(marks: &mut Vec<Mark>, layout: &Layout) {
     let plot = layout.plot;
     let rows = (plot.height / ROW).max(2.0) as usize;

@@ -15,7 +15,7 @@ use ratescope::outcome::Retry;
 use ratescope::rate::Rate;
 use ratescope::time::{Span, Time};
 
-/// An event this near to the crosshair, in CSS pixels, is the one that is meant.
+/// The crosshair snaps to an event this near, in CSS pixels.
 const NEAR: f64 = 4.0;
 
 /// The sentences about the instant under the crosshair, for a screen reader; empty without a crosshair.
@@ -27,7 +27,7 @@ pub fn words(scope: &Scope, view: &Viewport) -> Vec<String> {
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: &Viewport) {
     let plot = layout.plot;
     let Some(x) = view.crosshair().filter(|x| (plot.x..=plot.right()).contains(x)) else { return };
-    // On a narrow screen the box is smaller, so that there is room beside it.
+    // On a narrow screen the box is smaller, to leave room beside it.
     let (size, pad) = if layout.narrow { (SMALL, 6.0) } else { (SIZE, PAD) };
     let (values, words) = describe(scope, layout, x, layout.narrow);
     let (from, to) = plot.upright(x);
@@ -56,7 +56,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, view: 
     }
 }
 
-/// The instant at `x`, or that of an event near to it, with the column of the event.
+/// The instant at `x`, or that of an event near `x`, with the column of the event.
 pub(super) fn pointed<'a>(scope: &'a Scope, layout: &Layout, x: f64) -> (Time, Option<&'a Column>) {
     let pointed = layout.time.time_at(x);
     let near = Span::from_secs(NEAR / layout.time.pace).unwrap_or_default();
@@ -85,8 +85,8 @@ fn mark(marks: &mut Vec<Mark>, Point { x, y }: Point, ink: Ink) {
     marks.push(Mark::Area { points, fill });
 }
 
-/// The values of all lines at `x` in events per second, each with its ink and the red one first, and the
-/// sentences about that instant, shorter if `brief`. An event near `x` stands for `x`.
+/// The values of all lines at `x` in events per second, each with its ink, the red line first, and the sentences about
+/// that instant, shorter if `brief`. The instant of an event near `x` replaces that of `x`.
 fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, Ink)>, Vec<String>) {
     let trace = scope.instrument().trace();
     let (at, column) = pointed(scope, layout, x);
@@ -148,8 +148,7 @@ fn describe(scope: &Scope, layout: &Layout, x: f64, brief: bool) -> (Vec<(f64, I
     (values, words)
 }
 
-/// The decisions of Exim's limiter in a column, with the reason if there is only one; empty if only a setting
-/// changed there.
+/// The decisions of Exim's limiter in a column, with the reason for a single decision; empty if only a setting changed.
 fn verdict(column: &Column, brief: bool) -> Vec<String> {
     let end = column.end;
     match column.events() {
@@ -172,8 +171,7 @@ fn verdict(column: &Column, brief: bool) -> Vec<String> {
         return vec![format!("allowed: {reason}")];
     }
     let again = match Rate::new(end.limit, end.decay) {
-        // Both modes wait equally long for the same stored rate. They differ only in the rate that they
-        // store.
+        // Both modes wait equally long for a given stored rate; they differ only in the rate stored.
         Ok(limit) => Exim { limit, mode: Mode::Strict }.retry_after(&end.stored, end.at, 1.0),
         Err(_) => Retry::Never,
     };

@@ -6,7 +6,7 @@ use crate::plot::axis;
 use crate::scope::Scope;
 use crate::view::Feedback;
 
-/// The verdict on the last event, on a canvas of the given size; `None` before any.
+/// The verdict on the last event, on a canvas of the given size; `None` before the first event.
 pub fn feedback(scope: &Scope, size: [f64; 2]) -> Option<Feedback> {
     let instrument = scope.instrument();
     let event = instrument.last()?;

@@ -1,6 +1,5 @@
-//! The ghost: the rate of two senders that were at rest and send as much as the limit lets through. One sends
-//! all at once, the other evenly, and both fall silent before they would be refused. The ghost stands still
-//! while time runs.
+//! The ghost: the rates of two senders that start from rest and send as much as the limit allows. One sends all at
+//! once, the other evenly, and both stop before a refusal. The ghost stands still while time runs.
 
 use super::layout::Layout;
 use crate::plot::{Anchor, Ink, Mark, Point, Stroke};
@@ -14,7 +13,7 @@ const STEP: f64 = 2.0;
 const BEGIN: f64 = 0.1;
 
 pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
-    // The settings of a run always make a limiter, so this cannot fail.
+    // The settings of a run are always valid for a limiter, so this cannot fail.
     let Ok(outlook) = scope.settings().outlook() else { return };
     let plot = layout.plot;
     let begin = plot.x + BEGIN * plot.width;
@@ -26,10 +25,10 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     let burst = |t| outlook.burst_at(t).map(|rate| point(t, rate));
     let even = |t| outlook.even_at(t).map(|rate| point(t, rate));
     curve(marks, layout, begin, &[], &burst);
-    // The last even event that passes has a point of its own, which a step may miss.
+    // The last even event that passes gets a separate point, since the steps may miss it.
     let last = outlook.last_passes();
     curve(marks, layout, begin, &[last], &even);
-    // Each name is beside its own curve, a tenth of the decay interval after the highest point.
+    // Each name is beside its curve, a tenth of the decay interval after the highest point.
     let later = 0.1 * outlook.decay;
     for (name, at) in
         [("at once", burst(visible.min(later))), ("even", even(visible.min(last + later)))]
@@ -45,8 +44,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     marks.push(Mark::Unclip);
 }
 
-/// A line that rises from zero at `begin` and follows the curve `at` to the right edge. Besides the points at
-/// even steps it has those at the seconds `through` after it begins.
+/// A line that rises from zero at `begin` and follows the curve `at` to the right edge. Besides points at even steps,
+/// it has points at the seconds `through` after its beginning.
 fn curve(
     marks: &mut Vec<Mark>,
     layout: &Layout,

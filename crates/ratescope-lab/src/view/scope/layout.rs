@@ -78,13 +78,13 @@ impl Layout {
         self.plot.bottom() + 2.0 * STRIP + 14.0
     }
 
-    /// The edges and the middle of the row for what the limiter remembers. On a wide page it is within the plot, where
-    /// the scale leaves room; the page has its note above it.
+    /// The edges and the middle of the row for the limiter's memory. On a wide page the row is within the plot, where
+    /// the scale leaves room; the page has a note above the plot.
     pub(super) fn heading(&self, view: &Viewport) -> ([f64; 2], f64) {
         if self.narrow || !view.read_beside {
             return ([self.plot.x + 90.0, view.size[0] - 6.0], HEADING);
         }
-        // The page lays its button for the present over the end of the row.
+        // The page's button for the present lies over the end of the row.
         let button = if view.live { 6.0 } else { 90.0 };
         ([self.plot.x + 6.0, self.plot.right() - button], self.plot.y + 13.0)
     }

@@ -1,4 +1,4 @@
-//! The red and the blue line, the exact count and the limit; and how any line is drawn.
+//! The red and the blue line, the exact count and the limit; and the drawing of any line.
 
 use super::layout::Layout;
 use super::{Viewport, models, turned};
@@ -13,13 +13,13 @@ use ratescope::time::Time;
 /// The distance between two points of a curve, in CSS pixels.
 const STEP: f64 = 2.0;
 
-/// A column's range of fewer CSS pixels than this cannot be seen.
+/// A column's range of fewer CSS pixels is invisible.
 const VISIBLE: f64 = 0.5;
 
 /// The ink of a lane's level.
 pub(super) const LEVEL: Ink = Ink::Lane(7);
 
-/// One of the two lines.
+/// The red or the blue line.
 #[derive(Clone, Copy)]
 enum Line {
     Red,
@@ -27,7 +27,7 @@ enum Line {
 }
 
 impl Line {
-    /// The value at `at` in events per second, if nothing happened after the point.
+    /// The value at `at` in events per second, without events after the point.
     fn at(self, point: &trace::TracePoint, at: Time) -> f64 {
         match self {
             Line::Red => point.rate_at(at),
@@ -51,7 +51,7 @@ pub(super) fn at(scope: &Scope, at: Time) -> (f64, f64) {
     column.map_or((0.0, 0.0), |c| (c.end.rate_at(at), c.end.smoothed_at(at)))
 }
 
-/// The level of the lane that decides, as it was at an instant; `None` if Exim's limiter decides.
+/// The level at an instant of the lane that decides; `None` if Exim's limiter decides.
 pub(super) fn level(scope: &Scope, at: Time) -> Option<f64> {
     let lane = scope.instrument().lane()?;
     if at < scope.now() {
@@ -106,9 +106,9 @@ pub(super) struct Stretch {
     pub(super) range: Extent,
 }
 
-/// The points of one line: through all columns by `of`, and between them in closed form by `at`, the line's
-/// value at an instant after a column. If `whole`, the columns have the line's past from the start of the
-/// run, so a line whose first column is in sight begins at zero; otherwise it begins with the first column.
+/// The points of one line: through each column as `of` says, and between columns in closed form by `at`, the line's
+/// value at an instant after a column. If `whole`, the columns begin with the run, so a line whose first column is in
+/// sight begins at zero; otherwise it begins with the first column.
 pub(super) fn path<C>(
     layout: &Layout,
     columns: &[&C],
@@ -145,8 +145,7 @@ pub(super) fn path<C>(
     points
 }
 
-/// Adds the points of the line from the end of a column, at `last`, until something happens again, at
-/// `until`.
+/// Adds the points of the line from the end of a column, at `last`, to the next event, at `until`.
 fn curve(
     points: &mut Vec<Point>,
     layout: &Layout,
@@ -155,11 +154,11 @@ fn curve(
 ) {
     let from = layout.x(last);
     let to = layout.x(until);
-    // Adjacent columns need nothing between them.
+    // Adjacent columns need no points between them.
     if to - from < 1.0 {
         return;
     }
-    // The steps begin at the event, not at the edge, so the points move with the line and don't shimmer.
+    // The steps count from the event, not from the edge, so the points move with the line and don't shimmer.
     let first = libm::ceil((layout.plot.x - from).max(0.0) / STEP).max(1.0);
     let end = libm::ceil((to - from) / STEP);
     for i in first as i64..end as i64 {
@@ -169,7 +168,7 @@ fn curve(
     points.push(Point::new(to, layout.y(at(until))));
 }
 
-/// The points of the exact count, the number of events in the last decay interval, as far as it is remembered.
+/// The points of the exact count, the number of events in the last decay interval, as far as the history reaches.
 fn count(layout: &Layout, scope: &Scope, now: Time) -> Vec<Point> {
     let instrument = scope.instrument();
     let trace = instrument.trace();

@@ -1,5 +1,5 @@
-//! What the limiter remembers: at the crosshair, just after a click at the last event, and if the settings say so, at the
-//! right edge.
+//! The limiter's memory: at the crosshair; just after a click, at the last event; and at the right edge, if the
+//! settings say so.
 
 use super::layout::Layout;
 use super::{Viewport, crosshair};
@@ -8,12 +8,12 @@ use crate::view::memory::{Memory, fading, of_lane};
 use ratescope::estimate::exim::DecayingRate;
 use ratescope::time::Time;
 
-/// What is drawn of it, in words; `None` if nothing is.
+/// The drawn memory in words, if one is drawn.
 pub fn words(scope: &Scope, view: &Viewport) -> Option<String> {
     seen(&Layout::new(scope, view), scope, view).map(|memory| memory.words)
 }
 
-/// What is drawn of it.
+/// The drawn memory, if any.
 pub(super) fn seen(layout: &Layout, scope: &Scope, view: &Viewport) -> Option<Memory> {
     let plot = layout.plot;
     let clicked = scope.instrument().last().filter(|_| view.clicked).map(|event| event.at);

@@ -13,7 +13,7 @@ use ratescope::time::Time;
 /// The width of the lines, in CSS pixels.
 const WIDTH: f64 = 1.25;
 
-/// The models that are drawn.
+/// The drawn models.
 fn shown(settings: &Settings) -> impl Iterator<Item = Model> {
     let Settings { bucket, mean, recent, .. } = *settings;
     let bucket = bucket && settings.leaky_bucket().is_some();
@@ -28,7 +28,7 @@ pub(super) fn ink(model: Model) -> Ink {
     }
 }
 
-/// The name of a line where it ends.
+/// The name at the end of a line.
 pub(super) fn name(model: Model) -> &'static str {
     match model {
         Model::Bucket => "bucket",
@@ -37,7 +37,7 @@ pub(super) fn name(model: Model) -> &'static str {
     }
 }
 
-/// The thin lines that are drawn, each with its value at an instant, in events per second.
+/// The drawn thin lines, each with its value at an instant, in events per second.
 pub fn at(scope: &Scope, at: Time) -> Vec<(Model, f64)> {
     let Some(models) = scope.instrument().models() else { return Vec::new() };
     let column = models.trace.column_at(at);
@@ -62,8 +62,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, now: T
     }
 }
 
-/// The highest value of the level and of N between two instants, in events per second. The mean is left out:
-/// it has no bound, and may leave the picture.
+/// The highest value of the level and of N between two instants, in events per second. The mean is left out: it is
+/// unbounded, and may leave the picture.
 pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], step: f64) -> f64 {
     let bounded = || shown(settings).filter(|model| *model != Model::Mean);
     let highest = |column: &&ModelColumn| {
@@ -79,8 +79,8 @@ pub(super) fn top(models: &Models, settings: &Settings, [from, to]: [Time; 2], s
     models.trace.columns(from, to, step).iter().map(highest).fold(0.0, f64::max)
 }
 
-/// A sentence for each line, in the order of [`Model::ALL`]: its value for even events at the rate of the
-/// automatic ones.
+/// A sentence for each line, in the order of [`Model::ALL`]: its value for even events at the rate of the automatic
+/// events.
 pub fn models(settings: &Settings) -> [String; 3] {
     let per_second = settings.common.auto_rate;
     let period = settings.decay.secs();

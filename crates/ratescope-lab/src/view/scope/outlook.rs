@@ -1,4 +1,4 @@
-//! Sentences about how much the limit lets through.
+//! Sentences about how much the limit allows.
 
 use crate::plot::axis;
 use crate::scope::Settings;
@@ -37,8 +37,8 @@ pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
     [format!("At once: {once}."), format!("At an even {rate} a second: {even}."), after]
 }
 
-/// A number as text: in full if it is whole or takes fewer than six characters, as most numbers that were
-/// typed do; otherwise as a [readout](axis::readout).
+/// A number as text: in full if it is whole or shorter than six characters, as most typed numbers are; otherwise as a
+/// [readout](axis::readout).
 pub(super) fn plain(value: f64) -> String {
     if (0.0..1e15).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);

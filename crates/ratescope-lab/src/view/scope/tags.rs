@@ -1,4 +1,4 @@
-//! The names and values of the lines where they end, and the handle of the limit.
+//! The names and values at the ends of the lines, and the handle of the limit.
 
 use super::layout::Layout;
 use super::{Viewport, lines, models};
@@ -24,7 +24,7 @@ pub(super) fn place(layout: &Layout, scope: &Scope, view: &Viewport) -> Vec<Tag>
     let thin = models::at(scope, now).into_iter();
     values.extend(thin.map(|(model, value)| (models::name(model), value, models::ink(model))));
     let tag = |(name, value, ink)| (layout.y(value), name, layout.per_decay(value), ink);
-    // The upper tags are placed first; the lower ones make room for them.
+    // The upper tags are placed first; lower ones give way.
     let mut tags = Vec::<Tag>::with_capacity(values.len());
     for tag in values.into_iter().map(tag) {
         tags.insert(tags.partition_point(|above| above.0 <= tag.0), tag);
@@ -47,7 +47,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag], scope: 
         let number = axis::compact(value);
         let text =
             if layout.narrow && number.len() > 4 { number } else { format!("{name} {number}") };
-        // A wide font would reach over the edges.
+        // A wide font would exceed the edges.
         let size = size.min((width - 6.0) / (BOLD * text.chars().count() as f64));
         tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, &text, ink, size);
     }
@@ -61,8 +61,8 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag], scope: 
     }
 }
 
-/// What the number of the limit is called. A bucket's is its burst, and a queue's its length, which may be another than
-/// the limit of the settings.
+/// The name of the limit's number: for a bucket its burst, for a queue its length. These may differ from the limit of
+/// the settings.
 fn limit_name(scope: &Scope) -> &'static str {
     let lane = scope.instrument().lane();
     let limits = lane.map(|lane| lane.policy().limits()).unwrap_or_default();
@@ -73,7 +73,7 @@ fn limit_name(scope: &Scope) -> &'static str {
     }
 }
 
-/// The limit as it was set, unless that is long.
+/// The limit as set, or a shorter form of a long one.
 pub fn limit_text(limit: f64) -> String {
     let exact = Decimal(limit).to_string();
     if exact.len() < 6 { exact } else { axis::compact(limit) }

@@ -1,4 +1,5 @@
-//! A term of the red line's formula, as a height at the last event: the page points to it where it has the formula.
+//! A term of the red line's formula, drawn as a height at the last event when the viewer points to the term on the
+//! page.
 
 use super::layout::Layout;
 use crate::plot::{Anchor, Fill, Ink, Mark, Rect, Stroke, axis};
@@ -11,16 +12,16 @@ const BAR: f64 = 14.0;
 /// A term of the formula of the red line, `r' = max((1 - e^-x)/x w + e^-x r, w)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Term {
-    /// What is left of the rate before the event.
+    /// The rest of the rate before the event.
     Left,
-    /// What the event adds to that.
+    /// The amount that the event adds.
     Added,
     /// The rate with the event.
     Sum,
 }
 
 impl Term {
-    /// The term that a page calls `name`, if there is one.
+    /// The term with this name on the page, if any.
     pub fn named(name: &str) -> Option<Term> {
         match name {
             "left" => Some(Term::Left),

@@ -1,5 +1,5 @@
-//! Settings that were turned in the middle of the run, after which the earlier events were not decided again.
-//! The limit's line has a step there, and a flag names the change.
+//! Settings changed in the middle of the run, without new decisions of earlier events. The limit's line has a step at
+//! the change, and a flag names the change.
 
 use super::layout::Layout;
 use crate::plot::{Anchor, Ink, Mark, Point, Stroke};
@@ -19,8 +19,8 @@ fn seen<'a>(layout: &Layout, scope: &'a Scope) -> impl Iterator<Item = (f64, &'a
     places.into_iter().take_while(move |(x, _)| *x > left)
 }
 
-/// The line of the limit: at the present limit back to the last change, and before each change at the limit of that
-/// time. A limit of 0 is none, and has no line.
+/// The line of the limit: back to the last change at the present limit, and before each change at the limit of that
+/// time. A limit of 0 means no limit, and has no line.
 pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, stroke: Stroke) {
     let y = |Settings { limit, decay, .. }: &Settings| {
         (*limit > 0.0).then(|| layout.y(limit / decay.secs()))
@@ -33,7 +33,7 @@ pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, strok
     let mut right = layout.plot.right();
     for (x, turned) in seen(layout, scope) {
         let now = y(&settings);
-        // A setting reads its own text, so this cannot fail.
+        // Each setting reads the text that it wrote, so this cannot fail.
         let _ = settings.set(&turned.name, &turned.from);
         let before = y(&settings);
         if x < right && before != now {
@@ -46,7 +46,7 @@ pub(super) fn limit(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope, strok
     line(at(layout.plot.x, y), at(right, y));
 }
 
-/// A flag at each change, with its text where there is room.
+/// A flag at each change, with its text if there is room.
 pub(super) fn flags(marks: &mut Vec<Mark>, layout: &Layout, scope: &Scope) {
     let plot = layout.plot;
     let mut poles = Vec::new();

@@ -1,4 +1,4 @@
-//! The curve: the share of clients that each limit touches, and of requests that it refuses.
+//! The curve: the shares of clients that each limit touches, and of requests that it refuses.
 
 use super::effect::{limit_in_words, words};
 use super::layout::{Layout, TAGS};
@@ -15,11 +15,11 @@ use crate::view::label::{
 struct Line {
     name: &'static str,
     stroke: Stroke,
-    /// The number whose share is drawn, and the number of all.
+    /// The number drawn as a share, and the number of all.
     of: fn(&Picture<'_>, &Stair) -> [u64; 2],
 }
 
-/// The stroke of the line of refused requests, whether the staircase has them or replays counted them.
+/// The stroke of the line of refused requests, from the staircase or from replays.
 const REQUESTS: Stroke = Stroke::solid(Ink::Rate, 1.75);
 
 /// The lines, back to front. A line whose number of all is 0 is left out.
@@ -110,7 +110,7 @@ fn staircase(layout: &Layout, picture: &Picture<'_>, line: &Line) -> Vec<Point> 
     points
 }
 
-/// Draws the requests that some limits refuse, if replays had to count them.
+/// Draws the requests that some limits refuse, if replays counted them.
 fn counted(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let replayed = &picture.data.counted;
     if replayed.is_empty() {
@@ -195,11 +195,11 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
         names.insert(names.partition_point(|other| other.stroke.width >= line.stroke.width), line);
     }
     for line in names {
-        // The requests by the word that the log has for them.
+        // The log has a word for its requests.
         let name = line.name.replace("requests", picture.data.events);
         let room = 30.0 + width(&name, size);
         if x + room > plot.right() + 14.0 {
-            // On a narrow screen there is room for another row.
+            // A narrow screen has room for another row.
             x = 8.0;
             y += 17.0;
         }
@@ -214,8 +214,8 @@ fn legend(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
 /// The height of the signs and their names above the plot, in CSS pixels.
 const SIGNS: f64 = 18.0;
 
-/// Marks the recommended limit and the knee. A name is beside its sign, on the right if there is room. A knee that the
-/// name of the recommended limit has to cover is left out.
+/// Marks the recommended limit and the knee. A name is beside its sign, on the right if there is room. A knee under the
+/// name of the recommended limit is left out.
 fn signs(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>) {
     let y = layout.curve.y;
     let right = layout.curve.right();
@@ -270,7 +270,7 @@ fn limit(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     tag(marks, Rect { x: x - room / 2.0, y, width: room, height: TAG }, &text, Ink::Limit, SIZE);
 }
 
-/// Says what the limit under the pointer does, or else the one in force.
+/// Writes the effect of the limit under the pointer, or else of the limit in force.
 fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &Viewport) {
     let plot = layout.curve;
     let pointed = view.pointer.filter(|_| !view.on_limit).filter(|[x, y]| {
@@ -303,7 +303,7 @@ fn about(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>, view: &V
     let top = plot.y + 8.0;
     let covers = highest < top + height && x - 12.0 - room >= plot.x;
     let (left, top) = if layout.narrow {
-        // On a narrow canvas there is no room beside them, so the box is above the plot.
+        // A narrow canvas has no room beside the curves, so the box is above the plot.
         let most = plot.right() + 16.0 - room;
         ((x - room / 2.0).min(most).max(4.0), plot.y - SIGNS - height)
     } else if x + 12.0 + room <= plot.right() && !covers {

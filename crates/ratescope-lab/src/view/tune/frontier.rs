@@ -48,7 +48,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
         } else {
             (x + 8.0, Anchor::Start)
         };
-        // The line falls to the right, so that there is room above it.
+        // The line falls to the right, which leaves room above it.
         let y = (y - 14.0).max(plot.y + 8.0);
         marks.push(bold(at, y, &text, Ink::Text, SIZE, anchor));
     }
@@ -59,7 +59,7 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, picture: &Picture<'_>
     }
 }
 
-/// The buckets whose rates have room below the plot.
+/// The buckets whose rates can be labelled below the plot.
 fn spaced(layout: &Layout, picture: &Picture<'_>) -> Vec<Burst> {
     let mut last = f64::NEG_INFINITY;
     let mut spaced = Vec::new();

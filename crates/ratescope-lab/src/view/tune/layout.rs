@@ -6,7 +6,7 @@ use crate::plot::scale::LogScale;
 use crate::tune::Burst;
 use crate::view::label::LINE;
 
-/// Below this width of the canvas, in CSS pixels, the pictures are one below the other.
+/// On a canvas narrower than this, in CSS pixels, the pictures are one below the other.
 const NARROW: f64 = 720.0;
 
 /// The height of the curve's picture.
@@ -21,8 +21,8 @@ const HEAD: f64 = 46.0;
 /// The height of the second row of names on a narrow canvas.
 const ROW: f64 = 18.0;
 
-/// The height of the text about a limit above the plot of a narrow canvas, where it would cover the lines
-/// within the plot.
+/// The height of the text about a limit above the plot of a narrow canvas: within the plot, the text would cover the
+/// lines.
 const ABOUT: f64 = 84.0;
 
 /// The height below each plot, for its axis.
@@ -31,14 +31,14 @@ const FOOT: f64 = 40.0;
 /// The height of the tag of the limit, below the curve's plot.
 pub(super) const TAGS: f64 = 24.0;
 
-/// The height of the foot of the curve's plot, below the least share. The lower edge means none at all.
+/// The height of the foot of the curve's plot, below the least share. Its lower edge is a share of zero.
 const NONE: f64 = 14.0;
 
 /// The widths beside each plot.
 const LEFT: f64 = 60.0;
 const RIGHT: f64 = 20.0;
 
-/// The height in CSS pixels that a canvas of that width should have.
+/// The height in CSS pixels for a canvas of that width.
 pub fn height(width: f64) -> f64 {
     if width < NARROW { CURVE + ABOUT + 2.0 * BELOW } else { CURVE + BELOW }
 }
@@ -50,7 +50,7 @@ pub(super) struct Layout {
     pub(super) hours: Rect,
     pub(super) narrow: bool,
     pub(super) limits: LogScale,
-    /// Shares of clients and requests; none is at the foot of the plot.
+    /// Shares of clients and requests; zero is at the foot of the plot.
     pub(super) shares: LogScale,
     /// Events a second, and events at once.
     pub(super) rates: LogScale,
@@ -95,7 +95,7 @@ impl Layout {
         }
     }
 
-    /// Returns whether the plots are large enough to draw in.
+    /// Whether the plots are large enough to draw in.
     pub(super) fn has_room(&self) -> bool {
         [self.curve, self.frontier, self.hours]
             .iter()
@@ -106,7 +106,7 @@ impl Layout {
         self.limits.at(limit)
     }
 
-    /// The y of the share that `some` are of `all`.
+    /// The y of `some` as a share of `all`.
     pub(super) fn y(&self, some: u64, all: u64) -> f64 {
         match some {
             0 => self.curve.bottom(),
@@ -119,8 +119,7 @@ impl Layout {
         [self.rates.at(burst.rate.frequency()), self.bursts.at(burst.burst)]
     }
 
-    /// The bucket whose x is nearest to that of a point, if the point is on the frontier's plot or within 12
-    /// CSS pixels of it.
+    /// The bucket nearest to a point by x, if the point is on the frontier's plot or within 12 CSS pixels of the plot.
     pub(super) fn burst_at(&self, picture: &Picture<'_>, [x, y]: [f64; 2]) -> Option<Burst> {
         let plot = self.frontier;
         let inside = (plot.x - 12.0..=plot.right() + 12.0).contains(&x)
@@ -131,7 +130,7 @@ impl Layout {
     }
 }
 
-/// The limits from the first that spares a client to the first that touches none, with some air, including the limits
+/// The limits from the lowest that spares a client to the lowest that touches none, with a margin, including the limits
 /// to show.
 fn limits(picture: &Picture<'_>) -> [f64; 2] {
     let [mut from, mut to] = picture.stairs().ends().unwrap_or([1.0, 10.0]);
@@ -143,8 +142,8 @@ fn limits(picture: &Picture<'_>) -> [f64; 2] {
     [from / 1.25, to * 1.4]
 }
 
-/// The greatest power of ten that is at or below the share of one client, that of one request, and those that replays
-/// counted: from 0.01, so that there are values to read between all and none, down to 10^-7.
+/// The greatest power of ten at or below the shares of one client, of one request, and of those that replays counted:
+/// at most 0.01, so that there are values to read between all and none, and at least 10^-7.
 fn least_share(picture: &Picture<'_>) -> f64 {
     let refused = picture.data.counted.iter().map(|[_, refused]| *refused);
     let counted =
@@ -158,7 +157,7 @@ fn least_share(picture: &Picture<'_>) -> f64 {
     least
 }
 
-/// The rates and the bursts between which the frontier lies.
+/// The ranges of rates and of bursts of the frontier.
 fn of_bursts(bursts: &[Burst]) -> [[f64; 2]; 2] {
     let ends = |of: fn(&Burst) -> f64, air: f64| {
         let all = bursts.iter().map(of);
