@@ -18,7 +18,6 @@ mod viewer;
 
 use crate::texts::Texts;
 use canvas::Canvas;
-use ratescope::internal::Decimal;
 use ratescope::text::ParseError;
 use ratescope::time::Time;
 use ratescope_lab::plot::palette::Theme;
@@ -204,7 +203,7 @@ impl Page {
         let seen = self.viewer.viewport(self.view.run());
         self.view.write_texts(&seen, &mut self.texts);
         let playing = match self.viewer.play {
-            Some(play) => format!("playing at {}×", Decimal(axis::two_digits(play.speed))),
+            Some(play) => format!("playing at {}×", axis::two_digits(play.speed)),
             None => String::new(),
         };
         let note = match self.view.note() {

@@ -1,7 +1,5 @@
 //! The texts beside the picture, as data: each with the id of its element.
 
-use ratescope::internal::Decimal;
-
 /// The texts of a page.
 #[derive(Clone, Default)]
 pub(super) struct Texts {
@@ -23,7 +21,7 @@ impl Texts {
         value: f64,
     ) {
         let value = if value.is_finite() {
-            Decimal(value).to_string()
+            value.to_string()
         } else {
             // As JavaScript reads it.
             "Infinity".to_owned()

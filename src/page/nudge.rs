@@ -1,6 +1,6 @@
 //! The next value of any setting, up or down.
 
-use ratescope::internal::{Decimal, number};
+use ratescope::internal::number;
 use ratescope::rate::Rate;
 use ratescope::time::Span;
 use ratescope_lab::plot::axis;
@@ -12,7 +12,7 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
     let step =
         |value: f64| if by > 0.0 { libm::floor(value) + 1.0 } else { libm::ceil(value) - 1.0 };
     if name == "auto-rate" {
-        return Some(Decimal(axis::next_round(number(text)?, by)).to_string());
+        return Some(axis::next_round(number(text)?, by).to_string());
     }
     // A seed may have more digits than a float.
     if let Ok(whole) = text.parse::<u64>() {
@@ -25,7 +25,7 @@ pub(super) fn next(name: &str, text: &str, by: f64) -> Option<String> {
     if let Ok(rate) = text.parse::<Rate>() {
         // A rate below one event is not lowered.
         let least = rate.count().min(1.0);
-        return Some(format!("{}/{}", Decimal(step(rate.count()).max(least)), rate.per()));
+        return Some(format!("{}/{}", step(rate.count()).max(least), rate.per()));
     }
-    Some(Decimal(step(number(text)?).max(0.0)).to_string())
+    Some(step(number(text)?).max(0.0).to_string())
 }

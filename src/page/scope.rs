@@ -4,7 +4,6 @@ use super::ease::Eased;
 use super::run::{AnyRun, Shown};
 use super::view;
 use crate::texts::Texts;
-use ratescope::internal::Decimal;
 use ratescope::outcome::Retry;
 use ratescope::time::{Span, Time};
 use ratescope_lab::lane::Lane;
@@ -116,7 +115,7 @@ impl view::View for View {
 
     fn drag(&mut self, seen: &Viewport, [_, y]: [f64; 2]) {
         let limit = scope::limit_at(self.scope(), &self.viewport(seen), y);
-        let _ = self.shown.set("limit", &Decimal(limit).to_string());
+        let _ = self.shown.set("limit", &limit.to_string());
     }
 
     fn feedback(&self, seen: &Viewport) -> Option<Feedback> {
@@ -178,7 +177,7 @@ impl View {
             "Rate {} per {}, limit {}. {} allowed, {} refused.",
             axis::readout(instrument.rate_at(now)),
             spaced(instrument.period()),
-            Decimal(self.scope().settings().limit),
+            self.scope().settings().limit,
             instrument.allowed(),
             instrument.refused(),
         )
@@ -227,7 +226,7 @@ impl View {
         } else if decay.secs() != libm::floor(decay.secs()) {
             Err("None: Exim’s periods are whole seconds.")
         } else {
-            Ok(format!("ratelimit = {} / {decay} / {mode}", Decimal(limit)))
+            Ok(format!("ratelimit = {} / {decay} / {mode}", limit))
         }
     }
 
@@ -290,7 +289,7 @@ impl View {
             texts.set(
                 small,
                 match model {
-                    Model::Bucket => format!("of {}", Decimal(settings.limit)),
+                    Model::Bucket => format!("of {}", settings.limit),
                     _ => axis::readout(*value) + "/s",
                 },
             );

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::page::run::Entry;
-use ratescope::internal::{Decimal, number};
+use ratescope::internal::number;
 use ratescope::time::Time;
 use ratescope_lab::plot::axis;
 use wasm_bindgen::prelude::*;
@@ -91,7 +91,7 @@ impl Page {
     pub fn slide(&mut self, name: &str, position: f64) {
         self.act();
         let value = axis::two_digits(libm::exp(position * core::f64::consts::LN_10));
-        let _ = self.view.set(name, &Decimal(value).to_string());
+        let _ = self.view.set(name, &value.to_string());
     }
 }
 

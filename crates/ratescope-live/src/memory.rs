@@ -3,9 +3,9 @@
 use super::past::Past;
 use super::probe::{Key, Series};
 use core::mem::take;
-use ratescope::internal::{ByHash, Sketch};
+use ratescope::internal::Sketch;
 use ratescope::time::Time;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 /// The most rules, by name, that a probe ever counts. A rule that a reload removes keeps its place, since its name may
@@ -47,7 +47,8 @@ pub(super) struct ProbeMemory {
     pub(super) since: Option<Time>,
     pub(super) busiest: Sketch<Option<Arc<Key>>>,
     pub(super) refused: Sketch<Option<Arc<Key>>>,
-    pub(super) watched: ByHash<WatchedKey>,
+    /// By their hashes.
+    pub(super) watched: HashMap<u64, WatchedKey>,
 }
 
 /// A viewer, as the probe knows it.
@@ -92,7 +93,7 @@ impl Default for ProbeMemory {
             since: None,
             busiest: Sketch::new(KEYS),
             refused: Sketch::new(KEYS),
-            watched: ByHash::default(),
+            watched: HashMap::new(),
         }
     }
 }

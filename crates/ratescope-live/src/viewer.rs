@@ -19,7 +19,7 @@
 use super::memory::{Happened, ProbeMemory, WatchedKey};
 use super::past::{PAST_RULES, Row, second};
 use super::probe::{Key, Kind, Probe, Series};
-use ratescope::internal::{Sketch, Weighed};
+use ratescope::internal::Sketch;
 use ratescope::time::Time;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -227,11 +227,11 @@ impl Viewer {
         }
         self.told = turn;
         let top = |sketch: &Sketch<Option<Arc<Key>>>| {
-            let ranked = |&Weighed { hash, what, count, error }: &Weighed<'_, Option<Arc<Key>>>| {
-                let key = (hash, Arc::clone(what.as_ref()?));
-                Some(Ranked { key, count, error })
-            };
-            sketch.top(usize::MAX).iter().filter_map(ranked).take(TOLD).collect()
+            let ranked = sketch.top(usize::MAX).into_iter().filter_map(|one| {
+                let key = (one.hash, Arc::clone(one.what.as_ref()?));
+                Some(Ranked { key, count: one.count, error: one.error })
+            });
+            ranked.take(TOLD).collect()
         };
         Some((kept.since?, [top(&kept.busiest), top(&kept.refused)]))
     }

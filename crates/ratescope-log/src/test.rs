@@ -1,11 +1,11 @@
 //! Tests of a field, which choose events of a log or drop them.
 
+use super::network::Network;
 use super::record::Record;
 use super::request;
 use core::fmt;
 use core::str::FromStr;
 use ratescope::address;
-use ratescope::internal::Network;
 use ratescope::text::ParseError;
 #[cfg(feature = "expressions")]
 use regex_lite::{Regex, RegexBuilder};

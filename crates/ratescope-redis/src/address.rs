@@ -125,13 +125,13 @@ mod tests {
                 "main",
                 "a:1 0 you s; a:1 0 me p@w",
             ),
-            #[cfg(feature = "tls")]
             ("rediss://a:1", "one", "a:1 0 - tls"),
-            #[cfg(feature = "tls")]
             ("rediss-cluster://a:1,b", "cluster", "a:1 0 - tls; b:6379 0 - tls"),
-            #[cfg(feature = "tls")]
             ("rediss-sentinel://a/main", "main", "a:26379 0 - tls; a:26379 0 - tls"),
         ] {
+            if text.starts_with("rediss") && !cfg!(feature = "tls") {
+                continue;
+            }
             let (infos, read) = match Address::read(text).unwrap() {
                 Address::One(info) => (vec![*info], "one".to_owned()),
                 Address::Cluster(infos) => (infos, "cluster".to_owned()),

@@ -5,12 +5,12 @@
 //! slot after the other, beginning with the least left. If a slot refuses after all, since another decision came
 //! between, what the earlier slots counted is given back.
 
+use super::Few;
 use super::link::{Link, within_a_runtime};
 use super::options::TimeSource;
 use super::plan::{self, Op, Question};
 use super::reply::{self, Reply};
 use super::slots::slot;
-use ratescope::internal::Few;
 use ratescope::limit::Limiter;
 use ratescope::rules::{Fault, Intent};
 use ratescope::time::Time;

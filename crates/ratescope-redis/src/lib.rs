@@ -63,7 +63,7 @@ use decide::{Decided, Request};
 use link::Link;
 use plan::{Op, Plan, Question};
 use ratescope::event::{Event, Fields};
-use ratescope::internal::{AskedOutcomes, Few, RawQuota, all_of, not_in_f64, one_after_the_other};
+use ratescope::internal::{AskedOutcomes, RawQuota};
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::{self, Per};
@@ -73,8 +73,12 @@ use ratescope::rules::{
 };
 use ratescope::time::Time;
 use reply::Reply;
+use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
 use to_the_end::ToTheEnd;
+
+/// A list that usually has up to four items, and then needs no allocation.
+type Few<T> = SmallVec<[T; 4]>;
 
 /// A connection to Redis, for any number of stores. A clone is the same connection.
 #[derive(Clone, Debug)]
@@ -409,7 +413,7 @@ fn computable(rules: &Rules, apart: bool) -> Result<(), RulesError> {
     let first = rules.subjects().first().copied().filter(|_| apart);
     rules.refuse(|limit| {
         let elsewhere = first.filter(|first| **first != limit.per);
-        not_in_f64(limit).or_else(|| {
+        limit.not_in_f64().or_else(|| {
             elsewhere.map(|first| {
                 format!(
                     "not for the same fields as others, which are per {first}: on a cluster their \
@@ -466,13 +470,13 @@ impl Store for RedisStore {
         parts: &'a [Part<'a>],
         details: Details,
     ) -> BoxFuture<'a, Vec<Decision>> {
-        let here = all_of::<Self>(parts).filter(|parts| {
+        let here = Part::all_of::<Self>(parts).filter(|parts| {
             let link = &self.0.redis.link;
             parts.iter().all(|part| Arc::ptr_eq(&part.store.0.redis.link, link))
         });
         match here {
             Some(parts) => Box::pin(async move { self.0.check_all(&parts, details).await }),
-            None => Box::pin(one_after_the_other(parts, details)),
+            None => Box::pin(Part::one_after_the_other(parts, details)),
         }
     }
 

@@ -1,17 +1,18 @@
 //! Turns questions about events into calls: a script, its keys and its arguments.
 
+use super::Few;
 use super::algorithm::{self, LuaAlgorithm};
 use super::options::{Options, TimeSource};
 use super::script::{A_FEW, Limits, Purpose, Script};
 use core::hash::Hasher;
 use ratescope::event::Event;
-use ratescope::internal::{Ask, Few, subject};
+use ratescope::internal::Ask;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::in_f64::InF64;
 use ratescope::limit::kept::VERSION;
 use ratescope::policy::Per;
-use ratescope::rules::{Intent, Rule, Rules};
+use ratescope::rules::{Intent, Rule, Rules, StoredKey};
 use ratescope::time::Time;
 use siphasher::sip::SipHasher13;
 use std::collections::{BTreeSet, HashMap};
@@ -512,7 +513,7 @@ pub(super) fn before_subject(options: &Options) -> String {
 
 /// A key such as `rs:{user=ann}AbCd01`, or `{rs:}user=ann}AbCd01` if all are on one node.
 fn key(options: &Options, group: &Group, event: &Event<'_>) -> Vec<u8> {
-    let subject = subject(&group.per, event);
+    let subject = StoredKey::subject_of(&group.per, event);
     [&before_subject(options), &subject, "}", &group.tag].concat().into_bytes()
 }
 

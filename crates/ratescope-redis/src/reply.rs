@@ -1,7 +1,8 @@
 //! Reads the answers of scripts.
 
+use super::Few;
 use super::plan::{Call, Item, Question};
-use ratescope::internal::{Ask, Few};
+use ratescope::internal::Ask;
 use ratescope::limit::Limiter;
 use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::kept::Kept;

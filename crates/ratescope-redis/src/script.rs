@@ -6,8 +6,8 @@
 //! list would be too many. Such a script makes functions and tables at each call, which took Redis 16 to 72 % longer
 //! for one limit.
 
+use super::Few;
 use super::algorithm::{self, LuaAlgorithm};
-use ratescope::internal::Few;
 use sha1_smol::Sha1;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};

@@ -5,11 +5,14 @@ use core::str::FromStr;
 use ratescope::ParseError;
 use ratescope::address::{IPV6_PREFIX, parse};
 use ratescope::event::normal;
-use ratescope::internal::{ECHO, Made, shown};
+use ratescope::internal::{Made, shown};
 use ratescope::rules::{Rule, Rules, RulesError};
 use ratescope_tower::internal::{bytes, not_normal};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+/// The most characters of a request that an answer repeats.
+pub(super) const ECHO: usize = 60;
 
 /// The kind of a field, whose text form is `path`, `host`, `method`, `ip` or `text`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

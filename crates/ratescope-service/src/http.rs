@@ -36,6 +36,7 @@ mod sites;
 
 use self::auth::Auth;
 use super::decide::NoAnswer;
+use super::forms::ECHO;
 use super::message::{Code, RateLimitRequest};
 use super::{Domain, Service, meters};
 use bytes::Bytes;
@@ -48,7 +49,7 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
 use ratescope::clock::Clock;
 use ratescope::event::Event;
-use ratescope::internal::{ECHO, shown};
+use ratescope::internal::shown;
 use ratescope::limit::MAX_COST;
 use ratescope::rules::{Details, Store};
 use ratescope_tower::internal::{RECOVERY, retry, text, up};

@@ -42,12 +42,12 @@ use super::draft;
 use super::prepared::{Prepared, PreparedLimit};
 use http::header::{HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue};
-use ratescope::internal::Few;
 use ratescope::internal::{PlacedOutcome, RawQuota};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::nginx::Delay;
 use ratescope::rules::{Decision, Place};
 use ratescope::time::Span;
+use smallvec::SmallVec;
 
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
@@ -159,7 +159,7 @@ impl Headers {
         let mut values = Box::<Values>::default();
         values.retry_after = retry.filter(|_| self.retry_after).map(up);
         values.x_retry_after = retry.filter(|_| self.x_retry_after).map(up);
-        let mut each: Few<OfLimit<'_>> = Few::new();
+        let mut each = SmallVec::<[OfLimit<'_>; 4]>::new();
         for &PlacedOutcome { place, quota, .. } in
             decision.placed_outcomes().iter().filter(|_| is_wanted)
         {

@@ -26,7 +26,6 @@
 
 mod index;
 pub(crate) mod made;
-pub(crate) mod network;
 mod networks;
 
 pub(crate) use index::Index;

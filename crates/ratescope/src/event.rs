@@ -17,11 +17,6 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 use core::fmt;
-#[cfg(feature = "std")]
-use {
-    core::hash::{BuildHasher, Hash},
-    std::collections::HashMap,
-};
 
 /// Something that happened: a request, a mail, a login.
 ///
@@ -121,11 +116,11 @@ impl<N: AsRef<str> + Sync, T: AsRef<str> + Sync> Fields for Vec<(N, T)> {
 }
 
 #[cfg(feature = "std")]
-impl<N, T, S> Fields for HashMap<N, T, S>
+impl<N, T, S> Fields for std::collections::HashMap<N, T, S>
 where
-    N: Borrow<str> + Eq + Hash + Sync,
+    N: Borrow<str> + Eq + core::hash::Hash + Sync,
     T: AsRef<str> + Sync,
-    S: BuildHasher + Sync,
+    S: core::hash::BuildHasher + Sync,
 {
     fn value(&self, name: &str) -> Option<&str> {
         self.get(name).map(T::as_ref)

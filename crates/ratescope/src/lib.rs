@@ -181,45 +181,40 @@ pub use limit::Limiter;
 pub use outcome::{Outcome, Quota, Retry};
 pub use policy::Policy;
 pub use rate::Rate;
-#[cfg(feature = "std")]
-pub use rate_limiter::{Checked, DirectRateLimiter, RateLimiter};
-#[cfg(feature = "std")]
-pub use rules::{Decision, MemoryStore, Store};
-#[cfg(feature = "std")]
-pub use store::KeyedPolicy;
 pub use text::{BadNumber, ParseError};
 pub use time::{Span, Time};
+
+#[cfg(feature = "std")]
+pub use {
+    rate_limiter::{Checked, DirectRateLimiter, RateLimiter},
+    rules::{Decision, MemoryStore, Store},
+    store::KeyedPolicy,
+};
 
 /// What the crates of this workspace share. Semver promises nothing here.
 #[doc(hidden)]
 pub mod internal {
-    #[cfg(feature = "std")]
-    pub use crate::address::{made::Made, network::Network};
     pub use crate::by_name;
     pub use crate::extremes::{larger, smaller};
-    pub use crate::limit::bucket::lowest_terms;
-    pub use crate::limit::{is_cost, sealed::Sealed};
+    pub use crate::limit::{bucket::lowest_terms, sealed::Sealed};
     pub use crate::policy::key::escaped;
-    #[cfg(feature = "std")]
-    pub use crate::rules::asked::{Ask, AskedOutcomes};
-    #[cfg(feature = "std")]
-    pub use crate::rules::by_rules::{ByRules, Reader};
-    #[cfg(feature = "std")]
-    pub use crate::rules::decision::{PlacedOutcome, RawQuota};
-    #[cfg(feature = "std")]
-    pub use crate::rules::not_in_f64;
-    #[cfg(feature = "std")]
-    pub use crate::rules::part::{all_of, one_after_the_other};
-    #[cfg(feature = "std")]
-    pub use crate::rules::sketch::{ByHash, Placed, Sketch, Weighed};
-    #[cfg(feature = "std")]
-    pub use crate::rules::stored_key::subject;
-    #[cfg(feature = "std")]
-    pub use crate::rules::yaml::{Kind as YamlKind, Node as YamlNode, read as read_yaml};
-    #[cfg(feature = "std")]
-    pub use crate::store::{Secret, all_or_none::Few};
-    pub use crate::text::names::{name_of, named};
-    pub use crate::text::number::{Decimal, count, digits, float, leading_number, number};
-    pub use crate::text::show::{ECHO, beginning, grouped, parts, plural, shown, visible};
+    pub use crate::text::names::named;
+    pub use crate::text::number::{count, digits, number};
+    pub use crate::text::show::{beginning, grouped, parts, plural, shown, visible};
     pub use crate::text::words::{Word, Words};
+
+    #[cfg(feature = "std")]
+    pub use crate::{
+        address::made::Made,
+        rules::asked::{Ask, AskedOutcomes},
+        rules::by_rules::{ByRules, Reader},
+        rules::decision::{PlacedOutcome, RawQuota},
+        rules::sketch::{Placed, Sketch},
+    };
+
+    /// YAML as a tree.
+    #[cfg(feature = "std")]
+    pub mod yaml {
+        pub use crate::rules::yaml::{Kind, Node, read};
+    }
 }

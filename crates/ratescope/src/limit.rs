@@ -292,6 +292,6 @@ pub(crate) fn charged(cost: f64) -> Result<f64, BadNumber> {
 
 /// Whether a limiter can count `cost`.
 #[inline(always)]
-pub fn is_cost(cost: f64) -> bool {
+pub(crate) fn is_cost(cost: f64) -> bool {
     (0.0..=MAX_COST).contains(&cost)
 }

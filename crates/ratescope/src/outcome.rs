@@ -6,7 +6,6 @@
 //! be the most expensive ones.
 
 use crate::rate::Rate;
-use crate::text::Decimal;
 use crate::time::Span;
 use core::fmt;
 
@@ -101,7 +100,7 @@ impl fmt::Display for Numbers<'_> {
                 whole if (1..1 << 53).contains(&whole) && whole as f64 == number => {
                     fmt::Display::fmt(&whole, f)?
                 }
-                _ => fmt::Display::fmt(&Decimal(number), f)?,
+                _ => fmt::Display::fmt(&number, f)?,
             }
         }
         Ok(())

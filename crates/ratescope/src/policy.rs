@@ -56,20 +56,22 @@ mod serialize;
 mod text;
 
 pub use decide::{PolicyOutcome, retry_after, strictest};
-#[cfg(feature = "std")]
-pub(crate) use decide::{fullness, longer, stricter, tightness};
-#[cfg(feature = "std")]
-pub(crate) use key::escaped;
 pub use key::{FIELDS, Per};
 pub use secret::{KeySecret, is_credential};
 pub use text::Defaults;
+#[cfg(feature = "std")]
+pub(crate) use {
+    decide::{fullness, longer, stricter, tightness},
+    key::escaped,
+};
 
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
 use crate::limit::kept::Shape;
 use crate::outcome::Retry;
-use crate::text::{BadNumber, Decimal, ParseError};
+use crate::text::{BadNumber, ParseError};
 use crate::time::{Span, Time};
+use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -115,6 +117,16 @@ impl Limit {
         self.limiter.shape()
     }
 
+    /// Why a store that has only f64, such as Redis, can't compute the limit, or not exactly: see
+    /// [`in_f64`](crate::limit::in_f64). `None` if it can.
+    pub fn not_in_f64(&self) -> Option<String> {
+        if let Err(error) = self.limiter.exact_in_f64() {
+            return Some(format!("not exact where only f64 exists, as on Redis: {error}"));
+        }
+        let is_there = self.limiter.in_f64().is_some();
+        (!is_there).then(|| "not among the limiters that Redis has; leave out by hour".to_owned())
+    }
+
     /// How to write the limit so that it admits an event of cost `cost`, as in `write a burst of at least 5`. `None` if
     /// it admits such an event from rest, if it is meant to admit nothing, or if the cost is 0.
     pub(crate) fn remedy(&self, cost: f64) -> Option<String> {
@@ -125,7 +137,7 @@ impl Limit {
         }
         let most = self.limiter.remaining(&new, Time::ZERO);
         let than = if admits(most) { "of at least" } else { "above" };
-        Some(format!("write a {} {than} {}", self.limiter.size_word(), Decimal(cost)))
+        Some(format!("write a {} {than} {}", self.limiter.size_word(), cost))
     }
 }
 

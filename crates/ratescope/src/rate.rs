@@ -12,7 +12,7 @@
 //! # Ok::<(), ratescope::ParseError>(())
 //! ```
 
-use crate::text::{BadNumber, Decimal, ParseError, Words, leading_number, number, thousands};
+use crate::text::{BadNumber, ParseError, Words, leading_number, number, thousands};
 use crate::time::{Span, unit};
 use alloc::string::{String, ToString};
 use core::fmt;
@@ -100,7 +100,7 @@ impl Rate {
 
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", Decimal(self.count), self.per)
+        write!(f, "{}/{}", self.count, self.per)
     }
 }
 

@@ -156,7 +156,7 @@ mod memory_store;
 mod nearer;
 mod observed;
 mod opening;
-pub(crate) mod part;
+mod part;
 mod paths;
 mod reader;
 mod reload;
@@ -164,7 +164,7 @@ mod saved;
 mod settings;
 pub(crate) mod sketch;
 mod store;
-pub(crate) mod stored_key;
+mod stored_key;
 mod throttle;
 mod top_keys;
 mod utf8;
@@ -299,7 +299,7 @@ impl Rules {
     /// # Errors
     /// Lists the limits that are by hour or outside of the domain, with their places.
     pub fn exact_in_f64(&self) -> Result<(), RulesError> {
-        self.refuse(not_in_f64)
+        self.refuse(Limit::not_in_f64)
     }
 
     /// Refuses the rules if `problem` finds one in any limit.
@@ -364,16 +364,6 @@ impl Rules {
         let same = |(a, b): (&Rule, &Rule)| a.name == b.name && a.settings == b.settings;
         self.rules.len() == other.rules.len() && self.rules.iter().zip(&other.rules).all(same)
     }
-}
-
-/// Why a store with f64 alone can't compute a limit; `None` if it can.
-#[doc(hidden)]
-pub fn not_in_f64(limit: &Limit) -> Option<String> {
-    if let Err(error) = limit.limiter.exact_in_f64() {
-        return Some(format!("not exact where only f64 exists, as on Redis: {error}"));
-    }
-    let is_there = limit.limiter.in_f64().is_some();
-    (!is_there).then(|| "not among the limiters that Redis has; leave out by hour".to_owned())
 }
 
 impl Rule {

@@ -10,7 +10,7 @@ pub(crate) mod number;
 pub(crate) mod show;
 pub(crate) mod words;
 
-pub(crate) use number::{Decimal, count, digits, float, leading_number, number, split, thousands};
+pub(crate) use number::{count, digits, float, leading_number, number, split, thousands};
 pub(crate) use show::{ECHO, SHORT, parts, shown, write_joined};
 pub(crate) use words::{Word, Words};
 
@@ -85,7 +85,7 @@ pub struct BadNumber {
 
 impl fmt::Display for BadNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} cannot be {}: it must be {}", self.what, Decimal(self.given), self.want)
+        write!(f, "{} cannot be {}: it must be {}", self.what, self.given, self.want)
     }
 }
 
@@ -101,6 +101,6 @@ impl From<Infallible> for ParseError {
 /// The error as if the number had been read from a text.
 impl From<BadNumber> for ParseError {
     fn from(bad: BadNumber) -> Self {
-        ParseError::whole(&Decimal(bad.given).to_string(), bad.to_string())
+        ParseError::whole(&bad.given.to_string(), bad.to_string())
     }
 }

@@ -25,7 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use crate::text::{BadNumber, Decimal, ParseError, digits, float, leading_number, number, split};
+use crate::text::{BadNumber, ParseError, digits, float, leading_number, number, split};
 use alloc::borrow::ToOwned;
 use alloc::string::{String, ToString};
 use core::cmp::Ordering;
@@ -33,8 +33,6 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 use core::time::Duration;
-#[cfg(feature = "std")]
-use std::time::SystemTime;
 
 /// An instant: whole microseconds from an origin that the caller chooses.
 ///
@@ -116,9 +114,9 @@ impl From<Duration> for Time {
 /// `Time::from(SystemTime::now())` windows are aligned to the epoch, and kept states mean the same in every
 /// process. This clock may be set back: [`limit`](crate::limit) says what happens then.
 #[cfg(feature = "std")]
-impl From<SystemTime> for Time {
-    fn from(now: SystemTime) -> Self {
-        match now.duration_since(SystemTime::UNIX_EPOCH) {
+impl From<std::time::SystemTime> for Time {
+    fn from(now: std::time::SystemTime) -> Self {
+        match now.duration_since(std::time::SystemTime::UNIX_EPOCH) {
             Ok(after) => after.into(),
             Err(before) => Time(-Time::from(before.duration()).0),
         }
@@ -343,10 +341,10 @@ impl fmt::Display for Span {
             return Ok(());
         }
         match self.0 {
-            1.0.. => write!(f, "{}s", Decimal(self.0)),
+            1.0.. => write!(f, "{}s", self.0),
             1e-3.. => write!(f, "{}ms", shifted(self.0, 3)),
             1e-6.. => write!(f, "{}us", shifted(self.0, 6)),
-            _ => write!(f, "{}s", Decimal(self.0)),
+            _ => write!(f, "{}s", self.0),
         }
     }
 }
@@ -359,7 +357,7 @@ fn exponent(digits: &str, exponent: &str) -> Option<f64> {
 /// The decimals of a number below 1 with the point moved to the right. `FromStr` moves it back by an exponent, so the
 /// text reads back as the same number. (A multiplication would round.)
 fn shifted(number: f64, places: usize) -> String {
-    let digits = Decimal(number).to_string();
+    let digits = number.to_string();
     let digits = digits.trim_start_matches("0.");
     let (whole, part) = split(digits, places);
     let whole = format!("{whole:0<places$}");

@@ -15,7 +15,7 @@ use crate::run::Source;
 use crate::traffic::Pattern;
 use core::fmt;
 use core::str::FromStr;
-use ratescope::internal::{Decimal, Word, Words, number, parts};
+use ratescope::internal::{Word, Words, number, parts};
 use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
@@ -208,7 +208,7 @@ impl fmt::Display for Script {
                 }
             }
             if phase.cost != 1.0 {
-                write!(f, " cost {}", Decimal(phase.cost))?;
+                write!(f, " cost {}", phase.cost)?;
             }
             match self.users.get(phase.user as usize) {
                 Some(name) if phase.user > 0 => write!(f, " user {name}")?,

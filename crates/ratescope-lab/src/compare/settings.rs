@@ -4,7 +4,7 @@ use super::script::Script;
 use crate::lane::Template;
 use crate::run::settings::{auto_rate, decimal, on_off, seed, speed, switch, window};
 use crate::run::{Named, RunSettings, Setting, Source, lenient, setting};
-use ratescope::internal::{Decimal, parts};
+use ratescope::internal::parts;
 use ratescope::limit::sliding_log::MAX_ENTRIES;
 use ratescope::policy::{Limit, Policy};
 use ratescope::rate::Rate;
@@ -57,11 +57,11 @@ impl Named for Settings {
         setting!("lanes", [FromStart], |s, text| *s = s.comparing(text)?, joined(&s.lanes)),
         setting!("auto", [Traffic], |s| s.common.auto, switch, on_off),
         setting!("pattern", [Traffic], |s| s.common.pattern, str::parse),
-        setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<10_000>, Decimal::of),
+        setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<10_000>),
         setting!("seed", [Traffic], |s| s.common.seed, seed),
-        setting!("cost", |s, text| s.cost = decimal(text, 0.0..=1e6)?, Decimal(s.cost)),
+        setting!("cost", |s, text| s.cost = decimal(text, 0.0..=1e6)?, s.cost),
         setting!("script", [Traffic], |s, text| *s = s.playing(text)?, s.script),
-        setting!("speed", [View], |s| s.common.speed, speed, Decimal::of),
+        setting!("speed", [View], |s| s.common.speed, speed),
         setting!("window", [View], |s| s.common.window, window),
     ];
 

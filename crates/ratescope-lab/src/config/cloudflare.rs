@@ -5,7 +5,7 @@ use super::tree::{documents, walk};
 use super::words::{has, lines, whole};
 use super::{Config, Found, Remark, limit, said};
 use crate::export::Addresses;
-use ratescope::internal::YamlNode as Node;
+use ratescope::internal::yaml::Node;
 
 pub(super) fn is_known(text: &str) -> bool {
     has(text, &["//", "#"], "requests_per_period")

@@ -7,7 +7,7 @@ use super::tree::{any, any_below, documents, walk};
 use super::words::{GO, has, span, whole};
 use super::{Config, Found, Remark, limit, said};
 use crate::export::Addresses;
-use ratescope::internal::{YamlKind as Kind, YamlNode as Node};
+use ratescope::internal::yaml::{Kind, Node};
 use ratescope_log::ipv6_prefix;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! YAML and JSON, of one document or several.
 
 use super::Remark;
-use ratescope::internal::{YamlKind as Kind, YamlNode as Node, read_yaml};
+use ratescope::internal::yaml::{self, Kind, Node};
 use std::collections::BTreeSet;
 
 /// The documents of a text, each with its root.
@@ -38,7 +38,7 @@ pub(super) fn documents(text: &str) -> Result<Vec<Node>, Remark> {
     };
     let mut roots = Vec::new();
     for (first, document) in documents.iter().filter(|(_, document)| said(document)) {
-        let mut root = read_yaml(document).map_err(|mistake| Remark {
+        let mut root = yaml::read(document).map_err(|mistake| Remark {
             line: mistake.line() + first - 1,
             text: format!("it can't be read as YAML: {}", mistake.problem()),
         })?;

@@ -1,7 +1,7 @@
 //! Numbers and rates as people type them, if the meaning is clear: `10k`, `1e9`, `1 000`, or `20` for the count of a
 //! rate with a known period.
 
-use ratescope::internal::{count, float, leading_number};
+use ratescope::internal::count;
 use ratescope::rate::Rate;
 use ratescope::text::ParseError;
 use ratescope::time::Span;
@@ -10,8 +10,10 @@ use ratescope::time::Span;
 /// `None` if the text is not a number.
 pub(crate) fn number(text: &str) -> Option<f64> {
     let tight: String = text.split_whitespace().collect();
-    let (digits, suffix) = leading_number(&tight);
-    if suffix.starts_with(['e', 'E']) && !digits.is_empty() { float(&tight) } else { count(&tight) }
+    // The standard library would also read a sign, `inf` and `nan`.
+    let begins = tight.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let power = || tight.parse().ok().filter(|n: &f64| begins && n.is_finite());
+    count(&tight).or_else(power)
 }
 
 /// Reads a rate. A number alone is a count in `per`; `10/min` is ten in one minute.

@@ -5,7 +5,6 @@ use super::{Effect, Setting, Source, lenient};
 use crate::traffic::Pattern;
 use core::fmt;
 use core::ops::RangeInclusive;
-use ratescope::internal::Decimal;
 use ratescope::text::ParseError;
 use ratescope::time::{Span, Time};
 
@@ -95,7 +94,7 @@ impl Default for RunSettings {
 pub(crate) fn auto_rate<const MOST: u32>(text: &str) -> Result<f64, ParseError> {
     let range = 0.001..=f64::from(MOST);
     if lenient::is_rate(text) {
-        within_decimals(text, lenient::rate(text, Span::seconds(1))?.frequency(), &range)
+        within(text, lenient::rate(text, Span::seconds(1))?.frequency(), &range)
     } else {
         decimal(text, range)
     }
@@ -143,25 +142,13 @@ pub(crate) fn span(text: &str, range: RangeInclusive<Span>) -> Result<Span, Pars
 
 pub(crate) fn decimal(text: &str, range: RangeInclusive<f64>) -> Result<f64, ParseError> {
     match lenient::number(text) {
-        Some(value) => within_decimals(text, value, &range),
+        Some(value) => within(text, value, &range),
         None => {
             let below = text.strip_prefix('-').and_then(lenient::number).is_some();
             let problem = if below { "out of range" } else { "not a number" };
-            Err(ParseError::whole(text, format!("{problem}; {}", choose(&decimals(&range)))))
+            Err(ParseError::whole(text, format!("{problem}; {}", choose(&range))))
         }
     }
-}
-
-pub(crate) fn within_decimals(
-    text: &str,
-    value: f64,
-    range: &RangeInclusive<f64>,
-) -> Result<f64, ParseError> {
-    within(text, Decimal(value), &decimals(range)).map(|Decimal(value)| value)
-}
-
-fn decimals(range: &RangeInclusive<f64>) -> RangeInclusive<Decimal> {
-    Decimal(*range.start())..=Decimal(*range.end())
 }
 
 pub(crate) fn whole(text: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {

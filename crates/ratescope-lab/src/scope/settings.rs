@@ -5,11 +5,9 @@ use crate::lane::Template;
 use crate::run::lenient::{is_rate, rate};
 use crate::run::settings::{
     auto_rate, decimal, on_off, or, seed, span, speed, switch, whole, window, within,
-    within_decimals,
 };
 use crate::run::{Named, RunSettings, Setting, setting};
 use core::ops::RangeInclusive;
-use ratescope::internal::Decimal;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::exim::{Exim, Mode};
 use ratescope::limit::leaky_bucket::LeakyBucket;
@@ -80,19 +78,13 @@ impl Named for Settings {
     const SETTINGS: &'static [Setting<Self>] = &[
         setting!("decay", [FromStart], |s, text| *s = s.decaying(text)?, s.decay),
         setting!("increase", [FromStart], |s| s.increase, interval),
-        setting!("limit", [FromStart], |s, text| *s = s.allowing(text)?, Decimal(s.limit)),
+        setting!("limit", [FromStart], |s, text| *s = s.allowing(text)?, s.limit),
         setting!("mode", [FromStart], |s| s.mode, mode),
         setting!("auto", [Traffic], |s| s.common.auto, switch, on_off),
         setting!("pattern", [Traffic], |s| s.common.pattern, str::parse),
-        setting!(
-            "auto-rate",
-            [Traffic],
-            |s| s.common.auto_rate,
-            auto_rate::<1_000_000>,
-            Decimal::of
-        ),
+        setting!("auto-rate", [Traffic], |s| s.common.auto_rate, auto_rate::<1_000_000>),
         setting!("seed", [Traffic], |s| s.common.seed, seed),
-        setting!("speed", [View], |s| s.common.speed, speed, Decimal::of),
+        setting!("speed", [View], |s| s.common.speed, speed),
         setting!("window", [View], |s| s.common.window, window),
         setting!("exact", [View], |s| s.exact, switch, on_off),
         setting!("ghost", [View], |s| s.ghost, switch, on_off),
@@ -139,7 +131,7 @@ impl Settings {
 
     /// These settings with another limit and decay interval, if both are in range and valid for the policy.
     fn limited(&self, value: &str, limit: f64, decay: Span) -> Result<Self, ParseError> {
-        let limit = within_decimals(value, limit, &LIMIT)?;
+        let limit = within(value, limit, &LIMIT)?;
         let decay = within(value, decay, &INTERVAL)?;
         let limited = Settings { limit, decay, ..self.clone() };
         limited.policy().map_err(|error| ParseError::whole(value, error.to_string()))?;

@@ -57,7 +57,7 @@ use crate::estimate::exim::{DecayingRate, Measured, decayed};
 use crate::estimate::smoothed::Smoothed;
 use crate::outcome::{Outcome, Retry};
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal, number};
+use crate::text::{BadNumber, number};
 use crate::time::{Span, Time};
 use core::fmt;
 
@@ -364,7 +364,7 @@ impl Habit {
 impl fmt::Display for Adaptive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Smoothed { decay, increase } = self.smoothed;
-        let (factor, floor) = (Decimal(self.factor), Decimal(self.floor));
+        let (factor, floor) = (self.factor, self.floor);
         write!(f, "adaptive x{factor} decay {decay} increase {increase} floor {floor} ")?;
         self.mode.fmt(f)
     }

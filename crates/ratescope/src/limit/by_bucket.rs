@@ -167,7 +167,7 @@ macro_rules! limit_by_bucket {
                 write!(
                     f,
                     concat!($name, " {} ", stringify!($size), " {}"),
-                    self.0.rate, $crate::text::Decimal(self.0.size)
+                    self.0.rate, self.0.size
                 )
             }
         }

@@ -4,7 +4,7 @@ use super::{LIMITS, Limit, Per, Policy};
 use crate::limit::any::AnyLimiter;
 use crate::limit::head;
 use crate::rate::Rate;
-use crate::text::{Decimal, ParseError, SHORT, Words, parts, write_joined};
+use crate::text::{ParseError, SHORT, Words, parts, write_joined};
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -62,8 +62,7 @@ impl Limit {
         match limit.remedy(defaults.cost) {
             None => Ok(limit),
             Some(remedy) => {
-                let problem =
-                    format!("no event of cost {} can pass; {remedy}", Decimal(defaults.cost));
+                let problem = format!("no event of cost {} can pass; {remedy}", defaults.cost);
                 let at = text.len() - text.trim_start().len()..text.trim_end().len();
                 Err(ParseError::new(text, at, problem))
             }

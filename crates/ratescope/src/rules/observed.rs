@@ -1,6 +1,5 @@
 //! A store with observers of its decisions.
 
-use super::part::all_of;
 use super::{BoxFuture, Decision, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Store};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
@@ -90,12 +89,12 @@ impl<S: Store> Store for Observed<S> {
         parts: &'a [Part<'a>],
         details: Details,
     ) -> BoxFuture<'a, Vec<Decision>> {
-        let Some(observed) = all_of::<Self>(parts) else {
-            return Box::pin(super::part::one_after_the_other(parts, details));
+        let Some(observed) = Part::all_of::<Self>(parts) else {
+            return Box::pin(Part::one_after_the_other(parts, details));
         };
         Box::pin(async move {
             let within: Vec<Part<'_>> =
-                observed.iter().map(|part| part.of_any(&part.store.store)).collect();
+                observed.iter().map(|part| part.of_store::<dyn Store>(&part.store.store)).collect();
             let decisions = self.store.check_all(&within, details).await;
             let decided = details.decided(&within, &decisions);
             for ((part, decision), is_decided) in observed.iter().zip(&decisions).zip(decided) {

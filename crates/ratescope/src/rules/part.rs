@@ -47,27 +47,46 @@ impl<'a> Part<'a> {
     pub fn count(store: &'a (dyn Store + 'static), event: &'a Event<'a>) -> Self {
         Part { store, event, intent: Intent::Count }
     }
-}
 
-/// The parts, if the stores of all of them are of type `S`.
-#[doc(hidden)]
-pub fn all_of<'a, S: Store>(parts: &[Part<'a>]) -> Option<Vec<Part<'a, S>>> {
-    let typed = |part: &Part<'a>| {
-        let store: &'a (dyn Any + 'static) = part.store;
-        Some(part.of_store(store.downcast_ref::<S>()?))
-    };
-    parts.iter().map(typed).collect()
+    /// The parts, if the stores of all of them are of type `S`, for a store's own [`check_all`](Store::check_all).
+    pub fn all_of<S: Store>(parts: &[Self]) -> Option<Vec<Part<'a, S>>> {
+        let typed = |part: &Part<'a>| {
+            let store: &'a (dyn Any + 'static) = part.store;
+            Some(part.of_store(store.downcast_ref::<S>()?))
+        };
+        parts.iter().map(typed).collect()
+    }
+
+    /// Decides about the parts as [`check_all`](Store::check_all) does for stores that have no way of their own: all
+    /// are looked at, and if all pass, they are counted one after the other. If they no longer pass then, or if the
+    /// caller gives up in between, some are counted and others are not.
+    pub async fn one_after_the_other(parts: &[Part<'_>], details: Details) -> Vec<Decision> {
+        let mut answers = Vec::with_capacity(parts.len());
+        for Part { store, event, .. } in parts {
+            answers.push(store.peek_async(event, details).await);
+        }
+        let decided = details.decided(parts, &answers);
+        let all_pass =
+            parts.iter().zip(&answers).all(|(part, answer)| part.passes(answer, details));
+        for ((part, answer), is_decided) in parts.iter().zip(&mut answers).zip(decided) {
+            let Part { store, event, intent } = part;
+            if is_decided {
+                *answer = store.check_async(event, details).await;
+            } else if *intent == Intent::GiveBack {
+                let given =
+                    if all_pass { store.give_back_async(event, None).await } else { Ok(false) };
+                let fault = given.err();
+                *answer = store.peek_async(&Event { cost: 0.0, ..**event }, details).await;
+                answer.fault = fault.or(answer.fault.take());
+            }
+        }
+        answers
+    }
 }
 
 impl<'a, S: ?Sized> Part<'a, S> {
-    /// This part of another store of type `T`.
-    #[doc(hidden)]
-    pub fn of_store<T>(&self, store: &'a T) -> Part<'a, T> {
-        Part { store, event: self.event, intent: self.intent }
-    }
-
-    /// This part of another store.
-    pub(super) fn of_any(&self, store: &'a (dyn Store + 'static)) -> Part<'a> {
+    /// The same event and intent with another store.
+    pub fn of_store<T: ?Sized>(&self, store: &'a T) -> Part<'a, T> {
         Part { store, event: self.event, intent: self.intent }
     }
 
@@ -102,28 +121,4 @@ impl Details {
         };
         each().map(is_decided).collect()
     }
-}
-
-/// Decides about events of stores that can't decide together: first asks about all, and if all pass, counts one after
-/// the other. If an event no longer passes then, or if the caller gives up in between, some are counted and others are
-/// not.
-pub async fn one_after_the_other(parts: &[Part<'_>], details: Details) -> Vec<Decision> {
-    let mut answers = Vec::with_capacity(parts.len());
-    for Part { store, event, .. } in parts {
-        answers.push(store.peek_async(event, details).await);
-    }
-    let decided = details.decided(parts, &answers);
-    let all_pass = parts.iter().zip(&answers).all(|(part, answer)| part.passes(answer, details));
-    for ((part, answer), is_decided) in parts.iter().zip(&mut answers).zip(decided) {
-        let Part { store, event, intent } = part;
-        if is_decided {
-            *answer = store.check_async(event, details).await;
-        } else if *intent == Intent::GiveBack {
-            let given = if all_pass { store.give_back_async(event, None).await } else { Ok(false) };
-            let fault = given.err();
-            *answer = store.peek_async(&Event { cost: 0.0, ..**event }, details).await;
-            answer.fault = fault.or(answer.fault.take());
-        }
-    }
-    answers
 }

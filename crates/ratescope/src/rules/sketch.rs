@@ -21,7 +21,7 @@ use std::collections::HashMap;
 pub struct Sketch<T> {
     most: usize,
     /// The place of each hash.
-    places: ByHash<usize>,
+    places: HashMap<u64, usize, BuildHasherDefault<AsItIs>>,
     /// The counts are apart from the rest, because the search for the least reads all of them.
     counts: Vec<u64>,
     rest: Vec<Rest<T>>,
@@ -38,12 +38,9 @@ struct Rest<T> {
     what: T,
 }
 
-/// Values by a hash.
-pub type ByHash<T> = HashMap<u64, T, BuildHasherDefault<AsItIs>>;
-
 /// A hasher for numbers that are hashes already: it leaves them as they are.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct AsItIs(u64);
+struct AsItIs(u64);
 
 impl Hasher for AsItIs {
     fn write(&mut self, bytes: &[u8]) {
@@ -90,8 +87,14 @@ impl<T: Default> Sketch<T> {
     /// An empty sketch with `most` places, at least one.
     pub fn new(most: usize) -> Self {
         let most = most.max(1);
-        let (places, counts, rest) = (ByHash::default(), Vec::new(), Vec::new());
-        Sketch { most, places, counts, rest, least: 0, next: 0 }
+        Sketch {
+            most,
+            places: HashMap::default(),
+            counts: Vec::new(),
+            rest: Vec::new(),
+            least: 0,
+            next: 0,
+        }
     }
 
     /// Adds `n` to the count of a key, and returns its place; `None` if `n` is 0.

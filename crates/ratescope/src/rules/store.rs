@@ -26,7 +26,6 @@
 //! # }
 //! ```
 
-use super::part::{all_of, one_after_the_other};
 use super::{Decision, Fault, MemoryStore, Part, Reloaded, Rule, Rules};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
@@ -108,7 +107,7 @@ pub trait Store: Any + Send + Sync {
         parts: &'a [Part<'a>],
         details: Details,
     ) -> BoxFuture<'a, Vec<Decision>> {
-        Box::pin(one_after_the_other(parts, details))
+        Box::pin(Part::one_after_the_other(parts, details))
     }
 
     /// Counts an event that has passed, at any cost, for costs that are known only afterwards. See
@@ -263,9 +262,9 @@ impl Store for MemoryStore {
         parts: &'a [Part<'a>],
         details: Details,
     ) -> BoxFuture<'a, Vec<Decision>> {
-        match all_of::<Self>(parts) {
+        match Part::all_of::<Self>(parts) {
             Some(parts) => Box::pin(async move { MemoryStore::answer_all(&parts, details) }),
-            None => Box::pin(one_after_the_other(parts, details)),
+            None => Box::pin(Part::one_after_the_other(parts, details)),
         }
     }
 
@@ -337,12 +336,12 @@ impl Store for Arc<dyn Store> {
         parts: &'a [Part<'a>],
         details: Details,
     ) -> BoxFuture<'a, Vec<Decision>> {
-        let Some(pointers) = all_of::<Self>(parts) else {
-            return Box::pin(one_after_the_other(parts, details));
+        let Some(pointers) = Part::all_of::<Self>(parts) else {
+            return Box::pin(Part::one_after_the_other(parts, details));
         };
         Box::pin(async move {
             let within: Vec<Part<'_>> =
-                pointers.iter().map(|part| part.of_any(&**part.store)).collect();
+                pointers.iter().map(|part| part.of_store(&**part.store)).collect();
             (**self).check_all(&within, details).await
         })
     }

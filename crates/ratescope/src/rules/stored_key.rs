@@ -24,6 +24,18 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
+    /// The subject of an event's key in a limit that counts by these fields. A long one is replaced by its SHA-1, so that
+    /// nobody fills the memory with long names. A client that makes up two names with one SHA-1 shares a
+    /// limit only with itself: it can't find a name with the SHA-1 of another client's name.
+    pub fn subject_of(per: &Per, event: &Event<'_>) -> String {
+        let subject = per.key(event);
+        match subject.len() {
+            0 => "all".to_owned(),
+            1..=LONGEST => subject,
+            _ => format!("#{}", Sha1::from(&subject).digest()),
+        }
+    }
+
     /// The names of its fields and their values. A secret value is a hash that begins with `#`. Empty for `all`, and if
     /// the subject is a SHA-1.
     pub fn fields(&self) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
@@ -36,15 +48,3 @@ impl StoredKey {
 
 /// The longest subject, in bytes, that is written as it is.
 const LONGEST: usize = 160;
-
-/// The subject of an event's key. A long one is replaced by its SHA-1, so that nobody fills the memory with long names.
-/// A client that makes up two names with one SHA-1 shares a limit only with itself: it can't find a name with the SHA-1
-/// of another client's name.
-pub fn subject(per: &Per, event: &Event<'_>) -> String {
-    let subject = per.key(event);
-    match subject.len() {
-        0 => "all".to_owned(),
-        1..=LONGEST => subject,
-        _ => format!("#{}", Sha1::from(&subject).digest()),
-    }
-}

@@ -2,7 +2,7 @@
 
 use super::decision::LimitOutcome;
 use super::sketch::Sketch;
-use super::stored_key::{StoredKey, subject};
+use super::stored_key::StoredKey;
 use super::{Decision, Observer};
 use crate::event::Event;
 use crate::outcome::Outcome;
@@ -184,7 +184,7 @@ fn note(sketch: &mut Sketch<Option<Latest>>, hash: u64, one: &LimitOutcome<'_>, 
         None if placed.is_new && placed.error > 0 => {}
         what => {
             let rule = Some(one.rule.name().to_owned());
-            let key = StoredKey { subject: subject(&one.limit.per, event), rule };
+            let key = StoredKey { subject: StoredKey::subject_of(&one.limit.per, event), rule };
             *what = Some(Latest { key, outcome, time });
         }
     }

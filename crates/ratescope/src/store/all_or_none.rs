@@ -14,7 +14,7 @@ use crate::time::Time;
 use smallvec::SmallVec;
 
 /// A list that usually has up to four items, and then needs no allocation.
-pub type Few<T> = SmallVec<[T; 4]>;
+pub(crate) type Few<T> = SmallVec<[T; 4]>;
 
 /// Locks the key of the event in each of `limits`, which are in the order in which they were made: all threads
 /// lock in this order, so they cannot deadlock. The hashes are computed before the first lock is taken.

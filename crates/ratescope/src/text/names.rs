@@ -3,11 +3,6 @@
 use super::ParseError;
 use alloc::vec::Vec;
 
-/// The name of a value in `names`; empty if the table has none.
-pub fn name_of<T: PartialEq>(names: &[(T, &'static str)], of: &T) -> &'static str {
-    names.iter().find(|(value, _)| value == of).map_or("", |(_, name)| name)
-}
-
 /// The value with the name `text`.
 ///
 /// # Errors
@@ -28,7 +23,8 @@ macro_rules! by_name {
     ($type:ty, $names:expr, $help:expr) => {
         impl core::fmt::Display for $type {
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str($crate::internal::name_of(&$names, self))
+                let name = $names.iter().find(|(value, _)| value == self);
+                f.write_str(name.map_or("", |(_, name)| name))
             }
         }
 

@@ -1,12 +1,10 @@
 //! Numbers as text: plain decimals, without signs and exponents.
 
-use core::fmt;
-
 /// Splits `text` after its leading plain decimal number (digits and at most one point).
 ///
 /// Signs, exponents, `inf` and `nan` are not read as numbers: nobody types them in a limit, and
 /// each could let a bad value in.
-pub fn leading_number(text: &str) -> (&str, &str) {
+pub(crate) fn leading_number(text: &str) -> (&str, &str) {
     let mut point = false;
     let end = text
         .find(|c: char| match c {
@@ -34,30 +32,13 @@ pub fn number(digits: &str) -> Option<f64> {
 
 /// The f64 nearest to a decimal number, which may have a sign and an exponent; `None` if it is no number or its
 /// value is not finite.
-pub fn float(text: &str) -> Option<f64> {
+pub(crate) fn float(text: &str) -> Option<f64> {
     // The standard library would also read `inf` and `nan`.
     let is_decimal = |b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-');
     if !text.bytes().all(is_decimal) {
         return None;
     }
     text.parse().ok().filter(|value: &f64| value.is_finite())
-}
-
-/// A number as the shortest plain decimal that reads back as the same number, as `Display` of an f64 writes it.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Decimal(pub f64);
-
-impl Decimal {
-    /// Wraps a number, to print it.
-    pub fn of(value: &f64) -> Self {
-        Decimal(*value)
-    }
-}
-
-impl fmt::Display for Decimal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
 }
 
 /// The digits before and after the point of a decimal number without a sign, as in `12.5`; without a point, none after

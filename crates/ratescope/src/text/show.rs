@@ -7,7 +7,7 @@ use core::fmt;
 pub(crate) const SHORT: usize = 100;
 
 /// The most characters of the input that an error repeats: slightly more than a text form written by hand.
-pub const ECHO: usize = 60;
+pub(crate) const ECHO: usize = 60;
 
 /// Returns `c`, a character of foreign text, or a middle dot (U+00B7)
 /// if it would control a terminal, end a line, or change the direction in which its neighbours are read.

@@ -15,7 +15,7 @@ use core::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use ratescope::event::{Event, Fields};
-use ratescope::internal::is_cost;
+use ratescope::limit::MAX_COST;
 use ratescope::policy::Per;
 use ratescope::time::{Span, Time};
 use std::borrow::Cow;
@@ -154,7 +154,7 @@ impl Clients {
         for (labels, code) in self.labels.iter_mut().flatten().zip(codes) {
             labels.count(code, 1);
         }
-        if !is_cost(cost) || !is_near(time) {
+        if !(0.0..=MAX_COST).contains(&cost) || !is_near(time) {
             self.counts.unusable += 1;
             return;
         }
@@ -455,7 +455,7 @@ impl Clients {
         let place = self.place(key, Some(halvings)).filter(|_| !twice);
         let place = place.ok_or(BadSummary::Damaged("a client"))?;
         for &moment in moments {
-            if !is_cost(moment.cost) || !is_near(moment.time) {
+            if !(0.0..=MAX_COST).contains(&moment.cost) || !is_near(moment.time) {
                 return Err(BadSummary::Damaged("an event"));
             }
             self.push(place, moment, Codes::default());

@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
-use ratescope::internal::Network;
+use ratescope_log::Network;
 use std::collections::{BTreeSet, HashMap};
 
 /// The keys of clients that should never be refused, or networks of such clients, as in `192.0.2.0/24`. The text form

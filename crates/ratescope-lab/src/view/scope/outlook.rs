@@ -3,7 +3,6 @@
 use crate::plot::axis;
 use crate::scope::Settings;
 use crate::scope::outlook::{Fate, Outlook};
-use ratescope::internal::Decimal;
 
 /// Three sentences: about a burst, about even events, and about the silence after them.
 pub fn outlook(settings: &Settings, outlook: &Outlook) -> [String; 3] {
@@ -43,6 +42,6 @@ pub(super) fn plain(value: f64) -> String {
     if (0.0..1e15).contains(&value) && value == libm::floor(value) {
         return axis::readout_count(value as u64);
     }
-    let exact = Decimal(value).to_string();
+    let exact = value.to_string();
     if exact.len() < 6 { exact } else { axis::readout(value) }
 }

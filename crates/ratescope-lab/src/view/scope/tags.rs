@@ -6,7 +6,6 @@ use crate::plot::axis;
 use crate::plot::{Anchor, Ink, Mark, Rect};
 use crate::scope::Scope;
 use crate::view::label::{BOLD, SIZE, SMALL, TAG, small, tag};
-use ratescope::internal::Decimal;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Limit;
 
@@ -75,6 +74,6 @@ fn limit_name(scope: &Scope) -> &'static str {
 
 /// The limit as set, or a shorter form of a long one.
 pub fn limit_text(limit: f64) -> String {
-    let exact = Decimal(limit).to_string();
+    let exact = limit.to_string();
     if exact.len() < 6 { exact } else { axis::compact(limit) }
 }

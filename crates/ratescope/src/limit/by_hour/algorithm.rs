@@ -8,7 +8,7 @@ use crate::limit::in_f64::InF64;
 use crate::limit::kept::{Bytes, Content, KeptError, Kind, Shape};
 use crate::limit::text::{Form, Given, Unreadable};
 use crate::rate::Rate;
-use crate::text::{BadNumber, Decimal};
+use crate::text::BadNumber;
 use crate::time::Time;
 use core::fmt;
 
@@ -58,7 +58,7 @@ impl Algorithm for ByHour {
 impl fmt::Display for ByHour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decay = self.hourly.smoothing().decay;
-        let (factor, floor) = (Decimal(self.hourly.factor()), Decimal(self.hourly.floor()));
+        let (factor, floor) = (self.hourly.factor(), self.hourly.floor());
         write!(f, "adaptive x{factor} decay {decay} increase {} floor {floor}", self.increase)?;
         write!(f, " by hour{} {}", self.day, self.hourly.mode())
     }

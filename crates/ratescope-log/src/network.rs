@@ -1,11 +1,12 @@
-//! A network of addresses in a log.
+//! A network of the clients of a log.
 
 use core::net::IpAddr;
+use ratescope::address;
 
 /// A network, as in `192.0.2.0/24`: the addresses that begin with the same bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
-    /// Otherwise it is a network of IPv6.
+    /// False for a network of IPv6.
     pub is_ipv4: bool,
     /// The number of these bits.
     pub bits: u8,
@@ -25,9 +26,12 @@ impl Network {
     }
 
     /// Reads a network, or an address, which is a network of one address.
+    ///
+    /// # Errors
+    /// When it is neither, with the problem.
     pub fn read(text: &str) -> Result<Self, &'static str> {
         let (address, bits) = text.split_once('/').unwrap_or((text, ""));
-        let address = super::parse(address).ok_or("not an address or a network")?;
+        let address = address::parse(address).ok_or("not an address or a network")?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = if bits.is_empty() { Some(most) } else { bits.parse().ok() };
         let network = bits.and_then(|bits| Network::of(address, bits));
