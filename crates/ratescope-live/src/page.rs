@@ -48,7 +48,7 @@ const HEADERS: [(&str, &str); 7] = [
     ("vary", "accept-encoding"),
 ];
 
-/// Whether the page was built into this program, with its module.
+/// True if the page was built into this program, with its module.
 pub fn is_built() -> bool {
     Page::get(MODULE).is_some()
 }

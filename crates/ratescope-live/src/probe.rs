@@ -145,7 +145,7 @@ impl Probe {
         }
     }
 
-    /// Whether there are viewers, or were within the last minute.
+    /// True if there are viewers, or were within the last minute.
     #[must_use]
     pub fn has_viewers(&self) -> bool {
         self.has_viewers.load(Ordering::Relaxed)
@@ -335,7 +335,7 @@ struct Counted<'a> {
     hash: u64,
     hits: u64,
     cost: f64,
-    /// Whether a limit that counts by this key refused the event.
+    /// True if a limit that counts by this key refused the event.
     refused: bool,
 }
 

@@ -66,7 +66,7 @@ impl Wanted {
 #[derive(Debug)]
 pub struct Viewer {
     probe: Arc<Probe>,
-    /// Its number in the probe.
+    /// The number that the probe knows it by.
     number: u64,
     /// Whether another viewer took its place, since this one took no news for too long.
     pub(super) is_replaced: bool,
@@ -146,7 +146,7 @@ impl Viewer {
         })
     }
 
-    /// Whether there is more of the past than the last message could hold.
+    /// True if there is more of the past than the last message could hold.
     pub(super) fn is_behind(&self) -> bool {
         self.second.is_none()
     }

@@ -100,7 +100,6 @@ impl LuaAlgorithm {
         }
     }
 
-    /// Whether its states are in rings.
     pub(super) fn is_ring(&self) -> bool {
         self.tell.is_some()
     }

@@ -27,7 +27,7 @@ struct State {
     failed: u32,
     /// When the circuit opened, and how long it rests; `None` while it is closed.
     open: Option<(Instant, Duration)>,
-    /// Whether the one call that is tried after a rest is under way.
+    /// True while the one call that is tried after a rest is under way.
     trying: bool,
 }
 

@@ -176,7 +176,7 @@ impl Request {
         }
     }
 
-    /// Whether all limits that can refuse let it pass.
+    /// True if all limits that can refuse let it pass.
     fn passes(&self, (questions, replies): &Decided) -> bool {
         questions.iter().zip(replies).all(|(question, reply)| {
             let mut each = question.asks.iter().zip(&reply.outcomes);

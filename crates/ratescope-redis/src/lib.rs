@@ -85,7 +85,7 @@ type Few<T> = SmallVec<[T; 4]>;
 pub struct Redis {
     link: Arc<Link>,
     options: Options,
-    /// Whether keys of different subjects are on different nodes.
+    /// True if keys of different subjects are on different nodes.
     apart: bool,
 }
 

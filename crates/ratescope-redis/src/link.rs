@@ -63,7 +63,7 @@ impl Link {
         Instant::now() + self.deadline
     }
 
-    /// Whether keys of different slots may be on different nodes.
+    /// True if keys of different slots may be on different nodes.
     pub(super) fn is_cluster(&self) -> bool {
         matches!(self.target, Target::Cluster(_))
     }

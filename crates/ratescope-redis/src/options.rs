@@ -131,7 +131,7 @@ pub enum TimeSource {
     },
 }
 
-/// Whether f64 represents the time exactly, in microseconds.
+/// True for a time that f64 represents exactly, in microseconds.
 pub(super) fn is_time(time: Time) -> bool {
     (0..1 << 52).contains(&time.as_micros())
 }

@@ -35,7 +35,7 @@ pub(super) enum Limits {
     /// Any limits of these algorithms, each once.
     Any {
         algorithms: Few<&'static LuaAlgorithm>,
-        /// Whether a cost is given back to any key.
+        /// True if a cost is given back to any key.
         gives_back: bool,
     },
 }

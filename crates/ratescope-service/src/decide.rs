@@ -128,9 +128,9 @@ struct Question<'a> {
     instead: Option<Instead>,
     hits: f64,
     is_look: bool,
-    /// Whether the hits are given back.
+    /// True if the hits are given back.
     is_refund: bool,
-    /// Whether a rule of another descriptor replaces its own.
+    /// True if a rule of another descriptor replaces its own.
     is_replaced: bool,
 }
 

@@ -34,7 +34,7 @@ impl Files {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FileHealth {
-    /// Its path.
+    /// Where it is.
     pub path: PathBuf,
     /// Why the rules in force, if any, are not those of the file.
     pub problem: Option<String>,
@@ -47,11 +47,11 @@ struct Followed {
     path: PathBuf,
     /// The folder in which it was found; `None` if the file was named itself.
     folder: Option<PathBuf>,
-    /// Its content at the last look, while it has no rules in force.
+    /// What it had at the last look, while it has no rules in force.
     content: Content,
     /// `None` until it had rules that could be put in force.
     in_force: Option<InForce>,
-    /// Its problem at present, if it has one.
+    /// What is wrong with it at present.
     problem: Option<String>,
     /// At how many looks in a row it was missing in its folder.
     missing: u32,
@@ -94,7 +94,7 @@ pub enum Changed {
 }
 
 impl Changed {
-    /// Whether the rules in force are those of the file.
+    /// True if the rules in force are those of the file.
     pub fn is_good(&self) -> bool {
         match self {
             Changed::Seen(_, FileNews::Read { reloaded, .. }) => {
@@ -225,7 +225,7 @@ impl<C: Clock> Service<C> {
                             (Ok(Some((from, reloaded))), _) => {
                                 changes.push(Changed::Renamed(from, path, reloaded));
                             }
-                            // The same problem is reported once.
+                            // One problem is reported once.
                             (Err(_), Some(why)) if problem.as_ref() != Some(why) => {
                                 changes.push(Changed::Wrong(path, why.clone()));
                             }

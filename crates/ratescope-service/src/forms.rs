@@ -20,9 +20,9 @@ pub(super) const ECHO: usize = 60;
 pub enum Form {
     /// The path of a request, in its [normal form](normal).
     Path,
-    /// Its host.
+    /// The host of a request.
     Host,
-    /// Its method.
+    /// The method of a request.
     Method,
     /// The address of a client: an IPv6 address stands for its /64, or for the IPv4 address in it.
     Ip,

@@ -187,10 +187,10 @@ pub struct RateLimit {
 /// A header.
 #[derive(Clone, PartialEq, Eq, Message, Serialize)]
 pub struct HeaderValue {
-    /// Its name.
+    /// The name of the header.
     #[prost(string, tag = "1")]
     pub key: String,
-    /// Its value.
+    /// The value of the header.
     #[prost(string, tag = "2")]
     pub value: String,
 }

@@ -101,12 +101,12 @@ pub fn parse(text: &str) -> Option<IpAddr> {
     }
 }
 
-/// Whether a text is an address, with or without a port.
+/// True for a text that is an address, with or without a port.
 pub fn is_address(text: &str) -> bool {
     parse(text).is_some()
 }
 
-/// Whether a text is a port: up to five digits, or a name in place of a hidden port, as in `_hidden` (RFC
+/// True for a port: up to five digits, or a name in place of a hidden port, as in `_hidden` (RFC
 /// 7239, section 6.2).
 fn is_port(text: &str) -> bool {
     match text.strip_prefix('_') {

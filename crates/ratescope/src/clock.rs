@@ -176,7 +176,7 @@ impl Clock for FakeClock {
 struct FakeSleep<'a> {
     clock: &'a FakeClock,
     until: Time,
-    /// Its number among the sleepers.
+    /// The number that the sleepers know it by.
     number: Option<u64>,
 }
 

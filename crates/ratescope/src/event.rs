@@ -28,7 +28,7 @@ pub struct Event<'a> {
     pub time: Time,
     /// How much it counts: usually 1, and from 0 to [`MAX_COST`](crate::limit::MAX_COST).
     pub cost: f64,
-    /// Its sender, address, path and so on: the texts that keys are made of.
+    /// The texts that keys are made of: the sender, its address, the path and so on.
     pub fields: &'a dyn Fields,
 }
 

@@ -252,7 +252,7 @@ pub trait Limiter: Sealed {
         self.undo(state, now, now, cost)
     }
 
-    /// Whether the states of this limiter grow with the events that they count, so that
+    /// True if the states of this limiter grow with the events that they count, so that
     /// [`forget`](Self::forget) can free memory.
     fn grows(&self) -> bool {
         false
@@ -290,7 +290,7 @@ pub(crate) fn charged(cost: f64) -> Result<f64, BadNumber> {
     if cost >= 0.0 { Ok(smaller(cost, MAX_COST)) } else { Err(wrong) }
 }
 
-/// Whether a limiter can count `cost`.
+/// True for a cost that a limiter can count.
 #[inline(always)]
 pub(crate) fn is_cost(cost: f64) -> bool {
     (0.0..=MAX_COST).contains(&cost)

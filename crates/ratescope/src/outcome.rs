@@ -62,7 +62,7 @@ impl Outcome {
         Outcome { wait, level, limit }
     }
 
-    /// Whether the event may pass, at once or after a wait.
+    /// True if the event may pass, at once or after a wait.
     pub const fn is_allowed(self) -> bool {
         self.wait.is_some()
     }

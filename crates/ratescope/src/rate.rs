@@ -149,7 +149,7 @@ const HELP: &str = "write a rate as a count and a span, such as 10/1m";
 /// The nouns that may follow a count.
 const NOUNS: [&str; 7] = ["r", "req", "reqs", "request", "requests", "event", "events"];
 
-/// Whether a word is a noun that may follow a count.
+/// True for a noun that may follow a count.
 pub(crate) fn is_noun(word: &str) -> bool {
     NOUNS.iter().any(|noun| noun.eq_ignore_ascii_case(word))
 }

@@ -335,7 +335,7 @@ impl<L: Limiter, C, H> Checked<'_, L, C, H>
 where
     L::State: PartialEq,
 {
-    /// Whether the event may pass.
+    /// True if the event may pass.
     #[inline]
     pub fn is_allowed(&self) -> bool {
         self.outcome.is_allowed()

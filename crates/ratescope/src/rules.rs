@@ -208,7 +208,7 @@ pub struct Rules {
     /// The index of the rule for all events.
     always: Option<usize>,
     top: Level,
-    /// Whether any rule replaces another.
+    /// True if any rule replaces another.
     replaces: bool,
     /// The fields that any of the rules marks as secret.
     secret_fields: HashSet<String>,
@@ -288,7 +288,7 @@ impl Rules {
         self.secret_fields.contains(field)
     }
 
-    /// Whether any field is secret.
+    /// True if any field is secret.
     pub fn has_secrets(&self) -> bool {
         !self.secret_fields.is_empty()
     }
@@ -367,12 +367,12 @@ impl Rules {
 }
 
 impl Rule {
-    /// Its unique name, as in `messaging:message_type=marketing,to_number`.
+    /// The unique name, as in `messaging:message_type=marketing,to_number`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its `name` in the file, by which other rules may replace it.
+    /// The `name` in the file, by which other rules may replace it.
     pub fn label(&self) -> Option<&str> {
         self.settings.label.as_deref()
     }
@@ -407,7 +407,7 @@ impl Rule {
         self.settings.throttle
     }
 
-    /// Whether it decides and counts, but never refuses.
+    /// True if it decides and counts, but never refuses.
     pub fn is_shadow(&self) -> bool {
         self.settings.shadow
     }
@@ -439,7 +439,7 @@ impl Rule {
         limits.get(place)
     }
 
-    /// Whether it replaces the other rule, where both apply.
+    /// True if it replaces the other rule, where both apply.
     pub fn does_replace(&self, other: &Rule) -> bool {
         other.label().is_some_and(|label| self.replaces().iter().any(|name| name == label))
     }

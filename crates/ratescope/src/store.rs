@@ -263,7 +263,7 @@ impl KeyedPolicy {
         self.each().map(Keyed::len).sum()
     }
 
-    /// Whether no key is remembered.
+    /// True if no key is remembered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -16,5 +16,11 @@ for n = asked_ + 1, #KEYS do
     call('SET', key, value, 'KEEPTTL')
     found_ = value
   end
-  if tells_ then told_[n] = tell_(found_) end
+  if tells_ then
+    told_[n] = tell_(found_)
+    -- What was told before of this key is no longer so.
+    for before = 1, gives_ and n - 1 or 0 do
+      if KEYS[before] == key then told_[before] = told_[n] end
+    end
+  end
 end

@@ -45,7 +45,7 @@ pub(super) fn origin<'a, Q>(
     Ok(None)
 }
 
-/// Whether an origin is the host of the request.
+/// True if an origin is the host of the request.
 fn names(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let host = origin.as_bytes().strip_prefix(b"http://");
     host.is_some() && host == headers.get(HOST).map(HeaderValue::as_bytes)

@@ -87,12 +87,12 @@ impl Made {
         Ok(())
     }
 
-    /// Its bytes.
+    /// The text as bytes.
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..usize::from(self.length)).unwrap_or_default()
     }
 
-    /// Its text.
+    /// The text.
     pub fn as_str(&self) -> &str {
         str::from_utf8(self.as_bytes()).unwrap_or_default()
     }

@@ -29,13 +29,13 @@ impl Networks {
         networks.into_iter().map(read).collect::<Result<_, _>>().map(Networks)
     }
 
-    /// Whether an address is in one of the networks.
+    /// True for an address in one of the networks.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = canonical(address);
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// Whether `text` is an address in one of the networks, or a group of addresses, such as
+    /// True for an address in one of the networks, or a group of addresses, such as
     /// `2001:db8:0:1::/64`, that lies wholly in one. `false` for any other text.
     pub(crate) fn has(&self, text: &str) -> bool {
         read(text).is_some_and(|network| self.0.iter().any(|known| known.contains(&network)))
@@ -45,7 +45,7 @@ impl Networks {
         &self.0
     }
 
-    /// Whether the list is empty.
+    /// True for an empty list.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

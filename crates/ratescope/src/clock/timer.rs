@@ -30,7 +30,7 @@ pub(super) fn sleep(duration: Duration) -> Sleep {
 pub(super) struct Sleep {
     duration: Duration,
     until: Option<Instant>,
-    /// Its number among the sleepers.
+    /// The number that the sleepers know it by.
     number: Option<u64>,
 }
 

@@ -158,7 +158,7 @@ pub(crate) fn decayed(rate: f64, Decay { left, mean }: Decay, cost: f64) -> f64 
     smaller(f64::MAX, larger(cost, cost * mean + rate * left))
 }
 
-/// Whether a rate, `x` periods before an event of cost `cost`, certainly leaves less than `cost`: see
+/// True if a rate, `x` periods before an event of cost `cost`, certainly leaves less than `cost`: see
 /// the edges above. If not, the formula decides.
 #[inline(always)]
 fn is_forgotten(rate: f64, x: f64, cost: f64) -> bool {

@@ -118,7 +118,7 @@ fn is_of_scheme(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
 }
 
-/// Whether a path is in its normal form already, and has no escapes.
+/// True if a path is in its normal form already, and has no escapes.
 fn is_plain(path: &[u8], keep_slashes: bool) -> bool {
     let Some(segments) = path.strip_prefix(b"/") else { return false };
     let mut segments = segments.split(|byte| *byte == b'/').peekable();
@@ -192,7 +192,7 @@ fn octet(digits: &[u8]) -> Option<u8> {
     Some((digit(*high)? * 16 + digit(*low)?) as u8)
 }
 
-/// Whether a byte may stand in a segment as it is (RFC 3986, section 3.3).
+/// True for a byte that may stand in a segment as it is (RFC 3986, section 3.3).
 fn is_pchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte)
 }

@@ -188,7 +188,7 @@ impl AnyLimiter {
         text::read(text, default)
     }
 
-    /// Whether it can take back a cost: see [`give_back`](Limiter::give_back).
+    /// True if it can take back a cost: see [`give_back`](Limiter::give_back).
     pub fn can_give_back(&self) -> bool {
         self.give_back(&mut self.initial(), Time::ZERO, 0.0)
     }
@@ -245,7 +245,7 @@ impl AnyLimiter {
         Ok(each!(self, |l| l.stretched(Stretch(percent))?.into()))
     }
 
-    /// Whether it may let an event pass after a wait, instead of at once.
+    /// True if it may let an event pass after a wait, instead of at once.
     pub fn delays(&self) -> bool {
         each!(self, |l| l.delays())
     }

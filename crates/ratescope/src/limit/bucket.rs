@@ -153,7 +153,7 @@ impl Bucket {
             .of_size(count as u32)
     }
 
-    /// The same bucket, holding `size` events.
+    /// This bucket, holding `size` events.
     ///
     /// # Panics
     /// When the size is 0.
@@ -210,7 +210,7 @@ impl Bucket {
         })
     }
 
-    /// Whether an event still fits. If it `waits`, it waits until the bucket before it has drained.
+    /// Decides if an event still fits. If it `waits`, it waits until the bucket before it has drained.
     pub(super) fn peek(&self, state: &State, now: Time, cost: f64, waits: bool) -> Outcome {
         let Some(amount) = amount(cost) else { return Outcome::new(false, cost, self.size) };
         self.outcome(self.roll(state, now).0, self.parts(amount), waits)

@@ -136,7 +136,7 @@ impl Envoy {
         ((state.clock(now) - state.empty) * self.rate).min(self.size())
     }
 
-    /// Whether the bucket will be empty for longer than it takes to fill, which no debt can cause. A
+    /// True if the bucket will be empty for longer than it takes to fill, which no debt can cause. A
     /// microsecond is left for the clock's rounding.
     fn is_set_back(&self, state: &State, now: Time) -> bool {
         state.empty - state.clock(now) > self.size() / self.rate + 1e-6

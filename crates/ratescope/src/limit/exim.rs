@@ -78,7 +78,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Whether an event that was `allowed` or refused is counted.
+    /// True if an event that was `allowed` or refused is counted.
     pub(super) fn counts(self, allowed: bool) -> bool {
         match self {
             Mode::Strict => true,
@@ -156,7 +156,7 @@ impl Exim {
         DecayingRate { period: self.limit.per() }
     }
 
-    /// Whether the limit is 0 and nothing is ever refused.
+    /// True if the limit is 0 and nothing is ever refused.
     pub fn measures_only(&self) -> bool {
         self.limit.count() == 0.0
     }

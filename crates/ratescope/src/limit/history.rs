@@ -73,7 +73,7 @@ impl Window {
         Time::from_micros(block.saturating_add(self.blocks).saturating_mul(self.width))
     }
 
-    /// Whether `block` is still in the window when the current one is `current`.
+    /// True if `block` is still in the window when the current one is `current`.
     fn holds(&self, block: i64, current: i64) -> bool {
         block > current.saturating_sub(self.blocks)
     }
@@ -264,7 +264,7 @@ impl Blocks {
         size_of::<Self>() + self.blocks.capacity() * size_of::<(i64, u64)>()
     }
 
-    /// Whether nothing is remembered.
+    /// True if nothing is remembered.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }

@@ -144,7 +144,7 @@ pub(super) struct Given<'a> {
     /// The rate of a limiter that names none.
     default: Option<Rate>,
     form: &'static Form,
-    /// Whether the text begins with a rate, without the name of a limiter.
+    /// True if the text begins with a rate, without the name of a limiter.
     is_bare: bool,
     /// The word of the rate; the name of the limiter if the rate is the default.
     rate: Word<'a>,

@@ -11,7 +11,7 @@ use core::fmt;
 #[must_use = "an event may pass only if it was allowed"]
 #[non_exhaustive]
 pub struct PolicyOutcome {
-    /// Whether the event may pass. The level and the limit are those of the limit that decided; the
+    /// Allowed if all limits allow the event. The level and the limit are those of the limit that decided; the
     /// wait is the longest of all limits.
     pub outcome: Outcome,
     /// The index in [`Policy::limits`](super::Policy::limits) of the limit that decided: the one with the highest ratio
@@ -20,7 +20,7 @@ pub struct PolicyOutcome {
 }
 
 impl PolicyOutcome {
-    /// Whether the event may pass, at once or after a wait.
+    /// True if the event may pass, at once or after a wait.
     pub const fn is_allowed(self) -> bool {
         self.outcome.is_allowed()
     }

@@ -61,7 +61,7 @@ impl Per {
         self.fields.iter().enumerate().filter(secret).map(|(_, name)| name.as_str())
     }
 
-    /// Whether keys show the value of this field as a hash only.
+    /// True if keys show the value of this field as a hash only.
     pub fn is_secret(&self, field: &str) -> bool {
         self.secret_fields().any(|secret| secret == field)
     }

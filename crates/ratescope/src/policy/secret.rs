@@ -98,7 +98,7 @@ const CREDENTIALS: [&str; 16] = [
     "x-vault-token",
 ];
 
-/// Whether a header of this name carries credentials, so that a field of this name is secret without a mark.
+/// True for the name of a header that carries credentials: a field of this name is secret without a mark.
 /// `X_API_KEY` is such a name, too.
 pub fn is_credential(name: &str) -> bool {
     let plain = |byte: u8| if byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };

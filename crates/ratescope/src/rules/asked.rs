@@ -20,21 +20,21 @@ pub struct Ask {
     pub limit: usize,
     /// The cost of the event for this rule.
     pub cost: f64,
-    /// Whether it is the form of the limit that is stretched by load.
+    /// True for the form of the limit that is stretched by load.
     pub is_stretched: bool,
-    /// Whether it counts and never refuses.
+    /// True if it counts and never refuses.
     pub is_shadow: bool,
     /// Whether it decides at present. Of a limit and its stretched form, one does.
     pub in_force: bool,
 }
 
 impl Ask {
-    /// Whether it can refuse the event.
+    /// True if it can refuse the event.
     pub fn is_firm(&self) -> bool {
         self.in_force && !self.is_shadow
     }
 
-    /// Whether it decides and counts as it is: in force, and neither a shadow nor stretched.
+    /// True if it decides and counts as it is: in force, and neither a shadow nor stretched.
     pub fn is_plain(&self) -> bool {
         self.in_force && !self.is_shadow && !self.is_stretched
     }
@@ -126,7 +126,7 @@ pub struct AskedOutcomes<'a> {
 }
 
 impl AskedOutcomes<'_> {
-    /// Whether all limits in force for which `of` is true let the event pass.
+    /// True if all limits in force for which `of` is true let the event pass.
     pub(super) fn passes(&self, of: impl Fn(&Ask) -> bool) -> bool {
         let mut each = self.asked.iter().zip(self.outcomes);
         each.all(|(asked, outcome)| !asked.in_force || !of(asked) || outcome.is_allowed())
@@ -139,7 +139,7 @@ impl AskedOutcomes<'_> {
         AskedOutcomes { asked: &self.asked[from..to], outcomes: &self.outcomes[from..to] }
     }
 
-    /// Whether a limit that can refuse the event lets it pass only after a wait.
+    /// True if a limit that can refuse the event lets it pass only after a wait.
     pub(super) fn waits(&self) -> bool {
         let mut each = self.asked.iter().zip(self.outcomes);
         each.any(|(asked, outcome)| {
@@ -147,7 +147,7 @@ impl AskedOutcomes<'_> {
         })
     }
 
-    /// Whether the event counts as allowed in a limit. `passes` says whether all limits that can refuse
+    /// True if the event counts as allowed in a limit. `passes` says whether all limits that can refuse
     /// the event let it pass.
     pub(super) fn counts(&self, i: usize, passes: bool) -> bool {
         let asked = &self.asked[i];

@@ -209,7 +209,7 @@ impl Asked<'_> {
         AskedOutcomes { asked: &self.asks, outcomes: &self.outcomes }
     }
 
-    /// Whether all limits that can refuse it let it pass.
+    /// True if all limits that can refuse it let it pass.
     fn passes(&self) -> bool {
         self.judged().passes(|ask| !ask.is_shadow)
     }

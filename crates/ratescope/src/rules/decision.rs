@@ -88,7 +88,7 @@ pub struct PlacedOutcome {
     pub place: Place,
     /// The outcome.
     pub outcome: Outcome,
-    /// Whether the rule is a shadow.
+    /// True if the rule is a shadow.
     pub is_shadow: bool,
     /// Whether the event exceeds the limit as written, even if a soft or elastic throttle allows it.
     pub exceeds: bool,
@@ -225,7 +225,7 @@ impl Decision {
         self.wait
     }
 
-    /// Whether the event may pass, at once or after a wait.
+    /// True if the event may pass, at once or after a wait.
     pub fn is_allowed(&self) -> bool {
         self.wait.is_some()
     }

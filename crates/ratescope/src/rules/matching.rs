@@ -122,12 +122,12 @@ impl Group {
 }
 
 impl Rules {
-    /// Whether any rule replaces another.
+    /// True if any rule replaces another.
     pub fn has_replacements(&self) -> bool {
         self.replaces
     }
 
-    /// Whether there is a rule for all events.
+    /// True if there is a rule for all events.
     pub fn is_any_for_all(&self) -> bool {
         self.always.is_some()
     }

@@ -221,7 +221,7 @@ impl MemoryStore {
         held.iter_mut().zip(&asked).all(|(held, ask)| held.give_back(now, ask.cost * times))
     }
 
-    /// Whether all limits that apply to an event can [give back](Self::give_back): buckets and windows can.
+    /// True if all limits that apply to an event can [give back](Self::give_back): buckets and windows can.
     pub fn can_give_back(&self, event: &Event<'_>) -> bool {
         let generation = self.generation();
         generation.can_give_back(&generation.rules.ask(event, self.load()))
@@ -269,7 +269,7 @@ impl MemoryStore {
         self.current.load().each().map(|limit| limit.keys.len()).sum()
     }
 
-    /// Whether no key is remembered.
+    /// True if no key is remembered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -284,7 +284,7 @@ impl MemoryStore {
         self.current.load()
     }
 
-    /// The same, to be used for several events.
+    /// The rules in force, to be used for several events.
     pub(super) fn whole_generation(&self) -> Arc<Generation> {
         self.current.load_full()
     }
@@ -427,7 +427,7 @@ impl Generation {
         store::hold_in_any_order(asked.iter().map(|ask| self.limit(ask)), event)
     }
 
-    /// Whether all limits that are asked can give back.
+    /// True if all limits that are asked can give back.
     fn can_give_back(&self, asked: &[Ask]) -> bool {
         asked.iter().all(|ask| self.limiter(ask).can_give_back())
     }

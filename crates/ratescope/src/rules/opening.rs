@@ -11,7 +11,7 @@ use core::fmt;
 pub enum OpenError {
     /// A file can't be read.
     Unreadable {
-        /// Its name.
+        /// The name of the file.
         file: String,
         /// The reason.
         cause: Cause,

@@ -85,7 +85,7 @@ impl<'a> Part<'a> {
 }
 
 impl<'a, S: ?Sized> Part<'a, S> {
-    /// The same event and intent with another store.
+    /// This event and intent with another store.
     pub fn of_store<T: ?Sized>(&self, store: &'a T) -> Part<'a, T> {
         Part { store, event: self.event, intent: self.intent }
     }

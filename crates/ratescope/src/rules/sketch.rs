@@ -60,11 +60,11 @@ impl Hasher for AsItIs {
 /// The place of a key that was just counted.
 #[derive(Debug)]
 pub struct Placed<'a, T> {
-    /// Its place, from 0 to one less than the number of places.
+    /// From 0 to one less than the number of places.
     pub place: usize,
-    /// Its value: the default one until another is set.
+    /// The value of the key: the default one until another is set.
     pub what: &'a mut T,
-    /// Whether it had no place before.
+    /// True if the key had no place before.
     pub is_new: bool,
     /// How much of its count may belong to other keys.
     pub error: u64,

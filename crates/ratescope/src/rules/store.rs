@@ -127,7 +127,7 @@ pub trait Store: Any + Send + Sync {
         false
     }
 
-    /// Whether the store, and all limits that apply to an event, can give back what it has counted.
+    /// True if the store, and all limits that apply to an event, can give back what it has counted.
     fn can_give_back(&self, _event: &Event<'_>) -> bool {
         false
     }
@@ -186,7 +186,7 @@ pub trait Store: Any + Send + Sync {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Details {
-    /// Whether the outcomes have their [quotas](super::LimitOutcome::quota) after the event.
+    /// Gives the outcomes their [quotas](super::LimitOutcome::quota) after the event.
     pub quotas: bool,
     /// Whether to compute when a refused event would pass.
     pub retry: bool,

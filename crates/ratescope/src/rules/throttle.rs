@@ -55,7 +55,7 @@ impl Throttle {
         }
     }
 
-    /// Whether a rule is stretched at a load. An unknown load is not low.
+    /// True if a rule is stretched at a load. An unknown load is not low.
     pub(super) fn is_stretched(self, load: Option<Load>) -> bool {
         match self {
             Throttle::Hard => false,

@@ -41,7 +41,7 @@ impl Value {
         }
     }
 
-    /// Whether it matches a field with the text `value`.
+    /// True if a field with the text `value` matches.
     pub fn matches(&self, value: &str) -> bool {
         match self {
             Value::Any => !value.is_empty(),
@@ -53,7 +53,7 @@ impl Value {
 }
 
 impl Wildcard {
-    /// Whether it matches `value`; an empty value never matches.
+    /// True if `value` matches; an empty value never does.
     ///
     /// The value must begin with the part before the first star and end with the part after the last one. The parts
     /// between are searched in order. The first occurrence of each is the right choice, since it leaves the most for
@@ -77,7 +77,7 @@ impl Wildcard {
         [self.parts.first(), self.parts.last()].map(|part| part.map_or("", String::as_str))
     }
 
-    /// Whether it matches everything.
+    /// True for a wildcard that matches everything.
     pub(super) fn is_all(&self) -> bool {
         self.parts.iter().all(String::is_empty)
     }
@@ -93,7 +93,7 @@ impl Wildcard {
 pub struct Step {
     /// The name of the field.
     pub key: String,
-    /// Its values.
+    /// The values that match.
     pub value: Value,
     /// Whether the field is [secret](crate::policy::Per), and its values are written as hashes.
     pub secret: bool,

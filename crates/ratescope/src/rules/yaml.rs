@@ -46,7 +46,7 @@ pub enum Kind {
     Text {
         /// The text.
         text: String,
-        /// Whether it has no quotes, so that it may mean null, yes or no.
+        /// True without quotes: it may then mean null, yes or no.
         plain: bool,
         /// How many characters of quotes come before the text; `None` if the text differs from the source.
         quote: Option<usize>,
@@ -58,7 +58,7 @@ pub enum Kind {
 }
 
 impl Node {
-    /// Its text, for errors; empty for a list or a map.
+    /// The text, for errors; empty for a list or a map.
     pub fn word(&self) -> &str {
         match &self.kind {
             Kind::Text { text, .. } => text,
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// Its kind, for errors.
+    /// A word for what it is, for errors.
     pub(super) fn what(&self) -> &'static str {
         match &self.kind {
             _ if self.is_nothing() => "nothing",
@@ -82,7 +82,7 @@ impl Node {
         pairs.iter().find(|(known, _)| known.word() == key).map(|(_, value)| value)
     }
 
-    /// Its items, if it is a list.
+    /// The items of a list; none of anything else.
     pub fn items(&self) -> &[Node] {
         match &self.kind {
             Kind::List(items) => items,
@@ -90,7 +90,7 @@ impl Node {
         }
     }
 
-    /// Whether it is null, as in `key:` or `key: null`.
+    /// True for null, as in `key:` or `key: null`.
     pub(super) fn is_nothing(&self) -> bool {
         const NOTHING: [&str; 5] = ["", "~", "null", "Null", "NULL"];
         matches!(&self.kind, Kind::Text { text, plain: true, .. } if NOTHING.contains(&text.as_str()))

@@ -50,7 +50,7 @@ pub(crate) struct Held<'a, L: Limiter, M = MutexGuard<'a, Memory<<L as Limiter>:
     pub(super) memory: M,
     pub(super) hash: u64,
     pub(super) slot: Option<Slot>,
-    /// Whether this limiter lets the event pass, once it was asked.
+    /// True if this limiter lets the event pass, once it was asked.
     pub(super) passed: bool,
 }
 
@@ -258,7 +258,7 @@ where
     }
 }
 
-/// Whether a key is being refused at `now`: whether an event of the given cost would be refused.
+/// Tells if a key is being refused at `now`: if an event of the given cost would be refused.
 ///
 /// A limiter refuses events against a state from the future until the clock has caught up, or until
 /// an event of the key moves the state back. A key that sends nothing must not be protected for all

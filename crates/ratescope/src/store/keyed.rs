@@ -172,7 +172,7 @@ where
         self.sum(|memory| memory.table.len())
     }
 
-    /// Whether no key is remembered.
+    /// True if no key is remembered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

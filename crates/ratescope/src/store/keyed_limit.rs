@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) struct KeyedLimit {
     pub(super) per: Per,
     pub(crate) keys: Keyed<AnyLimiter>,
-    /// Its number in the process, in the order in which limits were made. All threads lock in this order.
+    /// Counted up in the process, in the order in which limits were made. All threads lock in this order.
     pub(super) number: usize,
     /// The state of a new key, if the numbers differ from those of the table.
     own: Option<Arc<AnyState>>,
@@ -39,7 +39,7 @@ impl KeyedLimit {
         KeyedLimit::with_keys(&limit.per, Keyed::new(limit.limiter.clone(), capacity))
     }
 
-    /// The same with a copy of the states.
+    /// This limit with a copy of the states.
     pub(crate) fn fork(&self) -> Self {
         KeyedLimit::with_keys(&self.per, self.keys.fork())
     }
@@ -123,7 +123,7 @@ impl KeyedLimit {
         Some(KeyedLimit::with_keys(&self.per, keys))
     }
 
-    /// Whether this was made before the other.
+    /// True if this was made before the other.
     pub(crate) fn is_before(&self, other: &KeyedLimit) -> bool {
         self.number < other.number
     }

@@ -77,7 +77,7 @@ impl Slot {
         self.0 / WAYS
     }
 
-    /// Its number in the set.
+    /// The number of the entry in the set.
     #[inline(always)]
     fn way(self) -> usize {
         self.0 % WAYS

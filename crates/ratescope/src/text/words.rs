@@ -22,7 +22,7 @@ pub struct Word<'a> {
 }
 
 impl Word<'_> {
-    /// Whether the word equals `word`, in any ASCII case.
+    /// True if the word equals `word`, in any ASCII case.
     pub fn is(&self, word: &str) -> bool {
         self.text.eq_ignore_ascii_case(word)
     }

@@ -251,6 +251,24 @@ async fn what_is_asked_twice_passes_as_a_whole_or_not_at_all() {
     assert_sum(&redis).await;
 }
 
+/// What is left is told as of the end, also by a part at whose key another one gives back.
+#[tokio::test]
+async fn the_quota_beside_what_is_given_back_has_it() {
+    let Some(server) = Server::start(&[]) else { return };
+    for text in ["fixed-window 9/1h per user", "sliding-log 9/1h per user", "gcra 9/1h per user"] {
+        let redis = open(&server.url(), rules(text), patient(&format!("{text}:")));
+        async fn left(store: &impl Store) -> [f64; 3] {
+            let [taken, given, more] = [event(5.0), event(2.0), event(1.0)];
+            let back = |of| Part { intent: Intent::GiveBack, ..Part::count(store, of) };
+            let parts = [Part::count(store, &taken), back(&given), back(&more)];
+            let answers = store.check_all(&parts, Details::ALL).await;
+            [0, 1, 2].map(|i| answers[i].quota().unwrap().remaining)
+        }
+        assert_eq!(left(&redis).await, [7.0; 3], "{text}");
+        assert_eq!(left(&MemoryStore::new(rules(text), 10)).await, [7.0; 3], "{text}");
+    }
+}
+
 /// Whatever the number of events and limits, one call is made.
 #[tokio::test]
 async fn a_request_is_one_call() {

@@ -16,7 +16,7 @@ use core::str::FromStr;
 /// not in the shape (count, burst, queue, factor, floor, mode) are only compared with a state. In a
 /// store that outlives the rules, the shape belongs in the key: see [`kept`](super).
 ///
-/// Its text form is the name of the algorithm and its spans, as in `exim/1m`, `bucket` or
+/// The text form is the name of the algorithm and its spans, as in `exim/1m`, `bucket` or
 /// `sliding-window/1h/1m`. The token bucket, GCRA and the leaky bucket are one algorithm, `bucket`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {

@@ -19,7 +19,7 @@ pub struct FailedCase {
     pub test: String,
     /// The line of the expectation in the file.
     pub line: usize,
-    /// Its column, in characters from 1.
+    /// The column of the expectation, in characters from 1.
     pub column: usize,
     /// The number of the event in the test, from 1; repeated events count.
     pub event: u64,

@@ -49,7 +49,7 @@ enum Op {
     Use,
     /// It is used and refused.
     Refuse,
-    /// Its refusal is over, if there was one.
+    /// The refusal is over, if there was one.
     Calm,
 }
 
