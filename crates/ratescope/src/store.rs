@@ -318,10 +318,3 @@ pub(crate) fn names(limits: &[Limit]) -> Vec<String> {
     let each = limits.iter().zip(state_names(limits));
     each.map(|(limit, name)| format!("{name} per {}", limit.per)).collect()
 }
-
-/// Asserts that threads can share these.
-const _: fn() = || {
-    fn shared<T: Send + Sync>() {}
-    shared::<KeyedPolicy>();
-    shared::<Keyed<AnyLimiter>>();
-};

@@ -3,8 +3,8 @@
 
 use super::asked::{Ask, AskedOutcomes};
 use super::decision::{Decision, Outcomes, PlacedOutcome, RawQuota, RulesRef, StateSource};
-use super::memory_store::Generation;
-use super::{Details, Intent, MemoryStore, Part, Rule};
+use super::memory_store::{Generation, Role};
+use super::{Details, Intent, MemoryStore, Part};
 use crate::event::Event;
 use crate::limit::Limiter;
 use crate::limit::any::AnyLimiter;
@@ -37,23 +37,19 @@ pub(super) fn in_one_step<const N: usize>(
     Decision::with(RulesRef::Guarded(generation), Outcomes::from_slice(&placed), retry)
 }
 
-/// The decision of any limits: asks all of them, and then counts the event where they say so, as many `times`; without
-/// `count` nothing. `source` says where the states of a rule are.
+/// The decision of any limits: asks all of them, and then counts the event where they say so; without `count` nothing.
 pub(super) fn in_two_steps(
+    role: Role,
     generation: Guard<Arc<Generation>>,
     asked: &[Ask],
     event: &Event<'_>,
     details: Details,
     count: bool,
-    times: f64,
-    source: impl Fn(&Rule) -> StateSource,
 ) -> Decision {
     let now = event.time;
-    let source = |ask: &Ask| generation.source(ask, &source);
-    let is_known = |ask: &Ask| source(ask) != StateSource::Unknown;
     let mut held = generation.hold(asked, event);
     let each = held.iter().zip(asked);
-    let outcomes = each.map(|(held, ask)| match is_known(ask) {
+    let outcomes = each.map(|(held, ask)| match generation.is_known(ask, role) {
         true => held.peek(now, ask.cost),
         false => generation.assumed(ask, held.limiter(), now),
     });
@@ -62,29 +58,28 @@ pub(super) fn in_two_steps(
     let passes = judged.passes(|ask| !ask.is_shadow);
     if count && !(details.at_once && passes && judged.waits()) {
         for (i, held) in held.iter_mut().enumerate() {
-            let (ask, passed) = (&asked[i], outcomes[i].is_allowed());
-            if is_known(ask) {
-                held.record_times(now, ask.cost, times, passed, judged.counts(i, passes));
+            let ask = &asked[i];
+            let passed = outcomes[i].is_allowed();
+            if generation.is_known(ask, role) {
+                let allowed = judged.counts(i, passes);
+                held.record_times(now, ask.cost, role.times(), passed, allowed);
             }
         }
     }
+    let source = |ask: &Ask| generation.source(ask, role);
     let placed = judged.placed(source, |i| quota(held.get(i)?, details, now));
-    // A rule without states refuses at level 0, so any other refusal is tighter and decides.
-    let refuses = |one: &PlacedOutcome| !one.is_shadow && !one.outcome.is_allowed();
-    let is_by = |one: &PlacedOutcome| refuses(one) && one.source != StateSource::Unknown;
-    let retry = details.retry && placed.iter().any(is_by);
+    let retry = details.retry && has_refused(&placed);
     let retry = retry.then(|| retry_after(asked, &held, now));
     drop(held);
     Decision::with(RulesRef::Guarded(generation), placed, retry)
 }
 
 /// The decisions about several events together. A limit in which several events count at the same key is asked once,
-/// for the sum of the costs. An event counts as many `times`.
+/// for the sum of the costs.
 pub(super) fn together(
+    role: Role,
     parts: &[Part<'_, MemoryStore>],
     details: Details,
-    times: f64,
-    source: impl Fn(&Rule) -> StateSource,
 ) -> Vec<Decision> {
     let generations = Part::once_each(parts, MemoryStore::whole_generation);
     let mut each: Vec<Asked<'_>> = Vec::with_capacity(parts.len());
@@ -119,11 +114,10 @@ pub(super) fn together(
         }
     }
     let mut held = Together::lock(keys);
-    let source = |generation: &Generation, ask: &Ask| generation.source(ask, &source);
-    let (mut all_pass, mut waits) = (true, false);
+    let mut all_pass = true;
+    let mut waits = false;
     for one in &mut each {
-        one.outcomes =
-            one.look(&mut held, |ask| source(one.generation, ask) != StateSource::Unknown);
+        one.outcomes = one.look(&mut held, role);
         if one.part.intent != Intent::GiveBack {
             all_pass &= one.passes();
             waits |= details.at_once && one.judged().waits();
@@ -135,19 +129,19 @@ pub(super) fn together(
         let is_told = counts || !all_pass && !one.passes();
         let now = one.part.event.time;
         for (a, (ask, place)) in one.asks.iter().zip(&one.places).enumerate() {
-            let is_known = source(one.generation, ask) != StateSource::Unknown;
+            let is_known = one.generation.is_known(ask, role);
             if is_told && is_known && first[*place] == Some((p, a)) {
                 let passed = one.outcomes[a].is_allowed();
                 let allowed = one.judged().counts(a, counts);
-                held.held(*place).record_times(now, ask.cost, times, passed, allowed);
+                held.held(*place).record_times(now, ask.cost, role.times(), passed, allowed);
             }
         }
     }
     // Gives back last, as on Redis: another part may have counted the cost.
     for one in each.iter().filter(|one| counts && one.part.intent == Intent::GiveBack) {
         for (ask, place) in one.asks.iter().zip(&one.places) {
-            if source(one.generation, ask) != StateSource::Unknown {
-                held.held(*place).give_back(one.part.event.time, ask.cost * times);
+            if one.generation.is_known(ask, role) {
+                held.held(*place).give_back(one.part.event.time, ask.cost * role.times());
             }
         }
     }
@@ -155,8 +149,7 @@ pub(super) fn together(
         let now = one.part.event.time;
         if one.part.intent == Intent::GiveBack {
             one.asks.iter_mut().for_each(|ask| ask.cost = 0.0);
-            one.outcomes =
-                one.look(&mut held, |ask| source(one.generation, ask) != StateSource::Unknown);
+            one.outcomes = one.look(&mut held, role);
         } else {
             held.adapt(&one.places);
         }
@@ -165,10 +158,8 @@ pub(super) fn together(
             let (limiter, state) = state(i)?;
             details.quotas.then(|| RawQuota::new(limiter, state, now))
         };
-        let placed = one.judged().placed(|ask| source(one.generation, ask), quota);
-        let refuses = |one: &PlacedOutcome| !one.is_shadow && !one.outcome.is_allowed();
-        let is_by = |one: &PlacedOutcome| refuses(one) && one.source != StateSource::Unknown;
-        let retry = details.retry && placed.iter().any(is_by);
+        let placed = one.judged().placed(|ask| one.generation.source(ask, role), quota);
+        let retry = details.retry && has_refused(&placed);
         let retry = retry.then(|| {
             policy::retry_after(now, |at| {
                 let firm = one.asks.iter().enumerate().filter(|(_, ask)| ask.is_firm());
@@ -192,12 +183,12 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    fn look(&self, held: &mut Together<'_>, is_known: impl Fn(&Ask) -> bool) -> Few<Outcome> {
+    fn look(&self, held: &mut Together<'_>, role: Role) -> Few<Outcome> {
         let now = self.part.event.time;
         held.adapt(&self.places);
         let each = self.asks.iter().zip(&self.places).map(|(ask, place)| {
             let (limiter, state) = held.at(*place);
-            match is_known(ask) {
+            match self.generation.is_known(ask, role) {
                 true => limiter.peek(state, now, ask.cost),
                 false => self.generation.assumed(ask, limiter, now),
             }
@@ -213,6 +204,13 @@ impl Asked<'_> {
     fn passes(&self) -> bool {
         self.judged().passes(|ask| !ask.is_shadow)
     }
+}
+
+/// True if a limit with states has refused the event. A rule without states refuses at level 0, so another refusal is
+/// tighter and decides.
+fn has_refused(placed: &[PlacedOutcome]) -> bool {
+    let refuses = |one: &PlacedOutcome| !one.is_shadow && !one.outcome.is_allowed();
+    placed.iter().any(|one| refuses(one) && one.source != StateSource::Unknown)
 }
 
 /// What is left of a limit, if that is asked for.

@@ -166,7 +166,7 @@ impl MemoryStore {
     /// # Errors
     /// When the cost is negative or not a number. Nothing is counted then.
     pub fn charge(&self, event: &Event<'_>, passed: Option<&Decision>) -> Result<(), BadNumber> {
-        self.charge_where(event, passed, 1.0, |_| true)
+        self.charge_as(Role::Own, event, passed)
     }
 
     /// As [`charge`](Self::charge), in place of another store: counts only events that were decided here, as many
@@ -177,21 +177,21 @@ impl MemoryStore {
         passed: Option<&Decision>,
         times: f64,
     ) -> Result<(), BadNumber> {
-        self.charge_where(event, passed, times, is_local)
+        self.charge_as(Role::Instead { times }, event, passed)
     }
 
-    fn charge_where(
+    fn charge_as(
         &self,
+        role: Role,
         event: &Event<'_>,
         passed: Option<&Decision>,
-        times: f64,
-        of: impl Fn(&Rule) -> bool,
     ) -> Result<(), BadNumber> {
         let generation = self.generation();
         let mut asked = generation.rules.ask_to_charge(event, self.load(), passed)?;
-        asked.retain(|ask| generation.rules.rules().get(ask.rule).is_some_and(&of));
+        asked.retain(|ask| generation.is_known(ask, role));
+        let cost = event.cost * role.times();
         let mut held = generation.hold(&asked, event);
-        held.iter_mut().try_for_each(|held| held.charge(event.time, event.cost * times))
+        held.iter_mut().try_for_each(|held| held.charge(event.time, cost))
     }
 
     /// Gives back the cost of an event in all limits that apply, and returns whether all of them can: if one can't,
@@ -212,7 +212,8 @@ impl MemoryStore {
         times: f64,
     ) -> bool {
         // Both steps use one generation: a reload may bring rules that can't give back.
-        let (generation, now) = (self.generation(), event.time);
+        let generation = self.generation();
+        let now = event.time;
         let asked = generation.rules.ask_to_give_back(event, self.load(), passed);
         if !generation.can_give_back(&asked) {
             return false;
@@ -292,7 +293,7 @@ impl MemoryStore {
     /// Decides about an event, and computes the details while its keys are still locked, so that the whole decision is
     /// of one instant.
     pub(super) fn answer(&self, event: &Event<'_>, details: Details, count: bool) -> Decision {
-        self.answer_by(event, details, count, 1.0, |_| StateSource::Store)
+        self.answer_as(Role::Own, event, details, count)
     }
 
     /// Decides in place of another store that can't be asked. Each rule allows, refuses, or decides by the states here.
@@ -304,7 +305,7 @@ impl MemoryStore {
         count: bool,
         times: f64,
     ) -> Decision {
-        self.answer_by(event, details, count, times, source_instead)
+        self.answer_as(Role::Instead { times }, event, details, count)
     }
 
     /// Takes over the states of another store after its decision by these rules, to decide by them when it can't be
@@ -337,7 +338,7 @@ impl MemoryStore {
             [Part { store, event, intent: intent @ (Intent::Count | Intent::Look) }] => {
                 vec![store.answer(event, details, *intent == Intent::Count)]
             }
-            _ => together(parts, details, 1.0, |_| StateSource::Store),
+            _ => together(Role::Own, parts, details),
         }
     }
 
@@ -349,17 +350,10 @@ impl MemoryStore {
         details: Details,
         times: f64,
     ) -> Vec<Decision> {
-        together(parts, details, times, source_instead)
+        together(Role::Instead { times }, parts, details)
     }
 
-    fn answer_by(
-        &self,
-        event: &Event<'_>,
-        details: Details,
-        count: bool,
-        times: f64,
-        source: impl Fn(&Rule) -> StateSource,
-    ) -> Decision {
+    fn answer_as(&self, role: Role, event: &Event<'_>, details: Details, count: bool) -> Decision {
         let generation = self.generation();
         // A rule for all events applies once to a request, not to each of its descriptors.
         let is_whole = event.fields.descriptor().is_none_or(|own| own.is_first);
@@ -373,7 +367,7 @@ impl MemoryStore {
                 &list
             }
         };
-        let is_kept = |ask: &Ask| generation.source(ask, &source) == StateSource::Store;
+        let is_kept = |ask: &Ask| generation.source(ask, role) == StateSource::Store;
         let may_wait = |ask: &Ask| details.at_once && generation.limiter(ask).delays();
         if count && asked.iter().all(|ask| ask.is_plain() && is_kept(ask) && !may_wait(ask)) {
             if let Ok(one) = asked.try_into() {
@@ -385,7 +379,7 @@ impl MemoryStore {
                 return in_one_step(generation, two, event, details);
             }
         }
-        in_two_steps(generation, asked, event, details, count, times, source)
+        in_two_steps(role, generation, asked, event, details, count)
     }
 }
 
@@ -394,11 +388,22 @@ fn is_local(rule: &Rule) -> bool {
     rule.on_store_failure() == OnStoreFailure::Local
 }
 
-/// Where the states of a rule are when another store can't be asked.
-fn source_instead(rule: &Rule) -> StateSource {
-    match rule.on_store_failure() {
-        OnStoreFailure::Local => StateSource::Fallback,
-        OnStoreFailure::Allow | OnStoreFailure::Refuse => StateSource::Unknown,
+/// Whose decisions a store makes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Role {
+    Own,
+    /// Those of another store that can't be asked: an event counts as many `times`.
+    Instead {
+        times: f64,
+    },
+}
+
+impl Role {
+    pub(super) fn times(self) -> f64 {
+        match self {
+            Role::Own => 1.0,
+            Role::Instead { times } => times,
+        }
     }
 }
 
@@ -432,9 +437,21 @@ impl Generation {
         asked.iter().all(|ask| self.limiter(ask).can_give_back())
     }
 
-    /// Where the state of a limit is.
-    pub(super) fn source(&self, ask: &Ask, of: impl Fn(&Rule) -> StateSource) -> StateSource {
-        self.rules.rules().get(ask.rule).map_or(StateSource::Store, of)
+    /// Where the states are that decide.
+    #[inline]
+    pub(super) fn source(&self, ask: &Ask, role: Role) -> StateSource {
+        match role {
+            Role::Own => StateSource::Store,
+            Role::Instead { .. } if self.rules.rules().get(ask.rule).is_some_and(is_local) => {
+                StateSource::Fallback
+            }
+            Role::Instead { .. } => StateSource::Unknown,
+        }
+    }
+
+    /// True if there are states that decide.
+    pub(super) fn is_known(&self, ask: &Ask, role: Role) -> bool {
+        self.source(ask, role) != StateSource::Unknown
     }
 
     /// The states of a limit.

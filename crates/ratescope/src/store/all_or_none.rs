@@ -100,7 +100,7 @@ pub(super) fn check<L: Limiter<State: PartialEq>>(
 }
 
 /// As [`check`], with a cost for each limit; `see` gets the outcome of each, in their order. Rules with shadows, with
-/// stretched limits or without states decide in another way: see `MemoryStore::answer_by`.
+/// stretched limits or without states decide in another way: see `MemoryStore::answer_as`.
 #[inline(always)]
 pub(crate) fn check_each<L: Limiter<State: PartialEq>>(
     held: &mut [Held<'_, L>],

@@ -8,7 +8,7 @@ use ratescope::limit::any::{AnyLimiter, AnyState};
 use ratescope::limit::exim::Mode;
 use ratescope::limit::{gcra::Gcra, leaky_bucket::LeakyBucket, token_bucket::TokenBucket};
 use ratescope::limit::{kept::Kept, per_key::PerKey};
-use ratescope::policy::{FIELDS, KeySecret, Limit, Per};
+use ratescope::policy::{FIELDS, KeySecret, Limit, Per, PolicyOutcome};
 use ratescope::rules::{
     Fault, LimitOutcome, Load, NewRule, Observed, Part, Place, Reloaded, Rules, RulesError,
     StoredKey, Throttle, TopKey, TopKeys, Why, Wildcard,
@@ -149,16 +149,6 @@ fn rates_and_spans_are_keys() {
     assert_eq!(spans.into_iter().max().unwrap().to_string(), "1m");
 }
 
-/// A store is shared between threads, and what it answers may be sent to others.
-#[test]
-fn threads() {
-    fn shared<T: Send + Sync>() {}
-    shared::<KeyedPolicy>();
-    shared::<Policy>();
-    shared::<ratescope::policy::PolicyOutcome>();
-    shared::<ratescope::ParseError>();
-}
-
 #[test]
 fn what_has_a_text_form_is_that_text_in_json() {
     #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
@@ -191,6 +181,7 @@ fn public_types_are_send_and_sync() {
     fn are<T: Send + Sync>() {}
     are::<(RateLimiter<Gcra>, DirectRateLimiter<Gcra>, PerKey<Gcra>, Keyed<Gcra>, KeyedPolicy)>();
     are::<(Checked<'static, Gcra>, AnyLimiter, AnyState, Kept, Outcome, Retry, Quota)>();
+    are::<(PolicyOutcome, Keyed<AnyLimiter>)>();
     are::<(Policy, Limit, Per, KeySecret, Event<'static>, Rate, Span, Time, ParseError, BadNumber)>(
     );
     are::<(Rules, NewRule, RulesError, MemoryStore, Observed<MemoryStore>, TopKeys, TopKey)>();
