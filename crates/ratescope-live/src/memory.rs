@@ -158,9 +158,13 @@ impl ProbeMemory {
         let left = *self.left.get_or_insert(now);
         let is_over = self.is_over(left, now);
         if is_over {
-            let (rules, past) = (take(&mut self.rules), take(&mut self.past));
-            let (next, keeps) = (self.next, self.keeps);
-            *self = ProbeMemory { rules, past, next, keeps, ..ProbeMemory::default() };
+            *self = ProbeMemory {
+                rules: take(&mut self.rules),
+                past: take(&mut self.past),
+                next: self.next,
+                keeps: self.keeps,
+                ..ProbeMemory::default()
+            };
         }
         is_over
     }

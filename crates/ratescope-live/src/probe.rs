@@ -108,9 +108,12 @@ impl Tap {
         let kind = |(_, Limit { per, .. }): (usize, &Limit)| {
             let same = limits.iter().filter(|limit| limit.per == *per);
             let limiters: Vec<_> = same.map(|limit| limit.limiter.to_string()).collect();
-            let (rule, limiters) = (Arc::clone(&series), limiters.join(" & "));
-            let hash = secret.hash_one((&rule.name, per.fields()));
-            Arc::new(Kind { rule, per: per.clone(), limiters, hash })
+            Arc::new(Kind {
+                rule: Arc::clone(&series),
+                per: per.clone(),
+                limiters: limiters.join(" & "),
+                hash: secret.hash_one((&series.name, per.fields())),
+            })
         };
         let kinds = limits.iter().enumerate().filter(is_first).map(kind).collect();
         Tap { series, kinds }

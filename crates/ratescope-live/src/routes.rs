@@ -98,14 +98,15 @@ impl Routes {
     /// # Errors
     /// If the token has fewer than 16 characters.
     pub fn token(self, token: &str) -> Result<Self, BadNumber> {
-        let given = token.chars().count();
-        match given < SHORTEST {
-            true => {
-                let (what, want) = ("the length of a token", "at least 16 characters");
-                Err(BadNumber { what, given: given as f64, want })
-            }
-            false => Ok(Routes { token: Some(token.into()), ..self }),
+        let length = token.chars().count();
+        if length < SHORTEST {
+            return Err(BadNumber {
+                what: "the length of a token",
+                given: length as f64,
+                want: "at least 16 characters",
+            });
         }
+        Ok(Routes { token: Some(token.into()), ..self })
     }
 
     /// Sets how to read the client's address from the extensions of a request: with axum, that is

@@ -304,7 +304,8 @@ impl News {
             let seen = seen.iter();
             let list =
                 seen.map(|seen| json!([seen.at.as_micros(), seen.cost, u8::from(seen.refused)]));
-            let (key, list) = (key.as_ref().map(row), Value::from_iter(list));
+            let key = key.as_ref().map(row);
+            let list = Value::from_iter(list);
             let told = json!({"key": key, "events": list, "elsewhere": elsewhere});
             say(&mut text, "events", &told);
         }

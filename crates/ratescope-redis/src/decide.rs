@@ -202,8 +202,14 @@ impl Request {
                     }
                 }
             }
-            let (link, op, with_states) = (Arc::clone(&self.link), Op::Check, false);
-            let back = Request { link, questions, op, with_states, clock, now };
+            let back = Request {
+                link: Arc::clone(&self.link),
+                questions,
+                op: Op::Check,
+                with_states: false,
+                clock,
+                now,
+            };
             let own = back.link.until();
             tasks.spawn(back.together(own));
         }

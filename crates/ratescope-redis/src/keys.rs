@@ -32,7 +32,8 @@ impl RedisStore {
     /// When Redis can't be reached, refuses, or does not answer within ten seconds.
     pub async fn keys(&self, most: usize) -> Result<Vec<StoredKey>, Fault> {
         let Inner { redis: Redis { link, options, .. }, plan, .. } = &*self.0;
-        let (plan, begin) = (plan.load_full(), plan::before_subject(options));
+        let plan = plan.load_full();
+        let begin = plan::before_subject(options);
         let rules = plan.by_tag();
         let read = |key: &Vec<u8>| {
             let (subject, tag) =

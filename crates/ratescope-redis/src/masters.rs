@@ -280,7 +280,8 @@ async fn ask(
     };
     let answer = server.send(question, until).await;
     report(&permit, &answer);
-    let (answer, host) = (answer?, server.host().unwrap_or_default());
+    let answer = answer?;
+    let host = server.host().unwrap_or_default();
     let Some(name) = watched else { return Ok(slots::ranges(&answer, host)) };
     let node = slots::watched(&answer, host);
     let node = node.ok_or_else(|| {

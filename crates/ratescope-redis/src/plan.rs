@@ -378,7 +378,9 @@ impl Arguments<'_> {
             self.any_by(&algorithms, is_given)
         })?;
         let mut out = u16::try_from(self.asked_keys).ok()?.to_le_bytes().to_vec();
-        let (mut limits, mut rules, mut rule) = (self.limits.iter(), 0u16, None);
+        let mut limits = self.limits.iter();
+        let mut rules = 0u16;
+        let mut rule = None;
         for at in self.groups {
             let items = self.items(*at);
             let is_ring = items.iter().any(|item| item.algorithm.is_ring());

@@ -218,7 +218,8 @@ impl Server {
 
     /// Connects in a task of its own, which a call that is given up does not end.
     fn connect(&self) -> Connection {
-        let (client, config) = (self.client.clone(), self.config.clone());
+        let client = self.client.clone();
+        let config = self.config.clone();
         let (tell, made) = watch::channel(None);
         tokio::spawn(async move {
             let made = client.get_multiplexed_async_connection_with_config(&config).await;

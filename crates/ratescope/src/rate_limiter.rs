@@ -256,7 +256,9 @@ where
         key: &K,
         cost: impl Into<f64>,
     ) -> Checked<'_, PerKey<L>, C, H> {
-        let (hash, now, cost) = (self.states.hash(key), self.clock.now(), cost.into());
+        let hash = self.states.hash(key);
+        let now = self.clock.now();
+        let cost = cost.into();
         let outcome = self.states.hold(hash).check_with(limiter, now, cost);
         Checked { of: self, hash, now, cost, outcome, is_counted: outcome.is_allowed() }
     }
@@ -305,7 +307,8 @@ where
     }
 
     fn peek_hash(&self, hash: u64) -> Checked<'_, L, C, H> {
-        let (now, cost) = (self.clock.now(), 1.0);
+        let now = self.clock.now();
+        let cost = 1.0;
         let outcome = self.states.hold(hash).peek(now, cost);
         Checked { of: self, hash, now, cost, outcome, is_counted: false }
     }
@@ -380,7 +383,8 @@ where
     /// Takes back an event that was counted, such as a call that failed, as far as it certainly still counts. Returns
     /// whether the limiter can undo: see [`Limiter::undo`].
     pub fn undo(self) -> bool {
-        let (states, now) = (&self.of.states, self.of.clock.now());
+        let states = &self.of.states;
+        let now = self.of.clock.now();
         self.is_counted && states.hold(self.hash).undo(self.now, now, self.cost)
     }
 }

@@ -242,9 +242,16 @@ impl Rules {
             rules.iter().flat_map(Rule::limits).flat_map(|limit| limit.per.secret_fields());
         let secret_fields = of_steps.map(|step| step.key.as_str()).chain(of_limits);
         let secret_fields = secret_fields.map(str::to_owned).collect();
-        let (always, top, replaces) = (None, Level::default(), false);
-        let key_secret = KeySecret::EMPTY;
-        let made = Rules { file, domain, rules, always, top, replaces, secret_fields, key_secret };
+        let made = Rules {
+            file,
+            domain,
+            rules,
+            always: None,
+            top: Level::default(),
+            replaces: false,
+            secret_fields,
+            key_secret: KeySecret::EMPTY,
+        };
         made.with_key_secret(KeySecret::EMPTY)
     }
 

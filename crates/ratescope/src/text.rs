@@ -60,7 +60,8 @@ impl ParseError {
 /// Repeats at most the first 60 characters of the input, which are enough to recognize it.
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (input, problem) = (shown(&self.input, ECHO), &self.problem);
+        let input = shown(&self.input, ECHO);
+        let problem = &self.problem;
         match self.input.get(self.at.clone()) {
             Some(part) if part != self.input && !part.is_empty() => {
                 write!(f, "\"{}\" in \"{input}\": {problem}", shown(part, ECHO))

@@ -126,7 +126,8 @@ impl From<std::time::SystemTime> for Time {
 /// Seconds with at most six decimals, as in `12.5`; reading them gives the same instant.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (sign, micros) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        let sign = if self.0 < 0 { "-" } else { "" };
+        let micros = self.0.unsigned_abs();
         write!(f, "{sign}{}{}", micros / 1_000_000, decimals(micros % 1_000_000))
     }
 }
@@ -210,8 +211,11 @@ impl TryFrom<Span> for Duration {
     fn try_from(span: Span) -> Result<Self, BadNumber> {
         let whole = libm::floor(span.0);
         let nanos = libm::ceil((span.0 - whole) * 1e9);
-        let (what, want) = ("a duration in seconds", "less than 584 billion years");
-        let too_long = BadNumber { what, given: span.0, want };
+        let too_long = BadNumber {
+            what: "a duration in seconds",
+            given: span.0,
+            want: "less than 584 billion years",
+        };
         let whole = Duration::try_from_secs_f64(whole).map_err(|_| too_long)?;
         whole.checked_add(Duration::from_nanos(nanos as u64)).ok_or(too_long)
     }
@@ -370,7 +374,8 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, ParseError> {
         const HELP: &str = "write a span as 10s, 1h30m, 1.5s or 250ms";
-        let (mut rest, mut total) = (text.trim(), 0.0);
+        let mut rest = text.trim();
+        let mut total = 0.0;
         if rest.is_empty() {
             return Err(ParseError::whole(text, format!("a span is missing; {HELP}")));
         }

@@ -47,7 +47,8 @@ impl Made {
     /// The whole text, at most 16 bytes with a last dot that `length` leaves out, is built in a register and stored at
     /// once, since it is soon read at once.
     fn write_v4(&mut self, v4: Ipv4Addr) -> fmt::Result {
-        let (mut all, mut end) = (0, 0);
+        let mut all = 0;
+        let mut end = 0;
         for byte in v4.octets() {
             let (text, length) = NUMBERS[usize::from(byte)];
             all |= u128::from(text) << (8 * end);
@@ -101,7 +102,8 @@ impl Made {
 /// The text of each number of an IPv4 address with a dot after it, the first character in the lowest byte,
 /// and the length of that text in bytes.
 static NUMBERS: [(u32, u8); 256] = {
-    let (mut numbers, mut i) = ([(0, 0); 256], 0);
+    let mut numbers = [(0, 0); 256];
+    let mut i = 0;
     while i < 256 {
         let (a, b, c) = (b'0' + (i / 100) as u8, b'0' + (i / 10 % 10) as u8, b'0' + (i % 10) as u8);
         let (text, length) = match i {

@@ -38,7 +38,8 @@ impl Future for Sleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let (now, duration) = (Instant::now(), self.duration.min(LONGEST));
+        let now = Instant::now();
+        let duration = self.duration.min(LONGEST);
         let until = *self.until.get_or_insert_with(|| now + duration);
         if now >= until {
             return Poll::Ready(());

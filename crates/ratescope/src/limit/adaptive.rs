@@ -168,7 +168,8 @@ impl Adaptive {
     /// The rate with an event of cost `cost`, and the habit, both at `now`. They share an exponential.
     #[inline]
     fn both(&self, state: &Habit, now: Time, cost: f64) -> (f64, f64) {
-        let (lesson, elapsed) = (self.lesson(state), now.since(state.at));
+        let lesson = self.lesson(state);
+        let elapsed = now.since(state.at);
         let faded = decay(self.estimator().gap(state.at, now));
         let smoothed = self.smoothed.after_decay(state.smoothed, lesson, elapsed, faded);
         (decayed(state.rate, faded, self.mode.cost(cost)), smoothed)
@@ -364,8 +365,8 @@ impl Habit {
 impl fmt::Display for Adaptive {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Smoothed { decay, increase } = self.smoothed;
-        let (factor, floor) = (self.factor, self.floor);
-        write!(f, "adaptive x{factor} decay {decay} increase {increase} floor {floor} ")?;
+        write!(f, "adaptive x{} decay {decay} increase {increase} ", self.factor)?;
+        write!(f, "floor {} ", self.floor)?;
         self.mode.fmt(f)
     }
 }

@@ -182,7 +182,8 @@ impl Bucket {
     /// As [`roll`](Self::roll), for an event earlier than the latest one.
     #[cold]
     fn roll_back(&self, state: &State, now: Time) -> (u128, State) {
-        let (content, back) = (state.content.get(), self.drained(now, state.at));
+        let content = state.content.get();
+        let back = self.drained(now, state.at);
         if back > self.full {
             (content, State { at: now, ..*state })
         } else {
@@ -230,7 +231,8 @@ impl Bucket {
             self.record(state, now, cost, false);
             return Outcome::new(false, cost, self.size);
         };
-        let (parts, (content, rolled)) = (self.parts(amount), self.roll(state, now));
+        let parts = self.parts(amount);
+        let (content, rolled) = self.roll(state, now);
         let outcome = self.outcome(content, parts, waits);
         let counts = amount > 0 && others && outcome.is_allowed();
         store(state, rolled, counts.then_some(parts));
@@ -239,7 +241,8 @@ impl Bucket {
 
     #[inline(always)]
     fn outcome(&self, content: u128, parts: u128, waits: bool) -> Outcome {
-        let (filled, limit) = (content + parts, self.size);
+        let filled = content + parts;
+        let limit = self.size;
         let level = self.events(filled);
         match filled <= self.full {
             true if waits => Outcome { wait: Some(self.time(content)), level, limit },
@@ -301,7 +304,8 @@ impl Bucket {
     /// microsecond with less left than drains in one microsecond, so that nothing is lost even when time runs
     /// backwards.
     pub(super) fn keep(&self, state: &State, now: Time) -> Filled {
-        let (content, per_micro) = (state.content.get(), u128::from(self.per_micro));
+        let content = state.content.get();
+        let per_micro = u128::from(self.per_micro);
         let until_empty = u64::try_from(content / per_micro).unwrap_or(u64::MAX);
         let passed = now.max(state.at).as_micros().abs_diff(state.at.as_micros()).min(until_empty);
         let at = Time::from_micros(state.at.as_micros().saturating_add_unsigned(passed));

@@ -113,8 +113,11 @@ impl ByHour {
             return Err(BadNumber { what: "the decay in seconds", given: decay.secs(), want });
         }
         if increase.secs() < 2.0 * day.length().secs() {
-            let (what, want) = ("the increase in seconds", "at least two days, by hour");
-            return Err(BadNumber { what, given: increase.secs(), want });
+            return Err(BadNumber {
+                what: "the increase in seconds",
+                given: increase.secs(),
+                want: "at least two days, by hour",
+            });
         }
         // A 24th of at least two days is at least two hours, twice the decay. The hour is rounded
         // up, so `max` is needed.
@@ -142,7 +145,8 @@ impl ByHour {
     /// The state at `now`, if nothing was counted since it was stored: the rate has decayed, and the
     /// habits of the hours that passed have followed it.
     pub fn at(&self, state: &Habits, now: Time) -> Habits {
-        let (mut habits, at) = (*state, state.current.at);
+        let mut habits = *state;
+        let at = state.current.at;
         if now <= at {
             habits.turn(self.day.hour_of(at), self.day.hour_of(now));
             habits.current.at = now;
@@ -208,7 +212,8 @@ impl ByHour {
 
     /// The state after the event.
     fn recorded(&self, state: &Habits, mut habits: Habits, cost: f64, allowed: bool) -> Habits {
-        let (mode, at) = (self.hourly.mode(), habits.current.at);
+        let mode = self.hourly.mode();
+        let at = habits.current.at;
         let set_back = state.current.at.since(at) > self.hourly.smoothing().decay.secs();
         if is_cost(cost) && mode.counts(allowed) {
             habits.current.rate = self.hourly.measure(&state.current, at, cost);
@@ -290,7 +295,8 @@ impl Limiter for ByHour {
     }
 
     fn remaining(&self, state: &Habits, now: Time) -> f64 {
-        let (limit, measured) = (self.limit_at(state, now), self.hourly.measured(&state.current));
+        let limit = self.limit_at(state, now);
+        let measured = self.hourly.measured(&state.current);
         let room = self.hourly.estimator().room(Some(measured), now, limit);
         self.hourly.mode().remaining(room)
     }

@@ -59,8 +59,11 @@ impl Earrrl {
     pub fn new(limit: Rate, half_life: Span) -> Result<Self, BadNumber> {
         amount::limit("the count of a rate", limit.count(), false)?;
         if half_life < SHORTEST {
-            let (what, want) = ("the half-life in seconds", "at least a microsecond");
-            return Err(BadNumber { what, given: half_life.secs(), want });
+            return Err(BadNumber {
+                what: "the half-life in seconds",
+                given: half_life.secs(),
+                want: "at least a microsecond",
+            });
         }
         let estimator = RecentAverage { half_life };
         Ok(Earrrl { limit, estimator, lambda: estimator.lambda() })

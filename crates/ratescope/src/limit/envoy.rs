@@ -94,7 +94,8 @@ impl Envoy {
     /// When the count of the rate or the burst is not a whole number from 1 to 2^32 - 1, or its
     /// period not a whole number of milliseconds from 50.
     pub fn new(fill: Rate, burst: u64) -> Result<Self, BadNumber> {
-        let (most, want) = (u32::MAX.into(), "a whole number from 1 to 4294967295");
+        let most = u32::MAX.into();
+        let want = "a whole number from 1 to 4294967295";
         let tokens = whole("the count of a rate", fill.count(), 1..=most, want)?;
         whole("the burst", burst as f64, 1..=most, want)?;
         let want = "whole milliseconds, and at least 50ms";
@@ -185,7 +186,8 @@ impl Limiter for Envoy {
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
         let Some(cost) = tokens(cost) else { return };
         *state = self.begun(state, now);
-        let (there, clock) = (self.tokens(state, now), state.clock(now));
+        let there = self.tokens(state, now);
+        let clock = state.clock(now);
         if allowed && cost > 0.0 {
             // A charge, or an event that only another limiter allowed, may take more than there is.
             // A debt of more than a full bucket would be taken for a clock that was set back.

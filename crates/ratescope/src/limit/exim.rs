@@ -237,7 +237,8 @@ impl Limiter for Exim {
     /// Otherwise a closed form gives the instant, and the estimator itself corrects its rounding, so
     /// that the answer and the verdict agree.
     fn retry_after(&self, state: &Measured, now: Time, cost: f64) -> Retry {
-        let (counted, limit) = (self.mode.cost(cost), self.limit.count());
+        let counted = self.mode.cost(cost);
+        let limit = self.limit.count();
         if self.measures_only() && is_cost(cost) {
             return Retry::NOW;
         }
@@ -312,7 +313,8 @@ impl Algorithm for Exim {
     kept! { "exim" ["period"] Measured { rate: rate "the rate", at: time "the time", } }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        let (period, count) = (self.limit.per().secs(), self.limit.count());
+        let period = self.limit.per().secs();
+        let count = self.limit.count();
         let least = self.estimator().least_gap();
         Ok(Some(InF64::new(
             lua!("exim", counts: false),

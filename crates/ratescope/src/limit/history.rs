@@ -57,7 +57,8 @@ impl Window {
     /// moves the blocks.
     #[inline]
     fn current(&self, history: &Blocks, now: Time) -> (i64, bool) {
-        let (block, latest) = (self.block(now), history.latest());
+        let block = self.block(now);
+        let latest = history.latest();
         let ahead = latest.map_or(0, |latest| latest.saturating_sub(block));
         (latest.map_or(block, |latest| latest.max(block)), ahead > self.blocks)
     }
@@ -115,7 +116,8 @@ impl Window {
     /// that a [`Time`] can have are merged there, and are remembered for longer.
     #[cold]
     fn move_back(&self, history: &mut Blocks, current: i64, now: Time) {
-        let (here, lowest) = (self.block(now), self.block(Time::from_micros(i64::MIN)));
+        let here = self.block(now);
+        let lowest = self.block(Time::from_micros(i64::MIN));
         let blocks = &mut history.blocks;
         for (block, _) in blocks.iter_mut() {
             *block = here.saturating_sub(current.saturating_sub(*block)).max(lowest);
@@ -227,7 +229,8 @@ impl Window {
     /// blocks that together reach the limit matter, since older ones leave first. If these are still too many,
     /// neighbours are merged at the time of the first.
     pub(super) fn fit(&self, all: &[(i64, u64)]) -> Blocks {
-        let (mut kept, mut total) = (all, 0u64);
+        let mut kept = all;
+        let mut total = 0u64;
         if kept.len() > self.capacity {
             let enough = all.iter().rposition(|(_, amount)| {
                 total = total.saturating_add(*amount);

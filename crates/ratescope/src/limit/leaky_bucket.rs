@@ -73,7 +73,8 @@ impl LeakyBucket {
     /// How many even events, `steady` (above 0) in the period of the rate, pass from an empty queue
     /// before the first is refused: a whole number, 0 if none fits, infinite if none is refused.
     pub fn passing(&self, steady: f64) -> f64 {
-        let (out, room) = (self.rate().count(), self.queue() - 1.0);
+        let out = self.rate().count();
+        let room = self.queue() - 1.0;
         match room {
             ..0.0 => 0.0,
             _ if steady <= out => f64::INFINITY,

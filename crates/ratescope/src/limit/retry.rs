@@ -18,7 +18,8 @@ const BACK: i64 = 1 << 61;
 #[inline(never)]
 pub(crate) fn wait_until(guess: Time, now: Time, passes: &dyn Fn(Time) -> bool) -> Span {
     let step = |at: Time, by: i64| Time::from_micros(at.as_micros().saturating_add(by));
-    let (mut at, mut stride) = (guess.max(now), 1);
+    let mut at = guess.max(now);
+    let mut stride = 1;
     // An instant before one that did not pass is never tried.
     let mut failed = None;
     let mut passes = |at: Time| {

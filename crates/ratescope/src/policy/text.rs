@@ -77,7 +77,8 @@ impl Limit {
             let limiter = AnyLimiter::read(text, defaults.rate)?;
             return Ok(Limit { limiter, per: defaults.per.clone() });
         };
-        let (per, key) = (all[at], all.get(at + 1));
+        let per = all[at];
+        let key = all.get(at + 1);
         let limiter = text.get(..per.from).unwrap_or(text);
         let limiter = AnyLimiter::read(limiter, defaults.rate).map_err(|e| e.inside(text, 0))?;
         let Some(key) = key else {

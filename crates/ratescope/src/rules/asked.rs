@@ -54,8 +54,14 @@ impl Rules {
     pub(super) fn lone(&self) -> Option<(Ask, Option<f64>)> {
         let [rule] = self.rules() else { return None };
         let is_for_all = self.always == Some(0) && rule.stretched().is_empty();
-        let (is_stretched, is_shadow, in_force) = (false, rule.is_shadow(), true);
-        let ask = Ask { rule: 0, limit: 0, cost: f64::NAN, is_stretched, is_shadow, in_force };
+        let ask = Ask {
+            rule: 0,
+            limit: 0,
+            cost: f64::NAN,
+            is_stretched: false,
+            is_shadow: rule.is_shadow(),
+            in_force: true,
+        };
         (is_for_all && rule.limits().len() == 1).then_some((ask, rule.cost()))
     }
 
@@ -66,7 +72,8 @@ impl Rules {
         for &rule in &found {
             let Some(what) = self.rules().get(rule) else { continue };
             let cost = what.cost().unwrap_or(event.cost);
-            let (is_shadow, stretch) = (what.is_shadow(), what.throttle().is_stretched(load));
+            let is_shadow = what.is_shadow();
+            let stretch = what.throttle().is_stretched(load);
             for limit in 0..what.limits().len() {
                 let own =
                     Ask { rule, limit, cost, is_stretched: false, is_shadow, in_force: !stretch };

@@ -155,7 +155,8 @@ impl Reading {
             self.reader.missing(&map, "there are no tests; write tests: and a list");
             return None;
         };
-        let (mut tests, mut names) = (Vec::new(), HashSet::new());
+        let mut tests = Vec::new();
+        let mut names = HashSet::new();
         for item in self.reader.list(node, "tests")? {
             let Some(test) = self.test(item) else { continue };
             if !names.insert(test.name.clone()) {
@@ -174,7 +175,8 @@ impl Reading {
         };
         let name = self.reader.text(name, "a name").unwrap_or("").to_owned();
         let load = map.get("load").and_then(|node| self.reader.parse(node, "a load"));
-        let (mut steps, mut at): (Vec<CaseEvent>, _) = (Vec::new(), Time::ZERO);
+        let mut steps: Vec<CaseEvent> = Vec::new();
+        let mut at = Time::ZERO;
         for item in self.reader.list(events, "events")? {
             let Some(step) = self.step(item, at) else { continue };
             at = step.last();
@@ -278,7 +280,8 @@ impl Reading {
 
     /// Reads the names of rules, each once.
     fn names(&mut self, items: &[Node]) -> Vec<String> {
-        let (mut names, mut seen) = (Vec::new(), HashSet::new());
+        let mut names = Vec::new();
+        let mut seen = HashSet::new();
         for item in items {
             let Some(name) = self.reader.text(item, "a rule") else { continue };
             if !seen.insert(name) {

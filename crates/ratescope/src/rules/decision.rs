@@ -190,11 +190,17 @@ impl Decision {
     pub fn with_outcome(mut self, place: Place, outcome: Outcome, quota: Option<Quota>) -> Self {
         let is_shadow = self.rules().rules().get(place.rule).is_some_and(Rule::is_shadow);
         let quota = quota.map(|Quota { remaining, reset, .. }| RawQuota { remaining, reset });
-        let (exceeds, source) = (false, StateSource::Store);
         if !is_shadow {
             self.wait = longer(self.wait, outcome.wait);
         }
-        self.outcomes.push(PlacedOutcome { place, outcome, is_shadow, exceeds, source, quota });
+        self.outcomes.push(PlacedOutcome {
+            place,
+            outcome,
+            is_shadow,
+            exceeds: false,
+            source: StateSource::Store,
+            quota,
+        });
         self
     }
 
@@ -288,7 +294,8 @@ impl fmt::Display for Decision {
         let Some(LimitOutcome { rule, outcome, source, .. }) = self.decided_by() else {
             return f.write_str("allowed: no limit applies");
         };
-        let (answer, name) = (Answer(self.wait), rule.name());
+        let answer = Answer(self.wait);
+        let name = rule.name();
         if source == StateSource::Unknown {
             return write!(f, "{answer} by {name}: its store can't be asked");
         }

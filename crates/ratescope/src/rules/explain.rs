@@ -43,7 +43,8 @@ impl Rules {
     ///
     /// This looks at all rules, one after the other, and agrees with [`matching`](Self::matching), which uses an index.
     pub fn explain<'a>(&'a self, fields: &dyn Fields) -> Vec<(&'a Rule, Why<'a>)> {
-        let (paths, mut nearest) = (Paths::new(&self.rules), HashMap::new());
+        let paths = Paths::new(&self.rules);
+        let mut nearest = HashMap::new();
         let lead = |rule: &'a Rule| (rule, leads_astray(rule, fields, &paths, &mut nearest));
         let all: Vec<(&Rule, Option<Why<'_>>)> = self.rules.iter().map(lead).collect();
         let reached = || all.iter().filter(|(_, why)| why.is_none()).map(|(rule, _)| *rule);

@@ -98,9 +98,9 @@ impl<'a> File<'a> {
         self.check_replaces();
         self.check_quotas();
         let rules = core::mem::take(&mut self.rules);
-        let (file, domain) = (name.to_owned(), self.domain.to_owned());
         let replaces = !self.replaces.is_empty();
-        Some(Rules { always, top, replaces, ..Rules::of(file, domain, rules) })
+        let rules = Rules::of(name.to_owned(), self.domain.to_owned(), rules);
+        Some(Rules { always, top, replaces, ..rules })
     }
 
     fn descriptors(&mut self, node: &'a Node, path: &[PathStep]) -> Level {

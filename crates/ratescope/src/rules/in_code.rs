@@ -180,11 +180,15 @@ impl Rules {
     /// A single policy as rules of a domain: one rule for all events. Unlike in a file, a limit may be given twice, or
     /// refuse every event of cost 1.
     pub fn of_policy(domain: &str, policy: Policy) -> Self {
-        let (domain, limits) = (domain.to_owned(), policy.limits().to_vec());
-        let settings = RuleSettings { limits, ..RuleSettings::default() };
-        let limits_at = At { line: 1, column: 1 };
-        let (name, path) = (String::new(), Vec::new());
-        let rule = Rule { name, path, line: 1, limits_at, settings };
+        let domain = domain.to_owned();
+        let limits = policy.limits().to_vec();
+        let rule = Rule {
+            name: String::new(),
+            path: Vec::new(),
+            line: 1,
+            limits_at: At { line: 1, column: 1 },
+            settings: RuleSettings { limits, ..RuleSettings::default() },
+        };
         Rules { always: Some(0), ..Rules::of(domain.clone(), domain, vec![rule]) }
     }
 }

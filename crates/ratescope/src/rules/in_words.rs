@@ -24,7 +24,8 @@ const SPANS: [(&str, Span); 5] = [
 impl fmt::Display for Rules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let paths = Paths::new(&self.rules);
-        let (nearer, replacing) = (Nearer::new(&paths), replacing(&self.rules));
+        let nearer = Nearer::new(&paths);
+        let replacing = replacing(&self.rules);
         let around = Around { paths, replacing, nearer };
         for (i, rule) in self.rules.iter().enumerate() {
             let end = if i == 0 { "" } else { "\n" };

@@ -39,7 +39,9 @@ impl<'a> Nearer<'a> {
     /// before the other if one matches all that the other matches; others are not compared.
     fn add(&mut self, list: &[&'a [Step]]) {
         let each = || list.iter().filter_map(|path| path.last()).enumerate();
-        let (mut within, mut like, mut any) = (Index::default(), Wildcards::default(), None);
+        let mut within = Index::default();
+        let mut like = Wildcards::default();
+        let mut any = None;
         for (place, step) in each() {
             match &step.value {
                 Value::Is(_) => {}

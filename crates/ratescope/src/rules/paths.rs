@@ -15,7 +15,8 @@ pub(super) struct Paths<'a> {
 
 impl<'a> Paths<'a> {
     pub(super) fn new(rules: impl IntoIterator<Item = &'a Rule>) -> Self {
-        let (mut beside, mut within) = (HashMap::new(), HashMap::new());
+        let mut beside = HashMap::new();
+        let mut within = HashMap::new();
         let mut seen = HashSet::new();
         for rule in rules {
             for (i, step) in rule.path.iter().enumerate() {

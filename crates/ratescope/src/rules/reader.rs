@@ -81,7 +81,8 @@ impl TreeReader {
     /// Reads a map with the keys of `known` and no others, each once.
     pub(super) fn map<'a>(&mut self, node: &'a Node, known: &MapKeys) -> Option<Map<'a>> {
         let mut map = self.any_map(node, known.what)?;
-        let (what, keys) = (known.what, known.keys.concat());
+        let what = known.what;
+        let keys = known.keys.concat();
         for (key, _) in map.pairs {
             if self.mistakes.len() >= MOST {
                 break;

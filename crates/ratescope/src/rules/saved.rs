@@ -13,7 +13,8 @@ impl MemoryStore {
     ///
     /// Other threads can go on meanwhile; an event that they decide may be missing in some limits.
     pub fn save(&self, now: Time) -> Vec<u8> {
-        let (generation, mut saving) = (self.generation(), Saving::new());
+        let generation = self.generation();
+        let mut saving = Saving::new();
         for (rule, tables) in generation.rules.rules().iter().zip(&generation.tables) {
             for (name, table) in own_names(rule).iter().zip(tables) {
                 saving.add(name, &table.own.keys, now);

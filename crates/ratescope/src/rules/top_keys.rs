@@ -178,7 +178,8 @@ impl Observer for TopKeys {
 /// event, or at the first if there was a free place.
 fn note(sketch: &mut Sketch<Option<Latest>>, hash: u64, one: &LimitOutcome<'_>, event: &Event<'_>) {
     let Some(placed) = sketch.add(hash, 1) else { return };
-    let (outcome, time) = (one.outcome, event.time);
+    let outcome = one.outcome;
+    let time = event.time;
     match placed.what {
         Some(latest) => (latest.outcome, latest.time) = (outcome, time),
         None if placed.is_new && placed.error > 0 => {}

@@ -261,7 +261,8 @@ impl Node {
     }
 
     pub(super) fn new(at: At, kind: Kind) -> Self {
-        let (mut size, mut depth) = (1, 0);
+        let mut size = 1;
+        let mut depth = 0;
         let mut count = |node: &Node| {
             size += node.size;
             depth = depth.max(node.depth);

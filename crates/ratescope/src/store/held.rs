@@ -193,7 +193,8 @@ where
         now: Time,
         change: impl FnOnce(&L, &mut L::State) -> R,
     ) -> R {
-        let (limiter, memory) = (self.limiter, &mut *self.memory);
+        let limiter = self.limiter;
+        let memory = &mut *self.memory;
         let before = memory.latest;
         memory.latest = before.max(now);
         if limiter.grows() {
@@ -220,7 +221,8 @@ where
     fn remember(&mut self, now: Time, cost: f64, passed: bool, allowed: bool) {
         let Some(slot) = self.slot else { return };
         let entry = self.memory.table.at_mut(slot);
-        let (known, is_on) = (f64::from(entry.refused.abs()), entry.refused > 0.0);
+        let known = f64::from(entry.refused.abs());
+        let is_on = entry.refused > 0.0;
         if passed | (cost == known) | (is_on & (cost < known)) {
             let is_on = !passed | (is_on & !(allowed & (cost >= known)));
             entry.refused = entry.refused.copysign(if is_on { 1.0 } else { -1.0 });

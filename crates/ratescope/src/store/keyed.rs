@@ -222,8 +222,14 @@ where
     #[inline(always)]
     pub(super) fn lock(&self, hash: u64) -> Held<'_, L> {
         let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
-        let (limiter, initial) = (&self.limiter, &self.initial);
-        Held { limiter, initial, memory, hash, slot: None, passed: false }
+        Held {
+            limiter: &self.limiter,
+            initial: &self.initial,
+            memory,
+            hash,
+            slot: None,
+            passed: false,
+        }
     }
 
     /// The index of the shard of a key.
@@ -242,8 +248,14 @@ where
         memory: &'a mut Memory<L::State>,
         hash: u64,
     ) -> Held<'a, L, &'a mut Memory<L::State>> {
-        let (limiter, initial) = (&self.limiter, &self.initial);
-        Held { limiter, initial, memory, hash, slot: None, passed: false }
+        Held {
+            limiter: &self.limiter,
+            initial: &self.initial,
+            memory,
+            hash,
+            slot: None,
+            passed: false,
+        }
     }
 
     /// What is remembered of a key whose shard is locked.
@@ -290,7 +302,8 @@ where
     {
         let copy = |shard: &Shard<L::State>| Shard(Mutex::new(lock(&shard.0).clone()));
         let shards = self.shards.iter().map(copy).collect();
-        let (initial, hasher) = (limiter.initial(), self.hasher.clone());
+        let initial = limiter.initial();
+        let hasher = self.hasher.clone();
         let turned = Keyed { limiter, initial, hasher, shards };
         turned.each_mut(turn);
         turned

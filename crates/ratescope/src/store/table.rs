@@ -107,8 +107,16 @@ pub(super) struct Table<S> {
 impl<S: Clone> Table<S> {
     /// An empty table that may grow to `most` sets.
     pub(super) fn new(most: usize, blank: S) -> Self {
-        let (tags, sets) = (Box::default(), Box::default());
-        Table { tags, sets, uses: 0, len: 0, most, evicted: 0, next: 0, blank }
+        Table {
+            tags: Box::default(),
+            sets: Box::default(),
+            uses: 0,
+            len: 0,
+            most,
+            evicted: 0,
+            next: 0,
+            blank,
+        }
     }
 
     /// Forgets all entries, and frees their memory.

@@ -42,7 +42,8 @@ impl<'a> Together<'a> {
     pub(crate) fn lock(mut keys: Vec<Key<'a>>) -> Self {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by_key(|i| keys[*i].order());
-        let (mut shards, mut latest) = (Vec::new(), None);
+        let mut shards = Vec::new();
+        let mut latest = None;
         for i in order {
             let key = &mut keys[i];
             let own = key.order();

@@ -58,8 +58,8 @@ impl Algorithm for ByHour {
 impl fmt::Display for ByHour {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let decay = self.hourly.smoothing().decay;
-        let (factor, floor) = (self.hourly.factor(), self.hourly.floor());
-        write!(f, "adaptive x{factor} decay {decay} increase {} floor {floor}", self.increase)?;
+        write!(f, "adaptive x{} decay {decay} ", self.hourly.factor())?;
+        write!(f, "increase {} floor {}", self.increase, self.hourly.floor())?;
         write!(f, " by hour{} {}", self.day, self.hourly.mode())
     }
 }

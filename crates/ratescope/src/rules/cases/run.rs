@@ -67,8 +67,7 @@ impl Test {
             }
             for n in 0..case.times {
                 number += 1;
-                let (time, cost) = (case.time(n), case.cost);
-                let event = Event { time, cost, fields: &case.fields };
+                let event = Event { time: case.time(n), cost: case.cost, fields: &case.fields };
                 let decision = ruled.check(&event);
                 asked.extend(decision.placed_outcomes().iter().map(|one| one.place.rule));
                 let got = Got { decision: &decision, ruled, event: &event };
