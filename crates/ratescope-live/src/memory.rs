@@ -144,7 +144,7 @@ impl ProbeMemory {
         }
     }
 
-    /// Whether `keeps` seconds have passed since `since`, or the clock was set back by as much, which no late event
+    /// True once `keeps` seconds have passed since `since`, or the clock was set back by as much, which no late event
     /// does.
     fn is_over(&self, since: Time, now: Time) -> bool {
         !(-self.keeps..self.keeps).contains(&now.since(since))

@@ -90,7 +90,7 @@ pub fn file(method: &Method, path: &str, headers: &HeaderMap) -> Option<Response
     Some(response)
 }
 
-/// Whether a browser accepts Brotli (RFC 9110, section 12.5.3), with any weight above 0, since it halves the modules.
+/// True if a browser accepts Brotli (RFC 9110, section 12.5.3), with any weight above 0, since it halves the modules.
 fn takes_brotli(headers: &HeaderMap) -> bool {
     let lists = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|list| list.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|coding| {
@@ -107,7 +107,7 @@ fn tag(file: &EmbeddedFile) -> String {
     format!("\"{hash}\"")
 }
 
-/// Whether a browser has the file with this tag. A proxy that compresses files makes their tags weak (RFC 9110, section
+/// True if a browser has the file with this tag. A proxy that compresses files makes their tags weak (RFC 9110, section
 /// 13.1.2).
 fn is_known(tag: &str, headers: &HeaderMap) -> bool {
     let lists = headers.get_all(IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
@@ -127,7 +127,7 @@ pub fn guard(path: &str, headers: &mut HeaderMap) {
     }
 }
 
-/// Whether the request was sent to `localhost` or a loopback address, and to the port `own`; with `None`, to any port,
+/// True if the request was sent to `localhost` or a loopback address, and to the port `own`; with `None`, to any port,
 /// since a tunnel may lead here. Any other name that resolves to this machine (DNS rebinding) would let another site
 /// read the answers.
 pub fn is_local(headers: &HeaderMap, own: Option<u16>) -> bool {

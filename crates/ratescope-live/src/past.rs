@@ -30,7 +30,7 @@ pub(super) fn second(at: Time) -> i64 {
     at.as_micros().div_euclid(1_000_000)
 }
 
-/// Whether an event at `now` counts in the second `counted`.
+/// True if an event at `now` counts in the second `counted`.
 pub(super) fn is_counted(counted: i64, now: Time) -> bool {
     (0..=LATE).contains(&counted.saturating_sub(second(now)))
 }

@@ -24,7 +24,7 @@ pub struct Probe {
     /// The secret with which keys are hashed, so that nobody can choose keys that collide in a sketch.
     secret: Secret,
     hides_keys: bool,
-    /// Whether there are viewers, or were within the last minute.
+    /// True if there are viewers, or were within the last minute.
     has_viewers: AtomicBool,
     /// The current second, since 1970; `i64::MIN` before the first.
     second: AtomicI64,

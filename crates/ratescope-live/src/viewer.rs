@@ -68,7 +68,7 @@ pub struct Viewer {
     probe: Arc<Probe>,
     /// The number that the probe knows it by.
     number: u64,
-    /// Whether another viewer took its place, since this one took no news for too long.
+    /// True once another viewer took its place, since this one took no news for too long.
     pub(super) is_replaced: bool,
     watch: Option<u64>,
     /// The second up to which all of the past was sent.
@@ -258,7 +258,7 @@ struct News {
 
 /// The rows that changed since they were sent.
 struct PastNews {
-    /// Whether the viewer must drop its earlier rows of this process.
+    /// True if the viewer must drop its earlier rows of this process.
     is_again: bool,
     /// The first and the current second.
     seconds: [i64; 2],

@@ -131,13 +131,13 @@ struct Attempt<'a> {
     until: Instant,
     server: Arc<Server>,
     permit: Arc<Permit>,
-    /// Whether to send ASKING before the next command, since the slot is moving to the server.
+    /// Sends ASKING before the next command, since the slot is moving to the server.
     asking: bool,
-    /// Whether this call has replaced a connection, which it does once.
+    /// True after this call has replaced a connection, which it does once.
     renewed: bool,
     redirections: u32,
     pause: Duration,
-    /// Whether the server was busy, and was not asked again yet.
+    /// True if the server was busy, and was not asked again yet.
     is_put_off: bool,
 }
 

@@ -40,7 +40,7 @@ impl Meaning {
         }
     }
 
-    /// Whether the server can't run calls for now, which is a failure if it lasts until the deadline.
+    /// True if the server can't run calls for now, which is a failure if it lasts until the deadline.
     pub(super) fn is_put_off(&self) -> bool {
         matches!(self, Meaning::NotNow | Meaning::Elsewhere)
     }

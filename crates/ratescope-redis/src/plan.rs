@@ -41,7 +41,7 @@ struct Group {
 pub(super) struct Item {
     limit: usize,
     is_stretched: bool,
-    /// Its index among the questions about the rule.
+    /// The index among the questions about the rule.
     place: usize,
     algorithm: &'static LuaAlgorithm,
     pub(super) in_f64: InF64,

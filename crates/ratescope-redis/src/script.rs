@@ -22,7 +22,7 @@ pub(super) struct Script {
 /// What a script is for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Purpose {
-    /// Whether the time is given; otherwise it is that of Redis.
+    /// True if the time is given; otherwise it is that of Redis.
     pub(super) is_given: bool,
     pub(super) limits: Limits,
 }

@@ -292,7 +292,7 @@ impl<C: Clock> Service<C> {
         }
     }
 
-    /// Whether a descriptor has a rule, even one without limits.
+    /// True if a descriptor has a rule, even one without limits.
     fn is_known(&self, domain: &Domain, question: &Question<'_>) -> bool {
         question.instead.is_some() || !domain.store.rules().matching(&question.fields).is_empty()
     }

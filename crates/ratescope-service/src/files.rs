@@ -38,7 +38,7 @@ pub struct FileHealth {
     pub path: PathBuf,
     /// Why the rules in force, if any, are not those of the file.
     pub problem: Option<String>,
-    /// Whether rules of the file are in force; with a `problem`, earlier ones. Without a problem, `false` means that
+    /// True if rules of the file are in force; with a `problem`, earlier ones. Without a problem, `false` means that
     /// the file is new, and is put in force if the next look finds it unchanged.
     pub is_in_force: bool,
 }
@@ -64,7 +64,7 @@ impl Followed {
         Followed { path, folder, content, in_force: None, problem: None, missing: 0 }
     }
 
-    /// Whether the next look puts its rules in force, if they are right.
+    /// True if the next look puts its rules in force, if they are right.
     fn is_unsettled(&self) -> bool {
         self.in_force.is_none() && self.problem.is_none() && self.missing == 0
     }

@@ -38,11 +38,11 @@ pub struct RateLimitDescriptor {
     /// A limit in place of the rules.
     #[prost(message, optional, tag = "2")]
     pub limit: Option<RateLimitOverride>,
-    /// Its hits; 0 peeks.
+    /// How many hits; 0 peeks.
     #[prost(message, optional, tag = "3")]
     #[serde(alias = "hits_addend", deserialize_with = "json::maybe_number")]
     pub hits_addend: Option<u64>,
-    /// Whether the hits are given back.
+    /// Gives the hits back.
     #[prost(bool, tag = "4")]
     #[serde(alias = "is_negative_hits")]
     pub is_negative_hits: bool,
@@ -124,7 +124,7 @@ pub struct RateLimitOverride {
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateLimitResponse {
-    /// Whether the request may pass.
+    /// The verdict about the request.
     #[prost(enumeration = "Code", tag = "1")]
     #[serde(serialize_with = "json::as_name::<_, Code>")]
     pub overall_code: i32,
@@ -146,7 +146,7 @@ pub struct RateLimitResponse {
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DescriptorStatus {
-    /// Whether it may pass.
+    /// The verdict about the descriptor.
     #[prost(enumeration = "Code", tag = "1")]
     #[serde(serialize_with = "json::as_name::<_, Code>")]
     pub code: i32,
@@ -195,7 +195,7 @@ pub struct HeaderValue {
     pub value: String,
 }
 
-/// Whether a request may pass.
+/// A verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[repr(i32)]

@@ -62,7 +62,7 @@ pub(super) fn status(
     }
 }
 
-/// Whether the limit for all requests decides about a descriptor, instead of the descriptor's own.
+/// True if the limit for all requests decides about a descriptor, instead of the descriptor's own.
 pub(super) fn decides(whole: &OneAnswer, own: &OneAnswer) -> bool {
     let outcome = |answer: &OneAnswer| Some(answer.as_ref()?.1.decided_by()?.outcome);
     match (outcome(whole), outcome(own)) {

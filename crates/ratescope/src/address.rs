@@ -56,7 +56,7 @@ fn nat64(v6: Ipv6Addr) -> Option<Ipv4Addr> {
     is_nat64.then(|| Ipv4Addr::from_bits(v6.to_bits() as u32))
 }
 
-/// Whether an address is internal: private, loopback, link-local or unspecified. Such an address, often that of a
+/// True for an internal address: private, loopback, link-local or unspecified. Such an address, often that of a
 /// proxy, does not identify a client.
 pub fn is_internal(address: IpAddr) -> bool {
     match address {

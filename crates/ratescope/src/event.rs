@@ -50,7 +50,7 @@ pub trait Fields: Sync {
         self.value(name).map(str::as_bytes)
     }
 
-    /// Whether the text of a field is secret, whatever the limits say. Keys then show only its hash, as for [secret
+    /// True if the text of a field is secret, whatever the limits say. Keys then show only its hash, as for [secret
     /// fields](crate::policy::Per). For a layer, fields from headers with credentials are secret.
     fn is_secret(&self, _name: &str) -> bool {
         false
@@ -69,7 +69,7 @@ pub trait Fields: Sync {
 pub struct Descriptor<'a> {
     /// Keys and their values.
     pub entries: &'a [(&'a str, &'a str)],
-    /// Whether the rule for all events applies, too. It is set for one event of each request, so that the rule counts a
+    /// True if the rule for all events applies, too. It is set for one event of each request, so that the rule counts a
     /// request once.
     pub is_first: bool,
 }

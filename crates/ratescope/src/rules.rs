@@ -290,7 +290,7 @@ impl Rules {
         self.key_secret.clone()
     }
 
-    /// Whether this field is secret: a rule marks it, or it is used by a rule and needs no mark.
+    /// True if this field is secret: a rule marks it, or it is used by a rule and needs no mark.
     pub fn is_secret(&self, field: &str) -> bool {
         self.secret_fields.contains(field)
     }
@@ -366,7 +366,7 @@ impl Rules {
         &self.rules
     }
 
-    /// Whether both have the same rules, apart from their lines.
+    /// True if both have the same rules, apart from their lines.
     fn say_the_same_as(&self, other: &Rules) -> bool {
         let same = |(a, b): (&Rule, &Rule)| a.name == b.name && a.settings == b.settings;
         self.rules.len() == other.rules.len() && self.rules.iter().zip(&other.rules).all(same)

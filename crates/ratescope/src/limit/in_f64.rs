@@ -77,7 +77,7 @@ pub struct InF64 {
 pub struct Lua {
     /// The name of its file, without the extension.
     pub name: &'static str,
-    /// Whether it takes a cost in whole millionths.
+    /// True if it takes a cost in whole millionths.
     pub counts: bool,
 }
 

@@ -144,7 +144,7 @@ impl Per {
     }
 }
 
-/// Whether a text may be the name of a field: letters, digits and `-_.`, and for the names of Envoy and its gateway
+/// True if a text may be the name of a field: letters, digits and `-_.`, and for the names of Envoy and its gateway
 /// `/:@~$*!`, and `#` before a number. A text like a rate, as `5/1s`, or like the prefix of a network, as `ip/64`, is
 /// refused.
 fn is_name(name: &str) -> bool {

@@ -24,7 +24,7 @@ pub struct Ask {
     pub is_stretched: bool,
     /// True if it counts and never refuses.
     pub is_shadow: bool,
-    /// Whether it decides at present. Of a limit and its stretched form, one does.
+    /// True if it decides at present: of a limit and its stretched form, one does.
     pub in_force: bool,
 }
 

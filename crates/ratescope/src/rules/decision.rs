@@ -68,9 +68,9 @@ pub(crate) type Outcomes = SmallVec<[PlacedOutcome; 2]>;
 pub struct Place {
     /// The index of its rule in [`Rules::rules`].
     pub rule: usize,
-    /// Its index in [`Rule::limits`] or, if it is stretched, in [`Rule::stretched`].
+    /// The index in [`Rule::limits`] or, if it is stretched, in [`Rule::stretched`].
     pub limit: usize,
-    /// Whether it is the stretched form.
+    /// True for the stretched form.
     pub is_stretched: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct PlacedOutcome {
     pub outcome: Outcome,
     /// True if the rule is a shadow.
     pub is_shadow: bool,
-    /// Whether the event exceeds the limit as written, even if a soft or elastic throttle allows it.
+    /// True if the event exceeds the limit as written, even if a soft or elastic throttle allows it.
     pub exceeds: bool,
     /// Where the state of the key was.
     pub source: StateSource,
@@ -159,7 +159,7 @@ pub struct LimitOutcome<'a> {
     pub limit: &'a Limit,
     /// The outcome. A refusal by a shadow refuses nothing.
     pub outcome: Outcome,
-    /// Whether the event passes softly, only because the limit is stretched.
+    /// True if the event passes softly, only because the limit is stretched.
     pub exceeds: bool,
     /// Where the state of the key was.
     pub source: StateSource,
@@ -245,7 +245,7 @@ impl Decision {
         self.view(self.outcomes.get(outcomes.reduce(stricter)?.by)?)
     }
 
-    /// Whether the event passes softly: hard limits would have refused it.
+    /// True if the event passes softly: hard limits would have refused it.
     pub fn is_soft(&self) -> bool {
         self.is_allowed() && self.outcomes.iter().any(|one| one.exceeds && !one.is_shadow)
     }

@@ -147,7 +147,7 @@ impl Rules {
     /// ```
     ///
     /// # Errors
-    /// The same mistakes as in a file of rules. The error has the domain in place of the file, and the number of the
+    /// The mistakes that a file of rules can have. The error has the domain in place of the file, and the number of the
     /// rule, from 1, in place of the line.
     pub fn new(domain: &str, rules: impl IntoIterator<Item = NewRule>) -> Result<Self, RulesError> {
         let rules: Vec<NewRule> = rules.into_iter().collect();

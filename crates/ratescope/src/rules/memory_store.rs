@@ -383,7 +383,7 @@ impl MemoryStore {
     }
 }
 
-/// Whether a rule is decided by the states here when another store can't be asked.
+/// True if the states here decide about a rule when another store can't be asked.
 fn is_local(rule: &Rule) -> bool {
     rule.on_store_failure() == OnStoreFailure::Local
 }
@@ -477,7 +477,7 @@ impl Generation {
 }
 
 impl LimitTable {
-    /// The same states with the numbers of other limits; `None` if the shape differs.
+    /// These states with the numbers of other limits; `None` if the shape differs.
     fn with_limits(&self, (own, stretched): (&Limit, Option<&Limit>)) -> Option<Self> {
         let stretched = match (stretched, &self.stretched) {
             (Some(limit), Some(keyed)) => Some(Arc::new(keyed.with_limit(limit)?)),

@@ -24,7 +24,7 @@ pub enum Intent {
     Count,
     /// Nothing: it is only asked whether it would pass.
     Look,
-    /// Its cost is given back in those limits that can. It always passes.
+    /// Gives the cost back in those limits that can, and always passes.
     GiveBack,
 }
 
@@ -102,7 +102,7 @@ impl<'a, S: ?Sized> Part<'a, S> {
         each
     }
 
-    /// Whether it passes by this decision.
+    /// True if it passes by this decision.
     fn passes(&self, decision: &Decision, details: Details) -> bool {
         self.intent == Intent::GiveBack
             || decision.wait().is_some_and(|wait| !details.at_once || wait == Span::ZERO)

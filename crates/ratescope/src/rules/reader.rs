@@ -23,7 +23,7 @@ pub(super) struct MapKeys {
 pub(super) struct Map<'a> {
     pub(super) at: At,
     pairs: &'a [(Node, Node)],
-    /// Whether it has an unknown key, which may be a misspelling of a missing one.
+    /// True if it has an unknown key, which may be a misspelling of a missing one.
     is_strange: bool,
     /// Keys that count as absent.
     hidden: &'static [&'static str],

@@ -188,9 +188,9 @@ pub trait Store: Any + Send + Sync {
 pub struct Details {
     /// Gives the outcomes their [quotas](super::LimitOutcome::quota) after the event.
     pub quotas: bool,
-    /// Whether to compute when a refused event would pass.
+    /// Computes when a refused event would pass.
     pub retry: bool,
-    /// Whether the event can't wait. If it would pass only after a wait, it is not counted, and the decision has the
+    /// The event can't wait. If it would pass only after a wait, it is not counted, and the decision has the
     /// wait.
     pub at_once: bool,
 }

@@ -95,7 +95,7 @@ pub struct Step {
     pub key: String,
     /// The values that match.
     pub value: Value,
-    /// Whether the field is [secret](crate::policy::Per), and its values are written as hashes.
+    /// True for a [secret field](crate::policy::Per), whose values are written as hashes.
     pub secret: bool,
 }
 

@@ -96,7 +96,7 @@ impl Node {
         matches!(&self.kind, Kind::Text { text, plain: true, .. } if NOTHING.contains(&text.as_str()))
     }
 
-    /// Whether it is null, an empty text or an empty list, which generated files write for absent settings.
+    /// True for null, an empty text or an empty list, which generated files write for absent settings.
     pub(super) fn is_empty(&self) -> bool {
         match &self.kind {
             Kind::Text { text, .. } => text.is_empty() || self.is_nothing(),
@@ -196,7 +196,7 @@ impl Tree<'_> {
             Event::SequenceStart(_, anchor, _) => self.begin(at, anchor, Kind::List(Vec::new())),
             Event::MappingStart(_, anchor, _) => self.begin(at, anchor, Kind::Map(Vec::new())),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                // Its contents are counted already.
+                // What it contains is counted already.
                 Some(Open { at, anchor, kind, .. }) => self.add(Node::new(at, kind), 1, anchor),
                 None => Ok(()),
             },

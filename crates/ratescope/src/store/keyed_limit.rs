@@ -56,12 +56,12 @@ impl KeyedLimit {
         Ok(restored.unwrap_or_else(|| KeyedLimit::new(limit, capacity)))
     }
 
-    /// Whether these states belong to exactly this limit.
+    /// True if these states belong to exactly this limit.
     pub(crate) fn is_for(&self, limit: &Limit) -> bool {
         self.own.is_none() && self.per == limit.per && *self.keys.limiter() == limit.limiter
     }
 
-    /// The same keys and states with the numbers of `limit`; `None` if its keys or its shape differ.
+    /// These keys and states with the numbers of `limit`; `None` if its keys or its shape differ.
     pub(crate) fn with_limit(&self, limit: &Limit) -> Option<Self> {
         if self.per != limit.per || self.limiter().shape() != limit.limiter.shape() {
             return None;

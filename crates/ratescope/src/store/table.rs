@@ -50,7 +50,7 @@ impl<S> Entry<S> {
         self.used |= 1;
     }
 
-    /// Whether the state is that of another store.
+    /// True if the state is that of another store.
     pub(super) fn is_told(&self) -> bool {
         self.used & 1 == 1
     }

@@ -26,7 +26,7 @@ impl<'a> Key<'a> {
         Key { limit, hash: limit.hash(event), shard: 0 }
     }
 
-    /// Whether both have the same state.
+    /// True if both have the same state.
     pub(crate) fn is(&self, other: &Key<'_>) -> bool {
         self.limit.number == other.limit.number && self.hash == other.hash
     }

@@ -73,8 +73,8 @@ fn several<'a, S: Store>(
     chosen.iter().zip(events).map(part).collect()
 }
 
-/// Several events that are decided as one, each by some store: at the same keys and at others, to be counted, looked at or
-/// given back.
+/// Several events that are decided together, each by some store: at the same keys and at others, to be counted, looked
+/// at or given back.
 #[tokio::test]
 async fn both_stores_decide_alike_about_several_events() {
     let Some(server) = Server::start(&[]) else { return };
@@ -123,7 +123,7 @@ async fn both_stores_decide_alike_about_several_events() {
                 for (theirs, ours) in theirs.outcomes().zip(ours.outcomes()) {
                     assert_near(what, theirs.outcome.level, ours.outcome.level);
                 }
-                // On Redis, the quota beside a look is the one before later parts, and says the numbers of its own store.
+                // On Redis, the quota beside a look is the one before later parts, with the numbers of its own store.
                 if are_alike {
                     assert_same(what, theirs, ours);
                 }

@@ -152,7 +152,7 @@ impl Got<'_> {
     }
 }
 
-/// Whether an outcome belongs to the rule with this full name, or this name in the file.
+/// True if an outcome belongs to the rule with this full name, or this name in the file.
 fn is_named(name: &str, by: &LimitOutcome<'_>) -> bool {
     by.rule.name() == name || by.rule.label() == Some(name)
 }
