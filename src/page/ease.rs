@@ -20,9 +20,8 @@ impl Eased {
         self.at = None;
     }
 
-    /// Moves towards `target`, which is above zero, by the time that has passed until `wall`, in
-    /// milliseconds. Jumps to it on the first call, and if motion is unwanted (`still`). Returns whether it
-    /// moved.
+    /// Moves towards `target`, which is above zero, for the time that has passed until `wall`, in milliseconds. Jumps
+    /// to `target` on the first call, and if motion is unwanted (`still`). Returns whether the value moved.
     pub(crate) fn follow(&mut self, target: f64, wall: f64, still: bool) -> bool {
         let passed = self.at.map_or(f64::INFINITY, |last| (wall - last).max(0.0));
         self.at = Some(wall);

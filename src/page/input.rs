@@ -118,7 +118,7 @@ impl Page {
         true
     }
 
-    /// The pointer is gone. If it was looking back by a drag, the picture returns to where it was before.
+    /// The pointer is gone. The picture returns from a drag to the past.
     pub fn leave(&mut self) {
         self.dirty = true;
         let pointer = core::mem::take(&mut self.viewer.pointer);

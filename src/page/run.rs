@@ -181,7 +181,7 @@ impl<E: Experiment + Clone> Shown<E> {
         !self.verdicts.is_empty()
     }
 
-    /// The first period of the recorded events, in which the limiters lack what came before.
+    /// The first period of the recorded events, in which the limiters lack the earlier events.
     pub(super) fn warming(&self, period: Span) -> Option<[Time; 2]> {
         let first = self.oldest().filter(|_| self.begins_late)?;
         Some([first, first.after(period)])

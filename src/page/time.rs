@@ -105,7 +105,7 @@ impl Page {
         self.viewer.term = Term::named(term);
     }
 
-    /// How many of the marked instants the run has passed.
+    /// The number of marked instants that the run has passed.
     pub fn passed(&self) -> usize {
         let now = self.view.run().now();
         self.viewer.flags.partition_point(|&at| at <= now)

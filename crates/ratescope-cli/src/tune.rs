@@ -77,11 +77,11 @@ pub(crate) struct Args {
     #[arg(long = "limit", value_name = "LIMITS", value_parser = written)]
     limits: Vec<String>,
 
-    /// The configuration that is in force: what its limits do to the log, and what the recommended one would do
-    /// instead. It may be of nginx (limit_req), HAProxy (rates of stick tables), Envoy (local_ratelimit as YAML or
-    /// JSON), the rate limit service (its rule file), Caddy (rate_limit), Traefik (rateLimit as YAML, TOML or labels),
-    /// Cloudflare (rules as JSON), Exim (ratelimit), fail2ban (jail.local) or nftables (limit rate), which its words
-    /// tell. What is not understood is said with its line, and nothing is guessed
+    /// The configuration in force: what its limits do to the log, and what the recommended limit would do instead. It
+    /// may be of nginx (limit_req), HAProxy (rates of stick tables), Envoy (local_ratelimit as YAML or JSON), the rate
+    /// limit service (its rule file), Caddy (rate_limit), Traefik (rateLimit as YAML, TOML or labels), Cloudflare
+    /// (rules as JSON), Exim (ratelimit), fail2ban (jail.local) or nftables (limit rate): its words show which. What is
+    /// not understood is printed with its line, and nothing is guessed
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 

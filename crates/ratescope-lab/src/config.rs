@@ -90,7 +90,8 @@ pub struct Config {
     pub found: Vec<Found>,
     /// How the addresses of clients are counted, by the first limit that counts by addresses.
     pub addresses: Addresses,
-    /// What was not understood, and how a limit differs from the one that is tried.
+    /// The parts that were not understood, and the differences between a limit and the limiter that is tried in its
+    /// place.
     pub remarks: Vec<Remark>,
 }
 

@@ -91,8 +91,8 @@ impl<E: Experiment> Run<E> {
     /// call is bounded; if [`now`](Self::now) is still before `until`, call again. An expensive event counts as
     /// several: see [`Experiment::weight`].
     ///
-    /// While the run is being [decided again](Self::set), the call also goes on with this, with the rest of `most`, but
-    /// at least half of it.
+    /// While the run is being [decided again](Self::set), the call also continues that, with the rest of `most`, but at
+    /// least half of `most`.
     pub fn advance(&mut self, until: Time, most: usize) {
         let mut left = most;
         while left > 0 {

@@ -65,19 +65,19 @@ pub struct Viewport<'a> {
     pub tops: &'a [f64],
     /// The place of the pointer in CSS pixels. For a crosshair moved by keys, it is at the upper edge.
     pub pointer: Option<[f64; 2]>,
-    /// The readings at the crosshair of the Scope stand beside the picture, and not in a box within it.
+    /// The page shows the readings at the Scope's crosshair beside the picture, in place of a box within it.
     pub read_beside: bool,
-    /// The pointer rests where it just clicked: the feedback is shown instead of the crosshair's box.
+    /// The pointer rests where it just clicked: the feedback replaces the crosshair's box.
     pub clicked: bool,
     /// The pointer holds the line of the limit, to drag it.
     pub holds_limit: bool,
-    /// The pointer holds the line of the limit, or a press would take hold of it.
+    /// The pointer holds the line of the limit, or is over it.
     pub on_limit: bool,
     /// Stretches of time to mark, in which the run was not watched.
     pub gaps: &'a [Gap],
     /// A stretch of time in which the limiters do not know all earlier events yet.
     pub warming: Option<[Time; 2]>,
-    /// The time axis counts from the start of the run, and not back from the right edge.
+    /// The time axis counts from the start of the run, in place of back from the right edge.
     pub own_time: bool,
     /// Instants to mark, ascending.
     pub flags: &'a [Time],

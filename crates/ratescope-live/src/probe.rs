@@ -202,7 +202,7 @@ impl Probe {
         Some(Viewer::new(Arc::clone(self), number, wanted))
     }
 
-    /// Drops the data for viewers if there were none for a minute. Every decision does so, too, so call this only if
+    /// Drops the data for viewers after a minute without viewers. Every decision also does this, so call it only if
     /// there may be no decisions for long. The first call, or the first decision, begins the past.
     pub fn forget(&self, now: Time) {
         self.reach(now);
@@ -342,9 +342,9 @@ struct Counted<'a> {
     refused: bool,
 }
 
-/// Sets the text of a key in a sketch, if it may be shown; most keys that come once never are. A key in a free place
-/// gets its text at once. A key that displaced another gets it if it has more than one hit, comes again, or is in one
-/// of every [`FEW`] places.
+/// Sets the text of a key in a sketch, if the key may be shown; most keys that come once are never shown. A key in a
+/// free place gets its text at once. A key that displaced another gets its text if it has more than one hit, comes
+/// again, or is in one of every [`FEW`] places.
 fn show(placed: Option<Placed<'_, Option<Arc<Key>>>>, hits: u64, key: impl Fn() -> Arc<Key>) {
     let Some(Placed { place, what, is_new, error }) = placed else { return };
     if what.is_none() && (!is_new || error == 0 || hits > 1 || place % FEW == 0) {

@@ -81,8 +81,7 @@ pub(super) fn guess(line: &str, outer: Option<Instant>) -> Result<Guess, Reason>
     Ok(Guess::new(shape(Events::Arrivals, "Exim's main log", has_recipients), points))
 }
 
-/// The event of a line; `None` if the line has no such event.
-/// `outer` is the time of a line that has none of its own.
+/// The event of a line; `None` if the line has no such event. `outer` is the time for a line without a time.
 pub(super) fn read<'a>(
     line: &'a str,
     outer: Option<Instant>,

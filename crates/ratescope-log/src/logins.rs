@@ -81,9 +81,9 @@ pub(super) struct Failure<'a> {
 enum Kind {
     /// It counts by itself.
     Main,
-    /// It is about an attempt that a later message counts, too.
+    /// About an attempt that a later message also counts.
     Each,
-    /// It is about a connection; messages with other numbers may be about the same one.
+    /// About a connection; messages with other numbers may be about the same connection.
     Other(u8),
 }
 

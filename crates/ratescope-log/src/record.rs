@@ -89,8 +89,8 @@ impl<'a> Record<'a> {
         self.instant.east
     }
 
-    /// The number of equal events that the line stands for, from 0 to 1,000. If it stands for more, 1,000 share the
-    /// cost of all.
+    /// The number of equal events that the line stands for, from 0 to 1,000. A line for more events counts as 1,000
+    /// events that share the cost of all.
     #[inline]
     pub fn times(&self) -> u32 {
         self.times
@@ -118,7 +118,7 @@ impl<'a> Record<'a> {
         self.cost
     }
 
-    /// The event; the line stands for [`times`](Self::times) of it.
+    /// The event, which the line stands for [`times`](Self::times) times.
     pub fn event(&self) -> Event<'_> {
         Event { time: self.instant.time, cost: self.cost, fields: self }
     }

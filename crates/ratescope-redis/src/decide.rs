@@ -79,7 +79,7 @@ impl Request {
         slots.into_iter().map(|(_, questions)| questions).collect()
     }
 
-    /// A request of those among these questions that are of this kind; `None` without any.
+    /// A request with the questions `which` for whose intent `of` is true; `None` without such questions.
     fn part(&self, which: &[usize], of: impl Fn(Intent) -> bool, op: Op) -> Option<Request> {
         let chosen = which.iter().filter_map(|q| self.questions.get(*q));
         let questions: Few<Question> =
@@ -159,7 +159,7 @@ impl Request {
         Ok(decided)
     }
 
-    /// Takes over the decisions about those among these questions that are of this kind.
+    /// Takes over the decisions about the questions `which` for whose intent `of` is true.
     fn take(
         &self,
         which: &[usize],

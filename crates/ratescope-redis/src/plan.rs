@@ -109,7 +109,7 @@ pub(super) struct Call {
     pub(super) args: Few<Vec<u8>>,
     /// The limits at each key.
     pub(super) groups: Few<CallGroup>,
-    /// How many limits are asked; the others are only given back to.
+    /// The number of limits to ask, before the limits that only take back a cost.
     pub(super) asked: usize,
     /// For each limit in each question, its index among the limits of the script.
     pub(super) places: Few<Few<usize>>,
@@ -327,7 +327,7 @@ fn earlier(questions: &[Question], q: usize, key: &[u8]) -> Option<Earlier> {
 struct Arguments<'a> {
     questions: &'a [Question],
     groups: &'a [CallGroup],
-    /// How many keys are asked; the others are only given back to.
+    /// The number of keys to ask, before the keys that only take back a cost.
     asked_keys: usize,
     limits: &'a [CallLimit],
 }

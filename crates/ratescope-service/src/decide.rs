@@ -143,7 +143,7 @@ impl Question<'_> {
         }
     }
 
-    /// When it would pass; `None` if it passes at once, as hits that are given back always do.
+    /// When the event would pass; `None` if it passes at once, as returned hits always do.
     fn retry(&self, decision: &Decision) -> Option<Option<Retry>> {
         retry(decision).filter(|_| !self.is_refund)
     }
@@ -304,9 +304,9 @@ pub(super) type Answers = SmallVec<[OneAnswer; 2]>;
 /// `None` where no rule is asked.
 pub(super) type OneAnswer = Option<(Arc<Domain>, Decision)>;
 
-/// Asks the rule at the top of the file. It counts the most hits that a descriptor takes; if none takes any, it gives
-/// back the most that one gives back; and if all peek, it peeks. A request with one descriptor, for the rules, asks
-/// both in one question.
+/// Asks the rule at the top of the file. It counts the highest number of hits that a descriptor takes; if no descriptor
+/// takes hits, it gives back the highest number that a descriptor gives back; and if all peek, it peeks. A request with
+/// one descriptor, for the rules, asks both in one question.
 fn ask_for_all<'a>(questions: &mut SmallVec<[Question<'a>; 2]>, all: &'a [RateLimitDescriptor]) {
     if let [only] = questions.as_mut_slice()
         && only.instead.is_none()

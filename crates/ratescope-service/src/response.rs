@@ -27,7 +27,8 @@ pub(super) fn span(unit: i32) -> Option<Span> {
     UNITS.iter().find(|(known, _)| *known as i32 == unit).map(|(_, span)| *span)
 }
 
-/// The status of a descriptor. `retry` says when it would pass, if not at once; `is_known` whether it has a rule.
+/// The status of a descriptor. `retry` says when the event would pass, if not at once; `is_known` whether the
+/// descriptor has a rule.
 pub(super) fn status(
     decision: Option<&Decision>,
     retry: Option<Option<Retry>>,

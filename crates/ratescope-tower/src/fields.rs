@@ -10,20 +10,20 @@
 //! | `user` | the user that the service's authentication found: see [`RateLimit::user`](super::RateLimit::user) |
 //! | any other | a header, an extension, or the result of a closure |
 //!
-//! A client chooses how it spells its path: `/%6cogin`, `//login` and `/x/../login` are `/login` here, but `/login/`
-//! and `/LOGIN` are other paths, and a router may take any of them for another one than the layer does. So a rule for
-//! what a service does with a path should be about the route, which the router finds by the path as it was sent.
+//! A client chooses the spelling of a path: `/%6cogin`, `//login` and `/x/../login` are `/login` here, but `/login/`
+//! and `/LOGIN` are other paths, and a router may read any of these differently. So a rule for a handler should be
+//! about the route, which the router finds by the path as it was sent.
 //! [`RateLimit::refuse_doubtful_paths`](super::RateLimit::refuse_doubtful_paths) is for services that read paths in
-//! ways of their own, and [`RateLimit::keep_slashes`](super::RateLimit::keep_slashes) for services that tell `//` from
-//! `/`.
+//! ways of their own, and [`RateLimit::keep_slashes`](super::RateLimit::keep_slashes) for services that distinguish
+//! `//` from `/`.
 //!
 //! # Missing sources
 //! A request may lack a field: one without login has no `user`. A descriptor for `user` does not apply to it, and in a
 //! limit `per user` all such requests share one key. But if the layer has no source for a field at all, it limits all
-//! clients together instead of nobody: the field is `unknown` in every request, and all share one key. So it is with
-//! `ip` when the server does not say who is connected. Rules for a certain value of such a field never apply. The layer
-//! logs a warning when it is laid around a service, and at the first request after a reload. A service that should not
-//! start then calls [`RateLimit::check_sources`](super::RateLimit::check_sources).
+//! clients together instead of nobody: the field is `unknown` in every request, and all share one key. This also holds
+//! for `ip` when the server does not say who is connected. Rules for a certain value of such a field never apply. The
+//! layer logs a warning when it is laid around a service, and at the first request after a reload. A service that
+//! should not start then calls [`RateLimit::check_sources`](super::RateLimit::check_sources).
 //!
 //! # Values that nobody has
 //! A rule for a route that does not exist limits nobody, and a tier that no rule is for is not limited; both may be

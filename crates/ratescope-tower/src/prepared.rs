@@ -57,7 +57,7 @@ pub(super) struct PreparedLimit {
     /// The item in RateLimit-Policy.
     policy: HeaderValue,
     /// A cache: the first list of RateLimit-Policy that ended with this item, and its limits. Most requests with this
-    /// limit have the same others.
+    /// limit have the same other limits.
     list: OnceLock<(Vec<Place>, HeaderValue)>,
 }
 

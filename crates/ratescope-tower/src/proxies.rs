@@ -5,8 +5,8 @@
 //!
 //! 1. The connection comes from the peer. If the peer is not in the trusted networks, it is the
 //!    client, and no header is read.
-//! 2. Otherwise the header is read from its end. The first address that is not trusted is the client. Whatever stands
-//!    before it, the client may have written, so it does not count.
+//! 2. Otherwise the header is read from its end. The first address that is not trusted is the client. The client may
+//!    have written all entries before it, so they do not count.
 //! 3. If all addresses are trusted, the first one is the client: a client inside the networks. If an entry is no
 //!    address (`unknown`, or an obfuscated name), the client is the host that wrote the entry: the address after it, or
 //!    the peer.

@@ -41,15 +41,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 ///   lower, the difference is given back. A rule with a `cost` of its own, such as one for the number of requests,
 ///   keeps what it counted.
 /// * When the last clone is dropped without [`settle`](Self::settle), the request costs what was [added](Self::add). So
-///   a handler that fails before it adds anything, or never uses the reservation, gives all back. The layer belongs
-///   around the routes that use it, and a limit on their number bounds what fails.
+///   a handler that fails before it adds anything, or never uses the reservation, gives all back. So put the layer
+///   around the routes that reserve, with a second limit on the number of their requests, which also counts failed
+///   ones.
 /// * A limiter that measures a rate can't give back: see [`Limiter::give_back`](ratescope::Limiter::give_back). With
 ///   such a limiter among the limits, nothing is given back to any limit, and the layer logs a warning when it is made.
 ///   It does not warn of a [store](ratescope::rules::Store) of one's own that can't give back.
 /// * What is given back after a window has ended is given back in the next one.
-/// * Nothing waits. A store in memory has counted the difference when these methods return. Any other store is told by
-///   a task; a difference that is lost is counted in the [meters](super::meters) or logged, as for charges. If the
-///   store failed and each rule decided by its `on_store_failure`, nothing is given back.
+/// * Nothing waits. A store in memory has counted the difference when these methods return. For any other store, a task
+///   counts the difference; a lost difference is counted in the [meters](super::meters) or logged, as for charges. If
+///   the store failed and each rule decided by its `on_store_failure`, nothing is given back.
 #[derive(Clone)]
 #[must_use = "what was reserved is given back when it is dropped"]
 pub struct Reservation {
@@ -90,8 +91,8 @@ impl Reservation {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).added += cost;
     }
 
-    /// Settles the request at its actual `cost`, instead of what was added. Later calls change nothing. A cost that is
-    /// negative or no number is logged, and the request costs what was reserved.
+    /// Settles the request at its actual `cost`, in place of the added costs. Later calls change nothing. A negative or
+    /// NaN cost is logged, and the request costs the reserved amount.
     pub fn settle(&self, cost: f64) {
         let settle = self.open.lock().unwrap_or_else(PoisonError::into_inner).settle.take();
         drop(Open { added: cost, settle });

@@ -68,8 +68,7 @@ impl<C: Clock> Clock for Arc<C> {
 /// system's clock does not change it, and on some systems it stops while the machine sleeps. Windows are aligned to the
 /// hours and days of UTC.
 ///
-/// `wasm32-unknown-unknown` has no such clock, and the standard library panics when it is asked there.
-/// Use one from the host there.
+/// `wasm32-unknown-unknown` has no such clock: there, the standard library panics. Use a clock of the host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MonotonicClock;
 
@@ -92,8 +91,7 @@ impl Clock for MonotonicClock {
 /// processes agree about them. The system's clock may be set back: see
 /// [limiters](crate::limit#when-time-runs-backwards).
 ///
-/// `wasm32-unknown-unknown` has no such clock, and the standard library panics when it is asked there.
-/// Use one from the host there.
+/// `wasm32-unknown-unknown` has no such clock: there, the standard library panics. Use a clock of the host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 

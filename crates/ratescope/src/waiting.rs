@@ -307,7 +307,7 @@ pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
     }
 }
 
-/// The shortest sleep. A store with a clock of its own may refuse an event at the time that it returned itself.
+/// The shortest sleep. A store with a clock of its own may refuse an event even at the time that the store returned.
 const SHORTEST: Span = Span::micros(1);
 
 /// A random number from 0 to less than 1, from the source that std seeds its hashes with.

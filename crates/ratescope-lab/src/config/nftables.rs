@@ -93,7 +93,7 @@ struct Rule<'a> {
 }
 
 impl<'a> Rule<'a> {
-    /// The rule of a statement; `None` if that is another object, or of no chain that is known.
+    /// The rule of a statement; `None` for another object, or in an unknown chain.
     fn new(statement: &'a Statement, around: &[&Statement]) -> Option<Self> {
         if let Some(chain) = around.last() {
             let is_rule = chain.begins_with("chain")
@@ -137,7 +137,7 @@ fn table_of(words: &[String]) -> Option<(String, &[String])> {
     Some((format!("{first} {}", short(name)), rest))
 }
 
-/// A name, as much of it as tells it from others: nft has none of more than 256 bytes.
+/// A name, cut to a length that nft's names never exceed: 256 bytes.
 fn short(name: &str) -> &str {
     beginning(name, SCOPE)
 }

@@ -24,8 +24,8 @@ impl Default for Waits {
 }
 
 impl Waits {
-    /// Takes the decision about an event of the sender with the number `sender`. There are few senders, so they are in
-    /// a list.
+    /// Notes that an event of the sender with the number `sender` was allowed or refused. There are few senders, so
+    /// they are in a list.
     pub(super) fn event(&mut self, sender: usize, at: Time, allowed: bool) {
         if self.since.len() <= sender {
             self.since.resize(sender + 1, None);

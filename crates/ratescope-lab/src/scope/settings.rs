@@ -168,7 +168,7 @@ impl Settings {
         Ok(Some((template.clone(), policy)))
     }
 
-    /// Tells whether the limit decides anything, which it does not if the template has rates of its own.
+    /// Whether the setting `limit` has an effect: a template with rates of its own ignores it.
     pub fn is_limited(&self) -> bool {
         let with = |limit| Settings { limit, ..self.clone() }.policy().ok().flatten();
         self.template.is_none() || with(self.limit) != with(self.limit / 2.0)

@@ -70,7 +70,7 @@ struct Place<'a> {
 struct Places<'a> {
     first: Option<Place<'a>>,
     last: Option<Place<'a>>,
-    /// The first after a user of one word, and before a colon.
+    /// The first possible address that follows a user of one word and precedes a colon.
     after_word: Option<Place<'a>>,
     count: usize,
 }

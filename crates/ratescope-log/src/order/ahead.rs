@@ -1,9 +1,10 @@
 //! Lines that are far ahead of the log, until another line confirms their time.
 //!
 //! A clock that is wrong for a moment, or a damaged byte, dates a line years ahead. If the log continued from there,
-//! all later lines would be late. So a second line must confirm it: a line of about the same time, or, as in a log with
-//! few lines, the next line if it is at most a day later. After an earlier line, only a line of about the same time
-//! confirms it. If none of the next 64 lines does, and one of them is earlier, the line is dropped.
+//! all later lines would be late. So a second line must confirm this time: a line of about the same time, or, as in a
+//! log with few lines, the next line if it is at most a day later. After an earlier line, only a line of about the same
+//! time confirms it. If none of the next 64 lines confirms the time, and one of them is earlier, the line ahead is
+//! dropped.
 
 use super::line::Line;
 
@@ -43,9 +44,10 @@ impl<T> Ahead<T> {
         self.waiting.push(Waiting { line, others: 0, is_doubtful: false });
     }
 
-    /// Notes that a line at the time `micros` in microseconds followed. Removes the lines that are now confirmed, in
-    /// the order of their times: all up to the last line that is at most `near` from it, or that no earlier line
-    /// followed and that is at most `far` before it or was followed by [`PATIENCE`] lines.
+    /// Notes that a line at the time `micros` in microseconds followed. Removes the confirmed lines in the order of
+    /// their times: all lines up to the last confirmed one. A line is confirmed if it is at most `near` from `micros`.
+    /// Without an earlier line after it, it is also confirmed if it is at most `far` before `micros`, or after
+    /// [`PATIENCE`] lines.
     pub(super) fn confirmed(&mut self, micros: i64, near: u64, far: u64) -> Vec<Line<T>> {
         let mut until = None;
         for Waiting { line, others, is_doubtful } in &mut self.waiting {

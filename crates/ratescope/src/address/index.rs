@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 /// An index of lists of networks, each with its place.
 ///
-/// A network lies in another one if both addresses begin with the prefix of the other. So each length of a prefix takes
-/// one look-up, at most 33 for IPv4 and 129 for IPv6.
+/// A network lies in a wider one if its address begins with the wider network's prefix. So each prefix length takes one
+/// look-up, at most 33 for IPv4 and 129 for IPv6.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     /// The places of the lists that have a network, in order.

@@ -99,8 +99,8 @@ impl DecayingRate {
 
     /// The largest cost, 0 or more, with which an event at `now` would read at most `target`.
     ///
-    /// It is the w for which w·mean + r·left is the target. After a long silence, when an event
-    /// reads its own cost, it is the target itself.
+    /// It is the w for which w·mean + r·left is the target. After a long silence, when the rate is the cost of the
+    /// event, w is the target.
     pub fn room(&self, before: Option<Measured>, now: Time, target: f64) -> f64 {
         let Some(last) = before else { return target };
         let Decay { left, mean } = decay(self.gap(last.at, now));
@@ -202,7 +202,7 @@ fn ln_ratio(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// With and without an exponential, at and around the rates from which on it is computed.
+    /// With and without the exponential, at and around the rate from which on it is computed.
     #[test]
     fn a_long_silence_is_what_the_formula_says() {
         let exim = DecayingRate { period: Span::seconds(1) };

@@ -90,7 +90,8 @@ impl Smoothed {
     }
 
     /// The seconds until the smoothed rate is highest, if nothing arrives, from the instant at which it was `smoothed`
-    /// and the rate was `rate`. At its peak the falling rate meets it. 0 when the rate is not above `smoothed`.
+    /// and the rate was `rate`. It peaks when the falling rate meets it; the result is 0 when the rate is not above
+    /// `smoothed`.
     ///
     /// Setting B(d) = R e^(-d/p) in the formula above leaves e^x = 1 + z with
     /// z = (p/q - 1)(1 - B/R), and so d = p (1 - B/R) ln(1 + z)/z.

@@ -23,8 +23,9 @@
 //! a slash.
 //!
 //! # What is in doubt
-//! Servers read some paths in different ways: an escaped slash, a backslash, `;` behind dots. No form of such a path is
-//! right for all of them, so [`doubt`] says what is doubtful, and a front before unknown servers refuses it.
+//! Servers read some paths in different ways: an escaped slash, a backslash, `;` behind dots. Such a path has no normal
+//! form that is right for all servers, so [`doubt`] names the doubtful part, and a front before unknown servers refuses
+//! the path.
 
 use alloc::borrow::Cow;
 use alloc::string::String;

@@ -21,11 +21,10 @@
 //! * **Charged afterwards:** a cost that was not asked about may overfill the bucket. All of it is
 //!   owed: later events wait until it has drained, however long that takes. A bucket owes at most
 //!   9.2 · 10^12 events.
-//! * **Time runs backwards:** the state has the latest time that was seen, and what has drained since
-//!   an earlier time is back in the bucket. So a clock that goes back and forth gains nothing. When
-//!   an event is earlier than the state by more than a full bucket takes to drain, the clock was set
-//!   back for good: the content stays, and drains from the new time on. Only the times tell this,
-//!   since the content may be of any size.
+//! * **Time runs backwards:** the state has the latest time seen; for an earlier event, the amount drained since then
+//!   is back in the bucket. So a clock that goes back and forth gains nothing. When an event is earlier than the state
+//!   by more than a full bucket takes to drain, the clock was set back for good: the content stays, and drains from the
+//!   new time on. Only the times tell this, since the content may be of any size.
 
 use super::LONG_AGO;
 use super::amount::{amount, events, limit, to_f64};
@@ -300,9 +299,8 @@ impl Bucket {
         events(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// The content in plain units, as of `now`. If the bucket has run empty, the content is that of the first
-    /// microsecond with less left than drains in one microsecond, so that nothing is lost even when time runs
-    /// backwards.
+    /// The content in plain units, as of `now`. For an empty bucket, it is as of the first microsecond with less left
+    /// than drains in a microsecond, so that nothing is lost even when time runs backwards.
     pub(super) fn keep(&self, state: &State, now: Time) -> Filled {
         let content = state.content.get();
         let per_micro = u128::from(self.per_micro);

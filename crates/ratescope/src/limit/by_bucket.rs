@@ -1,9 +1,9 @@
 //! What the token bucket, GCRA and the leaky bucket share; they differ in names and in whether events wait. `bucket.rs`
 //! has the arithmetic.
 
-/// Implements [`Limiter`](super::Limiter) and [`Algorithm`](super::algorithm::Algorithm) for a type with a
-/// bucket in it, and its constructors of whole numbers. `$size` is the word for the size of the bucket, and
-/// `$with` sets it; `$waits` says whether an event waits until the bucket before it has drained.
+/// Implements [`Limiter`](super::Limiter) and [`Algorithm`](super::algorithm::Algorithm) for a type with a bucket in
+/// it, and its constructors from whole numbers. `$size` is the word for the size of the bucket, and `$with` sets the
+/// size; `$waits` says whether an event waits until the earlier content has drained.
 macro_rules! limit_by_bucket {
     (
         $module:ident::$limiter:ident, $name:literal, $size:ident by $with:ident, $unit:literal,

@@ -33,12 +33,12 @@
 //! The level is the count with the event; during a ban it is `maxretry`.
 //!
 //! # The edges
-//! * **Equality:** the count that reaches the limit bans. F after the last event is late enough to be forgotten; F
-//!   after b nothing is rounded yet. A ban still holds at the instant at which its whole time has passed.
+//! * **Equality:** the count that reaches the limit bans. At exactly F after the last event the count is forgotten; at
+//!   exactly F after b nothing is rounded yet. A ban still holds at the instant at which its whole time has passed.
 //! * **Costs:** fail2ban counts whole failures; fractions are rounded up. Cost 0 only reads.
-//! * **Time runs backwards:** an event from before the last one counts at the time of the last one. When it is from
-//!   more than F before, the clock was set back, and the count moves to it. The rest of a ban is cut to the length of a
-//!   ban.
+//! * **Time runs backwards:** an event from before the last one counts at the time of the last one. An event more than
+//!   F earlier shows that the clock was set back, and the count moves to its time. The rest of a ban is cut to the
+//!   length of a ban.
 //! * **Not imitated:** fail2ban drops old counts every five seconds, so a count may last up to five seconds longer. It
 //!   reads a log some time after the event, and its bans take effect then. There is no `bantime.increment` here.
 

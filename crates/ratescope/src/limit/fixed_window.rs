@@ -13,8 +13,8 @@
 //! # The edges
 //! * **Equality:** the event that reaches the limit passes.
 //! * **On an edge:** the first instant of a window belongs to it.
-//! * **Time runs backwards:** an event from the window before the latest one counts in the latest.
-//!   When it is from further back, the clock was set back, and the count moves to its window.
+//! * **Time runs backwards:** an event from the window before the latest one counts in the latest. An event from
+//!   further back shows that the clock was set back, and the count moves to its window.
 
 use super::Limiter;
 use super::algorithm::{Algorithm, Stretch, Unstretched};

@@ -40,10 +40,9 @@
 //! * **Costs:** HAProxy counts requests; fractions are rounded up. Cost 0 only reads the rate, and
 //!   passes. When allowed requests count, the cost is not compared with the limit: the event that
 //!   exceeds the limit passes, whatever it costs.
-//! * **Time runs backwards:** an event from before its window counts at the beginning of the window.
-//!   When it is from more than a period before, the clock was set back, and the window moves to it: to
-//!   the next even millisecond.
-//!   HAProxy's own clock never goes back.
+//! * **Time runs backwards:** an event from before its window counts at the beginning of the window. An event more than
+//!   a period earlier shows that the clock was set back, and the window moves to its time: to the next even
+//!   millisecond. HAProxy's own clock never goes back.
 //! * **Not imitated:** HAProxy's clock has 32 bits and wraps around after 49.7 days. Its counts wrap
 //!   around at 2^32; here they stay at 2^32 - 1.
 

@@ -282,8 +282,8 @@ impl Algorithm for Nginx {
         Ok(Nginx::new(rate, burst, delay)?.into())
     }
 
-    /// The burst comes on top of the one event that the rate lets pass; the rate is the cut one, which may be less than
-    /// what is written.
+    /// The burst adds to the one event that the rate lets pass. The rate is cut to nginx's units, and may be below the
+    /// written one.
     fn quota(&self) -> Option<Rate> {
         fill(self.burst as f64 + 1.0, Rate::new(self.per_second(), Span::seconds(1)).ok()?)
     }

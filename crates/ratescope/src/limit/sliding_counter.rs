@@ -23,8 +23,8 @@
 //! * **Equality:** the event that reaches the limit passes.
 //! * **On an edge:** the current window becomes the previous one, at its full weight.
 //! * **A long silence:** after two windows nothing is left.
-//! * **Time runs backwards:** an event from before the last one counts at the time of the last one.
-//!   When it is from more than a period before, the clock was set back, and the level moves to it.
+//! * **Time runs backwards:** an event from before the last one counts at the time of the last one. An event more than
+//!   a period earlier shows that the clock was set back, and the level moves to its time.
 
 use super::algorithm::{Algorithm, Stretch, Unstretched, kept};
 use super::amount::{amount, events, to_f64, touched, window};

@@ -22,10 +22,10 @@ pub enum Fault {
     Resting,
     /// The store was not asked: too many calls wait for its answers.
     Overloaded,
-    /// The store refused, in these words, and has counted nothing; or its answer can't be read, and it may have
+    /// The store refused with this message, and has counted nothing; or its answer can't be read, and it may have
     /// counted the event.
     Failed(String),
-    /// The cost of a charge is negative or NaN, as these words say. Nothing was counted.
+    /// The cost of a charge is negative or NaN, with this message. Nothing was counted.
     Cost(String),
 }
 
@@ -67,8 +67,8 @@ impl fmt::Display for Cause {
 }
 
 impl Fault {
-    /// The fault of a store that refused in these words, or whose answer can't be read. The words are cut, and made
-    /// visible.
+    /// The fault of a store that refused with this message, or whose answer can't be read. The message is cut, and its
+    /// control characters are made visible.
     pub fn failed(words: impl fmt::Display) -> Self {
         Fault::Failed(shown(&words.to_string(), WORDS))
     }

@@ -1,7 +1,6 @@
 //! Rules that are made in code.
 //!
-//! They become a tree, which is read as that of a file. So they mean the same as in a file, and the same mistakes are
-//! refused.
+//! They become a tree, which is read like the tree of a file, with equal meaning and equal mistakes.
 
 use super::error::{At, Mistake};
 use super::settings::RuleSettings;

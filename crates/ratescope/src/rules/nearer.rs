@@ -1,4 +1,4 @@
-//! For each descriptor, those of its list that are chosen before it for some values.
+//! For each descriptor, the descriptors of its list that are chosen before it for some values.
 
 use super::paths::Paths;
 use super::value::{Step, Value};
@@ -29,14 +29,14 @@ impl<'a> Nearer<'a> {
         nearer
     }
 
-    /// The descriptors that are chosen before the one at the end of a path, if there are any.
+    /// The descriptors that are chosen before the descriptor at the end of a path, if any.
     pub(super) fn before(&self, path: &[Step]) -> Option<&Before<'a>> {
         self.0.get(path)
     }
 
     /// Adds a list of descriptors with one key. A value is chosen before networks and wildcards that match it, and
-    /// these before the descriptor without a value. Of two networks or wildcards, the first in the file is chosen
-    /// before the other if one matches all that the other matches; others are not compared.
+    /// these before the descriptor without a value. Of two networks or wildcards, one of which contains the other, the
+    /// first in the file is chosen first; others are not compared.
     fn add(&mut self, list: &[&'a [Step]]) {
         let each = || list.iter().filter_map(|path| path.last()).enumerate();
         let mut within = Index::default();

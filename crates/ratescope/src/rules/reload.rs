@@ -189,8 +189,8 @@ impl<'a> Carried<'a> {
         Some(Arc::new(states))
     }
 
-    /// The states for a stretched limit. A new one begins with what the limit itself has counted, so that nobody gains
-    /// a burst by the change.
+    /// The states for a stretched limit. A new stretched limit begins with the states of the limit itself, so that
+    /// nobody gains a burst by the change.
     fn stretched(
         &mut self,
         limit: &Limit,

@@ -55,9 +55,8 @@ impl Wildcards {
         Ok(())
     }
 
-    /// The place of the first wildcard that matches a text. For the text of a wildcard, it is the first that matches
-    /// everything which this wildcard matches: only a star can match a star of the text, and it would match any
-    /// characters there, too.
+    /// The place of the first wildcard that matches a text. The text may be a wildcard's: only a star matches a star,
+    /// and a star matches anything, so the result is the first wildcard that contains it.
     pub(super) fn first(&self, text: &str) -> Option<usize> {
         let mut first: Option<usize> = None;
         for with_ends in self.with_ends(text) {

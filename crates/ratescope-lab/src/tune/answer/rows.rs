@@ -48,7 +48,7 @@ pub struct ClientRow {
 }
 
 impl ClientRow {
-    /// `marked` if it is legitimate, `stop` if it is to be stopped, or nothing.
+    /// `marked` for a legitimate client, `stop` for a client to be stopped, or nothing.
     pub fn mark(&self) -> &'static str {
         match (self.marked, self.stop) {
             (true, _) => "marked",

@@ -167,9 +167,9 @@ impl Clients {
         }
     }
 
-    /// The place of the client called `key`, which is added if it is new; `None` if sampling drops it. With `halvings`
-    /// given, a new client is never dropped. Without, it gets the halvings so far, and is dropped unless it is in the
-    /// sample.
+    /// The place of the client called `key`, which is added if it is new; `None` if sampling drops the client. With
+    /// `halvings`, a new client is never dropped. Without, it gets the halvings so far, and is dropped unless it is in
+    /// the sample.
     pub(super) fn place(&mut self, key: &str, halvings: Option<u8>) -> Option<usize> {
         let hash = self.hasher.hash_one(key.as_bytes());
         let found = self.table.find(hash, |&place| text(&self.keys, &self.list, place) == key);
@@ -488,7 +488,7 @@ impl Clients {
     }
 }
 
-/// The numbers here of the labels that have the numbers `codes` elsewhere, which are the places in `known`.
+/// The numbers here of the labels with the numbers `codes` elsewhere: the entries of `known` at the places `codes`.
 #[inline]
 fn own_codes(codes: Codes, known: &[Vec<u16>; 2]) -> Codes {
     let [path, agent] = codes.map(usize::from);

@@ -25,7 +25,7 @@ pub struct Trial {
     pub ipv6_prefix: Option<u8>,
     /// The fields of the limits that no event had.
     unseen: Vec<String>,
-    /// More clients were refused something than it remembers.
+    /// More clients had refused events than the trial remembers.
     pub has_more: bool,
     /// The number of refused events.
     pub refused: u64,
