@@ -64,7 +64,7 @@ pub fn draw(scope: &Scope, view: &Viewport) -> Vec<Mark> {
     crosshair::draw(&mut marks, &layout, scope, view);
     if let Some(memory) = &memory {
         let (row, y) = layout.heading(view);
-        heading(&mut marks, memory, &layout.time, row, y);
+        heading(&mut marks, memory, &layout.time, layout.plot, row, y);
     }
     marks
 }

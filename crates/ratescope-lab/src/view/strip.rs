@@ -80,6 +80,7 @@ fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
     let mut groups = groups.iter().peekable();
     while let Some(group) = groups.next() {
         let next = groups.peek().map_or(strip.right, |next| next.first - arm);
+        let mut end = group.last + arm;
         // Up to two events need no number.
         if group.events > 2 && group.last - group.first < APART && group.first > strip.left {
             let text = group.events.to_string();
@@ -90,11 +91,12 @@ fn counts(marks: &mut Vec<Mark>, strip: Strip, groups: &[Group], ink: Ink) {
             let after = group.last + away;
             if after + wide < next {
                 marks.push(small(after, y, &text, ink, Anchor::Start));
+                end = after + wide;
             } else if before - wide > taken {
                 marks.push(small(before, y, &text, ink, Anchor::End));
             }
         }
-        taken = group.last + arm;
+        taken = end;
     }
 }
 

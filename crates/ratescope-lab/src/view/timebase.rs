@@ -189,27 +189,35 @@ impl Timebase {
         tag(marks, rect, &text, Ink::Crosshair, SMALL);
     }
 
-    /// Draws a flag at each instant of `flags` in sight, with a pole through all plots and its time around the height
-    /// `y`.
-    pub(super) fn flags(&self, marks: &mut Vec<Mark>, flags: &[Time], plots: &[Rect], y: f64) {
+    /// Draws the pole of a flag at each of the instants `flags` that is in sight, through all plots, with its time around
+    /// the height `y`. Returns the x of each pole.
+    pub(super) fn poles(
+        &self,
+        marks: &mut Vec<Mark>,
+        flags: &[Time],
+        plots: &[Rect],
+        y: f64,
+    ) -> Vec<f64> {
         let mut lines = Vec::new();
+        let mut poles = Vec::new();
         let mut places = Vec::new();
         let mut tags = Vec::new();
         for &at in flags.iter().filter(|&&at| at >= self.from && at <= self.to) {
             let x = self.x(at);
+            poles.push(x);
             lines.extend(plots.iter().map(|p| (Point::new(x, p.y), Point::new(x, p.bottom()))));
             let text = axis::instant(at.as_secs());
             let wide = width(&text, SMALL) + 6.0;
             places.push([x - wide / 2.0, wide]);
-            tags.push((x, wide, text));
+            tags.push((wide, text));
         }
-        for (left, (x, wide, text)) in apart(&places).into_iter().zip(tags) {
-            marks.extend(plots.first().map(|plot| flag(x, plot.y)));
+        for (left, (wide, text)) in apart(&places).into_iter().zip(tags) {
             let rect = Rect { x: left, y, width: wide, height: TAG };
             make_room(marks, rect);
             tag(marks, rect, &text, Ink::Crosshair, SMALL);
         }
         marks.push(Mark::Segments { pairs: lines, stroke: Stroke::dashed(Ink::Crosshair, 1.0) });
+        poles
     }
 
     /// Shades the gaps on a plot. If `why`, writes the reason on each gap with room for it.

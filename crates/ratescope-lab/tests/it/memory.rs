@@ -195,6 +195,39 @@ fn it_is_drawn_at_the_crosshair_after_a_click_and_on_demand() {
     assert_eq!(shade(&scope, &view(&scope)).unwrap()[1].x, right);
 }
 
+/// On a page that is not narrow the words are within the plot: on one side of a bracket's edge, and before a curve comes
+/// down to them.
+#[test]
+fn no_line_of_the_memory_crosses_its_words() {
+    let [left, right] = edges(DESK[0]);
+    for limiter in ["sliding-log", "sliding-window", "fixed-window", "exim", "earrrl"] {
+        for seconds in [12, 20, 30, 45, 60] {
+            let mut scope = decided(limiter);
+            scope.set("memory", "on").unwrap();
+            let view =
+                Viewport { window: Span::seconds(seconds), read_beside: true, ..view(&scope) };
+            let marks = draw(&scope, &view);
+            let words = marks.iter().find_map(|mark| match mark {
+                Mark::Text(text) if text.at.y == 43.0 && text.ink == Ink::Text => Some(text),
+                _ => None,
+            });
+            let words = words.unwrap();
+            // Narrower than it may be.
+            let end = words.at.x + 0.5 * words.size * words.text.chars().count() as f64;
+            assert!(left < words.at.x && end < right, "{limiter} {seconds}: {words:?}");
+            let corners = shade(&scope, &view).unwrap_or_default();
+            let crossed = match limiter {
+                "exim" | "earrrl" => corners
+                    .windows(2)
+                    .filter(|pair| pair[1].y < 43.0 + words.size / 2.0)
+                    .any(|pair| pair[1].x < end),
+                _ => corners.first().is_some_and(|corner| (words.at.x..end).contains(&corner.x)),
+            };
+            assert!(!crossed, "{limiter} {seconds}: {words:?}, {corners:?}");
+        }
+    }
+}
+
 #[test]
 fn the_shade_of_a_rate_is_as_high_as_the_weight() {
     let scope = run("auto=off&memory=on&do=1:events*2&at=13");

@@ -32,7 +32,8 @@ pub(super) fn axis(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     let plots: Vec<_> = layout.plots().collect();
     layout.time.end(marks, layout.axis, view.live);
-    layout.time.flags(marks, view.flags, &plots, layout.axis);
+    // A flag on top of its pole would cover what the head of a lane says.
+    layout.time.poles(marks, view.flags, &plots, layout.axis);
 }
 
 #[allow(clippy::too_many_arguments)] // One lane is drawn from all of these.

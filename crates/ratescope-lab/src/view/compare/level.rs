@@ -6,6 +6,7 @@ use crate::lane::history::{Column, Columns};
 use crate::plot::{Fill, Ink, Mark, Point, Rect, Stroke};
 use crate::view::label::below;
 use crate::view::timebase::Timebase;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::time::Time;
 
 /// A column's range of fewer CSS pixels is invisible.
@@ -74,7 +75,16 @@ fn lines(
             // The column is still filling.
             break;
         }
-        level.to(end, scale.y(column.end));
+        let after = scale.y(column.end);
+        if let Some(before) = level.points.last().map(|last| last.y)
+            && column.judged.is_none()
+            && after - before > VISIBLE
+            && let Some(x) = fall(time, lane, [start, end])
+        {
+            level.to(x, before);
+            level.to(x, after);
+        }
+        level.to(end, after);
         limit.to(end, scale.y(column.limit));
     }
     if !level.points.is_empty() {
@@ -98,6 +108,20 @@ fn jump(level: &mut Trail, time: &Timebase, scale: Scale, column: &Column, [star
         let [first, last] = if ends_high { [low, high] } else { [high, low] };
         level.to(x, first);
         level.to(x, last);
+    }
+}
+
+/// Where the level falls at once in a column without events, if the lane has a window, which forgets an event from one
+/// instant to the next. Only of a window of the clock is that instant known; others forget within the column.
+fn fall(time: &Timebase, lane: &Lane, [start, end]: [f64; 2]) -> Option<f64> {
+    let [limit] = lane.policy().limits() else { return None };
+    match &limit.limiter {
+        AnyLimiter::FixedWindow(fixed) => {
+            let [edge, _] = fixed.window(time.time_at(end));
+            Some(time.x(edge).max(start).min(end))
+        }
+        AnyLimiter::SlidingWindow(_) | AnyLimiter::SlidingLog(_) => Some((start + end) / 2.0),
+        _ => None,
     }
 }
 

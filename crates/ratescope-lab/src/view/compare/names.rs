@@ -24,7 +24,6 @@ pub fn names(comparison: &Comparison, view: &Viewport, counts: bool) -> Vec<Mark
     let keys_differ = lanes.windows(2).any(|pair| keys(&pair[0]) != keys(&pair[1]));
     let mut marks = Vec::with_capacity(2 * lanes.len());
     for (i, (lane, reading)) in lanes.iter().zip(readings).enumerate() {
-        // Above the flags of the first plot.
         let y = i as f64 * pitch + 12.0;
         let limiters = if keys_differ { lane.policy().to_string() } else { lane.limiters() };
         let name = format!("{}  {limiters}", i + 1);

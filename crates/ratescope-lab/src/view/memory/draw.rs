@@ -98,25 +98,61 @@ fn ticks(memory: &Memory, time: &Timebase, plot: Rect, at: f64) -> Vec<(Point, P
     end.into_iter().chain(blocks.map(|x| tick(x, 4.0))).collect()
 }
 
-/// Writes the words around the height `y`, ending at the memory's instant, between the two CSS pixels. A bucket has its
-/// dots before the words.
+/// Writes the memory around the height `y` of a row between two CSS pixels, with the end of the text at its instant, or
+/// where no line of it crosses the words. A bucket has its dots before them.
 pub(in crate::view) fn heading(
     marks: &mut Vec<Mark>,
     memory: &Memory,
     time: &Timebase,
-    [left, right]: [f64; 2],
+    plot: Rect,
+    row: [f64; 2],
     y: f64,
 ) {
-    let text = memory.words.as_str();
-    let short = text.strip_prefix("remembers ").unwrap_or(text);
-    let fits = |text: &&str| width(text, SMALL) <= right - left;
-    let text = [text, short].into_iter().find(fits).unwrap_or(short);
+    let whole = memory.words.as_str();
+    let short = whole.strip_prefix("remembers ").unwrap_or(whole);
+    // Without the length of blocks.
+    let shortest = short.split(',').next().unwrap_or(short);
+    let fitting = |[left, right]: [f64; 2]| {
+        let fits = |text: &&str| width(text, SMALL) <= right - left;
+        let text = [whole, short, shortest].into_iter().find(fits)?;
+        Some((left, right, text))
+    };
+    let mut places = places(memory, time, plot, row, y).into_iter();
+    let (left, right, text) = places.find_map(fitting).unwrap_or((row[0], row[1], shortest));
     let wide = width(text, SMALL);
     let dots = shares(memory, (right - left - wide - GAP) / PITCH);
     let across = dots_width(&dots);
     let x = (time.x(memory.at) - across - wide).min(right - across - wide).max(left);
     draw_dots(marks, &dots, [x, y]);
     marks.push(small(x + across, y, text, Ink::Text, Anchor::Start));
+}
+
+/// The places for words around the height `y` in which no line of the memory crosses them, the best first, and at last
+/// the whole row. Above the plot there are no lines.
+fn places(memory: &Memory, time: &Timebase, plot: Rect, row: [f64; 2], y: f64) -> Vec<[f64; 2]> {
+    let [left, right] = row;
+    let at = time.x(memory.at).min(right);
+    let mut places = Vec::new();
+    let from = match memory.form {
+        Form::Window { from, .. } | Form::Counter { from, .. } => Some(time.x(from)),
+        _ => None,
+    };
+    if let Some(edge) = from.filter(|edge| *edge > left && y > plot.y) {
+        let left = match memory.form {
+            Form::Counter { before, .. } => left.max(time.x(before) + GAP),
+            _ => left,
+        };
+        places.extend([[edge + GAP, at], [left, edge - GAP]]);
+    }
+    if let Some(age) = memory.form.age().filter(|_| y > plot.y) {
+        // The curve falls by the same share in the same time; the words end where it is below them.
+        let weight = (plot.bottom() - y - SMALL / 2.0 - GAP) / plot.height;
+        let share = memory.weight(memory.at.before(age));
+        let ages = libm::log(weight) / libm::log(share);
+        places.push([left, at - ages * age.secs() * time.pace - GAP]);
+    }
+    places.push(row);
+    places
 }
 
 /// Draws the dots of a bucket alone, on a panel around the height `y`.

@@ -5,6 +5,7 @@ use super::layout::{HEADING, Layout, STRIP};
 use crate::plot::axis::{self, Tick};
 use crate::plot::{Anchor, Ink, Mark, Stroke};
 use crate::view::label::{SIZE, TAG, label, number, spaced};
+use crate::view::timebase::flag;
 use ratescope::time::Span;
 
 /// The intended distance of horizontal grid lines, in CSS pixels.
@@ -46,7 +47,8 @@ fn times(marks: &mut Vec<Mark>, layout: &Layout, view: &Viewport) {
     let pairs = lines.into_iter().map(|x| plot.upright(x)).collect();
     marks.push(Mark::Segments { pairs, stroke: Stroke::solid(Ink::Grid, 1.0) });
     layout.time.end(marks, y, view.live);
-    layout.time.flags(marks, view.flags, &[plot], y);
+    let poles = layout.time.poles(marks, view.flags, &[plot], y);
+    marks.extend(poles.into_iter().map(|x| flag(x, plot.y)));
 }
 
 fn strips(marks: &mut Vec<Mark>, layout: &Layout) {

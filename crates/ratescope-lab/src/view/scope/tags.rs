@@ -44,8 +44,11 @@ pub(super) fn draw(marks: &mut Vec<Mark>, layout: &Layout, tags: &[Tag], scope: 
     let (width, size) = if layout.narrow { (78.0, SMALL - 2.0) } else { (104.0, SIZE) };
     for &(y, name, value, ink) in tags {
         let number = axis::compact(value);
-        let text =
-            if layout.narrow && number.len() > 4 { number } else { format!("{name} {number}") };
+        let text = if layout.narrow && name.len() + number.len() > 12 {
+            number
+        } else {
+            format!("{name} {number}")
+        };
         // A wide font would exceed the edges.
         let size = size.min((width - 6.0) / (BOLD * text.chars().count() as f64));
         tag(marks, Rect { x: plot.right() + 2.0, y, width, height: TAG }, &text, ink, size);

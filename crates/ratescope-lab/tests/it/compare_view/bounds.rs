@@ -23,7 +23,9 @@ fn extent(text: &Text) -> Rect {
 fn no_two_labels_overlap() {
     let lanes = ["token-bucket"; 12].join(";");
     let many = format!("at=50&lanes={lanes}");
-    for link in ["at=75", "at=9&auto-rate=100", "limit=100/10s&auto-rate=10000&at=3", &many] {
+    let bursts = "auto=off&script=10%20at%204.5s,10%20at%205.5s&window=10s&at=5.8";
+    for link in ["at=75", "at=9&auto-rate=100", "limit=100/10s&auto-rate=10000&at=3", bursts, &many]
+    {
         let comparison = run(link);
         let tops = tops(&comparison, comparison.now());
         for width in [320.0, 480.0, 768.0, 2000.0] {

@@ -241,6 +241,36 @@ fn the_level_line_passes_through_the_level() {
     }
 }
 
+/// What was counted in a window is forgotten in an instant, and the line falls there: at the edge of a window of the clock,
+/// and of the log within the column.
+#[test]
+fn what_falls_at_once_is_drawn_upright() {
+    let script = "script=10%20at%204.5s";
+    let comparison = run(&format!(
+        "limit=10/5s&auto=off&lanes=fixed-window;sliding-log;sliding-window;exim&{script}&window=10s&at=11"
+    ));
+    let tops = tops(&comparison, comparison.now());
+    for width in [320.0, 1200.0] {
+        let view = view(&comparison, width, &tops);
+        let marks = draw(&comparison, &view);
+        let pixel = seconds_per_pixel(width, view.window);
+        let [_, right] = edges(width);
+        let colours = colours(comparison.lanes());
+        // A sliding window forgets a block, which is up to 83 ms long, at once.
+        let block = 5.0 / 60.0 / pixel;
+        for (lane, seconds, near) in [(0, 5.0, 1e-3), (1, 9.5, 0.8), (2, 9.5, 0.8 + block)] {
+            let steep = |pair: &&[Point]| pair[1].y - pair[0].y > 3.0;
+            let falls: Vec<_> =
+                level_line(&marks, colours[lane]).windows(2).filter(steep).collect();
+            let x = right - view.right.since(at(seconds)) / pixel;
+            let [[high, low]] = falls[..] else { panic!("lane {lane}: {falls:?}") };
+            assert!(high.x == low.x && (low.x - x).abs() < near, "lane {lane}: {falls:?}, {x}");
+        }
+        let falls = |pair: &[Point]| pair[0].x == pair[1].x && pair[0].y < pair[1].y;
+        assert!(!level_line(&marks, colours[3]).windows(2).any(falls), "a rate fades");
+    }
+}
+
 #[test]
 fn every_event_has_its_cross_or_its_bar() {
     let clicks: Vec<String> = (1..=50).map(|i| format!("{i}:events")).collect();
