@@ -243,6 +243,7 @@ if (wanted('frames')) {
     await frameTime('scope, 1 event a second', '#auto=on&pattern=steady&auto-rate=1&window=10s', ratio);
     await frameTime('scope, 1,000,000 a second, steady', '#auto=on&pattern=steady&auto-rate=1000000&window=10s', ratio);
     await frameTime('scope, 1,000,000 a second, Poisson', '#auto=on&pattern=poisson&auto-rate=1000000&window=10s', ratio);
+    await frameTime('the same, with what is remembered', '#auto=on&pattern=poisson&auto-rate=1000000&window=10s&memory=on', ratio);
     await frameTime('compare, 8 lanes, 10,000 a second', COMPARE, ratio, TALL);
   }
   await uplotTime();

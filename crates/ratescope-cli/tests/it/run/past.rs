@@ -4,6 +4,7 @@ use super::live::{Scene, at, rows, told};
 use proptest::prelude::*;
 use ratescope::rules::{MemoryStore, Rules};
 use ratescope::{Event, Time};
+use ratescope_lab::live::DRAWN;
 use ratescope_live::{HOURS, PAST_RULES, Probe, SECONDS, TENS, Wanted};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -190,6 +191,8 @@ fn many_rules() {
     }
     let rows = all(&scene, 1000.0, 0);
     assert_eq!((rows.len(), rows[0].len()), (SECONDS, 1 + 3 * PAST_RULES));
+    // The page draws in a crate of its own.
+    assert_eq!(PAST_RULES, DRAWN);
     let (said, _) = told(&scene.look(&Wanted::default(), 1000.0).next(at(1000.0)));
     assert_eq!(said["sums"].as_array().unwrap().len(), 1 + 3 * ratescope_live::MOST_RULES);
     assert_eq!(said["sums"][1 + 3 * 24 + 1], json!(999));
