@@ -1,17 +1,15 @@
 // A canvas and its page: pointers, fingers, the wheel, keys, and its size.
 import { wireFingers } from "./fingers.js";
 
-/** With this, the letters of the Scope are 20 px high. */
-const LARGER = 5 / 3;
+/** How much larger a picture is drawn on the whole screen, for those who sit far away: its letters are 20 px high. */
+export const scale = (canvas) => (document.fullscreenElement?.contains(canvas) ? 5 / 3 : 1);
 
 /**
  * Wires a canvas to its page: `changed` is called after each action, `key` gets the keys, and `fit` gives
  * the canvas another height if the view wants one.
  */
 export function wireCanvas(graph, page, { on, guard, changed, key, fit }) {
-  // On the whole screen the Scope is drawn larger, for those who sit far away.
-  const scale = () => (document.fullscreenElement?.contains(graph) && graph.dataset.view === "scope" ? LARGER : 1);
-  const at = (event) => [event.offsetX / scale(), event.offsetY / scale()];
+  const at = (event) => [event.offsetX / scale(graph), event.offsetY / scale(graph)];
   on(graph, "pointerdown", (event) => {
     if (event.button !== 0 || event.pointerType !== "mouse") return;
     graph.setPointerCapture(event.pointerId);
@@ -35,7 +33,8 @@ export function wireCanvas(graph, page, { on, guard, changed, key, fit }) {
   on(graph, "keydown", (event) => key(event, page, changed));
 
   const resize = ({ contentRect: { width, height }, devicePixelContentBoxSize: boxes }) => {
-    page.resize(width / scale(), height / scale(), scale() * devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
+    const larger = scale(graph);
+    page.resize(width / larger, height / larger, larger * devicePixelRatio, boxes && [boxes[0].inlineSize, boxes[0].blockSize]);
     graph.parentElement.style.setProperty("--pitch", page.pitch());
     // Another width may want another height, but only once the new width is laid out.
     requestAnimationFrame(() => guard(fit));

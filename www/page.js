@@ -5,7 +5,7 @@
 // [data-does] calls a method of the page; [data-goes] gives an element the focus, [data-copies] copies the
 // text of one. What is wrong with a setting stands in the .error beside it. Settings that are seldom needed
 // are in #more, which opens if a link has one of them.
-import { wireCanvas } from "./canvas.js";
+import { scale, wireCanvas } from "./canvas.js";
 import * as story from "./story.js";
 import * as undo from "./undo.js";
 import { wireKeys } from "./keys.js";
@@ -50,7 +50,7 @@ export function start(module, { wire = () => {}, shown = () => {}, drawn = () =>
     wireTheme(on, pages);
     if (!own.begins) wireLinks();
     if (own.runs) wirePicture();
-    if (own.runs) undo.wire(on, (name, value) => page.set(name, value), changed);
+    if (own.runs) undo.wire(on, { set: (name, value) => page.set(name, value), changed, run, begin });
     if (!isFramed && (own.runs || own.begins)) wireDrop(handOver);
     open();
     animate();
@@ -112,10 +112,13 @@ function sync() {
 
 /** Gives the canvas the height that the view wants, if any; there is room down to the foot of the screen, or of the frame. */
 function fit() {
-  const room = document.documentElement.clientHeight - graph.getBoundingClientRect().top - scrollY;
-  const height = page.height(isFramed ? graph.parentElement.clientHeight : room);
+  const larger = scale(graph);
+  // On the whole screen the page behind may be scrolled.
+  const scrolled = document.fullscreenElement ? 0 : scrollY;
+  const room = document.documentElement.clientHeight - graph.getBoundingClientRect().top - scrolled;
+  const height = page.height(isFramed ? graph.parentElement.clientHeight : room / larger);
   if (!height) return;
-  graph.style.height = `${height}px`;
+  graph.style.height = `${height * larger}px`;
   // On paper the shape of the bitmap counts; if the page was opened only to print, no screen has given it
   // one.
   if (matchMedia("print").matches && Math.abs(graph.clientHeight - height) > 2) graph.height = Math.round(graph.width * height / graph.clientWidth);
@@ -197,6 +200,15 @@ export function changed() {
 
 /** The timer that writes the address. */
 let due;
+
+/** The run as a link has it: a scenario that was not changed, or else a recording. */
+const run = () => story.unchanged()?.hash ?? `#${page.recording()}`;
+
+/** Begins the run of a link. */
+function begin(link) {
+  history.replaceState(history.state, "", link);
+  open();
+}
 
 /** Begins the run that the address describes, or the opening one; `end` shows a scenario at its end. */
 export function open(end = still.matches) {
@@ -412,11 +424,14 @@ export function takesConfigurations(box, title) {
 }
 
 function wireLinks() {
-  if (own.runs) story.wire(page, on, open);
+  if (own.runs) story.wire(page, on, open, () => undo.back());
   const follow = ({ newURL }) => {
+    // To close a scenario is to return to what ran before it, and before others.
+    const before = own.runs && ((story.isTold() && undo.runBefore()) || run());
     // The timer may have written the address of the settings after it.
     if (newURL) history.replaceState(history.state, "", newURL);
     open();
+    if (own.runs && story.isTold()) undo.came(before);
     // Nothing moves while the picture is in sight.
     const { top, bottom } = graph.getBoundingClientRect();
     if (top < 0 || Math.min(bottom, top + 280) > innerHeight) graph.closest(".stage")?.scrollIntoView({ block: "start" });

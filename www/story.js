@@ -42,12 +42,23 @@ export function begin(page, hash, end) {
 
 /** Shows the sentence, or that the viewer has changed the run that it is about; it keeps its room then. */
 export function mark(isChanged) {
-  $("story")?.classList.toggle("changed", isChanged && isTold());
-  if ($("story-changed")) $("story-changed").textContent = isChanged && isTold() ? `${told.textContent}, but changed since.` : "";
+  const changed = isChanged && told ? `${told.textContent}, but changed since.` : "";
+  $("story")?.classList.toggle("changed", changed !== "");
+  if ($("story-changed")) $("story-changed").textContent = changed;
+  say(changed || (told ? `${told.textContent}. ${told.nextElementSibling.textContent}` : ""));
 }
 
-/** Wires the buttons: `again(end)` begins what is in the address, or goes to its end. */
-export function wire(page, on, again) {
+/** Says the sentence to a screen reader, or that the run was changed. */
+function say(text) {
+  const said = $("story-said");
+  if (said && said.textContent !== text) said.textContent = text;
+}
+
+/**
+ * Wires the buttons: `again(end)` begins what is in the address, or goes to its end, and `back()` returns to the run
+ * before the scenario if there is one.
+ */
+export function wire(page, on, again, back) {
   const go = (by) => { location.hash = links().at((links().indexOf(told) + by) % links().length).hash; };
   on($("story-before"), "click", () => go(-1));
   on($("story-after"), "click", () => go(1));
@@ -55,10 +66,13 @@ export function wire(page, on, again) {
   on($("story-end"), "click", () => replay(again, true));
   const close = () => {
     const chip = told;
-    told.ariaCurrent = null;
-    told = undefined;
-    $("story").hidden = true;
-    page.flag([]);
+    if (!back()) {
+      told.ariaCurrent = null;
+      told = undefined;
+      $("story").hidden = true;
+      page.flag([]);
+      mark(false);
+    }
     chip.focus({ preventScroll: true });
   };
   on($("story-close"), "click", close);

@@ -1,5 +1,5 @@
 // Takes changes of settings back, one after the other, and makes them again: for example, a lane that was removed
-// returns.
+// returns. Before them comes the choice of a scenario: taking that back returns to the run before it.
 const button = document.getElementById("undo");
 
 /** Changes of one setting in less time than this, in milliseconds, are one: those of a drag. */
@@ -14,11 +14,14 @@ const before = [];
 /** For each change that was taken back, the settings that it changed, with their values after it. */
 const after = [];
 
+/** The links of the run before this one, and of the one that was taken back, if there are. */
+let earlier, later;
+
 /** The settings in force, the names of those that were changed last, and when, in milliseconds. */
 let now, what, when;
 
 const differs = (a, b) => Object.keys(b).filter((name) => a[name] !== b[name]);
-const show = () => { if (button) button.disabled = before.length === 0; };
+const show = () => { if (button) button.disabled = before.length === 0 && !earlier; };
 
 /** Takes settings that were not changed by the viewer, as by a link: that is not to be taken back. */
 export function follow(values) {
@@ -32,6 +35,7 @@ export function note(values, at) {
   if (names.join() !== what || at - when > ONE) before.push(Object.fromEntries(names.map((name) => [name, now[name]])));
   if (before.length > MOST) before.shift();
   after.length = 0;
+  later = undefined;
   [now, what, when] = [values, names.join(), at];
   show();
 }
@@ -42,15 +46,45 @@ export const names = () => before.flatMap(Object.keys);
 /** Forgets all changes, since another run begins. */
 export function forget() {
   before.length = after.length = 0;
-  what = undefined;
+  what = earlier = later = undefined;
   show();
 }
 
-/** Wires the button and the keys: `set` gives a setting a value. */
-export function wire(on, set, changed) {
+/** Notes that the viewer came to this run from that of a link. */
+export function came(link) {
+  earlier = link;
+  show();
+}
+
+/** The link of the run before this one, if there is one. */
+export const runBefore = () => earlier;
+
+/** Returns to the run before, whatever was changed since; returns whether there is one. */
+export let back = () => false;
+
+/**
+ * Wires the button and the keys: `set` gives a setting a value, `run` is the link of the present run, and `begin` begins
+ * that of a link.
+ */
+export function wire(on, { set, changed, run, begin }) {
   if (!button) return;
+  const turn = (link) => {
+    const [here, kept, isBack] = [run(), [...after], link === earlier];
+    begin(link);
+    // With another run all was forgotten.
+    after.push(...kept);
+    [earlier, later] = isBack ? [undefined, here] : [here, undefined];
+    show();
+  };
+  back = () => {
+    const link = earlier;
+    if (link) turn(link);
+    return Boolean(link);
+  };
   // Undoing and redoing are no changes to undo.
   const move = (from, to) => {
+    const link = from === before ? before.length === 0 && earlier : later;
+    if (link) return turn(link);
     const values = from.pop();
     if (!values) return;
     to.push(Object.fromEntries(Object.keys(values).map((name) => [name, now[name]])));
@@ -67,7 +101,8 @@ export function wire(on, set, changed) {
   on(document, "keydown", (event) => {
     if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
     const [from, to] = event.shiftKey ? [after, before] : [before, after];
-    if (event.target === written || from.length === 0) return;
+    const link = event.shiftKey ? later : earlier;
+    if (event.target === written || (from.length === 0 && !link)) return;
     event.preventDefault();
     move(from, to);
   });

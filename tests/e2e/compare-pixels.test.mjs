@@ -101,6 +101,33 @@ pageTest('levels and verdicts', crisp, async ({ page, open, test }) => {
   });
 });
 
+pageTest('on the whole screen the heads are over their lanes, as much larger as the picture', async ({ page, open }) => {
+  await compare(page, open, quiet);
+  const rows = () => page.$eval('#graph', (graph) => {
+    const { top } = graph.getBoundingClientRect();
+    return [...document.querySelectorAll('.lane')].map((row) => row.getBoundingClientRect()).map((box) => [box.top - top, box.height]);
+  });
+  const before = await rows();
+  await page.locator('#graph').focus();
+  await page.keyboard.press('f');
+  await page.waitForFunction(() => document.fullscreenElement);
+  await settle(page);
+  await settle(page);
+  const larger = await pitch(page) * 5 / 3;
+  const found = await rows();
+  assert.equal(found.length, before.length);
+  found.forEach(([top, height], i) => {
+    assert(Math.abs(top - i * larger) < 8, `lane ${i + 1}: ${top} of ${i * larger}`);
+    assert(Math.abs(height - before[i][1] * 5 / 3) < 1, `lane ${i + 1}: ${height}`);
+  });
+  assert.equal(await page.locator('.bar #limit').isVisible(), false);
+  await page.keyboard.press('f');
+  await page.waitForFunction(() => !document.fullscreenElement);
+  await settle(page);
+  await settle(page);
+  assert.deepEqual(await rows(), before);
+});
+
 // A run whose counters have five and six digits.
 const many = `${quiet}&limit=40000/10s&script=${'10000 at 1s,'.repeat(12)}3456 at 2s`;
 

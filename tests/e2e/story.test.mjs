@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { pageTest } from './harness.mjs';
 import { allowed, compare, quiet, rules, sent, tall } from './compare.mjs';
-import { events, focused, noteTexts, settle, show, written } from './scope.mjs';
+import { events, focused, loaded, noteTexts, settle, show, stopClock, written } from './scope.mjs';
 
 const story = (page) => page.evaluate(() => ({
   seen: !document.querySelector('#story').hidden,
@@ -81,6 +81,58 @@ pageTest('a scenario is closed by Escape, and its link has the focus again', asy
     await close();
     assert.equal((await story(page)).seen, false);
     assert.equal(await focused(page), 'Expensive requests');
+  }
+});
+
+pageTest('to close a scenario is to return to the run before it, in one step of undo', async ({ page, open }) => {
+  const state = async () => {
+    await settle(page);
+    const run = [await page.inputValue('#limit'), await page.inputValue('#window'), await events(page)];
+    return [...run, (await story(page)).seen, await page.locator('#undo').isEnabled()];
+  };
+  await show(page, open, 'auto=off&limit=7&window=30s&at=5&do=1:events*3&paused');
+  const before = [...(await state()).slice(0, 4), false];
+  assert.deepEqual(before, ['7', '30s', 3, false, false]);
+  // From one scenario to the next it is still that run.
+  for (const name of ['Stop, and watch it decay', 'Let blue set the limit']) await follow(page, name);
+  assert.deepEqual((await state()).slice(3), [true, true]);
+  assert.match(await page.textContent('#story-said'), /^Let blue set the limit\. The limit is twice/);
+  await page.locator('#limit').fill('9');
+  await settle(page);
+  assert.equal(await page.textContent('#story-said'), 'Let blue set the limit, but changed since.');
+  await page.locator('#story-close').click();
+  assert.deepEqual(await state(), before);
+  assert.equal(await focused(page), 'Let blue set the limit');
+
+  await follow(page, 'A burst of ten');
+  await settle(page);
+  await page.locator('#graph').focus();
+  await page.keyboard.press('Control+z');
+  assert.deepEqual(await state(), before);
+  await page.keyboard.press('Control+Shift+Z');
+  await settle(page);
+  assert.equal((await story(page)).name, 'A burst of ten');
+});
+
+pageTest('no chip moves the picture', async ({ page, open }) => {
+  await stopClock(page);
+  const top = () => page.$eval('#graph', (graph) => Math.round(graph.getBoundingClientRect().top + scrollY));
+  for (const [file, width, height] of [
+    ['index.html', 1280, 800], ['compare.html', 1280, 800], ['compare.html', 1440, 900], ['compare.html', 1920, 1080],
+    ['index.html', 360, 640], ['compare.html', 360, 640], ['compare.html', 390, 844],
+  ]) {
+    await page.setViewportSize({ width, height });
+    await page.goto('about:blank');
+    await open(`/${file}`);
+    await loaded(page);
+    const tops = [];
+    if (width > 640) tops.push(await top());
+    for (const link of await page.locator('.try a').all()) {
+      await link.click();
+      await settle(page);
+      tops.push(await top());
+    }
+    assert.equal(new Set(tops).size, 1, `${file} at ${width}: ${tops}`);
   }
 });
 
