@@ -306,7 +306,7 @@ fn columns(leading: &str) -> (&str, &str) {
     (host, list.trim_matches([' ', ',', '"']))
 }
 
-/// Knows a word that begins like `2000-10-10T13:55:36`.
+/// True for a word that begins like `2000-10-10T13:55:36`.
 fn is_date(word: &[u8]) -> bool {
     word.iter().take(4).all(u8::is_ascii_digit) && word.get(4) == Some(&b'-')
 }

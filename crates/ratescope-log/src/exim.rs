@@ -265,7 +265,7 @@ fn in_brackets(word: &str) -> Option<&str> {
     (is_port && (port.is_empty() || port.starts_with(':'))).then_some(ip)
 }
 
-/// Knows a text that begins with a field such as `P=esmtp`, or with words such as `rejected`.
+/// True for a text that begins with a field such as `P=esmtp`, or with words such as `rejected`.
 fn is_next(text: &str) -> bool {
     let letters = text.bytes().take(5).take_while(u8::is_ascii_alphabetic).count();
     (1..5).contains(&letters) && text.as_bytes().get(letters) == Some(&b'=')

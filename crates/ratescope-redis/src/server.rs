@@ -48,7 +48,7 @@ pub(super) struct Connection {
 
 /// Why there is no answer to a command.
 pub(super) enum Failure {
-    /// The server refused it on this connection, and ran nothing.
+    /// The server refused the command on this connection, and ran nothing.
     Refused(RedisError, Arc<Connection>),
     /// The connection broke, or the call timed out.
     Over(Fault),

@@ -1,4 +1,4 @@
-//! Responses that cost the bytes of their bodies that are sent.
+//! Responses that cost the sent bytes of their bodies.
 //!
 //! A body counts its bytes as the server takes them. Their cost is charged when the body is dropped: after its end, or
 //! when the client hangs up. A store in memory is charged at once, any other by a task of its own on the runtime that

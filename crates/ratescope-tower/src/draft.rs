@@ -47,7 +47,7 @@ pub(super) fn name(name: &str) -> String {
     percent_encoding::utf8_percent_encode(name, percent_encoding::CONTROLS).to_string()
 }
 
-/// A name as an item of either list has it: a string in quotes.
+/// A name in an item of either list: a string in quotes.
 pub(super) fn name_in_list(name: &str) -> String {
     Text(name).to_string()
 }

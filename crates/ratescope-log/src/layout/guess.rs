@@ -283,7 +283,7 @@ impl Column<'_> {
     }
 }
 
-/// Knows a status in use, unlike the number of a port.
+/// True for a status in use, unlike the number of a port.
 fn is_status(text: &str) -> bool {
     text.len() == 3
         && matches!(

@@ -1,9 +1,8 @@
 //! The arithmetic of the token bucket, GCRA and the leaky bucket: one bucket, exact.
 //!
-//! The three are one algorithm. Events fill a bucket of a given size, and the bucket drains at the
-//! rate of the limit. An event passes when it still fits. The token bucket calls the room in the
-//! bucket tokens, GCRA stores the instant at which the bucket will be empty, and the leaky bucket
-//! makes events wait until what is before them has drained.
+//! The three are one algorithm. Events fill a bucket of a given size, and the bucket drains at the rate of the limit.
+//! An event passes when it still fits. The token bucket calls the room in the bucket tokens, GCRA stores the instant at
+//! which the bucket will be empty, and the leaky bucket makes events wait until the earlier content has drained.
 //!
 //! # Without rounding
 //! At n events in p, d microseconds drain n d/p events. That is rarely a number that f64 can hold,
@@ -24,7 +23,7 @@
 //! * **Time runs backwards:** the state has the latest time seen; for an earlier event, the amount drained since then
 //!   is back in the bucket. So a clock that goes back and forth gains nothing. When an event is earlier than the state
 //!   by more than a full bucket takes to drain, the clock was set back for good: the content stays, and drains from the
-//!   new time on. Only the times tell this, since the content may be of any size.
+//!   new time on. Only the times show this, since the content may be of any size.
 
 use super::LONG_AGO;
 use super::amount::{amount, events, limit, to_f64};

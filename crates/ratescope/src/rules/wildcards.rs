@@ -27,7 +27,7 @@ impl<T: Default> Ends<T> {
         self.values.entry(end.to_owned()).or_default()
     }
 
-    /// The values whose key is a beginning, or an end, of a text, as `end` cuts it to each length.
+    /// The values whose keys are the beginnings, or the ends, of a text: `end` cuts the text to each length.
     fn of<'a>(
         &'a self,
         end: impl Fn(usize) -> Option<&'a str>,

@@ -6,7 +6,7 @@ use super::{Entry, START, Sample};
 use ratescope::time::Time;
 use ratescope_log::civil::{DAY, SECOND};
 
-/// How much later people's visits are than the pattern of day and night, whose rate is highest at 6:00.
+/// The delay of people's visits behind the pattern of day and night, whose rate is highest at 6:00.
 pub(super) const LATER: i64 = 9 * 3600 * SECOND;
 
 /// The time of day at which the attack begins.
