@@ -128,7 +128,7 @@ impl<'a> ResponseHead<'a> {
 
 impl<S: Store> RateLimit<S> {
     /// Limits requests by the rules of a store: a [`MemoryStore`](ratescope::rules::MemoryStore); a `RedisStore` of the
-    /// crate `ratescope-redis`; an `Arc<dyn Store>`, which may be either; one that is
+    /// crate `ratescope-redis`; an `Arc` or a `Box` of either or of `dyn Store`; one that is
     /// [observed](ratescope::rules::Observed), as by a probe; or any other [`Store`]. A clone is the same store, so the
     /// service can keep one.
     pub fn new(store: S) -> Self {

@@ -141,4 +141,8 @@ impl<S: Store> Store for Observed<S> {
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {
         self.store.replace(rules, now)
     }
+
+    fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
+        self.store.reload(file, text, now)
+    }
 }

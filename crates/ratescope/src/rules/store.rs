@@ -62,10 +62,9 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// been counted.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store that decides by rules",
-    note = "take a `MemoryStore` (its clones share their states, so it needs no `Arc`); of a policy, \
-            `MemoryStore::new(policy, capacity)`"
+    note = "take a `MemoryStore`; of a policy, `MemoryStore::new(policy, capacity)`"
 )]
-pub trait Store: Any + Send + Sync {
+pub trait Store: AsStore + Send + Sync {
     /// The rules that are in force.
     fn rules(&self) -> Arc<Rules>;
 
@@ -172,6 +171,18 @@ pub trait Store: Any + Send + Sync {
             Ok(rules) => self.replace(rules.with_key_secret(self.rules().key_secret()), now),
             Err(error) => Reloaded::Rejected(error),
         }
+    }
+}
+
+/// Any store as an object: for pointers to stores that may be objects already.
+#[doc(hidden)]
+pub trait AsStore: Any {
+    fn as_store(&self) -> &dyn Store;
+}
+
+impl<S: Store> AsStore for S {
+    fn as_store(&self) -> &dyn Store {
+        self
     }
 }
 
@@ -305,80 +316,91 @@ impl Store for MemoryStore {
     }
 }
 
-/// The store behind the pointer.
-impl Store for Arc<dyn Store> {
-    fn rules(&self) -> Arc<Rules> {
-        (**self).rules()
-    }
+/// A pointer to a store is a store. Each method is passed on, also those that have a default.
+macro_rules! pass_on {
+    ($($pointer:ident),*) => {$(
+        /// The store behind the pointer.
+        impl<S: Store + ?Sized> Store for $pointer<S> {
+            fn rules(&self) -> Arc<Rules> {
+                (**self).rules()
+            }
 
-    fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
-        (**self).check_now(event, details)
-    }
+            fn check_now(&self, event: &Event<'_>, details: Details) -> Option<Decision> {
+                (**self).check_now(event, details)
+            }
 
-    fn memory(&self) -> Option<Memory> {
-        (**self).memory()
-    }
+            fn memory(&self) -> Option<Memory> {
+                (**self).memory()
+            }
 
-    fn check_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        details: Details,
-    ) -> BoxFuture<'a, Decision> {
-        (**self).check_async(event, details)
-    }
+            fn check_async<'a>(
+                &'a self,
+                event: &'a Event<'_>,
+                details: Details,
+            ) -> BoxFuture<'a, Decision> {
+                (**self).check_async(event, details)
+            }
 
-    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
-        (**self).peek_async(event, details)
-    }
+            fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
+                (**self).peek_async(event, details)
+            }
 
-    fn check_all<'a>(
-        &'a self,
-        parts: &'a [Part<'a>],
-        details: Details,
-    ) -> BoxFuture<'a, Vec<Decision>> {
-        let Some(pointers) = Part::all_of::<Self>(parts) else {
-            return Box::pin(Part::one_after_the_other(parts, details));
-        };
-        Box::pin(async move {
-            let within: Vec<Part<'_>> =
-                pointers.iter().map(|part| part.of_store(&**part.store)).collect();
-            (**self).check_all(&within, details).await
-        })
-    }
+            fn check_all<'a>(
+                &'a self,
+                parts: &'a [Part<'a>],
+                details: Details,
+            ) -> BoxFuture<'a, Vec<Decision>> {
+                let Some(pointers) = Part::all_of::<Self>(parts) else {
+                    return Box::pin(Part::one_after_the_other(parts, details));
+                };
+                Box::pin(async move {
+                    let within: Vec<Part<'_>> =
+                        pointers.iter().map(|part| part.of_store((**part.store).as_store())).collect();
+                    (**self).check_all(&within, details).await
+                })
+            }
 
-    fn charge_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<(), Fault>> {
-        (**self).charge_async(event, passed)
-    }
+            fn charge_async<'a>(
+                &'a self,
+                event: &'a Event<'_>,
+                passed: Option<&'a Decision>,
+            ) -> BoxFuture<'a, Result<(), Fault>> {
+                (**self).charge_async(event, passed)
+            }
 
-    fn charge_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
-        (**self).charge_now(event, passed)
-    }
+            fn charge_now(&self, event: &Event<'_>, passed: Option<&Decision>) -> bool {
+                (**self).charge_now(event, passed)
+            }
 
-    fn can_give_back(&self, event: &Event<'_>) -> bool {
-        (**self).can_give_back(event)
-    }
+            fn can_give_back(&self, event: &Event<'_>) -> bool {
+                (**self).can_give_back(event)
+            }
 
-    fn give_back_async<'a>(
-        &'a self,
-        event: &'a Event<'_>,
-        passed: Option<&'a Decision>,
-    ) -> BoxFuture<'a, Result<bool, Fault>> {
-        (**self).give_back_async(event, passed)
-    }
+            fn give_back_async<'a>(
+                &'a self,
+                event: &'a Event<'_>,
+                passed: Option<&'a Decision>,
+            ) -> BoxFuture<'a, Result<bool, Fault>> {
+                (**self).give_back_async(event, passed)
+            }
 
-    fn reset_async<'a>(
-        &'a self,
-        fields: &'a dyn Fields,
-        of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
-    ) -> BoxFuture<'a, Result<usize, Fault>> {
-        (**self).reset_async(fields, of)
-    }
+            fn reset_async<'a>(
+                &'a self,
+                fields: &'a dyn Fields,
+                of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
+            ) -> BoxFuture<'a, Result<usize, Fault>> {
+                (**self).reset_async(fields, of)
+            }
 
-    fn replace(&self, rules: Rules, now: Time) -> Reloaded {
-        (**self).replace(rules, now)
-    }
+            fn replace(&self, rules: Rules, now: Time) -> Reloaded {
+                (**self).replace(rules, now)
+            }
+
+            fn reload(&self, file: &str, text: &str, now: Time) -> Reloaded {
+                (**self).reload(file, text, now)
+            }
+        }
+    )*};
 }
+
+pass_on!(Arc, Box);

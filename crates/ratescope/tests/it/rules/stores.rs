@@ -3,12 +3,14 @@
 use super::{check, ruled};
 use core::future::Future;
 use futures_util::FutureExt;
+use ratescope::event::Fields;
 use ratescope::policy::Per;
 use ratescope::rules::{
-    BoxFuture, Decision, Details, Fault, LimitOutcome, Memory, MemoryStore, Rule, Rules, Store,
+    BoxFuture, Decision, Details, Fault, LimitOutcome, Memory, MemoryStore, Observed, Part,
+    Reloaded, Rule, Rules, Store,
 };
 use ratescope::{Event, Policy, Retry, Span, Time};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// The result of a future that never waits.
 pub(super) fn now<T>(future: impl Future<Output = T>) -> T {
@@ -32,6 +34,8 @@ fn memory_answers_at_once_and_tells_what_is_asked() {
     answers_at_once(&any);
     // A clone is the same store.
     assert_eq!(any.clone().memory(), Some(Memory::new(1, 0)));
+    answers_at_once(&Arc::new(store()));
+    answers_at_once(&(Box::new(store()) as Box<dyn Store>));
 }
 
 /// No method of the trait, which is in scope here, has the name of another one of the store.
@@ -121,6 +125,146 @@ fn answers_at_once(store: &impl Store) {
         "applied"
     );
     assert!(!store.check_now(&event(later), Details::default()).unwrap().is_allowed());
+}
+
+/// The methods by which a store was asked.
+#[derive(Default)]
+struct Asked(Mutex<Vec<&'static str>>);
+
+impl Asked {
+    fn add<T>(&self, method: &'static str, answer: T) -> T {
+        self.0.lock().unwrap().push(method);
+        answer
+    }
+}
+
+/// A store that has every method of the trait.
+struct Whole(MemoryStore, Arc<Asked>);
+
+impl Store for Whole {
+    fn rules(&self) -> Arc<Rules> {
+        self.1.add("rules", self.0.rules())
+    }
+
+    fn check_now(&self, event: &Event<'_>, _: Details) -> Option<Decision> {
+        self.1.add("check_now", Some(self.0.check(event)))
+    }
+
+    fn memory(&self) -> Option<Memory> {
+        self.1.add("memory", Some(Memory::new(7, 7)))
+    }
+
+    fn check_async<'a>(&'a self, event: &'a Event<'_>, _: Details) -> BoxFuture<'a, Decision> {
+        self.1.add("check_async", Box::pin(async move { self.0.check(event) }))
+    }
+
+    fn peek_async<'a>(&'a self, event: &'a Event<'_>, _: Details) -> BoxFuture<'a, Decision> {
+        self.1.add("peek_async", Box::pin(async move { self.0.peek(event) }))
+    }
+
+    fn check_all<'a>(&'a self, parts: &'a [Part<'a>], _: Details) -> BoxFuture<'a, Vec<Decision>> {
+        let each = || parts.iter().map(|part| self.0.check(part.event)).collect();
+        self.1.add("check_all", Box::pin(async move { each() }))
+    }
+
+    fn charge_async<'a>(
+        &'a self,
+        _: &'a Event<'_>,
+        _: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        self.1.add("charge_async", Box::pin(async { Ok(()) }))
+    }
+
+    fn charge_now(&self, _: &Event<'_>, _: Option<&Decision>) -> bool {
+        self.1.add("charge_now", true)
+    }
+
+    fn can_give_back(&self, _: &Event<'_>) -> bool {
+        self.1.add("can_give_back", true)
+    }
+
+    fn give_back_async<'a>(
+        &'a self,
+        _: &'a Event<'_>,
+        _: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<bool, Fault>> {
+        self.1.add("give_back_async", Box::pin(async { Ok(true) }))
+    }
+
+    fn reset_async<'a>(
+        &'a self,
+        _: &'a dyn Fields,
+        _: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
+    ) -> BoxFuture<'a, Result<usize, Fault>> {
+        self.1.add("reset_async", Box::pin(async { Ok(7) }))
+    }
+
+    fn replace(&self, _: Rules, _: Time) -> Reloaded {
+        self.1.add("replace", Reloaded::Unchanged)
+    }
+
+    fn reload(&self, _: &str, _: &str, _: Time) -> Reloaded {
+        self.1.add("reload", Reloaded::Unchanged)
+    }
+}
+
+#[test]
+fn pointers_pass_on_every_method() {
+    fn asked<S: Store>(pointer: impl FnOnce(Whole) -> S) {
+        let asked = Arc::new(Asked::default());
+        let memory = ruled("domain: d\nlimit: 1/1m per user\n");
+        let store = pointer(Whole(memory, Arc::clone(&asked)));
+        let fields = &[("user", "ann")];
+        let event = &Event { time: Time::ZERO, cost: 1.0, fields };
+        let rules = store.rules();
+        assert!(store.check_now(event, Details::default()).unwrap().is_allowed());
+        assert_eq!(store.memory(), Some(Memory::new(7, 7)));
+        assert!(!now(store.check_async(event, Details::default())).is_allowed());
+        assert!(!now(store.peek_async(event, Details::default())).is_allowed());
+        let parts = [Part::count(&store, event)];
+        assert_eq!(now(store.check_all(&parts, Details::default())).len(), 1);
+        assert_eq!(now(store.charge_async(event, None)), Ok(()));
+        assert!(store.charge_now(event, None) && store.can_give_back(event));
+        assert_eq!(now(store.give_back_async(event, None)), Ok(true));
+        assert_eq!(now(store.reset_async(fields, &|_, _| true)), Ok(7));
+        assert_eq!(store.replace((*rules).clone(), Time::ZERO).name(), "unchanged");
+        assert_eq!(store.reload("r.yaml", "not rules", Time::ZERO).name(), "unchanged");
+        let methods = [
+            "rules",
+            "check_now",
+            "memory",
+            "check_async",
+            "peek_async",
+            "check_all",
+            "charge_async",
+            "charge_now",
+            "can_give_back",
+            "give_back_async",
+            "reset_async",
+            "replace",
+            "reload",
+        ];
+        assert_eq!(*asked.0.lock().unwrap(), methods);
+    }
+    asked(Arc::new);
+    asked(Box::new);
+    asked(|store| Arc::new(store) as Arc<dyn Store>);
+    asked(|store| Box::new(store) as Box<dyn Store>);
+    asked(|store| Arc::new(Box::new(Arc::new(store) as Arc<dyn Store>)));
+    asked(Observed::new);
+}
+
+/// Two stores in pointers decide as one, as they do outside.
+#[test]
+fn stores_in_pointers_decide_as_one() {
+    let text = "domain: d\nlimit: gcra 1/1m per user\n";
+    let [first, second] = [(); 2].map(|()| Arc::new(ruled(text)));
+    let event = &Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+    assert!(second.check(event).is_allowed());
+    let parts = [Part::count(&first, event), Part::count(&second, event)];
+    let decisions = now(first.check_all(&parts, Details::default()));
+    assert_eq!(decisions.iter().map(Decision::is_allowed).collect::<Vec<_>>(), [true, false]);
+    assert!(first.check(event).is_allowed(), "nothing was counted in the first");
 }
 
 /// A store of somebody's own need not have what operates it, and then says so.
