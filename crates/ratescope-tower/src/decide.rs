@@ -28,6 +28,8 @@ pub(super) struct Shared<S, A, C> {
     /// Made at the first request, so that the recorder can be installed after the layer was made.
     meters: OnceLock<Meters>,
     refusals: LogSampler,
+    /// Of requests that shadows would have refused.
+    shadow_refusals: LogSampler,
     pub(super) bad_costs: LogSampler,
     /// The rules whose misfits with the sources were logged before the first request.
     reported: OnceLock<Weak<Rules>>,
@@ -101,6 +103,7 @@ impl<S, A, C> Shared<S, A, C> {
             queue: Arc::new(Queue::new(settings.queue, of_one_key)),
             meters: OnceLock::new(),
             refusals: sample(),
+            shadow_refusals: sample(),
             bad_costs: sample(),
             reported: OnceLock::new(),
             store,
@@ -238,6 +241,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             (Some(wait), Some(seat)) => Some((wait, seat)),
             _ => return Next::Refuse(self.refuse(asked.head, asked.event, prepared, decision)),
         };
+        self.report_shadows(asked.event, decision);
         let passed = self.passed(prepared, asked.event, decision);
         let Some((wait, mut seat)) = seat else {
             meters.count(RequestOutcome::Allowed);
@@ -246,6 +250,16 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         seat.wait(meters.waiting());
         meters.count(RequestOutcome::Delayed);
         Next::Wait(Box::new(Waiting { wait, seat, passed }))
+    }
+
+    /// Logs that a request passes which a shadow would have refused.
+    #[inline]
+    fn report_shadows(&self, event: &Event<'_>, decision: &Decision) {
+        if let Some(first) = decision.shadow_refusals().next()
+            && let Some(passed_over) = self.shadow_refusals.take(event.time)
+        {
+            report::let_through(event, &first, self.name(), passed_over);
+        }
     }
 
     /// The response to a request that is refused, or that can't wait.

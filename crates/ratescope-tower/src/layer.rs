@@ -25,7 +25,7 @@ use tower_layer::Layer;
 /// The default number of requests that may wait at once.
 pub const QUEUE: usize = 1024;
 
-/// The default number of refusals that are logged each second.
+/// The default number of refusals that are logged each second, and of those by shadows.
 pub const LOGGED: u64 = 10;
 
 /// A layer that limits requests, with its settings. All services of the layer and of its clones share the store and the
@@ -431,7 +431,8 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         self.with(|settings| settings.queue_per_key = Some(places))
     }
 
-    /// Sets how many refusals are logged each second; the default is [`LOGGED`]. A failure of the store is logged once,
+    /// Sets how many refusals are logged each second, and how many requests that only a
+    /// [shadow](ratescope::rules#shadows) would have refused; the default is [`LOGGED`]. A failure of the store is logged once,
     /// and its end once, with the number of decisions that were made without it.
     pub fn log_per_second(self, events: u64) -> Self {
         self.with(|settings| settings.logged = events)

@@ -1,5 +1,5 @@
-//! Events for the log, through the `tracing` facade: refusals with their reasons in numbers, and changed
-//! rule files.
+//! Events for the log, through the `tracing` facade: refusals with their reasons in numbers, also those of shadows, which
+//! refuse nothing, and changed rule files.
 //!
 //! Events that clients can cause are logged at most a few times a second, with the number of events left out, and with
 //! the first 48 bytes of each field of a key. So an attack does not fill the log. A [secret
@@ -107,6 +107,31 @@ pub(super) fn refused(
         "{}{}",
         if refused.is_queue_full() { "refused, as the queue is full: " } else { "" },
         refused.decision,
+    );
+}
+
+/// Logs that the layer of this name let a request through that a shadow would have refused.
+#[cold]
+pub(super) fn let_through(
+    event: &Event<'_>,
+    shadow: &LimitOutcome<'_>,
+    layer: Option<&str>,
+    passed_over: u64,
+) {
+    let LimitOutcome { rule, limit, outcome, .. } = shadow;
+    tracing::info!(
+        target: "ratescope",
+        layer,
+        rule = rule.name(),
+        limit = %limit,
+        key = key(limit, event),
+        level = outcome.level,
+        bound = outcome.limit,
+        passed_over,
+        "let through, as {} is a shadow that would refuse: level {}, limit {}",
+        rule.name(),
+        outcome.level,
+        outcome.limit,
     );
 }
 

@@ -136,7 +136,8 @@
 //! # Shadows
 //! A shadow counts as if it could refuse: an event that a rule in force refuses, or that the shadow itself would
 //! refuse, counts as refused. Each shadow is judged on its own, together with the rules in force. A later charge counts
-//! in the shadows that would have let the event pass. So a shadow that is put in force decides as it said it would.
+//! in the shadows that would have let the event pass. So a shadow that is put in force decides as it said it would. The layer of `ratescope-tower` counts and logs
+//! what shadows would have refused.
 //!
 //! [envoyproxy/ratelimit]: https://github.com/envoyproxy/ratelimit#configuration
 

@@ -68,6 +68,42 @@ fn a_refusal_says_why_in_numbers() {
     assert_eq!(lines, [expected]);
 }
 
+/// As often as refusals, and beside them. What is refused anyway is no news of the shadow.
+#[test]
+fn what_a_shadow_would_refuse_is_logged() {
+    const RULES: &str = "
+domain: web
+descriptors:
+  - {key: path, limit: gcra 1/1m, shadow: true}
+  - {key: method, limit: gcra 6/1m}
+";
+    let clock = Hand::default();
+    let lines = told(|| {
+        let limit = limit(ruled(RULES), &clock).log_per_second(2);
+        let mut service = limit.layer(Inner::default());
+        let mut statuses = |n| {
+            let each = (0..n).map(|_| send(&mut service, get("/", "192.0.2.7")).status().as_u16());
+            each.collect::<Vec<_>>()
+        };
+        assert_eq!(statuses(7), [200, 200, 200, 200, 200, 200, 429]);
+        clock.set(10.0);
+        assert_eq!(statuses(1), [200]);
+    });
+    let told = |level: &str, passed_over: u8| {
+        let text = if level.contains('.') { level.to_owned() } else { format!("{level}.0") };
+        format!(
+            "INFO ratescope: let through, as web:path is a shadow that would refuse: level {level}, \
+             limit 1 rule=\"web:path\" limit=gcra 1/1m burst 1 per path key=\"path=/\" level={text} \
+             bound=1.0 passed_over={passed_over}"
+        )
+    };
+    let refused = "INFO ratescope: refused by web:method: level 7, limit 6 rule=\"web:method\" \
+                   limit=gcra 6/1m burst 6 per method key=\"method=GET\" level=7.0 bound=6.0 \
+                   retry_after=10.0 passed_over=0";
+    let [before, later] = [told("2", 0), told("1.8333333333333333", 3)];
+    assert_eq!(lines, [&*before, &*before, refused, &*later]);
+}
+
 #[test]
 fn an_attack_does_not_fill_the_log() {
     let clock = Hand::default();
