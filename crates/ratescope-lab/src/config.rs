@@ -290,7 +290,7 @@ fn limit(limiter: &str, fields: &[String]) -> Result<Limit, String> {
     let mut seen = BTreeSet::new();
     let once = fields.iter().filter(|field| seen.insert(*field));
     let per = Per::new(once).map_err(|e| e.to_string())?;
-    Ok(Limit { limiter, per })
+    Ok(Limit { limiter, per, name: None })
 }
 
 /// The parts of a scope as one text, cut if it is long; `None` without parts.

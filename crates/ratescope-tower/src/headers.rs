@@ -26,8 +26,9 @@
 //! ratelimit: "web:user";r=98;t=2, "web:path=/login,ip";r=0;t=12
 //! ```
 //!
-//! Each item is a limit of a rule. Its name is the rule's `name` in the file, if no other rule has it, or else the full
-//! name of the rule; the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
+//! Each item is a limit of a rule. Its name is its [own](ratescope::policy::Limit::named), as in `gcra 10/1s as often`; or
+//! else the rule's `name` in the file; or else the full name of the rule. A name that two have is taken for none. Without a
+//! name of its own, the second limit of a rule has `#2` appended, and so on. `q` and `w` are the limit's
 //! [quota](ratescope::limit::any::AnyLimiter::quota) in units, and its window in seconds. `r` is what remains. `t` is
 //! the time in seconds until the whole quota is available again: a client that spreads the remaining units over it is
 //! never refused. If nothing remains and the request was refused, `t` is the time until the request would pass. For a

@@ -16,7 +16,6 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::policy::Limit;
 use ratescope::rules::{Decision, Place, Rule, Rules};
 use ratescope::time::Time;
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// The preparations for some rules.
@@ -45,8 +44,7 @@ struct PreparedRule {
 /// The headers of a limit that are the same for all clients.
 #[derive(Debug)]
 pub(super) struct PreparedLimit {
-    /// The name in the file, if no other rule has it, or else the full name of the rule; a number
-    /// follows from its second limit on.
+    /// The [name](Rules::limit_names), in ASCII.
     pub(super) name: String,
     /// `None` for a limiter that never refuses.
     pub(super) quota: Option<HeaderValue>,
@@ -63,23 +61,17 @@ pub(super) struct PreparedLimit {
 
 impl Prepared {
     pub(super) fn new(rules: &Arc<Rules>, settings: &LayerSettings) -> Self {
-        let mut seen: HashMap<&str, usize> = HashMap::new();
-        for label in rules.rules().iter().filter_map(Rule::label) {
-            *seen.entry(label).or_default() += 1;
-        }
         let unit = settings.headers.unit;
-        let of = |rule: &Rule| {
-            let own = rule.label().filter(|label| seen.get(label) == Some(&1));
-            let name = own.unwrap_or(rule.name());
+        let of = |(rule, names): (&Rule, Vec<String>)| {
             let of_limits = |limits: &[Limit]| {
-                let each = limits.iter().enumerate();
-                each.map(|(i, limit)| PreparedLimit::new(name, i, &limit.limiter, unit)).collect()
+                let each = limits.iter().zip(&names);
+                each.map(|(limit, name)| PreparedLimit::new(name, &limit.limiter, unit)).collect()
             };
             let (limits, stretched) = (of_limits(rule.limits()), of_limits(rule.stretched()));
             let meters = RuleMeters::new(rule.name(), settings.name.as_deref());
             PreparedRule { meters, limits, stretched }
         };
-        let each = rules.rules().iter().map(of).collect();
+        let each = rules.rules().iter().zip(rules.limit_names()).map(of).collect();
         let may_delay =
             rules.rules().iter().flat_map(Rule::limits).any(|limit| limit.limiter.delays());
         let fields: Vec<String> = rules.fields().into_iter().map(str::to_owned).collect();
@@ -169,11 +161,8 @@ impl Prepared {
 }
 
 impl PreparedLimit {
-    fn new(name: &str, place: usize, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
-        let mut name = draft::name(name);
-        if place > 0 {
-            name = format!("{name}#{}", place + 1);
-        }
+    fn new(name: &str, limiter: &AnyLimiter, unit: Option<&str>) -> Self {
+        let name = draft::name(name);
         let quota = limiter.quota().map(|quota| (quota.count() as u64, up(quota.per())));
         let (count, window) = quota.unwrap_or_default();
         let in_list = draft::name_in_list(&name);

@@ -7,7 +7,10 @@
 //! ```text
 //! exim 100/1h strict per user
 //! 6/10s per user & 10/10s per ip & gcra 1000/1s per all
+//! gcra 10/1s per user as often & fixed-window 5000/1d per user as daily
 //! ```
+//!
+//! A limit may have a [name](Limit::named), which clients see in headers.
 //!
 //! ```
 //! use ratescope::event::Event;
@@ -78,16 +81,48 @@ use alloc::vec::Vec;
 /// The most limits in a policy.
 pub const LIMITS: usize = 8;
 
-/// A limiter, and the fields that its key is made of.
+/// A limiter, the fields that its key is made of, and perhaps a name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     /// The limiter.
     pub limiter: AnyLimiter,
     /// The fields of the key: each combination of their values has a state of its own.
     pub per: Per,
+    /// The [name](Self::named), if it has one of its own.
+    pub name: Option<String>,
 }
 
 impl Limit {
+    /// Names the limit, as clients see it in the headers of a response. States do not depend on it.
+    ///
+    /// ```
+    /// use ratescope::Policy;
+    /// use ratescope::limit::gcra::Gcra;
+    /// use ratescope::policy::Limit;
+    ///
+    /// let often = Limit::from(Gcra::per_second(10)).by("user")?.named("often")?;
+    /// let policy: Policy = "gcra 10/1s per user as often & fixed-window 5000/1d per user as daily".parse()?;
+    /// assert_eq!(policy.limits()[0], often);
+    /// # Ok::<(), ratescope::ParseError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the name is empty or has other characters than letters, digits and `-_./:@~$*!`.
+    pub fn named(mut self, name: &str) -> Result<Self, ParseError> {
+        if name.is_empty() || !key::is_name(name) {
+            const HELP: &str = "not a name; write letters, digits, - and _, as in daily";
+            return Err(ParseError::whole(name, HELP));
+        }
+        self.name = Some(name.to_owned());
+        Ok(self)
+    }
+
+    /// Whether both count the same by the same numbers, whatever their names are.
+    #[cfg(feature = "std")]
+    pub(crate) fn counts_as(&self, other: &Limit) -> bool {
+        self.limiter == other.limiter && self.per == other.per
+    }
+
     /// Adds a field to the key: each combination of the values of its fields has a state of its own.
     ///
     /// ```
@@ -203,7 +238,7 @@ pub(crate) fn state_names(limits: &[Limit]) -> Vec<String> {
 /// The limiter applied to all events together, `per all`.
 impl<L: Into<AnyLimiter>> From<L> for Limit {
     fn from(limiter: L) -> Self {
-        Limit { limiter: limiter.into(), per: Per::ALL }
+        Limit { limiter: limiter.into(), per: Per::ALL, name: None }
     }
 }
 

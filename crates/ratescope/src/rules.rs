@@ -197,7 +197,7 @@ use crate::policy::{KeySecret, Limit, Per};
 use error::At;
 use matching::Level;
 use settings::RuleSettings;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The rules of a file, or of [code](Rules::new).
 #[derive(Clone, Debug)]
@@ -360,6 +360,30 @@ impl Rules {
         let each = self.rules.iter().flat_map(Rule::limits).map(|limit| &limit.per);
         let mut seen = HashSet::new();
         each.filter(|per| seen.insert(*per)).collect()
+    }
+
+    /// The names of the limits of each rule, as clients see them in headers: the [name](Limit::named) of the limit; or else
+    /// that of its rule in the file, or the full name of the rule, where a number follows from the second limit on. A
+    /// name that several have is taken for none.
+    pub fn limit_names(&self) -> Vec<Vec<String>> {
+        let own =
+            self.rules.iter().flat_map(Rule::limits).filter_map(|limit| limit.name.as_deref());
+        let labels = self.rules.iter().filter_map(Rule::label);
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for name in labels.chain(own) {
+            *seen.entry(name).or_default() += 1;
+        }
+        let is_only = |name: &&str| seen.get(*name) == Some(&1);
+        let of_rule = |rule: &Rule| {
+            let usual = rule.label().filter(is_only).unwrap_or(rule.name());
+            let name = |(i, limit): (usize, &Limit)| match limit.name.as_deref().filter(is_only) {
+                Some(own) => own.to_owned(),
+                None if i == 0 => usual.to_owned(),
+                None => format!("{usual}#{}", i + 1),
+            };
+            rule.limits().iter().enumerate().map(name).collect()
+        };
+        self.rules.iter().map(of_rule).collect()
     }
 
     /// All rules, in the order of the file.

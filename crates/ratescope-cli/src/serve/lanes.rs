@@ -45,9 +45,10 @@ fn lane(rule: &Rule) -> Result<String, String> {
     if rule.limits().is_empty() {
         return Err("it has no limit".to_owned());
     }
-    let limits = rule.limits().iter().map(|Limit { limiter, per }| {
-        Ok(Limit { limiter: limiter.clone(), per: renamed(per, rule)? }.to_string())
-    });
+    let limits = rule
+        .limits()
+        .iter()
+        .map(|limit| Ok(Limit { per: renamed(&limit.per, rule)?, ..limit.clone() }.to_string()));
     let limits: Result<Vec<_>, String> = limits.collect();
     Ok(limits?.join(" & "))
 }

@@ -147,7 +147,7 @@ impl Per {
 /// True if a text may be the name of a field: letters, digits and `-_.`, and for the names of Envoy and its gateway
 /// `/:@~$*!`, and `#` before a number. A text like a rate, as `5/1s`, or like the prefix of a network, as `ip/64`, is
 /// refused.
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let is_plain =
         |name: &str| name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
     let is_part = |c: char| c.is_alphanumeric() || "-_./:@~$*!#".contains(c);

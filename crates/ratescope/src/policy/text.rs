@@ -69,13 +69,26 @@ impl Limit {
         }
     }
 
+    /// Reads a limit of any size, with its name.
     fn read_any(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
+        let words = Words::new(text);
+        match words.rest() {
+            [_, .., mark, name] if mark.is("as") => {
+                let limit = text.get(..mark.from).unwrap_or(text);
+                let limit = Self::read_nameless(limit, defaults).map_err(|e| e.inside(text, 0))?;
+                limit.named(name.text).map_err(|e| e.inside(text, name.from))
+            }
+            _ => Self::read_nameless(text, defaults),
+        }
+    }
+
+    fn read_nameless(text: &str, defaults: &Defaults) -> Result<Self, ParseError> {
         let words = Words::new(text);
         let all = words.clone().all();
         let per = all.iter().skip(head(&all)).position(|word| word.is("per"));
         let Some(at) = per.map(|at| at + head(&all)) else {
             let limiter = AnyLimiter::read(text, defaults.rate)?;
-            return Ok(Limit { limiter, per: defaults.per.clone() });
+            return Ok(Limit { limiter, per: defaults.per.clone(), name: None });
         };
         let per = all[at];
         let key = all.get(at + 1);
@@ -87,13 +100,16 @@ impl Limit {
             );
         };
         if let Some(extra) = all.get(at + 2) {
-            return Err(words.wrong(*extra, "unexpected word; the key of a limit comes last"));
+            return Err(words.wrong(
+                *extra,
+                "unexpected word; after the key comes only a name, as in per user as daily",
+            ));
         }
         let per: Per = words.read(*key)?;
         let unknown =
             |name: &&String| defaults.fields.as_ref().is_some_and(|fields| !fields.contains(name));
         match per.fields().iter().find(unknown) {
-            None => Ok(Limit { limiter, per }),
+            None => Ok(Limit { limiter, per, name: None }),
             Some(name) => {
                 let help = format!("{name} is not a field here; write {}", known(defaults));
                 Err(words.wrong(*key, help))
@@ -120,10 +136,11 @@ fn known(defaults: &Defaults) -> String {
     }
 }
 
-/// As in `gcra 10/1s burst 20 per ip+path`, with every word, including optional ones.
+/// As in `gcra 10/1s burst 20 per ip+path as often`, with every word, including optional ones.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} per {}", self.limiter, self.per)
+        write!(f, "{} per {}", self.limiter, self.per)?;
+        self.name.as_ref().map_or(Ok(()), |name| write!(f, " as {name}"))
     }
 }
 

@@ -126,7 +126,7 @@ struct Most<'a> {
 
 impl fmt::Display for Most<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Most { limit: Limit { limiter, per }, cost } = self;
+        let Most { limit: Limit { limiter, per, .. }, cost } = self;
         write!(f, "{}, ", By(per))?;
         let most =
             SPANS.map(|(when, span)| (when, libm::floor(limiter.max_admitted(span, *cost) / cost)));

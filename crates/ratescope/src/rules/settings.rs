@@ -188,7 +188,7 @@ fn rate_limit(
     match window {
         Ok(window) => {
             let limiter = AnyLimiter::FixedWindow(window);
-            settings.limits.push(Limit { limiter, per: per.clone() });
+            settings.limits.push(Limit { limiter, per: per.clone(), name: None });
         }
         Err(error) => reader.wrong(node, error.to_string()),
     }
@@ -219,7 +219,7 @@ fn limits(reader: &mut TreeReader, node: &Node, defaults: &Defaults) -> Vec<Limi
             continue;
         };
         for limit in policy.limits() {
-            if limits.contains(limit) {
+            if limits.iter().any(|known| known.counts_as(limit)) {
                 reader.wrong(item, "a limit that is there already");
             }
             limits.push(limit.clone());
@@ -265,10 +265,10 @@ fn shadow(reader: &mut TreeReader, map: &Map<'_>) -> bool {
 fn stretch(reader: &mut TreeReader, node: &Node, settings: &RuleSettings) -> Vec<Limit> {
     let Some(percent) = settings.throttle.percent() else { return Vec::new() };
     let mut all = Vec::new();
-    for Limit { limiter, per } in &settings.limits {
-        match limiter.stretched(percent) {
-            Ok(limiter) => all.push(Limit { limiter, per: per.clone() }),
-            Err(error) => reader.wrong(node, format!("{limiter}: {error}")),
+    for limit in &settings.limits {
+        match limit.limiter.stretched(percent) {
+            Ok(limiter) => all.push(Limit { limiter, ..limit.clone() }),
+            Err(error) => reader.wrong(node, format!("{}: {error}", limit.limiter)),
         }
     }
     all

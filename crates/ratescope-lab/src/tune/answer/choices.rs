@@ -228,7 +228,7 @@ impl Choices {
         per: &Per,
         addresses: Addresses,
     ) -> Result<(String, Vec<String>), String> {
-        let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone() });
+        let policy = Policy::from(Limit { limiter: limiter.clone(), per: per.clone(), name: None });
         let written =
             self.target.configure_costs(&policy, addresses, self.reading.field_of_costs());
         let written = written.map_err(|error| error.to_string())?;

@@ -2,7 +2,8 @@
 
 use crate::middleware::parts::{Far, Hand, Inner, get, head, limit, ruled, send};
 use http::{HeaderMap, Response, StatusCode};
-use ratescope::rules::Fault;
+use ratescope::Policy;
+use ratescope::rules::{Fault, MemoryStore};
 use ratescope_tower::{GrpcStatus, Headers, Refused};
 use serde_json::{Value, json};
 use sfv::{BareItem, List, ListEntry, Parser};
@@ -116,6 +117,33 @@ descriptors:
     // The other headers are about the one with the least left.
     assert_eq!(response.headers()["x-ratelimit-limit"], "6");
     assert_eq!(response.headers()["x-ratelimit-remaining"], "5");
+}
+
+/// Its own name, if nothing else has it.
+#[test]
+fn a_limit_with_a_name_is_told_by_it() {
+    let rules = "domain: web
+limit: [gcra 5/1s burst 100 as täglich, 1000/1d, 50/1h as twice]
+descriptors:
+  - {key: method, name: twice, limit: 30/1h}
+  - {key: path, limit: 7/1m as often, throttle: soft 100%}
+";
+    let mut service = limit(ruled(rules), &Hand::default()).layer(Inner::default());
+    let response = send(&mut service, get("/", "192.0.2.7"));
+    let named = ["t%C3%A4glich q=100 w=20", "often q=14 w=60"];
+    let [daily, often] = named;
+    let usual = ["web#2 q=1000 w=86400", "web#3 q=50 w=3600", "web:method q=30 w=3600"];
+    let policies = [daily, usual[0], usual[1], usual[2], often];
+    assert_eq!(items(&response, "ratelimit-policy"), policies);
+    assert_eq!(items(&response, "ratelimit")[4], "often r=13 t=60");
+    let policy: Policy = "gcra 1/1m & fixed-window 9/1d as daily".parse().unwrap();
+    let store = MemoryStore::new(policy, 100);
+    let mut service = limit(store, &Hand::default()).layer(Inner::default());
+    let response = send(&mut service, get("/", "192.0.2.7"));
+    assert_eq!(items(&response, "ratelimit-policy"), ["policy q=1 w=60", "daily q=9 w=86400"]);
+    let refused: Value =
+        serde_json::from_str(send(&mut service, get("/", "192.0.2.7")).body()).unwrap();
+    assert_eq!(refused["violated-policies"], json!(["policy"]));
 }
 
 /// Requests with one limit in common are told of their own others, whichever came first.

@@ -65,6 +65,7 @@ fn limits() -> impl Strategy<Value = (Case, Vec<Limit>)> {
             let limit = |case: &Case, per: &str| Limit {
                 limiter: case.limiter.clone(),
                 per: per.parse().unwrap(),
+                name: None,
             };
             let mut limits = vec![limit(&first, per)];
             for ((kind, count, period), per) in others {

@@ -25,7 +25,7 @@ proptest! {
         text in prop_oneof![
             "[a-z0-9/&+. \u{e9}-]{0,40}",
             prop::collection::vec(prop::sample::select(&[
-                "gcra", "10/1s", "per", "user", "ip+path", "all", "&", "+", "burst", "3", "é", "",
+                "gcra", "10/1s", "per", "as", "user", "ip+path", "all", "&", "+", "burst", "3", "é", "",
             ]), 0..12).prop_map(|words| words.join(" ")),
             prop::collection::vec(prop::sample::select(&[
                 "gcra ", "10/1s", " per ", "user", "+", "+", "&", " ", "all", "\u{2003}",
@@ -67,6 +67,11 @@ fn words_left_out() {
         gcra 10/1s per minute | gcra 10/1s burst 10 per minute
         gcra 10/1s burst 5 per second | gcra 10/1s burst 5 per second
         100 per minute per minute | fixed-window 100/1m per minute
+        # A name comes last. A field may be called as its mark is.
+        10/1s as daily | fixed-window 10/1s per all as daily
+        gcra 5/1s per user AS a/b:1 & 3/1s per as as as | gcra 5/1s burst 5 per user as a/b:1 & fixed-window 3/1s per as as as
+        1/1s per as | fixed-window 1/1s per as
+        1/1s as täglich & 1/1s | fixed-window 1/1s per all as täglich & fixed-window 1/1s per all
         1/1s per per+burst & 2/1s | fixed-window 1/1s per per+burst & fixed-window 2/1s per all
         ") {
         for read in [read, written, &format!("  {} ", read.replace(' ', " \t"))] {
@@ -99,22 +104,48 @@ fn mistakes_are_pointed_at() {
             "the key after per is missing; write a field, several as in per ip+path,",
         ),
         ("10/1s per & 5/1s", "", "the key after per is missing"),
-        ("gcra 10/1s per user burst 3", "burst", "unexpected word; the key of a limit comes last"),
-        ("10/1s per user per ip", "per", "unexpected word; the key of a limit comes last"),
+        (
+            "gcra 10/1s per user burst 3",
+            "burst",
+            "unexpected word; after the key comes only a name, as in per user as daily",
+        ),
+        (
+            "10/1s per user per ip",
+            "per",
+            "unexpected word; after the key comes only a name, as in per user as daily",
+        ),
         ("5/1s & 10/1s per us=er", "us=er", "not the name of a field"),
         ("5/1s & 10/1s per user+all", "all", "everybody together is not a field"),
         ("10/1s per ip+ip", "ip", "a field that is there already"),
         ("10/1s per ip+", "", "a field is missing"),
         // Only in old links a `+` joins limits.
         ("10/1s + 5/1s", "+", "unexpected word; write a rate as in 240/1h"),
-        ("10/1s per user + 5/1s", "+", "unexpected word; the key of a limit comes last"),
-        ("10/1s per user+gcra 5/1s", "5/1s", "unexpected word; the key of a limit comes last"),
+        (
+            "10/1s per user + 5/1s",
+            "+",
+            "unexpected word; after the key comes only a name, as in per user as daily",
+        ),
+        (
+            "10/1s per user+gcra 5/1s",
+            "5/1s",
+            "unexpected word; after the key comes only a name, as in per user as daily",
+        ),
         ("10/1s per user+5/1s", "5/1s", "not the name of a field"),
+        ("10/1s per user as", "as", "unexpected word; after the key comes only a name"),
+        ("10/1s as daily per user", "as", "unexpected word"),
+        ("10/1s as two words", "as", "unexpected word"),
+        ("5/1s & 10/1s per user as \"daily\"", "\"daily\"", "not a name; write letters, digits"),
+        ("10/1s as da,ily", "da,ily", "not a name"),
     ] {
         wrong(text.parse::<Policy>(), text, word, problem);
     }
     let text = "gcra 1/1s per ip & 1/1s";
-    wrong(text.parse::<Limit>(), text, "&", "unexpected word; the key of a limit comes last");
+    wrong(
+        text.parse::<Limit>(),
+        text,
+        "&",
+        "unexpected word; after the key comes only a name, as in per user as daily",
+    );
 }
 
 #[test]
