@@ -6,7 +6,9 @@ use core::future::poll_fn;
 use core::task::Poll;
 use core::time::Duration;
 use ratescope::Event;
-use ratescope::rules::{BoxFuture, Decision, Details, Fault, MemoryStore, Rules, Store};
+use ratescope::rules::{
+    BoxFuture, Decision, Details, Fault, MemoryStore, Rules, RulesError, Store,
+};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -74,6 +76,10 @@ impl Store for Far {
             }
             answer
         })
+    }
+
+    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+        Ok(Arc::new(Far { ruled: self.ruled.with_limits(rules)?, ..self.clone() }))
     }
 
     fn charge_async<'a>(

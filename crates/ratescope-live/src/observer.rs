@@ -30,7 +30,8 @@ impl Observer for ProbeObserver {
     }
 
     fn decided(&self, event: &Event<'_>, decision: &Decision) {
-        self.taps(decision.rules()).count(decision, event);
+        // A customer's own limits count with the usual ones.
+        self.taps(decision.rules().usual()).count(decision, event);
     }
 }
 

@@ -509,6 +509,10 @@ impl Store for RedisStore {
         Box::pin(self.0.reset(fields, of))
     }
 
+    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+        Ok(Arc::new(self.with_limits(rules)?))
+    }
+
     /// Puts `rules` in force if Redis can compute them. On Redis, the states of a rule go on if its name and the shapes
     /// of its limits stay the same.
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {

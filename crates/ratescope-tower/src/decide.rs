@@ -3,6 +3,7 @@
 use super::fields::{Head, RequestFields};
 use super::layer::LayerSettings;
 use super::meters::{Meters, RequestOutcome};
+use super::own::{Combinations, Own};
 use super::passed::{Passed, Rest, Waiting};
 use super::prepared::Prepared;
 use super::queue::{Queue, Seat};
@@ -24,6 +25,7 @@ pub(super) struct Shared<S, A, C> {
     pub(super) clock: Arc<C>,
     pub(super) settings: LayerSettings,
     pub(super) preparations: ByRules<Prepared>,
+    pub(super) combinations: Combinations,
     queue: Arc<Queue>,
     /// Made at the first request, so that the recorder can be installed after the layer was made.
     meters: OnceLock<Meters>,
@@ -47,6 +49,8 @@ pub(super) struct Debtor {
     pub(super) cost: f64,
     pub(super) fields: KeptFields,
     pub(super) decision: Decision,
+    /// What decided, if it had numbers of its own.
+    own: Option<Arc<Own>>,
 }
 
 /// Fields that outlive their request: name, text, and whether the text is secret.
@@ -69,13 +73,14 @@ impl Fields for KeptFields {
 }
 
 impl Debtor {
-    fn new(event: &Event<'_>, prepared: &Prepared, decision: &Decision) -> Self {
+    fn new(asked: &Asked<'_>, prepared: &Prepared, decision: &Decision) -> Self {
+        let Asked { event, own, .. } = asked;
         let fields = event.fields;
         let field = |name: &String| {
             Some((name.clone(), fields.value(name)?.to_owned(), fields.is_secret(name)))
         };
         let fields = KeptFields(prepared.fields.iter().filter_map(field).collect());
-        Debtor { cost: event.cost, fields, decision: decision.clone() }
+        Debtor { cost: event.cost, fields, decision: decision.clone(), own: own.cloned() }
     }
 }
 
@@ -84,6 +89,8 @@ struct Asked<'a> {
     head: &'a Head<'a>,
     event: &'a Event<'a>,
     latest: &'a Arc<Prepared>,
+    /// What decides, if the request has numbers of its own.
+    own: Option<&'a Arc<Own>>,
     /// Its seat, if it may have to wait. `None` while the queue is full, or while the client has its share of the
     /// seats.
     seat: Option<Seat>,
@@ -100,6 +107,7 @@ impl<S, A, C> Shared<S, A, C> {
         let of_one_key = settings.queue_per_key.unwrap_or(settings.queue.div_ceil(2));
         Shared {
             preparations: ByRules::default(),
+            combinations: Combinations::default(),
             queue: Arc::new(Queue::new(settings.queue, of_one_key)),
             meters: OnceLock::new(),
             refusals: sample(),
@@ -172,8 +180,8 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         }
         let (made, guard) = (&mut None, &mut None);
         let latest = match self.preparations.latest(reader, guard) {
-            // A reload that came after `latest` was made may demand a key.
-            [Some((_, latest)), _] if !self.settings.sources.may_fail => latest,
+            // A reload that came after `latest` was made may demand a key, or have other limits.
+            [Some((_, latest)), _] if !self.settings.needs_latest() => latest,
             _ => &*made.insert(self.prepared(&self.store.rules())),
         };
         let mut fields = RequestFields::new(&self.settings.sources, head, latest.by_ip);
@@ -182,8 +190,15 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             return Some(self.refuse_unidentified(head, latest, why));
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
-        let decision = self.store.check_now(event, self.details(asked));
+        let own = self.own(head, latest);
+        let latest = own.as_deref().map_or(latest, |own| &own.prepared);
+        let seat = self.reserve(latest, event);
+        let asked = &mut Asked { head, event, latest, own: own.as_ref(), seat };
+        let details = self.details(asked);
+        let decision = match asked.own {
+            None => self.store.check_now(event, details),
+            Some(own) => own.store.check_now(event, details),
+        };
         Some(self.judge(asked, decision.as_ref()?))
     }
 
@@ -199,10 +214,25 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             return self.refuse_unidentified(head, latest, why);
         }
         let event = &Event { time: self.clock.now(), cost: self.cost(head), fields };
-        let asked = &mut Asked { head, event, latest, seat: self.reserve(latest, event) };
-        let decision = self.store.check_async(event, self.details(asked)).await;
+        let own = self.own(head, latest);
+        let latest = own.as_deref().map_or(latest, |own| &own.prepared);
+        let seat = self.reserve(latest, event);
+        let asked = &mut Asked { head, event, latest, own: own.as_ref(), seat };
+        let details = self.details(asked);
+        let decision = match asked.own {
+            None => self.store.check_async(event, details).await,
+            Some(own) => own.store.check_async(event, details).await,
+        };
         self.meters().took(event.time.until(self.clock.now()));
         self.judge(asked, &decision)
+    }
+
+    /// The store that decided about a request.
+    pub(super) fn store_of<'a>(&'a self, debtor: &'a Debtor) -> &'a dyn Store {
+        match &debtor.own {
+            None => &*self.store,
+            Some(own) => &*own.store,
+        }
     }
 
     fn prepared(&self, rules: &Arc<Rules>) -> Arc<Prepared> {
@@ -242,7 +272,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             _ => return Next::Refuse(self.refuse(asked.head, asked.event, prepared, decision)),
         };
         self.report_shadows(asked.event, decision);
-        let passed = self.passed(prepared, asked.event, decision);
+        let passed = self.passed(prepared, asked, decision);
         let Some((wait, mut seat)) = seat else {
             meters.count(RequestOutcome::Allowed);
             return Next::Call(passed);
@@ -305,10 +335,10 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     }
 
     #[inline]
-    fn passed(&self, prepared: &Prepared, event: &Event<'_>, decision: &Decision) -> Passed {
+    fn passed(&self, prepared: &Prepared, asked: &Asked<'_>, decision: &Decision) -> Passed {
         let LayerSettings { headers, inserts_decision, reserves, .. } = &self.settings;
         let is_charged = self.settings.is_charged_later();
-        let debtor = |is_wanted: bool| is_wanted.then(|| Debtor::new(event, prepared, decision));
+        let debtor = |is_wanted: bool| is_wanted.then(|| Debtor::new(asked, prepared, decision));
         let rest = || {
             let decision = inserts_decision.then(|| decision.clone());
             Box::new(Rest { debtor: debtor(is_charged), reserved: debtor(*reserves), decision })

@@ -5,6 +5,7 @@ use super::decide::Shared;
 use super::fields::{FieldSource, Head, KnownValues, MissingSources, Sources};
 use super::headers::Headers;
 use super::outages::Outages;
+use super::own::{FindLimiter, unknown_limits};
 use super::proxies::Proxies;
 use super::refusal::Problem;
 use super::service::RateLimited;
@@ -16,6 +17,7 @@ use http::header::HeaderName;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use ratescope::clock::{Clock, SystemClock};
 use ratescope::event::normal::doubt;
+use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::Store;
 use ratescope::text::ParseError;
 use std::borrow::Cow;
@@ -62,6 +64,8 @@ pub(super) struct LayerSettings {
     pub(super) skip: Option<Skip>,
     pub(super) cost: Option<Cost>,
     pub(super) charge: Option<Charge>,
+    /// The limits whose limiters may be a request's own, by their names.
+    pub(super) limiters: Vec<(String, FindLimiter)>,
     pub(super) charge_sent: Option<ChargeSent>,
     pub(super) headers: Headers,
     pub(super) queue: usize,
@@ -86,6 +90,7 @@ impl Default for LayerSettings {
             skip: None,
             cost: None,
             charge: None,
+            limiters: Vec::new(),
             charge_sent: None,
             headers: Headers::ALL,
             queue: QUEUE,
@@ -100,6 +105,11 @@ impl Default for LayerSettings {
 }
 
 impl LayerSettings {
+    /// Whether each request needs the rules in force before the store is asked.
+    pub(super) fn needs_latest(&self) -> bool {
+        self.sources.may_fail || !self.limiters.is_empty()
+    }
+
     /// Whether a request that passed may cost more later.
     pub(super) fn is_charged_later(&self) -> bool {
         self.charge.is_some() || self.charge_sent.is_some()
@@ -162,7 +172,8 @@ impl<S: Store, A, C, W> RateLimit<S, A, C, W> {
         let no_ip = (needs_peer && sources.peer.is_none()).then_some("ip");
         let missing = no_ip.into_iter().chain(sources.missing(&rules));
         let fields: Vec<String> = missing.map(str::to_owned).collect();
-        let values = sources.unmatched(&rules);
+        let mut values = sources.unmatched(&rules);
+        values.extend(unknown_limits(&rules, &self.shared.settings.limiters));
         let fits = fields.is_empty() && values.is_empty();
         if fits { Ok(self) } else { Err(MissingSources { fields, values }) }
     }
@@ -380,6 +391,48 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
     /// Adds a source, or replaces the one of the same name.
     pub(super) fn source(self, field: &str, source: FieldSource) -> Self {
         self.with(|settings| settings.sources.add(field, source))
+    }
+
+    /// Gives a limit the numbers of each request's own, such as those that a customer pays for. `limit` is the
+    /// [name](ratescope::policy::Limit::named) of the limit, as in RateLimit-Policy; where `limiter` returns `None`, the
+    /// rules have the numbers.
+    ///
+    /// ```
+    /// use axum::{Router, routing::get};
+    /// use ratescope::{MemoryStore, Policy, limit::gcra::Gcra};
+    /// use ratescope_tower::RateLimit;
+    ///
+    /// /// The authentication runs outside of this layer, and adds what the database has.
+    /// #[derive(Clone)]
+    /// struct Customer {
+    ///     name: String,
+    ///     per_minute: Option<Gcra>,
+    /// }
+    ///
+    /// let policy: Policy = "gcra 10/1m per user as calls & gcra 100/1s per all".parse()?;
+    /// let limit = RateLimit::new(MemoryStore::new(policy, 100_000))
+    ///     .user(|customer: &Customer| &customer.name)
+    ///     .limit_of("calls", |head| head.extensions.get::<Customer>()?.per_minute)
+    ///     .check_sources()?;
+    /// # let _: Router = Router::new().route("/", get(|| async { "hello\n" })).layer(limit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// What was counted by one set of numbers counts in all, in memory and on Redis: see
+    /// [`with_limits`](ratescope::MemoryStore::with_limits). The closure is asked once, and once more if the store has to be
+    /// waited for. Its limiters are of the same [shape](ratescope::limit::kept) as that of the rules; others are logged, and
+    /// the rules decide. The 256 combinations of numbers that came last are kept, and fewer with more than 390 limits in
+    /// the rules; others are made again when they come.
+    pub fn limit_of<L: Into<AnyLimiter>>(
+        self,
+        limit: &str,
+        limiter: impl Fn(Head<'_>) -> Option<L> + Send + Sync + 'static,
+    ) -> Self {
+        let find: FindLimiter = Arc::new(move |head| limiter(head).map(Into::into));
+        self.with(|settings| {
+            settings.limiters.retain(|(known, _)| known != limit);
+            settings.limiters.push((limit.to_owned(), find));
+        })
     }
 
     /// Sets the cost of requests, from 0 to [`MAX_COST`](ratescope::limit::MAX_COST). A request with any

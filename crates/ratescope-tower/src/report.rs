@@ -7,6 +7,7 @@
 
 use super::layer::LayerSettings;
 use super::meters;
+use super::own::unknown_limits;
 use super::refusal::Refused;
 use super::unidentified::Unidentified;
 use crate::watch::FileNews;
@@ -14,7 +15,7 @@ use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use ratescope::event::{Event, Fields, normal};
 use ratescope::internal::beginning;
 use ratescope::policy::{Limit, Per};
-use ratescope::rules::{LimitOutcome, Reloaded, Rule, Rules, Value};
+use ratescope::rules::{LimitOutcome, Reloaded, Rule, Rules, RulesError, Value};
 use ratescope::time::{Span, Time};
 use std::borrow::Cow;
 
@@ -159,6 +160,16 @@ pub(super) fn bad_cost(cost: f64, layer: Option<&str>, passed_over: u64) {
     );
 }
 
+/// Logs that the limits of a request's own don't fit the rules.
+pub(super) fn bad_limits(error: &RulesError, layer: Option<&str>, passed_over: u64) {
+    tracing::warn!(
+        target: "ratescope",
+        layer,
+        passed_over,
+        "the limits of a request's own do not fit, and those of the rules decide: {error}",
+    );
+}
+
 /// Logs the fields of rules that no source gives, and the values that do not fit.
 pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
     for field in settings.sources.missing(rules) {
@@ -170,7 +181,8 @@ pub(super) fn unfit(rules: &Rules, settings: &LayerSettings) {
              rules for a certain value never apply",
         );
     }
-    for unmatched in settings.sources.unmatched(rules) {
+    let unknown_limits = unknown_limits(rules, &settings.limiters);
+    for unmatched in settings.sources.unmatched(rules).into_iter().chain(unknown_limits) {
         tracing::warn!(target: "ratescope", layer = settings.name.as_deref(), "{unmatched}");
     }
     let keeps = |rule: &&Rule| {

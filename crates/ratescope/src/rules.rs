@@ -193,11 +193,13 @@ pub use utf8::decode;
 pub use value::{Step, Value, Wildcard};
 pub use yaml::LONGEST;
 
+use crate::limit::any::AnyLimiter;
 use crate::policy::{KeySecret, Limit, Per};
 use error::At;
 use matching::Level;
 use settings::RuleSettings;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// The rules of a file, or of [code](Rules::new).
 #[derive(Clone, Debug)]
@@ -214,6 +216,8 @@ pub struct Rules {
     /// The fields that any of the rules marks as secret.
     secret_fields: HashSet<String>,
     key_secret: KeySecret,
+    /// The rules that these are with other limiters.
+    usual: Option<Arc<Rules>>,
 }
 
 /// A rule: its events, and the limits that they have to pass.
@@ -252,6 +256,7 @@ impl Rules {
             replaces: false,
             secret_fields,
             key_secret: KeySecret::EMPTY,
+            usual: None,
         };
         made.with_key_secret(KeySecret::EMPTY)
     }
@@ -384,6 +389,37 @@ impl Rules {
             rule.limits().iter().enumerate().map(name).collect()
         };
         self.rules.iter().map(of_rule).collect()
+    }
+
+    /// These rules with other limiters, such as those of a customer, in the limits for whose
+    /// [name](Self::limit_names) `of` has one. They are for a store [with other limits](MemoryStore::with_limits).
+    ///
+    /// # Errors
+    /// When a rule is to be stretched, and its limiter can't be.
+    pub fn with_limiters(
+        self: &Arc<Self>,
+        of: impl Fn(&str) -> Option<AnyLimiter>,
+    ) -> Result<Self, RulesError> {
+        let mut rules = (**self).clone();
+        for (rule, names) in rules.rules.iter_mut().zip(self.limit_names()) {
+            let RuleSettings { limits, stretched, throttle, .. } = &mut rule.settings;
+            for (i, (limit, name)) in limits.iter_mut().zip(names).enumerate() {
+                let Some(limiter) = of(&name) else { continue };
+                if let (Some(stretched), Some(percent)) = (stretched.get_mut(i), throttle.percent())
+                {
+                    let wrong = |error| self.wrong(format!("{name}: {limiter}: {error}"));
+                    stretched.limiter = limiter.stretched(percent).map_err(wrong)?;
+                }
+                limit.limiter = limiter;
+            }
+        }
+        rules.usual = Some(Arc::clone(self.usual()));
+        Ok(rules)
+    }
+
+    /// The rules that these are [with other limiters](Self::with_limiters), or else these.
+    pub fn usual(self: &Arc<Self>) -> &Arc<Self> {
+        self.usual.as_ref().unwrap_or(self)
     }
 
     /// All rules, in the order of the file.

@@ -1,6 +1,8 @@
 //! A store with observers of its decisions.
 
-use super::{BoxFuture, Decision, Details, Fault, Memory, Part, Reloaded, Rule, Rules, Store};
+use super::{
+    BoxFuture, Decision, Details, Fault, Memory, Part, Reloaded, Rule, Rules, RulesError, Store,
+};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
 use crate::time::Time;
@@ -136,6 +138,12 @@ impl<S: Store> Store for Observed<S> {
         of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
     ) -> BoxFuture<'a, Result<usize, Fault>> {
         self.store.reset_async(fields, of)
+    }
+
+    /// The observers are told of its decisions, too.
+    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+        let store = self.store.with_limits_arc(rules)?;
+        Ok(Arc::new(Observed { store, observers: self.observers.clone() }))
     }
 
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {

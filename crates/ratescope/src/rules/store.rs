@@ -26,7 +26,7 @@
 //! # }
 //! ```
 
-use super::{Decision, Fault, MemoryStore, Part, Reloaded, Rule, Rules};
+use super::{Decision, Fault, MemoryStore, Part, Reloaded, Rule, Rules, RulesError};
 use crate::event::{Event, Fields};
 use crate::policy::Per;
 use crate::time::Time;
@@ -156,6 +156,15 @@ pub trait Store: AsStore + Send + Sync {
         _of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
     ) -> BoxFuture<'a, Result<usize, Fault>> {
         Box::pin(ready(Err(Fault::Failed("this store resets no keys".to_owned()))))
+    }
+
+    /// The same keys and states, decided by the numbers of other rules, such as those of a customer: see
+    /// [`MemoryStore::with_limits`].
+    ///
+    /// # Errors
+    /// As for [`MemoryStore::with_limits`], and if the store does not have this method.
+    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+        Err(rules.wrong("this store takes no limits of a customer's own".to_owned()))
     }
 
     /// Puts `rules` in force: see [`MemoryStore::replace`]. A store that can't compute them, or does not implement
@@ -311,6 +320,10 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(self.reset(fields, of)) })
     }
 
+    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+        Ok(Arc::new(self.with_limits(rules)?))
+    }
+
     fn replace(&self, rules: Rules, now: Time) -> Reloaded {
         MemoryStore::replace(self, rules, now)
     }
@@ -390,6 +403,10 @@ macro_rules! pass_on {
                 of: &'a (dyn Fn(&Rule, &Per) -> bool + Send + Sync),
             ) -> BoxFuture<'a, Result<usize, Fault>> {
                 (**self).reset_async(fields, of)
+            }
+
+            fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+                (**self).with_limits_arc(rules)
             }
 
             fn replace(&self, rules: Rules, now: Time) -> Reloaded {

@@ -13,6 +13,7 @@ mod invariants;
 mod meters;
 mod on_redis;
 mod outgoing;
+mod own;
 mod parts;
 mod reports;
 mod reservations;
