@@ -84,8 +84,7 @@ pub(super) struct Written {
 pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
     let mut found = Vec::new();
     for beside in [Beside::Shown, Beside::Before, Beside::After] {
-        let written = Written { beside, many_peers: false };
-        let Some((_, clf)) = read(line, written, &mut Stamps::default()) else { continue };
+        let Some(clf) = of_form(line, beside) else { continue };
         let common = clf.quoted(1).is_none();
         let name = if common { "Common Log Format" } else { "Combined Log Format" };
         let (host, list) = clf.columns();
@@ -124,6 +123,12 @@ pub(super) fn guess(line: &str) -> Result<Vec<Guess>, Reason> {
     } else {
         Ok(found)
     }
+}
+
+/// A line that stands alone, if it has this form.
+pub(super) fn of_form(line: &str, beside: Beside) -> Option<Clf<'_>> {
+    let written = Written { beside, many_peers: false };
+    read(line, written, &mut Stamps::default()).map(|(_, clf)| clf)
 }
 
 /// The event of a line; `None` if the line cannot be read. Inlined, since returning the event through memory
@@ -361,7 +366,7 @@ impl<'a> Clf<'a> {
     pub(super) fn standard(&self, standard: Standard) -> Option<&'a str> {
         present(match standard {
             Standard::Ip => return self.value("ip"),
-            Standard::User => self.user,
+            Standard::User => after_id(self.user),
             Standard::Method => super::request::method(self.request)?,
             Standard::Path => super::request::target(self.request)?,
             Standard::Status => self.status,
@@ -422,6 +427,17 @@ impl<'a> Clf<'a> {
             };
         }
         in_quotes(rest.strip_prefix(" \"")?).map(|(text, _)| text)
+    }
+}
+
+/// The user after nginx's `$request_id`, which BunkerWeb writes before it: 32 hexadecimal digits. With them, each request
+/// would have another user.
+fn after_id(user: &str) -> &str {
+    match user.split_at_checked(32) {
+        Some((id, rest)) if id.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            rest.strip_prefix(' ').unwrap_or(user)
+        }
+        _ => user,
     }
 }
 

@@ -161,16 +161,24 @@ impl Json {
                 *known = (name.to_owned(), (self.classify)(name, &self.aliases));
             }
             // A null or a dash counts as missing, so that the next best name is used. So does a value that can't be a
-            // client under a name for clients.
-            if let Some(class) = known.1 {
+            // client or a status under a name of other servers for these.
+            if let Some((standard, rank)) = known.1 {
                 let text = value.text(line, &self.made);
-                let is_other =
-                    || class.0 == Standard::Ip && class.1 > SAID && !forwarded::are_clients(text);
-                if !matches!(text, "" | "-") && !is_other() {
-                    best.offer(class, i as u16);
+                let is_of_kind = || match standard {
+                    Standard::Ip => forwarded::are_clients(text),
+                    Standard::Status => is_status(text),
+                    _ => true,
+                };
+                if !matches!(text, "" | "-") && (rank <= SAID || is_of_kind()) {
+                    best.offer((standard, rank), i as u16);
                 }
             }
         }
         self.places = best.places;
     }
+}
+
+/// Whether a text may be the status of an answer. A `code` may be that of an event or of an error, too.
+fn is_status(text: &str) -> bool {
+    text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit())
 }

@@ -85,7 +85,13 @@ const NAMES: [(Standard, &[&str]); STANDARDS] = [
             "sourceIPs",
             "sourceIPAddress",
             "callerIp",
+            "callerIpAddress",
             "cliIP",
+            "src_endpoint.ip",
+            "connection.src_ip",
+            "addr.remote",
+            "request_ip",
+            "visitor_ip",
             "ip_address",
             "address",
             "c-ip",
@@ -394,10 +400,15 @@ fn known(field: &str) -> Option<Class> {
 }
 
 /// Tells whether the name of a field may mean this standard field: a request has a size, too, but `bytes` is the size
-/// of the response.
+/// of the response; and a proxy has an address, but `ip` is the client's.
 fn is_of(name: &str, standard: Standard) -> bool {
-    let is_request = || name.starts_with("request.") || name.starts_with("req.");
-    !(matches!(standard, Standard::Bytes | Standard::Status | Standard::Request) && is_request())
+    match standard {
+        Standard::Bytes | Standard::Status | Standard::Request => {
+            !name.starts_with("request.") && !name.starts_with("req.")
+        }
+        Standard::Ip => !matches!(name, "proxy.ip" | "proxy.address"),
+        _ => true,
+    }
 }
 
 /// A name in the form that is compared: without `_`, `-` and upper case.

@@ -4,7 +4,7 @@
 //! client's address gets the most points. Several lines decide, so a log may begin in the middle of a line or with
 //! other lines, and its beginning may arrive in any pieces.
 
-use super::format::{Format, Guess, LogShape, Reason};
+use super::format::{Format, Guess, LogForm, LogShape, Reason};
 use super::layout::{self, Certainty, Layout};
 use super::lines::{bare, text_of};
 use super::logins::Connections;
@@ -116,15 +116,18 @@ fn wanted(options: &Options, format: Format) -> bool {
     options.format.is_none_or(|said| said == format)
 }
 
-/// Tells whether a layout that was not given fits the log. A server's layout may fit some lines of another program by
-/// chance, so it must fit one line of four; a guessed layout nine of ten.
+/// Tells whether a format that was not given fits the log. Some lines of another program may fit by chance, so access logs
+/// must fit one line of twenty, a server's layout one of four, and a guessed layout nine of ten.
 fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
-    let Some(layout) = shape.layout() else { return true };
-    let (part, whole) = match layout.certainty() {
+    let (part, whole) = match &shape.form {
         _ if options.layout.is_some() => return true,
-        Certainty::Sure => return true,
-        Certainty::Known => (1, 4),
-        Certainty::Guessed => (9, 10),
+        LogForm::Combined(_) if options.format.is_none() => (1, 20),
+        LogForm::Columns(layout) => match layout.certainty() {
+            Certainty::Sure => return true,
+            Certainty::Known => (1, 4),
+            Certainty::Guessed => (9, 10),
+        },
+        _ => return true,
     };
     let mut layers = Layers::new(&shape.wrappers);
     let mut all = 0;
@@ -133,8 +136,13 @@ fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
         let Some((envelope, inner)) = layers.peel(line) else { continue };
         if envelope.program == shape.program {
             let outer = envelope.instant(&mut Stamps::default());
+            let is_read = match &shape.form {
+                LogForm::Combined(beside) => clf::of_form(inner, *beside).is_some(),
+                LogForm::Columns(layout) => layout::reads(layout, inner, options, outer).is_ok(),
+                _ => true,
+            };
             all += 1;
-            read += u32::from(layout::reads(layout, inner, options, outer).is_ok());
+            read += u32::from(is_read);
         }
     }
     read * whole >= all * part

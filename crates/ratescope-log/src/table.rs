@@ -145,7 +145,8 @@ impl<'a> Table<'a> {
             let text = self.at(place.into()).filter(|text| *text != "-")?;
             return match standard {
                 Standard::Ip if forwarded::is_list(text) => forwarded::client(text, None),
-                Standard::Ip => Some(text).filter(|text| !text.is_empty()),
+                // A line may begin with a space.
+                Standard::Ip => Some(text.trim_ascii_start()).filter(|text| !text.is_empty()),
                 _ => Some(text),
             };
         }

@@ -2,7 +2,7 @@
 
 use super::known::{IIS, known, of_header};
 use super::{Certainty, Layout, Rows};
-use crate::clf::{self, Written};
+use crate::clf::{self, Beside};
 use crate::format::{Guess, LogForm, LogShape, Reason};
 use crate::forwarded;
 use crate::options::Options;
@@ -88,10 +88,8 @@ const LINES: usize = 500;
 pub(crate) fn guessed(lines: &[&str]) -> Option<Layout> {
     let lines = lines.get(..LINES).unwrap_or(lines);
     // JSON and access logs have formats of their own.
-    let is_other = |line: &&str| {
-        line.starts_with('{')
-            || clf::read(line, Written::default(), &mut Stamps::default()).is_some()
-    };
+    let is_other =
+        |line: &&str| line.starts_with('{') || clf::of_form(line, Beside::Shown).is_some();
     let lines: Vec<&str> = lines.iter().copied().filter(|line| !is_other(line)).collect();
     let Guessed { columns, end, .. } = columns(&lines)?;
     let has = |name: &str| columns.iter().any(|(_, n)| n == name);

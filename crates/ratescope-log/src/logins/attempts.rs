@@ -3,10 +3,11 @@
 //! sshd writes a main message, `Failed`, about an attempt with a password, and before and after it other messages about
 //! the connection: `Invalid user`, `Connection closed by authenticating user`. Without passwords it writes only the
 //! others. Dovecot's main message has the number of attempts of a connection; if so configured, another message comes
-//! for each. If the first lines have both kinds about most connections, only main messages count. In any other log a
-//! connection of sshd counts once, at its first message, and a later main message counts only the rest.
+//! for each. If the first lines have both kinds about most connections, only main messages count. `Accepted` is a main
+//! message there: with LDAP, a module of PAM reports a failure of each user before the next module accepts it. In any
+//! other log a connection of sshd counts once, at its first message, and a later main message counts only the rest.
 
-use super::{Failure, Kind, Program, failure};
+use super::{Failure, Kind, Program, failure, sshd};
 use crate::wrap::Envelope;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -29,10 +30,17 @@ pub(crate) struct Connections {
 impl Connections {
     pub(crate) fn add(&mut self, envelope: Envelope<'_>, message: &str) {
         let Some(program) = Program::from_name(envelope.program) else { return };
-        let Some(failure) = failure(program, message) else { return };
-        let connection = connection(program, envelope, &failure);
+        let (ip, is_main) = match failure(program, message) {
+            Some(failure) => (failure.ip, failure.kind == Kind::Main),
+            None if program == Program::Sshd => match sshd::success(message) {
+                Some((_, ip)) => (ip, true),
+                None => return,
+            },
+            None => return,
+        };
+        let connection = connection(program, envelope, ip);
         let (_, kinds) = self.seen.entry(connection).or_insert((program, [false; 2]));
-        kinds[usize::from(failure.kind != Kind::Main)] = true;
+        kinds[usize::from(!is_main)] = true;
     }
 
     /// The programs with main messages about at least half of the connections with other messages.
@@ -59,10 +67,10 @@ impl LeftOut {
 }
 
 /// The connection of a message: for sshd its process, for Dovecot the client.
-fn connection(program: Program, envelope: Envelope<'_>, failure: &Failure<'_>) -> u64 {
+fn connection(program: Program, envelope: Envelope<'_>, ip: Option<&str>) -> u64 {
     let mut hasher = DefaultHasher::new();
     let pid = if program == Program::Sshd { envelope.pid } else { "" };
-    (program, envelope.host, pid, failure.ip).hash(&mut hasher);
+    (program, envelope.host, pid, ip).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -114,7 +122,7 @@ impl Attempts {
         if !has_others || program == Program::Sshd && envelope.pid.is_empty() {
             return failure.times;
         }
-        let connection = connection(program, envelope, failure);
+        let connection = connection(program, envelope, failure.ip);
         let known = self.known(connection);
         match failure.kind {
             Kind::Main => {

@@ -121,8 +121,15 @@ fn places(text: &str) -> impl Iterator<Item = Place<'_>> {
     })
 }
 
+/// The user and the client of a login that succeeded, `Accepted password for ann from 192.0.2.7 port 52114 ssh2`.
+pub(super) fn success(message: &str) -> Option<Said<'_>> {
+    let (_, rest) = message.strip_prefix("Accepted ")?.split_once(" for ")?;
+    // After a public key comes its fingerprint.
+    Some(at_end(rest.split(": ").next().unwrap_or(rest)))
+}
+
 /// The user and the client of a message.
-type Said<'a> = (&'a str, Option<&'a str>);
+pub(super) type Said<'a> = (&'a str, Option<&'a str>);
 
 /// The user and the client of another message about a failed connection, and the number of its kind.
 fn other(message: &str) -> Option<(u8, Said<'_>)> {

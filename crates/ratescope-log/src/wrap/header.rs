@@ -154,11 +154,14 @@ fn rfc5424(text: &str) -> Option<(Envelope<'_>, &str)> {
     Some((Envelope { stamp: Stamp::Any(stamp), host, program, pid, times: None }, message))
 }
 
-/// The text after an element of structured data, in whose values `"`, `\` and `]` are escaped.
+/// The text after an element of structured data, in whose values `"`, `\` and `]` are escaped; some programs leave `]` as
+/// it is.
 fn element(text: &str) -> Option<&str> {
     let mut escaped = false;
+    let mut quoted = false;
     let end = text.bytes().position(|b| {
-        let ends = b == b']' && !escaped;
+        let ends = b == b']' && !quoted;
+        quoted ^= b == b'"' && !escaped;
         escaped = b == b'\\' && !escaped;
         ends
     })?;

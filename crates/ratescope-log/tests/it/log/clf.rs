@@ -65,6 +65,22 @@ fn the_columns_are_fields() {
     );
 }
 
+/// The id of a request before the user, as in BunkerWeb's log, is no part of its name.
+#[test]
+fn an_id_of_a_request_is_no_user() {
+    let user = |text: &str| {
+        let log = format!(
+            "www.example.org 192.0.2.7 - {text} {TIME} \"GET / HTTP/1.1\" 200 1 \"-\" \"-\""
+        );
+        line(&log).1[1].clone()
+    };
+    let id = "00112233445566778899aabbccddeeff";
+    assert_eq!(
+        [user(&format!("{id} -")), user(&format!("{id} ann lee")), user("ann lee"), user(id)],
+        ["", "ann lee", "ann lee", id]
+    );
+}
+
 /// There may be a column before the address: the requested host, or X-Forwarded-For.
 #[test]
 fn a_column_may_come_first() {

@@ -104,6 +104,10 @@ fn names_are_found_in_other_cases_and_deeper() {
         r#"{"latencies":{"request":515},"request":{"size":9,"uri":"/a","method":"GET"},"client_ip":"192.0.2.7","response":{"status":200},"started_at":971186136000}"#,
         r#"{"time":"2000-10-10T13:55:36+00:00","remoteAddr":"192.0.2.7","method":"GET","url":"/a","status":200}"#,
         r#"{"requestReceivedTimestamp":"2000-10-10T13:55:36.000000Z","sourceIPs":["192.0.2.7","10.0.0.1"],"verb":"GET","requestURI":"/a","responseStatus":{"code":200}}"#,
+        // The common schemas of Azure's logs and of OCSF, and Teleport's audit.
+        r#"{"time":"2000-10-10T13:55:36Z","callerIpAddress":"192.0.2.7","properties":{"httpMethod":"GET","requestUri":"https://x/a","httpStatusCode":200}}"#,
+        r#"{"time":971186136000,"src_endpoint":{"ip":"192.0.2.7"},"device":{"ip":"10.0.0.3"},"proxy":{"ip":"10.0.0.1"},"http_request":{"http_method":"GET","url":{"path":"/a"}},"status_code":"200"}"#,
+        r#"{"time":"2000-10-10T13:55:36Z","code":"T1000W","addr.remote":"192.0.2.7","method":"GET","path":"/a","http_status":200}"#,
         // Other spellings.
         r#"{"TIME":"2000-10-10T13:55:36Z","Remote-Addr":"192.0.2.7","Request-Method":"GET","REQUEST_URI":"/a","StatusCode":200}"#,
         r#"{"@timestamp":"2000-10-10T13:55:36Z","upstream":{"client_ip":"10.0.0.1","status":500},"event":{"ClientIp":"192.0.2.7","httpMethod":"GET","uri":"/a","Status":200}}"#,

@@ -246,3 +246,17 @@ fn a_log_that_is_not_recognized_is_proposed_in_columns() {
     let long = "x ".repeat(1 << 20);
     assert!(Proposal::new(long.as_bytes()).unwrap().columns.len() <= 64);
 }
+
+/// Otherwise the same client would be two.
+#[test]
+fn a_space_before_the_client_is_no_part_of_it() {
+    for log in [
+        " 192.0.2.7:4711 [10/Oct/2000:13:55:36.000] in b/s 1/0/0 9 -- 1/1/0/0/0 0/0\n",
+        "{\"time\":1,\"ip\":\" 192.0.2.7\"}\n",
+    ] {
+        assert_eq!(
+            super::read(log.as_bytes(), &Options::default(), ["ip"]).fields(),
+            [["192.0.2.7"]]
+        );
+    }
+}

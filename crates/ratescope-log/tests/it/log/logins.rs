@@ -138,6 +138,29 @@ fn an_attempt_counts_once() {
     assert_eq!(clients(&[each.clone(), each]), ["192.0.2.7"; 2].join(" "));
 }
 
+/// With LDAP, a module of PAM reports a failure of each user whom the next one lets in. Such messages are no failed logins.
+#[test]
+fn a_login_that_succeeds_is_no_failed_one() {
+    let let_in = |pid| {
+        connection(
+            pid,
+            &[
+                "pam_unix(sshd:auth): authentication failure; logname= uid=0 euid=0 tty=ssh ruser= rhost=192.0.2.7  user=ann",
+                "Accepted password for ann from 192.0.2.7 port 5 ssh2",
+            ],
+        )
+    };
+    let failed = connection(
+        9,
+        &[
+            "pam_unix(sshd:auth): authentication failure; logname= uid=0 euid=0 tty=ssh ruser= rhost=192.0.2.8  user=bob",
+            "Failed password for bob from 192.0.2.8 port 5 ssh2",
+        ],
+    );
+    assert_eq!(clients(&[let_in(1), let_in(2), failed].concat()), "192.0.2.8");
+    assert_eq!(clients(&let_in(1)), "");
+}
+
 /// In a message of any program, the server's own address is not the client.
 #[test]
 fn messages_of_other_programs_name_the_client() {

@@ -1,7 +1,7 @@
 //! Logs that look like those of another program, and columns that are guessed.
 
 use super::{read, shape};
-use ratescope_log::{Options, Proposal, recognize};
+use ratescope_log::{Format, Options, Proposal, recognize};
 
 fn is_refused(log: &str) -> bool {
     recognize(log.as_bytes(), true, &Options::default()).is_err()
@@ -32,6 +32,21 @@ fn other_logs_are_refused() {
     let tcplog = "192.0.2.7:4711 [10/Oct/2000:13:55:36.000] in b/s 1/0/0 9 -- 1/1/0/0/0 0/0\n";
     assert!(!is_refused(&["no\n", "yes\n", "no\n", tcplog].concat()));
     assert!(is_refused(&["no\n", "yes\n", "no\n", "yes\n", tcplog].concat()));
+}
+
+/// A line of the log of another program that looks like one of an access log, with a level in place of the client.
+#[test]
+fn few_lines_are_no_access_log() {
+    let other = "2000-10-10T13:55:36.123Z info envoy[7] [Originator@6876 sub=Default] ready\n";
+    let access = "2000-10-10T13:55:36.123Z info envoy[7] [Originator@6876 sub=Default] [2000-10-10T13:55:36Z] \
+                  \"GET /stats HTTP/1.1\" 200 - 0 7 1 \"-\" \"x\" \"-\" \"localhost\" \"-\"\n";
+    assert!(is_refused(&[&other.repeat(20), access].concat()));
+    let line = "192.0.2.7 - - [10/Oct/2000:13:55:36 +0000] \"GET / HTTP/1.1\" 200 1\n";
+    assert!(is_refused(&["starting\n".repeat(20).as_str(), line].concat()));
+    assert!(!is_refused(&["starting\n".repeat(19).as_str(), line].concat()));
+    let said = Options { format: Some(Format::Combined), ..Options::default() };
+    let log = ["starting\n".repeat(20).as_str(), line].concat();
+    assert_eq!(read(log.as_bytes(), &said, ["ip"]).fields(), [["192.0.2.7"]]);
 }
 
 /// A line in the middle of a log whose client is none is not read.

@@ -59,7 +59,9 @@ fn wrapped(line: &str, program: &str) -> Vec<(&'static str, String, bool)> {
         ("RFC 5424", format!("<38>1 2000-10-10T13:55:36Z web1 {program} 7 - -  {line}"), true),
         (
             "RFC 5424 with data",
-            format!("<38>1 2000-10-10T13:55:36Z web1 {program} 7 ID [a b=\"\\]\"] \u{feff}{line}"),
+            format!(
+                "<38>1 2000-10-10T13:55:36Z web1 {program} 7 ID [a b=\"\\]\" c=\"[d]\\\"]\"][e] \u{feff}{line}"
+            ),
             true,
         ),
         ("short-precise", format!("Oct 10 13:55:36.000000 {syslog}"), true),
