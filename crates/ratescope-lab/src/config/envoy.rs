@@ -12,7 +12,38 @@ use ratescope_log::ipv6_prefix;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn is_known(text: &str) -> bool {
-    has(text, &["#"], "token_bucket") && has(text, &["#"], "max_tokens")
+    let either = |snake, camel| has(text, &["#"], snake) || has(text, &["#"], camel);
+    either("token_bucket", "tokenBucket") && either("max_tokens", "maxTokens")
+}
+
+/// Writes the keys as `token_bucket`, where JSON of protocol buffers has `tokenBucket`. Envoy reads both.
+fn make_snake(node: &mut Node) {
+    match &mut node.kind {
+        Kind::Text { .. } => {}
+        Kind::List(items) => items.iter_mut().for_each(make_snake),
+        Kind::Map(pairs) => {
+            for (key, value) in pairs {
+                if let Kind::Text { text, .. } = &mut key.kind
+                    && text.starts_with(|c: char| c.is_ascii_lowercase())
+                    && text.bytes().all(|b| b.is_ascii_alphanumeric())
+                {
+                    *text = snake(text);
+                }
+                make_snake(value);
+            }
+        }
+    }
+}
+
+fn snake(camel: &str) -> String {
+    let mut snake = String::new();
+    for c in camel.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
 }
 
 /// The key under which a route or a virtual host has filters of its own.
@@ -30,7 +61,8 @@ struct Actions<'a> {
 }
 
 pub(super) fn read(text: &str, config: &mut Config) -> Result<(), Remark> {
-    let roots = documents(text)?;
+    let mut roots = documents(text)?;
+    roots.iter_mut().for_each(make_snake);
     let mut actions = Actions::default();
     for root in &roots {
         walk(root, &mut Vec::new(), &mut |node, _| {
@@ -112,7 +144,7 @@ fn place(node: &Node) -> Option<String> {
         return super::scope(domains, " ").map(|domains| format!("host {domains}"));
     }
     if let Some(Kind::Map(labels)) =
-        node.get("workloadSelector").and_then(|of| of.get("labels")).map(|labels| &labels.kind)
+        node.get("workload_selector").and_then(|of| of.get("labels")).map(|labels| &labels.kind)
     {
         let labels = labels.iter().map(|(name, value)| format!("{}={}", name.word(), value.word()));
         return super::scope(labels, " ").map(|labels| format!("workload {labels}"));

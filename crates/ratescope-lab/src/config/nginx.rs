@@ -181,7 +181,9 @@ impl<'a> Defined<'a> {
 
     /// Reads a `limit_req` of a level.
     fn read(&mut self, statement: &Statement, scope: Option<&str>, config: &mut Config) {
-        let name = argument(statement, "zone=").unwrap_or_default();
+        let Some(name) = argument(statement, "zone=").filter(|name| !name.is_empty()) else {
+            return config.remark(statement.line, "the zone of limit_req is missing");
+        };
         let zone = self.names.get(name).and_then(|place| self.zones.get_mut(*place));
         let Some(zone) = zone else {
             let hint = self.hint;
@@ -227,6 +229,10 @@ struct Key {
 impl Zone<'_> {
     /// The rate and the key as counted.
     fn read(&self, maps: &BTreeMap<&str, Map<'_>>) -> Result<(String, Key), String> {
+        // nginx takes the first word for the key. In a template, none may be before a brace.
+        if ["zone=", "rate="].iter().any(|name| self.key.is_empty() || self.key.starts_with(name)) {
+            return Err("the key that the zone counts by is missing".to_owned());
+        }
         if let Some(again) = self.again {
             let name = said(self.name);
             return Err(format!(

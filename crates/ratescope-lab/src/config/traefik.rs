@@ -20,6 +20,9 @@ pub(super) fn is_known(text: &str) -> bool {
     has(&lower, &["#"], "ratelimit") && has(&lower, &["#"], "average")
 }
 
+/// The keys whose children have names that somebody chose.
+const SECTIONS: [&str; 3] = ["middlewares", "routers", "services"];
+
 /// A value of a middleware `rateLimit`: its last key in lower case, and the name of the middleware.
 struct Setting {
     line: usize,
@@ -37,8 +40,14 @@ impl Setting {
     ) -> Option<Setting> {
         let (mut name, mut key) = (None, "");
         for next in path {
-            if name.is_none() && next.eq_ignore_ascii_case("ratelimit") {
+            // A middleware or a router may be called so, too.
+            if name.is_none() && next.eq_ignore_ascii_case("ratelimit") && !SECTIONS.contains(&key)
+            {
                 name = Some(key);
+            }
+            // The same limit, counted by all replicas together.
+            if name.is_some() && next.eq_ignore_ascii_case("redis") {
+                return None;
             }
             key = next;
         }

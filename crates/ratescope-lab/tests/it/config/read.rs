@@ -152,6 +152,36 @@ static_resources:
     );
 }
 
+/// Keys as JSON of protocol buffers has them, and as Envoy Gateway and the control plane's dumps write them.
+#[test]
+fn envoy_in_camel_case() {
+    let text = "
+routes:
+- match: {pathSeparatedPrefix: /foo}
+  route: {cluster: first}
+  typedPerFilterConfig:
+    envoy.filters.http.local_ratelimit:
+      '@type': type.googleapis.com/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit
+      alwaysConsumeDefaultTokenBucket: false
+      descriptors:
+      - entries:
+        - {key: client, value: gold}
+        - {key: peer}
+        tokenBucket: {fillInterval: 3600s, maxTokens: 10, tokensPerFill: 10}
+      filterEnabled: {defaultValue: {numerator: 100}}
+      filterEnforced: {defaultValue: {numerator: 100}}
+      rateLimits:
+      - actions:
+        - requestHeaders: {descriptorKey: peer, headerName: x-peer}
+      statPrefix: http_local_rate_limiter
+      tokenBucket: {fillInterval: 3600s, maxTokens: 4294967295, tokensPerFill: 4294967295}
+";
+    assert_eq!(
+        lines(text),
+        ["13 |  | envoy 10/1h burst 10 per x-peer | route path_separated_prefix /foo, client gold"]
+    );
+}
+
 #[test]
 fn the_rate_limit_service() {
     let text = "
@@ -294,6 +324,30 @@ services:
             "11 | two | token-bucket 7/1s burst 1 per host | -",
         ]
     );
+}
+
+/// Also if the middleware, the router or the service is called as the kind is. Redis only counts for all replicas.
+#[test]
+fn traefik_with_the_name_of_the_kind() {
+    let yaml = "
+http:
+  routers:
+    ratelimit: {rule: Host(`a.example`), middlewares: [rateLimit], service: ratelimit}
+  middlewares:
+    rateLimit:
+      rateLimit:
+        average: 100
+        redis:
+          endpoints: ['127.0.0.1:6379']
+          tls: {insecureSkipVerify: true}
+  services:
+    ratelimit: {loadBalancer: {servers: []}}
+";
+    assert_eq!(lines(yaml), ["8 | rateLimit | token-bucket 100/1s burst 1 per ip | -"]);
+    let toml = "[http.middlewares]\n  [http.middlewares.ratelimit.rateLimit]\n    average = 6\n    burst = 3\n";
+    assert_eq!(lines(toml), ["3 | ratelimit | token-bucket 6/1s burst 3 per ip | -"]);
+    let label = "- traefik.http.middlewares.ratelimit.ratelimit.average=10";
+    assert_eq!(lines(label), ["1 | ratelimit | token-bucket 10/1s burst 1 per ip | -"]);
 }
 
 #[test]

@@ -15,6 +15,17 @@ fn what_is_not_understood_is_said_with_its_line() {
         (zone("$host", "0.5r/s", ""), "line 2: its rate is \"0.5\", which is no whole number"),
         (zone("$host", "1r/s", " burst=$b"), "line 3: its burst is \"$b\", which is no whole number"),
         (zone("$host", "1r/s", " bust=3"), "line 3: \"bust=3\" of limit_req is not understood"),
+        // A template, in whose braces the key and the name are.
+        (
+            "limit_req_zone {{ $z.Key }} zone={{ $z.Name }}:{{ $z.Size }} rate={{ $z.Rate }};\n\
+             server { limit_req zone={{ $rl.ZoneName }}{{ if $rl.Burst }} burst={{ $rl.Burst }}{{ end }}; }"
+                .to_owned(),
+            "line 2: the zone of limit_req is missing",
+        ),
+        (
+            "limit_req_zone zone=a:1m rate=1r/s;\nlimit_req zone=a;".to_owned(),
+            "line 1: the key that the zone counts by is missing",
+        ),
         ("limit_req_zone $host".to_owned(), "line 1: a semicolon is missing"),
         ("http {\nlimit_req_zone a;\n".to_owned(), "line 1: its block is not closed"),
         ("limit_req_zone a;\n}".to_owned(), "line 2: a brace closes no block"),
