@@ -163,81 +163,111 @@ fn read_rule<'a>(
 ) -> Result<(Found, Option<&'static str>), String> {
     let words: Vec<&str> = rule.words.iter().map(String::as_str).collect();
     let (before, limit_words) = words.split_at(at);
-    let (head, after) = limit_words.split_at(limit_words.len().min(2));
-    let mut rest: Vec<&str> = after.to_vec();
-    if let [_, "name"] = head {
-        let name = after.first().copied().unwrap_or_default();
-        let rate = named.get(name).filter(|rate| rate.first().is_some_and(|word| word == "rate"));
-        let rate = rate.ok_or_else(|| format!("no limit here has the name {:?}", said(name)))?;
-        rest = rate
-            .iter()
-            .skip(1)
-            .take(5)
-            .map(String::as_str)
-            .chain(rest.into_iter().skip(1))
-            .collect();
-    }
-    let mut rest = rest.into_iter().peekable();
-    let is_over = rest.next_if_eq(&"over").is_some();
-    let rate = rest.next().unwrap_or_default();
-    let (count, unit) = rate
-        .split_once('/')
-        .ok_or_else(|| format!("its rate is {:?}; nftables has 10/minute", said(rate)))?;
-    let count = whole(count, "its rate")?;
-    let per = match unit {
-        "second" => "1s",
-        "minute" => "1m",
-        "hour" => "1h",
-        "day" => "1d",
-        "week" => "1w",
-        unit => return Err(format!("it limits by {:?}, which is not understood", said(unit))),
-    };
-    let burst =
-        if rest.next_if_eq(&"burst").is_some() { rest.next().unwrap_or_default() } else { BURST };
-    let burst = whole(burst, "its burst")?;
-    let after: Vec<&str> = rest.filter(|word| !["packets", "}"].contains(word)).collect();
-    let verdict = after.iter().find(|word| VERDICTS.contains(word));
-    match (is_over, verdict) {
-        (_, None) => return Err("the rule has no verdict, so it refuses nothing".to_owned()),
-        (true, Some(&("drop" | "reject"))) => {}
-        (true, Some(other)) => config.remark(
-            rule.line,
-            format!("what is over its limit meets {other}; what is tried refuses it"),
-        ),
-        (false, Some(&("drop" | "reject"))) => {
-            return Err("it refuses what is below its limit".to_owned());
+    let rate = match limit_words {
+        [_, "name", after @ ..] => {
+            let name = after.first().copied().unwrap_or_default();
+            let rate =
+                named.get(name).filter(|rate| rate.first().is_some_and(|word| word == "rate"));
+            let rate =
+                rate.ok_or_else(|| format!("no limit here has the name {:?}", said(name)))?;
+            let rate = rate.iter().skip(1).take(5).map(String::as_str);
+            Rate::new(rate.chain(after.iter().skip(1).copied()))?
         }
-        (false, Some(_)) => config.remark(
-            rule.line,
-            "the rule accepts what is below its limit, and the next rules decide about the rest; what is tried refuses it",
-        ),
+        _ => Rate::new(limit_words.iter().skip(2).copied())?,
+    };
+    if let Some(differs) = rate.differs()? {
+        config.remark(rule.line, differs);
     }
-    let (before, name, key) =
-        match before.iter().rposition(|word| *word == "{").filter(|_| is_set(before)) {
-            Some(brace) => {
-                let (head, key) = before.split_at(brace);
-                let name_at =
-                    head.iter().rposition(|word| ["update", "add", "meter"].contains(word));
-                let (conditions, set) = head.split_at(name_at.unwrap_or(0));
-                let name = set.get(1).copied().unwrap_or_default().trim_start_matches('@');
-                (conditions, name, key.get(1..).unwrap_or_default())
-            }
-            None => (before, "", &[][..]),
-        };
+    let Matched { conditions, set, key } = Matched::new(before);
     let mut addresses = Addresses::default();
     let (fields, family) = fields(key, &mut addresses)?;
-    let scope = super::scope(before, " ");
-    let limit = limit(&format!("token-bucket {count}/{per} burst {burst}"), &fields)?;
-    let name = name.to_owned();
-    Ok((Found { name, line: rule.line, limit, addresses, scope }, family))
+    let found = Found {
+        name: set.to_owned(),
+        line: rule.line,
+        limit: limit(&rate.limit, &fields)?,
+        addresses,
+        scope: super::scope(conditions, " "),
+    };
+    Ok((found, family))
 }
 
-/// Whether each element of a set has the limit.
-fn is_set(before: &[&str]) -> bool {
-    before.iter().any(|word| ["update", "add", "meter"].contains(word))
-        && before.iter().filter(|word| **word == "{").count()
-            > before.iter().filter(|word| **word == "}").count()
+/// A rate as in `over 3/minute burst 4 packets drop`.
+struct Rate<'a> {
+    /// It is met above the rate, and not below it.
+    is_over: bool,
+    limit: String,
+    verdict: Option<&'a str>,
 }
+
+impl<'a> Rate<'a> {
+    fn new(words: impl Iterator<Item = &'a str>) -> Result<Self, String> {
+        let mut words = words.peekable();
+        let is_over = words.next_if_eq(&"over").is_some();
+        let rate = words.next().unwrap_or_default();
+        let (count, unit) = rate
+            .split_once('/')
+            .ok_or_else(|| format!("its rate is {:?}; nftables has 10/minute", said(rate)))?;
+        let count = whole(count, "its rate")?;
+        let per = match unit {
+            "second" => "1s",
+            "minute" => "1m",
+            "hour" => "1h",
+            "day" => "1d",
+            "week" => "1w",
+            unit => return Err(format!("it limits by {:?}, which is not understood", said(unit))),
+        };
+        let burst = words.next_if_eq(&"burst").map_or(BURST, |_| words.next().unwrap_or_default());
+        let burst = whole(burst, "its burst")?;
+        let limit = format!("token-bucket {count}/{per} burst {burst}");
+        Ok(Rate { is_over, limit, verdict: words.find(|word| VERDICTS.contains(word)) })
+    }
+
+    /// How what is tried differs from its verdict.
+    fn differs(&self) -> Result<Option<String>, String> {
+        match (self.is_over, self.verdict) {
+            (_, None) => Err("the rule has no verdict, so it refuses nothing".to_owned()),
+            (true, Some("drop" | "reject")) => Ok(None),
+            (true, Some(other)) => {
+                Ok(Some(format!("what is over its limit meets {other}; what is tried refuses it")))
+            }
+            (false, Some("drop" | "reject")) => Err("it refuses what is below its limit".to_owned()),
+            (false, Some(_)) => Ok(Some(
+                "the rule accepts what is below its limit, and the next rules decide about the rest; what is tried \
+                 refuses it"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+/// What a rule has before its limit: conditions, and perhaps the set that has a limit for each of its elements.
+struct Matched<'a> {
+    conditions: &'a [&'a str],
+    set: &'a str,
+    key: &'a [&'a str],
+}
+
+impl<'a> Matched<'a> {
+    fn new(words: &'a [&'a str]) -> Self {
+        let alone = Matched { conditions: words, set: "", key: &[] };
+        if !words.iter().any(|word| SETS.contains(word)) {
+            return alone;
+        }
+        let count = |brace: &str| words.iter().filter(|word| **word == brace).count();
+        let brace = words.iter().rposition(|word| *word == "{");
+        let Some(brace) = brace.filter(|_| count("{") > count("}")) else { return alone };
+        let head = &words[..brace];
+        let at = head.iter().rposition(|word| SETS.contains(word)).unwrap_or(0);
+        Matched {
+            conditions: &head[..at],
+            set: head.get(at + 1).copied().unwrap_or_default().trim_start_matches('@'),
+            key: &words[brace + 1..],
+        }
+    }
+}
+
+/// The words before the name of a set.
+const SETS: [&str; 3] = ["update", "add", "meter"];
 
 const IPV4: &str = "IPv4 addresses";
 const IPV6: &str = "IPv6 addresses";
