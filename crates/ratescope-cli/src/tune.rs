@@ -373,11 +373,6 @@ impl Question<'_> {
         out: &mut impl Write,
     ) -> Result<(Analysis, io::Result<()>), ParseError> {
         let Question { args, marks, today, .. } = self;
-        let aim = args.aim();
-        let periods = args.periods();
-        let period = periods.first().copied().unwrap_or(PERIODS[0]);
-        let order = TableOrder::Refused;
-        let asked = |choices: &Choices| Choices { period, aim, order, ..choices.clone() };
         let usual = today
             .as_ref()
             .map(Today::target)
@@ -385,41 +380,19 @@ impl Question<'_> {
             .filter(|_| args.targets.is_empty());
         let targets: Vec<Target> = args.targets.iter().copied().chain(usual).collect();
         let main = match (&args.by, targets.first()) {
-            (Some(by), _) => asked(by),
-            (None, Some(first)) => asked(&choices_for(*first)?),
-            (None, None) => asked(&limited_by("exim")?),
+            (Some(by), _) => self.asked(by.clone()),
+            (None, Some(first)) => self.asked(choices_for(*first)?),
+            (None, None) => self.asked(limited_by("exim")?),
         };
         let mut analysis = Analysis::new(log, main.clone());
         let keys = |keys: &[String]| MarkedKeys(keys.iter().cloned().collect());
         analysis.mark_all(marks, &keys(&args.stop), &keys(&args.without));
-        analysis.compare(periods);
-        let bucket = Choices { target: Target::Rust, by: None, ..asked(&Choices::default()) };
-        decide(&mut analysis, bucket);
+        analysis.compare(args.periods());
+        let bucket = Choices { target: Target::Rust, by: None, ..Choices::default() };
+        decide(&mut analysis, self.asked(bucket));
         let bucket = LimitEffect::new(&analysis);
-        let server = |target: &Target| {
-            decide(&mut analysis, asked(&choices_for(*target)?));
-            let none = || Err("none of its limits leaves enough clients alone".to_owned());
-            let mut configuration = analysis.configuration().unwrap_or_else(none);
-            if let Ok((_, notes)) = &mut configuration
-                && args.files.len() > 1
-                && args.merge
-                && target.counts_alone()
-            {
-                let title = target.title();
-                notes.push(format!(
-                    "{title} counts on each machine by itself: if these logs are of several, a client that \
-                     reaches all of them passes as many times as much"
-                ));
-            }
-            Ok(Server {
-                target: *target,
-                effect: LimitEffect::new(&analysis),
-                above: Above::new(&analysis),
-                stops: stops(&analysis, ROWS),
-                configuration,
-            })
-        };
-        let servers = targets.iter().map(server).collect::<Result<_, ParseError>>()?;
+        let servers = targets.iter().map(|target| self.server(*target, &mut analysis));
+        let servers = servers.collect::<Result<_, ParseError>>()?;
         analysis.ask(main);
         while !analysis.step(u64::MAX) {}
         let most_refused = analysis.table("", ROWS).0;
@@ -441,6 +414,36 @@ impl Question<'_> {
             text::write(&answer, &mut Visible(out))
         };
         Ok((analysis, printed))
+    }
+
+    /// The choices with the arguments' period and aim.
+    fn asked(&self, choices: Choices) -> Choices {
+        let period = self.args.periods().first().copied().unwrap_or(PERIODS[0]);
+        Choices { period, aim: self.args.aim(), order: TableOrder::Refused, ..choices }
+    }
+
+    fn server(&self, target: Target, analysis: &mut Analysis) -> Result<Server, ParseError> {
+        decide(analysis, self.asked(choices_for(target)?));
+        let none = || Err("none of its limits leaves enough clients alone".to_owned());
+        let mut configuration = analysis.configuration().unwrap_or_else(none);
+        if let Ok((_, notes)) = &mut configuration
+            && self.args.files.len() > 1
+            && self.args.merge
+            && target.counts_alone()
+        {
+            let title = target.title();
+            notes.push(format!(
+                "{title} counts on each machine by itself: if these logs are of several, a client that \
+                 reaches all of them passes as many times as much"
+            ));
+        }
+        Ok(Server {
+            target,
+            effect: LimitEffect::new(analysis),
+            above: Above::new(analysis),
+            stops: stops(analysis, ROWS),
+            configuration,
+        })
     }
 }
 
