@@ -107,12 +107,12 @@ pub struct Found {
     pub limit: Limit,
     /// How it counts the addresses of clients.
     pub addresses: Addresses,
-    /// Its requests, if not all: a server, a location or a condition, in the words of the text.
+    /// The requests that it is for, if not all: a server, a location or a condition, in the words of the text.
     pub scope: Option<String>,
 }
 
 impl Found {
-    /// Whether it counts by the address of the client.
+    /// Tells whether it counts by the address of the client.
     pub fn is_by_address(&self) -> bool {
         self.limit.per.fields().iter().any(|field| *field == field::ip())
     }
@@ -132,7 +132,7 @@ pub struct Remark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Vec<Remark>);
 
-/// Whether the text has words that only a configuration of the target has. A `match`, not a table of functions, so that
+/// Finds words that only a configuration of the target has. A `match`, not a table of functions, so that
 /// the page's build can drop the readers that it does not call.
 fn is_known(target: Target, text: &str) -> bool {
     match target {
@@ -166,7 +166,7 @@ fn read_for(target: Target, text: &str, config: &mut Config) -> Result<(), Remar
     }
 }
 
-/// Whether a text is a configuration of any server with the words of a limit.
+/// Tells whether a text is a configuration of any server with the words of a limit.
 pub fn is_configuration(text: &str) -> bool {
     Target::ALL.into_iter().any(|target| is_known(target, text))
 }

@@ -102,7 +102,7 @@ pub struct Addresses {
     /// The length in bits of the prefix that IPv6 addresses of one client share; with 128 each address is
     /// a client of its own.
     pub ipv6_prefix: u8,
-    /// Whether clients come through proxies in a private network, which write X-Forwarded-For.
+    /// Clients come through proxies in a private network, which write X-Forwarded-For.
     pub forwarded: bool,
 }
 
@@ -199,19 +199,19 @@ impl Target {
         text.map(|text| Configuration { text, warnings: notes.0 }).map_err(cannot)
     }
 
-    /// Whether each machine counts by itself, not all machines together.
+    /// Tells whether each machine counts by itself, not all machines together.
     pub const fn counts_alone(self) -> bool {
         !matches!(self, Target::Descriptors | Target::Cloudflare | Target::Rust)
     }
 
-    /// Whether it counts the values of a field as costs.
+    /// Tells whether it counts the values of a field as costs.
     pub(crate) fn counts(self, cost: &str) -> bool {
         self == Target::Exim && exim::counted(Some(cost)).is_some()
     }
 
-    /// Whether the target has a bucket of this rate and burst. nginx has few rates. Traefik drops silent senders soon,
-    /// so it has large bursts only at high rates. nftables has whole rates and bursts up to 65,535. For other targets
-    /// this is not checked, and `true`.
+    /// Tells whether the target has a bucket of this rate and burst. nginx has few rates. Traefik drops silent senders
+    /// soon, so it has large bursts only at high rates. nftables has whole rates and bursts up to 65,535. For other
+    /// targets this is not checked, and `true`.
     pub fn has_bucket(self, rate: Rate, burst: f64) -> bool {
         match self {
             Target::Nginx => Nginx::new(rate, 0, Delay::Never).is_ok(),

@@ -30,7 +30,7 @@ pub struct Lane {
     history: History,
     /// The cost for [`retry_after`](Self::retry_after), and the period for [`max_admitted`](Self::max_admitted).
     asked: (f64, Span),
-    /// Whether an event or a setting changed something since `retry_after` was last computed.
+    /// An event or a setting changed something since `retry_after` was last computed.
     changed: bool,
 }
 
@@ -71,7 +71,7 @@ impl Lane {
         Lane { template, store, allowed, refused, waits, history, asked, changed: true }
     }
 
-    /// Whether this lane has this template and this policy.
+    /// Tells whether this lane has this template and this policy.
     pub(crate) fn is(&self, template: &Template, policy: &Policy) -> bool {
         self.template == *template && self.store.policy() == policy
     }

@@ -48,7 +48,7 @@ pub struct Stretch {
     pub to: Time,
     /// The length of the row, of which the stretch may be a part.
     pub counted: Span,
-    /// Whether it is longer than the picture could show, since only coarser counts are known.
+    /// It is longer than the picture could show, since only coarser counts are known.
     pub is_coarse: bool,
     /// The events a second.
     pub rates: [f64; 3],

@@ -109,7 +109,7 @@ pub struct Stroke {
     pub ink: Ink,
     /// The width in CSS pixels.
     pub width: f64,
-    /// Whether it is dashed, with dashes of 6 pixels and gaps of 4.
+    /// It has dashes of 6 pixels and gaps of 4.
     pub dashed: bool,
 }
 
@@ -163,7 +163,7 @@ pub struct Text {
     pub ink: Ink,
     /// The size of the type in CSS pixels.
     pub size: f64,
-    /// Whether it is bold.
+    /// It is bold.
     pub bold: bool,
     /// The part of the text at the point, horizontally.
     pub anchor: Anchor,

@@ -137,7 +137,7 @@ impl<E: Experiment> Run<E> {
         Some(Link { settings, commands: run.recording.all()?, at: self.now, paused: false })
     }
 
-    /// Whether the run has scripted events at fixed times, or commands of a link are still to come.
+    /// Tells whether the run has scripted events at fixed times, or commands of a link are still to come.
     pub fn is_scripted(&self) -> bool {
         self.recording.is_waiting() || self.settings.is_scripted()
     }

@@ -69,7 +69,7 @@ pub(super) fn has(byte: u8, text: &[u8]) -> bool {
     }
 }
 
-/// Whether a text looks like an IPv4 address: up to 15 digits and dots, three of them dots, and a digit first.
+/// Tells whether a text looks like an IPv4 address: up to 15 digits and dots, three of them dots, and a digit first.
 #[inline]
 pub(super) fn is_dotted(text: &[u8]) -> bool {
     if !text.first().is_some_and(u8::is_ascii_digit) {

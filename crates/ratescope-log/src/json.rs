@@ -178,7 +178,7 @@ impl Json {
     }
 }
 
-/// Whether a text may be the status of an answer. A `code` may be that of an event or of an error, too.
+/// Tells whether a text may be the status of an answer. A `code` may be that of an event or of an error, too.
 fn is_status(text: &str) -> bool {
     text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit())
 }

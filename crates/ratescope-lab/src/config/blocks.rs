@@ -15,7 +15,7 @@ pub(super) enum Ends {
 }
 
 impl Ends {
-    /// Whether a brace after these words begins a block.
+    /// Tells whether a brace after these words begins a block.
     fn opens(self, words: &[String], is_last: bool) -> bool {
         match self {
             Ends::Semicolon => true,
@@ -227,7 +227,7 @@ impl Tokens<'_> {
         }
     }
 
-    /// Whether the current brace stands alone, unlike a placeholder in Caddy.
+    /// Tells whether the current brace stands alone, unlike a placeholder in Caddy.
     fn is_brace(&self) -> bool {
         let after = self.rest.get(1..).and_then(|rest| rest.chars().next());
         self.ends != Ends::Line || after.is_none_or(char::is_whitespace)

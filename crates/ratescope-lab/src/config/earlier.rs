@@ -25,7 +25,7 @@ impl Earlier {
         }
     }
 
-    /// Whether any request reaches a limit after these rules. Adds a remark on requests that do not.
+    /// Adds a remark on the requests that do not reach a limit after these rules. Returns whether any do.
     pub(super) fn reach(&self, line: usize, config: &mut Config) -> bool {
         if let Some(all) = self.all {
             config.remark(line, format!("nothing comes to it, as line {all} decides about all"));

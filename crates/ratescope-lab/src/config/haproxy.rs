@@ -67,7 +67,6 @@ impl Line {
         if self.word(0) == "tcp-request" { of(self.word(1)) } else { PHASES.len() }
     }
 
-    /// Whether it refuses a request.
     fn refuses(&self) -> bool {
         match self.action() {
             "deny" | "tarpit" | "reject" | "silent-drop" => true,
@@ -76,7 +75,7 @@ impl Line {
         }
     }
 
-    /// Whether it ends the rules of its section and phase for a matching request.
+    /// Tells whether it ends the rules of its section and phase for a matching request.
     fn decides(&self) -> bool {
         self.refuses() || ["accept", "allow", "redirect", "return"].contains(&self.action())
     }
@@ -105,7 +104,7 @@ struct Section {
 }
 
 impl Section {
-    /// Whether clients connect to it.
+    /// Tells whether clients connect to it.
     fn takes(&self) -> bool {
         ["frontend", "listen"].contains(&self.kind.as_str())
     }
@@ -277,7 +276,7 @@ impl<'a> Index<'a> {
         (self.taking > 1).then(|| format!("{kind} {name}"))
     }
 
-    /// Whether the condition of a rule, or an ACL in it, has a rate or a counter.
+    /// Finds a rate or a counter in the condition of a rule, or in an ACL of it.
     fn names_a_rate(&self, rule: &Line, condition: &[String]) -> bool {
         let names = |term: &String| {
             self.acls
@@ -507,7 +506,7 @@ fn found(
     Ok(found)
 }
 
-/// Whether `gpc0` is incremented after the rule, and so only for requests that passed.
+/// Tells whether `gpc0` is incremented after the rule, and so only for requests that passed.
 fn counts_passed(index: &Index<'_>, rule: &Line, counter: Option<&str>) -> Result<bool, String> {
     let name = format!("sc-inc-gpc0({})", counter.unwrap_or("0"));
     match index.actions.get(&(rule.section, &*name)).map(Vec::as_slice) {

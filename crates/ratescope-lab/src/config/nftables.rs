@@ -86,7 +86,7 @@ const FAMILIES: [&str; 6] = ["ip", "ip6", "inet", "arp", "bridge", "netdev"];
 struct Rule<'a> {
     /// The chain and its table, as in `inet filter input`.
     chain: String,
-    /// Its words, without those of the command.
+    /// The words, without those of the command.
     words: &'a [String],
     /// It is put before the rules that are in the chain.
     is_first: bool,

@@ -220,7 +220,7 @@ impl<'a> Defined<'a> {
 struct Key {
     fields: Vec<String>,
     addresses: Addresses,
-    /// Whether it is empty in requests without a header or a user.
+    /// It is empty in requests without a header or a user.
     may_be_empty: bool,
     /// The requests that are counted, if not all.
     only: Option<String>,

@@ -45,7 +45,7 @@ impl Setting {
             {
                 name = Some(key);
             }
-            // The same limit, counted by all replicas together.
+            // All replicas count such a limit together.
             if name.is_some() && next.eq_ignore_ascii_case("redis") {
                 return None;
             }

@@ -15,7 +15,7 @@ pub(super) fn lines<'a>(
     })
 }
 
-/// Whether a line that is not a comment contains the word.
+/// Tells whether a line that is not a comment contains the word.
 pub(super) fn has(text: &str, comments: &'static [&'static str], word: &str) -> bool {
     lines(text, comments).any(|(_, line)| line.contains(word))
 }

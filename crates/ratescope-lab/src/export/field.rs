@@ -52,7 +52,7 @@ impl Field {
         })
     }
 
-    /// Whether its value may contain spaces, which separate the fields of a key.
+    /// A free value may contain spaces, which separate the fields of a key.
     const fn is_free(&self) -> bool {
         matches!(self, Field::Path | Field::User | Field::Header(_))
     }

@@ -97,8 +97,8 @@ fn warn(nginx: &Nginx, notes: &mut Notes) {
 /// The variables for the address of a client: alone, and in a key with others.
 type Client = [&'static str; 2];
 
-/// Whether the map can cut addresses to the IPv6 networks of clients: it cuts between two bytes, so the prefix must be
-/// a multiple of 8.
+/// Tells whether the map can cut addresses to the IPv6 networks of clients: it cuts between two bytes, so the prefix
+/// must be a multiple of 8.
 const fn has_map(addresses: Addresses) -> bool {
     matches!(addresses.ipv6_prefix, 1..128) && addresses.ipv6_prefix.is_multiple_of(8)
 }

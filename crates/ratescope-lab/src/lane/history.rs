@@ -124,7 +124,7 @@ impl Columns<'_> {
         self.complete.len() + usize::from(self.filling.is_some())
     }
 
-    /// Whether there are no columns.
+    /// Tells whether there are no columns.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -33,7 +33,7 @@ pub(crate) fn rate(text: &str, per: Span) -> Result<Rate, ParseError> {
     })
 }
 
-/// Whether a text is meant as a rate, not as a number.
+/// Tells whether a text is meant as a rate, not as a number.
 pub(crate) fn is_rate(text: &str) -> bool {
     text.contains('/') || text.split_whitespace().any(|word| word.eq_ignore_ascii_case("per"))
 }

@@ -33,7 +33,7 @@ pub struct Link<S> {
     pub commands: Vec<(Time, Command)>,
     /// The time to show first.
     pub at: Time,
-    /// Whether the run stays at `at`.
+    /// The run stays at `at`.
     pub paused: bool,
 }
 

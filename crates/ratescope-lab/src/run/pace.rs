@@ -23,7 +23,7 @@ pub struct Gap {
     /// How far the run fell behind, in its own time: with too many events to generate, it stood still for the rest of
     /// the absence.
     pub skipped: Span,
-    /// Whether the page was hidden; otherwise the machine was asleep or busy.
+    /// The page was hidden; otherwise the machine was asleep or busy.
     pub hidden: bool,
 }
 
@@ -38,7 +38,7 @@ pub struct Pace {
     rest: f64,
     gaps: Vec<Gap>,
     slowed: bool,
-    /// Whether the page was hidden since the last frame.
+    /// The page was hidden since the last frame.
     hidden: bool,
 }
 
@@ -96,7 +96,7 @@ impl Pace {
         &self.gaps
     }
 
-    /// Whether the last frame could not keep up with the rate and the speed.
+    /// Tells whether the last frame could not keep up with the rate and the speed.
     pub fn slowed(&self) -> bool {
         self.slowed
     }

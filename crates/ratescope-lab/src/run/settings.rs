@@ -30,7 +30,7 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
         find(Self::SETTINGS, name).map_or(String::new(), |setting| (setting.get)(self))
     }
 
-    /// Whether a setting has an effect.
+    /// Looks up whether a setting has an effect.
     fn has(name: &str, effect: Effect) -> bool {
         find(Self::SETTINGS, name).is_some_and(|setting| setting.effects.contains(&effect))
     }
@@ -43,7 +43,7 @@ pub trait Named: Clone + Default + PartialEq + fmt::Debug + 'static {
         1.0
     }
 
-    /// Whether there are scripted events, at fixed times of the run.
+    /// Tells whether there are scripted events, at fixed times of the run.
     fn is_scripted(&self) -> bool {
         false
     }
@@ -61,7 +61,7 @@ pub const MOST_SPEED: f64 = 1000.0;
 /// The settings that every run has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunSettings {
-    /// Whether events are generated.
+    /// Events are generated.
     pub auto: bool,
     /// How the events are spaced.
     pub pattern: Pattern,

@@ -35,7 +35,7 @@ pub struct Source {
     pub(super) per_second: f64,
     /// The cost of the last event; `None` for that of the settings.
     pub(super) cost: Option<f64>,
-    /// Whether the last event was refused where it was recorded.
+    /// What was decided about the last event where it was recorded: `true` if it was refused.
     pub(super) refused: Option<bool>,
     pub(super) user: u32,
 }

@@ -168,7 +168,7 @@ impl Settings {
         Ok(Some((template.clone(), policy)))
     }
 
-    /// Whether the setting `limit` has an effect: a template with rates of its own ignores it.
+    /// Tells whether the setting `limit` has an effect: a template with rates of its own ignores it.
     pub fn is_limited(&self) -> bool {
         let with = |limit| Settings { limit, ..self.clone() }.policy().ok().flatten();
         self.template.is_none() || with(self.limit) != with(self.limit / 2.0)

@@ -98,7 +98,7 @@ pub fn burst_at(picture: &Picture<'_>, view: &Viewport, at: [f64; 2]) -> Option<
     Layout::new(picture, view.size).burst_at(picture, at)
 }
 
-/// Whether a point is on the curve's plot or on the axis below it.
+/// Tells whether a point is on the curve's plot or on the axis below it.
 pub fn is_on_curve(picture: &Picture<'_>, view: &Viewport, [x, y]: [f64; 2]) -> bool {
     let plot = Layout::new(picture, view.size).curve;
     (plot.x..=plot.right()).contains(&x) && (plot.y..=plot.bottom() + layout::TAGS).contains(&y)

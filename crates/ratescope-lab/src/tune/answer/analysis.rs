@@ -393,7 +393,7 @@ impl Analysis {
         curve.fastest(&self.log.summary.clients, self.cut, below, &self.aside)
     }
 
-    /// Whether the limit in force and the limit of a [plateau](Self::plateau) are known, with all their refusals.
+    /// Tells whether the limit in force and the limit of a [plateau](Self::plateau) are known, with all their refusals.
     pub fn is_decided(&self) -> bool {
         self.stage > Stage::Plateau && self.replay.is_some()
     }

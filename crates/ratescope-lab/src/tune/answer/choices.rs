@@ -62,7 +62,7 @@ impl Default for Choices {
 /// The name of a bucket among the metrics.
 const BUCKET: &str = "bucket";
 
-/// Whether a name means a bucket; all algorithms of buckets decide alike.
+/// Tells whether a name means a bucket; all algorithms of buckets decide alike.
 pub fn is_bucket(name: &str) -> bool {
     [BUCKET, "gcra", "token-bucket", "leaky-bucket"].contains(&name)
 }

@@ -468,7 +468,7 @@ impl Clients {
         self.list.get(place).is_some_and(|client| time.as_micros() < client.last)
     }
 
-    /// Whether there was no halving since `ticket` was issued; true without a ticket.
+    /// Tells whether there was no halving since `ticket` was issued; true without a ticket.
     pub(in crate::tune) fn is_current(&self, ticket: Option<&Ticket>) -> bool {
         ticket.is_none_or(|ticket| ticket.halvings == self.halvings)
     }

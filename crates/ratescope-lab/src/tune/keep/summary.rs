@@ -70,7 +70,7 @@ pub enum BadSummary {
 }
 
 impl Summary {
-    /// Whether a file begins like a summary.
+    /// Tells whether a file begins like a summary.
     pub fn is_summary(head: &[u8]) -> bool {
         head.starts_with(HEAD)
     }

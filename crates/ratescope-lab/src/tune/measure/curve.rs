@@ -347,7 +347,7 @@ impl Curve {
         fastest?.1
     }
 
-    /// Whether `limit` certainly refuses the client at a place nothing.
+    /// Tells whether `limit` certainly refuses the client at a place nothing.
     ///
     /// Up to its first refusal, a limiter has counted everything. So it refuses a client something if and only if the
     /// client's highest level, when everything is counted, is over the limit.

@@ -32,8 +32,8 @@ impl Highest {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, its)| *mine = (*mine).max(*its));
     }
 
-    /// Whether `limit` certainly does not touch the client at a place. A level over a limit is over the limit's mark,
-    /// so its step is not below the mark's step.
+    /// Tells whether `limit` certainly does not touch the client at a place. A level over a limit is over the limit's
+    /// mark, so its step is not below the mark's step.
     pub(super) fn within(&self, limit: f64) -> impl Fn(usize) -> bool + '_ {
         let step = place(limit).map_or(0, |mark| mark >> STEP);
         move |client| matches!(self.0.get(client), Some(&of) if (1..=step).contains(&usize::from(of)))

@@ -48,7 +48,8 @@ pub enum Measure {
     Earrrl(Span, Span),
     /// Windows of the clock of one period.
     FixedWindow(Span),
-    /// The last period (the first span) in blocks (the second), as [`sliding_window`](ratescope::limit::sliding_window).
+    /// The last period (the first span) in blocks (the second), as
+    /// [`sliding_window`](ratescope::limit::sliding_window).
     SlidingWindow(Span, Span),
     /// Two windows of the clock of one period.
     SlidingCounter(Span),
@@ -139,7 +140,7 @@ impl Meter {
         Meter { measure, limiter, backlog }
     }
 
-    /// Whether this is a bucket that every event finds empty, and all events cost the same.
+    /// Tells whether this is a bucket that every event finds empty, and all events cost the same.
     #[inline]
     pub(super) fn is_idle(&self, events: &Events) -> bool {
         self.backlog.is_some_and(|backlog| backlog.is_idle(events))
@@ -287,7 +288,7 @@ impl Measure {
         }
     }
 
-    /// Whether the limiter also counts refused events, so that no level depends on the limit.
+    /// Tells whether the limiter also counts refused events, so that no level depends on the limit.
     pub fn counts_all(self) -> bool {
         matches!(self, Measure::Exim(_) | Measure::Earrrl(..) | Measure::Haproxy(_, Counts::All))
     }

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 /// A client with refused requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedClient {
-    /// Its place among the clients.
+    /// The place among the clients.
     pub place: usize,
     /// The number of its requests.
     pub requests: u64,
@@ -198,7 +198,7 @@ impl Replay {
         &self.limiter
     }
 
-    /// Whether all clients were visited.
+    /// Tells whether all clients were visited.
     pub fn is_done(&self) -> bool {
         self.ahead.is_empty()
     }
@@ -268,9 +268,9 @@ impl Replay {
     }
 }
 
-/// Whether a limiter certainly lets this number of requests of a cost up to `most` pass, at whatever times they come.
-/// No level is above the sum of all costs, with two exceptions: the estimate of EARRRL is the sum times ln 2 times the
-/// period in half-lives, and some servers round costs up. The margin covers roundings.
+/// Tells whether a limiter certainly lets this number of requests of a cost up to `most` pass, at whatever times they
+/// come. No level is above the sum of all costs, with two exceptions: the estimate of EARRRL is the sum times ln 2
+/// times the period in half-lives, and some servers round costs up. The margin covers roundings.
 fn is_within((measure, limit): (Measure, f64), requests: u64, most: f64) -> bool {
     let each = match measure {
         Measure::Earrrl(per, half_life) => {

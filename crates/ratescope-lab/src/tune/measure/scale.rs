@@ -97,7 +97,7 @@ pub fn nice() -> impl Iterator<Item = f64> + Clone {
     all.iter().copied()
 }
 
-/// Whether a limit is 1, 2 or 5 times a power of ten.
+/// Tells whether a limit is 1, 2 or 5 times a power of ten.
 pub fn is_round(limit: f64) -> bool {
     let digits = format!("{limit:e}");
     matches!(digits.split('e').next(), Some("1" | "2" | "5"))

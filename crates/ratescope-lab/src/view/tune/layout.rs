@@ -95,7 +95,7 @@ impl Layout {
         }
     }
 
-    /// Whether the plots are large enough to draw in.
+    /// Tells whether the plots are large enough to draw in.
     pub(super) fn has_room(&self) -> bool {
         [self.curve, self.frontier, self.hours]
             .iter()
