@@ -51,8 +51,8 @@ impl Dictionary {
         }
     }
 
-    /// The number of a text. A new text is added if there is room; otherwise its number is [`OTHERS`]. Texts with the
-    /// same first 200 bytes count as one.
+    /// The number of a text. A new text is added if there is room; otherwise its number is that of all other texts.
+    /// Texts with the same first 200 bytes count as one.
     #[inline]
     pub fn code(&mut self, text: Option<&str>) -> u16 {
         let Some(text) = text else { return NONE };
