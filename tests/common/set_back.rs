@@ -2,7 +2,7 @@
 
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::rules::{Details, Store};
-use ratescope::waiting::{GaveUp, Waiting, until_allowed};
+use ratescope::waiting::{NotAllowed, Waiting, until_allowed};
 use ratescope::{Event, Span, Time};
 
 /// A clock on which each sleep is over at once.
@@ -34,7 +34,7 @@ pub(crate) async fn assert_followed(store: &impl Store) {
         let waiting = if is_patient { waiting } else { waiting.at_most(tenth) };
         let is_in_time = || clock.now() <= Time::ZERO.after(longest).after(longest);
         while let Err(gave_up) = until_allowed(store, &fields, &clock, waiting).await {
-            assert!(matches!(gave_up, GaveUp::TooLong(_)), "{gave_up}: {}", store.rules());
+            assert!(matches!(gave_up, NotAllowed::TooLong(_)), "{gave_up}: {}", store.rules());
             clock.0.advance(tenth);
             assert!(is_in_time(), "{}", store.rules());
         }

@@ -4,18 +4,18 @@
 //! `cargo run --example waiting`
 
 use ratescope::limit::gcra::Gcra;
-use ratescope::waiting::{GaveUp, Waiting};
+use ratescope::waiting::{NotAllowed, Waiting};
 use ratescope::{DirectRateLimiter, RateLimiter};
 use std::thread;
 use std::time::Duration;
 
 /// Calls eight times; returns how many calls were made.
-fn call(limiter: &DirectRateLimiter<Gcra>, name: &str) -> Result<usize, GaveUp> {
+fn call(limiter: &DirectRateLimiter<Gcra>, name: &str) -> Result<usize, NotAllowed> {
     let waiting = Waiting::DEFAULT.at_most(Duration::from_secs(2));
     for i in 0..8 {
         match limiter.block_until_ready_with(waiting) {
             Ok(()) => println!("{name}: call {i}"),
-            Err(GaveUp::TooLong(wait)) => {
+            Err(NotAllowed::TooLong(wait)) => {
                 println!("{name} gave up: the next turn is in {wait:?}");
                 return Ok(i);
             }
@@ -25,7 +25,7 @@ fn call(limiter: &DirectRateLimiter<Gcra>, name: &str) -> Result<usize, GaveUp> 
     Ok(8)
 }
 
-fn main() -> Result<(), GaveUp> {
+fn main() -> Result<(), NotAllowed> {
     let limiter = RateLimiter::direct(Gcra::per_second(20).with_burst(4));
     thread::scope(|scope| {
         let callers = ["ann", "bob", "eve", "dan"].map(|name| {

@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::store::{Keyed, Secret};
 use crate::text::BadNumber;
 use crate::time::Time;
-use crate::waiting::{Blocked, GaveUp, Waiting, until};
+use crate::waiting::{Blocked, NotAllowed, Waiting, until};
 use core::fmt;
 use core::future::ready;
 use core::hash::{BuildHasher, Hash};
@@ -117,7 +117,7 @@ where
     ///
     /// # Errors
     /// When the limiter never allows an event of cost 1.
-    pub async fn until_ready(&self) -> Result<(), GaveUp> {
+    pub async fn until_ready(&self) -> Result<(), NotAllowed> {
         self.until(ONE, Waiting::DEFAULT).await
     }
 
@@ -127,7 +127,7 @@ where
     /// When the event would have to wait for too long, or for ever. Nothing is counted then.
     #[doc(alias = "until_n_ready")]
     #[doc(alias = "until_ready_with_jitter")]
-    pub async fn until_ready_with(&self, waiting: Waiting) -> Result<(), GaveUp> {
+    pub async fn until_ready_with(&self, waiting: Waiting) -> Result<(), NotAllowed> {
         self.until(ONE, waiting).await
     }
 
@@ -135,7 +135,7 @@ where
     ///
     /// # Errors
     /// As for [`until_ready`](Self::until_ready).
-    pub fn block_until_ready(&self) -> Result<(), GaveUp> {
+    pub fn block_until_ready(&self) -> Result<(), NotAllowed> {
         block_on(self.until(ONE, Waiting::DEFAULT))
     }
 
@@ -143,7 +143,7 @@ where
     ///
     /// # Errors
     /// As for [`until_ready_with`](Self::until_ready_with).
-    pub fn block_until_ready_with(&self, waiting: Waiting) -> Result<(), GaveUp> {
+    pub fn block_until_ready_with(&self, waiting: Waiting) -> Result<(), NotAllowed> {
         block_on(self.until(ONE, waiting))
     }
 }
@@ -194,7 +194,7 @@ where
     ///
     /// # Errors
     /// When the limiter never allows an event of cost 1.
-    pub async fn until_key_ready<K: Hash + ?Sized>(&self, key: &K) -> Result<(), GaveUp> {
+    pub async fn until_key_ready<K: Hash + ?Sized>(&self, key: &K) -> Result<(), NotAllowed> {
         self.until(self.states.hash(key), Waiting::DEFAULT).await
     }
 
@@ -208,7 +208,7 @@ where
         &self,
         key: &K,
         waiting: Waiting,
-    ) -> Result<(), GaveUp> {
+    ) -> Result<(), NotAllowed> {
         self.until(self.states.hash(key), waiting).await
     }
 
@@ -216,7 +216,7 @@ where
     ///
     /// # Errors
     /// As for [`until_key_ready`](Self::until_key_ready).
-    pub fn block_until_key_ready<K: Hash + ?Sized>(&self, key: &K) -> Result<(), GaveUp> {
+    pub fn block_until_key_ready<K: Hash + ?Sized>(&self, key: &K) -> Result<(), NotAllowed> {
         block_on(self.until(self.states.hash(key), Waiting::DEFAULT))
     }
 
@@ -228,7 +228,7 @@ where
         &self,
         key: &K,
         waiting: Waiting,
-    ) -> Result<(), GaveUp> {
+    ) -> Result<(), NotAllowed> {
         block_on(self.until(self.states.hash(key), waiting))
     }
 }
@@ -313,7 +313,7 @@ where
         Checked { of: self, hash, now, cost, outcome, is_counted: false }
     }
 
-    async fn until(&self, hash: u64, waiting: Waiting) -> Result<(), GaveUp> {
+    async fn until(&self, hash: u64, waiting: Waiting) -> Result<(), NotAllowed> {
         until(&self.clock, waiting, |most| {
             let passed = self.states.pass_by_hash(hash, self.clock.now(), waiting.cost, most);
             ready(passed.map(|outcome| ((), outcome.wait)).map_err(Blocked::from))
@@ -342,6 +342,35 @@ where
     #[inline]
     pub fn is_allowed(&self) -> bool {
         self.outcome.is_allowed()
+    }
+
+    /// This check of an event that may pass, or the reason why it may not, as an error:
+    ///
+    /// ```
+    /// use ratescope::RateLimiter;
+    /// use ratescope::limit::gcra::Gcra;
+    /// use ratescope::waiting::NotAllowed;
+    /// use std::time::Duration;
+    ///
+    /// fn call(limiter: &RateLimiter<Gcra>) -> Result<f64, NotAllowed> {
+    ///     let checked = limiter.check_key("ann").allowed()?;
+    ///     Ok(checked.remaining())
+    /// }
+    ///
+    /// let limiter = RateLimiter::keyed(Gcra::per_hour(1), 1000);
+    /// assert!(call(&limiter).is_ok());
+    /// let wait = call(&limiter).unwrap_err().retry_after();
+    /// assert!(wait.is_some_and(|wait| wait > Duration::from_secs(3500)));
+    /// ```
+    ///
+    /// # Errors
+    /// When the event is refused: [`TooLong`](NotAllowed::TooLong), or [`Never`](NotAllowed::Never).
+    pub fn allowed(self) -> Result<Self, NotAllowed> {
+        match self.retry_after() {
+            _ if self.is_allowed() => Ok(self),
+            Some(wait) => Err(NotAllowed::TooLong(wait)),
+            None => Err(NotAllowed::Never),
+        }
     }
 
     /// The outcome of the limiter, with its numbers.

@@ -151,33 +151,88 @@ impl Default for Waiting {
 /// The reason why an event did not pass.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum GaveUp {
+pub enum NotAllowed {
     /// The event would have to wait this long from now, which exceeds [its longest wait](Waiting::at_most).
     TooLong(Duration),
     /// No wait is long enough: the event costs more than the limit ever admits.
     Never,
+    /// The store was not asked when the event would pass: see [`Details::with_retry`](crate::rules::Details::with_retry).
+    Refused,
     /// The store can't be asked, and its rules then refuse the event.
     Fault(Fault),
 }
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for NotAllowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GaveUp::TooLong(wait) => {
+            NotAllowed::TooLong(wait) => {
                 write!(f, "the event would have to wait for {}", Span::from(*wait))
             }
-            GaveUp::Never => {
+            NotAllowed::Never => {
                 f.write_str("the event would never pass: it costs more than the limit")
             }
-            GaveUp::Fault(_) => f.write_str("the event is refused while its store can't be asked"),
+            NotAllowed::Refused => f.write_str("the event is refused"),
+            NotAllowed::Fault(_) => {
+                f.write_str("the event is refused while its store can't be asked")
+            }
         }
     }
 }
 
-impl core::error::Error for GaveUp {
+impl NotAllowed {
+    /// How long until the event would pass; `None` if it never would, or if that is not known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            NotAllowed::TooLong(wait) => Some(*wait),
+            NotAllowed::Never | NotAllowed::Refused | NotAllowed::Fault(_) => None,
+        }
+    }
+}
+
+impl Decision {
+    /// This decision if the event may pass, or the reason why it may not, as an error. The error has the time when the
+    /// event would pass, if the store was asked for it:
+    ///
+    /// ```
+    /// use ratescope::rules::{Details, MemoryStore, Store};
+    /// use ratescope::waiting::NotAllowed;
+    /// use ratescope::{Event, Policy, Time};
+    /// use std::time::Duration;
+    ///
+    /// async fn mail(store: &dyn Store, user: &str) -> Result<(), NotAllowed> {
+    ///     let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", user)] };
+    ///     store.check_async(&event, Details::default().with_retry()).await.allowed()?;
+    ///     Ok(())
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = MemoryStore::new("gcra 1/1m per user".parse::<Policy>()?, 1000);
+    /// assert_eq!(mail(&store, "ann").await, Ok(()));
+    /// let refused = mail(&store, "ann").await.unwrap_err();
+    /// assert_eq!(refused.retry_after(), Some(Duration::from_secs(60)));
+    /// assert_eq!(refused.to_string(), "the event would have to wait for 1m");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the event is refused.
+    pub fn allowed(self) -> Result<Self, NotAllowed> {
+        match (self.retry_after, &self.fault) {
+            _ if self.is_allowed() => Ok(self),
+            (Some(Retry::After(wait)), _) => Err(NotAllowed::TooLong(duration(wait))),
+            (Some(Retry::Never), _) => Err(NotAllowed::Never),
+            (None, Some(fault)) => Err(NotAllowed::Fault(fault.clone())),
+            (None, None) => Err(NotAllowed::Refused),
+        }
+    }
+}
+
+impl core::error::Error for NotAllowed {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match self {
-            GaveUp::Fault(fault) => Some(fault),
+            NotAllowed::Fault(fault) => Some(fault),
             _ => None,
         }
     }
@@ -195,7 +250,7 @@ impl KeyedPolicy {
         fields: &dyn Fields,
         clock: &impl Clock,
         waiting: Waiting,
-    ) -> Result<PolicyOutcome, GaveUp> {
+    ) -> Result<PolicyOutcome, NotAllowed> {
         until(clock, waiting, |most| {
             let passed = self.pass(&Event { time: clock.now(), cost: waiting.cost, fields }, most);
             ready(passed.map(|together| (together, together.outcome.wait)).map_err(Blocked::from))
@@ -214,7 +269,7 @@ pub async fn until_allowed(
     fields: &dyn Fields,
     clock: &impl Clock,
     waiting: Waiting,
-) -> Result<Decision, GaveUp> {
+) -> Result<Decision, NotAllowed> {
     let details = Details { retry: true, ..Details::default() };
     until(clock, waiting, |most| async move {
         let event = Event { time: clock.now(), cost: waiting.cost, fields };
@@ -235,8 +290,8 @@ pub async fn until_allowed(
         }
         match (decision.wait(), decision.retry_after, &decision.fault) {
             (None, Some(retry), _) => Err(retry.into()),
-            (None, None, Some(fault)) => Err(Blocked::For(GaveUp::Fault(fault.clone()))),
-            (None, None, None) => Err(Blocked::For(GaveUp::Never)),
+            (None, None, Some(fault)) => Err(Blocked::For(NotAllowed::Fault(fault.clone()))),
+            (None, None, None) => Err(Blocked::For(NotAllowed::Never)),
             (wait, ..) => Ok((decision, wait)),
         }
     })
@@ -266,12 +321,12 @@ pub enum Blocked {
     /// Another attempt may succeed after this span.
     Until(Span),
     /// The event gives up.
-    For(GaveUp),
+    For(NotAllowed),
 }
 
 impl From<Retry> for Blocked {
     fn from(retry: Retry) -> Self {
-        retry.wait().map_or(Blocked::For(GaveUp::Never), Blocked::Until)
+        retry.wait().map_or(Blocked::For(NotAllowed::Never), Blocked::Until)
     }
 }
 
@@ -282,7 +337,7 @@ pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
     clock: &impl Clock,
     waiting: Waiting,
     attempt: impl Fn(Span) -> F,
-) -> Result<T, GaveUp> {
+) -> Result<T, NotAllowed> {
     // The time spent on waiting is added up here, so that a clock that is set back does not change it.
     let mut spent = Time::ZERO;
     let end = waiting.longest.map_or(Time::LAST, |longest| spent.after(longest));
@@ -298,7 +353,7 @@ pub async fn until<T, F: Future<Output = Result<(T, Option<Span>), Blocked>>>(
         };
         let until = spent.after(wait);
         if until > end {
-            return Err(GaveUp::TooLong(duration(wait)));
+            return Err(NotAllowed::TooLong(duration(wait)));
         }
         let until = until.after(waiting.jitter.times(random())).min(end);
         let before = clock.now();

@@ -10,7 +10,7 @@ use ratescope::clock::Clock;
 use ratescope::event::{Event, Fields};
 use ratescope::outcome::Retry;
 use ratescope::time::{Span, Time};
-use ratescope::waiting::{Blocked, GaveUp, until};
+use ratescope::waiting::{Blocked, NotAllowed, until};
 use tower_service::Service;
 
 /// A client whose calls are limited: see [the module](super).
@@ -37,7 +37,7 @@ impl<I, C> Paced<I, C> {
 pub enum CallError<E> {
     /// The call was not made, and not counted: its wait would have been too long. If it was counted, since it waited in
     /// a queue when the host asked for a pause, it is [undone](ratescope::Limiter::undo) as far as the limits can.
-    GaveUp(GaveUp),
+    GaveUp(NotAllowed),
     /// The call was made, and failed.
     Call(E),
 }
@@ -114,7 +114,7 @@ impl Limits {
 
 impl<C: Clock> Pace<C> {
     /// Waits until the call is allowed, and counts it.
-    async fn until_allowed(&self, call: &Called) -> Result<(), GaveUp> {
+    async fn until_allowed(&self, call: &Called) -> Result<(), NotAllowed> {
         let (clock, limits, waiting) = (&*self.clock, &self.limits, self.waiting);
         let begin = clock.now();
         let counted = until(clock, waiting, |most| {

@@ -6,8 +6,9 @@ use ratescope::limit::any::AnyLimiter;
 use ratescope::limit::gcra::Gcra;
 use ratescope::limit::leaky_bucket::LeakyBucket;
 use ratescope::limit::per_key::PerKey;
-use ratescope::waiting::{GaveUp, Waiting};
-use ratescope::{DirectRateLimiter, RateLimiter, Span, Time};
+use ratescope::rules::{Fault, MemoryStore};
+use ratescope::waiting::{NotAllowed, Waiting};
+use ratescope::{DirectRateLimiter, Event, Policy, RateLimiter, Span, Time};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Wake, Waker};
@@ -83,7 +84,7 @@ fn a_queue() {
     assert_eq!(jobs.check().wait(), Duration::from_millis(500));
     assert_eq!(jobs.check().wait(), Duration::ZERO, "it was refused");
     let late = jobs.until_ready_with(Waiting::DEFAULT.at_most(Duration::from_millis(499)));
-    assert_eq!(late.now_or_never(), Some(Err(GaveUp::TooLong(Duration::from_millis(500)))));
+    assert_eq!(late.now_or_never(), Some(Err(NotAllowed::TooLong(Duration::from_millis(500)))));
 }
 
 #[test]
@@ -275,4 +276,34 @@ fn a_refused_key_with_a_limit_of_its_own_is_protected() {
     assert!(!users.check_key_n_with(&large, "ann", 20).is_allowed());
     (0..100).for_each(|key| _ = users.check_key(&key));
     assert_eq!(users.peek_key("ann").remaining(), 10.0);
+}
+
+/// An event that waits in a queue may pass.
+#[test]
+fn a_check_is_a_result() {
+    let calls = RateLimiter::direct(Gcra::per_hour(2)).with_clock(FakeClock::default());
+    assert_eq!(calls.check_n(3).allowed().map(drop), Err(NotAllowed::Never));
+    assert_eq!(calls.check_n(2).allowed().map(|checked| checked.remaining()), Ok(0.0));
+    let later = NotAllowed::TooLong(Duration::from_secs(1800));
+    assert_eq!(calls.check().allowed().map(drop), Err(later));
+    let queue: AnyLimiter = "leaky-bucket 1/1s queue 2".parse().unwrap();
+    let queue = RateLimiter::direct(queue).with_clock(FakeClock::default());
+    let waits = [(); 3].map(|()| queue.check().allowed().map(|checked| checked.wait()));
+    let later = Err(NotAllowed::TooLong(Duration::from_secs(1)));
+    assert_eq!(waits, [Ok(Duration::ZERO), Ok(Duration::from_secs(1)), later]);
+}
+
+#[test]
+fn a_decision_is_a_result() {
+    let store = MemoryStore::new("gcra 1/1m per user".parse::<Policy>().unwrap(), 10);
+    let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };
+    assert!(store.check(&event).allowed().is_ok_and(|decision| decision.is_allowed()));
+    assert_eq!(store.check(&event).allowed().map(drop), Err(NotAllowed::Refused));
+    let mut failed = store.check(&event);
+    failed.fault = Some(Fault::Late);
+    let error = failed.allowed().unwrap_err();
+    assert_eq!(
+        (error.retry_after(), error.to_string()),
+        (None, "the event is refused while its store can't be asked".to_owned())
+    );
 }

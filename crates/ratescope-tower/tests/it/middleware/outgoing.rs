@@ -5,7 +5,7 @@ use core::future::poll_fn;
 use http::header::{DATE, RETRY_AFTER};
 use http::{Request, Response};
 use ratescope::Span;
-use ratescope::waiting::{GaveUp, Waiting};
+use ratescope::waiting::{NotAllowed, Waiting};
 use ratescope_tower::outgoing::{CallError, Pace, Paced};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn a_call_that_would_wait_too_long_is_not_made_and_not_counted() {
     let mut hasty = pace.waiting(at_most(0)).layer(Inner::default());
     assert_ready_ok!(call(&mut hasty, "http://a/1").poll());
     let error = assert_ready_err!(call(&mut hasty, "http://a/2").poll());
-    assert_eq!(error, CallError::GaveUp(GaveUp::TooLong(Duration::from_secs(1))));
+    assert_eq!(error, CallError::GaveUp(NotAllowed::TooLong(Duration::from_secs(1))));
     assert_eq!(error.to_string(), "the call was not made: the event would have to wait for 1s");
     // The layers are clones, so they are limited together; what was given up is not counted.
     let mut waits = call(&mut patient, "http://a/3");
@@ -211,7 +211,7 @@ fn a_call_that_a_pause_ends_is_not_counted() {
     assert_ready_ok!(refused.poll());
     clock.set(1.0);
     let error = assert_ready_err!(queued.poll());
-    assert_eq!(error, CallError::GaveUp(GaveUp::TooLong(Duration::from_secs(59))));
+    assert_eq!(error, CallError::GaveUp(NotAllowed::TooLong(Duration::from_secs(59))));
     clock.set(60.0);
     assert_ready_ok!(call(&mut client, "http://a/next").poll());
 }
@@ -226,7 +226,7 @@ fn pause<const N: usize>(status: u16, headers: [(http::HeaderName, &str); N]) ->
     let mut hasty = pace.waiting(Waiting::DEFAULT.at_most(Span::ZERO)).layer(Inner::default());
     match assert_ready!(call(&mut hasty, "http://a/next").poll()) {
         Ok(_) => 0.0,
-        Err(CallError::GaveUp(GaveUp::TooLong(wait))) => wait.as_secs_f64(),
+        Err(CallError::GaveUp(NotAllowed::TooLong(wait))) => wait.as_secs_f64(),
         Err(other) => panic!("{other}"),
     }
 }

@@ -5,7 +5,7 @@ use crate::store::random::{COUNTING, RATES, case};
 use crate::store::set_back::assert_followed;
 use ratescope::clock::FakeClock;
 use ratescope::rules::Fault;
-use ratescope::waiting::{GaveUp, Waiting, until_allowed};
+use ratescope::waiting::{NotAllowed, Waiting, until_allowed};
 use ratescope::{Event, Span, Time};
 use tokio_test::task::spawn;
 use tokio_test::{assert_pending, assert_ready, assert_ready_ok};
@@ -28,7 +28,7 @@ fn any_store_is_waited_for() {
     // Nobody knows when it will be back.
     far.fault = Some(Fault::Late);
     let mut task = spawn(until_allowed(&far, &fields, &clock, Waiting::DEFAULT));
-    assert_eq!(assert_ready!(task.poll()).err(), Some(GaveUp::Fault(Fault::Late)));
+    assert_eq!(assert_ready!(task.poll()).err(), Some(NotAllowed::Fault(Fault::Late)));
 }
 
 /// A caller that leaves while the store is asked has counted once or not at all, and the next one passes as ever.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use ratescope::clock::{Clock, FakeClock};
 use ratescope::limit::any::AnyLimiter;
 use ratescope::store::Keyed;
-use ratescope::waiting::{GaveUp, Waiting};
+use ratescope::waiting::{NotAllowed, Waiting};
 use ratescope::{Event, KeyedPolicy, RateLimiter, Retry, Span, Time};
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -43,7 +43,7 @@ struct Caller {
     hangs_up: Option<Time>,
 }
 
-type Wait<'a> = Spawn<Pin<Box<dyn Future<Output = Result<(), GaveUp>> + Send + 'a>>>;
+type Wait<'a> = Spawn<Pin<Box<dyn Future<Output = Result<(), NotAllowed>> + Send + 'a>>>;
 
 /// Runs all callers to their ends, from alarm to alarm. Returns who passed, and when. Nobody is polled
 /// who was not woken.
@@ -77,7 +77,7 @@ fn run(keyed: &Keyed<AnyLimiter>, callers: Vec<Caller>) -> Vec<(Time, Caller)> {
             match if polls { task.poll() } else { Poll::Pending } {
                 Poll::Pending => return true,
                 Poll::Ready(Ok(_)) => passed.push((now, caller.clone())),
-                Poll::Ready(result) => assert_eq!(result, Err(GaveUp::Never)),
+                Poll::Ready(result) => assert_eq!(result, Err(NotAllowed::Never)),
             }
             false
         });
@@ -183,7 +183,7 @@ fn nothing_is_counted_before_an_event_passes() {
         let calls = RateLimiter::new(keyed.clone(), clock);
         let soon = Waiting::DEFAULT.at_most(Duration::from_micros(1));
         let mut late = spawn(calls.until_key_ready_with("a", soon));
-        assert!(matches!(assert_ready!(late.poll()), Err(GaveUp::TooLong(_))), "{text}");
+        assert!(matches!(assert_ready!(late.poll()), Err(NotAllowed::TooLong(_))), "{text}");
         assert_eq!(keyed.state("a"), before, "{text}");
         if text.contains("burst") || text.contains("queue") {
             continue;
@@ -199,7 +199,7 @@ fn nothing_is_counted_before_an_event_passes() {
 fn what_costs_too_much_never_passes() {
     let calls = RateLimiter::keyed(limiter("gcra 3/1s"), 10).with_clock(FakeClock::default());
     for (cost, gave_up) in
-        [(3.0, None), (3.5, Some(GaveUp::Never)), (f64::NAN, Some(GaveUp::Never))]
+        [(3.0, None), (3.5, Some(NotAllowed::Never)), (f64::NAN, Some(NotAllowed::Never))]
     {
         let mut task = spawn(calls.until_key_ready_with("a", Waiting::DEFAULT.cost(cost)));
         assert_eq!(assert_ready!(task.poll()).err(), gave_up);
@@ -255,7 +255,7 @@ fn a_clock_that_stands_still_ends_no_wait_and_prolongs_none() {
     let waiting = Waiting::DEFAULT.at_most(Duration::from_millis(900));
     let mut task = spawn(calls.until_ready_with(waiting));
     let wait = Duration::from_millis(300);
-    assert_eq!(assert_ready!(task.poll()), Err(GaveUp::TooLong(wait)));
+    assert_eq!(assert_ready!(task.poll()), Err(NotAllowed::TooLong(wait)));
     assert_eq!(clock.0.load(Ordering::Relaxed), 3);
 }
 
@@ -330,7 +330,7 @@ fn the_queue_of_a_policy_may_be_too_long() {
         if is_too_long {
             assert_eq!(
                 assert_ready!(task.poll()).err(),
-                Some(GaveUp::TooLong(Duration::from_secs(1)))
+                Some(NotAllowed::TooLong(Duration::from_secs(1)))
             );
             assert_eq!(look(), Some(wait));
         } else {
