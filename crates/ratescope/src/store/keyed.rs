@@ -221,33 +221,24 @@ where
     /// As [`hold`](Self::hold), without [finding](Held::find) the state of the key.
     #[inline(always)]
     pub(super) fn lock(&self, hash: u64) -> Held<'_, L> {
-        let memory = lock(&self.shards[shard(hash, self.shards.len())].0);
-        Held {
-            limiter: &self.limiter,
-            initial: &self.initial,
-            memory,
-            hash,
-            slot: None,
-            passed: false,
-        }
+        self.within(self.lock_shard(self.shard(hash)), hash)
     }
 
     /// The index of the shard of a key.
+    #[inline(always)]
     pub(super) fn shard(&self, hash: u64) -> usize {
         shard(hash, self.shards.len())
     }
 
     /// Locks a shard.
+    #[inline(always)]
     pub(super) fn lock_shard(&self, shard: usize) -> MutexGuard<'_, Memory<L::State>> {
         lock(&self.shards[shard].0)
     }
 
     /// A key whose shard is locked, without [finding](Held::find) its state.
-    pub(super) fn within<'a>(
-        &'a self,
-        memory: &'a mut Memory<L::State>,
-        hash: u64,
-    ) -> Held<'a, L, &'a mut Memory<L::State>> {
+    #[inline(always)]
+    pub(super) fn within<M>(&self, memory: M, hash: u64) -> Held<'_, L, M> {
         Held {
             limiter: &self.limiter,
             initial: &self.initial,
