@@ -6,11 +6,11 @@ use crate::middleware::server::{PATIENCE, Server};
 use core::future::poll_fn;
 use http::{Request, Response};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Observed, Reloaded, Rules, Store};
-use ratescope::{Policy, Time};
+use ratescope::rules::{Decision, Observed, Observer, Reloaded, Rules, Store};
+use ratescope::{Event, Policy, Time};
 use ratescope_redis::{Options, RedisStore};
 use ratescope_tower::{Problem, RateLimit, Reservation};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -64,6 +64,30 @@ fn each_customer_has_its_own_numbers() {
     counts(Arc::new(ruled(RULES)));
     counts(Observed::new(Box::new(ruled(RULES)) as Box<dyn Store>));
     counts(Far::new(RULES, 2));
+}
+
+/// Live counts them there, whatever the numbers are.
+#[test]
+fn observers_know_the_usual_rules() {
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<[String; 2]>>);
+
+    impl Observer for Seen {
+        fn decided(&self, _: &Event<'_>, decision: &Decision) {
+            let rules = [decision.rules(), decision.rules().usual()];
+            let limits = rules.map(|rules| rules.rules()[0].limits()[0].limiter.to_string());
+            self.0.lock().unwrap().push(limits);
+        }
+    }
+
+    let seen = Arc::new(Seen::default());
+    let store = Observed::new(ruled(RULES)).with(seen.clone());
+    let mut service = own(store).layer(Inner::default());
+    for limiter in ["", "gcra 5/1h"] {
+        assert_eq!(send(&mut service, by("ann", limiter)).status(), 200);
+    }
+    let [usual, own] = ["gcra 2/1h burst 2", "gcra 5/1h burst 5"];
+    assert_eq!(*seen.0.lock().unwrap(), [[usual, usual], [own, usual]]);
 }
 
 /// Only the latest are kept, and the others are made again.
