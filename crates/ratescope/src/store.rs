@@ -106,7 +106,7 @@ pub(crate) use held::Held;
 pub use keyed::Keyed;
 pub(crate) use keyed_limit::KeyedLimit;
 pub use saved::SavedError;
-pub use secret::{Secret, SecretHasher};
+pub use secret::Secret;
 pub(crate) use together::{Key, Together};
 
 use all_or_none::check;
