@@ -430,8 +430,8 @@ impl<'a> Clf<'a> {
     }
 }
 
-/// The user after nginx's `$request_id`, which BunkerWeb writes before it: 32 hexadecimal digits. With them, each request
-/// would have another user.
+/// The user after nginx's `$request_id`, which BunkerWeb writes before it: 32 hexadecimal digits. With them, each
+/// request would have another user.
 fn after_id(user: &str) -> &str {
     match user.split_at_checked(32) {
         Some((id, rest)) if id.bytes().all(|b| b.is_ascii_hexdigit()) => {

@@ -116,8 +116,8 @@ fn wanted(options: &Options, format: Format) -> bool {
     options.format.is_none_or(|said| said == format)
 }
 
-/// Tells whether a format that was not given fits the log. Some lines of another program may fit by chance, so access logs
-/// must fit one line of twenty, a server's layout one of four, and a guessed layout nine of ten.
+/// Tells whether a format that was not given fits the log. Some lines of another program may fit by chance, so access
+/// logs must fit one line of twenty, a server's layout one of four, and a guessed layout nine of ten.
 fn fits(shape: &LogShape, text: &str, options: &Options) -> bool {
     let (part, whole) = match &shape.form {
         _ if options.layout.is_some() => return true,

@@ -209,7 +209,8 @@ fn refused(message: &str) -> Option<Said<'_>> {
 
 /// The name of the user comes after the host.
 fn of_pam(message: &str) -> Option<Said<'_>> {
-    let (module, rest) = message.split_once("(sshd:auth): ")?;
+    // Old systems write the module after the program, as in `sshd(pam_unix)[7]: `.
+    let (module, rest) = message.split_once("(sshd:auth): ").unwrap_or(("pam_unix", message));
     let rest = rest.trim_start_matches(' ').strip_prefix("authentication failure;")?;
     let host = rest.split_once(" rhost=").map(|(_, host)| at(host));
     let user = rest.split_once(" user=").map_or("", |(_, user)| user);

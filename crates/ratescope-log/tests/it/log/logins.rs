@@ -49,6 +49,8 @@ fn each_message_alone() {
         sshd[1]: ROOT LOGIN REFUSED FROM 192.0.2.7 port 5 [preauth] | 192.0.2.7
         sshd[1]: refused connect from x (192.0.2.7) | 192.0.2.7
         sshd[1]: pam_unix(sshd:auth): authentication failure; logname= uid=0 euid=0 tty=ssh ruser= rhost=192.0.2.7  user=root | 192.0.2.7
+        sshd(pam_unix)[1]: authentication failure; logname= uid=0 euid=0 tty=NODEVssh ruser= rhost=192.0.2.7  user=root | 192.0.2.7
+        sshd(pam_unix)[1]: check pass; user unknown | \"\"
         sshd[1]: pam_unix(sshd:session): session opened for user ann by (uid=0) | \"\"
         sshd[1]: [ID 800047 auth.info] Failed password for james from 192.0.2.7 port 5 ssh2 | 192.0.2.7
         # Text that the client chose.
