@@ -126,7 +126,8 @@ pageTest('no chip moves the picture', async ({ page, open }) => {
     await open(`/${file}`);
     await loaded(page);
     const tops = [];
-    if (width > 640) tops.push(await top());
+    // The sentence with which the Scope opens, and which is gone then, takes less room.
+    if (file === 'compare.html' && width > 640) tops.push(await top());
     for (const link of await page.locator('.try a').all()) {
       await link.click();
       await settle(page);
