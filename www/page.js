@@ -50,7 +50,7 @@ export function start(module, { wire = () => {}, shown = () => {}, drawn = () =>
     wireTheme(on, pages);
     if (!own.begins) wireLinks();
     if (own.runs) wirePicture();
-    if (own.runs) undo.wire(on, { set: (name, value) => page.set(name, value), changed, run, begin });
+    if (own.runs) undo.wire(on, { set: (name, value) => page.set(name, value), changed, begin });
     if (!isFramed && (own.runs || own.begins)) wireDrop(handOver);
     open();
     animate();
@@ -113,7 +113,6 @@ function sync() {
 /** Gives the canvas the height that the view wants, if any; there is room down to the foot of the screen, or of the frame. */
 function fit() {
   const larger = scale(graph);
-  // On the whole screen the page behind may be scrolled.
   const scrolled = document.fullscreenElement ? 0 : scrollY;
   const room = document.documentElement.clientHeight - graph.getBoundingClientRect().top - scrolled;
   const height = page.height(isFramed ? graph.parentElement.clientHeight : room / larger);
@@ -201,7 +200,7 @@ export function changed() {
 /** The timer that writes the address. */
 let due;
 
-/** The run as a link has it: a scenario that was not changed, or else a recording. */
+/** A link to the run. */
 const run = () => story.unchanged()?.hash ?? `#${page.recording()}`;
 
 /** Begins the run of a link. */
@@ -426,7 +425,7 @@ export function takesConfigurations(box, title) {
 function wireLinks() {
   if (own.runs) story.wire(page, on, open, () => undo.back());
   const follow = ({ newURL }) => {
-    // To close a scenario is to return to what ran before it, and before others.
+    // What ran before all scenarios.
     const before = own.runs && ((story.isTold() && undo.runBefore()) || run());
     // The timer may have written the address of the settings after it.
     if (newURL) history.replaceState(history.state, "", newURL);

@@ -48,16 +48,13 @@ export function mark(isChanged) {
   say(changed || (told ? `${told.textContent}. ${told.nextElementSibling.textContent}` : ""));
 }
 
-/** Says the sentence to a screen reader, or that the run was changed. */
+/** Tells a screen reader. */
 function say(text) {
   const said = $("story-said");
   if (said && said.textContent !== text) said.textContent = text;
 }
 
-/**
- * Wires the buttons: `again(end)` begins what is in the address, or goes to its end, and `back()` returns to the run
- * before the scenario if there is one.
- */
+/** Wires the buttons: `again(end)` begins what is in the address, or goes to its end; `back()` returns to the run before, if any. */
 export function wire(page, on, again, back) {
   const go = (by) => { location.hash = links().at((links().indexOf(told) + by) % links().length).hash; };
   on($("story-before"), "click", () => go(-1));

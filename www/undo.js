@@ -1,5 +1,5 @@
 // Takes changes of settings back, one after the other, and makes them again: for example, a lane that was removed
-// returns. Before them comes the choice of a scenario: taking that back returns to the run before it.
+// returns, and before all of them the run before a scenario.
 const button = document.getElementById("undo");
 
 /** Changes of one setting in less time than this, in milliseconds, are one: those of a drag. */
@@ -14,8 +14,8 @@ const before = [];
 /** For each change that was taken back, the settings that it changed, with their values after it. */
 const after = [];
 
-/** The links of the run before this one, and of the one that was taken back, if there are. */
-let earlier, later;
+/** The link of the run before this one. */
+let earlier;
 
 /** The settings in force, the names of those that were changed last, and when, in milliseconds. */
 let now, what, when;
@@ -35,7 +35,6 @@ export function note(values, at) {
   if (names.join() !== what || at - when > ONE) before.push(Object.fromEntries(names.map((name) => [name, now[name]])));
   if (before.length > MOST) before.shift();
   after.length = 0;
-  later = undefined;
   [now, what, when] = [values, names.join(), at];
   show();
 }
@@ -46,11 +45,11 @@ export const names = () => before.flatMap(Object.keys);
 /** Forgets all changes, since another run begins. */
 export function forget() {
   before.length = after.length = 0;
-  what = earlier = later = undefined;
+  what = earlier = undefined;
   show();
 }
 
-/** Notes that the viewer came to this run from that of a link. */
+/** Notes the link of the run before this one. */
 export function came(link) {
   earlier = link;
   show();
@@ -59,34 +58,21 @@ export function came(link) {
 /** The link of the run before this one, if there is one. */
 export const runBefore = () => earlier;
 
-/** Returns to the run before, whatever was changed since; returns whether there is one. */
+/** Returns to the run before, if there is one. */
 export let back = () => false;
 
-/**
- * Wires the button and the keys: `set` gives a setting a value, `run` is the link of the present run, and `begin` begins
- * that of a link.
- */
-export function wire(on, { set, changed, run, begin }) {
+/** Wires the button and the keys: `set` gives a setting a value, and `begin` begins the run of a link. */
+export function wire(on, { set, changed, begin }) {
   if (!button) return;
-  const turn = (link) => {
-    const [here, kept, isBack] = [run(), [...after], link === earlier];
-    begin(link);
-    // With another run all was forgotten.
-    after.push(...kept);
-    [earlier, later] = isBack ? [undefined, here] : [here, undefined];
-    show();
-  };
   back = () => {
     const link = earlier;
-    if (link) turn(link);
+    if (link) begin(link);
     return Boolean(link);
   };
   // Undoing and redoing are no changes to undo.
   const move = (from, to) => {
-    const link = from === before ? before.length === 0 && earlier : later;
-    if (link) return turn(link);
     const values = from.pop();
-    if (!values) return;
+    if (!values) return from === before && back();
     to.push(Object.fromEntries(Object.keys(values).map((name) => [name, now[name]])));
     for (const [name, value] of Object.entries(values)) set(name, value);
     now = what = undefined;
@@ -101,8 +87,7 @@ export function wire(on, { set, changed, run, begin }) {
   on(document, "keydown", (event) => {
     if (event.key.toLowerCase() !== "z" || !(event.ctrlKey || event.metaKey) || event.altKey) return;
     const [from, to] = event.shiftKey ? [after, before] : [before, after];
-    const link = event.shiftKey ? later : earlier;
-    if (event.target === written || (from.length === 0 && !link)) return;
+    if (event.target === written || (from.length === 0 && (from === after || !earlier))) return;
     event.preventDefault();
     move(from, to);
   });

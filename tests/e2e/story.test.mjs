@@ -109,9 +109,6 @@ pageTest('to close a scenario is to return to the run before it, in one step of 
   await page.locator('#graph').focus();
   await page.keyboard.press('Control+z');
   assert.deepEqual(await state(), before);
-  await page.keyboard.press('Control+Shift+Z');
-  await settle(page);
-  assert.equal((await story(page)).name, 'A burst of ten');
 });
 
 pageTest('no chip moves the picture', async ({ page, open }) => {
