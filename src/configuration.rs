@@ -31,7 +31,7 @@ pub fn write_configuration(policy: &str, target: &str) -> Result<Vec<String>, Js
     Ok([target.file().to_owned(), written.text].into_iter().chain(written.warnings).collect())
 }
 
-/// Whether a text is the configuration of a known server.
+/// True if a text is the configuration of a known server.
 #[wasm_bindgen]
 pub fn is_configuration(text: &str) -> bool {
     config::is_configuration(text)

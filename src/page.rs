@@ -50,7 +50,7 @@ pub struct Page {
     drawn: f64,
     /// The instant at the right edge of the last picture.
     right: Time,
-    /// Whether something changed that must be drawn at once.
+    /// True if something changed that must be drawn at once.
     dirty: bool,
 }
 
@@ -141,7 +141,7 @@ impl Page {
         self.view.colours()
     }
 
-    /// Whether there is a problem with the last link.
+    /// True if there is a problem with the last link.
     pub fn has_problem(&self) -> bool {
         !self.problem.is_empty()
     }
@@ -169,7 +169,7 @@ impl Page {
         svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
     }
 
-    /// Whether the picture has moved visibly since it was drawn.
+    /// True if the picture has moved visibly since it was drawn.
     fn has_moved(&self, seen: &Viewport) -> bool {
         let pixel = seconds_per_pixel(seen.size[0], seen.window) / self.canvas.pixels_across();
         seen.right.since(self.right).abs() >= UNSEEN * pixel

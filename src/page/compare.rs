@@ -19,7 +19,7 @@ pub(super) struct View {
     total: Eased,
     /// The values of `lanes`, for the picture.
     tops: Vec<f64>,
-    /// Whether the picture has the names of the lanes, since the page has no controls over them.
+    /// True if the picture has the names of the lanes, since the page has no controls over them.
     named: bool,
     below: Below,
 }

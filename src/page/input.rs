@@ -49,7 +49,7 @@ impl Page {
         self.zoom_to(right, back, window);
     }
 
-    /// Whether the pointer holds the limit.
+    /// True if the pointer holds the limit.
     pub fn holds_limit(&self) -> bool {
         self.viewer.pointer.holds_limit()
     }

@@ -25,13 +25,13 @@ pub(super) struct Press {
     pub(super) right: Time,
     /// The right edge to return to if the press is cancelled; `None` for the present.
     pub(super) past: Option<Time>,
-    /// Whether it became a drag.
+    /// True if it became a drag.
     pub(super) moved: bool,
-    /// Whether it is no longer a press on the picture, but a finger that scrolls the page.
+    /// True if it is no longer a press on the picture, but a finger that scrolls the page.
     pub(super) ended: bool,
-    /// Whether a drag chooses a stretch of time to zoom to.
+    /// True if a drag chooses a stretch of time to zoom to.
     pub(super) zooms: bool,
-    /// Whether a finger presses.
+    /// True if a finger presses.
     pub(super) touch: bool,
 }
 
@@ -88,7 +88,7 @@ impl Pointer {
         self.press.is_some_and(|press| press.hit.is_limit())
     }
 
-    /// Whether the pointer holds the limit, or a press would grab it.
+    /// True if the pointer holds the limit, or a press would grab it.
     pub(super) fn is_on_limit(&self) -> bool {
         self.over.is_limit() || self.holds_limit()
     }

@@ -46,7 +46,7 @@ pub(super) trait AnyRun {
     /// When no part of the fragment can be read.
     fn open(&mut self, fragment: &str, from: Option<Time>) -> Result<Entry, ParseError>;
 
-    /// Whether it has events at fixed times, from a script or a link.
+    /// True if it has events at fixed times, from a script or a link.
     fn is_scripted(&self) -> bool {
         false
     }
@@ -72,11 +72,11 @@ pub(super) trait AnyRun {
 
 /// How a link's run was entered.
 pub(super) struct Entry {
-    /// Whether to stay at the instant that the link names.
+    /// True to stay at the instant that the link names.
     pub(super) paused: bool,
     /// The instant that the link names.
     pub(super) at: Time,
-    /// Whether the run reached the instant to enter at, within the work of [`FRAMES`].
+    /// True if the run reached the instant to enter at, within the work of [`FRAMES`].
     pub(super) arrived: bool,
     /// The first error in the link, if there is one.
     pub(super) wrong: Option<ParseError>,
@@ -91,7 +91,7 @@ pub(super) struct Shown<E: Experiment> {
     until: Option<Time>,
     /// The service's verdict on each recorded event, `true` if it was refused; empty if unknown.
     verdicts: Vec<bool>,
-    /// Whether there may have been events before the recorded ones, unknown to the limiters here.
+    /// True if there may have been events before the recorded ones, unknown to the limiters here.
     begins_late: bool,
 }
 
@@ -119,7 +119,7 @@ impl<E: Experiment + Clone> Shown<E> {
         &mut self.run
     }
 
-    /// Whether recorded events are shown in place of the live run.
+    /// True if recorded events are shown in place of the live run.
     pub(super) fn is_past(&self) -> bool {
         self.past.is_some()
     }
@@ -176,7 +176,7 @@ impl<E: Experiment + Clone> Shown<E> {
         Measure::Exim(period).peak(moments).map(|peak| peak.at)
     }
 
-    /// Whether the recorded events have the verdicts of a service.
+    /// True if the recorded events have the verdicts of a service.
     pub(super) fn has_verdicts(&self) -> bool {
         !self.verdicts.is_empty()
     }

@@ -18,7 +18,7 @@ use ratescope_lab::view::{Feedback, Hit, Viewport, scope, spaced};
 pub(super) struct View {
     shown: Shown<Instrument>,
     top: Eased,
-    /// Whether the page has a row of readouts, which then has the readings at the crosshair, instead of the picture.
+    /// True if the page has a row of readouts, which then has the readings at the crosshair, instead of the picture.
     has_readouts: bool,
 }
 

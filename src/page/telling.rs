@@ -20,12 +20,12 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Whether the texts are due at the viewer's time `wall`; they always are if `urgent`.
+    /// True if the texts are due at the viewer's time `wall`, or `urgent`.
     pub(super) fn are_due(&mut self, wall: f64, urgent: bool) -> bool {
         is_due(&mut self.said, wall, if urgent { f64::NEG_INFINITY } else { READABLE })
     }
 
-    /// Whether it is time to tell a screen reader the summary.
+    /// True if it is time to tell a screen reader the summary.
     pub(super) fn is_summary_due(&mut self, wall: f64) -> bool {
         is_due(&mut self.summed_up, wall, POLITE)
     }
@@ -36,7 +36,7 @@ impl Turns {
     }
 }
 
-/// Whether `every` milliseconds have passed from `last` to `wall`; if so, `last` becomes `wall`.
+/// True if `every` milliseconds have passed from `last` to `wall`; if so, `last` becomes `wall`.
 fn is_due(last: &mut f64, wall: f64, every: f64) -> bool {
     let due = wall - *last >= every;
     if due {

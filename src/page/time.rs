@@ -33,7 +33,7 @@ impl Page {
         self.viewer.pace.stop();
     }
 
-    /// Whether the time of the run is stopped.
+    /// True if the time of the run is stopped.
     pub fn paused(&self) -> bool {
         self.viewer.paused
     }
@@ -69,7 +69,7 @@ impl Page {
         Some(at.as_micros() as f64)
     }
 
-    /// Whether the right edge is the present and the window is the run's own.
+    /// True if the right edge is the present and the window is the run's own.
     pub fn is_live(&self) -> bool {
         self.viewer.past.is_none() && self.viewer.zoom.is_none()
     }

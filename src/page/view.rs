@@ -99,7 +99,7 @@ pub(super) trait View {
         if (left..=right).contains(&x) { Hit::Graph } else { Hit::None }
     }
 
-    /// Whether the time axis is at this height: a drag on it chooses a stretch to zoom to.
+    /// True if the time axis is at this height: a drag on it chooses a stretch to zoom to.
     fn is_axis(&self, _seen: &Viewport, _y: f64) -> bool {
         false
     }
@@ -120,12 +120,12 @@ pub(super) trait View {
         None
     }
 
-    /// Whether clicks and keys make events.
+    /// True if clicks and keys make events.
     fn takes_events(&self) -> bool {
         true
     }
 
-    /// Whether time passes in the picture.
+    /// True if time passes in the picture.
     fn has_time(&self) -> bool {
         self.takes_events()
     }

@@ -13,20 +13,20 @@ use ratescope_lab::view::{Feedback, SEEN, Viewport, edges, seconds_per_pixel};
 pub(super) struct Viewer {
     /// The clock by which the run goes on.
     pub(super) pace: Pace,
-    /// Whether the time of the run is stopped.
+    /// True if the time of the run is stopped.
     pub(super) paused: bool,
     /// The instant at the right edge while looking back; the present otherwise.
     pub(super) past: Option<Time>,
     pub(super) pointer: Pointer,
     /// Width and height of the picture in CSS pixels.
     pub(super) size: [f64; 2],
-    /// Whether the viewer asked for less motion.
+    /// True if the viewer asked for less motion.
     pub(super) still: bool,
     /// The length of time on the screen while the viewer zooms; `None` for the run's own window.
     pub(super) zoom: Option<Span>,
     /// The part of the run that is being played, if any.
     pub(super) play: Option<Play>,
-    /// Whether the run paused at the end of a played part: a click resumes it.
+    /// True if the run paused at the end of a played part: a click resumes it.
     pub(super) ended: bool,
     /// Instants that are marked, ascending.
     pub(super) flags: Vec<Time>,
@@ -50,7 +50,7 @@ pub(super) struct Clicked {
 }
 
 impl Clicked {
-    /// Whether the feedback is still seen at the viewer's `wall`.
+    /// True if the feedback is still seen at the viewer's `wall`.
     pub(super) fn is_seen(&self, wall: f64) -> bool {
         wall - self.wall < SEEN
     }
@@ -71,7 +71,7 @@ pub(super) struct Play {
     pub(super) speed: f64,
     /// The instant of the run at which it ends.
     pub(super) end: Time,
-    /// Whether the run is paused there.
+    /// True if the run is paused there.
     pub(super) stops: bool,
 }
 

@@ -91,7 +91,7 @@ struct Asked<'a> {
     latest: &'a Arc<Prepared>,
     /// What decides, if the request has numbers of its own.
     own: Option<&'a Arc<Own>>,
-    /// Its seat, if it may have to wait. `None` while the queue is full, or while the client has its share of the
+    /// The seat, if the request may have to wait. `None` while the queue is full, or while the client has its share of the
     /// seats.
     seat: Option<Seat>,
 }

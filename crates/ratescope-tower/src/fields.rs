@@ -91,7 +91,7 @@ pub(super) struct Sources {
     pub(super) keep_slashes: bool,
     /// Each source with the name of its field.
     fields: Vec<(String, FieldSource)>,
-    /// Whether any source may fail.
+    /// True if any source may fail.
     pub(super) may_fail: bool,
     /// The values that fields can have.
     pub(super) known: Vec<KnownValues>,
@@ -141,12 +141,12 @@ impl Sources {
         self.fields.push((field.to_owned(), source));
     }
 
-    /// Whether a source of the layer's user gives a field.
+    /// True if a source of the layer's user gives a field.
     pub(super) fn has(&self, field: &str) -> bool {
         self.fields.iter().any(|(known, _)| known == field)
     }
 
-    /// Whether a field may be the client's address.
+    /// True if a field may be the client's address.
     pub(super) fn may_be_ip(&self, field: &str) -> bool {
         let mut own = self.fields.iter().filter(|(known, _)| known == field).peekable();
         let is_own = own.peek().is_some();
@@ -214,7 +214,7 @@ impl Sources {
 pub(super) struct KnownValues {
     pub(super) field: String,
     pub(super) values: Vec<String>,
-    /// Whether each of them should have a rule.
+    /// True if each of them should have a rule.
     pub(super) all_limited: bool,
 }
 

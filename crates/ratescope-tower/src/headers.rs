@@ -137,7 +137,7 @@ impl Headers {
         Headers { unit: Some(unit), ..self }
     }
 
-    /// Whether any header needs the quotas.
+    /// True if any header needs the quotas.
     pub(super) fn want_quotas(&self) -> bool {
         self.x_ratelimit || self.ratelimit
     }
@@ -254,7 +254,7 @@ impl Values {
     }
 }
 
-/// Whether a header already names this remaining amount or less.
+/// True if a header already names this remaining amount or less.
 fn is_at_most(said: &HeaderValue, remaining: u64) -> bool {
     let said = said.to_str().ok().and_then(|said| said.parse::<u64>().ok());
     said.is_some_and(|said| said <= remaining)

@@ -105,12 +105,12 @@ impl Default for LayerSettings {
 }
 
 impl LayerSettings {
-    /// Whether each request needs the rules in force before the store is asked.
+    /// True if each request needs the rules in force before the store is asked.
     pub(super) fn needs_latest(&self) -> bool {
         self.sources.may_fail || !self.limiters.is_empty()
     }
 
-    /// Whether a request that passed may cost more later.
+    /// True if a request that passed may cost more later.
     pub(super) fn is_charged_later(&self) -> bool {
         self.charge.is_some() || self.charge_sent.is_some()
     }
@@ -185,7 +185,7 @@ impl<S, A, C, W> RateLimit<S, A, C, W> {
         RateLimit { shared, bodies: PhantomData }
     }
 
-    /// The same layer after a change of its settings.
+    /// This layer after a change of its settings.
     fn with(self, change: impl FnOnce(&mut LayerSettings)) -> Self {
         let Shared { store, answer, clock, settings, .. } = &*self.shared;
         let mut settings = settings.clone();

@@ -23,11 +23,11 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct Prepared {
     pub(super) rules: Arc<Rules>,
     each: Vec<PreparedRule>,
-    /// Whether any limit may delay a request.
+    /// True if any limit may delay a request.
     pub(super) may_delay: bool,
     /// The names of the fields that rules are about, each once.
     pub(super) fields: Vec<String>,
-    /// Whether any of them may be the client's address.
+    /// True if any of them may be the client's address.
     pub(super) by_ip: bool,
     /// The indices of the sources whose fields a request must have.
     demanding: Vec<usize>,

@@ -113,7 +113,7 @@ fn unquoted(text: &[u8]) -> &[u8] {
     within.unwrap_or(text)
 }
 
-/// Whether the character at `place` follows an odd number of backslashes.
+/// True if the character at `place` follows an odd number of backslashes.
 fn is_escaped(text: &[u8], place: usize) -> bool {
     let before = text.get(..place).unwrap_or_default();
     before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1

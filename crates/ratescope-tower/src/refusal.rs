@@ -89,12 +89,12 @@ impl<'a> Refused<'a> {
         self.retry.and_then(Retry::wait)
     }
 
-    /// Whether it was refused because the store failed, as its rule demands.
+    /// True if it was refused because the store failed, as its rule demands.
     pub fn is_unavailable(&self) -> bool {
         is_unavailable(self.decision)
     }
 
-    /// Whether it was refused because the queue is full, or because the client has its share of the seats.
+    /// True if it was refused because the queue is full, or because the client has its share of the seats.
     pub fn is_queue_full(&self) -> bool {
         self.unidentified.is_none() && self.decision.is_allowed()
     }
@@ -150,7 +150,7 @@ pub fn retry(decision: &Decision) -> Option<Option<Retry>> {
     }
 }
 
-/// Whether a decision refuses because the store failed.
+/// True if a decision refuses because the store failed.
 pub fn is_unavailable(decision: &Decision) -> bool {
     let refuses = |rule: &Rule| rule.on_store_failure() == OnStoreFailure::Refuse;
     decision.fault.is_some() && decision.decided_by().is_some_and(|one| refuses(one.rule))

@@ -208,7 +208,7 @@ pub struct NotNormal<'a> {
     pub field: &'a str,
     /// The value, as it is written.
     pub value: &'a str,
-    /// Its normal form.
+    /// The normal form.
     pub normal: Cow<'a, str>,
 }
 

@@ -117,7 +117,7 @@ impl Limit {
         Ok(self)
     }
 
-    /// Whether both count the same by the same numbers, whatever their names are.
+    /// True if both count the same by the same numbers, whatever their names are.
     #[cfg(feature = "std")]
     pub(crate) fn counts_as(&self, other: &Limit) -> bool {
         self.limiter == other.limiter && self.per == other.per
