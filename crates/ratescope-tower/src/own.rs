@@ -74,7 +74,12 @@ impl Recent {
 
 impl<S: Store, A, C: Clock> Shared<S, A, C> {
     /// What decides about a request with numbers of its own; `None` if it has none, or if they don't fit.
+    #[inline]
     pub(super) fn own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
+        if self.settings.limiters.is_empty() { None } else { self.find_own(head, usual) }
+    }
+
+    fn find_own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
         let sources = &self.settings.limiters;
         let limiters: Limiters = sources.iter().map(|(_, find)| find(*head)).collect();
         if limiters.iter().all(Option::is_none) {
