@@ -288,7 +288,7 @@ impl Taps {
     /// Counts the keys of an event: each key once for each rule, however many limits count by it.
     #[cold]
     fn count_keys(&self, decision: &Decision, event: &Event<'_>) {
-        // What needs no lock is done before, so that threads contend less.
+        // The keys are hashed before the lock is taken, so that threads contend less.
         let mut keys = SmallVec::<[Counted<'_>; 4]>::new();
         for one in decision.outcomes() {
             let Some(Some(tap)) = self.rules.get(one.place.rule) else { continue };

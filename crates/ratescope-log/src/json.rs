@@ -166,7 +166,7 @@ impl Json {
                 let text = value.text(line, &self.made);
                 let is_of_kind = || match standard {
                     Standard::Ip => forwarded::are_clients(text),
-                    Standard::Status => is_status(text),
+                    Standard::Status => may_be_status(text),
                     _ => true,
                 };
                 if !matches!(text, "" | "-") && (rank <= SAID || is_of_kind()) {
@@ -179,6 +179,6 @@ impl Json {
 }
 
 /// Tells whether a text may be the status of an answer. A `code` may be that of an event or of an error, too.
-fn is_status(text: &str) -> bool {
+fn may_be_status(text: &str) -> bool {
     text.len() <= 3 && text.bytes().all(|b| b.is_ascii_digit())
 }

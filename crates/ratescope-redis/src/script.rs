@@ -189,7 +189,7 @@ impl Script {
     }
 }
 
-/// What one limit does: it looks, `notes` its answer, asks `those_after` it, and changes its state. `these` receives
+/// The Lua of one limit, which looks, `notes` its answer, asks `those_after` it, and changes its state. `these` receives
 /// two values: whether it may change, and whether the event counts as allowed.
 fn body(algorithm: &LuaAlgorithm, notes: &str, those_after: &str, these: &str) -> String {
     let LuaAlgorithm { read, look, keep, .. } = algorithm;

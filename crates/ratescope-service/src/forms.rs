@@ -104,7 +104,7 @@ impl Forms {
         }
     }
 
-    /// What is doubtful in a value, as it came; `None` if doubtful values pass.
+    /// The reason why a raw value is doubtful; `None` if doubtful values pass.
     pub(super) fn in_doubt(&self, name: &str, value: &str) -> Option<&'static str> {
         let is_asked = !self.pass_doubtful && self.of(name) == Form::Path;
         is_asked.then(|| normal::doubt(&bytes(value), self.keep_slashes)).flatten()

@@ -49,7 +49,10 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     /// Charges a cost at once, or in a task if the store has to be waited for.
     fn charge_at_once(self: Arc<Self>, debtor: Debtor, time: Time, cost: f64, mut unpaid: Unpaid) {
         let Debtor { fields, decision, .. } = &debtor;
-        if self.store_of(&debtor).charge_now(&Event { time, cost, fields }, Some(decision)) {
+        if self
+            .store_of(debtor.own.as_ref())
+            .charge_now(&Event { time, cost, fields }, Some(decision))
+        {
             return unpaid.settle();
         }
         let Ok(runtime) = Handle::try_current() else {
@@ -81,7 +84,8 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
         let mut giving_back = Box::pin(async move {
             let Debtor { fields, decision, .. } = &debtor;
             let event = Event { time, cost, fields };
-            if let Err(fault) = self.store_of(&debtor).give_back_async(&event, Some(decision)).await
+            if let Err(fault) =
+                self.store_of(debtor.own.as_ref()).give_back_async(&event, Some(decision)).await
             {
                 meters::count_fault(&fault, self.name());
                 self.settings.outages.failed(&fault, self.name(), time);
@@ -102,7 +106,7 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
             return Some(cost.min(MAX_COST));
         }
         meters::count_lost("cost", self.name());
-        if let Some(passed_over) = self.bad_costs.take(now) {
+        if let Some(passed_over) = self.bad_values.take(now) {
             report::bad_cost(cost, self.name(), passed_over);
         }
         None
@@ -111,7 +115,9 @@ impl<S: Store, A: Send + Sync + 'static, C: Clock> Shared<S, A, C> {
     async fn charge(&self, debtor: &Debtor, time: Time, cost: f64) {
         let Debtor { fields, decision, .. } = debtor;
         let event = Event { time, cost, fields };
-        if let Err(fault) = self.store_of(debtor).charge_async(&event, Some(decision)).await {
+        if let Err(fault) =
+            self.store_of(debtor.own.as_ref()).charge_async(&event, Some(decision)).await
+        {
             meters::count_fault(&fault, self.name());
             self.settings.outages.failed(&fault, self.name(), time);
         }

@@ -32,7 +32,7 @@ pub(super) struct Shared<S, A, C> {
     refusals: LogSampler,
     /// Of requests that shadows would have refused.
     shadow_refusals: LogSampler,
-    pub(super) bad_costs: LogSampler,
+    pub(super) bad_values: LogSampler,
     /// The rules whose misfits with the sources were logged before the first request.
     reported: OnceLock<Weak<Rules>>,
 }
@@ -49,8 +49,8 @@ pub(super) struct Debtor {
     pub(super) cost: f64,
     pub(super) fields: KeptFields,
     pub(super) decision: Decision,
-    /// What decided, if it had numbers of its own.
-    own: Option<Arc<Own>>,
+    /// The store that decided, if the request had numbers of its own.
+    pub(super) own: Option<Arc<Own>>,
 }
 
 /// Fields that outlive their request: name, text, and whether the text is secret.
@@ -89,7 +89,7 @@ struct Asked<'a> {
     head: &'a Head<'a>,
     event: &'a Event<'a>,
     latest: &'a Arc<Prepared>,
-    /// What decides, if the request has numbers of its own.
+    /// The store that decides, if the request has numbers of its own.
     own: Option<&'a Arc<Own>>,
     /// The seat, if the request may have to wait. `None` while the queue is full, or while the client has its share of the
     /// seats.
@@ -112,7 +112,7 @@ impl<S, A, C> Shared<S, A, C> {
             meters: OnceLock::new(),
             refusals: sample(),
             shadow_refusals: sample(),
-            bad_costs: sample(),
+            bad_values: sample(),
             reported: OnceLock::new(),
             store,
             answer,
@@ -219,17 +219,14 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         let seat = self.reserve(latest, event);
         let asked = &mut Asked { head, event, latest, own: own.as_ref(), seat };
         let details = self.details(asked);
-        let decision = match asked.own {
-            None => self.store.check_async(event, details).await,
-            Some(own) => own.store.check_async(event, details).await,
-        };
+        let decision = self.store_of(asked.own).check_async(event, details).await;
         self.meters().took(event.time.until(self.clock.now()));
         self.judge(asked, &decision)
     }
 
-    /// The store that decided about a request.
-    pub(super) fn store_of<'a>(&'a self, debtor: &'a Debtor) -> &'a dyn Store {
-        match &debtor.own {
+    /// The store for a request, which may have numbers of its own.
+    pub(super) fn store_of<'a>(&'a self, own: Option<&'a Arc<Own>>) -> &'a dyn Store {
+        match own {
             None => &*self.store,
             Some(own) => &*own.store,
         }

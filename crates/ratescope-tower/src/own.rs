@@ -25,7 +25,7 @@ pub(super) type FindLimiter = Arc<dyn Fn(Head<'_>) -> Option<AnyLimiter> + Send 
 /// The limiters of a request, for each limit that may have one of the request's own.
 type Limiters = SmallVec<[Option<AnyLimiter>; 1]>;
 
-/// What decides about requests with the same numbers.
+/// The store for requests with the same numbers, and their headers.
 pub(super) struct Own {
     pub(super) store: Arc<dyn Store>,
     pub(super) prepared: Arc<Prepared>,
@@ -73,7 +73,7 @@ impl Recent {
 }
 
 impl<S: Store, A, C: Clock> Shared<S, A, C> {
-    /// What decides about a request with numbers of its own; `None` if it has none, or if they don't fit.
+    /// The store for a request with numbers of its own; `None` if it has none, or if they don't fit the rules.
     #[inline]
     pub(super) fn own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
         if self.settings.limiters.is_empty() { None } else { self.find_own(head, usual) }
@@ -97,7 +97,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
         }
         let made = self.made(&limiters, &usual.rules);
         if let Err(error) = &made
-            && let Some(passed_over) = self.bad_costs.take(self.clock.now())
+            && let Some(passed_over) = self.bad_values.take(self.clock.now())
         {
             report::bad_limits(error, self.name(), passed_over);
         }

@@ -10,7 +10,7 @@ use crate::text::BadNumber;
 use crate::time::{Span, Time};
 use core::fmt;
 
-/// What describes a limiter beside its arithmetic. Each limiter implements it in its own file, and [`AnyLimiter`]
+/// The text form, quota, kept state and Lua of a limiter. Each limiter implements it in its own file, and [`AnyLimiter`]
 /// delegates to it.
 pub(super) trait Algorithm: Limiter + fmt::Display + Into<AnyLimiter> {
     /// The text form, which `Display` writes with every word.

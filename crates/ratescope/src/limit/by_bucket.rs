@@ -1,5 +1,5 @@
-//! What the token bucket, GCRA and the leaky bucket share; they differ in names and in whether events wait. `bucket.rs`
-//! has the arithmetic.
+//! The code that token bucket, GCRA and leaky bucket share; they differ in names and in whether events wait. The
+//! arithmetic is in `bucket.rs`.
 
 /// Implements [`Limiter`](super::Limiter) and [`Algorithm`](super::algorithm::Algorithm) for a type with a bucket in
 /// it, and its constructors from whole numbers. `$size` is the word for the size of the bucket, and `$with` sets the

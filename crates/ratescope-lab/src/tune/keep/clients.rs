@@ -9,13 +9,12 @@
 use super::BadSummary;
 use super::client::Client;
 use super::dictionary::{Codes, Dictionary, Labels, MOST};
-use super::stream::{Moment, Moments, Written, first, is_near};
+use super::stream::{Moment, Moments, Written, first};
 use core::cmp::Reverse;
 use core::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use ratescope::event::{Event, Fields};
-use ratescope::limit::MAX_COST;
 use ratescope::policy::Per;
 use ratescope::time::{Span, Time};
 use std::borrow::Cow;
@@ -154,7 +153,8 @@ impl Clients {
         for (labels, code) in self.labels.iter_mut().flatten().zip(codes) {
             labels.count(code, 1);
         }
-        if !(0.0..=MAX_COST).contains(&cost) || !is_near(time) {
+        let moment = Moment { time, cost };
+        if !moment.can_be_kept() {
             self.counts.unusable += 1;
             return;
         }
@@ -162,7 +162,7 @@ impl Clients {
             self.counts.left_out += 1;
             return;
         };
-        if self.push(place, Moment { time, cost }, codes) && self.is_over() {
+        if self.push(place, moment, codes) && self.is_over() {
             self.make_room();
         }
     }
@@ -455,7 +455,7 @@ impl Clients {
         let place = self.place(key, Some(halvings)).filter(|_| !twice);
         let place = place.ok_or(BadSummary::Damaged("a client"))?;
         for &moment in moments {
-            if !(0.0..=MAX_COST).contains(&moment.cost) || !is_near(moment.time) {
+            if !moment.can_be_kept() {
                 return Err(BadSummary::Damaged("an event"));
             }
             self.push(place, moment, Codes::default());

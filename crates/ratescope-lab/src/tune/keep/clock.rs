@@ -169,7 +169,7 @@ impl Default for Zone {
     }
 }
 
-/// As in `UTC`, `UTC-03:30` or `UTC, in summer UTC+01:00`; `local time` if unknown.
+/// The zone for people, as in `UTC`, `UTC-03:30` or `UTC, in summer UTC+01:00`; `local time` if unknown.
 impl fmt::Display for Zone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let one = |east: i16, f: &mut fmt::Formatter<'_>| match east {

@@ -7,6 +7,7 @@
 //! their numbers follow, two bytes each.
 
 use super::dictionary::Codes;
+use ratescope::limit::MAX_COST;
 use ratescope::time::Time;
 
 /// An event of a client.
@@ -14,7 +15,7 @@ use ratescope::time::Time;
 pub struct Moment {
     /// The time.
     pub time: Time,
-    /// The cost, from 0 to [`MAX_COST`](ratescope::limit::MAX_COST).
+    /// The cost, from 0 to [`MAX_COST`].
     pub cost: f64,
 }
 
@@ -112,10 +113,12 @@ pub(super) fn first(time: Time) -> u64 {
     micros.unsigned_abs() << 1 | u64::from(micros < 0)
 }
 
-/// Returns whether a time can be kept.
-#[inline]
-pub(super) fn is_near(time: Time) -> bool {
-    time.as_micros().unsigned_abs() < FURTHEST
+impl Moment {
+    /// Tells whether the event can be kept: a cost in its range, and a time that fits the stream.
+    #[inline]
+    pub(super) fn can_be_kept(&self) -> bool {
+        (0.0..=MAX_COST).contains(&self.cost) && self.time.as_micros().unsigned_abs() < FURTHEST
+    }
 }
 
 /// Reads the events of a stream, in order. Ends at bytes that are not an event.
