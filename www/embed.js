@@ -17,7 +17,8 @@ const whole = new DOMParser().parseFromString(await response.text(), "text/html"
 const { ariaLabel, dataset: { opens } } = whole.getElementById("graph");
 graph.ariaLabel = ariaLabel;
 Object.assign(graph.dataset, { view: isCompare ? "framed-lanes" : "figure", opens: opens ?? "" });
-document.querySelector(".try").append(...whole.querySelectorAll(".try a, .try a + p"));
+document.querySelector(".try").append(...whole.querySelectorAll(".try a"));
+$("story").prepend(...whole.querySelectorAll(".sentences > p:not([id])"));
 
 function wire() {
   on(window, "hashchange", () => open());

@@ -430,10 +430,10 @@ function wireLinks() {
     // The timer may have written the address of the settings after it.
     if (newURL) history.replaceState(history.state, "", newURL);
     open();
-    if (own.runs && story.isTold()) undo.came(before);
-    // Nothing moves while the picture is in sight.
+    if (own.runs && story.isTold()) undo.came(before, location.hash);
+    // Nothing moves while the picture, or 200 pixels of it, is in sight.
     const { top, bottom } = graph.getBoundingClientRect();
-    if (top < 0 || Math.min(bottom, top + 280) > innerHeight) graph.closest(".stage")?.scrollIntoView({ block: "start" });
+    if (top < 0 || Math.min(bottom, top + 200) > innerHeight) graph.closest(".stage")?.scrollIntoView({ block: "start" });
   };
   on(window, "hashchange", follow);
   // A scenario that is already in the address begins again, although the address does not change.

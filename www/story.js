@@ -2,9 +2,11 @@
 //
 // A scenario is a link of the list .try. Its fragment is the run as it is at the end; data-from is the
 // second from which it is worth watching, data-plays the seconds that this takes the viewer, and data-flags are the
-// seconds that the sentence names. The one with data-opens is told when the address names no run.
+// seconds that the sentence names. The one with data-opens is told when the address names no run. Its sentence has
+// the same place in .sentences, where .told is the one that is seen.
 const $ = (id) => document.getElementById(id);
 const links = () => [...document.querySelectorAll(".try a")];
+const sentence = () => document.querySelectorAll(".sentences > p")[links().indexOf(told)];
 
 /** How long a scenario plays, in seconds of the viewer, if it does not say. */
 const PLAYS = 15;
@@ -30,22 +32,25 @@ export function begin(page, hash, end) {
   else if (from) page.skip(fragment);
   else page.open(fragment);
   page.flag(told?.dataset.flags?.split(" ").map(Number) ?? []);
-  for (const link of links()) link.ariaCurrent = link === told ? "true" : null;
-  $("story").hidden = !told;
   delete document.documentElement.dataset.linked;
-  mark(false);
-  if (!told) return;
-  $("story-name").textContent = told.textContent;
-  $("story-text").textContent = told.nextElementSibling.textContent;
-  if ($("story-end")) $("story-end").hidden = !told.dataset.from;
+  tell();
 }
 
-/** Shows the sentence, or that the viewer has changed the run that it is about; it keeps its room then. */
+/** Shows the sentence of the scenario in force, and which link is its. */
+function tell() {
+  for (const link of links()) link.ariaCurrent = link === told ? "true" : null;
+  document.querySelector(".told")?.classList.remove("told");
+  sentence()?.classList.add("told");
+  $("story").hidden = !told;
+  mark(false);
+}
+
+/** Shows the sentence, or that the viewer has changed the run that it is about. */
 export function mark(isChanged) {
   const changed = isChanged && told ? `${told.textContent}, but changed since.` : "";
   $("story")?.classList.toggle("changed", changed !== "");
   if ($("story-changed")) $("story-changed").textContent = changed;
-  say(changed || (told ? `${told.textContent}. ${told.nextElementSibling.textContent}` : ""));
+  say(changed || (told ? `${told.textContent}.${sentence().lastChild.textContent}` : ""));
 }
 
 /** Tells a screen reader. */
@@ -64,11 +69,9 @@ export function wire(page, on, again, back) {
   const close = () => {
     const chip = told;
     if (!back()) {
-      told.ariaCurrent = null;
       told = undefined;
-      $("story").hidden = true;
       page.flag([]);
-      mark(false);
+      tell();
     }
     chip.focus({ preventScroll: true });
   };

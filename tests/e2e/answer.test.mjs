@@ -10,7 +10,7 @@ pageTest('Compare begins with an answer', async ({ page, open, test }) => {
   await test('three lanes play a burst at the window’s edge', async () => {
     await compare(page, open);
     assert.deepEqual(await rules(page), ['fixed-window', 'sliding-log', 'token-bucket']);
-    assert.equal(await page.textContent('#story-name'), 'A burst at the window’s edge');
+    assert.equal(await page.textContent('.told strong'), 'A burst at the window’s edge');
     await page.clock.runFor(7000);
     assert.deepEqual(await counts(page), [[20, 0], [10, 10], [12, 8]]);
     assert.equal(await page.textContent('#note'), 'paused');
@@ -86,7 +86,7 @@ pageTest('blue sets the limit, and refuses what the sentence says', { reducedMot
   await show(page, open, 'auto=off');
   await page.getByRole('link', { name: 'Let blue set the limit' }).click();
   await settle(page);
-  assert.match(await page.textContent('#story-text'), /27 are refused/);
+  assert.match(await page.textContent('.told'), /27 are refused/);
   assert.deepEqual(await values(page, 'allowed', 'refused'), [71, 27]);
 });
 

@@ -40,8 +40,8 @@ pageTest('the scenarios', tall, async ({ page, open, test }) => {
       const link = page.getByRole('link', { name, exact: true });
       await link.click();
       await page.clock.runFor(50);
-      assert.equal(await page.textContent('#story-name'), name);
-      assert((await page.textContent('#story-text')).length > 100);
+      assert.equal(await page.textContent('.told strong'), name);
+      assert((await page.textContent('.told')).length > 100);
       await page.locator('#story-end').click();
       await page.clock.runFor(50);
       const hash = await link.evaluate(({ hash }) => decodeURIComponent(hash));

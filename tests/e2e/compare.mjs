@@ -72,7 +72,7 @@ const palette = readFileSync(`${root}crates/ratescope-lab/src/plot/palette.rs`, 
 export const laneInks = [...palette.matchAll(/\["(#\w+)", "(#\w+)"\]/g)].map(([, light, dark]) => ({ light, dark }));
 
 // A window that is tall enough for eight whole lanes.
-export const tall = { viewport: { width: 1280, height: 1000 } };
+export const tall = { viewport: { width: 1280, height: 1080 } };
 
 // The colour of a custom property, as "#rrggbb".
 export const property = (page, name) => page.evaluate((name) => {

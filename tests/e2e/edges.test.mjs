@@ -27,7 +27,8 @@ for (const path of ['/', '/compare.html']) {
     // The HTML has the slider's place rounded: it is a logarithm.
     const alike = (a, b) => a === b || Math.abs(a - b) < 0.01;
     assert.equal(early.length, late.length);
-    assert.equal(await other.textContent('#story-text'), await page.textContent('#story-text'));
+    const told = (it) => it.evaluate(() => document.querySelector('.told')?.textContent);
+    assert.equal(await told(other), await told(page));
     early.forEach((value, i) => assert(alike(value, late[i]), `${value}, not ${late[i]}`));
     const height = await other.$eval('#graph', (graph) => graph.offsetHeight);
     arrive();

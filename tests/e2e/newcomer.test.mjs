@@ -36,7 +36,7 @@ for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 
     assert(await isInSight(page, '#scenarios a'));
     await page.locator('#scenarios a').first().click(); // 2
     await until(page, () => !document.querySelector('#story').hidden);
-    assert(await isInSight(page, '#story-text'));
+    assert(await isInSight(page, '.told'));
     assert(await page.locator('.which table').isVisible());
   });
 }

@@ -65,7 +65,7 @@ for (const engine of ENGINES) {
         ['One a minute, as servers count it', { nginx: [6, 11], 'haproxy allowed': [4, 11], 'envoy burst 1': [11, 11] }],
       ]) {
         await see((name) => [...document.querySelectorAll('#scenarios a')].find((a) => a.textContent === name).click(), name);
-        await until((name) => document.querySelector('#story-name').textContent === name, name);
+        await until((name) => document.querySelector('.told strong')?.textContent === name, name);
         await see(() => document.querySelector('#story-end').click());
         const counts = () => Object.fromEntries([...document.querySelectorAll('.lane input')].map((box, i) => [
           box.value, ['allowed', 'judged'].map((id) => Number(document.getElementById(`${id}-${i + 1}`).dataset.value)),

@@ -26,8 +26,9 @@ pub(crate) fn listed(page: &str) -> Vec<Scenario> {
     items
         .map(|item| {
             let (link, rest) = item.split_once('>').unwrap();
-            let (title, rest) = rest.split_once("</a><p hidden>").unwrap();
-            let (text, _) = rest.split_once("</p></li>").unwrap();
+            let (title, _) = rest.split_once("</a></li>").unwrap();
+            let (_, text) = page.split_once(&format!("<strong>{title}</strong> ")).unwrap();
+            let (text, _) = text.split_once("</p>").unwrap();
             let (fragment, data) = link.split_once('"').unwrap();
             let flags = data.split_once("data-flags=\"").map_or("", |(_, flags)| flags);
             let flags = flags.split('"').next().unwrap_or_default().split_whitespace();
