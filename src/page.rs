@@ -162,9 +162,10 @@ impl Page {
         problem.clone_into(&mut self.problem);
     }
 
-    /// The picture as an SVG file.
-    pub fn svg(&self) -> String {
+    /// The picture as an SVG file. A run that has just begun has its own scales, though no frame has shown it.
+    pub fn svg(&mut self) -> String {
         let seen = self.viewer.viewport(self.view.run());
+        self.view.ease(&seen, self.drawn, self.viewer.still);
         let [width, height] = seen.size;
         svg::write(&self.view.draw(&seen), width, height, self.canvas.theme())
     }

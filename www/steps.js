@@ -20,7 +20,7 @@ const runs = new Map(steps.map((step) => [step, link(step).hash.slice(1)]));
 let lanes;
 
 /** The width and height of a picture on paper, in CSS pixels. */
-const PAPER = [680, 420];
+const PAPER = [680, 380];
 
 /** The step that is read, its picture, and the step to which the page is scrolling. */
 let step, picture, aim;

@@ -249,6 +249,9 @@ pageTest('on paper each step has its picture', { reducedMotion: 'reduce' }, asyn
     return [step.id, svg.checkVisibility() && svg.getBoundingClientRect().height > 100, step.querySelector('.figure').getBoundingClientRect().height > 10];
   }));
   assert.deepEqual(pictures, STEPS.map((step) => [step, true, true]));
+  // Each has the scale of its own run: nothing is drawn above its upper edge.
+  const above = await page.$$eval('.paper svg *', (all) => all.filter((it) => it.getBBox?.().y < -1).map((it) => it.outerHTML.slice(0, 100)));
+  assert.deepEqual(above, []);
   assert(await page.locator('.stage').isHidden());
   assert((await page.$eval('#strict .paper', (it) => it.innerHTML)).includes(inks.light.Rate), 'its ink is that of paper');
   await prefer(page, { media: 'screen' });
