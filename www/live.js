@@ -166,7 +166,7 @@ const heard = {
         if (!row.cells[0].firstChild) row.cells[0].append(Object.assign(document.createElement("button"), { type: "button" }));
         row.cells[0].firstChild.title = it.key;
         say(row.cells[0].firstChild, it.key || "(everybody)");
-        say(row.cells[1], rules.some(([name, , isShadow]) => isShadow && name === it.rule) ? `${it.rule}, a shadow` : it.rule);
+        say(row.cells[1], isShadow(it.rule) ? `${it.rule}, a shadow` : it.rule);
         say(row.cells[2], number(it.count));
         say(row.cells[3], it.error ? number(it.error) : "");
         row.dataset.count = `${it.count} ${it.error}`;
@@ -203,6 +203,9 @@ function rows(body, items, width, fill) {
   });
 }
 
+/** Whether the rule of that name is a shadow, which refuses nothing. */
+const isShadow = (name) => rules.some(([other, , isShadow]) => isShadow && other === name);
+
 function say(it, text) {
   if (it.textContent !== text) it.textContent = text;
 }
@@ -229,7 +232,8 @@ function show() {
   showClient(events, key.settings, now);
   const [n, refused] = [verdicts.length, verdicts.filter(Boolean).length];
   const elsewhere = key.elsewhere > 0 ? ` ${number(key.elsewhere)} more were refused by other limits and did not count here.` : "";
-  $("client-said").textContent = `${key.rule}: ${key.limiters}. Of ${number(n)} events seen the service refused ${number(refused)}.${elsewhere}`;
+  const refuses = isShadow(key.rule) ? "would have refused" : "refused";
+  $("client-said").textContent = `${key.rule}: ${key.limiters}. Of ${number(n)} events seen the service ${refuses} ${number(refused)}.${elsewhere}`;
   $("client-said").dataset.value = `${n} ${refused}`;
 }
 

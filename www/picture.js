@@ -43,7 +43,8 @@ export async function record(graph, button, name) {
     next = requestAnimationFrame(paint);
   };
   const parts = [];
-  button.disabled = true;
+  const text = button.textContent;
+  [button.disabled, button.textContent] = [true, "Recording …"];
   const recorder = new MediaRecorder(film.captureStream(), { mimeType: "video/webm" });
   recorder.ondataavailable = ({ data }) => parts.push(data);
   paint();
@@ -51,7 +52,7 @@ export async function record(graph, button, name) {
   setTimeout(() => recorder.stop(), FILM);
   await new Promise((done) => { recorder.onstop = recorder.onerror = done; });
   cancelAnimationFrame(next);
-  button.disabled = false;
+  [button.disabled, button.textContent] = [false, text];
   save(name, "video/webm", new Blob(parts));
 }
 
