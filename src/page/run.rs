@@ -156,9 +156,11 @@ impl<E: Experiment + Clone> Shown<E> {
             Arrival { refused, ..Arrival::from((Time::from_micros(*micros as i64), *cost)) }
         };
         let events = numbers.as_chunks().0.iter().zip(0..).map(event).collect();
-        if let Some((past, _)) = &mut self.past {
-            // The settings in force were accepted before, so this cannot fail.
-            *past = Past::new(past.run().settings().clone(), events).unwrap_or(past.clone());
+        // The settings in force were accepted before, so this cannot fail.
+        if let Some((past, _)) = &mut self.past
+            && let Ok(new) = Past::new(past.run().settings().clone(), events)
+        {
+            *past = new;
         }
     }
 

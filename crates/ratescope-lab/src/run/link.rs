@@ -12,7 +12,7 @@
 //! be.
 
 use super::escape::{decoded, inside};
-use super::table::{changed, listed, names};
+use super::table::{changed, names};
 use super::{Command, Named, commands};
 use core::fmt;
 use core::str::FromStr;
@@ -23,6 +23,9 @@ use ratescope::time::Time;
 /// The longest text that is read as a link, in bytes: room for [`MEMORY`](commands::MEMORY) commands of 100
 /// bytes each.
 pub const LONGEST: usize = 1 << 20;
+
+/// The names of the parts that are not settings.
+const OTHERS: [&str; 3] = ["at", "paused", "do"];
 
 /// The content of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -87,42 +90,15 @@ impl<S: Named> Link<S> {
 
     /// The link made of the valid parts, the number of valid parts, and the first error.
     fn gather(text: &str) -> (Self, usize, Option<ParseError>) {
-        let given = || {
-            parts(text, '&').filter(|(_, part)| !part.is_empty()).map(|(offset, part)| {
-                let (name, value) = part.split_once('=').unwrap_or((part, ""));
-                (offset, name, offset + part.len() - value.len(), value)
-            })
-        };
-        if text.len() > LONGEST {
-            let help = format!("a link of more than {LONGEST} bytes");
-            return (Self::default(), 0, Some(ParseError::whole(&shown(text, 20), help)));
-        }
         // Commands change the settings, so the settings are read first.
-        let names = || names(S::SETTINGS).chain(["at", "paused", "do"]);
-        let mut present = Vec::new();
-        let mut wrong = None;
-        for (offset, name, ..) in given() {
-            if names().any(|known| known == name) {
-                if !present.contains(&name) {
-                    present.push(name);
-                }
-            } else {
-                let error = || {
-                    let known = listed(S::SETTINGS);
-                    let help = format!("not part of a link; it has at, paused, do, {known}");
-                    inside(ParseError::whole(&decoded(name), help), text, offset)
-                };
-                wrong = wrong.or_else(|| Some(error()));
-            }
-        }
+        let known: Vec<_> = names(S::SETTINGS).chain(OTHERS).collect();
+        let (parts, mut wrong) = ordered(text, &known);
         let mut link = Self::default();
         let mut good = 0;
-        for known in names().filter(|known| present.contains(known)) {
-            for (_, name, at, value) in given().filter(|&(_, name, ..)| name == known) {
-                match link.part(name, value) {
-                    Ok(()) => good += 1,
-                    Err(error) => wrong = wrong.or_else(|| Some(inside(error, text, at))),
-                }
+        for Part { name, at, value } in parts {
+            match link.part(name, value) {
+                Ok(()) => good += 1,
+                Err(error) => wrong = wrong.or_else(|| Some(inside(error, text, at))),
             }
         }
         (link, good, wrong)
@@ -137,4 +113,36 @@ impl<S: Named> Link<S> {
         }
         Ok(())
     }
+}
+
+/// A part of a link.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    name: &'a str,
+    /// The first byte of the value in the link.
+    at: usize,
+    value: &'a str,
+}
+
+/// The parts whose names are `known`, in the order of these names, and the first error.
+fn ordered<'a>(text: &'a str, known: &[&str]) -> (Vec<Part<'a>>, Option<ParseError>) {
+    if text.len() > LONGEST {
+        let help = format!("a link of more than {LONGEST} bytes");
+        return (Vec::new(), Some(ParseError::whole(&shown(text, 20), help)));
+    }
+    let mut found = Vec::new();
+    let mut wrong = None;
+    for (offset, part) in parts(text, '&').filter(|(_, part)| !part.is_empty()) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        if known.contains(&name) {
+            found.push(Part { name, at: offset + part.len() - value.len(), value });
+        } else if wrong.is_none() {
+            let settings = known.strip_suffix(&OTHERS).unwrap_or(known).join(", ");
+            let help = format!("not part of a link; it has {}, {settings}", OTHERS.join(", "));
+            wrong = Some(inside(ParseError::whole(&decoded(name), help), text, offset));
+        }
+    }
+    let found = &found;
+    let parts = known.iter().flat_map(|known| found.iter().filter(move |it| it.name == *known));
+    (parts.copied().collect(), wrong)
 }
