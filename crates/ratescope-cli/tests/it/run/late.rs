@@ -41,10 +41,7 @@ fn the_password_of_the_store_is_in_a_file_or_in_the_environment() {
         (&["--store", &url], &[("RATESCOPE_STORE_PASSWORD", "p@ss: wörd/%")]),
         (&["--store", &url], &[]),
     ]
-    .map(|(args, variables)| {
-        let args = [args, &["--deadline", "20s"]].concat();
-        Program::start_in(&rules, &args, variables)
-    });
+    .map(|(args, variables)| Program::start_in(&rules, args, variables));
     until(&by_none, "yellow: the store says: \"NOAUTH\"");
     until(&by_file, "green");
     until(&by_variable, "green");
@@ -83,7 +80,7 @@ fn the_store_is_reached_by_tls() {
     let folder = Folder::new("tls");
     let rules = folder.write("rules.yaml", RULES);
     let url = format!("rediss://127.0.0.1:{port}");
-    let args = ["--store", url.as_str(), "--deadline", "20s"];
+    let args = ["--store", url.as_str()];
     let stranger = Program::start(&rules, &args);
     until(&stranger, "yellow: the store can't be reached");
     let knows = Program::start_in(&rules, &args, &[("SSL_CERT_FILE", &ca)]);
@@ -99,10 +96,7 @@ fn another_prefix_is_another_service() {
     let folder = Folder::new("prefix");
     let rules = folder.write("rules.yaml", RULES);
     let url = redis.url();
-    let program = |prefix: &[&str]| {
-        let args = [&["--store", &url, "--deadline", "20s"], prefix].concat();
-        Program::start(&rules, &args)
-    };
+    let program = |prefix: &[&str]| Program::start(&rules, &[&["--store", &url], prefix].concat());
     let asked = |program: &Program| get(program.http, "/check?user=ann", "").0;
     let [one, other] = [program(&[]), program(&["--prefix", "staging:"])];
     assert_eq!([asked(&one), asked(&other), asked(&one), asked(&other)], [200, 200, 429, 429]);

@@ -32,7 +32,12 @@ impl Program {
     /// Starts it with these variables in its environment.
     pub(crate) fn start_in(rules: &Path, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let free = "127.0.0.1:0";
-        let usual = [("--grpc", free), ("--http", free), ("--admin", free), ("--notice", "0s")];
+        let mut usual =
+            vec![("--grpc", free), ("--http", free), ("--admin", free), ("--notice", "0s")];
+        if args.contains(&"--store") {
+            // On a busy machine an answer of Redis may take longer than the default, and the process would decide.
+            usual.push(("--deadline", "1h"));
+        }
         let usual = usual.into_iter().filter(|(option, _)| !args.contains(option));
         let mut child = command(&["run"])
             .args(usual.flat_map(|(option, value)| [option, value]))

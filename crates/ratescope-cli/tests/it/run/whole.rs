@@ -3,14 +3,13 @@
 
 use super::core::{descriptor, request};
 use super::nodes::Cluster;
-use super::server::Server;
+use super::server::{PATIENCE, Server};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use ratescope::clock::SystemClock;
 use ratescope_redis::Options;
 use ratescope_service::{Code, RateLimitDescriptor, RateLimitRequest, Service, States};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A limit of each user, and one that all share. By the year, so that nothing drains while the test runs.
 const RULES: &str = "
@@ -21,7 +20,7 @@ descriptors:
 ";
 
 fn options(one_node: bool) -> Options {
-    Options::default().deadline(Duration::from_secs(20)).one_node(one_node)
+    Options::default().deadline(PATIENCE).one_node(one_node)
 }
 
 fn service(states: States) -> Arc<Service<SystemClock>> {

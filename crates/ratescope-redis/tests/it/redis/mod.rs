@@ -53,7 +53,7 @@ fn rules(text: &str) -> Rules {
 fn patient(prefix: &str) -> Options {
     Options::default()
         .prefix(prefix)
-        .deadline(Duration::from_secs(20))
+        .deadline(server::PATIENCE)
         .clock(TimeSource::Event { keep: Span::hours(1) })
 }
 

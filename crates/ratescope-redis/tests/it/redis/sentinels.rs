@@ -91,7 +91,7 @@ async fn sentinels_that_are_gone_are_missed_only_at_the_beginning() {
     let proxy = Proxy::before(&watched.sentinels[0]);
     let free = Port::hold();
     let nobody = format!("redis-sentinel://{free}");
-    let options = patient("rs:").deadline(PATIENCE);
+    let options = patient("rs:");
     let store = open(&format!("{nobody}/main-1"), rules(RULES), options.clone());
     let fault = ask(&store, "closed").await.fault;
     assert!(matches!(fault, Some(Fault::Unreachable(_))), "{fault:?}");

@@ -2,7 +2,7 @@
 
 use super::equal::{both, events};
 use super::random::{self, KINDS, is_server};
-use super::server::Server;
+use super::server::{PATIENCE, Server};
 use super::{check, open, patient, rules};
 use futures_util::FutureExt;
 use proptest::prelude::*;
@@ -13,7 +13,6 @@ use ratescope::{Event, Span, Time};
 use ratescope_redis::redis::Client;
 use ratescope_redis::{self, Options, Redis, RedisStore, TimeSource};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::runtime::Runtime;
 
 const PER: [&str; 4] = ["user", "ip", "user+ip", "all"];
@@ -48,7 +47,7 @@ fn drawn(runner: &mut TestRunner) -> Option<(Vec<String>, Events)> {
 async fn a_key_is_reset() {
     let Some(mut server) = Server::start(&[]) else { return };
     let text = rules("gcra 1/1m per user & exim 1.5/1m strict per user & gcra 3/1m per ip");
-    let options = patient("reset:").deadline(Duration::from_secs(2));
+    let options = patient("reset:");
     let store = open(&server.url(), text, options);
     let any = Arc::new(store.clone()) as Arc<dyn Store>;
     let passes = async |user| {
@@ -214,7 +213,7 @@ async fn keys_expire_when_they_are_of_no_more_use() {
         ("exim 10/1m strict", 999, -1),
         ("earrrl 10/1m half-life 1m", 999, -1),
     ] {
-        let options = Options::default().deadline(Duration::from_secs(20));
+        let options = Options::default().deadline(PATIENCE);
         let store = open(&server.url(), rules(&format!("{limit} per user")), options);
         let fields = [("user", "ann")];
         let before = milliseconds(&server);

@@ -7,7 +7,7 @@ use ratescope::rules::{Details, Rules, Store};
 use ratescope::{Event, Span, Time};
 use ratescope_redis::{Options, RedisStore, TimeSource};
 use ratescope_tower::{RateLimit, RateLimited};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::task::JoinSet;
 use tower_layer::Layer;
 use tower_service::Service;
@@ -45,12 +45,13 @@ async fn services_share_a_redis_and_go_on_without_it() {
     let Some(mut server) = Server::start(&[]) else { return };
     let mut services = [(); 2].map(|()| {
         let rules = Rules::read("rules.yaml", RULES).unwrap();
-        let options = Options::default().deadline(Duration::from_secs(2));
+        let options = Options::default().deadline(PATIENCE);
         let store = RedisStore::open(&server.url(), rules, options).unwrap();
         RateLimit::new(store).layer(Inner::default())
     });
     let rules = Rules::read("rules.yaml", "domain: task\nlimit: 1/3600w per user\n").unwrap();
-    let store = RedisStore::open(&server.url(), rules, Options::default()).unwrap();
+    let store =
+        RedisStore::open(&server.url(), rules, Options::default().deadline(PATIENCE)).unwrap();
     // A task keeps an event while it waits for the store.
     let task = tokio::spawn(async move {
         let event = Event { time: Time::ZERO, cost: 1.0, fields: &[("user", "ann")] };

@@ -208,6 +208,6 @@ async fn tokens_on_redis() {
     // Buckets that fill so slowly that a slow machine does not see it.
     let rules = tokens::RULES.replace("/1m", "/1d");
     let rules = Rules::read("rules.yaml", &rules).unwrap();
-    let options = Options::default().deadline(Duration::from_secs(5));
+    let options = Options::default().deadline(PATIENCE);
     tokens_are_settled(RedisStore::open(&server.url(), rules, options).unwrap()).await;
 }
