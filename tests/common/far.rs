@@ -78,7 +78,7 @@ impl Store for Far {
         })
     }
 
-    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
         Ok(Arc::new(Far { ruled: self.ruled.with_limits(rules)?, ..self.clone() }))
     }
 

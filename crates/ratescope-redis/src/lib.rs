@@ -509,7 +509,7 @@ impl Store for RedisStore {
         Box::pin(self.0.reset(fields, of))
     }
 
-    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
         Ok(Arc::new(self.with_limits(rules)?))
     }
 

@@ -1,6 +1,6 @@
 //! Limits of a request's own: other numbers for some limits, such as those that a customer pays for.
 //!
-//! Each combination of numbers has a [store](Store::with_limits_arc), which shares keys and states with that of the layer,
+//! Each combination of numbers has a [store](Store::with_rules), which shares keys and states with that of the layer,
 //! and its headers are prepared as those of the rules are. The combinations that came last are kept.
 
 use super::decide::Shared;
@@ -111,7 +111,7 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
             let place = self.settings.limiters.iter().position(|(limit, _)| limit == name)?;
             limiters.get(place)?.clone()
         };
-        let store = self.store.with_limits_arc(rules.with_limiters(of)?)?;
+        let store = self.store.with_rules(rules.with_limiters(of)?)?;
         let prepared = Arc::new(Prepared::new(&store.rules(), &self.settings));
         Ok(Arc::new(Own { store, prepared }))
     }

@@ -141,8 +141,8 @@ impl<S: Store> Store for Observed<S> {
     }
 
     /// The observers are told of its decisions, too.
-    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        let store = self.store.with_limits_arc(rules)?;
+    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+        let store = self.store.with_rules(rules)?;
         Ok(Arc::new(Observed { store, observers: self.observers.clone() }))
     }
 

@@ -158,12 +158,12 @@ pub trait Store: AsStore + Send + Sync {
         Box::pin(ready(Err(Fault::Failed("this store resets no keys".to_owned()))))
     }
 
-    /// The same keys and states, decided by the numbers of other rules, such as those of a customer: see
-    /// [`MemoryStore::with_limits`].
+    /// A store with the same keys and states, and the numbers of other rules, such as those of a customer:
+    /// [`MemoryStore::with_limits`] for any store.
     ///
     /// # Errors
     /// As for [`MemoryStore::with_limits`], and if the store does not have this method.
-    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
         Err(rules.wrong("this store takes no limits of a customer's own".to_owned()))
     }
 
@@ -320,7 +320,7 @@ impl Store for MemoryStore {
         Box::pin(async move { Ok(self.reset(fields, of)) })
     }
 
-    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
         Ok(Arc::new(self.with_limits(rules)?))
     }
 
@@ -405,8 +405,8 @@ macro_rules! pass_on {
                 (**self).reset_async(fields, of)
             }
 
-            fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-                (**self).with_limits_arc(rules)
+            fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+                (**self).with_rules(rules)
             }
 
             fn replace(&self, rules: Rules, now: Time) -> Reloaded {

@@ -199,8 +199,8 @@ impl Store for Whole {
         self.1.add("reset_async", Box::pin(async { Ok(7) }))
     }
 
-    fn with_limits_arc(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
-        self.1.add("with_limits_arc", self.0.with_limits_arc(rules))
+    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+        self.1.add("with_rules", self.0.with_rules(rules))
     }
 
     fn replace(&self, _: Rules, _: Time) -> Reloaded {
@@ -231,7 +231,7 @@ fn pointers_pass_on_every_method() {
         assert!(store.charge_now(event, None) && store.can_give_back(event));
         assert_eq!(now(store.give_back_async(event, None)), Ok(true));
         assert_eq!(now(store.reset_async(fields, &|_, _| true)), Ok(7));
-        assert!(store.with_limits_arc((*rules).clone()).is_ok());
+        assert!(store.with_rules((*rules).clone()).is_ok());
         assert_eq!(store.replace((*rules).clone(), Time::ZERO).name(), "unchanged");
         assert_eq!(store.reload("r.yaml", "not rules", Time::ZERO).name(), "unchanged");
         let methods = [
@@ -246,7 +246,7 @@ fn pointers_pass_on_every_method() {
             "can_give_back",
             "give_back_async",
             "reset_async",
-            "with_limits_arc",
+            "with_rules",
             "replace",
             "reload",
         ];
@@ -305,7 +305,7 @@ fn a_store_that_can_only_decide() {
     assert!(!store.charge_now(&event, None) && !store.can_give_back(&event));
     let fault = now(store.reset_async(&[("user", "ann")], &|_, _| true)).unwrap_err();
     assert_eq!(fault.to_string(), "the store says: this store resets no keys");
-    let no_limits = store.with_limits_arc((*store.rules()).clone()).err().unwrap().to_string();
+    let no_limits = store.with_rules((*store.rules()).clone()).err().unwrap().to_string();
     assert_eq!(no_limits, "rules.yaml:1:1: this store takes no limits of a customer's own");
     let reloaded = store.reload("r.yaml", "domain: d\nlimit: 2/1m per user\n", Time::ZERO);
     let told = "rejected, and the old rules stay:\nr.yaml:1:1: this store takes no other rules";
