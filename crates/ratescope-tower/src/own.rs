@@ -7,11 +7,13 @@ use super::decide::Shared;
 use super::fields::Head;
 use super::prepared::Prepared;
 use super::report;
+use core::hash::{Hash, Hasher};
 use ratescope::clock::Clock;
 use ratescope::limit::any::AnyLimiter;
 use ratescope::rules::{Rules, RulesError, Store};
 use smallvec::SmallVec;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 
 /// The most combinations of numbers that are kept.
 const MOST: usize = 256;
@@ -22,8 +24,21 @@ const MOST_LIMITS: usize = 100_000;
 /// Finds the limiter of a request for a limit.
 pub(super) type FindLimiter = Arc<dyn Fn(Head<'_>) -> Option<AnyLimiter> + Send + Sync>;
 
-/// The limiters of a request, for each limit that may have one of the request's own.
-type Limiters = SmallVec<[Option<AnyLimiter>; 1]>;
+/// A combination of numbers: the limiters of a request, for each limit that may have one of the request's own.
+#[derive(Clone, PartialEq)]
+struct Numbers(SmallVec<[Option<AnyLimiter>; 1]>);
+
+/// No number of a limiter is NaN.
+impl Eq for Numbers {}
+
+/// Limiters with different numbers have the same quota only rarely, as two that differ in their mode.
+impl Hash for Numbers {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        for limiter in &self.0 {
+            limiter.as_ref().and_then(AnyLimiter::quota).hash(hasher);
+        }
+    }
+}
 
 /// The store for requests with the same numbers, and their headers.
 pub(super) struct Own {
@@ -31,44 +46,66 @@ pub(super) struct Own {
     pub(super) prepared: Arc<Prepared>,
 }
 
-/// A combination of numbers. It decides nothing if the numbers don't fit the rules.
-struct Combination {
-    limiters: Limiters,
-    own: Option<Arc<Own>>,
-}
+/// What decides about requests with the same numbers, made by the first of them. `None` if the numbers don't fit the
+/// rules.
+type Made = OnceLock<Option<Arc<Own>>>;
 
 /// The combinations that came last, under the rules in force.
+///
+/// The lock is held for a look-up or an entry, and never while a store is made: those who wait for a store that takes
+/// long, such as one of thousands of rules, are the requests with its numbers.
 #[derive(Default)]
 pub(super) struct Combinations(RwLock<Recent>);
 
 #[derive(Default)]
 struct Recent {
     rules: Weak<Rules>,
-    combinations: Vec<Combination>,
-    /// The place of the next one, once the list is full.
-    next: usize,
+    made: HashMap<Arc<Numbers>, Arc<Made>>,
+    /// The keys of the map, the oldest first.
+    order: VecDeque<Arc<Numbers>>,
+}
+
+impl Combinations {
+    /// What is made for these numbers, or will be.
+    fn get(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Made> {
+        let recent = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = recent.find(rules, numbers) {
+            return made;
+        }
+        drop(recent);
+        let mut recent = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // Another request with these numbers may have come first.
+        let known = recent.find(rules, numbers);
+        known.unwrap_or_else(|| recent.add(rules, numbers))
+    }
 }
 
 impl Recent {
-    fn find(&self, rules: &Arc<Rules>, limiters: &Limiters) -> Option<Option<Arc<Own>>> {
-        if self.rules.as_ptr() != Arc::as_ptr(rules) {
-            return None;
-        }
-        let mut each = self.combinations.iter();
-        Some(each.find(|known| known.limiters == *limiters)?.own.clone())
+    fn is_for(&self, rules: &Arc<Rules>) -> bool {
+        self.rules.as_ptr() == Arc::as_ptr(rules)
     }
 
-    fn add(&mut self, rules: &Arc<Rules>, combination: Combination) {
-        if self.rules.as_ptr() != Arc::as_ptr(rules) {
+    fn find(&self, rules: &Arc<Rules>, numbers: &Numbers) -> Option<Arc<Made>> {
+        let made = if self.is_for(rules) { self.made.get(numbers) } else { None };
+        made.cloned()
+    }
+
+    fn add(&mut self, rules: &Arc<Rules>, numbers: &Numbers) -> Arc<Made> {
+        if !self.is_for(rules) {
             *self = Recent { rules: Arc::downgrade(rules), ..Recent::default() };
         }
         let limits = rules.rules().iter().map(|rule| rule.limits().len()).sum::<usize>();
         let most = (MOST_LIMITS / limits.max(1)).clamp(1, MOST);
-        match self.combinations.get_mut(self.next) {
-            Some(oldest) => *oldest = combination,
-            None => self.combinations.push(combination),
+        if self.order.len() >= most
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.made.remove(&oldest);
         }
-        self.next = (self.next + 1) % most;
+        let numbers = Arc::new(numbers.clone());
+        let made = Arc::default();
+        self.order.push_back(Arc::clone(&numbers));
+        self.made.insert(numbers, Arc::clone(&made));
+        made
     }
 }
 
@@ -80,40 +117,37 @@ impl<S: Store, A, C: Clock> Shared<S, A, C> {
     }
 
     fn find_own(&self, head: &Head<'_>, usual: &Prepared) -> Option<Arc<Own>> {
-        let sources = &self.settings.limiters;
-        let limiters: Limiters = sources.iter().map(|(_, find)| find(*head)).collect();
-        if limiters.iter().all(Option::is_none) {
+        let each = self.settings.limiters.iter();
+        let numbers = Numbers(each.map(|(_, find)| find(*head)).collect());
+        if numbers.0.iter().all(Option::is_none) {
             return None;
         }
-        let Combinations(recent) = &self.combinations;
-        let known = recent.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = known.find(&usual.rules, &limiters) {
-            return known;
-        }
-        drop(known);
-        let mut recent = recent.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = recent.find(&usual.rules, &limiters) {
-            return known;
-        }
-        let made = self.made(&limiters, &usual.rules);
-        if let Err(error) = &made
-            && let Some(passed_over) = self.bad_values.take(self.clock.now())
-        {
-            report::bad_limits(error, self.name(), passed_over);
-        }
-        let own = made.ok();
-        recent.add(&usual.rules, Combination { limiters, own: own.clone() });
-        own
+        let made = self.combinations.get(&usual.rules, &numbers);
+        made.get_or_init(|| self.make_own(&numbers, &usual.rules)).clone()
     }
 
-    fn made(&self, limiters: &Limiters, rules: &Arc<Rules>) -> Result<Arc<Own>, RulesError> {
-        let of = |name: &str| {
+    fn make_own(&self, numbers: &Numbers, rules: &Arc<Rules>) -> Option<Arc<Own>> {
+        let limiter_of = |name: &str| {
             let place = self.settings.limiters.iter().position(|(limit, _)| limit == name)?;
-            limiters.get(place)?.clone()
+            numbers.0.get(place)?.clone()
         };
-        let store = self.store.with_rules(rules.with_limiters(of)?)?;
-        let prepared = Arc::new(Prepared::new(&store.rules(), &self.settings));
-        Ok(Arc::new(Own { store, prepared }))
+        let store = rules.with_limiters(limiter_of).and_then(|rules| self.store.with_rules(rules));
+        match store {
+            Ok(store) => {
+                let prepared = Arc::new(Prepared::new(&store.rules(), &self.settings));
+                Some(Arc::new(Own { store, prepared }))
+            }
+            Err(error) => {
+                self.report_bad_limits(&error);
+                None
+            }
+        }
+    }
+
+    fn report_bad_limits(&self, error: &RulesError) {
+        if let Some(passed_over) = self.bad_values.take(self.clock.now()) {
+            report::bad_limits(error, self.name(), passed_over);
+        }
     }
 }
 

@@ -6,11 +6,15 @@ use crate::middleware::server::{PATIENCE, Server};
 use core::future::poll_fn;
 use http::{Request, Response};
 use ratescope::limit::any::AnyLimiter;
-use ratescope::rules::{Decision, Observed, Observer, Reloaded, Rules, Store};
-use ratescope::{Event, Policy, Time};
+use ratescope::rules::{
+    BoxFuture, Decision, Details, Fault, Observed, Observer, Reloaded, Rules, RulesError, Store,
+};
+use ratescope::{Event, MemoryStore, Policy, Time};
 use ratescope_redis::{Options, RedisStore};
 use ratescope_tower::{Problem, RateLimit, Reservation};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tower_layer::Layer;
 use tower_service::Service;
 
@@ -120,6 +124,68 @@ fn forty_at_once_pass_as_often_as_the_limit_says() {
     assert_eq!(passed, 7);
 }
 
+/// A store that says when it begins to make one with five an hour, and goes on with it when it is told.
+struct Slow {
+    store: MemoryStore,
+    begun: Sender<()>,
+    go_on: Mutex<Receiver<()>>,
+}
+
+impl Store for Slow {
+    fn rules(&self) -> Arc<Rules> {
+        self.store.rules()
+    }
+
+    fn check_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        details: Details,
+    ) -> BoxFuture<'a, Decision> {
+        self.store.check_async(event, details)
+    }
+
+    fn peek_async<'a>(&'a self, event: &'a Event<'_>, details: Details) -> BoxFuture<'a, Decision> {
+        self.store.peek_async(event, details)
+    }
+
+    fn charge_async<'a>(
+        &'a self,
+        event: &'a Event<'_>,
+        passed: Option<&'a Decision>,
+    ) -> BoxFuture<'a, Result<(), Fault>> {
+        self.store.charge_async(event, passed)
+    }
+
+    fn with_rules(&self, rules: Rules) -> Result<Arc<dyn Store>, RulesError> {
+        if rules.rules()[0].limits()[0].limiter.to_string() == "gcra 5/1h burst 5" {
+            self.begun.send(()).unwrap();
+            self.go_on.lock().unwrap().recv().unwrap();
+        }
+        self.store.with_rules(rules)
+    }
+}
+
+#[test]
+fn only_requests_with_its_numbers_wait_for_a_store_that_is_slow_to_make() {
+    let (begun, has_begun) = channel();
+    let (go_on, told_to_go_on) = channel();
+    let (answer, answers) = channel();
+    let layer = own(Slow { store: ruled(RULES), begun, go_on: Mutex::new(told_to_go_on) });
+    let ask = |limiter: &str| {
+        let response = send(&mut layer.layer(Inner::default()), by("ann", limiter));
+        answer.send(response.headers()["x-ratelimit-limit"].to_str().unwrap().to_owned()).unwrap();
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| ask("gcra 5/1h"));
+        has_begun.recv().unwrap();
+        scope.spawn(|| ["gcra 9/1h", "", "gcra 9/1h"].map(ask));
+        let others = [(); 3].map(|()| answers.recv_timeout(Duration::from_secs(60)));
+        go_on.send(()).unwrap();
+        assert_eq!(others, ["9", "2", "9"].map(|quota| Ok(quota.to_owned())));
+        assert_eq!(answers.recv().unwrap(), "5");
+    });
+}
+
 /// A limiter of another shape would lose what was counted.
 #[test]
 fn where_numbers_do_not_fit_the_rules_decide() {
@@ -147,7 +213,7 @@ fn a_name_that_no_limit_has_is_a_mistake() {
     assert_eq!(missing.unwrap_err().to_string(), problem);
     let lines = told(|| {
         let policy: Policy = "gcra 2/1h per user".parse().unwrap();
-        let store = ratescope::MemoryStore::new(policy, 100);
+        let store = MemoryStore::new(policy, 100);
         let mut service = own(store).layer(Inner::default());
         let each = [(); 3].map(|()| send(&mut service, by("ann", "gcra 9/1h")).status().as_u16());
         assert_eq!(each, [200, 200, 429]);
