@@ -86,13 +86,21 @@
 //! Limiters that measure a rate follow the clock at once, as Exim does. An event out of order sets
 //! their time back, so the time between decays once more when the clock catches up.
 
-/// The one list of all limiters, in the order in which people read them: the module and the type of
-/// each. `boxed` marks a limiter whose states are on the heap. A new limiter is a file with its
-/// `Algorithm`, a Lua file and two lines here.
-///
-/// Calls the macro `$to` with `$with`, followed by the list.
+/// Calls the macro `$to` with `$with`, followed by the list of all limiters. The limiter by hour is read by the form of the
+/// adaptive one.
 macro_rules! limiters {
     ($to:ident! $with:tt) => {
+        limiters_with_forms! { $to! $with by_hour::ByHour boxed, }
+    };
+}
+
+/// The list of all limiters with a text form of their own, in the order in which people read them: the module and the
+/// type of each. `boxed` marks a limiter whose states are on the heap. A new limiter is a file with its `Algorithm`, a
+/// Lua file and two lines here.
+///
+/// Calls the macro `$to` with `$with`, followed by the list and by `$more`.
+macro_rules! limiters_with_forms {
+    ($to:ident! $with:tt $($more:tt)*) => {
         $to! {
             $with
             fixed_window::FixedWindow,
@@ -109,8 +117,7 @@ macro_rules! limiters {
             haproxy::Haproxy,
             envoy::Envoy,
             fail2ban::Fail2ban,
-            // Comes last, since it shares the form of the adaptive limiter.
-            by_hour::ByHour boxed,
+            $($more)*
         }
     };
 }

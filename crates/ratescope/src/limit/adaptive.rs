@@ -138,7 +138,7 @@ impl Adaptive {
 
     /// The habit B at `now`, if nothing was counted since the state was stored.
     pub fn smoothed_at(&self, state: &Habit, now: Time) -> f64 {
-        self.smoothed.after(state.smoothed, self.lesson(state), now.since(state.at))
+        self.smoothed.after(state.smoothed, self.capped_rate(state), now.since(state.at))
     }
 
     /// The limit L at `now`, if nothing was counted since the state was stored.
@@ -151,7 +151,7 @@ impl Adaptive {
     }
 
     /// The rate that the habit follows: the rate as of the last event, capped by the limit then.
-    fn lesson(&self, state: &Habit) -> f64 {
+    fn capped_rate(&self, state: &Habit) -> f64 {
         state.rate.min(self.limit(state.smoothed))
     }
 
@@ -168,10 +168,10 @@ impl Adaptive {
     /// The rate with an event of cost `cost`, and the habit, both at `now`. They share an exponential.
     #[inline]
     fn both(&self, state: &Habit, now: Time, cost: f64) -> (f64, f64) {
-        let lesson = self.lesson(state);
+        let followed = self.capped_rate(state);
         let elapsed = now.since(state.at);
         let faded = decay(self.estimator().gap(state.at, now));
-        let smoothed = self.smoothed.after_decay(state.smoothed, lesson, elapsed, faded);
+        let smoothed = self.smoothed.after_decay(state.smoothed, followed, elapsed, faded);
         (decayed(state.rate, faded, self.mode.cost(cost)), smoothed)
     }
 
@@ -186,17 +186,18 @@ impl Adaptive {
     /// The instant at which the rate has decayed so far that an event of cost `cost` reads `target`.
     pub(super) fn decayed(&self, state: &Habit, cost: f64, target: f64) -> Time {
         let periods = DecayingRate::periods_until(state.rate, cost, target);
-        self.later(state.at, periods * self.smoothed.decay.secs())
+        later(state.at, periods * self.smoothed.decay.secs())
     }
 
     /// The instant at which the habit is highest, if nothing more is counted.
     pub(super) fn peak(&self, state: &Habit) -> Time {
-        self.later(state.at, self.smoothed.peak_after(state.smoothed, self.lesson(state)))
+        later(state.at, self.smoothed.peak_after(state.smoothed, self.capped_rate(state)))
     }
+}
 
-    pub(super) fn later(&self, at: Time, seconds: f64) -> Time {
-        at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
-    }
+/// The instant `seconds` after `at`; `at` itself if they are negative or not finite.
+pub(super) fn later(at: Time, seconds: f64) -> Time {
+    at.after(Span::from_secs(seconds).unwrap_or(Span::ZERO))
 }
 
 impl Limiter for Adaptive {
@@ -240,17 +241,17 @@ impl Limiter for Adaptive {
     /// every later instant. After that, an event with w below the floor always passes. For any other event, L only
     /// falls: if it does not pass at that instant, it never will.
     fn retry_after(&self, state: &Habit, now: Time, cost: f64) -> Retry {
+        if !is_cost(cost) {
+            return Retry::Never;
+        }
         let passes = |at| {
             let (rate, smoothed) = self.both(state, at, cost);
             rate < self.limit(smoothed)
         };
-        let counted = self.mode.cost(cost);
-        if !is_cost(cost) {
-            return Retry::Never;
-        }
         if passes(now) {
             return Retry::NOW;
         }
+        let counted = self.mode.cost(cost);
         let reached = self.decayed(state, counted, counted.max(self.floor));
         let last = reached.max(self.peak(state)).max(now);
         let settled = if counted < self.floor { Time::LAST } else { last };
@@ -274,10 +275,10 @@ impl Limiter for Adaptive {
         if at_floor(peak.max(now)) {
             return now.until(alone);
         }
-        // By its formula, B is at most (B + a) e^(-t/q) after a time t, with a = lesson p/(q - p).
+        // By its formula, B is at most (B + a) e^(-t/q) after a time t, with a = p/(q - p) of the rate that it follows.
         let (p, q) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
-        let most = state.smoothed + self.lesson(state) * p / (q - p);
-        let sunk = self.later(state.at, q * libm::log(self.limit(most) / self.floor));
+        let most = state.smoothed + self.capped_rate(state) * p / (q - p);
+        let sunk = later(state.at, q * libm::log(self.limit(most) / self.floor));
         let from = alone.max(peak);
         now.until(from.after(wait_until(sunk, from, &at_floor)))
     }
@@ -344,7 +345,8 @@ impl Algorithm for Adaptive {
     }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        let (decay, increase) = (self.smoothed.decay.secs(), self.smoothed.increase.secs());
+        let decay = self.smoothed.decay.secs();
+        let increase = self.smoothed.increase.secs();
         let numbers = [self.factor, decay, increase, self.floor, self.mode.number()];
         Ok(Some(InF64::new(lua!("adaptive", counts: false), numbers)))
     }
@@ -356,8 +358,11 @@ impl Habit {
     }
 
     pub(super) fn read(bytes: &mut Bytes<'_>) -> Result<Self, KeptError> {
-        let (rate, smoothed) = (bytes.rate("the rate")?, bytes.rate("the habit")?);
-        Ok(Habit { rate, smoothed, at: bytes.time("the time")? })
+        Ok(Habit {
+            rate: bytes.rate("the rate")?,
+            smoothed: bytes.rate("the habit")?,
+            at: bytes.time("the time")?,
+        })
     }
 }
 

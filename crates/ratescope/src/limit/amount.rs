@@ -12,12 +12,12 @@ const SMALLEST: f64 = 0.001;
 ///
 /// It is rounded up, so that only 0 is free. The largest is 10^18: the sum of a few fits a u64.
 pub(super) fn amount(cost: f64) -> Option<u64> {
+    if !is_cost(cost) {
+        return None;
+    }
     // Most costs are whole numbers, which need no rounding.
     let whole = cost as u64;
-    let exact = |cost| {
-        if whole as f64 == cost { whole * 1_000_000 } else { millionths_up(cost).unsigned_abs() }
-    };
-    is_cost(cost).then(|| exact(cost))
+    Some(if whole as f64 == cost { whole * 1_000_000 } else { millionths_up(cost).unsigned_abs() })
 }
 
 /// An amount in events.

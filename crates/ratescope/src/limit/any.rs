@@ -123,23 +123,14 @@ impl AnyState {
     }
 }
 
+macro_rules! forms {
+    ({} $($module:ident::$limiter:ident $($boxed:ident)?,)*) => {
+        &[$(<super::$module::$limiter as Algorithm>::FORM,)*]
+    };
+}
+
 /// Every text form. The words after the rate may come in any order. The limiter by hour has the form of the adaptive one.
-pub const FORMS: &[Form] = &[
-    super::fixed_window::FixedWindow::FORM,
-    super::sliding_window::SlidingWindow::FORM,
-    super::sliding_counter::SlidingCounter::FORM,
-    super::sliding_log::SlidingLog::FORM,
-    super::token_bucket::TokenBucket::FORM,
-    super::gcra::Gcra::FORM,
-    super::leaky_bucket::LeakyBucket::FORM,
-    super::exim::Exim::FORM,
-    super::earrrl::Earrrl::FORM,
-    super::adaptive::Adaptive::FORM,
-    super::nginx::Nginx::FORM,
-    super::haproxy::Haproxy::FORM,
-    super::envoy::Envoy::FORM,
-    super::fail2ban::Fail2ban::FORM,
-];
+pub const FORMS: &[Form] = limiters_with_forms!(forms! {});
 
 /// Evaluates `$body` with the limiter in `$of`, whichever kind it is.
 macro_rules! each {
@@ -305,13 +296,6 @@ impl AnyLimiter {
             _ => initial.clone(),
         };
     }
-
-    /// Replaces `state` by an initial one if it is of another kind.
-    fn own(&self, state: &mut AnyState) {
-        if !matched!(self, &*state, |_l, _s| true, false) {
-            *state = self.initial();
-        }
-    }
 }
 
 impl Limiter for AnyLimiter {
@@ -338,14 +322,14 @@ impl Limiter for AnyLimiter {
 
     fn record(&self, state: &mut AnyState, now: Time, cost: f64, allowed: bool) {
         matched!(self, &mut *state, |l, s| l.record(s, now, cost, allowed), {
-            self.own(state);
+            *state = self.initial();
             self.record(state, now, cost, allowed);
         });
     }
 
     fn check_last(&self, state: &mut AnyState, now: Time, cost: f64, others: bool) -> Outcome {
         matched!(self, &mut *state, |l, s| l.check_last(s, now, cost, others), {
-            self.own(state);
+            *state = self.initial();
             self.check_last(state, now, cost, others)
         })
     }

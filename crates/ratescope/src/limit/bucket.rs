@@ -96,7 +96,8 @@ impl Filled {
 
     pub(super) fn read(bytes: &mut Bytes<'_>) -> Result<Self, KeptError> {
         const FRACTION: &str = "the fraction of the content";
-        let (at, millionths) = (bytes.time("the time")?, bytes.amount("the content")?);
+        let at = bytes.time("the time")?;
+        let millionths = bytes.amount("the content")?;
         let part = bytes.unsigned(FRACTION)?;
         let of = if part > 0 { bytes.unsigned(FRACTION)? } else { 1 };
         let filled = Filled { at, millionths, part, of };
@@ -145,7 +146,8 @@ impl Bucket {
         let count = rate.count() as u64;
         assert!(count > 0, "the count of a rate must be 1 or more");
         let divisor = gcd(count, seconds);
-        let (per_micro, per_millionth) = (count / divisor, seconds / divisor);
+        let per_micro = count / divisor;
+        let per_millionth = seconds / divisor;
         let per_event = per_millionth as f64 * 1e6;
         Bucket { rate, size: 0.0, per_micro, per_millionth, per_event, full: 0 }
             .of_size(count as u32)
@@ -242,10 +244,11 @@ impl Bucket {
         let filled = content + parts;
         let limit = self.size;
         let level = self.events(filled);
-        match filled <= self.full {
-            true if waits => Outcome { wait: Some(self.time(content)), level, limit },
-            passes => Outcome::new(passes, level, limit),
+        let passes = filled <= self.full;
+        if passes && waits {
+            return Outcome { wait: Some(self.time(content)), level, limit };
         }
+        Outcome::new(passes, level, limit)
     }
 
     /// How long the bucket takes to drain.
@@ -325,14 +328,13 @@ impl Bucket {
         what: &'static str,
         is_queue: bool,
     ) -> Result<Option<InF64>, BadNumber> {
-        in_f64::check_amount(what, (self.full / u128::from(self.per_millionth)) as u64)?;
+        let size = (self.full / u128::from(self.per_millionth)) as u64;
+        in_f64::check_amount(what, size)?;
         in_f64::check_rate(self.per_micro, self.per_millionth)?;
-        let size = (self.full / u128::from(self.per_millionth)) as f64;
-        let (a, b) = (self.per_micro as f64, self.per_millionth as f64);
-        Ok(Some(InF64::new(
-            lua!("bucket", counts: true),
-            [a, b, size, f64::from(u8::from(is_queue))],
-        )))
+        let a = self.per_micro as f64;
+        let b = self.per_millionth as f64;
+        let is_queue = if is_queue { 1.0 } else { 0.0 };
+        Ok(Some(InF64::new(lua!("bucket", counts: true), [a, b, size as f64, is_queue])))
     }
 
     /// The whole bucket at once, and what drains from then until the end of the window. A window of n

@@ -76,7 +76,7 @@ mod habits;
 pub use day::{DAY, Day, HOURS};
 pub use habits::Habits;
 
-use super::adaptive::{Adaptive, Habit};
+use super::adaptive::{Adaptive, Habit, later};
 use super::exim::Mode;
 use super::retry::wait_until;
 use super::{Limiter, is_cost};
@@ -182,7 +182,7 @@ impl ByHour {
     /// Moves the habits forward to `until`, hour by hour.
     fn pass(&self, habits: &mut Habits, until: Time) {
         while habits.current.at < until {
-            let Habit { at, .. } = habits.current;
+            let at = habits.current.at;
             let hour = self.day.around(at);
             let to = until.min(hour.end);
             habits.current = Habit {
@@ -196,8 +196,9 @@ impl ByHour {
 
     fn limit(&self, habits: &Habits) -> f64 {
         let hour = self.day.hour_of(habits.current.at);
-        let beside = [hour + HOURS - 1, hour + 1].map(|hour| habits.of(hour));
-        self.hourly.limit(habits.current.smoothed.max(beside[0]).max(beside[1]))
+        let before = habits.of(hour + HOURS - 1);
+        let after = habits.of(hour + 1);
+        self.hourly.limit(habits.current.smoothed.max(before).max(after))
     }
 
     /// Decides about an event; `habits` is `state` at the time of the event.
@@ -263,15 +264,15 @@ impl Limiter for ByHour {
     /// by one, from the first in which any limit could be met. When every hour has come once since R was forgotten, and
     /// R is w, limits only fall.
     fn retry_after(&self, state: &Habits, now: Time, cost: f64) -> Retry {
-        let floor = self.hourly.floor();
-        let counted = self.hourly.mode().cost(cost);
-        let passes = |at| self.peek(state, at, cost).is_allowed();
         if !is_cost(cost) {
             return Retry::Never;
         }
+        let passes = |at| self.peek(state, at, cost).is_allowed();
         if passes(now) {
             return Retry::NOW;
         }
+        let floor = self.hourly.floor();
+        let counted = self.hourly.mode().cost(cost);
         // A habit never rises above the limit that it sets, so no limit exceeds this one.
         let highest = self.hourly.limit(self.hourly.limit(state.highest()));
         let possible = self.hourly.decayed(&state.current, counted, highest.max(counted));
@@ -316,7 +317,7 @@ impl Limiter for ByHour {
         let from = alone.max(self.faded(state));
         let most = self.hourly.limit(self.at(state, from).highest());
         let increases = libm::log(most / self.hourly.floor());
-        let sunk = self.hourly.later(from, increases * self.increase.secs());
+        let sunk = later(from, increases * self.increase.secs());
         let passes = |at| at_floor(self.at(state, at).highest());
         now.until(from.after(wait_until(sunk, from, &passes)))
     }

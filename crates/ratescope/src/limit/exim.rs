@@ -299,7 +299,7 @@ impl Algorithm for Exim {
     }
 
     fn quota(&self) -> Option<Rate> {
-        Some(self.limit).filter(|_| !self.measures_only())
+        (!self.measures_only()).then_some(self.limit)
     }
 
     fn stretched(&self, by: Stretch) -> Result<Self, Unstretched> {
@@ -313,13 +313,13 @@ impl Algorithm for Exim {
     kept! { "exim" ["period"] Measured { rate: rate "the rate", at: time "the time", } }
 
     fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
-        let period = self.limit.per().secs();
-        let count = self.limit.count();
-        let least = self.estimator().least_gap();
-        Ok(Some(InF64::new(
-            lua!("exim", counts: false),
-            [period, count, self.mode.number(), least],
-        )))
+        let numbers = [
+            self.limit.per().secs(),
+            self.limit.count(),
+            self.mode.number(),
+            self.estimator().least_gap(),
+        ];
+        Ok(Some(InF64::new(lua!("exim", counts: false), numbers)))
     }
 }
 

@@ -129,10 +129,11 @@ impl Haproxy {
         if now - state.began < self.period {
             return State { current: state.current.saturating_add(n), ..state };
         }
-        let began = state.began + self.period;
-        match now - began < self.period {
-            true => State { began: began & !1, current: n, previous: state.current },
-            false => State { began: now & !1, current: n, previous: 0 },
+        let next = state.began + self.period;
+        if now - next < self.period {
+            State { began: next & !1, current: n, previous: state.current }
+        } else {
+            State { began: now & !1, current: n, previous: 0 }
         }
     }
 

@@ -248,11 +248,9 @@ impl Window {
 
     pub(super) fn in_f64(&self) -> Result<Option<InF64>, BadNumber> {
         in_f64::check_window(self.most, self.blocks.saturating_mul(self.width))?;
-        let (width, blocks) = (self.width as f64, self.blocks as f64);
-        Ok(Some(InF64::new(
-            lua!("blocks", counts: true),
-            [self.most as f64, width, blocks, self.capacity as f64],
-        )))
+        let numbers =
+            [self.most as f64, self.width as f64, self.blocks as f64, self.capacity as f64];
+        Ok(Some(InF64::new(lua!("blocks", counts: true), numbers)))
     }
 }
 

@@ -19,7 +19,7 @@
 //! Limiters that measure a rate (exim, earrrl, adaptive) use f64 anyway. Their levels depend on `exp`. The `exp` of
 //! this crate, which the scripts on Redis contain, gives the same bits; that of a platform agrees to 1e-12.
 //!
-//! `tests/redis/edges.rs` compares the Lua with each counting limiter at the ends of the domain.
+//! `edges.rs` in the tests of `ratescope-redis` compares the Lua with each counting limiter at the ends of the domain.
 //!
 //! # Why that is enough
 //! Rounding to f64 is monotone, and does not change a whole number up to 2^53. So a rounded number beyond 2^53 compares
@@ -99,18 +99,21 @@ pub(super) use lua;
 impl InF64 {
     pub(super) fn new<const N: usize>(lua: Lua, given: [f64; N]) -> Self {
         let mut numbers = [0.0; 5];
-        numbers.iter_mut().zip(given).for_each(|(to, number)| *to = number);
+        for (to, number) in numbers.iter_mut().zip(given) {
+            *to = number;
+        }
         InF64 { lua, numbers }
     }
 
     /// A cost as the algorithm takes it: rounded up to whole millionths if the algorithm counts; NaN when it cannot be
     /// counted.
     pub fn weight(&self, cost: f64) -> f64 {
-        match self.lua.counts {
-            true => amount(cost).map_or(f64::NAN, |amount| amount as f64),
-            false if is_cost(cost) => cost,
-            false => f64::NAN,
-        }
+        let weight = if self.lua.counts {
+            amount(cost).map(|amount| amount as f64)
+        } else {
+            is_cost(cost).then_some(cost)
+        };
+        weight.unwrap_or(f64::NAN)
     }
 }
 

@@ -147,16 +147,14 @@ impl AnyLimiter {
     /// When the shape has changed: the sender then starts anew, with the
     /// [`initial`](crate::Limiter::initial) state.
     pub fn restore(&self, kept: &Kept) -> Result<AnyState, Changed> {
-        let (from, to) = (kept.shape, self.shape());
-        let what = from.difference(&to);
+        let from = kept.shape;
+        let to = self.shape();
         let changed = |what| Changed { what, from, to };
-        match what {
-            Some(what) => Err(changed(what)),
-            None => {
-                let mut bytes = Bytes { rest: &kept.content.0 };
-                self.state(&mut bytes).map_err(|_| changed("algorithm"))
-            }
+        if let Some(what) = from.difference(&to) {
+            return Err(changed(what));
         }
+        let mut bytes = Bytes { rest: &kept.content.0 };
+        self.state(&mut bytes).map_err(|_| changed("algorithm"))
     }
 }
 

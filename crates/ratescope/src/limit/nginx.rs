@@ -148,7 +148,8 @@ impl Nginx {
     /// number drains, so no product takes more than 64 bits, unless nothing is left.
     #[inline]
     fn drained(&self, millis: u64) -> u64 {
-        let (secs, rest) = (millis / 1000, millis % 1000);
+        let secs = millis / 1000;
+        let rest = millis % 1000;
         self.thousandths.saturating_mul(secs).saturating_add(self.thousandths * rest / 1000)
     }
 
@@ -162,8 +163,11 @@ impl Nginx {
     fn outcome(&self, excess: Option<i64>, cost: f64) -> Outcome {
         let limit = self.burst as f64 + 1.0;
         let Some(excess) = excess else { return Outcome::new(false, cost, limit) };
-        let wait = if excess <= self.most() { Some(self.wait(excess)) } else { None };
-        Outcome { wait, level: (excess - IDLE) as f64 / 1000.0, limit }
+        Outcome {
+            wait: (excess <= self.most()).then(|| self.wait(excess)),
+            level: (excess - IDLE) as f64 / 1000.0,
+            limit,
+        }
     }
 
     /// Stores the excess after an event. A charge, or an event that only another limiter allowed, may overfill the
@@ -216,7 +220,10 @@ impl Limiter for Nginx {
     }
 
     fn record(&self, state: &mut State, now: Time, cost: f64, allowed: bool) {
-        if let Some(excess) = self.with(state, now, cost).filter(|_| allowed && cost > 0.0) {
+        if allowed
+            && cost > 0.0
+            && let Some(excess) = self.with(state, now, cost)
+        {
             self.store(state, now, excess);
         }
     }
@@ -226,7 +233,11 @@ impl Limiter for Nginx {
     fn check_last(&self, state: &mut State, now: Time, cost: f64, others: bool) -> Outcome {
         let excess = self.with(state, now, cost);
         let outcome = self.outcome(excess, cost);
-        if let Some(excess) = excess.filter(|_| others && outcome.is_allowed() && cost > 0.0) {
+        if others
+            && outcome.is_allowed()
+            && cost > 0.0
+            && let Some(excess) = excess
+        {
             self.store(state, now, excess);
         }
         outcome

@@ -27,8 +27,11 @@ pub(super) fn whole(
     // Casts saturate, so only a whole number that is not negative converts back to itself.
     let number = given as u64;
     let is_whole = number as f64 == given;
-    let right = is_whole && range.contains(&number);
-    right.then_some(number).ok_or(BadNumber { what, given, want })
+    if is_whole && range.contains(&number) {
+        Ok(number)
+    } else {
+        Err(BadNumber { what, given, want })
+    }
 }
 
 /// The count of a limit, as a server keeps it in 32 bits.
@@ -56,9 +59,12 @@ pub(super) fn period(
     want: &'static str,
 ) -> Result<i64, BadNumber> {
     let micros = period.micros_up();
-    let right = micros % 1000 == 0 && range.contains(&(micros / 1000));
-    let wrong = BadNumber { what: "the period of a rate in seconds", given: period.secs(), want };
-    right.then_some(micros / 1000).ok_or(wrong)
+    let millis = micros / 1000;
+    if micros % 1000 == 0 && range.contains(&millis) {
+        Ok(millis)
+    } else {
+        Err(BadNumber { what: "the period of a rate in seconds", given: period.secs(), want })
+    }
 }
 
 /// The instant in whole milliseconds, rounded down.

@@ -31,14 +31,15 @@ pub(super) fn read(text: &str, default: Option<Rate>) -> Result<AnyLimiter, Pars
     // As in Carlson's lists of limits, a rate without a name is a fixed window, or a sliding one if a
     // precision follows.
     let is_bare = first.text.contains('/') || rate_words(words.rest()) > 0;
-    let named = |name| FORMS.iter().find(|form| form.name == name);
-    let form = match is_bare {
-        true if words.rest().iter().any(|word| word.is("precision")) => named("sliding-window"),
-        true => named("fixed-window"),
-        false => name(words.rest()).map(|(form, count)| {
+    let form = if is_bare {
+        let has_precision = words.rest().iter().any(|word| word.is("precision"));
+        let name = if has_precision { "sliding-window" } else { "fixed-window" };
+        FORMS.iter().find(|form| form.name == name)
+    } else {
+        name(words.rest()).map(|(form, count)| {
             words.next_few(count);
             form
-        }),
+        })
     };
     let Some(form) = form else {
         return Err(words.wrong(first, format!("not a limiter; {}", meant(first.text))));

@@ -86,7 +86,8 @@ impl Day {
     }
 
     pub(super) fn around(&self, at: Time) -> Hour {
-        let (hour, ahead) = (i128::from(self.hour), i128::from(self.ahead));
+        let hour = i128::from(self.hour);
+        let ahead = i128::from(self.ahead);
         let number = (i128::from(at.as_micros()) + ahead).div_euclid(hour);
         let end = ((number + 1) * hour - ahead).min(i128::from(i64::MAX));
         Hour {

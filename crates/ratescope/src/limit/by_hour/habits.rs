@@ -39,7 +39,9 @@ impl Habits {
     pub(super) fn keep(&self, hour: usize, out: &mut Content) {
         self.current.keep(out);
         out.whole(hour as u64);
-        self.hours.iter().for_each(|habit| _ = out.habit(*habit));
+        for habit in self.hours {
+            out.habit(habit);
+        }
     }
 
     /// Reads the habits, and which hour of the day is the current one.
@@ -50,18 +52,19 @@ impl Habits {
         for habit in &mut hours {
             *habit = bytes.habit("the habit of an hour")?;
         }
-        match hour {
-            0..HOURS => Ok((Habits { current, hours }, hour)),
-            _ => Err(KeptError::OutOfRange { part: "the hour" }),
+        if hour >= HOURS {
+            return Err(KeptError::OutOfRange { part: "the hour" });
         }
+        Ok((Habits { current, hours }, hour))
     }
 
     /// Multiplies every habit by `left`.
     pub(super) fn fade(&mut self, left: f64) {
         if left < 1.0 {
             self.current.smoothed *= left;
-            let fade = |habit: &mut f32| *habit = rounded_down(f64::from(*habit) * left);
-            self.hours.iter_mut().for_each(fade);
+            for habit in &mut self.hours {
+                *habit = rounded_down(f64::from(*habit) * left);
+            }
         }
     }
 }

@@ -165,8 +165,11 @@ impl<'a> Bytes<'a> {
     /// A rate in f32, which is finite and not negative.
     pub(in crate::limit) fn habit(&mut self, part: &'static str) -> Result<f32, KeptError> {
         let habit = f32::from_le_bytes(self.array(part)?);
-        let rate = habit >= 0.0 && habit.is_finite();
-        if rate { Ok(habit) } else { Err(KeptError::OutOfRange { part }) }
+        if habit >= 0.0 && habit.is_finite() {
+            Ok(habit)
+        } else {
+            Err(KeptError::OutOfRange { part })
+        }
     }
 
     /// A rate, which is finite and not negative.
@@ -194,10 +197,10 @@ impl<'a> Bytes<'a> {
     ) -> Result<i64, KeptError> {
         let number = match before {
             None => Some(self.signed(BLOCK)?),
-            Some(before) => {
-                let later = Some(self.unsigned(BLOCK)?).filter(|&later| later > 0);
-                later.and_then(|later| before.checked_add_unsigned(later))
-            }
+            Some(before) => match self.unsigned(BLOCK)? {
+                0 => None,
+                later => before.checked_add_unsigned(later),
+            },
         };
         let number = number.ok_or(KeptError::OutOfRange { part: BLOCK })?;
         within(number, i64::MIN.div_euclid(width)..=i64::MAX / width, BLOCK)

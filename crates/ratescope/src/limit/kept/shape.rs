@@ -56,7 +56,9 @@ impl Shape {
     /// The shape of this kind with these spans, at most three.
     pub(in crate::limit) fn new<const N: usize>(kind: &'static Kind, spans: [Span; N]) -> Self {
         let mut all = [Span::ZERO; 3];
-        all.iter_mut().zip(spans).for_each(|(to, span)| *to = span);
+        for (to, span) in all.iter_mut().zip(spans) {
+            *to = span;
+        }
         Shape { kind, spans: all }
     }
 
@@ -75,8 +77,10 @@ impl Shape {
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.name)?;
-        let spans = self.spans.iter().zip(self.kind.spans);
-        spans.into_iter().try_for_each(|(span, _)| write!(f, "/{span}"))
+        for (span, _) in self.spans.iter().zip(self.kind.spans) {
+            write!(f, "/{span}")?;
+        }
+        Ok(())
     }
 }
 
